@@ -1,0 +1,156 @@
+"""Relay: a deep-learning compiler around a functional, statically typed tensor language.
+
+Names are resolved on first use (PEP 562), so `import relay` costs next to nothing. The table below
+says where each public name lives; everything in `relay.op` is found here too (`relay.add`).
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOMES: dict[str, tuple[str, ...]] = {
+    "relay.errors": (
+        "RelayError",
+        "DiagnosticError",
+        "ParseError",
+        "TypeCheckError",
+        "KindError",
+        "IllFormed",
+        "PassError",
+        "OperatorError",
+        "EvaluationError",
+        "Span",
+        "SequentialSpan",
+        "SourceName",
+    ),
+    "relay.ir.dims": ("Any",),
+    "relay.ir.types": (
+        "Type",
+        "TypeKind",
+        "TypeVar",
+        "ShapeVar",
+        "IncompleteType",
+        "GlobalTypeVar",
+        "TensorType",
+        "TupleType",
+        "FuncType",
+        "RefType",
+        "TypeCall",
+        "TypeRelation",
+        "scalar_type",
+        "is_dynamic",
+    ),
+    "relay.ir.attrs": ("Attrs", "DictAttrs"),
+    "relay.ir.expr": (
+        "Expr",
+        "Var",
+        "GlobalVar",
+        "Constant",
+        "Op",
+        "Constructor",
+        "Function",
+        "Call",
+        "Let",
+        "If",
+        "Tuple",
+        "TupleGetItem",
+        "RefCreate",
+        "RefRead",
+        "RefWrite",
+        "Match",
+        "Clause",
+        "Pattern",
+        "PatternWildcard",
+        "PatternVar",
+        "PatternConstructor",
+        "PatternTuple",
+        "TempExpr",
+        "TupleWrapper",
+        "var",
+        "const",
+        "bind",
+        "FunctionWithFields",
+        "CallWithFields",
+        "LetWithFields",
+        "IfWithFields",
+        "TupleWithFields",
+        "TupleGetItemWithFields",
+        "MatchWithFields",
+        "VarWithFields",
+        "RefCreateWithFields",
+        "RefReadWithFields",
+        "RefWriteWithFields",
+        "ClauseWithFields",
+    ),
+    "relay.ir.adt": ("TypeData",),
+    "relay.ir.module": ("IRModule",),
+    "relay.ir.functor": (
+        "ExprFunctor",
+        "ExprVisitor",
+        "ExprMutator",
+        "TypeFunctor",
+        "TypeVisitor",
+        "TypeMutator",
+    ),
+    "relay.ir.printer": ("astext", "pretty_print"),
+    "relay.nd": ("cpu",),
+    "relay.parser": ("parse", "parse_expr", "fromtext"),
+    "relay.serialize": ("save_json", "load_json", "save_param_dict", "load_param_dict"),
+    "relay.builder": ("ScopeBuilder",),
+    "relay.prelude": ("Prelude",),
+    "relay.executors": ("create_executor",),
+}
+_WHERE = {name: module for module, names in _HOMES.items() for name in names}
+
+_ALIASES = {
+    "TVMError": "RelayError",
+    "RelayRefType": "RefType",
+}
+
+_MODULES: dict[str, str] = {
+    "nn": "relay.op.nn",
+    **{
+        name: f"relay.{name}"
+        for name in (
+            "analysis",
+            "builder",
+            "check",
+            "dataflow_pattern",
+            "errors",
+            "executors",
+            "interpreter",
+            "ir",
+            "loops",
+            "nd",
+            "op",
+            "parser",
+            "prelude",
+            "testing",
+            "tir",
+            "transform",
+        )
+    },
+}
+
+__all__ = ["__version__", *sorted([*_WHERE, *_ALIASES, *_MODULES])]
+
+
+def __getattr__(name: str) -> Any:
+    name = _ALIASES.get(name, name)
+    if home := _WHERE.get(name):
+        value = getattr(importlib.import_module(home), name)
+    elif module := _MODULES.get(name):
+        value = importlib.import_module(module)
+    elif not name.startswith("_") and name in (op := importlib.import_module("relay.op")).__all__:
+        value = getattr(op, name)
+    else:
+        raise AttributeError(f"module 'relay' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *importlib.import_module("relay.op").__all__})

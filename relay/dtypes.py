@@ -1,0 +1,71 @@
+"""Element types by name (`float32`, `int8`, `bool`, `bfloat16`, …) and their NumPy counterparts."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+from relay.errors import RelayError, did_you_mean
+
+if TYPE_CHECKING:
+    import numpy as np
+
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+SIGNED = ("int4", "int8", "int16", "int32", "int64")
+UNSIGNED = ("uint1", "uint4", "uint8", "uint16", "uint32", "uint64")
+FLOAT8 = ("float8_e4m3fn", "float8_e5m2")
+NAMES = (*FLOATS, *SIGNED, *UNSIGNED, *FLOAT8, "bool")
+
+_LANES = re.compile(r"(.+?)x(\d+)")
+
+
+@cache
+def is_dtype(name: str) -> bool:
+    """Whether `name` is an element type; `float32x4` is four lanes of float32."""
+    if name in NAMES:
+        return True
+    lanes = _LANES.fullmatch(name)
+    return lanes is not None and lanes[1] in NAMES and int(lanes[2]) > 1
+
+
+def canonical(dtype: object) -> str:
+    """The name of `dtype`, which may be a name, a NumPy dtype or a Python scalar type."""
+    if isinstance(dtype, str):
+        if is_dtype(dtype):
+            return dtype
+        raise RelayError(
+            f"unknown element type `{dtype}`"
+            + (f"; {hint}" if (hint := did_you_mean(dtype, NAMES)) else "")
+        )
+    import numpy as np
+
+    try:
+        return canonical(np.dtype(dtype).name)  # type: ignore[call-overload]
+    except TypeError:
+        raise RelayError(f"unknown element type {dtype!r}") from None
+
+
+def is_float(dtype: str) -> bool:
+    return dtype in FLOATS or dtype in FLOAT8
+
+
+def is_integer(dtype: str) -> bool:
+    """Integers of either sign; `bool` is not one."""
+    return dtype in SIGNED or dtype in UNSIGNED
+
+
+@cache
+def to_numpy(dtype: str) -> np.dtype:
+    """The NumPy dtype that stores `dtype`; the narrow ones come from ml_dtypes."""
+    import numpy as np
+
+    if dtype == "uint1":
+        return np.dtype(bool)
+    if dtype in ("bfloat16", "int4", "uint4", *FLOAT8):
+        import ml_dtypes
+
+        return np.dtype(getattr(ml_dtypes, dtype))
+    if not is_dtype(dtype) or "x" in dtype:
+        raise RelayError(f"element type `{dtype}` has no array form")
+    return np.dtype(dtype)

@@ -1,0 +1,210 @@
+"""What can go wrong, where it went wrong, and how it is shown.
+
+    RelayError (RuntimeError)
+    ├── DiagnosticError          carries one or more `Diagnostic`s; its text is their rendering
+    │   ├── ParseError           the text is not Relay
+    │   ├── TypeCheckError       the program has no type
+    │   │   └── KindError        a type is not well formed
+    │   └── IllFormed            a structural invariant is broken (often: by a pass, which is named)
+    ├── PassError                a pass was used in a way it cannot serve
+    ├── OperatorError            an operator is unknown, or registered twice
+    └── EvaluationError          the program failed while it ran
+
+Every error a user can cause says where, what was expected, what was found and what to try.
+Messages are lower case and have no final period.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+
+@dataclass(frozen=True)
+class SourceName:
+    """A named text; with its text, errors can quote the line they speak of."""
+
+    name: str
+    text: str | None = field(default=None, repr=False, compare=False)
+
+    def line(self, number: int) -> str | None:
+        """Line `number`, counted from 1."""
+        if self.text is None:
+            return None
+        lines = self.text.splitlines()
+        return lines[number - 1] if 0 < number <= len(lines) else None
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of source; lines and columns count from 1, the end column is exclusive."""
+
+    source_name: SourceName
+    line: int = 0
+    end_line: int = 0
+    column: int = 0
+    end_column: int = 0
+
+    def __str__(self) -> str:
+        position = f":{self.line}:{self.column}" if self.line else ""
+        return f"{self.source_name.name}{position}"
+
+
+@dataclass(frozen=True)
+class SequentialSpan:
+    """The origins of a node that a pass made out of several."""
+
+    spans: tuple[Span, ...]
+
+    def __str__(self) -> str:
+        return " and ".join(map(str, self.spans))
+
+
+AnySpan = Span | SequentialSpan
+
+
+class DiagnosticLevel(IntEnum):
+    """How bad it is."""
+
+    BUG = 10
+    ERROR = 20
+    WARNING = 30
+    NOTE = 40
+    HELP = 50
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One finding: what, where, what was expected, what was found, what to try."""
+
+    message: str
+    span: AnySpan | None = None
+    expected: str | None = None
+    found: str | None = None
+    hint: str | None = None
+    level: DiagnosticLevel = DiagnosticLevel.ERROR
+
+    def __str__(self) -> str:
+        lines = [self.message]
+        indent = "     "
+        if isinstance(self.span, SequentialSpan):
+            lines.append(f"  --> {self.span}")
+        elif self.span is not None:
+            lines.append(f"  --> {self.span}")
+            lines.extend(_quote(self.span))
+        for label, text in (
+            ("expected:", self.expected),
+            ("found:", self.found),
+            ("hint:", self.hint),
+        ):
+            if text is not None:
+                lines.append(f"{indent}{label:<10}{text}")
+        return "\n".join(lines)
+
+
+QUOTED_WIDTH = 120
+
+
+def _quote(span: Span) -> list[str]:
+    """The source line with a caret under the span; a very long line is shown around the caret."""
+    if not span.line or (line := span.source_name.line(span.line)) is None:
+        return []
+    column = max(span.column, 1)
+    end = span.end_column if span.end_line in (0, span.line) else len(line) + 1
+    cut = 0
+    if len(line) > QUOTED_WIDTH:
+        cut = max(0, min(column - 1 - QUOTED_WIDTH // 3, len(line) - QUOTED_WIDTH))
+        line = line[cut : cut + QUOTED_WIDTH]
+    width = max(1, min(end, cut + QUOTED_WIDTH + 1) - column)
+    shown = "".join(" " if not character.isprintable() else character for character in line)
+    gutter = f"{span.line:>4}"
+    return [f"{gutter} | {shown}", f"{' ' * len(gutter)} | {' ' * (column - 1 - cut)}{'^' * width}"]
+
+
+class RelayError(RuntimeError):
+    """The root of everything Relay raises on purpose."""
+
+
+class DiagnosticError(RelayError):
+    """One or more diagnostics; `str` renders them all."""
+
+    def __init__(self, diagnostics: Diagnostic | Sequence[Diagnostic]) -> None:
+        found = (diagnostics,) if isinstance(diagnostics, Diagnostic) else tuple(diagnostics)
+        self.diagnostics: tuple[Diagnostic, ...] = found
+        RuntimeError.__init__(self, "\n\n".join(map(str, found)))
+
+
+class ParseError(DiagnosticError):
+    """The text is not Relay."""
+
+
+class TypeCheckError(DiagnosticError):
+    """The program has no type."""
+
+
+class KindError(TypeCheckError):
+    """A type is put together wrongly: a shape where a type belongs, a missing argument…"""
+
+
+class IllFormed(DiagnosticError):
+    """A structural invariant of the program does not hold."""
+
+
+class PassError(RelayError):
+    """A pass was used in a way it cannot serve."""
+
+
+class OperatorError(RelayError):
+    """An operator is unknown, or registered twice."""
+
+
+class EvaluationError(DiagnosticError):
+    """The program failed while it ran."""
+
+
+@dataclass
+class DiagnosticContext:
+    """Collects diagnostics, and raises them together, so one run shows every independent error."""
+
+    error: type[DiagnosticError] = DiagnosticError
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+    def emit(self, diagnostic: Diagnostic) -> None:
+        self.diagnostics.append(diagnostic)
+
+    def render(self) -> None:
+        """Show what was collected; raise it if an error is among it."""
+        if renderer := _renderer.get():
+            renderer(self)
+        if any(d.level <= DiagnosticLevel.ERROR for d in self.diagnostics):
+            raise self.error(self.diagnostics)
+
+
+def fail(error: type[DiagnosticError], diagnostics: Diagnostic | Iterable[Diagnostic]) -> None:
+    """Show and raise `diagnostics` as `error`."""
+    found = [diagnostics] if isinstance(diagnostics, Diagnostic) else list(diagnostics)
+    DiagnosticContext(error, found).render()
+
+
+Renderer = Callable[[DiagnosticContext], None]
+_renderer: ContextVar[Renderer | None] = ContextVar("relay diagnostic renderer", default=None)
+
+
+def get_renderer() -> Renderer | None:
+    """The function that is shown every diagnostic before it is raised, if one is set."""
+    return _renderer.get()
+
+
+def override_renderer(renderer: Renderer | None) -> None:
+    """Show every diagnostic to `renderer` before it is raised; None goes back to raising only."""
+    _renderer.set(renderer)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+    """A hint naming the closest known names, or None when nothing is close."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, list(known), n=3, cutoff=0.6)
+    return "did you mean " + " or ".join(f"`{c}`" for c in close) + "?" if close else None

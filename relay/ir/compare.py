@@ -1,0 +1,237 @@
+"""Structural equality and hash, up to the names of variables and with sharing respected.
+
+Both come from one canonical form: the sequence of a program's nodes in post-order, where each entry
+holds the node's kind, its own data, and the positions of its children in the sequence. Variables
+are numbered in the order they appear, so renaming does not show; a computation that is shared is
+one entry, so sharing does. Two programs are equal when their sequences are, and the first entries
+that differ are the first difference.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+from relay import nd, tree
+from relay.ir.adt import TypeData
+from relay.ir.attrs import Attrs, DictAttrs
+from relay.ir.expr import (
+    Call,
+    Constant,
+    Constructor,
+    Function,
+    GlobalVar,
+    Match,
+    Op,
+    Syntax,
+    TupleGetItem,
+    Var,
+    is_atom,
+)
+from relay.ir.module import IRModule
+from relay.ir.types import Occurs, Type, TypeVar, map_leaves
+from relay.ir.variables import bound_vars
+
+Comparable = IRModule | Syntax | Type | nd.NDArray | Attrs | DictAttrs
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One node of the canonical sequence; `key` is compared, the rest explains a difference."""
+
+    key: tuple[Any, ...]
+    node: Any
+    where: str
+
+
+class _Canonical:
+    """Walks a program in order and numbers what it meets."""
+
+    def __init__(self, map_free_vars: bool) -> None:
+        self.map_free_vars = map_free_vars
+        self.positions: dict[int, int] = {}
+        self.variables: dict[Var, int] = {}
+        self.type_variables: dict[TypeVar, TypeVar] = {}
+        self.bound: set[Var] = set()
+
+    def entries(self, item: Comparable, where: str) -> Iterator[Entry]:
+        match item:
+            case IRModule():
+                yield from self.module(item)
+            case Type():
+                yield Entry((self.type_key(item),), item, where)
+            case Syntax():
+                yield from self.program(item, where)
+            case _:
+                yield Entry((data_key(item),), item, where)
+
+    def module(self, module: IRModule) -> Iterator[Entry]:
+        definitions = sorted(module.type_definitions.values(), key=lambda t: t.header.name_hint)
+        for definition in definitions:
+            name = definition.header.name_hint
+            yield Entry(self.definition_key(definition), definition, f"type {name}")
+        for var, function in module.functions_items():
+            yield Entry(("def", var.name_hint), var, f"@{var.name_hint}")
+            yield from self.program(function, f"@{var.name_hint}")
+        yield Entry(("attrs", module.attrs), module.attrs, "module attributes")
+
+    def definition_key(self, definition: TypeData) -> tuple[Any, ...]:
+        params = tuple(self.type_key(v) for v in definition.type_vars)
+        constructors = tuple(
+            (c.name_hint, tuple(self.type_key(t) for t in c.inputs))
+            for c in definition.constructors
+        )
+        return ("type", definition.header.name_hint, definition.extern, params, constructors)
+
+    def program(self, root: Syntax, where: str) -> Iterator[Entry]:
+        self.bound.update(bound_vars(root))
+        for node in tree.postorder(root):
+            if isinstance(node, Function):
+                # parameters stand in the body's types, so they are numbered with the signature
+                for param in node.type_params:
+                    self.type_key(param)
+            if is_atom(node):
+                continue
+            below = tuple(self.reference(child) for child in tree.children(node))
+            self.positions[id(node)] = len(self.positions)
+            yield Entry((type(node).__name__, *self.own_data(node), below), node, where)
+        yield Entry(("result", self.reference(root)), root, where)
+
+    def reference(self, node: Syntax) -> Any:
+        """How a parent names a child: atoms by what they are, computations by their position."""
+        match node:
+            case Var():
+                if node not in self.bound and not self.map_free_vars:
+                    return ("free", node.name_hint, id(node))
+                number = self.variables.setdefault(node, len(self.variables))
+                return ("var", number, self.type_key(node.type_annotation))
+            case GlobalVar():
+                return ("global", node.name_hint)
+            case Op():
+                return ("op", node.name)
+            case Constructor():
+                return ("constructor", node.belong_to.name_hint, node.name_hint)
+            case Constant():
+                return ("constant", *data_key(node.data))
+        return self.positions[id(node)]
+
+    def own_data(self, node: Syntax) -> tuple[Any, ...]:
+        """What a node holds besides its children."""
+        match node:
+            case Call():
+                return (data_key(node.attrs), tuple(map(self.type_key, node.type_args)))
+            case Function():
+                params = tuple(map(self.type_key, node.type_params))
+                return (params, self.type_key(node.ret_type), node.attrs, len(node.params))
+            case TupleGetItem():
+                return (node.index,)
+            case Match():
+                return (node.complete,)
+        return ()
+
+    def type_key(self, ty: Type | None) -> Any:
+        if ty is None or not ty.occurs & Occurs.VARIABLE:
+            return ty
+        return map_leaves(ty, self.canonical_variable, Occurs.VARIABLE)
+
+    def canonical_variable(self, leaf: Any) -> Any:
+        if not isinstance(leaf, TypeVar):
+            return leaf
+        if leaf not in self.type_variables:
+            self.type_variables[leaf] = _numbered(len(self.type_variables), leaf)
+        return self.type_variables[leaf]
+
+
+class _NumberedTypeVar(TypeVar):
+    """The n-th type variable of a program: equal to the n-th of another."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _NumberedTypeVar) and other.name_hint == self.name_hint
+
+    def __hash__(self) -> int:
+        return hash(self.name_hint)
+
+
+def _numbered(number: int, like: TypeVar) -> TypeVar:
+    return _NumberedTypeVar(f"{number}:{like.kind.name}", like.kind)
+
+
+def data_key(value: Any) -> Any:
+    """Tensors and attributes as something that compares by value; NaN equals NaN."""
+    match value:
+        case nd.NDArray():
+            digest = hashlib.sha256(value.array.tobytes()).hexdigest()
+            return (value.dtype, value.shape, digest)
+        case Attrs():
+            return (type(value).__name__, *((k, data_key(v)) for k, v in value.items()))
+        case float() if value != value:
+            return "nan"
+        case float() | bool():
+            return (type(value).__name__, value)
+        case tuple():
+            return tuple(map(data_key, value))
+    return value
+
+
+def first_difference(a: Comparable, b: Comparable, map_free_vars: bool = False) -> str | None:
+    """What differs first between `a` and `b`, in words; None when they are the same."""
+    if type(a) is not type(b) and not (isinstance(a, Type) and isinstance(b, Type)):
+        return f"{type(a).__name__} differs from {type(b).__name__}:\n  {a!r}\n  {b!r}"
+    left = _Canonical(map_free_vars).entries(a, "")
+    right = _Canonical(map_free_vars).entries(b, "")
+    for x, y in zip_longest(left, right):
+        if x is not None and y is not None and x.key == y.key:
+            continue
+        place = next((f" in {e.where}" for e in (x, y) if e and e.where), "")
+        return f"{_explain(x, y)}{place}:\n  left:  {_brief(x)}\n  right: {_brief(y)}"
+    return None
+
+
+def _explain(x: Entry | None, y: Entry | None) -> str:
+    if x is None or y is None:
+        return "one side ends before the other"
+    if x.key[0] != y.key[0]:
+        return f"{x.key[0]} differs from {y.key[0]}"
+    what = type(x.node).__name__
+    if isinstance(x.node, Call) and isinstance(y.node, Call):
+        if data_key(x.node.attrs) != data_key(y.node.attrs):
+            return f"attributes of a call to {_name(x.node.op)} differ"
+        if x.key[-1][0] != y.key[-1][0]:
+            return "calls of different operators"
+        return f"arguments of a call to {_name(x.node.op)} differ (what they are, or their sharing)"
+    return f"{what} differs"
+
+
+def _name(op: Syntax) -> str:
+    return f"`{op.name}`" if isinstance(op, Op | GlobalVar | Constructor) else "a function"
+
+
+def _brief(entry: Entry | None) -> str:
+    if entry is None:
+        return "(nothing)"
+    lines = [line for line in repr(entry.node).splitlines() if not line.startswith("#[")]
+    lines = [line for line in lines if line.strip()]
+    return lines[-1].strip()[:200] if lines else type(entry.node).__name__
+
+
+def structural_equal(a: Comparable, b: Comparable, map_free_vars: bool = False) -> bool:
+    """Whether `a` and `b` are the same program up to names; free variables must be the same
+    objects unless `map_free_vars`."""
+    return a is b or first_difference(a, b, map_free_vars) is None
+
+
+def assert_structural_equal(a: Comparable, b: Comparable, map_free_vars: bool = False) -> None:
+    """Raise ValueError naming the first difference."""
+    if a is not b and (difference := first_difference(a, b, map_free_vars)) is not None:
+        raise ValueError(f"not structurally equal: {difference}")
+
+
+def structural_hash(item: Comparable, map_free_vars: bool = False) -> int:
+    """Equal for structurally equal items, within one process."""
+    canonical = _Canonical(map_free_vars)
+    return hash(tuple(entry.key for entry in canonical.entries(item, "")))

@@ -1,0 +1,424 @@
+"""The dimensions of tensors: integers, symbols, arithmetic over them, and `Any`.
+
+A dimension is an int, an atom, or a polynomial over atoms. Atoms are variables and what cannot be
+written as a polynomial: `a // b`, `min`, `max`. Every expression has one canonical form, so
+
+    n + 1 + n  ==  2 * n + 1        (2 * n + 1) // 2  ==  n        (n // 2) // 3  ==  n // 6
+
+hold by construction and equality is comparison. `a % b` is `a - b * (a // b)`, so that quotient and
+remainder always add up. `Any` is a dimension of which nothing is known; arithmetic on it is `Any`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from math import gcd
+from typing import Final
+
+# Past these sizes an expression says nothing to anybody: it becomes `Any`, which is always sound.
+MAX_TERMS: Final = 64
+MAX_NESTING: Final = 32
+
+
+class Symbol:
+    """A dimension that is not an integer literal; arithmetic on it gives canonical dimensions."""
+
+    __slots__ = ()
+
+    def __add__(self, other: Dim) -> Dim:
+        return add(self, other)
+
+    def __radd__(self, other: Dim) -> Dim:
+        return add(other, self)
+
+    def __sub__(self, other: Dim) -> Dim:
+        return add(self, multiply(other, -1))
+
+    def __rsub__(self, other: Dim) -> Dim:
+        return add(other, multiply(self, -1))
+
+    def __neg__(self) -> Dim:
+        return multiply(self, -1)
+
+    def __mul__(self, other: Dim) -> Dim:
+        return multiply(self, other)
+
+    def __rmul__(self, other: Dim) -> Dim:
+        return multiply(other, self)
+
+    def __floordiv__(self, other: Dim) -> Dim:
+        return floor_divide(self, other)
+
+    def __rfloordiv__(self, other: Dim) -> Dim:
+        return floor_divide(other, self)
+
+    def __mod__(self, other: Dim) -> Dim:
+        return self - other * (self // other)
+
+    def __rmod__(self, other: Dim) -> Dim:
+        return other - self * (other // self)
+
+
+Dim = int | Symbol
+
+
+class Any(Symbol):
+    """A dimension known only at run time, written `?`. Any two are the same *type*, but say nothing
+    about the two being equal."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Any)
+
+    def __hash__(self) -> int:
+        return hash(Any)
+
+    def __repr__(self) -> str:
+        return "?"
+
+
+ANY: Final = Any()
+
+# A product of atoms with their powers; the empty product is the constant term.
+Monomial = frozenset[tuple[Symbol, int]]
+ONE: Final[Monomial] = frozenset()
+
+
+class DimExpr(Symbol):
+    """A polynomial of at least two terms, or one term that is not a bare atom."""
+
+    __slots__ = ("_hash", "nesting", "terms")
+
+    def __init__(self, terms: Mapping[Monomial, int]) -> None:
+        self.terms: dict[Monomial, int] = dict(terms)
+        self.nesting: int = max((_nesting(a) for m in terms for a, _ in m), default=0)
+        self._hash = hash(
+            frozenset(
+                (tuple(sorted((structural_hash(a), p) for a, p in m)), c) for m, c in terms.items()
+            )
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DimExpr) and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return render(self)
+
+
+class DimCall(Symbol):
+    """An atom that is a function of dimensions: `//`, `min` or `max`."""
+
+    __slots__ = ("_hash", "args", "function", "nesting")
+
+    def __init__(self, function: str, args: tuple[Dim, ...]) -> None:
+        self.function = function
+        self.args = args
+        self.nesting: int = 1 + max(_nesting(a) for a in args)
+        hashes = [structural_hash(a) for a in args]
+        self._hash = hash((function, *(hashes if function == "//" else sorted(hashes))))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DimCall) or self.function != other.function:
+            return False
+        if self.args == other.args:
+            return True
+        return self.function != "//" and set(self.args) == set(other.args)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return render(self)
+
+
+def structural_hash(dim: Dim) -> int:
+    """A hash that does not depend on which variables occur, so renaming keeps it."""
+    if isinstance(dim, DimExpr | DimCall | Any | int):
+        return hash(dim)
+    return 0x5EED
+
+
+def _nesting(dim: Dim) -> int:
+    return dim.nesting if isinstance(dim, DimExpr | DimCall) else 0
+
+
+def _terms(dim: Dim) -> Mapping[Monomial, int]:
+    if isinstance(dim, int):
+        return {ONE: int(dim)}
+    if isinstance(dim, DimExpr):
+        return dim.terms
+    return {frozenset(((dim, 1),)): 1}
+
+
+def _from_terms(terms: dict[Monomial, int]) -> Dim:
+    terms = {m: c for m, c in terms.items() if c}
+    if not terms:
+        return 0
+    if len(terms) > MAX_TERMS:
+        return ANY
+    if len(terms) == 1:
+        ((monomial, coefficient),) = terms.items()
+        if monomial == ONE:
+            return coefficient
+        if coefficient == 1 and len(monomial) == 1:
+            ((atom, power),) = monomial
+            if power == 1:
+                return atom
+    return DimExpr(terms)
+
+
+def _call(function: str, *args: Dim) -> Dim:
+    made = DimCall(function, args)
+    return made if made.nesting <= MAX_NESTING else ANY
+
+
+def add(a: Dim, b: Dim) -> Dim:
+    """A + b"""
+    if isinstance(a, int) and isinstance(b, int):
+        return a + b
+    if isinstance(a, Any) or isinstance(b, Any):
+        return ANY
+    total = dict(_terms(a))
+    for monomial, coefficient in _terms(b).items():
+        total[monomial] = total.get(monomial, 0) + coefficient
+    return _from_terms(total)
+
+
+def subtract(a: Dim, b: Dim) -> Dim:
+    """A - b"""
+    return add(a, multiply(b, -1))
+
+
+def multiply(a: Dim, b: Dim) -> Dim:
+    """A * b"""
+    if isinstance(a, int) and isinstance(b, int):
+        return a * b
+    if a == 0 or b == 0:
+        return 0
+    if isinstance(a, Any) or isinstance(b, Any):
+        return ANY
+    product: dict[Monomial, int] = {}
+    for left, x in _terms(a).items():
+        for right, y in _terms(b).items():
+            powers = dict(left)
+            for atom, power in right:
+                powers[atom] = powers.get(atom, 0) + power
+            monomial = frozenset(powers.items())
+            product[monomial] = product.get(monomial, 0) + x * y
+    return _from_terms(product)
+
+
+def floor_divide(a: Dim, b: Dim) -> Dim:
+    """A // b, rounding towards minus infinity; what divides evenly leaves the quotient."""
+    if b == 0:
+        raise ZeroDivisionError("a dimension is divided by zero")
+    if isinstance(a, int) and isinstance(b, int):
+        return a // b
+    if b == 1:
+        return a
+    if isinstance(a, Any) or isinstance(b, Any):
+        return ANY
+    if isinstance(b, int) and b < 0:
+        return floor_divide(multiply(a, -1), -b)
+    if not isinstance(b, int):
+        quotient = exact_quotient(a, b)
+        return quotient if quotient is not None else _call("//", a, b)
+
+    whole: dict[Monomial, int] = {}
+    rest: dict[Monomial, int] = {}
+    for monomial, coefficient in _terms(a).items():
+        quotient_part, remainder = divmod(coefficient, b)
+        if monomial == ONE or remainder == 0:
+            whole[monomial] = quotient_part
+            rest[monomial] = remainder
+        else:
+            rest[monomial] = coefficient
+    symbolic = [c for m, c in rest.items() if m != ONE and c]
+    if not symbolic:
+        return _from_terms(whole)
+    common = gcd(b, *symbolic)
+    divisor = b // common
+    remaining = _from_terms({m: c // common for m, c in rest.items()})
+    if divisor == 1:
+        return add(_from_terms(whole), remaining)
+    if isinstance(remaining, DimCall) and remaining.function == "//":
+        numerator, inner = remaining.args
+        if isinstance(inner, int):
+            return add(_from_terms(whole), floor_divide(numerator, inner * divisor))
+    return add(_from_terms(whole), _call("//", remaining, divisor))
+
+
+def exact_quotient(a: Dim, b: Dim) -> Dim | None:
+    """The q with q * b == a, where b is a single term and divides every term of a; else None."""
+    if isinstance(a, Any) or isinstance(b, Any) or b == 0:
+        return None
+    divisor = _terms(b)
+    if len(divisor) != 1:
+        return 1 if a == b else (0 if a == 0 else None)
+    ((monomial, coefficient),) = divisor.items()
+    quotient: dict[Monomial, int] = {}
+    for left, c in _terms(a).items():
+        powers = dict(left)
+        for atom, power in monomial:
+            powers[atom] = powers.get(atom, 0) - power
+        if c % coefficient or any(p < 0 for p in powers.values()):
+            return None
+        quotient[frozenset((s, p) for s, p in powers.items() if p)] = c // coefficient
+    return _from_terms(quotient)
+
+
+def minimum(a: Dim, b: Dim) -> Dim:
+    """min(a, b)"""
+    return _extremum("min", a, b)
+
+
+def maximum(a: Dim, b: Dim) -> Dim:
+    """max(a, b)"""
+    return _extremum("max", a, b)
+
+
+def _extremum(function: str, a: Dim, b: Dim) -> Dim:
+    if isinstance(a, Any) or isinstance(b, Any):
+        return ANY
+    difference = subtract(a, b)
+    sign = sign_of(difference)
+    if sign is not None:
+        return a if (sign >= 0) == (function == "max") else b
+    parts: list[Dim] = []
+    for part in (a, b):
+        nested = isinstance(part, DimCall) and part.function == function
+        for leaf in part.args if nested else (part,):  # type: ignore[union-attr]
+            if leaf not in parts:
+                parts.append(leaf)
+    return _call(function, *parts) if len(parts) > 1 else parts[0]
+
+
+def sign_of(dim: Dim) -> int | None:
+    """1, 0 or -1 when every dimension of that form is at least, exactly or at most 0; else None.
+
+    Variables stand for extents, so they are never negative.
+    """
+    if isinstance(dim, int):
+        return (dim > 0) - (dim < 0)
+    if isinstance(dim, Any):
+        return None
+    if any(isinstance(atom, DimCall) for m in _terms(dim) for atom, _ in m):
+        return None
+    coefficients = _terms(dim).values()
+    if all(c >= 0 for c in coefficients):
+        return 1
+    return -1 if all(c <= 0 for c in coefficients) else None
+
+
+def atoms(dim: Dim) -> Iterator[Symbol]:
+    """Every variable in `dim`, those inside `//`, `min` and `max` included, with repetition."""
+    pending = [dim]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, DimExpr):
+            pending.extend(a for m in current.terms for a, _ in m)
+        elif isinstance(current, DimCall):
+            pending.extend(current.args)
+        elif isinstance(current, Symbol) and not isinstance(current, Any):
+            yield current
+
+
+def substitute(dim: Dim, value_of: Callable[[Symbol], Dim]) -> Dim:
+    """`dim` with every variable replaced by `value_of` it, in canonical form again.
+
+    Nesting is bounded by MAX_NESTING, so the recursion here is too.
+    """
+    if isinstance(dim, int | Any):
+        return dim
+    if isinstance(dim, DimCall):
+        args = [substitute(a, value_of) for a in dim.args]
+        if dim.function == "//":
+            return floor_divide(*args)
+        result = args[0]
+        for other in args[1:]:
+            result = _extremum(dim.function, result, other)
+        return result
+    if isinstance(dim, DimExpr):
+        total: Dim = 0
+        for monomial, coefficient in dim.terms.items():
+            product: Dim = coefficient
+            for atom, power in monomial:
+                replaced = substitute(atom, value_of)
+                for _ in range(power):
+                    product = multiply(product, replaced)
+            total = add(total, product)
+        return total
+    return value_of(dim)
+
+
+def linear_in(dim: Dim, variable: Symbol) -> tuple[int, Dim] | None:
+    """(c, r) with dim == c * variable + r and r free of `variable`; None when there is none."""
+    coefficient = 0
+    rest: dict[Monomial, int] = {}
+    bare: Monomial = frozenset(((variable, 1),))
+    for monomial, c in _terms(dim).items():
+        if monomial == bare:
+            coefficient = c
+        elif any(variable in atoms(a) for a, _ in monomial):
+            return None
+        else:
+            rest[monomial] = c
+    return (coefficient, _from_terms(rest)) if coefficient else None
+
+
+def equal(a: Dim, b: Dim) -> bool | None:
+    """True: equal for all values of the variables; False: not for all; None: only a run knows.
+
+    Polynomials over plain variables are decided. Quotients, minima and `Any` may leave it open.
+    """
+    if isinstance(a, Any) or isinstance(b, Any):
+        return None
+    difference = subtract(a, b)
+    if difference == 0:
+        return True
+    if isinstance(difference, int):
+        return False
+    if isinstance(difference, Any):
+        return None
+    opaque = any(isinstance(atom, DimCall) for m in _terms(difference) for atom, _ in m)
+    return None if opaque else False
+
+
+def render(dim: Dim, name_of: Callable[[Symbol], str] = str) -> str:
+    """The text form; `name_of` spells the variables."""
+    return _render(dim, name_of, 0)
+
+
+def _render(dim: Dim, name_of: Callable[[Symbol], str], binding: int) -> str:
+    """`binding`: how tightly the context binds (0 loose, 1 inside a product or quotient)."""
+    if isinstance(dim, int):
+        return str(int(dim)) if dim >= 0 or not binding else f"({int(dim)})"
+    if isinstance(dim, Any):
+        return "?"
+    if isinstance(dim, DimCall):
+        if dim.function == "//":
+            text = " // ".join(_render(a, name_of, 1) for a in dim.args)
+            return f"({text})" if binding else text
+        parts = sorted(_render(a, name_of, 0) for a in dim.args)
+        return f"{dim.function}({', '.join(parts)})"
+    if not isinstance(dim, DimExpr):
+        return name_of(dim)
+    rendered = []
+    for monomial, coefficient in dim.terms.items():
+        factors = sorted(
+            _render(atom, name_of, 1) for atom, power in monomial for _ in range(power)
+        )
+        size = abs(coefficient)
+        if size != 1 or not factors:
+            factors.insert(0, str(size))
+        degree = sum(p for _, p in monomial)
+        rendered.append((-degree, " * ".join(factors), coefficient < 0))
+    rendered.sort(key=lambda term: (term[0] == 0, term[2], term[0], term[1]))
+    text = ("-" if rendered[0][2] else "") + rendered[0][1]
+    for _, term, negative in rendered[1:]:
+        text += (" - " if negative else " + ") + term
+    return f"({text})" if binding else text

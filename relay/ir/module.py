@@ -1,0 +1,221 @@
+"""IRModule: a small mutable map from names to immutable functions and type definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from relay.errors import RelayError, SourceName, did_you_mean
+from relay.ir.adt import TypeData
+from relay.ir.attrs import DictAttrs
+from relay.ir.expr import Constructor, Expr, Function, GlobalVar, as_expr
+from relay.ir.types import GlobalTypeVar, Type
+from relay.ir.variables import free_type_vars, free_vars
+
+
+class IRModule:
+    """Functions and data types by name. Passes get a copy (`copy`), so none changes its argument."""
+
+    def __init__(
+        self,
+        functions: Mapping[GlobalVar | str, Expr] | None = None,
+        type_definitions: Mapping[GlobalTypeVar, TypeData] | None = None,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._functions: dict[str, tuple[GlobalVar, Function]] = {}
+        self._types: dict[str, TypeData] = {}
+        self._constructors: dict[str, Constructor] = {}
+        self.attrs = DictAttrs(attrs)
+        self.source_map: dict[str, SourceName] = {}
+        for header, definition in (type_definitions or {}).items():
+            self[header] = definition
+        for name, function in (functions or {}).items():
+            self[name] = function
+
+    @staticmethod
+    def from_expr(
+        expr: Expr,
+        functions: Mapping[GlobalVar, Expr] | None = None,
+        type_defs: Mapping[GlobalTypeVar, TypeData] | None = None,
+    ) -> IRModule:
+        """A module whose `main` is `expr`; another expression than a function becomes the body of
+        one over its free variables."""
+        module = IRModule(functions, type_defs)
+        name = "main"
+        expr = as_expr(expr)
+        if not isinstance(expr, Function):
+            expr = Function(free_vars(expr), expr, type_params=tuple(free_type_vars(expr)))
+        elif "global_symbol" in expr.attrs:
+            name = expr.attrs["global_symbol"]
+        module[name] = expr
+        return module
+
+    # --- functions
+
+    @property
+    def functions(self) -> dict[GlobalVar, Function]:
+        """All functions, in the order they were added."""
+        return dict(self._functions.values())
+
+    def functions_items(self) -> list[tuple[GlobalVar, Function]]:
+        """(name, function), sorted by name."""
+        return [self._functions[name] for name in sorted(self._functions)]
+
+    def __getitem__(self, name: str | GlobalVar | GlobalTypeVar) -> Any:
+        if isinstance(name, GlobalTypeVar):
+            return self.type_definition(name.name_hint)
+        key = name if isinstance(name, str) else name.name_hint
+        if key in self._functions:
+            return self._functions[key][1]
+        raise RelayError(f"the module has no function `@{key}`" + self._hint(key, self._functions))
+
+    def __setitem__(self, name: str | GlobalVar | GlobalTypeVar, value: Any) -> None:
+        if isinstance(name, GlobalTypeVar):
+            self._set_type(name, value)
+            return
+        if isinstance(name, str):
+            known = self._functions.get(name)
+            name = known[0] if known else GlobalVar(name)
+        if not isinstance(value, Function):
+            value = as_expr(value)
+            value = Function(free_vars(value), value, type_params=tuple(free_type_vars(value)))
+        self._functions[name.name_hint] = (name, value)
+
+    def __contains__(self, name: object) -> bool:
+        key = name if isinstance(name, str) else getattr(name, "name_hint", None)
+        return key in self._types if isinstance(name, GlobalTypeVar) else key in self._functions
+
+    def __delitem__(self, name: str | GlobalVar) -> None:
+        del self._functions[name if isinstance(name, str) else name.name_hint]
+
+    def __iter__(self) -> Iterator[GlobalVar]:
+        return iter(list(self.functions))
+
+    def get_global_var(self, name: str) -> GlobalVar:
+        """The variable that names function `name`."""
+        if name not in self._functions:
+            self[name]
+        return self._functions[name][0]
+
+    def get_global_vars(self) -> list[GlobalVar]:
+        """The variables of all functions, sorted by name."""
+        return [var for var, _ in self.functions_items()]
+
+    def update_func(self, name: GlobalVar | str, function: Expr) -> None:
+        """Set one function."""
+        self[name] = function
+
+    def update(self, other: IRModule | Mapping[GlobalVar, Expr]) -> None:
+        """Take over every function and type of `other`."""
+        if isinstance(other, IRModule):
+            for header, definition in other.type_definitions.items():
+                self[header] = definition
+            other = other.functions  # type: ignore[assignment]
+        for name, function in other.items():  # type: ignore[union-attr]
+            self[name] = function
+
+    # --- data types
+
+    @property
+    def type_definitions(self) -> dict[GlobalTypeVar, TypeData]:
+        """All data types, in the order they were added."""
+        return {definition.header: definition for definition in self._types.values()}
+
+    def type_definition(self, name: str) -> TypeData:
+        """The definition of data type `name`."""
+        if name in self._types:
+            return self._types[name]
+        raise RelayError(f"the module has no type `{name}`" + self._hint(name, self._types))
+
+    def find_type(self, name: str) -> TypeData | None:
+        return self._types.get(name)
+
+    def find_constructor(self, name: str) -> Constructor | None:
+        return self._constructors.get(name)
+
+    def _set_type(self, header: GlobalTypeVar, definition: TypeData) -> None:
+        name = header.name_hint
+        if not isinstance(definition, TypeData) or definition.header != header:
+            raise RelayError(f"the definition of type `{name}` must be a TypeData with that header")
+        if name in self._types:
+            if self._types[name] is definition:
+                return
+            for constructor in self._types[name].constructors:
+                del self._constructors[constructor.name_hint]
+        seen: set[str] = set()
+        for constructor in definition.constructors:
+            other = self._constructors.get(constructor.name_hint)
+            if other is not None or constructor.name_hint in seen:
+                owner = other.belong_to.name_hint if other else name
+                raise RelayError(
+                    f"constructor `{constructor.name_hint}` of type `{name}` is already defined "
+                    f"by type `{owner}`; constructors share one namespace"
+                )
+            seen.add(constructor.name_hint)
+        self._types[name] = definition
+        self._constructors.update({c.name_hint: c for c in definition.constructors})
+
+    def get_global_type_var(self, name: str) -> GlobalTypeVar:
+        """The name of data type `name`, to be used in type calls."""
+        return self.type_definition(name).header
+
+    def get_global_type_vars(self) -> list[GlobalTypeVar]:
+        return list(self.type_definitions)
+
+    def get_type(self, name: str) -> tuple[Any, ...]:
+        """(type name, *constructors) of a data type."""
+        definition = self.type_definition(name)
+        return (definition.header, *definition.constructors)
+
+    def get_constructor(self, tag: int | str, name: str | None = None) -> Constructor:
+        """The constructor with that tag, or of that name (`get_constructor("List", "Cons")` too)."""
+        wanted = name or tag
+        for constructor in self._constructors.values():
+            if wanted in (constructor.tag, constructor.name_hint):
+                return constructor
+        raise RelayError(f"the module has no constructor {wanted!r}")
+
+    # --- the whole
+
+    def copy(self) -> IRModule:
+        """A module of its own over the same functions and types."""
+        made = IRModule()
+        made._functions = dict(self._functions)
+        made._types = dict(self._types)
+        made._constructors = dict(self._constructors)
+        made.attrs = self.attrs
+        made.source_map = dict(self.source_map)
+        return made
+
+    shallow_copy = copy
+
+    def with_attr(self, name: str, value: Any) -> IRModule:
+        """A copy with one attribute set."""
+        made = self.copy()
+        made.attrs = self.attrs.with_item(name, value)
+        return made
+
+    def import_from_std(self, file: str) -> None:
+        """Take over a file of the standard library: `prelude.rly`, `nat.rly`, …"""
+        from relay.prelude import import_from_std
+
+        import_from_std(self, file)
+
+    def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:
+        """The text form; with the metadata section it can be parsed back."""
+        from relay.ir.printer import astext
+
+        return astext(self, show_meta_data, annotate)
+
+    def __repr__(self) -> str:
+        return self.astext(show_meta_data=False)
+
+    @staticmethod
+    def _hint(name: str, known: Mapping[str, Any]) -> str:
+        hint = did_you_mean(name, known)
+        return f"; {hint}" if hint else ""
+
+
+def is_node(value: object) -> bool:
+    """Whether `value` is a module, expression or type: something that has a text form."""
+    return isinstance(value, IRModule | Expr | Type)

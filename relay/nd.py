@@ -1,0 +1,115 @@
+"""Tensors as values: an immutable NumPy array with its device, as `relay.nd.array` makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from relay import dtypes
+from relay.errors import RelayError
+
+
+@dataclass(frozen=True)
+class Device:
+    """Where a tensor lives."""
+
+    kind: str = "cpu"
+    index: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.kind}({self.index})"
+
+
+def cpu(index: int = 0) -> Device:
+    """The CPU."""
+    return Device("cpu", index)
+
+
+class NDArray:
+    """A tensor value. `array` is the NumPy array inside, read-only; `numpy()` gives a copy."""
+
+    __slots__ = ("array", "device", "dtype")
+
+    def __init__(self, array: np.ndarray, device: Device | None = None) -> None:
+        view = array.view()
+        view.flags.writeable = False
+        self.array = view
+        self.dtype = dtypes.canonical(array.dtype)
+        self.device = device or Device()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
+
+    def numpy(self) -> np.ndarray:
+        """A copy the caller may change."""
+        return self.array.copy()
+
+    asnumpy = numpy
+
+    def item(self) -> Any:
+        return self.array.item()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        made = self.array if dtype is None else self.array.astype(dtype)
+        return made.copy() if copy else made
+
+    def __dlpack__(self, **options: Any) -> Any:
+        # DLPack has no read-only flag that every consumer knows, so it gets memory of its own
+        return self.array.copy().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, self.device.index)
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.array)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.array[index]
+
+    def __bool__(self) -> bool:
+        return bool(self.array)
+
+    def __int__(self) -> int:
+        return int(self.array)
+
+    def __float__(self) -> float:
+        return float(self.array)
+
+    def __repr__(self) -> str:
+        return f"NDArray({self.array!r}, device={self.device})"
+
+
+def array(data: Any, device: Device | None = None) -> NDArray:
+    """A tensor with a copy of `data` (anything NumPy or DLPack understands)."""
+    if isinstance(data, NDArray):
+        return NDArray(data.array.copy(), device or data.device)
+    return NDArray(np.array(as_numpy(data)), device)
+
+
+def empty(shape: tuple[int, ...], dtype: str = "float32", device: Device | None = None) -> NDArray:
+    """A tensor of zeros (memory is never handed out with old contents in it)."""
+    return NDArray(np.zeros(shape, dtypes.to_numpy(dtype)), device)
+
+
+def as_numpy(data: Any) -> np.ndarray:
+    """`data` as a NumPy array in native byte order, without a copy where that is possible."""
+    if isinstance(data, NDArray):
+        return data.array
+    if not isinstance(data, np.ndarray | np.generic) and hasattr(data, "__dlpack__"):
+        detached = data.detach() if hasattr(data, "detach") else data
+        return np.from_dlpack(detached)
+    made = np.asarray(data)
+    if made.dtype.hasobject or (
+        made.dtype.kind in "USVMmc" and made.dtype.name not in dtypes.NAMES
+    ):
+        raise RelayError(f"cannot make a tensor of {type(data).__name__} (NumPy sees {made.dtype})")
+    if not made.dtype.isnative:
+        made = made.astype(made.dtype.newbyteorder("="))
+    return made

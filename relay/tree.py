@@ -1,0 +1,170 @@
+"""Immutable nodes and the one way to walk them, for every tree in the project.
+
+A node is a frozen dataclass compared by identity: sharing a node means computing it once. Its
+children are the fields whose type is of the node's family (`Expr`, `Type`, …), alone or in a tuple,
+so no node writes its own visitor. Nothing here recurses: programs nest deeper than Python's stack.
+
+    children(n)          the nodes directly below n
+    postorder(n)         every distinct node below n and n itself, children first, each once
+    rebuild(n, kids)     n with other children; n itself when they are the same objects
+    transform(n, f)      n rewritten bottom-up by f(before, after)
+    run(steps)           drive a generator that yields sub-computations: recursion without a stack
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cache
+from types import GeneratorType
+from typing import Any, ClassVar, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+N = TypeVar("N", bound="Node")
+
+
+class Node:
+    """Anything that lives in a tree. A family (Expr, Type, …) names its root in `family`."""
+
+    __slots__ = ()
+    family: ClassVar[type[Node]]
+
+
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
+def node(cls: type[T]) -> type[T]:
+    """Immutable, compared by identity."""
+    return dataclass(frozen=True, eq=False, slots=True, weakref_slot=True, repr=False)(cls)
+
+
+@cache
+def child_fields(cls: type[Node]) -> tuple[tuple[str, bool], ...]:
+    """(field name, whether it is a tuple) of the fields that hold children, in order."""
+    hints = get_type_hints(cls)
+    found = []
+    for f in fields(cls):  # type: ignore[arg-type]
+        hint = hints[f.name]
+        options = get_args(hint) if get_origin(hint) not in (tuple, None) else (hint,)
+        for option in options:
+            many = get_origin(option) is tuple
+            kind = get_args(option)[0] if many else option
+            if isinstance(kind, type) and issubclass(kind, cls.family):
+                found.append((f.name, many))
+                break
+    return tuple(found)
+
+
+@cache
+def _own_fields(cls: type[Node]) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(cls) if f.init)  # type: ignore[arg-type]
+
+
+def children(parent: N) -> list[N]:
+    """The nodes directly below, in field order (binders come before what they bind)."""
+    found: list[N] = []
+    for name, many in child_fields(type(parent)):
+        value = getattr(parent, name)
+        if many:
+            found.extend(value)
+        elif value is not None:
+            found.append(value)
+    return found
+
+
+def replace(original: N, **changes: Any) -> N:
+    """A copy with some fields changed; memos (fields that are not arguments) start afresh."""
+    cls = type(original)
+    values = {name: getattr(original, name) for name in _own_fields(cls)}
+    values.update(changes)
+    return cls(**values)
+
+
+def rebuild(original: N, new: Sequence[N]) -> N:
+    """`original` over the children `new` (as many as it has); itself when they are its own."""
+    changes: dict[str, Any] = {}
+    position = 0
+    for name, many in child_fields(type(original)):
+        value = getattr(original, name)
+        if many:
+            part = tuple(new[position : position + len(value)])
+            position += len(value)
+            if any(a is not b for a, b in zip(part, value, strict=True)):
+                changes[name] = part
+        elif value is not None:
+            if new[position] is not value:
+                changes[name] = new[position]
+            position += 1
+    return replace(original, **changes) if changes else original
+
+
+def postorder(root: N, enter: Callable[[N], bool] | None = None) -> Iterator[N]:
+    """Every distinct node once, children before parents.
+
+    `enter(node)` False leaves out what is below that node (the node itself is still yielded).
+    """
+    seen: set[int] = set()
+    stack: list[tuple[N, bool]] = [(root, False)]
+    while stack:
+        current, ready = stack.pop()
+        if ready:
+            yield current
+            continue
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        below = children(current) if enter is None or enter(current) else ()
+        if not below:
+            yield current
+            continue
+        stack.append((current, True))
+        stack.extend((child, False) for child in reversed(below))
+
+
+def transform(root: N, f: Callable[[N, N], N], memo: dict[N, N] | None = None) -> N:
+    """Rewrite bottom-up: `f(before, after)` gets a node and its copy over rewritten children.
+
+    Sharing is kept: each node is rewritten once. `memo` seeds replacements that are not entered.
+    """
+    done: dict[int, N] = {}
+    if memo:
+        done = {id(key): value for key, value in memo.items()}
+    for current in postorder(root, enter=lambda n: id(n) not in done):
+        if id(current) not in done:
+            after = rebuild(current, [done[id(child)] for child in children(current)])
+            done[id(current)] = f(current, after)
+    return done[id(root)]
+
+
+Steps = Generator[Any, Any, T]
+
+
+def run(steps: Steps[T]) -> T:
+    """Drive a computation written as a generator, on an explicit stack.
+
+    `x = yield g(…)` runs the generator g(…) and receives its result: a call that uses no Python
+    stack. `return g(…)`, without the yield, is a tail call: the caller's frame is dropped first.
+    """
+    stack: list[Generator[Any, Any, Any]] = [steps]
+    value: Any = None
+    error: BaseException | None = None
+    while stack:
+        try:
+            top = stack[-1]
+            if error is None:
+                child = top.send(value)
+            else:
+                pending, error = error, None
+                child = top.throw(pending)
+            stack.append(child)
+            value = None
+        except StopIteration as stop:
+            stack.pop()
+            value = stop.value
+            if type(value) is GeneratorType:
+                stack.append(value)
+                value = None
+        except BaseException as raised:
+            stack.pop()
+            error = raised
+    if error is not None:
+        raise error
+    return value  # type: ignore[no-any-return]
