@@ -119,6 +119,7 @@ _MODULES: dict[str, str] = {
             "builder",
             "check",
             "dataflow_pattern",
+            "dtypes",
             "errors",
             "executors",
             "interpreter",
@@ -128,9 +129,11 @@ _MODULES: dict[str, str] = {
             "op",
             "parser",
             "prelude",
+            "serialize",
             "testing",
             "tir",
             "transform",
+            "tree",
         )
     },
 }

@@ -1,0 +1,1 @@
+"""Checks on programs: type inference, kinds, exhaustiveness of matches, well-formedness."""

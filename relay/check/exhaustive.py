@@ -1,0 +1,113 @@
+"""Which values a match leaves out: the method of Maranget ("Warnings for pattern matching", 2007).
+
+The clauses are rows of patterns. Looking at the first column, each constructor of the data type
+either occurs there, and then its rows are asked again over its fields, or it does not, and then a
+value built with it falls through to the rows that begin with a wildcard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from relay import tree
+from relay.ir.expr import (
+    Constructor,
+    Match,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+    PatternWildcard,
+)
+from relay.ir.module import IRModule
+from relay.tree import Steps
+
+Row = tuple[Pattern, ...]
+# a constructor, or the number of fields of a tuple
+Head = Constructor | int
+
+# Enough to see what is missing; there may be exponentially many.
+MAX_CASES = 16
+
+
+def unmatched_cases(match: Match, module: IRModule | None = None) -> list[Pattern]:
+    """Patterns for values that no clause takes; none when the match is exhaustive."""
+    rows = [(clause.lhs,) for clause in match.clauses]
+    missing = tree.run(_missing(rows, 1, module))
+    return [case for (case,) in missing]
+
+
+def _missing(rows: Sequence[Row], width: int, module: IRModule | None) -> Steps[list[Row]]:
+    """Rows of `width` patterns that none of `rows` covers."""
+    if not rows:
+        return [tuple(PatternWildcard() for _ in range(width))]
+    if width == 0:
+        return []
+    heads = {_key(head): head for row in rows if (head := _head(row[0])) is not None}
+    if not heads:
+        rest = yield _missing([row[1:] for row in rows], width - 1, module)
+        return [(PatternWildcard(), *row) for row in rest]
+
+    found: list[Row] = []
+    siblings = _siblings(next(iter(heads.values())), module)
+    for head in siblings if siblings is not None else heads.values():
+        if len(found) >= MAX_CASES:
+            break
+        arity = _arity(head)
+        if _key(head) in heads:
+            inner = [r for row in rows if (r := _specialise(row, head, arity)) is not None]
+            cases = yield _missing(inner, arity + width - 1, module)
+        else:
+            default = [row[1:] for row in rows if _head(row[0]) is None]
+            rest = yield _missing(default, width - 1, module)
+            cases = [(*(PatternWildcard() for _ in range(arity)), *row) for row in rest]
+        found.extend((_build(head, case[:arity]), *case[arity:]) for case in cases)
+    return found[:MAX_CASES]
+
+
+def _head(pattern: Pattern) -> Head | None:
+    """What the pattern asks for; None when it takes anything."""
+    match pattern:
+        case PatternConstructor(constructor=constructor):
+            return constructor
+        case PatternTuple(patterns=patterns):
+            return len(patterns)
+        case PatternVar() | PatternWildcard():
+            return None
+    return None
+
+
+def _key(head: Head) -> object:
+    return head if isinstance(head, int) else (head.belong_to.name_hint, head.name_hint)
+
+
+def _arity(head: Head) -> int:
+    return head if isinstance(head, int) else len(head.inputs)
+
+
+def _siblings(head: Head, module: IRModule | None) -> Sequence[Head] | None:
+    """All constructors of the type that `head` belongs to."""
+    if isinstance(head, int):
+        return [head]
+    definition = module.find_type(head.belong_to.name_hint) if module is not None else None
+    return definition.constructors if definition is not None else None
+
+
+def _specialise(row: Row, head: Head, arity: int) -> Row | None:
+    """The row over the fields of a value built with `head`; None when it does not take one."""
+    first, rest = row[0], row[1:]
+    own = _head(first)
+    if own is None:
+        return (*(PatternWildcard() for _ in range(arity)), *rest)
+    if _key(own) != _key(head):
+        return None
+    fields = first.patterns  # type: ignore[attr-defined]
+    # a wrong number of sub-patterns is reported by inference; here it must not confuse the columns
+    padded = (*fields, *(PatternWildcard() for _ in range(arity - len(fields))))
+    return (*padded[:arity], *rest)
+
+
+def _build(head: Head, fields: Row) -> Pattern:
+    if isinstance(head, int):
+        return PatternTuple(fields)
+    return PatternConstructor(head, fields)
