@@ -65,7 +65,8 @@ def to_numpy(dtype: str) -> np.dtype:
     if dtype in ("bfloat16", "int4", "uint4", *FLOAT8):
         import ml_dtypes
 
-        return np.dtype(getattr(ml_dtypes, dtype))
+        narrow: np.dtype = np.dtype(getattr(ml_dtypes, dtype))
+        return narrow
     if not is_dtype(dtype) or "x" in dtype:
         raise RelayError(f"element type `{dtype}` has no array form")
     return np.dtype(dtype)

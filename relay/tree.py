@@ -37,11 +37,11 @@ def node(cls: type[T]) -> type[T]:
 
 
 @cache
-def child_fields(cls: type[Node]) -> tuple[tuple[str, bool], ...]:
+def child_fields(cls: Any) -> tuple[tuple[str, bool], ...]:
     """(field name, whether it is a tuple) of the fields that hold children, in order."""
     hints = get_type_hints(cls)
     found = []
-    for f in fields(cls):  # type: ignore[arg-type]
+    for f in fields(cls):
         hint = hints[f.name]
         options = get_args(hint) if get_origin(hint) not in (tuple, None) else (hint,)
         for option in options:
@@ -54,8 +54,9 @@ def child_fields(cls: type[Node]) -> tuple[tuple[str, bool], ...]:
 
 
 @cache
-def _own_fields(cls: type[Node]) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(cls) if f.init)  # type: ignore[arg-type]
+def own_fields(cls: Any) -> tuple[str, ...]:
+    """The fields that are arguments of the class, in order; the others are memos."""
+    return tuple(f.name for f in fields(cls) if f.init)
 
 
 def children(parent: N) -> list[N]:
@@ -73,7 +74,7 @@ def children(parent: N) -> list[N]:
 def replace(original: N, **changes: Any) -> N:
     """A copy with some fields changed; memos (fields that are not arguments) start afresh."""
     cls = type(original)
-    values = {name: getattr(original, name) for name in _own_fields(cls)}
+    values = {name: getattr(original, name) for name in own_fields(cls)}
     values.update(changes)
     return cls(**values)
 

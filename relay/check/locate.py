@@ -17,10 +17,8 @@ def locate(about: Syntax, root: Expr | None) -> Span | None:
     marked = astext(
         root, show_meta_data=False, annotate=lambda e: MARK if e is about else ""
     ).splitlines()
-    for number, line in enumerate(marked, 1):
-        if MARK in line:
-            break
-    else:
+    number = next((n for n, line in enumerate(marked, 1) if MARK in line), None)
+    if number is None:
         return None
     text = "\n".join(line.partition(f" /* {MARK}")[0] if MARK in line else line for line in marked)
     shown = text.splitlines()[number - 1]

@@ -194,7 +194,7 @@ class Solver:
             self._attempt(constraint, forced=False)
 
     def finish(self) -> list[Constraint]:
-        """Solve to the end, deciding open dimensions where nothing else moves; what is left over."""
+        """Solve to the end, deciding open dimensions where nothing else moves; what is left."""
         self.solve()
         progress = True
         while progress and self._unsolved:

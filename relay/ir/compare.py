@@ -16,8 +16,10 @@ from itertools import zip_longest
 from typing import Any
 
 from relay import nd, tree
+from relay.ir import dims
 from relay.ir.adt import TypeData
 from relay.ir.attrs import Attrs, DictAttrs
+from relay.ir.dims import Dim
 from relay.ir.expr import (
     Call,
     Constant,
@@ -132,8 +134,10 @@ class _Canonical:
                 return (node.complete,)
         return ()
 
-    def type_key(self, ty: Type | None) -> Any:
-        if ty is None or not ty.occurs & Occurs.VARIABLE:
+    def type_key(self, ty: Type | Dim | None) -> Any:
+        if not isinstance(ty, Type):  # nothing, or a dimension given as a type argument
+            return ty if ty is None else dims.substitute(ty, self.canonical_variable)
+        if not ty.occurs & Occurs.VARIABLE:
             return ty
         return map_leaves(ty, self.canonical_variable, Occurs.VARIABLE)
 

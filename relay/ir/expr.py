@@ -24,6 +24,7 @@ import numpy as np
 from relay import dtypes, nd, tree
 from relay.errors import AnySpan, OperatorError, RelayError, did_you_mean
 from relay.ir.attrs import Attrs, DictAttrs
+from relay.ir.dims import Dim
 from relay.ir.types import FuncType, GlobalTypeVar, TensorType, Type, TypeVar
 from relay.tree import Node, node
 
@@ -116,7 +117,7 @@ class Expr(Syntax):
 
     def __iter__(self) -> Iterator[Expr]:
         raise TypeError(
-            f"{type(self).__name__} cannot be iterated: the number of its fields is not known here; "
+            f"{type(self).__name__} cannot be iterated: its number of fields is not known here; "
             "use relay.TupleGetItem(expr, i), or relay.TupleWrapper(expr, n)"
         )
 
@@ -255,7 +256,7 @@ class Call(Expr):
     op: Expr
     args: tuple[Expr, ...]
     attrs: Attrs | DictAttrs | None = None
-    type_args: tuple[Type, ...] = ()
+    type_args: tuple[Type | Dim, ...] = ()  # a dimension where the parameter is a shape variable
 
     def __post_init__(self) -> None:
         args = self.args
@@ -486,7 +487,7 @@ def var(
     dtype: str = "float32",
     span: AnySpan | None = None,
 ) -> Var:
-    """A variable: `var("x", TensorType(…))`, `var("x", shape=(2, 3))` or a scalar `var("i", "int32")`."""
+    """A variable: `var("x", a_type)`, `var("x", shape=(2, 3))`, or a scalar `var("i", "int32")`."""
     if type_annotation is not None and shape is not None:
         raise ValueError("give either a type annotation or a shape, not both")
     if shape is not None:
@@ -513,7 +514,7 @@ def const(value: Any, dtype: str | None = None, span: AnySpan | None = None) -> 
 
 def with_fields(original: Any, *values: Any, **changes: Any) -> Any:
     """A copy with some fields changed, given in order or by name; None leaves one as it is."""
-    names = [name for name in tree._own_fields(type(original)) if name != "span"]
+    names = [name for name in tree.own_fields(type(original)) if name != "span"]
     given = dict(zip(names, values, strict=False)) | changes
     return tree.replace(original, **{k: v for k, v in given.items() if v is not None})
 
@@ -550,6 +551,11 @@ def add_op(op: Op) -> None:
     if op.name in _operators:
         raise OperatorError(f"operator `{op.name}` is already registered; pick another name")
     _operators[op.name] = op
+
+
+def remove_op(name: str) -> None:
+    """Take the operator of that name out again."""
+    _operators.pop(name, None)
 
 
 def find_op(name: str) -> Op | None:

@@ -142,7 +142,8 @@ class ExprMutator(ExprFunctor[e.Expr]):
             tree.rebuild(clause, [self._pattern(clause.lhs), self.visit(clause.rhs)])
             for clause in match.clauses
         ]
-        return tree.rebuild(match, [data, *clauses])
+        rebuilt: e.Expr = tree.rebuild(match, [data, *clauses])  # type: ignore[assignment]
+        return rebuilt
 
     def _pattern(self, pattern: e.Pattern) -> e.Pattern:
         """The pattern over visited variables."""
@@ -150,7 +151,7 @@ class ExprMutator(ExprFunctor[e.Expr]):
         def visit(before: e.Syntax, after: e.Syntax) -> e.Syntax:
             return self.visit(before) if isinstance(before, e.Var) else after
 
-        return tree.transform(pattern, visit)  # type: ignore[arg-type, return-value]
+        return tree.transform(pattern, visit)  # type: ignore[arg-type]
 
 
 class TypeFunctor(_Functor[R]):
@@ -159,7 +160,7 @@ class TypeFunctor(_Functor[R]):
     _methods = _TYPE_METHODS
 
     def _undefined(self, ty: Any) -> R:
-        raise RelayError(f"{type(self).__name__} does not define a method for {type(ty).__name__}")
+        raise RelayError(f"{type(self).__name__} has no method for {type(ty).__name__}")
 
     visit_type_var = visit_incomplete_type = visit_tensor_type = visit_func_type = _undefined
     visit_tuple_type = visit_type_relation = visit_ref_type = _undefined

@@ -9,16 +9,16 @@ from relay.errors import RelayError, SourceName, did_you_mean
 from relay.ir.adt import TypeData
 from relay.ir.attrs import DictAttrs
 from relay.ir.expr import Constructor, Expr, Function, GlobalVar, as_expr
-from relay.ir.types import GlobalTypeVar, Type
+from relay.ir.types import GlobalTypeVar
 from relay.ir.variables import free_type_vars, free_vars
 
 
 class IRModule:
-    """Functions and data types by name. Passes get a copy (`copy`), so none changes its argument."""
+    """Functions and data types by name. A pass gets a copy, so none changes its argument."""
 
     def __init__(
         self,
-        functions: Mapping[GlobalVar | str, Expr] | None = None,
+        functions: Mapping[Any, Expr] | None = None,
         type_definitions: Mapping[GlobalTypeVar, TypeData] | None = None,
         attrs: Mapping[str, Any] | None = None,
     ) -> None:
@@ -44,7 +44,7 @@ class IRModule:
         name = "main"
         expr = as_expr(expr)
         if not isinstance(expr, Function):
-            expr = Function(free_vars(expr), expr, type_params=tuple(free_type_vars(expr)))
+            expr = _close(expr)
         elif "global_symbol" in expr.attrs:
             name = expr.attrs["global_symbol"]
         module[name] = expr
@@ -78,7 +78,9 @@ class IRModule:
             name = known[0] if known else GlobalVar(name)
         if not isinstance(value, Function):
             value = as_expr(value)
-            value = Function(free_vars(value), value, type_params=tuple(free_type_vars(value)))
+            value = Function(
+                tuple(free_vars(value)), value, type_params=tuple(free_type_vars(value))
+            )
         self._functions[name.name_hint] = (name, value)
 
     def __contains__(self, name: object) -> bool:
@@ -110,8 +112,8 @@ class IRModule:
         if isinstance(other, IRModule):
             for header, definition in other.type_definitions.items():
                 self[header] = definition
-            other = other.functions  # type: ignore[assignment]
-        for name, function in other.items():  # type: ignore[union-attr]
+            other = other.functions
+        for name, function in other.items():
             self[name] = function
 
     # --- data types
@@ -168,7 +170,7 @@ class IRModule:
         return (definition.header, *definition.constructors)
 
     def get_constructor(self, tag: int | str, name: str | None = None) -> Constructor:
-        """The constructor with that tag, or of that name (`get_constructor("List", "Cons")` too)."""
+        """The constructor of that tag or name; `get_constructor("List", "Cons")` does as well."""
         wanted = name or tag
         for constructor in self._constructors.values():
             if wanted in (constructor.tag, constructor.name_hint):
@@ -216,6 +218,6 @@ class IRModule:
         return f"; {hint}" if hint else ""
 
 
-def is_node(value: object) -> bool:
-    """Whether `value` is a module, expression or type: something that has a text form."""
-    return isinstance(value, IRModule | Expr | Type)
+def _close(expr: Expr) -> Function:
+    """A function of the variables that are free in `expr`."""
+    return Function(tuple(free_vars(expr)), expr, None, tuple(free_type_vars(expr)))

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from enum import IntEnum, IntFlag
+from enum import IntEnum
 from typing import Any as AnyValue
 from typing import ClassVar
 
@@ -38,8 +38,8 @@ class TypeKind(IntEnum):
     TypeData = 6
 
 
-class Occurs(IntFlag):
-    """What is found somewhere inside a type."""
+class Occurs:
+    """What is found somewhere inside a type: plain bits, since inference asks all the time."""
 
     NOTHING = 0
     HOLE = 1
@@ -53,10 +53,10 @@ class Type(Node):
 
     family: ClassVar[type[Node]]
     span: AnySpan | None = field(default=None, kw_only=True)
-    occurs: Occurs = field(default=Occurs.NOTHING, init=False)
+    occurs: int = field(default=Occurs.NOTHING, init=False)
     _hash: int = field(default=0, init=False)
 
-    def _summarise(self, key: object, occurs: Occurs) -> None:
+    def _summarise(self, key: object, occurs: int) -> None:
         object.__setattr__(self, "_hash", hash(key))
         object.__setattr__(self, "occurs", occurs)
 
@@ -86,7 +86,7 @@ def _tuple(values: AnyValue) -> tuple[AnyValue, ...]:
     return values if type(values) is tuple else tuple(values)
 
 
-def _occurs_in(parts: tuple[Type, ...]) -> Occurs:
+def _occurs_in(parts: tuple[Type, ...]) -> int:
     found = Occurs.NOTHING
     for part in parts:
         found |= part.occurs
@@ -357,7 +357,7 @@ def substitute(ty: Type, bindings: Mapping[TypeVar, Type | Dim]) -> Type:
     )
 
 
-def map_leaves(ty: Type, f: Callable[[AnyValue], AnyValue], where: Occurs) -> Type:
+def map_leaves(ty: Type, f: Callable[[AnyValue], AnyValue], where: int) -> Type:
     """`ty` with `f` applied to its variables and holes, dimensions included.
 
     Only what contains something of `where` is entered; the rest is shared with the original.

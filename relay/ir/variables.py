@@ -94,7 +94,11 @@ def types_in(e: Syntax) -> Iterator[Type]:
             if e.ret_type is not None:
                 yield e.ret_type
         case Call():
-            yield from e.type_args
+            for given in e.type_args:
+                if isinstance(given, Type):
+                    yield given
+                else:
+                    yield from (a for a in dims.atoms(given) if isinstance(a, TypeVar))
 
 
 def _variables(ty: Type) -> Iterable[TypeVar]:
