@@ -62,7 +62,8 @@ def own_fields(cls: Any) -> tuple[str, ...]:
 def children(parent: N) -> list[N]:
     """The nodes directly below, in field order (binders come before what they bind)."""
     found: list[N] = []
-    for name, many in child_fields(type(parent)):
+    cls: Any = type(parent)
+    for name, many in child_fields(cls):
         value = getattr(parent, name)
         if many:
             found.extend(value)
@@ -73,17 +74,18 @@ def children(parent: N) -> list[N]:
 
 def replace(original: N, **changes: Any) -> N:
     """A copy with some fields changed; memos (fields that are not arguments) start afresh."""
-    cls = type(original)
+    cls: Any = type(original)
     values = {name: getattr(original, name) for name in own_fields(cls)}
     values.update(changes)
-    return cls(**values)
+    return cls(**values)  # type: ignore[no-any-return]
 
 
 def rebuild(original: N, new: Sequence[N]) -> N:
     """`original` over the children `new` (as many as it has); itself when they are its own."""
     changes: dict[str, Any] = {}
     position = 0
-    for name, many in child_fields(type(original)):
+    cls: Any = type(original)
+    for name, many in child_fields(cls):
         value = getattr(original, name)
         if many:
             part = tuple(new[position : position + len(value)])

@@ -59,7 +59,7 @@ class Unifier:
         last: Any = ty
         while type(last) is IncompleteType and last in bound:
             last = bound[last]
-        while ty is not last and type(ty) is IncompleteType:
+        while ty is not last and isinstance(ty, IncompleteType):
             ty, bound[ty] = bound[ty], last
         return last  # type: ignore[no-any-return]
 
@@ -151,7 +151,7 @@ class Unifier:
                     fields.append((yield self._unify(x, y)))
                 return TupleType(tuple(fields))
             case (FuncType(), FuncType()):
-                return (yield self._unify_functions(a, b))
+                return self._unify_functions(a, b)  # type: ignore[return-value]
             case (RefType(), RefType()):
                 return RefType((yield self._unify(a.value, b.value)))
             case (TypeCall(), TypeCall()):

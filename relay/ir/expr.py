@@ -514,7 +514,8 @@ def const(value: Any, dtype: str | None = None, span: AnySpan | None = None) -> 
 
 def with_fields(original: Any, *values: Any, **changes: Any) -> Any:
     """A copy with some fields changed, given in order or by name; None leaves one as it is."""
-    names = [name for name in tree.own_fields(type(original)) if name != "span"]
+    cls: Any = type(original)
+    names = [name for name in tree.own_fields(cls) if name != "span"]
     given = dict(zip(names, values, strict=False)) | changes
     return tree.replace(original, **{k: v for k, v in given.items() if v is not None})
 

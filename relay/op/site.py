@@ -12,10 +12,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from relay import dtypes
 from relay.errors import AnySpan, Diagnostic, TypeCheckError
 from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.ir.types import IncompleteType, TensorType, TupleType, Type
+
+
+@dataclass(frozen=True)
+class Elements:
+    """A class of element types that operators ask for."""
+
+    name: str
+    allowed: frozenset[str]
+
+
+FLOATING = Elements("floating-point", frozenset((*dtypes.FLOATS, *dtypes.FLOAT8)))
+INTEGER = Elements("integer", frozenset((*dtypes.SIGNED, *dtypes.UNSIGNED)))
+NUMERIC = Elements("numeric", FLOATING.allowed | INTEGER.allowed)
+BITS = Elements("integer or bool", INTEGER.allowed | {"bool"})
+BOOLEAN = Elements("bool", frozenset(("bool",)))
 
 
 @dataclass(slots=True)
@@ -29,7 +45,7 @@ class Site:
     attrs: Any
     span: AnySpan | None
     # provided by the solver
-    assign_argument: Callable[[int, Type], None]
+    assign_argument: Callable[[int, Type], object]
     unify_dims: Callable[[Dim, Dim], bool]
 
     # --- looking
@@ -40,10 +56,10 @@ class Site:
         if isinstance(ty, IncompleteType):
             return None
         if not isinstance(ty, TensorType):
-            self.fail(f"{self._argument(index)} must be a tensor", "a tensor", str(ty))
+            self.fail(f"{self.argument(index)} must be a tensor", "a tensor", str(ty))
         if rank is not None and len(ty.shape) != rank:
             self.fail(
-                f"{self._argument(index)} has the wrong rank", f"a tensor of rank {rank}", str(ty)
+                f"{self.argument(index)} has the wrong rank", f"a tensor of rank {rank}", str(ty)
             )
         return ty
 
@@ -59,13 +75,13 @@ class Site:
             return None
         if not isinstance(ty, TupleType):
             self.fail(
-                f"{self._argument(index)} must be a tuple of tensors", "a tuple of tensors", str(ty)
+                f"{self.argument(index)} must be a tuple of tensors", "a tuple of tensors", str(ty)
             )
         for part in ty.fields:
             if isinstance(part, IncompleteType):
                 return None
             if not isinstance(part, TensorType):
-                self.fail(f"{self._argument(index)} must hold tensors only", "tensors", str(ty))
+                self.fail(f"{self.argument(index)} must hold tensors only", "tensors", str(ty))
         return ty.fields  # type: ignore[return-value]
 
     @property
@@ -95,15 +111,47 @@ class Site:
         """
         if not self.unify_dims(a, b):
             self.fail(f"{what} differ", f"{what} equal", f"{a} and {b}")
-        return b if isinstance(a, dims.Any) else a
+        return better_known(a, b)
 
-    def require_dtype(self, index: int, *allowed: str) -> None:
-        """Argument `index` must have one of these element types."""
+    def require_elements(self, index: int, kind: Elements) -> None:
+        """Argument `index` must have elements of that kind, once it is known."""
         ty = self.tensor(index)
-        if ty is not None and ty.dtype not in allowed:
+        if ty is not None and ty.dtype not in kind.allowed:
             self.fail(
-                f"{self._argument(index)} has the wrong element type", " or ".join(allowed), str(ty)
+                f"{self.argument(index)} has the wrong element type",
+                f"{kind.name} elements",
+                str(ty),
+                "convert it with `cast`",
             )
+
+    def require_rank(self, index: int, at_least: int) -> None:
+        """Argument `index` must have that many axes or more, once it is known."""
+        ty = self.tensor(index)
+        if ty is not None and len(ty.shape) < at_least:
+            self.fail(
+                f"{self.argument(index)} has too few axes",
+                f"rank {at_least} or more",
+                str(ty),
+            )
+
+    def expect(self, index: int, shape: Sequence[Dim], dtype: str) -> TensorType:
+        """Argument `index` has that type: it is given it while unknown, and compared otherwise.
+
+        Where one of the two has `?`, the result has what the other says.
+        """
+        expected = TensorType(tuple(shape), dtype)
+        found = self.tensor(index)
+        if found is None:
+            self.assign(index, expected)
+            return expected
+        if found.dtype != dtype or len(found.shape) != len(expected.shape):
+            self.fail(f"{self.argument(index)} has the wrong type", str(expected), str(found))
+        known: list[Dim] = []
+        for a, b in zip(found.shape, expected.shape, strict=True):
+            if not self.unify_dims(a, b):
+                self.fail(f"{self.argument(index)} has the wrong shape", str(expected), str(found))
+            known.append(better_known(a, b))
+        return TensorType(tuple(known), dtype)
 
     def require_same_dtype(self, *types: TensorType) -> None:
         """Element types are never converted silently."""
@@ -128,7 +176,7 @@ class Site:
             return b
         if isinstance(b, dims.Any):
             return a
-        return a if self.unify_dims(a, b) else None
+        return better_known(a, b) if self.unify_dims(a, b) else None
 
     def axis(self, axis: int, rank: int, *, name: str = "axis") -> int:
         """`axis` counted from the front; negative ones count from the back."""
@@ -140,6 +188,23 @@ class Site:
             )
         return axis % rank
 
+    def axes(self, axes: Sequence[int], rank: int, *, name: str = "axis") -> tuple[int, ...]:
+        """Several axes counted from the front, each at most once."""
+        found = tuple(self.axis(axis, rank, name=name) for axis in axes)
+        if len(set(found)) < len(found):
+            self.fail(f"`{name}` names an axis twice", "different axes", f"{name} = {axes}")
+        return found
+
+    def layout(self, layout: str, letters: str, name: str) -> str:
+        """`layout`, which must name each of the axes `letters` once, in any order."""
+        if sorted(layout) != sorted(letters):
+            self.fail(
+                f"`{name}` is no layout for this operator",
+                f"the letters of {letters} in any order",
+                f'{name} = "{layout}"',
+            )
+        return layout
+
     def fail(
         self, message: str, expected: str | None, found: str | None, hint: str | None = None
     ) -> NoReturn:
@@ -150,10 +215,18 @@ class Site:
             )
         )
 
-    def _argument(self, index: int) -> str:
+    def argument(self, index: int) -> str:
+        """How messages call argument `index`."""
         if index < len(self.arguments):
             return f"argument `{self.arguments[index]}`"
         return f"argument {index}"
+
+
+def better_known(a: Dim, b: Dim) -> Dim:
+    """Of two dimensions that are equal, the one that says more: a number, a formula, or `?`."""
+    if isinstance(a, dims.Any) or isinstance(b, int):
+        return b
+    return a
 
 
 Relation = Callable[[Site], Type | None]
