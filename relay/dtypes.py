@@ -41,9 +41,15 @@ def canonical(dtype: object) -> str:
     import numpy as np
 
     try:
-        return canonical(np.dtype(dtype).name)  # type: ignore[call-overload]
+        return from_numpy(np.dtype(dtype))  # type: ignore[call-overload]
     except TypeError:
         raise RelayError(f"unknown element type {dtype!r}") from None
+
+
+@cache
+def from_numpy(dtype: np.dtype) -> str:
+    """The name of a NumPy dtype; kept, because NumPy works it out anew each time."""
+    return canonical(dtype.name)
 
 
 def is_float(dtype: str) -> bool:

@@ -28,6 +28,9 @@ def cpu(index: int = 0) -> Device:
     return Device("cpu", index)
 
 
+HOST = cpu()
+
+
 class NDArray:
     """A tensor value. `array` is the NumPy array inside, read-only; `numpy()` gives a copy."""
 
@@ -37,8 +40,8 @@ class NDArray:
         view = array.view()
         view.flags.writeable = False
         self.array = view
-        self.dtype = dtypes.canonical(array.dtype)
-        self.device = device or Device()
+        self.dtype = dtypes.from_numpy(array.dtype)
+        self.device = device or HOST
 
     @property
     def shape(self) -> tuple[int, ...]:

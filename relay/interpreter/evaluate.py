@@ -1,0 +1,262 @@
+"""What Relay programs mean.
+
+This file is the definition of the language: every other way to run a program must agree with it.
+
+    call        by value: the callee first, then the arguments from left to right
+    function    a closure over the variables around it; in `let %f = fn …` it may call itself
+    let         the value, then the body
+    sharing     an expression used in several places is evaluated once per call of the innermost
+                function that contains them all (`relay.ir.scopes`)
+    if          only the branch that is taken
+    match       the first clause that fits; it is an error if none does
+    ref         a new cell each time; reads and writes happen in the order of evaluation
+    operator    its NumPy reference (`relay.interpreter.operators`)
+    type        a promise, checked where a value could break it (`relay.interpreter.promises`)
+
+An expression is evaluated in a `Frame`, of which every call of a function makes one. The rules are
+generators for `relay.tree.run`: `yield _evaluate(…)` waits for a value, `return _evaluate(…)` is
+the last thing to do and replaces its caller. So recursion may be as deep as memory allows, and a
+call in tail position takes no room at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from relay.errors import Diagnostic, EvaluationError
+from relay.interpreter.frames import Closure, Frame, Program
+from relay.interpreter.operators import operate
+from relay.interpreter.promises import bind_extents, check
+from relay.interpreter.values import (
+    UNIT,
+    ConstructorValue,
+    RefValue,
+    TupleValue,
+    Value,
+    describe,
+    to_value,
+)
+from relay.ir.expr import (
+    Call,
+    Constant,
+    Constructor,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Match,
+    Op,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+    PatternWildcard,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from relay.ir.module import IRModule
+from relay.ir.types import Type
+from relay.nd import NDArray
+from relay.op.opdef import OpDef
+from relay.tree import Steps, run
+
+# Steps that end with a value, or with more steps to be taken instead.
+Evaluation = Steps[Any]
+
+
+def evaluate(
+    expr: Expr, module: IRModule | None = None, bindings: Mapping[Var, Any] | None = None
+) -> Value:
+    """The value of `expr`, with the functions of `module` and values for its free variables."""
+    frame = Program(module or IRModule()).outermost(expr)
+    for variable, given in (bindings or {}).items():
+        frame.values[variable] = to_value(given)
+    try:
+        value: Value = run(_evaluate(expr, frame))
+    except EvaluationError as error:
+        # the way here through the interpreter tells nothing, and may be a million steps long
+        raise error.with_traceback(None) from error.__cause__
+    return value
+
+
+def call(function: Value, args: Sequence[Any]) -> Value:
+    """The result of calling a closure, an operator or a constructor."""
+    callee, variables = Var("f"), tuple(Var(f"x{i}") for i in range(len(args)))
+    given = dict(zip(variables, args, strict=True))
+    return evaluate(Call(callee, variables), bindings={callee: function, **given})
+
+
+# --- expressions ---------------------------------------------------------------------------------
+
+
+def _evaluate(e: Expr, frame: Frame) -> Evaluation:
+    if frame.scopes.is_shared(e):
+        return _once(e, frame.home(e))
+    return _compute(e, frame)
+
+
+def _once(e: Expr, home: Frame) -> Evaluation:
+    if e not in home.values:
+        home.values[e] = yield _compute(e, home)
+    return home.values[e]
+
+
+def _compute(e: Expr, frame: Frame) -> Evaluation:
+    match e:
+        case Var() | Constant() | GlobalVar() | Op() | Constructor():
+            return _atom(e, frame)
+        case Function():
+            return Closure(e, frame)
+        case Call():
+            values = []
+            for part in (e.op, *e.args):
+                # most parts are atoms, which need no steps: this saves a third of the time
+                if (value := _atom(part, frame)) is None:
+                    value = yield _evaluate(part, frame)
+                values.append(value)
+            return _apply(values[0], values[1:], e, frame)
+        case Let():
+            value = yield _evaluate(e.value, frame)
+            if (promised := e.variable.type_annotation) is not None:
+                check(value, promised, frame.extents, f"`%{e.variable.name_hint}`", e.span)
+            frame.values[e.variable] = value
+            return _evaluate(e.body, frame)
+        case If():
+            condition = yield _evaluate(e.cond, frame)
+            return _evaluate(e.true_branch if _is_true(condition, e) else e.false_branch, frame)
+        case Match():
+            data = yield _evaluate(e.data, frame)
+            for clause in e.clauses:
+                if (variables := _matches(clause.lhs, data)) is not None:
+                    frame.values.update(variables)
+                    return _evaluate(clause.rhs, frame)
+            raise EvaluationError(
+                Diagnostic("no clause of this match fits", e.span, found=describe(data))
+            )
+        case Tuple():
+            fields = []
+            for field in e.fields:
+                fields.append((yield _evaluate(field, frame)))
+            return TupleValue(fields)
+        case TupleGetItem():
+            value = yield _evaluate(e.tuple_value, frame)
+            if isinstance(value, TupleValue) and 0 <= e.index < len(value):
+                return value[e.index]
+            raise EvaluationError(
+                Diagnostic(f"there is no field {e.index}", e.span, "a tuple", describe(value))
+            )
+        case RefCreate():
+            return RefValue((yield _evaluate(e.value, frame)))
+        case RefRead():
+            return _cell((yield _evaluate(e.ref, frame)), e).value
+        case RefWrite():
+            cell = _cell((yield _evaluate(e.ref, frame)), e)
+            cell.value = yield _evaluate(e.value, frame)
+            return UNIT
+    raise EvaluationError(Diagnostic(f"a {type(e).__name__} has no value", e.span))
+
+
+def _atom(e: Expr, frame: Frame) -> Value | None:
+    """The value of an expression without parts; None for all others."""
+    match e:
+        case Var():
+            return frame.lookup(e)
+        case Constant():
+            return e.data
+        case GlobalVar():
+            return frame.program.closure(e)
+        case Op() | Constructor():
+            return e
+    return None
+
+
+def _is_true(condition: Value, e: If) -> bool:
+    if isinstance(condition, NDArray) and condition.shape == () and condition.dtype == "bool":
+        return bool(condition)
+    message = "the condition is not a truth value"
+    raise EvaluationError(Diagnostic(message, e.span, "Tensor[(), bool]", describe(condition)))
+
+
+def _cell(value: Value, e: RefRead | RefWrite) -> RefValue:
+    if isinstance(value, RefValue):
+        return value
+    message = "only a reference can be read or written"
+    raise EvaluationError(Diagnostic(message, e.span, "a reference", describe(value)))
+
+
+def _matches(pattern: Pattern, data: Value) -> dict[Expr, Value] | None:
+    """The values of the variables in `pattern` when `data` has its form; None when it has not."""
+    found: dict[Expr, Value] = {}
+    pending = [(pattern, data)]
+    while pending:
+        match pending.pop():
+            case PatternWildcard(), _:
+                pass
+            case PatternVar(var=variable), value:
+                found[variable] = value
+            case PatternConstructor(
+                constructor=constructor, patterns=parts
+            ), ConstructorValue() as v:
+                if not v.is_built_by(constructor) or len(parts) != len(v.fields):
+                    return None
+                pending.extend(zip(parts, v.fields, strict=True))
+            case PatternTuple(patterns=parts), TupleValue() as v:
+                if len(parts) != len(v):
+                    return None
+                pending.extend(zip(parts, v.fields, strict=True))
+            case _:
+                return None
+    return found
+
+
+# --- calls ---------------------------------------------------------------------------------------
+
+
+def _apply(callee: Value, args: list[Value], e: Call, frame: Frame) -> Value | Evaluation:
+    match callee:
+        case Closure():
+            _expect_arguments(callee.name, len(callee.function.params), args, e)
+            return _enter(callee, args, e)
+        case OpDef():
+            result = operate(callee, args, e.attrs, e.span)
+            if e.ty is not None:
+                check(result, e.ty, frame.extents, f"the result of `{callee.name}`", e.span)
+            return result
+        case Constructor():
+            _expect_arguments(f"`{callee.name_hint}`", len(callee.inputs), args, e)
+            return ConstructorValue(callee.tag, args, callee)
+    raise EvaluationError(
+        Diagnostic("this cannot be called", e.span, "a function", describe(callee))
+    )
+
+
+def _expect_arguments(callee: str, count: int, args: list[Value], e: Call) -> None:
+    if len(args) != count:
+        message = f"wrong number of arguments for {callee}"
+        raise EvaluationError(Diagnostic(message, e.span, str(count), str(len(args))))
+
+
+def _enter(closure: Closure, args: list[Value], e: Call) -> Evaluation:
+    function, around = closure.function, closure.frame
+    extents = bind_extents(function.params, args, around.extents, closure.name, e.span)
+    scope = around.scopes.opened(function, "body")
+    values: dict[Expr, Value] = dict(zip(function.params, args, strict=True))
+    frame = Frame(around.program, around.scopes, scope, around, values, extents)
+    promised, inferred = function.ret_type, function.body.ty
+    if promised is None or inferred is None or promised == inferred:
+        return _evaluate(function.body, frame)
+    return _keep(promised, closure, frame)
+
+
+def _keep(promised: Type, closure: Closure, frame: Frame) -> Evaluation:
+    """The result of a function that promises more than inference knows about its body."""
+    body = closure.function.body
+    result = yield _evaluate(body, frame)
+    check(result, promised, frame.extents, f"the result of {closure.name}", body.span)
+    return result

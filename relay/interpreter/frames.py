@@ -1,0 +1,89 @@
+"""Where evaluation happens: frames, the closures that remember them, and the running module."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from relay.errors import Diagnostic, EvaluationError, did_you_mean
+from relay.interpreter.promises import Extents
+from relay.interpreter.values import ObjectValue, Value
+from relay.ir.expr import Expr, Function, GlobalVar, Var
+from relay.ir.module import IRModule
+from relay.ir.scopes import Scope, Scopes
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Frame:
+    """One call of a function: the values of its variables and of its shared expressions.
+
+    `scope` is the body of that function, `parent` is a frame of the function around it.
+    """
+
+    program: Program
+    scopes: Scopes
+    scope: Scope
+    parent: Frame | None
+    values: dict[Expr, Value]
+    extents: Extents
+
+    def lookup(self, variable: Var) -> Value:
+        """The value of a variable, here or in a function around."""
+        frame: Frame | None = self
+        while frame is not None:
+            if (value := frame.values.get(variable)) is not None:
+                return value
+            frame = frame.parent
+        message = f"variable `%{variable.name_hint}` has no value here"
+        raise EvaluationError(Diagnostic(message, variable.span))
+
+    def home(self, expr: Expr) -> Frame:
+        """The frame that a shared expression is evaluated in."""
+        scope = self.scopes.home(expr).function
+        frame = self
+        while frame.scope is not scope and frame.parent is not None:
+            frame = frame.parent
+        return frame
+
+
+class Closure(ObjectValue):
+    """A function and the frame it was made in. Python can call it."""
+
+    __slots__ = ("frame", "function", "name")
+
+    def __init__(self, function: Function, frame: Frame, name: str = "a function") -> None:
+        self.function = function
+        self.frame = frame
+        self.name = name
+
+    def __call__(self, *args: Any) -> Value:
+        from relay.interpreter.evaluate import call  # evaluation makes closures; this asks for it
+
+        return call(self, args)
+
+
+class Program:
+    """A module in execution. Each of its functions is a closure, made when first asked for."""
+
+    __slots__ = ("_closures", "module")
+
+    def __init__(self, module: IRModule) -> None:
+        self.module = module
+        self._closures: dict[str, Closure] = {}
+
+    def outermost(self, expr: Expr) -> Frame:
+        """The frame for an expression that stands in no function."""
+        scopes = Scopes(expr)
+        return Frame(self, scopes, scopes.root, None, {}, {})
+
+    def closure(self, variable: GlobalVar) -> Closure:
+        """The function of that name."""
+        name = variable.name_hint
+        if name not in self._closures:
+            if name not in self.module:
+                message = f"the module has no function `@{name}`"
+                hint = did_you_mean(name, (known.name_hint for known in self.module))
+                raise EvaluationError(Diagnostic(message, variable.span, hint=hint))
+            function = self.module[name]
+            self._closures[name] = Closure(function, self.outermost(function), f"`@{name}`")
+        return self._closures[name]

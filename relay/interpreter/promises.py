@@ -1,0 +1,174 @@
+"""Types are promises that a run keeps: does a value have the type the program says it has?
+
+Inference accepts what it cannot disprove. `?` stands for an extent nobody knows, `n` for one that
+is the same everywhere in a function; whether both hold is seen when the values are there.
+
+    fn [n](%x: Tensor[(n, 3), float32], %y: Tensor[(n + 1,), float32])
+
+Called with a (2, 3) and a (4,), this says that `%y` should have extent n + 1 = 3 and has 4.
+
+Data types are checked by name and functions only for being one: their parts are checked where they
+are taken out and used, so that a loop over a list does not look at the whole list in every turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from relay import dtypes
+from relay.errors import AnySpan, Diagnostic, EvaluationError
+from relay.interpreter.values import ConstructorValue, RefValue, TupleValue, Value, describe
+from relay.ir import dims
+from relay.ir.dims import Dim, Symbol
+from relay.ir.expr import Var
+from relay.ir.types import FuncType, RefType, TensorType, TupleType, Type, TypeCall
+from relay.nd import NDArray
+
+# The extents that are known for symbolic dimensions.
+Extents = Mapping[Symbol, int]
+
+
+def bind_extents(
+    params: Sequence[Var], args: Sequence[Value], known: Extents, callee: str, span: AnySpan | None
+) -> Extents:
+    """Check the arguments of a call; `known` and what they tell about symbolic dimensions."""
+    open_: list[_Axis] = []
+    for param, arg in zip(params, args, strict=True):
+        if param.type_annotation is not None and not _fits(arg, param.type_annotation):
+            name = f"parameter `%{param.name_hint}` of {callee}"
+            open_ += _compare(arg, param.type_annotation, name, span or param.span)
+    return _solve(open_, known) if open_ else known
+
+
+def check(value: Value, ty: Type, known: Extents, name: str, span: AnySpan | None) -> None:
+    """Raise if `value` is not of type `ty`; dimensions that are not `known` may be anything."""
+    if not _fits(value, ty):
+        for axis in _compare(value, ty, name, span):
+            if isinstance(wanted := axis.wanted(known), int) and wanted != axis.extent:
+                axis.fail(wanted)
+
+
+def _fits(value: Value, ty: Type) -> bool:
+    """A quick yes for the most frequent case."""
+    return (
+        type(ty) is TensorType
+        and type(value) is NDArray
+        and value.dtype == ty.dtype
+        and value.shape == ty.shape
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """An axis of a tensor whose dimension is symbolic, so that its extent is to be compared."""
+
+    dim: Dim
+    extent: int
+    index: int
+    tensor: NDArray
+    ty: TensorType
+    name: str
+    span: AnySpan | None
+
+    def wanted(self, known: Extents) -> Dim:
+        """The dimension in the light of what is known."""
+        try:
+            return dims.substitute(self.dim, lambda symbol: known.get(symbol, symbol))
+        except ZeroDivisionError:
+            self.fail(self.dim)
+
+    def fail(self, wanted: Dim) -> NoReturn:
+        equal = "" if wanted == self.dim else f" = {wanted}"
+        _fail(
+            f"{self.name} has the wrong extent in dimension {self.index}",
+            self.span,
+            f"{self.dim}{equal}, in {self.ty}",
+            f"{self.extent}, in {describe(self.tensor)}",
+        )
+
+
+def _compare(value: Value, ty: Type, name: str, span: AnySpan | None) -> Iterable[_Axis]:
+    """Raise where `value` is not of type `ty` whatever its symbolic dimensions; the axes left."""
+    open_: list[_Axis] = []
+    pending: list[tuple[Value, Type]] = [(value, ty)]
+    while pending:
+        part, expected = pending.pop()
+        match expected, part:
+            case TensorType(), NDArray():
+                open_ += _compare_tensor(part, expected, name, span)
+            case TupleType(), TupleValue() if len(expected.fields) == len(part.fields):
+                pending.extend(zip(part.fields, expected.fields, strict=True))
+            case RefType(), RefValue():
+                pending.append((part.value, expected.value))
+            case TypeCall(), ConstructorValue() if part.constructor.belong_to == expected.func:
+                pass
+            case FuncType(), _ if _is_function(part):
+                pass
+            case ((TensorType() | TupleType() | RefType() | TypeCall() | FuncType()), _):
+                whole = "" if part is value else "a part of "
+                _fail(f"{whole}{name} has the wrong type", span, str(expected), describe(part))
+    return open_
+
+
+def _is_function(value: Value) -> bool:
+    return not isinstance(value, NDArray | TupleValue | ConstructorValue | RefValue)
+
+
+def _compare_tensor(
+    tensor: NDArray, ty: TensorType, name: str, span: AnySpan | None
+) -> Iterable[_Axis]:
+    if tensor.array.dtype != dtypes.to_numpy(ty.dtype):
+        _fail(f"{name} has the wrong element type", span, str(ty), describe(tensor))
+    if len(tensor.shape) != len(ty.shape):
+        _fail(f"{name} has the wrong rank", span, str(ty), describe(tensor))
+    for index, (dim, extent) in enumerate(zip(ty.shape, tensor.shape, strict=True)):
+        axis = _Axis(dim, extent, index, tensor, ty, name, span)
+        if isinstance(dim, int):
+            if dim != extent:
+                axis.fail(dim)
+        elif not isinstance(dim, dims.Any):
+            yield axis
+
+
+def _solve(axes: list[_Axis], known: Extents) -> Extents:
+    """Find the extents of symbols, and compare where nothing is left to find.
+
+    An axis tells about a symbol when that is the only one left in it: `n + 1` with extent 4 says
+    that n is 3. What other axes tell may bring that about, so this goes round until it rests.
+    """
+    known = dict(known)
+    while axes:
+        undecided = []
+        for axis in axes:
+            wanted = axis.wanted(known)
+            if isinstance(wanted, int):
+                if wanted != axis.extent:
+                    axis.fail(wanted)
+            elif (unknown := _only_symbol(wanted)) is not None:
+                symbol, factor, rest = unknown
+                known[symbol], remainder = divmod(axis.extent - rest, factor)
+                if remainder or known[symbol] < 0:
+                    axis.fail(axis.dim)
+            else:
+                undecided.append(axis)
+        if len(undecided) == len(axes):
+            break
+        axes = undecided
+    return known
+
+
+def _only_symbol(dim: Dim) -> tuple[Symbol, int, int] | None:
+    """(n, c, r) when `dim` is c * n + r with a symbol n and numbers c and r."""
+    symbols = set(dims.atoms(dim))
+    if len(symbols) == 1:
+        (symbol,) = symbols
+        match dims.linear_in(dim, symbol):
+            case factor, int() as rest:
+                return symbol, factor, rest
+    return None
+
+
+def _fail(message: str, span: AnySpan | None, expected: str, found: str) -> NoReturn:
+    raise EvaluationError(Diagnostic(message, span, expected, found))

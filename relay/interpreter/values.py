@@ -1,0 +1,218 @@
+"""What a Relay program computes with: the values, and how Python's data becomes one.
+
+Python's data is accepted where a value is wanted; results are values.
+
+    NDArray             a tensor (`relay.nd`)        42, np.ones(3), torch.ones(3), relay.const(1)
+    TupleValue          (a, b)                       (a, b), [a, b]
+    ConstructorValue    Cons(1, Nil)
+    RefValue            a mutable cell
+    Closure             a function and the activation it was made in (`relay.interpreter.evaluate`)
+    Op, Constructor     operators and constructors are values as they stand
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from relay import dtypes, nd
+from relay.errors import RelayError
+from relay.ir.expr import Constant, Constructor, Expr, Op
+from relay.ir.types import TensorType, TupleType, Type
+from relay.nd import NDArray
+from relay.tree import Steps, run
+
+# A value is shown up to this many parts: lists are long, and cells may form cycles.
+SHOWN_PARTS = 1000
+
+
+class ObjectValue:
+    """The root of the values that only a running program has."""
+
+    __slots__ = ("__weakref__",)
+
+    def __repr__(self) -> str:
+        return show(self)
+
+
+Value = NDArray | ObjectValue | Op | Constructor
+
+
+class TupleValue(ObjectValue):
+    """`(a, b, …)`; indexes and iterates like a Python tuple."""
+
+    __slots__ = ("fields",)
+
+    def __init__(self, fields: Sequence[Value]) -> None:
+        self.fields: tuple[Value, ...] = tuple(fields)
+
+    def __getitem__(self, index: int) -> Value:
+        return self.fields[index]
+
+    def __iter__(self) -> Iterator[Value]:
+        return iter(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+
+class ConstructorValue(ObjectValue):
+    """What calling a constructor gives: its tag and the values it was called with."""
+
+    __slots__ = ("constructor", "fields", "tag")
+
+    def __init__(self, tag: int, fields: Sequence[Value], constructor: Constructor) -> None:
+        self.tag = tag
+        self.fields: tuple[Value, ...] = tuple(fields)
+        self.constructor = constructor
+
+    def is_built_by(self, constructor: Constructor) -> bool:
+        """Whether that constructor made this value; data types are known by name."""
+        mine = self.constructor
+        return mine is constructor or (
+            mine.name_hint == constructor.name_hint and mine.belong_to == constructor.belong_to
+        )
+
+
+class RefValue(ObjectValue):
+    """A cell; `value` is what it holds now. Two cells are never the same one."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+
+UNIT = TupleValue(())
+
+
+# --- from Python ---------------------------------------------------------------------------------
+
+
+def to_value(data: Any, ty: Type | None = None) -> Value:
+    """`data` as a value. Arrays are copied, so a later change of theirs is not seen.
+
+    A Python number has no element type of its own: it takes that of `ty`, the type expected, and
+    otherwise that of a literal in a program.
+    """
+    return run(_to_value(data, ty))
+
+
+def _to_value(data: Any, ty: Type | None) -> Steps[Value]:
+    if isinstance(data, ObjectValue | NDArray | Op | Constructor):
+        return data
+    if isinstance(data, Constant):
+        return data.data
+    if isinstance(data, tuple | list):
+        expected: Sequence[Type | None] = [None] * len(data)
+        if isinstance(ty, TupleType) and len(ty.fields) == len(data):
+            expected = ty.fields
+        fields = []
+        for item, item_type in zip(data, expected, strict=True):
+            fields.append((yield _to_value(item, item_type)))
+        return TupleValue(fields)
+    if isinstance(data, Expr):
+        raise RelayError(
+            f"a {type(data).__name__} is an expression, not a value; evaluate it first"
+        )
+    if isinstance(data, bool | int | float):
+        return _from_number(data, ty.dtype if isinstance(ty, TensorType) else None)
+    try:
+        return nd.array(data)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise RelayError(f"cannot make a Relay value of {type(data).__name__}: {error}") from error
+
+
+def _from_number(number: bool | int | float, dtype: str | None) -> NDArray:
+    if isinstance(number, bool):
+        dtype = "bool"
+    elif isinstance(number, float):
+        dtype = dtype if dtype and dtypes.is_float(dtype) else "float32"
+    elif dtype is None or dtype == "bool":
+        dtype = "int32" if -(2**31) <= number < 2**31 else "int64"
+    try:
+        return NDArray(np.array(number, dtypes.to_numpy(dtype)))
+    except OverflowError as error:
+        raise RelayError(f"{number} does not fit into {dtype}") from error
+
+
+# --- looking at values ---------------------------------------------------------------------------
+
+
+def type_of(value: Value) -> Type | None:
+    """The type of a value made of tensors and tuples; None where it does not show."""
+    return run(_type_of(value))
+
+
+def _type_of(value: Value) -> Steps[Type | None]:
+    if isinstance(value, NDArray):
+        return TensorType(value.shape, value.dtype)
+    if not isinstance(value, TupleValue):
+        return None
+    fields = []
+    for field in value.fields:
+        fields.append((yield _type_of(field)))
+    return None if None in fields else TupleType(tuple(fields))
+
+
+def describe(value: Value) -> str:
+    """What a value is, in the words of types: for messages."""
+    match value:
+        case NDArray():
+            return str(TensorType(value.shape, value.dtype))
+        case TupleValue():
+            return f"a tuple of {len(value)}"
+        case ConstructorValue():
+            made = value.constructor
+            return f"a {made.belong_to.name_hint} made by `{made.name_hint}`"
+        case RefValue():
+            return "a reference"
+        case Op():
+            return f"the operator `{value.name}`"
+        case Constructor():
+            return f"the constructor `{value.name_hint}`"
+    return "a function"
+
+
+def show(value: Value) -> str:
+    """The text of a value, in the notation of programs; long values end in `…`."""
+    pieces: list[str] = []
+    pending: list[Any] = [value]
+    while pending:
+        current = pending.pop()
+        match current:
+            case _ if len(pieces) > SHOWN_PARTS:
+                return "".join(pieces) + "…"
+            case str():
+                pieces.append(current)
+            case NDArray():
+                pieces.append(_show_tensor(current))
+            case TupleValue() if len(current) == 1:
+                pending += [",)", current.fields[0], "("]
+            case TupleValue():
+                pending += [")", *_separated(current.fields), "("]
+            case ConstructorValue():
+                pieces.append(current.constructor.name_hint)
+                if current.fields:
+                    pending += [")", *_separated(current.fields), "("]
+            case RefValue():
+                pending += [")", current.value, "ref("]
+            case _:
+                pieces.append(f"<{describe(current)}>")
+    return "".join(pieces)
+
+
+def _separated(fields: tuple[Any, ...]) -> list[Any]:
+    """The fields with commas between, last first: ready to be put on a stack."""
+    separated: list[Any] = []
+    for field in reversed(fields):
+        separated += [field, ", "]
+    return separated[:-1]
+
+
+def _show_tensor(tensor: NDArray) -> str:
+    if tensor.shape == ():
+        return str(tensor.item())
+    return np.array2string(tensor.array, separator=", ", threshold=20)
