@@ -7,7 +7,7 @@ says where each public name lives; everything in `relay.op` is found here too (`
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import Any as AnyValue  # `relay.Any` is a dimension
 
 __version__ = "0.1.0"
 
@@ -141,7 +141,7 @@ _MODULES: dict[str, str] = {
 __all__ = ["__version__", *sorted([*_WHERE, *_ALIASES, *_MODULES])]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> AnyValue:
     name = _ALIASES.get(name, name)
     if home := _WHERE.get(name):
         value = getattr(importlib.import_module(home), name)
