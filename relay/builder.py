@@ -1,0 +1,146 @@
+"""ScopeBuilder: write a program statement by statement, where nesting lets by hand is clumsy.
+
+    sb = ScopeBuilder()
+    y = sb.let("y", x + x)                    let %y = add(%x, %x);
+    with sb.if_scope(cond):                   if (%cond) {
+        sb.ret(y)                               %y
+    with sb.else_scope():                     } else {
+        sb.ret(x)                               %x
+    body = sb.get()                           }
+
+An `if` with its two branches is the result of the scope it stands in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from relay.check.infer import infer_expr
+from relay.errors import RelayError
+from relay.ir.expr import Expr, Function, If, Let, Var, as_expr, var
+from relay.ir.module import IRModule
+from relay.ir.types import Type
+from relay.ir.variables import free_vars
+
+
+@dataclass
+class _Scope:
+    """The bindings of a block, and its result once there is one."""
+
+    bindings: list[tuple[Var, Expr]] = field(default_factory=list)
+    result: Expr | None = None
+    # the condition and the true branch of an `if` that waits for its `else`
+    waiting: tuple[Expr, Expr] | None = None
+
+    def wrap(self, body: Expr) -> Expr:
+        """`body` below the bindings."""
+        for variable, value in reversed(self.bindings):
+            body = Let(variable, value, body)
+        return body
+
+
+class ScopeBuilder:
+    """Collects bindings, branches and a result; `get` gives the expression they make.
+
+    `module` has the functions and data types that the program uses; only `type_of` looks at it.
+    """
+
+    def __init__(self, module: IRModule | None = None) -> None:
+        self._module = module
+        self._scopes = [_Scope()]
+
+    def let(self, variable: Var | str | tuple[str, Type | None], value: Expr) -> Var:
+        """Bind `value`, and the variable to use for it. A name becomes a new variable."""
+        if isinstance(variable, str):
+            variable = var(variable)
+        elif isinstance(variable, tuple):
+            variable = var(*variable)
+        if not isinstance(variable, Var):
+            raise RelayError(
+                f"let binds a variable: give a relay.Var, a name, or a name and a type, "
+                f"found {type(variable).__name__}"
+            )
+        self._open("let").bindings.append((variable, as_expr(value)))
+        return variable
+
+    @contextmanager
+    def if_scope(self, cond: Expr) -> Iterator[None]:
+        """What is built inside is the true branch; an `else_scope` must follow."""
+        outer = self._open("if_scope")
+        cond = as_expr(cond)
+        self._scopes.append(_Scope())
+        try:
+            yield
+        except BaseException:
+            self._scopes.pop()
+            raise
+        outer.waiting = (cond, self._close("if_scope"))
+
+    @contextmanager
+    def else_scope(self) -> Iterator[None]:
+        """What is built inside is the false branch of the `if_scope` just before."""
+        outer = self._scopes[-1]
+        if outer.waiting is None:
+            raise RelayError("else_scope needs an if_scope directly before it")
+        cond, true_branch = outer.waiting
+        self._scopes.append(_Scope())
+        try:
+            yield
+        except BaseException:
+            self._scopes.pop()
+            raise
+        false_branch = self._close("else_scope")
+        outer.waiting = None
+        outer.result = If(cond, true_branch, false_branch)
+
+    def ret(self, value: Expr) -> None:
+        """`value` is the result of the scope."""
+        self._open("ret").result = as_expr(value)
+
+    def type_of(self, expr: Expr) -> Type:
+        """The type of `expr`, which may use what was bound so far."""
+        expr = as_expr(expr)
+        if expr.ty is not None:
+            return expr.ty
+        if isinstance(expr, Var) and expr.type_annotation is not None:
+            return expr.type_annotation
+        for scope in reversed(self._scopes):
+            expr = scope.wrap(expr)
+        typed = infer_expr(Function(tuple(free_vars(expr)), expr), self._module)
+        assert isinstance(typed, Function)
+        return typed.body.checked_type
+
+    def get(self) -> Expr:
+        """The expression that was built."""
+        if len(self._scopes) > 1:
+            raise RelayError("get inside of an if_scope or else_scope: leave it first")
+        scope = self._scopes[0]
+        self._check_complete(scope, "the program")
+        assert scope.result is not None
+        return scope.wrap(scope.result)
+
+    def _open(self, action: str) -> _Scope:
+        """The innermost scope, which must be able to take more."""
+        scope = self._scopes[-1]
+        if scope.waiting is not None:
+            raise RelayError(f"{action} between an if_scope and its else_scope")
+        if scope.result is not None:
+            raise RelayError(f"{action} after the result of the scope is set")
+        return scope
+
+    def _close(self, name: str) -> Expr:
+        scope = self._scopes.pop()
+        self._check_complete(scope, f"an {name}")
+        assert scope.result is not None
+        return scope.wrap(scope.result)
+
+    @staticmethod
+    def _check_complete(scope: _Scope, what: str) -> None:
+        if scope.waiting is not None:
+            raise RelayError(f"{what} has an if_scope without an else_scope")
+        if scope.result is None:
+            raise RelayError(
+                f"{what} has no result: call ret, or end it with if_scope and else_scope"
+            )
