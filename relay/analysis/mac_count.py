@@ -1,0 +1,70 @@
+"""How much arithmetic a model is: multiply-accumulates of its convolutions and matrix products.
+
+Counted as the direct algorithm does them, padding included; a transposed convolution is the
+convolution over its stretched input that computes the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+from relay import tree
+from relay.errors import RelayError
+from relay.ir.dims import Dim
+from relay.ir.expr import Call, Expr, Op
+from relay.ir.types import TensorType
+
+
+def get_total_mac_number(expr: Expr) -> Dim:
+    """The multiply-accumulates in a typed expression; symbolic when its dimensions are."""
+    total: Dim = 0
+    for node in tree.postorder(expr):
+        if isinstance(node, Call) and isinstance(node.op, Op):
+            count = _COUNTS.get(node.op.name)
+            if count is not None:
+                total = total + count(node)
+    return total
+
+
+def _shape(expr: Expr) -> tuple[Dim, ...]:
+    ty = expr.checked_type
+    if not isinstance(ty, TensorType):
+        raise RelayError(f"expected a tensor, found an expression of type {ty}")
+    return ty.shape
+
+
+def _extent(shape: tuple[Dim, ...], layout: str, axis: str) -> Dim:
+    """The extent of an axis in a layout such as NCHW or NCHW16c, its blocks multiplied out."""
+    letters = [letter for letter in layout if letter.isalpha()]
+    extents = zip(letters, shape, strict=True)
+    return prod(extent for letter, extent in extents if letter.upper() == axis)
+
+
+def _convolution(call: Call) -> Dim:
+    attrs: Any = call.attrs
+    data, weight = call.args[:2]
+    channels = _extent(_shape(data), attrs.data_layout, "C")
+    window = prod(_extent(_shape(weight), attrs.kernel_layout, axis) for axis in "DHW")
+    groups: int = attrs.groups
+    return prod(_shape(call)) * window * (channels // groups)
+
+
+def _dense(call: Call) -> Dim:
+    return prod(_shape(call)) * _shape(call.args[0])[-1]
+
+
+def _batch_matmul(call: Call) -> Dim:
+    transposed = call.attrs is not None and bool(call.attrs.get("transpose_a", False))
+    return prod(_shape(call)) * _shape(call.args[0])[1 if transposed else 2]
+
+
+_COUNTS: dict[str, Callable[[Call], Dim]] = {
+    "nn.conv1d": _convolution,
+    "nn.conv2d": _convolution,
+    "nn.conv3d": _convolution,
+    "nn.conv2d_transpose": _convolution,
+    "nn.dense": _dense,
+    "nn.batch_matmul": _batch_matmul,
+}

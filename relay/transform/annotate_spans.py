@@ -1,0 +1,27 @@
+"""Give every expression a place in a text, by printing the program and parsing it again:
+
+fn (%x: float32) { add(%x, %x) }  ->  the same, where `add` stands at GeneratedSource:3:3
+
+Errors can then quote the program, also when it was built in Python.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from relay.ir.module import IRModule
+from relay.parser import parse
+from relay.transform.base import ModulePass
+from relay.transform.context import PassContext
+
+SOURCE_NAME = "GeneratedSource"
+
+
+@dataclass(frozen=True)
+class AnnotateSpans(ModulePass):
+    """Replaces all spans by places in the printed program."""
+
+    def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
+        parsed = parse(module.astext(show_meta_data=True), SOURCE_NAME)
+        parsed.attrs = module.attrs
+        return parsed

@@ -1,0 +1,23 @@
+"""Print the program on its way through a Sequential; nothing is changed."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+from relay.ir.module import IRModule
+from relay.transform.base import ModulePass
+from relay.transform.context import PassContext
+
+
+@dataclass(frozen=True)
+class PrintIR(ModulePass):
+    """Prints the module under `header` to the error stream, as logs go there."""
+
+    header: str = ""
+    show_meta_data: bool = False
+
+    def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
+        text = module.astext(show_meta_data=self.show_meta_data)
+        print(f"PrintIR({self.header}):\n{text}", file=sys.stderr)
+        return module

@@ -1,0 +1,34 @@
+"""Drop the functions that no entry function reaches:
+
+def @main() { @f() }  def @f() { 1 }  def @g() { 2 }  ->  def @main() { @f() }  def @f() { 1 }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from relay.analysis.call_graph import CallGraph
+from relay.ir.module import IRModule
+from relay.transform.base import ModulePass
+from relay.transform.context import PassContext
+
+
+@dataclass(frozen=True)
+class RemoveUnusedFunctions(ModulePass):
+    """Keeps the entry functions (`main` unless told otherwise) and what they call."""
+
+    opt_level = 1
+    entry_functions: Sequence[str] = ("main",)
+
+    def __post_init__(self) -> None:
+        given = ("main",) if self.entry_functions is None else self.entry_functions
+        entries = (given,) if isinstance(given, str) else tuple(given)
+        object.__setattr__(self, "entry_functions", entries)
+
+    def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
+        reached = CallGraph(module).reachable(self.entry_functions)
+        for name in list(module.functions):
+            if name not in reached:
+                del module[name]
+        return module
