@@ -5,10 +5,10 @@
     │   ├── ParseError           the text is not Relay
     │   ├── TypeCheckError       the program has no type
     │   │   └── KindError        a type is not well formed
-    │   └── IllFormed            a structural invariant is broken (often: by a pass, which is named)
+    │   ├── IllFormed            a structural invariant is broken (often: by a pass, which is named)
+    │   └── EvaluationError      the program failed while it ran
     ├── PassError                a pass was used in a way it cannot serve
-    ├── OperatorError            an operator is unknown, or registered twice
-    └── EvaluationError          the program failed while it ran
+    └── OperatorError            an operator is unknown, or registered twice
 
 Every error a user can cause says where, what was expected, what was found and what to try.
 Messages are lower case and have no final period.
@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import IntEnum
+from unicodedata import combining, east_asian_width
 
 
 @dataclass(frozen=True)
@@ -117,10 +118,16 @@ def _quote(span: Span) -> list[str]:
     if len(line) > QUOTED_WIDTH:
         cut = max(0, min(column - 1 - QUOTED_WIDTH // 3, len(line) - QUOTED_WIDTH))
         line = line[cut : cut + QUOTED_WIDTH]
-    width = max(1, min(end, cut + QUOTED_WIDTH + 1) - column)
     shown = "".join(" " if not character.isprintable() else character for character in line)
+    start, stop = column - 1 - cut, max(column, end) - 1 - cut
+    carets = " " * _cells(shown[:start]) + "^" * max(1, _cells(shown[start:stop]))
     gutter = f"{span.line:>4}"
-    return [f"{gutter} | {shown}", f"{' ' * len(gutter)} | {' ' * (column - 1 - cut)}{'^' * width}"]
+    return [f"{gutter} | {shown}", f"{' ' * len(gutter)} | {carets}"]
+
+
+def _cells(text: str) -> int:
+    """How many columns of a terminal `text` takes."""
+    return sum(2 if east_asian_width(c) in "WF" else 0 if combining(c) else 1 for c in text)
 
 
 class RelayError(RuntimeError):
@@ -134,6 +141,10 @@ class DiagnosticError(RelayError):
         found = (diagnostics,) if isinstance(diagnostics, Diagnostic) else tuple(diagnostics)
         self.diagnostics: tuple[Diagnostic, ...] = found
         RuntimeError.__init__(self, "\n\n".join(map(str, found)))
+
+    def __reduce__(self) -> tuple[type[DiagnosticError], tuple[tuple[Diagnostic, ...]]]:
+        # a copy is made from the diagnostics; `args` holds their rendering
+        return type(self), (self.diagnostics,)
 
 
 class ParseError(DiagnosticError):
