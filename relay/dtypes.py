@@ -17,7 +17,7 @@ UNSIGNED = ("uint1", "uint4", "uint8", "uint16", "uint32", "uint64")
 FLOAT8 = ("float8_e4m3fn", "float8_e5m2")
 NAMES = (*FLOATS, *SIGNED, *UNSIGNED, *FLOAT8, "bool")
 
-_LANES = re.compile(r"(.+?)x(\d+)")
+_LANES = re.compile(r"(.+?)x([1-9][0-9]{0,3})")
 
 
 @cache
@@ -41,9 +41,11 @@ def canonical(dtype: object) -> str:
     import numpy as np
 
     try:
-        return from_numpy(np.dtype(dtype))  # type: ignore[call-overload]
-    except TypeError:
-        raise RelayError(f"unknown element type {dtype!r}") from None
+        if dtype is not None:  # NumPy takes None for float64
+            return from_numpy(np.dtype(dtype))  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        pass
+    raise RelayError(f"unknown element type {dtype!r}")
 
 
 @cache

@@ -37,10 +37,10 @@ class NDArray:
     __slots__ = ("array", "device", "dtype")
 
     def __init__(self, array: np.ndarray, device: Device | None = None) -> None:
-        view = array.view()
+        view = np.asarray(array).view()
         view.flags.writeable = False
         self.array = view
-        self.dtype = dtypes.from_numpy(array.dtype)
+        self.dtype = dtypes.from_numpy(view.dtype)
         self.device = device or HOST
 
     @property
@@ -57,7 +57,11 @@ class NDArray:
         return self.array.item()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        made = self.array if dtype is None else self.array.astype(dtype)
+        made = self.array if dtype is None else self.array.astype(dtype, copy=False)
+        if made is not self.array:
+            if copy is False:
+                raise ValueError(f"{self.dtype} cannot be seen as {dtype} without a copy")
+            return made
         return made.copy() if copy else made
 
     def __dlpack__(self, **options: Any) -> Any:
@@ -98,17 +102,20 @@ def array(data: Any, device: Device | None = None) -> NDArray:
 
 def empty(shape: tuple[int, ...], dtype: str = "float32", device: Device | None = None) -> NDArray:
     """A tensor of zeros (memory is never handed out with old contents in it)."""
-    return NDArray(np.zeros(shape, dtypes.to_numpy(dtype)), device)
+    return NDArray(np.zeros(shape, dtypes.to_numpy(dtypes.canonical(dtype))), device)
 
 
 def as_numpy(data: Any) -> np.ndarray:
     """`data` as a NumPy array in native byte order, without a copy where that is possible."""
     if isinstance(data, NDArray):
         return data.array
-    if not isinstance(data, np.ndarray | np.generic) and hasattr(data, "__dlpack__"):
-        detached = data.detach() if hasattr(data, "detach") else data
-        return np.from_dlpack(detached)
-    made = np.asarray(data)
+    try:
+        if not isinstance(data, np.ndarray | np.generic) and hasattr(data, "__dlpack__"):
+            made = np.from_dlpack(data.detach() if hasattr(data, "detach") else data)
+        else:
+            made = np.asarray(data)
+    except (ValueError, BufferError, RuntimeError) as error:  # ragged, on another device, …
+        raise RelayError(f"cannot make a tensor of {type(data).__name__}: {error}") from error
     if made.dtype.hasobject or (
         made.dtype.kind in "USVMmc" and made.dtype.name not in dtypes.NAMES
     ):
