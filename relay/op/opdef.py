@@ -1,29 +1,50 @@
 """One operator is one record: everything the compiler knows about it stands in one `define(…)`.
 
-relu = define(
-"nn.relu",
-doc="max(x, 0), element by element; NaN stays NaN.",
-arguments=[("data", "the input")],
-relation=same_type,
-reference=lambda data: np.maximum(data, 0),
-fusion=FusionKind.ELEMWISE,
-samples=[sample((2, 3)), sample((), dtype="float64")],
-)
+    relu = define(
+        "nn.relu",
+        doc="max(data, 0), element by element; NaN stays NaN.",
+        arguments=[("data", "the input")],
+        relation=same_numeric_type,
+        reference=lambda data: np.maximum(data, 0),
+        fusion=FusionKind.ELEMWISE,
+        samples=[sample((2, 3)), sample((), dtype="float64")],
+    )
 
-relu(x)                                 builds the call: values positional, attributes by keyword
+    relu(x)                             builds the call: arguments first, then attributes
+
+Where the Python function people know differs from that (other defaults, another order, several
+results), it stands beside the record, which names it as its `helper`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import field
 from enum import IntEnum
+from functools import wraps
 from typing import Any
 
-from relay.errors import OperatorError, RelayError, did_you_mean
+import numpy as np
+
+from relay.errors import OperatorError, RelayError
 from relay.ir.attrs import Attrs, DictAttrs
-from relay.ir.expr import Call, Expr, Op, add_op, as_expr, get_op
+from relay.ir.expr import (
+    Call,
+    Expr,
+    Op,
+    Tuple,
+    add_op,
+    as_expr,
+    find_op,
+    get_op,
+    op_names,
+    remove_op,
+)
 from relay.ir.types import IncompleteType, Type
+from relay.op import attributes
+from relay.op.attributes import DType
+from relay.op.sample import Sample, Tensor, sample
 from relay.op.site import Relation, Site
 from relay.tree import node
 
@@ -41,38 +62,6 @@ class FusionKind(IntEnum):
 
 
 OpPattern = FusionKind
-
-
-@dataclass(frozen=True)
-class Tensor:
-    """An argument of a sample: random values of that shape and type from [low, high)."""
-
-    shape: tuple[int, ...]
-    dtype: str = "float32"
-    low: float = -2.0
-    high: float = 2.0
-
-
-@dataclass(frozen=True)
-class Sample:
-    """A legal use of an operator: arguments (tensors, or tuples of them) and attributes."""
-
-    args: tuple[Any, ...]
-    attrs: Mapping[str, Any]
-
-
-def sample(
-    *args: Any, dtype: str = "float32", low: float = -2.0, high: float = 2.0, **attrs: Any
-) -> Sample:
-    """`sample((2, 3), (3, 4))`: a tuple is a tensor's shape, a list is a tuple argument, a `Tensor`
-    or an array stands for itself; keywords are attributes."""
-
-    def argument(value: Any) -> Any:
-        if isinstance(value, list):
-            return tuple(argument(v) for v in value)
-        return Tensor(value, dtype, low, high) if isinstance(value, tuple) else value
-
-    return Sample(tuple(argument(a) for a in args), attrs)
 
 
 @node
@@ -93,28 +82,46 @@ class OpDef(Op):
     # facts that passes and targets outside the package attach: key -> (level, value)
     extras: dict[str, tuple[int, Any]] = field(default_factory=dict)
 
-    def __call__(self, *args: Any, **attrs: Any) -> Call:
-        return Call(self, tuple(as_expr(a) for a in args), self.make_attrs(attrs))
+    def __call__(self, *args: Any, **keywords: Any) -> Call:
+        """A call of this operator. What is given after the arguments are attributes, in order.
+
+        A Python list or tuple of expressions is a tuple expression.
+        """
+        given = list(args) if self.variadic else list(args[: len(self.arguments)])
+        attrs = dict(zip(self._attribute_names(), args[len(given) :], strict=False))
+        if len(given) + len(attrs) < len(args):
+            raise RelayError(f"`{self.name}` takes {self.signature}, found {len(args)} values")
+        for name, _ in self.arguments[len(given) :]:
+            if name not in keywords or name in self._attribute_names():
+                raise RelayError(f"`{self.name}` takes {self.signature}; `{name}` is missing")
+            given.append(keywords.pop(name))
+        if repeated := attrs.keys() & keywords.keys():
+            raise RelayError(f"`{self.name}` was given `{min(repeated)}` twice")
+        return Call(self, tuple(map(_argument, given)), self.make_attrs(attrs | keywords))
 
     @property
     def num_inputs(self) -> int:
         return -1 if self.variadic else len(self.arguments)
 
+    @property
+    def signature(self) -> str:
+        """The arguments and attributes in order, with the defaults of the record."""
+        defaults = self.attrs.defaults() if self.attrs else {}
+        names = [("*" if self.variadic else "") + name for name, _ in self.arguments]
+        for name in self._attribute_names():
+            names.append(f"{name}={defaults[name]!r}" if name in defaults else name)
+        return f"({', '.join(names)})"
+
+    def _attribute_names(self) -> tuple[str, ...]:
+        return self.attrs.keys() if self.attrs else ()
+
     def make_attrs(self, given: Mapping[str, Any]) -> Attrs | None:
-        """The attribute object for keywords `given`, defaults filled in."""
-        if self.attrs is None:
-            if given:
-                raise RelayError(f"`{self.name}` takes no attributes, found {sorted(given)}")
-            return None
-        known = self.attrs.keys()
-        for name in given:
-            if name not in known:
-                hint = did_you_mean(name, known) or f"it has {', '.join(known)}"
-                raise RelayError(f"`{self.name}` has no attribute `{name}`; {hint}")
-        missing = [n for n in known if n not in given and n not in self.attrs.defaults()]
-        if missing:
-            raise RelayError(f"`{self.name}` needs the attribute `{missing[0]}`")
-        return self.attrs(**given)
+        """The attribute object for keywords `given`, checked, with defaults filled in."""
+        if self.attrs is not None:
+            return attributes.make(self.name, self.attrs, given)
+        if given:
+            raise RelayError(f"`{self.name}` takes no attributes, found {sorted(given)}")
+        return None
 
     # --- the registry interface people know
 
@@ -139,7 +146,11 @@ class OpDef(Op):
             self.extras[key] = (plevel, value)
 
     def reset_attr(self, key: str) -> None:
-        """Remove a fact."""
+        """Remove a fact; how the operator fuses, or that it has effects, goes back to nothing."""
+        if key == "TOpPattern":
+            _change(self, fusion=FusionKind.OPAQUE)
+        elif key == "TOpIsStateful":
+            _change(self, stateful=False)
         self.extras.pop(key, None)
 
     def add_argument(self, name: str, type: str = "", description: str = "") -> None:
@@ -166,6 +177,10 @@ class OpDef(Op):
 
     def set_support_level(self, level: int) -> None:
         _change(self, support_level=level)
+
+
+def _argument(value: Any) -> Expr:
+    return Tuple(tuple(value)) if isinstance(value, list | tuple) else as_expr(value)
 
 
 def _change(op: OpDef, **changes: Any) -> None:
@@ -205,7 +220,8 @@ def define(
 ) -> OpDef:
     """Enter an operator: from here on it parses, prints, has a type and runs.
 
-    `relation(site)` gives the result type; `reference(*arrays, **attributes)` computes with NumPy.
+    `relation(site)` gives the result type; `reference(*arrays, **attributes)` computes with NumPy:
+    a tuple argument is a tuple of arrays, several results are a tuple of arrays.
     """
     op = OpDef(
         name,
@@ -213,7 +229,7 @@ def define(
         arguments=tuple(arguments),
         attrs=attrs,
         relation=relation,
-        reference=reference,
+        reference=None if reference is None else _quietly(reference),
         fusion=fusion,
         helper=helper,
         samples=tuple(samples),
@@ -222,6 +238,19 @@ def define(
     )
     add_op(op)
     return op
+
+
+def _quietly(reference: Callable[..., Any]) -> Callable[..., Any]:
+    """`reference` with arrays for NumPy's scalars, and without its warnings: what overflows or has
+    no value is defined by the operator."""
+
+    @wraps(reference)
+    def compute(*args: Any, **attrs: Any) -> Any:
+        with np.errstate(all="ignore"):
+            result = reference(*args, **attrs)
+        return tuple(map(np.asarray, result)) if isinstance(result, tuple) else np.asarray(result)
+
+    return compute
 
 
 def get(name: str) -> OpDef:
@@ -260,12 +289,31 @@ def register_stateful(name: str, stateful: bool = True, level: int = 10) -> None
     get(name).set_attr("TOpIsStateful", stateful, level)
 
 
+@contextmanager
+def temporary_operators() -> Iterator[None]:
+    """Operators registered inside are gone afterwards, and changes to the others are undone."""
+    records = {name: op for name in op_names() if isinstance(op := find_op(name), OpDef)}
+    fields = [slot for slot in OpDef.__dataclass_fields__ if slot != "name"]
+    before = {name: {f: getattr(op, f) for f in fields} for name, op in records.items()}
+    extras = {name: dict(op.extras) for name, op in records.items()}
+    try:
+        yield
+    finally:
+        for name in set(op_names()) - records.keys():
+            remove_op(name)
+        for name, op in records.items():
+            _change(op, **before[name])
+            op.extras.clear()
+            op.extras.update(extras[name])
+
+
 def free_attrs(op: Expr) -> bool:
     """Whether calls of `op` carry attributes of free names (`DictAttrs`)."""
     return isinstance(op, OpDef) and op.attrs is None and "TAttrsTypeKey" in op.extras
 
 
 __all__ = [
+    "DType",
     "DictAttrs",
     "FusionKind",
     "OpDef",
@@ -280,4 +328,5 @@ __all__ = [
     "register_pattern",
     "register_stateful",
     "sample",
+    "temporary_operators",
 ]

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
-from relay import dtypes
+from collections.abc import Iterable
+
+from relay.ir import dims
+from relay.ir.dims import Dim
 from relay.ir.types import TensorType, Type
-from relay.op.site import Relation, Site
+from relay.op.site import BOOLEAN, FLOATING, NUMERIC, Elements, Relation, Site
+
+
+def size(shape: Iterable[Dim]) -> Dim:
+    """The number of elements."""
+    total: Dim = 1
+    for extent in shape:
+        total = dims.multiply(total, extent)
+    return total
+
+
+# --- one tensor --------------------------------------------------------------------------------
 
 
 def same_type(site: Site) -> Type | None:
@@ -16,17 +30,18 @@ def same_type(site: Site) -> Type | None:
     return site.known_result
 
 
-def same_type_float(site: Site) -> Type | None:
-    """Like `same_type`, for floating-point elements only."""
-    ty = same_type(site)
-    if isinstance(ty, TensorType) and not dtypes.is_float(ty.dtype):
-        site.fail(
-            "needs floating-point elements",
-            "float16, bfloat16, float32 or float64",
-            str(ty),
-            "convert it with `cast`",
-        )
-    return ty
+def same_type_of(kind: Elements) -> Relation:
+    """Like `same_type`, for elements of one kind only."""
+
+    def relation(site: Site) -> Type | None:
+        site.require_elements(0, kind)
+        return same_type(site)
+
+    return relation
+
+
+same_numeric_type = same_type_of(NUMERIC)
+same_type_float = same_type_of(FLOATING)
 
 
 def with_dtype(dtype: str) -> Relation:
@@ -39,12 +54,29 @@ def with_dtype(dtype: str) -> Relation:
     return relation
 
 
+# --- several tensors ---------------------------------------------------------------------------
+
+
 def broadcast(site: Site) -> Type | None:
     """NumPy's broadcasting of two tensors; element types must agree."""
     if (operands := site.tensors()) is None:
         return None
     site.require_same_dtype(*operands)
     return broadcast_types(site, *operands)
+
+
+def broadcast_of(kind: Elements) -> Relation:
+    """Like `broadcast`, for elements of one kind only."""
+
+    def relation(site: Site) -> Type | None:
+        for index in range(len(site.args)):
+            site.require_elements(index, kind)
+        return broadcast(site)
+
+    return relation
+
+
+broadcast_bool = broadcast_of(BOOLEAN)
 
 
 def comparison(site: Site) -> Type | None:
@@ -69,3 +101,13 @@ def broadcast_types(site: Site, *operands: TensorType) -> TensorType:
                 )
             shape[axis] = extent
     return TensorType(tuple(shape), operands[0].dtype)
+
+
+def require_broadcasts_to(site: Site, source: TensorType, target: tuple[Dim, ...]) -> None:
+    """Stretching axes of extent 1 must turn the shape of `source` into `target`."""
+    fits = len(source.shape) <= len(target)
+    for extent, wanted in zip(reversed(source.shape), reversed(target), strict=False):
+        fits = fits and (extent == 1 or site.unify_dims(extent, wanted))
+    if not fits:
+        shown = ", ".join(map(str, target)) + ("," if len(target) == 1 else "")
+        site.fail("the shape does not broadcast", f"something that fits ({shown})", str(source))

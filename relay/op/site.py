@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from relay import dtypes
-from relay.errors import AnySpan, Diagnostic, TypeCheckError
+from relay.errors import AnySpan, Diagnostic, DiagnosticError, EvaluationError, TypeCheckError
 from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.ir.types import IncompleteType, TensorType, TupleType, Type
@@ -47,6 +47,7 @@ class Site:
     # provided by the solver
     assign_argument: Callable[[int, Type], object]
     unify_dims: Callable[[Dim, Dim], bool]
+    error: type[DiagnosticError] = TypeCheckError
 
     # --- looking
 
@@ -209,10 +210,9 @@ class Site:
         self, message: str, expected: str | None, found: str | None, hint: str | None = None
     ) -> NoReturn:
         """This use of the operator has no type."""
-        raise TypeCheckError(
-            Diagnostic(
-                f"type mismatch in `{self.name}`: {message}", self.span, expected, found, hint
-            )
+        where = "type mismatch in " if self.error is TypeCheckError else ""
+        raise self.error(
+            Diagnostic(f"{where}`{self.name}`: {message}", self.span, expected, found, hint)
         )
 
     def argument(self, index: int) -> str:
@@ -220,6 +220,25 @@ class Site:
         if index < len(self.arguments):
             return f"argument `{self.arguments[index]}`"
         return f"argument {index}"
+
+
+def running(name: str, arguments: Sequence[str], args: Sequence[Type], attrs: Any) -> Site:
+    """The site of a call whose values are there: dimensions are numbers, nothing is left to learn.
+
+    References use it to ask their relation what the result looks like; what does not fit is an
+    `EvaluationError`.
+    """
+    return Site(
+        name,
+        arguments,
+        tuple(args),
+        IncompleteType(),
+        attrs,
+        None,
+        assign_argument=lambda index, ty: None,
+        unify_dims=lambda a, b: a == b,
+        error=EvaluationError,
+    )
 
 
 def better_known(a: Dim, b: Dim) -> Dim:

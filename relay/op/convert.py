@@ -1,0 +1,70 @@
+"""The same elements as another element type."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relay import dtypes
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.types import TensorType, Type
+from relay.op.numerics import convert
+from relay.op.opdef import DType, FusionKind, Tensor, define, sample
+from relay.op.site import Site
+
+_RULES = (
+    "Floats lose their fraction on the way to integers and saturate at the ends, NaN becomes 0; "
+    "integers keep their low bits; everything but 0 is True."
+)
+
+
+@attrs
+class CastAttrs(Attrs):
+    """dtype: the element type of the result"""
+
+    dtype: DType
+
+
+def _cast_type(site: Site) -> Type | None:
+    """The shape of data, with elements of the type asked for."""
+    data = site.tensor(0)
+    return None if data is None else TensorType(data.shape, site.attrs.dtype)
+
+
+cast = define(
+    "cast",
+    doc=f"data with its elements converted. {_RULES}",
+    arguments=[("data", "the input")],
+    attrs=CastAttrs,
+    relation=_cast_type,
+    reference=convert,
+    fusion=FusionKind.ELEMWISE,
+    samples=[
+        sample((2, 3), low=-300, high=300, attrs={"dtype": "int8"}),
+        sample(np.array([np.nan, np.inf, -2.7], "float32"), attrs={"dtype": "int32"}),
+        sample((4,), dtype="int32", low=-300, high=300, attrs={"dtype": "uint8"}),
+        sample((), dtype="bool", attrs={"dtype": "bfloat16"}),
+        sample((0,), dtype="float16", attrs={"dtype": "bool"}),
+    ],
+)
+
+
+def _cast_like_type(site: Site) -> Type | None:
+    """The shape of data, with the elements of dtype_like."""
+    if (operands := site.tensors()) is None:
+        return None
+    data, like = operands
+    return TensorType(data.shape, like.dtype)
+
+
+cast_like = define(
+    "cast_like",
+    doc=f"data with its elements converted to the type of another tensor. {_RULES}",
+    arguments=[("data", "the input"), ("dtype_like", "a tensor of the wanted element type")],
+    relation=_cast_like_type,
+    reference=lambda data, like: convert(data, dtypes.canonical(like.dtype)),
+    fusion=FusionKind.ELEMWISE,
+    samples=[
+        sample((2, 3), Tensor((5,), "int8")),
+        sample((), Tensor((), "float64"), dtype="int32"),
+    ],
+)

@@ -1,0 +1,271 @@
+"""Tensors made from a shape and a value, or from a rule."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from relay import dtypes
+from relay.errors import Diagnostic, EvaluationError
+from relay.ir import dims
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.dims import Dim
+from relay.ir.expr import Call, Constant, Expr, as_expr, const
+from relay.ir.types import TensorType, Type
+from relay.op.numerics import convert
+from relay.op.opdef import DType, FusionKind, OpDef, Tensor, define, sample
+from relay.op.site import INTEGER, NUMERIC, Site
+
+# --- one value everywhere ----------------------------------------------------------------------
+
+
+@attrs
+class FillAttrs(Attrs):
+    """shape: the shape of the result
+    dtype: its element type; None is that of the value, float32 where there is none
+    """
+
+    shape: tuple[int, ...]
+    dtype: DType | None = None
+
+
+def _filled_type(site: Site) -> Type | None:
+    """The shape and element type of the attributes; a value must be a scalar."""
+    dtype = site.attrs.dtype
+    if site.args:
+        if (value := site.tensor(0, rank=0)) is None:
+            return None
+        dtype = dtype or value.dtype
+    for extent in site.attrs.shape:
+        site.require(extent >= 0, "an extent is negative", "0 or more", str(extent))
+    return TensorType(site.attrs.shape, dtype or "float32")
+
+
+def _filled(fill_value: np.ndarray, shape: tuple[int, ...], dtype: str | None) -> np.ndarray:
+    return np.broadcast_to(convert(fill_value, dtype) if dtype else fill_value, shape)
+
+
+def full(fill_value: Expr, shape: tuple[int, ...] = (), dtype: str = "") -> Call:
+    """A tensor of that shape with `fill_value`, a scalar, everywhere."""
+    return FULL(fill_value, shape=shape, dtype=dtype)
+
+
+FULL = define(
+    "full",
+    doc="A tensor with the same value everywhere.",
+    arguments=[("fill_value", "the value, a scalar")],
+    attrs=FillAttrs,
+    relation=_filled_type,
+    reference=_filled,
+    fusion=FusionKind.ELEMWISE,
+    helper=full,
+    samples=[
+        sample((), shape=(2, 3)),
+        sample((), dtype="int32", shape=(), attrs={"dtype": "int8"}),
+        sample((), shape=(0, 4), attrs={"dtype": "int64"}),
+    ],
+)
+
+
+def _constant(name: str, doc: str, value: int) -> OpDef:
+    return define(
+        name,
+        doc=doc,
+        attrs=FillAttrs,
+        relation=_filled_type,
+        reference=lambda shape, dtype: _filled(np.array(value), shape, dtype or "float32"),
+        fusion=FusionKind.ELEMWISE,
+        samples=[
+            sample(shape=(2, 3)),
+            sample(shape=(), attrs={"dtype": "bool"}),
+            sample(shape=(4, 0), attrs={"dtype": "bfloat16"}),
+        ],
+    )
+
+
+zeros = _constant("zeros", "A tensor of zeros.", 0)
+ones = _constant("ones", "A tensor of ones.", 1)
+
+
+def _full_like_type(site: Site) -> Type | None:
+    """The type of data; the value is a scalar of any element type."""
+    site.tensor(1, rank=0)
+    return site.tensor(0)
+
+
+full_like = define(
+    "full_like",
+    doc="The same value everywhere, in the shape and element type of another tensor.",
+    arguments=[("data", "a tensor of the wanted type"), ("fill_value", "the value, a scalar")],
+    relation=_full_like_type,
+    reference=lambda data, fill_value: _filled(
+        fill_value, data.shape, dtypes.canonical(data.dtype)
+    ),
+    fusion=FusionKind.ELEMWISE,
+    samples=[sample((2, 3), ()), sample((), Tensor((), "float32"), dtype="int32")],
+)
+
+# --- sequences ---------------------------------------------------------------------------------
+
+
+@attrs
+class ArangeAttrs(Attrs):
+    """The three numbers, where they were known when the call was built: they give the extent.
+
+    start: the value of the argument `start`
+    stop: the value of the argument `end`
+    step: the value of the argument `step`
+    dtype: the element type of the result
+    """
+
+    start: int | float | None = None
+    stop: int | float | None = None
+    step: int | float | None = None
+    dtype: DType
+
+
+def _count(start: float, stop: float, step: float) -> int:
+    """How many steps lead from start to before stop."""
+    if step == 0:
+        raise ZeroDivisionError
+    if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
+        return max(0, -((start - stop) // step))
+    return max(0, math.ceil((stop - start) / step))
+
+
+def _arange_type(site: Site) -> Type | None:
+    """One axis, of known extent when the three numbers are known."""
+    for index in range(3):
+        site.tensor(index, rank=0)
+        site.require_elements(index, NUMERIC)
+    known = site.attrs
+    extent: Dim = dims.ANY
+    if None not in (known.start, known.stop, known.step):
+        site.require(known.step != 0, "the step is zero", "a step other than 0", str(known.step))
+        extent = _count(known.start, known.stop, known.step)
+    return TensorType((extent,), known.dtype)
+
+
+def _arange(
+    first: np.ndarray, last: np.ndarray, distance: np.ndarray, dtype: str, **_: Any
+) -> np.ndarray:
+    values = [
+        int(value) if dtypes.is_integer(value.dtype.name) else float(value)
+        for value in (first, last, distance)
+    ]
+    if values[2] == 0:
+        raise EvaluationError(Diagnostic("the step of `arange` is zero"))
+    return convert(np.arange(_count(*values)) * values[2] + values[0], dtype)
+
+
+def arange(
+    start: Expr, stop: Expr | None = None, step: Expr | None = None, dtype: str = "float32"
+) -> Call:
+    """start, start + step, … before stop. With one expression, it is the stop and 0 the start."""
+    if stop is None:
+        start, stop = const(0, dtype), start
+    step = const(1, dtype) if step is None else step
+    args = tuple(map(as_expr, (start, stop, step)))
+    known = [arg.data.item() if isinstance(arg, Constant) else None for arg in args]
+    return ARANGE(*args, start=known[0], stop=known[1], step=known[2], dtype=dtype)
+
+
+ARANGE = define(
+    "arange",
+    doc="start, start + step, start + 2 * step and so on, as long as they are before the end. "
+    "There are ceil((end - start) / step) of them, none if that is negative; a step of 0 is an "
+    "error.",
+    arguments=[
+        ("start", "the first value, a scalar"),
+        ("end", "where to stop, a scalar"),
+        ("step", "the distance, a scalar"),
+    ],
+    attrs=ArangeAttrs,
+    relation=_arange_type,
+    reference=_arange,
+    fusion=FusionKind.OPAQUE,
+    helper=arange,
+    samples=[
+        sample(
+            *(np.array(v, "float32") for v in (1.0, 5.5, 1.5)),
+            start=1.0,
+            stop=5.5,
+            step=1.5,
+            attrs={"dtype": "float32"},
+        ),
+        sample(
+            *(np.array(v, "int32") for v in (5, -5, -3)),
+            start=5,
+            stop=-5,
+            step=-3,
+            attrs={"dtype": "int64"},
+        ),
+        sample(*(np.array(v, "int32") for v in (0, 4, 1)), attrs={"dtype": "int32"}),
+    ],
+)
+
+# --- one hot -----------------------------------------------------------------------------------
+
+
+@attrs
+class OneHotAttrs(Attrs):
+    """depth: the extent of the new axis
+    axis: where it is inserted; -1 is the end
+    dtype: the element type of the result; None is that of the values
+    """
+
+    depth: int = 1
+    axis: int = -1
+    dtype: DType | None = None
+
+
+def _one_hot_type(site: Site) -> Type | None:
+    """The shape of indices with `depth` inserted at `axis`."""
+    site.require_elements(0, INTEGER)
+    indices, on = site.tensor(0), site.tensor(1, rank=0)
+    site.tensor(2, rank=0)
+    known = site.attrs
+    if indices is None or (on is None and known.dtype is None):
+        return None
+    site.require(known.depth >= 0, "`depth` is negative", "0 or more", str(known.depth))
+    axis = site.axis(known.axis, len(indices.shape) + 1)
+    shape = (*indices.shape[:axis], known.depth, *indices.shape[axis:])
+    return TensorType(shape, known.dtype or on.dtype)  # type: ignore[union-attr]
+
+
+def _one_hot(
+    indices: np.ndarray,
+    on_value: np.ndarray,
+    off_value: np.ndarray,
+    depth: int,
+    axis: int,
+    dtype: str | None,
+) -> np.ndarray:
+    dtype = dtype or dtypes.canonical(on_value.dtype)
+    axis %= indices.ndim + 1
+    positions = np.arange(depth).reshape(-1, *(1,) * (indices.ndim - axis))
+    hot = np.expand_dims(indices.astype(np.int64), axis) == positions
+    return np.where(hot, convert(on_value, dtype), convert(off_value, dtype))
+
+
+one_hot = define(
+    "one_hot",
+    doc="on_value at the position an index names along a new axis, off_value elsewhere; an index "
+    "outside [0, depth) names none.",
+    arguments=[
+        ("indices", "positions, integers"),
+        ("on_value", "value at the position, a scalar"),
+        ("off_value", "value elsewhere, a scalar"),
+    ],
+    attrs=OneHotAttrs,
+    relation=_one_hot_type,
+    reference=_one_hot,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    samples=[
+        sample(Tensor((2, 3), "int32", -1, 5), (), (), depth=4),
+        sample(Tensor((2, 3), "int64", 0, 5), (), (), depth=5, axis=0, attrs={"dtype": "int8"}),
+        sample(Tensor((), "int32", 0, 2), (), (), depth=2, axis=-1),
+    ],
+)

@@ -1,0 +1,356 @@
+"""Many elements to one along some axes: sums, extrema, means, and where an extremum stands.
+
+A reduction over no elements gives the value that changes nothing: 0 for a sum, 1 for a product,
+the lowest value for a maximum, True for `all`. A mean has none and is NaN (0 for integers); the
+position of an extremum is -1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod as product
+from typing import Any
+
+import numpy as np
+
+from relay import dtypes
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.dims import Dim
+from relay.ir.expr import Call, Expr
+from relay.ir.types import TensorType, Type
+from relay.op import numerics
+from relay.op.numerics import limits, rounded_once
+from relay.op.opdef import FusionKind, OpDef, define, sample
+from relay.op.relations import require_broadcasts_to
+from relay.op.site import BOOLEAN, FLOATING, NUMERIC, Elements, Relation, Site
+
+
+@attrs
+class ReduceAttrs(Attrs):
+    """axis: the axes to reduce, one or several; None is all of them
+    keepdims: keep reduced axes, with extent 1
+    exclude: reduce every axis but those
+    """
+
+    axis: tuple[int, ...] | None = None
+    keepdims: bool = False
+    exclude: bool = False
+
+
+@attrs
+class ArgReduceAttrs(ReduceAttrs):
+    """select_last_index: of several positions take the last instead of the first"""
+
+    select_last_index: bool = False
+
+
+@attrs
+class VarianceAttrs(ReduceAttrs):
+    """unbiased: divide by the number of elements less 1"""
+
+    unbiased: bool = False
+
+
+# --- types -------------------------------------------------------------------------------------
+
+
+def _reduced(axis: Sequence[int] | None, exclude: bool, rank: int) -> tuple[int, ...]:
+    """The axes that go, counted from the front."""
+    if axis is None:
+        return tuple(range(rank))
+    named = {a % rank for a in axis}
+    return tuple(a for a in range(rank) if (a in named) != exclude)
+
+
+def _reduced_shape(site: Site, data: TensorType, keepdims: bool) -> tuple[Dim, ...]:
+    rank = len(data.shape)
+    if site.attrs.axis is not None:
+        site.axes(site.attrs.axis, rank)
+    gone = _reduced(site.attrs.axis, site.attrs.exclude, rank)
+    if keepdims:
+        return tuple(1 if axis in gone else d for axis, d in enumerate(data.shape))
+    return tuple(d for axis, d in enumerate(data.shape) if axis not in gone)
+
+
+def _reduction(kind: Elements | None, dtype: str | None = None) -> Relation:
+    """The shape without the reduced axes; the element type of data unless another is given."""
+
+    def relation(site: Site) -> Type | None:
+        if kind is not None:
+            site.require_elements(0, kind)
+        if (data := site.tensor(0)) is None:
+            return None
+        return TensorType(_reduced_shape(site, data, site.attrs.keepdims), dtype or data.dtype)
+
+    return relation
+
+
+# --- values ------------------------------------------------------------------------------------
+
+
+def _over_axes(function: Any) -> Any:
+    """A reference from `function(data, axes, keepdims)`."""
+
+    def reference(
+        data: np.ndarray, axis: Sequence[int] | None, keepdims: bool, exclude: bool
+    ) -> Any:
+        return function(data, _reduced(axis, exclude, data.ndim), keepdims)
+
+    return rounded_once(reference)
+
+
+def _mean(data: np.ndarray, axes: tuple[int, ...], keepdims: bool) -> Any:
+    if not dtypes.is_integer(data.dtype.name):
+        return data.sum(axes, dtype=data.dtype, keepdims=keepdims) / data.dtype.type(
+            product(data.shape[a] for a in axes)
+        )
+    total = np.asarray(data.sum(axes, dtype=np.int64, keepdims=keepdims))
+    count = np.array(product(data.shape[a] for a in axes))
+    return numerics.divide(total, count).astype(data.dtype)
+
+
+def _position(lowest: bool) -> Any:
+    def reference(
+        data: np.ndarray,
+        axis: Sequence[int] | None,
+        keepdims: bool,
+        exclude: bool,
+        select_last_index: bool,
+    ) -> Any:
+        axes = _reduced(axis, exclude, data.ndim)
+        kept = tuple(a for a in range(data.ndim) if a not in axes)
+        shape = tuple(
+            1 if a in axes else d for a, d in enumerate(data.shape) if keepdims or a in kept
+        )
+        count = product(data.shape[a] for a in axes)
+        if count == 0:
+            return np.full(shape, -1, np.int32)
+        rows = data.transpose(*kept, *axes).reshape(*(data.shape[a] for a in kept), count)
+        find = np.argmin if lowest else np.argmax
+        if select_last_index:
+            found = count - 1 - find(rows[..., ::-1], axis=-1)
+        else:
+            found = find(rows, axis=-1)
+        return np.asarray(found).reshape(shape).astype(np.int32)
+
+    return rounded_once(reference)
+
+
+# --- the operators -----------------------------------------------------------------------------
+
+
+def _define(name: str, doc: str, relation: Relation, reference: Any, *kinds: str) -> OpDef:
+    return define(
+        name,
+        doc=doc,
+        arguments=[("data", "the input")],
+        attrs=ReduceAttrs,
+        relation=relation,
+        reference=reference,
+        fusion=FusionKind.COMM_REDUCE,
+        samples=[
+            made
+            for kind in kinds
+            for made in (
+                sample((2, 3, 4), dtype=kind),
+                sample((2, 3, 4), dtype=kind, axis=1),
+                sample((2, 3, 4), dtype=kind, axis=(-1, 0), keepdims=True),
+                sample((2, 3, 4), dtype=kind, axis=(2,), exclude=True),
+                sample((), dtype=kind),
+                sample((3, 0), dtype=kind, axis=1),
+            )
+        ],
+    )
+
+
+sum_ = _define(
+    "sum",
+    "The sum of the elements; integers wrap.",
+    _reduction(NUMERIC),
+    _over_axes(lambda data, axes, keep: data.sum(axes, dtype=data.dtype, keepdims=keep)),
+    "float32",
+    "int8",
+    "bfloat16",
+)
+prod = _define(
+    "prod",
+    "The product of the elements; integers wrap.",
+    _reduction(NUMERIC),
+    _over_axes(lambda data, axes, keep: data.prod(axes, dtype=data.dtype, keepdims=keep)),
+    "float32",
+    "int32",
+)
+max_ = _define(
+    "max",
+    "The greatest element; NaN if there is one.",
+    _reduction(None),
+    _over_axes(
+        lambda data, axes, keep: data.max(axes, keepdims=keep, initial=limits(data.dtype)[0])
+    ),
+    "float32",
+    "uint8",
+    "float16",
+    "bool",
+)
+min_ = _define(
+    "min",
+    "The smallest element; NaN if there is one.",
+    _reduction(None),
+    _over_axes(
+        lambda data, axes, keep: data.min(axes, keepdims=keep, initial=limits(data.dtype)[1])
+    ),
+    "float32",
+    "int64",
+    "bool",
+)
+mean = _define(
+    "mean",
+    "The sum divided by the number of elements. For integers the exact sum is divided, and the "
+    "result truncated towards zero.",
+    _reduction(NUMERIC),
+    _over_axes(_mean),
+    "float32",
+    "int8",
+    "float16",
+)
+all_ = _define(
+    "all",
+    "Whether every element holds.",
+    _reduction(BOOLEAN),
+    _over_axes(lambda data, axes, keep: data.all(axes, keepdims=keep)),
+    "bool",
+)
+any_ = _define(
+    "any",
+    "Whether at least one element holds.",
+    _reduction(BOOLEAN),
+    _over_axes(lambda data, axes, keep: data.any(axes, keepdims=keep)),
+    "bool",
+)
+
+
+def _define_position(name: str, doc: str, lowest: bool) -> OpDef:
+    return define(
+        name,
+        doc=doc,
+        arguments=[("data", "the input")],
+        attrs=ArgReduceAttrs,
+        relation=_reduction(None, "int32"),
+        reference=_position(lowest),
+        fusion=FusionKind.COMM_REDUCE,
+        samples=[
+            sample((2, 3, 4)),
+            sample((2, 3, 4), axis=1),
+            sample((2, 5), dtype="int32", axis=-1, keepdims=True, select_last_index=True),
+            sample((2, 3, 4), dtype="float16", axis=(1,), exclude=True),
+            sample((2, 3, 4), axis=(0, 2), keepdims=True),
+            sample((3, 0), axis=1),
+        ],
+    )
+
+
+argmax = _define_position(
+    "argmax",
+    "The position of the greatest element; NaN counts as greatest. Along several axes, the "
+    "position counts through them in order.",
+    lowest=False,
+)
+argmin = _define_position(
+    "argmin",
+    "The position of the smallest element; NaN counts as smallest. Along several axes, the "
+    "position counts through them in order.",
+    lowest=True,
+)
+
+# --- variance ----------------------------------------------------------------------------------
+
+
+def _variance_type(site: Site) -> Type | None:
+    """Like a sum; the mean has the shape of data with reduced axes of extent 1."""
+    site.require_elements(0, FLOATING)
+    if (data := site.tensor(0)) is None:
+        return None
+    site.expect(1, _reduced_shape(site, data, keepdims=True), data.dtype)
+    return TensorType(_reduced_shape(site, data, site.attrs.keepdims), data.dtype)
+
+
+def _variance(
+    data: np.ndarray,
+    mean: np.ndarray,
+    axis: Sequence[int] | None,
+    keepdims: bool,
+    exclude: bool,
+    unbiased: bool,
+) -> Any:
+    axes = _reduced(axis, exclude, data.ndim)
+    count = product(data.shape[a] for a in axes) - unbiased
+    squares = np.square(data - mean)
+    return squares.sum(axes, dtype=data.dtype, keepdims=keepdims) / data.dtype.type(count)
+
+
+def variance(
+    data: Expr,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    exclude: bool = False,
+    unbiased: bool = False,
+    with_mean: Expr | None = None,
+) -> Call:
+    """The mean square distance from the mean, which `with_mean` (axes kept) saves computing."""
+    given = mean(data, axis, True, exclude) if with_mean is None else with_mean
+    return VARIANCE(data, given, axis, keepdims, exclude, unbiased)
+
+
+VARIANCE = define(
+    "variance",
+    doc="The mean square distance of the elements from a given mean.",
+    arguments=[("data", "the input"), ("mean", "its mean, with reduced axes of extent 1")],
+    attrs=VarianceAttrs,
+    relation=_variance_type,
+    reference=rounded_once(_variance),
+    fusion=FusionKind.COMM_REDUCE,
+    helper=variance,
+    samples=[
+        sample((2, 3, 4), (1, 1, 1)),
+        sample((2, 3, 4), (2, 1, 4), axis=1, unbiased=True),
+        sample((2, 3), (1, 3), dtype="float16", axis=(1,), exclude=True, keepdims=True),
+    ],
+)
+
+# --- sums back to a broadcast shape ------------------------------------------------------------
+
+
+def _collapse_type(site: Site) -> Type | None:
+    """The shape of collapse_type, which must broadcast to that of data."""
+    site.require_elements(0, NUMERIC)
+    if (operands := site.tensors()) is None:
+        return None
+    data, target = operands
+    require_broadcasts_to(site, target, data.shape)
+    return TensorType(target.shape, data.dtype)
+
+
+def collapse(data: np.ndarray, shape: tuple[int, ...]) -> Any:
+    """The sum over the axes that broadcasting `shape` to the shape of data would stretch."""
+    extra = data.ndim - len(shape)
+    stretched = tuple(
+        extra + axis for axis, d in enumerate(shape) if d == 1 and data.shape[extra + axis] != 1
+    )
+    axes = (*range(extra), *stretched)
+    return data.sum(axes, dtype=data.dtype, keepdims=True).reshape(shape)
+
+
+collapse_sum_like = define(
+    "collapse_sum_like",
+    doc="The sum over the axes that broadcasting a tensor to the shape of data stretches; what the "
+    "gradient of a broadcast needs.",
+    arguments=[("data", "the input"), ("collapse_type", "a tensor of the wanted shape")],
+    relation=_collapse_type,
+    reference=rounded_once(lambda data, like: collapse(data, like.shape)),
+    fusion=FusionKind.COMM_REDUCE,
+    samples=[
+        sample((2, 3, 4), (3, 1)),
+        sample((2, 3), (2, 3), dtype="int32"),
+        sample((4,), (), dtype="float16"),
+    ],
+)
