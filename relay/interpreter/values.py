@@ -117,7 +117,7 @@ def _to_value(data: Any, ty: Type | None) -> Steps[Value]:
         raise RelayError(
             f"a {type(data).__name__} is an expression, not a value; evaluate it first"
         )
-    if isinstance(data, bool | int | float):
+    if isinstance(data, bool | int | float) and not isinstance(data, np.generic):
         return _from_number(data, ty.dtype if isinstance(ty, TensorType) else None)
     try:
         return nd.array(data)

@@ -1,0 +1,61 @@
+"""Operators on values: references, attributes, tuples, failures."""
+
+import numpy as np
+import pytest
+
+import relay
+from relay.errors import EvaluationError, SourceName, Span
+from relay.interpreter.evaluate import evaluate
+from relay.interpreter.operators import operate
+from relay.interpreter.values import TupleValue, to_value
+from relay.ir.expr import get_op
+from relay.op.opdef import OpDef, define
+from relay.op.relations import same_type
+
+
+def test_a_failure_in_the_reference_names_the_operator_and_the_place():
+    span = Span(SourceName("here.relay", "%x + %y"), 1, 1, 1, 8)
+    x, y = relay.const(np.ones(2)), relay.const(np.ones(3))
+    with pytest.raises(EvaluationError, match="`add` failed") as caught:
+        evaluate(relay.Call(get_op("add"), [x, y], span=span))
+    assert "here.relay:1:1" in str(caught.value)
+    assert isinstance(caught.value.__cause__, ValueError)
+
+
+def test_attributes_reach_the_reference():
+    x = np.arange(6.0).reshape(2, 3)
+    result = evaluate(get_op("sum")(relay.const(x, "float64"), axis=1))
+    np.testing.assert_array_equal(result.numpy(), x.sum(1))
+
+
+def test_an_operator_used_as_a_value_has_its_default_attributes():
+    x = np.arange(6.0).reshape(2, 3)
+    assert operate(get_op("sum"), [to_value(x)], None, None).item() == 15.0
+
+
+def test_tuples_go_in_and_come_out_as_tuples_of_arrays():
+    swap = OpDef(
+        "swap",
+        arguments=(("pair", ""),),
+        reference=lambda pair: (pair[1], pair[0]),
+    )
+    result = operate(swap, [TupleValue([to_value(1), to_value(2)])], None, None)
+    assert [v.item() for v in result] == [2, 1]
+
+
+def test_an_operator_without_a_reference_says_so():
+    with pytest.raises(EvaluationError, match="`dark` cannot be evaluated"):
+        operate(OpDef("dark", arguments=(("x", ""),)), [to_value(1)], None, None)
+
+
+def test_results_cannot_be_changed_through_an_alias_of_the_argument():
+    view = define(
+        "test.view",
+        doc="The argument itself.",
+        arguments=[("data", "")],
+        relation=same_type,
+        reference=lambda data: data,
+    )
+    result = evaluate(view(relay.const([1.0, 2.0])))
+    with pytest.raises(ValueError, match="read-only"):
+        result.array[0] = 5.0
