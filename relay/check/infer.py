@@ -18,6 +18,7 @@ from relay.check.annotate import annotate
 from relay.check.components import strongly_connected
 from relay.check.generate import Generator
 from relay.check.kinds import check_definition
+from relay.check.wellformed import check_well_formed
 from relay.ir.adt import TypeData
 from relay.ir.expr import (
     Expr,
@@ -98,6 +99,7 @@ def _infer_group(
     functions: Mapping[str, Function], signatures: Mapping[str, Type | None], module: IRModule
 ) -> dict[str, Function]:
     """Functions that call each other, inferred together."""
+    check_well_formed(IRModule(functions))
     generator = Generator(module, signatures)
     for name, function in functions.items():
         if signatures[name] is None:
@@ -111,15 +113,6 @@ def _infer_group(
         if name in generator.globals:
             monomorphic = FuncType(found.arg_types, found.ret_type)  # type: ignore[attr-defined]
             generator.solver.unify(monomorphic, generator.globals[name], function)
-    for function in functions.values():
-        for variable in free_vars(function):
-            generator.report(
-                variable,
-                f"unbound variable `%{variable.name_hint}`",
-                "a parameter, a let or a pattern that binds it",
-                f"`%{variable.name_hint}`, which nothing binds",
-                "a variable is known by identity, not by name: use the same relay.Var object",
-            )
     generator.finish()
     typed = {name: annotate(function, generator) for name, function in functions.items()}
     within = {name: typed[name].checked_type for name in generator.globals}

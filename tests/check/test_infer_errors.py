@@ -191,9 +191,9 @@ WRONG = [
     (
         "a pattern of the wrong arity",
         LIST + "def @main(%xs: List[int32]) {\n  match? (%xs) { Cons(%x) => %x }\n}",
-        relay.TypeCheckError,
+        relay.IllFormed,
         4,
-        "number of fields",
+        "wrong arity",
         ["2", "1"],
     ),
     (
