@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
+from operator import is_not
 from types import GeneratorType
 from typing import Any, ClassVar, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
 
@@ -90,12 +91,14 @@ def rebuild(original: N, new: Sequence[N]) -> N:
         if many:
             part = tuple(new[position : position + len(value)])
             position += len(value)
-            if any(a is not b for a, b in zip(part, value, strict=True)):
+            if any(map(is_not, part, value)):
                 changes[name] = part
         elif value is not None:
             if new[position] is not value:
                 changes[name] = new[position]
             position += 1
+    if position != len(new):
+        raise ValueError(f"{type(original).__name__} has {position} children, not {len(new)}")
     return replace(original, **changes) if changes else original
 
 
@@ -152,22 +155,23 @@ def run(steps: Steps[T]) -> T:
     while stack:
         try:
             top = stack[-1]
-            if error is None:
-                child = top.send(value)
-            else:
-                pending, error = error, None
-                child = top.throw(pending)
+            child = top.send(value) if error is None else top.throw(error)
             stack.append(child)
-            value = None
+            value = error = None
         except StopIteration as stop:
             stack.pop()
-            value = stop.value
+            value, error = stop.value, None
             if type(value) is GeneratorType:
                 stack.append(value)
                 value = None
         except BaseException as raised:
             stack.pop()
-            error = raised
+            # the traceback shows the computations, as in plain recursion, and not this loop
+            inner = raised.__traceback__.tb_next if raised.__traceback__ else None
+            error = raised.with_traceback(inner) if inner else raised
     if error is not None:
-        raise error
+        try:
+            raise error
+        finally:
+            del error  # or it and this frame, in its traceback, keep each other alive
     return value  # type: ignore[no-any-return]
