@@ -63,6 +63,8 @@ class _Canonical:
         match item:
             case IRModule():
                 yield from self.module(item)
+            case TypeData():
+                yield Entry(self.definition_key(item), item, where)
             case Type():
                 yield Entry((self.type_key(item),), item, where)
             case Syntax():
