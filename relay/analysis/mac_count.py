@@ -1,7 +1,6 @@
 """How much arithmetic a model is: multiply-accumulates of its convolutions and matrix products.
 
-Counted as the direct algorithm does them, padding included; a transposed convolution is the
-convolution over its stretched input that computes the same.
+Counted as the direct algorithm does them, padding included.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def _convolution(call: Call) -> Dim:
     attrs: Any = call.attrs
     data, weight = call.args[:2]
     channels = _extent(_shape(data), attrs.data_layout, "C")
-    window = prod(_extent(_shape(weight), attrs.kernel_layout, axis) for axis in "DHW")
+    window = prod(_extent(_shape(weight), attrs.kernel_layout, axis) for axis in "HW")
     groups: int = attrs.groups
     return prod(_shape(call)) * window * (channels // groups)
 
@@ -55,16 +54,14 @@ def _dense(call: Call) -> Dim:
     return prod(_shape(call)) * _shape(call.args[0])[-1]
 
 
-def _batch_matmul(call: Call) -> Dim:
-    transposed = call.attrs is not None and bool(call.attrs.get("transpose_a", False))
-    return prod(_shape(call)) * _shape(call.args[0])[1 if transposed else 2]
+def _matmul(call: Call) -> Dim:
+    attrs: Any = call.attrs
+    return prod(_shape(call)) * _shape(call.args[0])[-2 if attrs.transpose_a else -1]
 
 
 _COUNTS: dict[str, Callable[[Call], Dim]] = {
-    "nn.conv1d": _convolution,
     "nn.conv2d": _convolution,
-    "nn.conv3d": _convolution,
-    "nn.conv2d_transpose": _convolution,
     "nn.dense": _dense,
-    "nn.batch_matmul": _batch_matmul,
+    "nn.matmul": _matmul,
+    "nn.batch_matmul": _matmul,
 }

@@ -22,6 +22,4 @@ class AnnotateSpans(ModulePass):
     """Replaces all spans by places in the printed program."""
 
     def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
-        parsed = parse(module.astext(show_meta_data=True), SOURCE_NAME)
-        parsed.attrs = module.attrs
-        return parsed
+        return parse(module.astext(show_meta_data=True), SOURCE_NAME)

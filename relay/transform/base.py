@@ -16,6 +16,8 @@ What a pass requires has run before it, whether it is called directly or by a Se
 
 from __future__ import annotations
 
+from dataclasses import MISSING, fields, is_dataclass
+
 from relay.check.infer import infer_module
 from relay.errors import PassError, did_you_mean
 from relay.ir.expr import Function
@@ -120,9 +122,19 @@ def find_pass(name: str) -> Pass:
     """The pass of that name, with the options it has by default."""
     found = catalogue.find(name)
     if isinstance(found, type) and issubclass(found, Pass):
+        if missing := _options_without_default(found):
+            raise PassError(
+                f"pass `{name}` cannot be required by name: it needs {', '.join(missing)}; "
+                f"require a {name}(…) instead"
+            )
         return found()
     hint = did_you_mean(name, catalogue.exports())
     raise PassError(f"there is no pass `{name}`" + (f"; {hint}" if hint else ""))
+
+
+def _options_without_default(found: type[Pass]) -> list[str]:
+    options = fields(found) if is_dataclass(found) else ()
+    return [f.name for f in options if f.default is MISSING and f.default_factory is MISSING]
 
 
 def _prerequisites(wanted: Pass) -> list[Pass]:

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 
 from relay import tree
 from relay.errors import Diagnostic, IllFormed, fail
-from relay.ir.expr import Constructor, Expr, Op
+from relay.ir.expr import Constant, Constructor, Expr, Op
 from relay.ir.module import IRModule
 from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
+
+# Defined elsewhere and used in many places: operators, constructors, constants of the metadata.
+PLACELESS = (Op, Constructor, Constant)
 
 
 @dataclass(frozen=True)
@@ -20,22 +23,14 @@ class SpanCheck(ModulePass):
         counts: dict[tuple[str, str], int] = {}
         for name, function in module.functions.items():
             for node in tree.postorder(function):
-                # operators and constructors are defined once and used in many places
-                if (
-                    node.span is None
-                    and isinstance(node, Expr)
-                    and not isinstance(node, Op | Constructor)
-                ):
+                if isinstance(node, Expr) and node.span is None and not isinstance(node, PLACELESS):
                     key = (name.name_hint, type(node).__name__)
                     counts[key] = counts.get(key, 0) + 1
         if counts:
-            fail(
-                IllFormed,
-                [
-                    Diagnostic(
-                        f"expressions without a span in `@{name}`", None, "none", f"{count} {kind}"
-                    )
-                    for (name, kind), count in counts.items()
-                ],
-            )
+            fail(IllFormed, [_missing(*key, count) for key, count in counts.items()])
         return module
+
+
+def _missing(function: str, kind: str, count: int) -> Diagnostic:
+    message = f"expressions without a span in `@{function}`"
+    return Diagnostic(message, None, "none", f"{count} of kind {kind}")

@@ -1,0 +1,79 @@
+"""Multiply-accumulates, against counts made by hand."""
+
+import pytest
+
+import relay
+from relay.analysis import get_total_mac_number
+from relay.transform import InferType
+
+
+def macs(expr):
+    return get_total_mac_number(InferType()(relay.IRModule.from_expr(expr))["main"])
+
+
+def tensor(name, *shape):
+    return relay.var(name, shape=shape)
+
+
+def test_dense_layers_add_up():
+    x = tensor("x", 10, 512)
+    hidden = relay.nn.dense(x, tensor("w1", 1024, 512))
+    out = relay.nn.dense(relay.nn.relu(hidden), tensor("w2", 128, 1024))
+    assert macs(out) == 10 * 512 * 1024 + 10 * 1024 * 128
+
+
+def test_convolutions_in_any_layout():
+    nchw = relay.nn.conv2d(
+        tensor("x", 1, 3, 224, 224),
+        tensor("w", 64, 3, 7, 7),
+        strides=(2, 2),
+        padding=(3, 3),
+        channels=64,
+        kernel_size=(7, 7),
+    )
+    nhwc = relay.nn.conv2d(
+        tensor("x", 1, 224, 224, 3),
+        tensor("w", 7, 7, 3, 64),
+        strides=(2, 2),
+        padding=(3, 3),
+        channels=64,
+        kernel_size=(7, 7),
+        data_layout="NHWC",
+        kernel_layout="HWIO",
+    )
+    assert macs(nchw) == macs(nhwc) == 112 * 112 * 64 * 3 * 7 * 7
+
+
+def test_grouped_convolutions():
+    depthwise = relay.nn.conv2d(
+        tensor("x", 1, 64, 58, 58),
+        tensor("w", 64, 1, 3, 3),
+        channels=64,
+        kernel_size=(3, 3),
+        groups=64,
+    )
+    assert macs(depthwise) == 56 * 56 * 64 * 3 * 3
+
+
+def test_batched_matrix_products():
+    product = relay.nn.batch_matmul(tensor("x", 4, 5, 6), tensor("y", 4, 7, 6))
+    assert macs(product) == 4 * 5 * 6 * 7
+    transposed = relay.nn.batch_matmul(
+        tensor("x", 4, 6, 5), tensor("y", 4, 6, 7), transpose_a=True, transpose_b=False
+    )
+    assert macs(transposed) == 4 * 5 * 6 * 7
+
+
+def test_other_operators_do_not_count():
+    assert macs(relay.add(tensor("x", 5), tensor("y", 5))) == 0
+
+
+def test_symbolic_dimensions_give_a_symbolic_count():
+    n = relay.ShapeVar("n")
+    x = relay.var("x", shape=(n, 16))
+    assert macs(relay.nn.dense(x, tensor("w", 8, 16))) == n * 128
+
+
+def test_an_untyped_program_is_told_to_be_typed_first():
+    with pytest.raises(relay.RelayError, match="InferType"):
+        get_total_mac_number(relay.nn.dense(tensor("x", 2, 3), tensor("w", 4, 3)))

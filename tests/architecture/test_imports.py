@@ -1,0 +1,162 @@
+"""The shape of the package: what imports what, and what every file must have."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import relay
+from relay.transform import catalogue
+
+ROOT = Path(relay.__file__).parent
+TESTS = Path(__file__).parent.parent
+FILES = sorted(path for path in ROOT.rglob("*.py") if path.name != "__main__.py")
+
+# Bottom-up: a part may import the parts before it, never those after it.
+LAYERS = (
+    "errors",
+    "dtypes",
+    "tree",
+    "nd",
+    "ir",
+    "op",
+    "check",
+    "parser",
+    "prelude",
+    "serialize",
+    "analysis",
+    "interpreter",
+    "dataflow_pattern",
+    "transform",
+    "executors",
+    "testing",
+)
+# Small modules beside the layers, with the layer they stand next to.
+BESIDE = {
+    "builder": "check",
+    "loops": "check",
+    "safetensors": "nd",
+    "tir": "ir",
+}
+# What may be imported inside a function from further up, and why. A module-level import never may.
+LATE = {
+    ("ir", "op"): "the operator table fills itself on the first look",
+    ("ir", "prelude"): "a module imports files of the standard library by name",
+    ("ir", "serialize"): "relay.ir.save_json is where people look for it",
+}
+MACHINERY = {
+    "__init__",
+    "base",
+    "catalogue",
+    "context",
+    "function_pass",
+    "instruments",
+    "pass_info",
+    "sequential",
+}
+LOOKING_ON = {"print_ir", "span_check"}  # passes that do not rewrite
+
+
+def name_of(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts) or "__init__"
+
+
+def part_of(module):
+    """The layer of `relay.x.y`: x, or what x stands beside."""
+    part = module.split(".")[1] if "." in module else ""
+    return BESIDE.get(part, part)
+
+
+def imports(path):
+    """(imported module, whether at the top of the file), of modules of the package."""
+    parsed = ast.parse(path.read_text())
+    top = set(map(id, ast.walk(ast.Module(_not_in_functions(parsed.body), []))))
+    for node in ast.walk(parsed):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            whole = node.module == "relay"
+            names = [f"relay.{a.name}" if whole else node.module for a in node.names]
+        else:
+            continue
+        yield from ((name, id(node) in top) for name in names if name.split(".")[0] == "relay")
+
+
+def _not_in_functions(statements):
+    """The statements that run when the file is imported."""
+    found = []
+    for statement in statements:
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if isinstance(statement, ast.If | ast.Try | ast.With | ast.ClassDef):
+            found.extend(_not_in_functions(statement.body))
+            found.extend(_not_in_functions(getattr(statement, "orelse", [])))
+        else:
+            found.append(statement)
+    return found
+
+
+def test_every_part_of_the_package_has_its_place():
+    known = {*LAYERS, *BESIDE, "__init__"}
+    assert {name_of(path).split(".")[0] for path in FILES} <= known
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_imports_point_downwards(path):
+    here = part_of(f"relay.{name_of(path)}")
+    if here == "__init__":
+        assert not list(imports(path)), "the package itself resolves its names when asked"
+        return
+    for module, at_top in imports(path):
+        there = part_of(module)
+        if there not in LAYERS:
+            continue  # a name of the package itself, such as relay.Call
+        downwards = LAYERS.index(there) <= LAYERS.index(here)
+        if not downwards and not at_top and (here, there) in LATE:
+            continue
+        assert downwards, f"{name_of(path)} imports {module}, which is a layer above it"
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_every_file_says_what_it_is_for(path):
+    docstring = ast.get_docstring(ast.parse(path.read_text()))
+    assert docstring, f"{path.name} opens without a docstring"
+
+
+@pytest.mark.parametrize("name", sorted(catalogue.files() - MACHINERY))
+def test_every_pass_has_a_test_and_shows_what_it_does(name):
+    assert (TESTS / "transform" / f"test_{name}.py").exists()
+    spec = ROOT / "transform" / f"{name}.py"
+    source = (spec if spec.exists() else spec.with_suffix("") / "__init__.py").read_text()
+    docstring = ast.get_docstring(ast.parse(source)) or ""
+    assert "->" in docstring or name in LOOKING_ON
+
+
+@pytest.mark.parametrize("name", sorted(catalogue.exports()))
+def test_passes_are_frozen_and_documented(name):
+    offered = getattr(relay.transform, name)
+    assert offered.__doc__
+    if isinstance(offered, type) and issubclass(offered, relay.transform.Pass):
+        assert offered.__dataclass_params__.frozen, f"{name} is not a frozen dataclass"
+
+
+def test_public_names_resolve():
+    missing = []
+    for name in relay.__all__:
+        try:
+            getattr(relay, name)
+        except (AttributeError, ImportError) as error:
+            missing.append((name, error))
+    assert not missing
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    code = (
+        "import sys, relay\n"
+        "heavy = {'numpy', 'ml_dtypes', 'greenlet', 'relay.ir.expr'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
