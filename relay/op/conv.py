@@ -117,12 +117,14 @@ def _checked_weight(site: Site, weight: TensorType, inputs: Dim, spatial: str) -
     """What the weight says, compared with the input channels and the attributes."""
     known = site.attrs
     outputs, each, *sizes = permuted(weight.shape, known.kernel_layout, "OI" + spatial)
-    if _is_multiplied(known.groups, inputs, outputs, each):
+    depthwise = _written_depthwise(known.groups, inputs, outputs, each)
+    if depthwise is None:
+        outputs = dims.ANY
+    elif depthwise:
         outputs = dims.multiply(outputs, each)
     else:
         _require_groups(site, outputs, "output")
-        total = dims.multiply(each, known.groups)
-        if not site.unify_dims(total, inputs):
+        if not site.unify_dims(dims.multiply(each, known.groups), inputs):
             site.fail(
                 "input channels differ",
                 f"{inputs} input channels, as data has, in {known.groups} group(s)",
@@ -139,10 +141,18 @@ def _checked_weight(site: Site, weight: TensorType, inputs: Dim, spatial: str) -
     return outputs, sizes
 
 
-def _is_multiplied(groups: int, inputs: Dim, outputs: Dim, each: Dim) -> bool:
-    """Whether a weight is written depthwise, (channels, multiplier, …): each input channel is a
-    group of its own and makes `multiplier` outputs."""
-    return groups > 1 and inputs == groups and outputs == groups and each != 1
+def _written_depthwise(groups: int, inputs: Dim, outputs: Dim, each: Dim) -> bool | None:
+    """Whether a weight is written (channels, multiplier, …): each input channel is a group of its
+    own and makes `multiplier` outputs. None while `?` leaves it open."""
+    if groups == 1 or each == 1:
+        return False
+    answers = [
+        None if isinstance(channels, dims.Any) else channels == groups
+        for channels in (inputs, outputs)
+    ]
+    if False in answers:
+        return False
+    return None if None in answers or isinstance(each, dims.Any) else True
 
 
 def _require_groups(site: Site, channels: Dim, what: str) -> None:
@@ -173,7 +183,7 @@ def convolve(
     count = len(spatial)
     x = data.transpose(permutation(data_layout, "NC" + spatial))
     w = weight.transpose(permutation(kernel_layout, "OI" + spatial))
-    if _is_multiplied(groups, x.shape[1], *w.shape[:2]):
+    if _written_depthwise(groups, x.shape[1], *w.shape[:2]):
         w = w.reshape(-1, 1, *w.shape[2:])
     view = windows(
         x,

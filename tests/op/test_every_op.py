@@ -1,0 +1,231 @@
+"""Every operator in the table keeps the promises that a record makes.
+
+A new record is tested by being there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import relay
+from relay import dtypes
+from relay.check.infer import infer_expr
+from relay.errors import TypeCheckError
+from relay.ir import dims
+from relay.ir.dims import Dim
+from relay.ir.expr import Call, Var, op_names
+from relay.ir.types import ShapeVar, TensorType, TupleType, Type, substitute
+from relay.op.attributes import meanings
+from relay.op.opdef import OpDef, Sample, get
+
+NAMES = op_names()
+SAMPLES = [
+    pytest.param(get(n), s, id=f"{n}-{i}") for n in NAMES for i, s in enumerate(get(n).samples)
+]
+
+# What a variable extent is tried with: nothing, one, small, and larger than what samples have.
+EXTENTS = (0, 1, 2, 3, 4, 5, 6, 7, 12)
+
+# Their attributes give every extent as a number, which a variable never equals.
+OF_NUMBERS = ("broadcast_to",)
+
+
+def infer(op: OpDef, types: tuple[Type, ...], sample: Sample) -> Type:
+    args = tuple(Var(f"x{i}", ty) for i, ty in enumerate(types))
+    return infer_expr(Call(op, args, op.make_attrs(sample.attrs))).checked_type
+
+
+def compute(op: OpDef, sample: Sample) -> Any:
+    attrs = op.make_attrs(sample.attrs)
+    values = sample.values()
+    for value in values:
+        for array in value if isinstance(value, tuple) else (value,):
+            array.flags.writeable = False
+    return op.reference(*values, **(dict(attrs.items()) if attrs else {}))
+
+
+def type_of(value: Any) -> Type:
+    if isinstance(value, tuple):
+        return TupleType(tuple(map(type_of, value)))
+    assert isinstance(value, np.ndarray)
+    return TensorType(value.shape, dtypes.canonical(value.dtype))
+
+
+def covers(general: Type, special: Type) -> bool:
+    """Whether `special` is `general`, up to `?`, which is any number."""
+    if isinstance(general, TupleType) and isinstance(special, TupleType):
+        pairs = zip(general.fields, special.fields, strict=True)
+        return len(general.fields) == len(special.fields) and all(covers(*p) for p in pairs)
+    assert isinstance(general, TensorType) and isinstance(special, TensorType)
+    return (
+        general.dtype == special.dtype
+        and len(general.shape) == len(special.shape)
+        and all(
+            isinstance(g, dims.Any) or g == s
+            for g, s in zip(general.shape, special.shape, strict=True)
+        )
+    )
+
+
+Place = tuple[int, int, int]  # argument, part of it, axis
+
+
+def places(types: tuple[Type, ...]) -> Iterator[tuple[Place, int]]:
+    """Every axis of every argument, with its extent."""
+    for index, ty in enumerate(types):
+        parts = ty.fields if isinstance(ty, TupleType) else (ty,)
+        for number, part in enumerate(parts):
+            for axis, extent in enumerate(part.shape):
+                yield (index, number, axis), extent
+
+
+def replaced(types: tuple[Type, ...], at: set[Place], extent: Dim) -> tuple[Type, ...]:
+    """`types` with another extent in some places."""
+
+    def tensor(ty: TensorType, index: int, number: int) -> TensorType:
+        shape = [extent if (index, number, a) in at else d for a, d in enumerate(ty.shape)]
+        return TensorType(tuple(shape), ty.dtype)
+
+    return tuple(
+        TupleType(tuple(tensor(part, index, n) for n, part in enumerate(ty.fields)))
+        if isinstance(ty, TupleType)
+        else tensor(ty, index, 0)
+        for index, ty in enumerate(types)
+    )
+
+
+def selections(types: tuple[Type, ...]) -> list[set[Place]]:
+    """Each axis alone, the axes of equal extent together, and all of them."""
+    found = dict(places(types))
+    alone = [{place} for place in found]
+    equal = [{p for p in found if found[p] == extent} for extent in set(found.values())]
+    chosen = [*alone, *equal, set(found)]
+    return [c for i, c in enumerate(chosen) if c and c not in chosen[:i]]
+
+
+def attempt(infer_type: Callable[[], Type]) -> Type | None:
+    try:
+        return infer_type()
+    except TypeCheckError:
+        return None
+
+
+# --- what is written down ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_record_is_complete(name: str) -> None:
+    op = get(name)
+    assert op.doc.endswith("."), "a record says in a sentence what the operator does"
+    assert op.reference is not None and op.relation is not None and op.samples
+    assert all(argument and meaning for argument, meaning in op.arguments)
+    assert op.signature.startswith("(")
+    if op.attrs is not None:
+        assert set(meanings(op.attrs)) == set(op.attrs.keys())
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if get(n).attrs])
+def test_samples_try_every_attribute_away_from_its_default(name: str) -> None:
+    op = get(name)
+    assert op.attrs is not None
+    defaults = op.attrs.defaults()
+    tried = {
+        key
+        for sample in op.samples
+        for key, value in op.make_attrs(sample.attrs).items()
+        if key not in defaults or value != defaults[key]
+    }
+    assert tried == set(op.attrs.keys())
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if get(n).attrs])
+def test_attributes_are_frozen(name: str) -> None:
+    attrs = get(name).make_attrs(get(name).samples[0].attrs)
+    key = attrs.keys()[0]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(attrs, key, None)
+    assert hash(attrs) == hash(get(name).make_attrs(get(name).samples[0].attrs))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_operator_is_built_by_its_python_name(name: str) -> None:
+    op = get(name)
+    home: Any = relay
+    for part in name.split("."):
+        assert part in (home.op.__all__ if home is relay else home.__all__) or part == "nn"
+        home = getattr(home, part)
+    assert home is (op.helper or op)
+    if op.helper is not None:
+        assert inspect.getdoc(op.helper)
+
+
+# --- relation and reference --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("op", "sample"), SAMPLES)
+def test_the_inferred_type_is_the_type_of_the_result(op: OpDef, sample: Sample) -> None:
+    assert covers(infer(op, sample.types(), sample), type_of(compute(op, sample)))
+
+
+@pytest.mark.parametrize(("op", "sample"), SAMPLES)
+def test_an_unknown_extent_is_never_refused_and_says_nothing_wrong(
+    op: OpDef, sample: Sample
+) -> None:
+    types = sample.types()
+    if op.name == "squeeze" and "axis" not in sample.attrs:
+        # which axes go depends on the extents, and with them the rank of the result
+        assert attempt(lambda: infer(op, replaced(types, {(0, 0, 0)}, dims.ANY), sample)) is None
+        return
+    for at in selections(types):
+        general = infer(op, replaced(types, at, dims.ANY), sample)
+        for extent in EXTENTS:
+            special = attempt(lambda e=extent, at=at: infer(op, replaced(types, at, e), sample))
+            assert special is None or covers(general, special), f"? = {extent} at {at}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_variable_extent_stands_for_every_number(name: str) -> None:
+    op = get(name)
+    n = ShapeVar("n")
+    generalised = 0
+    for sample in op.samples:
+        types = sample.types()
+        for at in selections(types):
+            general = attempt(lambda t=types, s=sample, at=at: infer(op, replaced(t, at, n), s))
+            if general is None:
+                continue  # n is compared with a number there, and no variable equals a number
+            generalised += 1
+            for extent in EXTENTS:
+                special = attempt(
+                    lambda t=types, s=sample, e=extent, at=at: infer(op, replaced(t, at, e), s)
+                )
+                if special is not None:
+                    assert covers(substitute(general, {n: extent}), special), f"n = {extent}"
+    tried = any(list(places(sample.types())) for sample in op.samples)
+    assert generalised or not tried or name in OF_NUMBERS
+
+
+@pytest.mark.parametrize(("op", "sample"), SAMPLES)
+def test_values_do_not_depend_on_how_arguments_lie_in_memory(op: OpDef, sample: Sample) -> None:
+    attrs = op.make_attrs(sample.attrs)
+    keywords = dict(attrs.items()) if attrs else {}
+
+    def scattered(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(scattered, value))
+        return np.asfortranarray(np.repeat(value[..., None], 2, -1))[..., 0]
+
+    expected = op.reference(*sample.values(), **keywords)
+    found = op.reference(*map(scattered, sample.values()), **keywords)
+    for a, b in zip(
+        *((x if isinstance(x, tuple) else (x,)) for x in (expected, found)), strict=True
+    ):
+        np.testing.assert_allclose(
+            a.astype(np.float64), b.astype(np.float64), rtol=1e-2 if a.dtype.itemsize < 4 else 1e-5
+        )
