@@ -6,9 +6,11 @@ from relay.analysis.element_types import all_dtypes
 from relay.analysis.features import Feature, detect_feature
 from relay.analysis.fused_functions import extract_fused_functions
 from relay.analysis.intermediate import extract_intermdeiate_expr
+from relay.analysis.layers import count_layers
 from relay.analysis.mac_count import get_total_mac_number
 from relay.analysis.normal_forms import check_basic_block_normal_form
-from relay.analysis.operators import analyze_operations_distribution, count_layers, list_op_freqs
+from relay.analysis.operations_distribution import analyze_operations_distribution
+from relay.analysis.operator_frequencies import list_op_freqs
 from relay.analysis.type_variables import all_type_vars, bound_type_vars, free_type_vars
 from relay.analysis.visiting import post_order_visit
 from relay.analysis.well_formed import well_formed

@@ -16,7 +16,8 @@ What a pass requires has run before it, whether it is called directly or by a Se
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
+from typing import Any
 
 from relay.check.infer import infer_module
 from relay.errors import PassError, did_you_mean
@@ -133,7 +134,7 @@ def find_pass(name: str) -> Pass:
 
 
 def _options_without_default(found: type[Pass]) -> list[str]:
-    options = fields(found) if is_dataclass(found) else ()
+    options: tuple[Field[Any], ...] = fields(found) if is_dataclass(found) else ()
     return [f.name for f in options if f.default is MISSING and f.default_factory is MISSING]
 
 
