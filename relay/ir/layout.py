@@ -1,0 +1,125 @@
+"""Text that is not in order yet: blocks of statements that grow while their parts are written.
+
+While a statement is written, something inside it may turn out to belong before it, in a block
+further out. So text is a tree of pieces, and only `render`, at the end, walks it in order: it
+indents, and numbers the graph bindings (`%0`, `%1`, …) as they come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import Final, TypeAlias
+
+# Deeper nesting is not indented further, so that text grows with the program and not its square.
+MAX_INDENT: Final = 40
+
+
+class Layout(Enum):
+    """What is not text."""
+
+    NEWLINE = 0
+    INDENT = 1
+    DEDENT = 2
+
+
+NEWLINE: Final = Layout.NEWLINE
+INDENT: Final = Layout.INDENT
+DEDENT: Final = Layout.DEDENT
+
+
+class Binding:
+    """A graph variable; its number is given when it is first met."""
+
+    __slots__ = ("number",)
+
+    def __init__(self) -> None:
+        self.number = -1
+
+
+class Block:
+    """Statements, then a result, between braces. `comment` belongs to the result."""
+
+    __slots__ = ("comment", "is_if", "result", "statements")
+
+    def __init__(self) -> None:
+        self.statements: list[Text] = []
+        self.result: Text = ""
+        self.comment = ""
+        self.is_if = False
+
+    def add(self, *statement: Text) -> None:
+        """Append a statement."""
+        self.statements.append([*statement, ";"])
+
+    def lines(self) -> Iterator[Text]:
+        """The statements and the result, each after a line break."""
+        for statement in self.statements:
+            yield NEWLINE
+            yield statement
+        yield NEWLINE
+        yield self.result
+        yield self.comment
+
+    def braced(self) -> list[Text]:
+        """`{ … }` over several lines."""
+        return ["{", INDENT, *self.lines(), DEDENT, NEWLINE, "}"]
+
+
+class Short:
+    """A block that loses its braces where it is a single expression."""
+
+    __slots__ = ("block",)
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+
+    def layout(self) -> list[Text]:
+        block = self.block
+        return block.braced() if block.statements else [block.result, block.comment]
+
+
+class Else:
+    """The block behind `else`, which is an `if` again where that is all there is in it."""
+
+    __slots__ = ("block",)
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+
+    def layout(self) -> list[Text]:
+        block = self.block
+        return [block.result] if block.is_if and not block.statements else block.braced()
+
+
+Text: TypeAlias = "str | Layout | Binding | Block | Short | Else | list[Text]"
+
+
+def render(text: Text) -> str:
+    """The pieces in order."""
+    out: list[str] = []
+    depth = count = 0
+    pending: list[Text] = [text]
+    while pending:
+        piece = pending.pop()
+        match piece:
+            case str():
+                out.append(piece)
+            case list():
+                pending.extend(reversed(piece))
+            case Binding():
+                if piece.number < 0:
+                    piece.number = count
+                    count += 1
+                out.append(f"%{piece.number}")
+            case Layout.NEWLINE:
+                out.append("\n" + "  " * min(depth, MAX_INDENT))
+            case Layout.INDENT:
+                depth += 1
+            case Layout.DEDENT:
+                depth -= 1
+            case Block():
+                pending.extend(reversed(piece.braced()))
+            case Short() | Else():
+                pending.extend(reversed(piece.layout()))
+    return "".join(out)

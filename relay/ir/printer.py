@@ -1,0 +1,457 @@
+"""The text form of programs: what `print(module)` shows, and `relay.parse` reads.
+
+    def @main(%x: Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32] {
+      %0 = nn.relu(%x) /* ty=Tensor[(2, 3), float32] */;
+      add(%0, %0) /* ty=Tensor[(2, 3), float32] */
+    }
+
+A program is a graph, and every computation that is used as an argument gets a line of its own, so
+text nests only where the program has scopes. An expression that is used in several places has its
+line in the innermost block around all of them, right before the first statement that needs it.
+What is read back is the same program, sharing included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Final
+
+from relay import tree
+from relay.ir.attr_text import attribute, call_attributes, value_text
+from relay.ir.expr import (
+    Call,
+    Clause,
+    Constant,
+    Constructor,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Match,
+    Op,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+    PatternWildcard,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Syntax,
+    Tuple,
+    TupleGetItem,
+    Var,
+    is_atom,
+)
+from relay.ir.layout import (
+    DEDENT,
+    INDENT,
+    NEWLINE,
+    Binding,
+    Block,
+    Else,
+    Short,
+    Text,
+    render,
+)
+from relay.ir.literals import SPECIAL, scalar_text
+from relay.ir.metadata import MetadataWriter
+from relay.ir.module import IRModule
+from relay.ir.names import KEYWORDS, UniqueNames, as_word, spell
+from relay.ir.scopes import Scope, Scopes
+from relay.ir.type_text import TypeWriter, definition_text, type_text
+from relay.ir.types import FuncType, Occurs, TensorType, Type, TypeVar
+from relay.ir.variables import binders, free_type_vars, types_in
+from relay.tree import Steps
+
+__all__ = ["astext", "pretty_print", "type_text"]
+
+VERSION: Final = "0.0.5"
+HEADER: Final = f'#[version = "{VERSION}"]\n'
+
+# The head of a function that is longer gets a line for each parameter.
+WIDTH: Final = 100
+# A type comment is for the eye.
+MAX_COMMENT: Final = 400
+# An annotation that can be left out is, where it is longer. Types are graphs, too: written out, a
+# tuple of tuples of tuples may be larger than everything around it.
+MAX_ANNOTATION: Final = 10_000
+
+# Words that stand for something else than an operator or a constructor. `operator(add)` is the
+# operator where a constructor has its name, `constructor(Nil)` a constructor that is not called.
+RESERVED: Final = KEYWORDS | SPECIAL.keys() | {"operator", "constructor", "meta"}
+
+Printable = IRModule | Syntax | Type
+Annotate = Callable[[Expr], str]
+
+
+def astext(node: Printable, show_meta_data: bool = True, annotate: Annotate | None = None) -> str:
+    """`node` as text that can be parsed back; without the metadata section it is for the eye.
+
+    `annotate` is called with each computation and constant; what it returns becomes a comment.
+    """
+    if isinstance(node, Type):
+        return type_text(node)
+    metadata = MetadataWriter()
+    if isinstance(node, IRModule):
+        body = HEADER + _module_text(node, metadata, annotate)
+    else:
+        body = _item_text(node, metadata, annotate) + "\n"
+        if show_meta_data and isinstance(node, Expr):
+            body = HEADER + body
+    if not show_meta_data:
+        return body if isinstance(node, IRModule) else body.rstrip("\n")
+    table = metadata.text()
+    return f"{body}\n{table}" if table else body
+
+
+def pretty_print(node: Printable) -> str:
+    """`node` for the eye: without version header and metadata."""
+    if isinstance(node, IRModule):
+        return _module_text(node, MetadataWriter(), None)
+    return astext(node, show_meta_data=False)
+
+
+def _module_text(module: IRModule, metadata: MetadataWriter, annotate: Annotate | None) -> str:
+    parts = [definition_text(definition) for definition in module.type_definitions.values()]
+    constructors = {
+        constructor.name_hint
+        for definition in module.type_definitions.values()
+        for constructor in definition.constructors
+    }
+    for name, function in module.functions.items():
+        printer = _Printer(function, metadata, annotate, constructors)
+        parts.append(printer.definition(name.name_hint, function))
+    head = f"#[attributes = {value_text(module.attrs, metadata)}]\n" if module.attrs else ""
+    return head + "\n\n".join(parts) + ("\n" if parts else "")
+
+
+def _item_text(node: Syntax, metadata: MetadataWriter, annotate: Annotate | None) -> str:
+    printer = _Printer(node, metadata, annotate)
+    match node:
+        case Pattern():
+            return printer.pattern(node)
+        case Clause():
+            return printer.clause(node)
+        case Expr():
+            return printer.expression(node)
+    raise TypeError(f"a {type(node).__name__} has no text form")
+
+
+class _Printer:
+    """Writes one function of a module, or one expression on its own."""
+
+    def __init__(
+        self,
+        root: Syntax,
+        metadata: MetadataWriter,
+        annotate: Annotate | None,
+        constructors: Collection[str] = (),
+    ) -> None:
+        self.metadata = metadata
+        self.annotate = annotate
+        self.constructors = constructors
+        self.types = TypeWriter()
+        self.scopes = Scopes(root)
+        self.blocks: dict[Scope, Block] = {}
+        self.bindings: dict[int, Binding] = {}  # of shared expressions
+        self.determined: dict[FuncType, bool] = {}
+        variables: list[Var] = []
+        bound: set[Var] = set()
+        self.is_generic = False  # whether a type variable is written somewhere
+        for node in tree.postorder(root):
+            if isinstance(node, Var):
+                variables.append(node)
+            bound.update(binders(node))
+            self.is_generic |= any(ty.occurs & Occurs.VARIABLE for ty in types_in(node))
+        self.free = [v for v in variables if v not in bound]
+        self.names = _variable_names((*self.free, *variables))
+
+    # --- whole items
+
+    def definition(self, name: str, function: Function) -> str:
+        """`def @name(…) { … }`"""
+        return render(tree.run(self.function(function, f"def @{spell(name, ())}")))
+
+    def expression(self, expr: Expr) -> str:
+        """Declarations of what is free in `expr`, then its lines."""
+        block = self.blocks[self.scopes.root] = Block()
+        for variable in free_type_vars(expr) if self.is_generic else ():
+            block.add(f"free_type_var {self.types.declaration(variable)}")
+        for free in self.free:
+            block.add(f"free_var {self.declaration(free)}")
+        tree.run(self.fill(expr, block))
+        return render(list(block.lines())[1:])
+
+    def clause(self, clause: Clause) -> str:
+        return render(tree.run(self._clause(clause)))
+
+    # --- expressions
+
+    def fill(self, expr: Expr, block: Block) -> Steps[None]:
+        """Write `expr` as the rest of `block`: a let goes on in the same block."""
+        while isinstance(expr, Let) and not self.scopes.is_shared(expr):
+            value = yield self.value(expr.value, block)
+            is_annotated = self.needs_annotation(expr)
+            variable = self.declaration(expr.variable, is_annotated)
+            comment = ""
+            if not self.scopes.is_shared(expr.value):
+                comment = self.comment(expr.value, is_annotated)
+            block.add("let ", variable, " = ", value, comment)
+            self.blocks[self.scopes.opened(expr, "body")] = block
+            expr = expr.body
+        block.result = yield self.value(expr, block)
+        if not self.scopes.is_shared(expr):
+            block.is_if = isinstance(expr, If)
+            block.comment = self.comment(expr)
+
+    def value(self, expr: Expr, block: Block) -> Steps[Text]:
+        """`expr` as it stands to the right of `=` or as a result."""
+        if is_atom(expr) or self.scopes.is_shared(expr):
+            return self.argument(expr, block)
+        return self.computation(expr, block)
+
+    def argument(self, expr: Expr, block: Block) -> Steps[Text]:
+        """`expr` as it stands inside another expression: an atom, or bound on a line before."""
+        if is_atom(expr):
+            return self.atom(expr)
+        shared = self.scopes.is_shared(expr)
+        if shared:
+            if (known := self.bindings.get(id(expr))) is not None:
+                return known
+            block = self.blocks[self.scopes.home(expr)]
+        text: Text = yield self.computation(expr, block)
+        if isinstance(expr, TupleGetItem) and not shared:
+            return text
+        binding = Binding()
+        if shared:
+            self.bindings[id(expr)] = binding
+        block.add(binding, " = ", text, self.comment(expr))
+        return binding
+
+    def arguments(self, exprs: Iterable[Expr], block: Block) -> Steps[list[Text]]:
+        """`a, b, …`"""
+        texts: list[Text] = []
+        for expr in exprs:
+            if texts:
+                texts.append(", ")
+            if is_atom(expr):
+                texts.append(self.atom(expr))
+            else:
+                texts.append((yield self.argument(expr, block)))
+        return texts
+
+    def computation(self, expr: Expr, block: Block) -> Steps[Text]:
+        """`expr` itself, over its arguments."""
+        match expr:
+            case Call():
+                return self.call(expr, block)  # type: ignore[return-value]
+            case Function():
+                return self.function(expr, "fn ")  # type: ignore[return-value]
+            case Let():
+                inner = Block()
+                yield self.fill(expr, inner)
+                return inner
+            case If():
+                cond = yield self.argument(expr.cond, block)
+                then = yield self.branch(expr, "true_branch", expr.true_branch)
+                other = yield self.branch(expr, "false_branch", expr.false_branch)
+                return ["if (", cond, ") ", then, " else ", Else(other)]
+            case Match():
+                data = yield self.argument(expr.data, block)
+                clauses: list[Text] = []
+                for clause in expr.clauses:
+                    clauses += (NEWLINE, (yield self._clause(clause)), ",")
+                head = "match (" if expr.complete else "match? ("
+                return [head, data, ") {", INDENT, *clauses, DEDENT, NEWLINE, "}"]
+            case Tuple(fields=fields):
+                parts = yield self.arguments(fields, block)
+                return ["(", *parts, ",)" if len(fields) == 1 else ")"]
+            case TupleGetItem():
+                whole = yield self.argument(expr.tuple_value, block)
+                return [whole, f".{expr.index}"]
+            case RefCreate():
+                return ["ref(", (yield self.argument(expr.value, block)), ")"]
+            case RefRead():
+                return ["ref_read(", (yield self.argument(expr.ref, block)), ")"]
+            case RefWrite():
+                parts = yield self.arguments((expr.ref, expr.value), block)
+                return ["ref_write(", *parts, ")"]
+        # an expression that a pass made for itself
+        below = [child for child in tree.children(expr) if isinstance(child, Expr)]
+        parts = yield self.arguments(below, block)
+        return [type(expr).__name__, "(", *parts, ")"]
+
+    def call(self, call: Call, block: Block) -> Steps[Text]:
+        callee: Text = ""
+        if isinstance(call.op, Constructor):
+            callee = spell(call.op.name_hint, RESERVED)
+        else:
+            callee = yield self.argument(call.op, block)
+        if self.needs_type_args(call):
+            callee = [callee, f"[{', '.join(map(self.types.argument, call.type_args))}]"]
+        parts = yield self.arguments(call.args, block)
+        for text in call_attributes(call, self.metadata):
+            parts += (", ", text) if parts else (text,)
+        if not parts and isinstance(call.op, Constructor) and not call.op.inputs:
+            return callee
+        return [callee, "(", *parts, ")"]
+
+    def needs_type_args(self, call: Call) -> bool:
+        """Whether the type arguments have to be written. Inference finds those of a typed call
+        again, except where the parameters of the function do not mention them."""
+        if not call.type_args:
+            return False
+        callee = call.op.ty
+        if call.ty is None or not isinstance(callee, FuncType):
+            return True
+        if callee not in self.determined:
+            self.determined[callee] = _determined_by_arguments(callee)
+        return not self.determined[callee]
+
+    def branch(self, owner: Syntax, field: str, expr: Expr) -> Steps[Block]:
+        """A block of its own for one part of `owner`."""
+        block = self.blocks[self.scopes.opened(owner, field)] = Block()
+        yield self.fill(expr, block)
+        return block
+
+    def function(self, function: Function, head: str) -> Steps[Text]:
+        head += self.types.parameters(function.type_params)
+        params = [self.declaration(p) for p in function.params]
+        params += [attribute(k, v, self.metadata) for k, v in function.attrs.items()]
+        result = f" -> {self.types.text(function.ret_type)} " if function.ret_type else " "
+        body = yield self.branch(function, "body", function.body)
+        if len(head) + sum(len(p) + 2 for p in params) + len(result) <= WIDTH or not params:
+            return [head, "(", ", ".join(params), ")", result, body]
+        lines: list[Text] = []
+        for param in params:
+            lines += (NEWLINE, param, ",")
+        return [head, "(", INDENT, *lines, DEDENT, NEWLINE, ")", result, body]
+
+    def _clause(self, clause: Clause) -> Steps[Text]:
+        pattern = self.pattern(clause.lhs)
+        body = yield self.branch(clause, "rhs", clause.rhs)
+        return [pattern, " => ", Short(body)]
+
+    # --- what needs no line of its own
+
+    def atom(self, expr: Expr) -> str:
+        match expr:
+            case Var():
+                return f"%{self.names[expr]}"
+            case GlobalVar():
+                return f"@{spell(expr.name_hint, ())}"
+            case Constant():
+                return self.constant(expr)
+            case Op():
+                name = spell(expr.name, RESERVED)
+                return f"operator({name})" if expr.name in self.constructors else name
+            case Constructor():
+                name = spell(expr.name_hint, RESERVED)
+                return name if expr.inputs else f"constructor({name})"
+        raise TypeError(f"a {type(expr).__name__} is not an atom")
+
+    def constant(self, constant: Constant) -> str:
+        array = constant.data.array
+        text = None if array.shape else scalar_text(array)
+        if text is not None:
+            return text + self.annotation(constant)
+        ty = _comment(f"ty={self.types.text(constant.tensor_type)}")
+        return self.metadata.reference(constant) + ty + self.annotation(constant)
+
+    def declaration(self, variable: Var, annotated: bool = True) -> str:
+        """`%x: T`"""
+        name = f"%{self.names[variable]}"
+        annotation = variable.type_annotation
+        if annotation is None or not annotated:
+            return name
+        return f"{name}: {self.types.text(annotation)}"
+
+    def needs_annotation(self, let: Let) -> bool:
+        """Whether a let has to tell the type of its variable. It need not where inference finds it
+        again in what is written anyway: the head of a function, a value with a type too large to
+        be shown."""
+        annotation, value = let.variable.type_annotation, let.value
+        if annotation is None or value.ty is None or value.ty != annotation:
+            return annotation is not None
+        if isinstance(value, Function) and value.declared_type is not None:
+            return False
+        return not self.types.is_longer(annotation, MAX_ANNOTATION)
+
+    def pattern(self, pattern: Pattern) -> str:
+        out: list[str] = []
+        pending: list[str | Pattern] = [pattern]
+        while pending:
+            current = pending.pop()
+            match current:
+                case str():
+                    out.append(current)
+                case PatternWildcard():
+                    out.append("_")
+                case PatternVar(var=var):
+                    out.append(self.declaration(var))
+                case PatternTuple(patterns=patterns):
+                    last = ",)" if len(patterns) == 1 else ")"
+                    pending.extend(_reversed("(", patterns, last))
+                case PatternConstructor(constructor=constructor, patterns=patterns):
+                    out.append(spell(constructor.name_hint, RESERVED))
+                    if patterns:
+                        pending.extend(_reversed("(", patterns, ")"))
+        return "".join(out)
+
+    # --- comments
+
+    def comment(self, expr: Expr, annotated: bool = False) -> str:
+        """What is known about a computation, for the eye; not its type where that is annotated."""
+        if is_atom(expr):
+            return ""
+        text = ""
+        if expr.ty is not None and not annotated and not isinstance(expr, Let):
+            text = _comment(f"ty={self.types.brief(expr.ty, MAX_COMMENT)}")
+        return text + self.annotation(expr)
+
+    def annotation(self, expr: Expr) -> str:
+        if self.annotate is None or not (text := self.annotate(expr)):
+            return ""
+        return _comment(str(text))
+
+
+def _determined_by_arguments(callee: FuncType) -> bool:
+    """Whether the types of the arguments alone say what each type parameter stands for."""
+    mentioned: set[object] = set()
+    for ty in callee.arg_types:
+        for part in tree.postorder(ty):
+            if isinstance(part, TypeVar):
+                mentioned.add(part)
+            elif isinstance(part, TensorType):
+                mentioned.update(d for d in part.shape if isinstance(d, TypeVar))
+    return mentioned.issuperset(callee.type_params)
+
+
+def _comment(text: str) -> str:
+    # comments nest, so neither end may occur inside
+    return f" /* {text.replace('*/', '* /').replace('/*', '/ *')} */"
+
+
+def _reversed(opening: str, parts: Sequence[Pattern], closing: str) -> list[str | Pattern]:
+    """`(a, b)` as pieces for a stack."""
+    pieces: list[str | Pattern] = [closing]
+    for index in range(len(parts) - 1, -1, -1):
+        pieces.append(parts[index])
+        if index:
+            pieces.append(", ")
+    pieces.append(opening)
+    return pieces
+
+
+def _variable_names(variables: Iterable[Var]) -> dict[Var, str]:
+    """A name for each variable: its own, or its own with a number where another has it too."""
+    words = {variable: as_word(variable.name_hint, "v") for variable in variables}
+    unique = UniqueNames(words.values())
+    names: dict[Var, str] = {}
+    kept: set[str] = set()
+    for variable, word in words.items():
+        names[variable] = unique.fresh(word) if word in kept else word
+        kept.add(word)
+    return names

@@ -1,0 +1,219 @@
+"""The text form of types and of data type definitions.
+
+    Tensor[(n, 2 * n + 1, ?), float32]      float32 alone is a scalar tensor
+    (A, List[A])    ref(A)    fn [A, n: Shape](A, Tensor[(n,), int32]) -> A    _
+
+Type variables are known by identity, so two of the same name get two names. A data type is known
+by its name, which is put between backquotes where a variable or a word of the language has it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from relay import dtypes
+from relay.ir import dims
+from relay.ir.adt import TypeData
+from relay.ir.dims import Dim, Symbol
+from relay.ir.names import KEYWORDS, UniqueNames, as_word, spell
+from relay.ir.types import (
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    RefType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeKind,
+    TypeRelation,
+    TypeVar,
+)
+
+# What else a word in a type can mean.
+RESERVED: Final = KEYWORDS | {"Tensor", "Shape", "min", "max", "meta", "where"}
+
+KIND_NAMES: Final = {
+    TypeKind.Type: "Type",
+    TypeKind.ShapeVar: "Shape",
+    TypeKind.BaseType: "BaseType",
+    TypeKind.Constraint: "Constraint",
+    TypeKind.AdtHandle: "AdtHandle",
+    TypeKind.TypeData: "TypeData",
+}
+
+
+def type_text(ty: Type) -> str:
+    """`ty` as text."""
+    if isinstance(ty, TypeData):
+        return definition_text(ty)
+    return TypeWriter().text(ty)
+
+
+class TypeWriter:
+    """Writes the types of one program, in which every type variable has one name."""
+
+    def __init__(self) -> None:
+        self._names = UniqueNames(RESERVED)
+        self._variables: dict[TypeVar, str] = {}
+        self._data_types: dict[str, str] = {}
+        self._texts: dict[Type, str] = {}
+
+    def text(self, ty: Type) -> str:
+        """`ty` in full."""
+        if (known := self._texts.get(ty)) is None:
+            known = self._texts[ty] = "".join(self._write(ty))
+        return known
+
+    def brief(self, ty: Type, limit: int) -> str:
+        """`ty`, cut off after `limit` characters."""
+        return self._start(ty, limit)[:limit] + "…" if self.is_longer(ty, limit) else self.text(ty)
+
+    def is_longer(self, ty: Type, limit: int) -> bool:
+        """Whether the text of `ty` has more than `limit` characters; written only that far."""
+        known = self._texts.get(ty)
+        return len(known if known is not None else self._start(ty, limit)) > limit
+
+    def _start(self, ty: Type, limit: int) -> str:
+        """The text of `ty` up to the piece that reaches beyond `limit`."""
+        if (known := self._texts.get(ty)) is not None:
+            return known
+        size = 0
+        pieces = []
+        for piece in self._write(ty):
+            pieces.append(piece)
+            size += len(piece)
+            if size > limit:
+                return "".join(pieces)
+        return self._texts.setdefault(ty, "".join(pieces))
+
+    def argument(self, argument: Type | Dim) -> str:
+        """A type argument of a call, which is a dimension where the parameter is one."""
+        if isinstance(argument, Type):
+            return self.text(argument)
+        text = self._dimension(argument)
+        return text if isinstance(argument, int | dims.Any) else f"Shape({text})"
+
+    def parameters(self, params: Sequence[TypeVar]) -> str:
+        """`[A, n: Shape]`, or nothing."""
+        if not params:
+            return ""
+        return "[" + ", ".join(self.declaration(p) for p in params) + "]"
+
+    def declaration(self, param: TypeVar) -> str:
+        """`A` or `n: Shape`."""
+        name = self.name(param)
+        return name if param.kind is TypeKind.Type else f"{name}: {KIND_NAMES[param.kind]}"
+
+    def name(self, variable: TypeVar) -> str:
+        """The one name of `variable`."""
+        if variable not in self._variables:
+            self._variables[variable] = self._names.fresh(_word_for(variable))
+        return self._variables[variable]
+
+    def data_type(self, name: str) -> str:
+        """The name of a data type; no variable gets the same one from here on."""
+        if name not in self._data_types:
+            reserved = dtypes.is_dtype(name) or name in self._names.taken or "." in name
+            self._data_types[name] = spell(name, (name,) if reserved else ())
+            self._names.taken.add(name)
+        return self._data_types[name]
+
+    def _write(self, ty: Type) -> Iterable[str]:
+        pending: list[str | Type | _Unbind] = [ty]
+        while pending:
+            current = pending.pop()
+            match current:
+                case str():
+                    yield current
+                case TensorType():
+                    yield self._tensor(current)
+                case TypeVar():
+                    yield self.name(current)
+                case IncompleteType():
+                    yield "_"
+                case GlobalTypeVar():
+                    yield self.data_type(current.name_hint)
+                case TupleType(fields=fields):
+                    last = ",)" if len(fields) == 1 else ")"
+                    pending.extend(_reversed("(", fields, last))
+                case RefType(value=value):
+                    pending.extend((")", value, "ref("))
+                case TypeCall(func=func, args=args):
+                    if args:
+                        pending.extend(_reversed("[", args, "]"))
+                    pending.append(func)
+                case TypeRelation(func=func, args=args):
+                    pending.extend(_reversed("(", args, ")"))
+                    pending.append(getattr(func, "__name__", "relation"))
+                case FuncType():
+                    yield "fn "
+                    bound = [p for p in current.type_params if p not in self._variables]
+                    yield self.parameters(current.type_params)
+                    if bound:
+                        pending.append(_Unbind(bound))
+                    if current.type_constraints:
+                        pending.extend(_reversed(" where ", current.type_constraints, ""))
+                    pending.extend((current.ret_type, " -> "))
+                    pending.extend(_reversed("(", current.arg_types, ")"))
+                case _Unbind():
+                    # the names of a function type's own parameters are free again after it
+                    for variable in current.variables:
+                        self._names.taken.discard(self._variables.pop(variable))
+                case _:
+                    yield f"<{type(current).__name__}>"
+
+    def _tensor(self, ty: TensorType) -> str:
+        if not ty.shape:
+            return ty.dtype
+        shape = ", ".join(str(d) if type(d) is int else self._dimension(d) for d in ty.shape)
+        comma = "," if len(ty.shape) == 1 else ""
+        return f"Tensor[({shape}{comma}), {ty.dtype}]"
+
+    def _dimension(self, dim: Dim) -> str:
+        return dims.render(dim, self._symbol)
+
+    def _symbol(self, symbol: Symbol) -> str:
+        return self.name(symbol) if isinstance(symbol, TypeVar) else str(symbol)
+
+
+class _Unbind:
+    """Where the variables that a function type binds go out of scope."""
+
+    __slots__ = ("variables",)
+
+    def __init__(self, variables: list[TypeVar]) -> None:
+        self.variables = variables
+
+
+def _reversed(opening: str, parts: Sequence[Type], closing: str) -> list[Any]:
+    """`(a, b)` as pieces for a stack."""
+    pieces: list[str | Type] = [closing]
+    for index in range(len(parts) - 1, -1, -1):
+        pieces.append(parts[index])
+        if index:
+            pieces.append(", ")
+    pieces.append(opening)
+    return pieces
+
+
+def _word_for(variable: TypeVar) -> str:
+    word = as_word(variable.name_hint, "T" if variable.kind is TypeKind.Type else "n")
+    return word + "_" if dtypes.is_dtype(word) else word
+
+
+def definition_text(definition: TypeData) -> str:
+    """`type List[A] { … }`, one constructor a line."""
+    writer = TypeWriter()
+    head = "extern type " if definition.extern else "type "
+    head += writer.data_type(definition.header.name_hint)
+    head += writer.parameters(definition.type_vars)
+    if not definition.constructors:
+        return head if definition.extern else head + " {}"
+    lines = [head + " {"]
+    for constructor in definition.constructors:
+        fields = ", ".join(writer.text(ty) for ty in constructor.inputs)
+        name = spell(constructor.name_hint)
+        lines.append(f"  {name}({fields})," if fields else f"  {name},")
+    return "\n".join((*lines, "}"))

@@ -1,0 +1,558 @@
+"""Expressions and patterns from text.
+
+    sequence    let %x = expression; … %0 = expression; … expression; … expression
+    expression  operand (operator operand)*                with precedence, on a stack of its own
+    operand     atom, then any of (arguments), [types](arguments), .0
+
+What nests is a generator that yields to the parts it needs (`relay.tree.run`), so text may nest
+without end. Graph variables are names for nodes: each use of `%0` is the same node, and sharing in
+the text is sharing in the program.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from relay.ir.attr_text import TYPE_KEY
+from relay.ir.attrs import Attrs, DictAttrs
+from relay.ir.expr import (
+    Call,
+    Clause,
+    Constant,
+    Constructor,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Match,
+    Op,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+    PatternWildcard,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+    find_op,
+    op_names,
+)
+from relay.ir.literals import SPECIAL
+from relay.ir.metadata import MetadataReader
+from relay.ir.types import Type
+from relay.nd import NDArray
+from relay.parser.attributes import make_attributes
+from relay.parser.bindings import Bindings
+from relay.parser.lexer import (
+    END,
+    GLOBAL,
+    GRAPH,
+    LOCAL,
+    META,
+    NAME,
+    NUMERAL,
+    PROJECTION,
+    QUOTED,
+    Tokens,
+)
+from relay.parser.types import TypeParser
+from relay.parser.values import Given
+from relay.tree import Steps
+
+OPERATORS: Final = {
+    "*": (12, "multiply"),
+    "/": (12, "divide"),
+    "+": (10, "add"),
+    "-": (10, "subtract"),
+    "<": (8, "less"),
+    "<=": (8, "less_equal"),
+    ">": (8, "greater"),
+    ">=": (8, "greater_equal"),
+    "==": (7, "equal"),
+    "!=": (7, "not_equal"),
+}
+_ENDS_ARGUMENT: Final = (",", ")")
+
+
+class ExpressionParser(TypeParser):
+    """Reads expressions."""
+
+    def __init__(self, tokens: Tokens, metadata: MetadataReader) -> None:
+        super().__init__(tokens, metadata)
+        self.locals: Bindings[Var] = Bindings()
+        self.graph: Bindings[Expr] = Bindings()
+        self.constructors: dict[str, Constructor] = {}
+        self.global_uses: list[tuple[str, int]] = []  # (name, token)
+
+    # --- sequences
+
+    def sequence(self) -> Steps[Expr]:
+        """Bindings and a result, in a scope of their own."""
+        scopes = self.locals.enter(), self.graph.enter()
+        lets: list[tuple[Var, Expr, int]] = []
+        numbered: set[str] = set()
+        while True:
+            first, kind = self.index, self.kinds[self.index]
+            if kind == GRAPH and self.kinds[first + 1] == "=":
+                number = self.texts[first]
+                if number in numbered:
+                    raise self.error(
+                        f"graph variable `%{number}` is bound twice in this block", first
+                    )
+                numbered.add(number)
+                self.index += 2
+                value = yield self.expression()
+                self.expect(";", "behind the binding")
+                self.graph.bind(number, value)
+            elif kind == "let":
+                lets.append((yield self._let()))
+            else:
+                result: Expr = yield self.expression()
+                if not self.accept(";"):
+                    break
+                lets.append((Var("_", span=self.span(first)), result, first))
+        self.locals.leave(scopes[0])
+        self.graph.leave(scopes[1])
+        for variable, value, first in reversed(lets):
+            result = Let(variable, value, result, span=self.span(first))
+        return result
+
+    def _let(self) -> Steps[tuple[Var, Expr, int]]:
+        first = self.index
+        self.index += 1
+        if self.kind == GRAPH:
+            raise self.unexpected("a local variable", "a name that is a number is a graph variable")
+        name = self.expect(LOCAL)
+        token = self.index - 1
+        annotation = yield self._annotation()
+        variable = Var(name, annotation, span=self.tokens.span(token, token))
+        self.expect("=")
+        # a function sees its own name; any other value sees what the name meant before
+        recursive = self.kind == "fn"
+        if recursive:
+            self.locals.bind(name, variable)
+        value = yield self.expression()
+        self.expect(";", "behind the binding")
+        if not recursive:
+            self.locals.bind(name, variable)
+        return variable, value, first
+
+    def _annotation(self) -> Steps[Type | None]:
+        """`: T`, or nothing."""
+        return (yield self.type_()) if self.accept(":") else None
+
+    def block(self) -> Steps[Expr]:
+        """`{ … }`"""
+        opened = self.index
+        self.expect("{")
+        if self.kind == "}":
+            raise self.unexpected("an expression", "a block has a value; the empty one is `()`")
+        body: Expr = yield self.sequence()
+        self.close("}", opened)
+        return body
+
+    # --- operators
+
+    def expression(self) -> Steps[Expr]:
+        """Operands joined by operators, the tightest first, from left to right."""
+        operands: list[tuple[Expr, int, int]] = []  # with the tokens they begin and end at
+        operators: list[tuple[int, str, int]] = []
+        while True:
+            first = self.index
+            operand = yield self.operand()
+            level, name = OPERATORS.get(self.kinds[self.index], (0, ""))
+            if not level and not operators:
+                return operand  # type: ignore[no-any-return]
+            operands.append((operand, first, self.index - 1))
+            while operators and operators[-1][0] >= level:
+                _, joined, token = operators.pop()
+                right, _, last = operands.pop()
+                left, first, _ = operands.pop()
+                op = self._operator(joined, token)
+                call = Call(op, (left, right), span=self.tokens.span(first, last))
+                operands.append((call, first, last))
+            if not level:
+                return operands[0][0]
+            operators.append((level, name, self.index))
+            self.index += 1
+
+    def _operator(self, name: str, token: int) -> Op:
+        if (op := find_op(name)) is None:
+            raise self.unknown("operator", name, token, op_names())
+        return op
+
+    # --- operands
+
+    def operand(self) -> Steps[Expr]:
+        """An atom and what is applied to it."""
+        first = self.index
+        expr: Expr | None = self.atom()
+        if expr is None:
+            expr = yield self.nested()
+        while True:
+            kind = self.kinds[self.index]
+            if kind == "(":
+                expr = yield self._call(expr, (), first)
+            elif kind == PROJECTION:
+                self.index += 1
+                index = self.index_of(self.texts[self.index - 1][1:], "index")
+                expr = TupleGetItem(expr, index, span=self.span(first))
+            elif kind == "[":
+                type_args = yield self.type_arguments()
+                if self.kind == "(":
+                    expr = yield self._call(expr, type_args, first)
+                elif isinstance(expr, Constructor) and not expr.inputs:
+                    expr = Call(expr, (), None, type_args, span=self.span(first))
+                else:
+                    raise self.unexpected("`(`", "type arguments are followed by arguments")
+            else:
+                return expr
+
+    def atom(self) -> Expr | None:
+        """An expression that has no expressions inside; None for others, with nothing read."""
+        first, kind = self.index, self.kinds[self.index]
+        if kind == LOCAL:
+            return self._local(first)
+        if kind == GRAPH:
+            return self._graph_variable(first)
+        if kind == NUMERAL or kind == "-":
+            return self.constant()
+        if kind == NAME:
+            text = self.texts[first]
+            if text in SPECIAL:
+                return self.constant()
+            if text in ("operator", "constructor") and self.following() == "(":
+                return self._explicit(text)
+            return self._named(text)
+        if kind == GLOBAL:
+            name = self.global_name()
+            self.global_uses.append((name, first))
+            return GlobalVar(name, span=self.span(first))
+        if kind == "True" or kind == "False":
+            self.index += 1
+            return Constant(NDArray(_BOOLS[kind]), span=self.span(first))
+        if kind == QUOTED:
+            return self._named(self.name(""), quoted=True)
+        if kind == META:
+            found = self.meta()
+            if not isinstance(found, Expr):
+                raise self.error(
+                    "this metadata is not an expression", first, found=type(found).__name__
+                )
+            return found
+        return None
+
+    def _local(self, token: int) -> Var:
+        self.index += 1
+        name = self.texts[token]
+        variable = self.locals.current.get(name)
+        if variable is None:
+            known = [f"%{other}" for other in list(self.locals.current)[-1000:]]
+            raise self.unknown("variable", f"%{name}", token, known, self.hint_for_variable(name))
+        return variable
+
+    def hint_for_variable(self, name: str) -> str:
+        """What to try when there is no variable `name`."""
+        return f"bind it with `let %{name} = …;` or as a parameter"
+
+    def _graph_variable(self, token: int) -> Expr:
+        self.index += 1
+        number = self.texts[token]
+        found = self.graph.current.get(number)
+        if found is None:
+            raise self.error(
+                f"unknown graph variable `%{number}`",
+                token,
+                hint=f"bind it before, in this block or one around it: `%{number} = …;`",
+            )
+        return found
+
+    def _named(self, name: str, quoted: bool = False) -> Expr:
+        """A constructor or an operator; a constructor without fields is called."""
+        first = self.index - quoted
+        self.index = first + 1
+        constructor = self.constructors.get(name)
+        if constructor is not None:
+            if constructor.inputs or self.kind in ("(", "["):
+                return constructor
+            return Call(constructor, (), span=self.span(first))
+        if (op := find_op(name)) is not None:
+            return op
+        if name in ("meta", "Tensor"):
+            raise self.error(f"`{name}` is not an expression", first, hint=_HINTS[name])
+        known = (*self.constructors, *op_names())
+        raise self.unknown("operator or constructor", name, first, known, self.hint_for_name(name))
+
+    def hint_for_name(self, name: str) -> str | None:
+        """What to try when there is no operator or constructor `name`."""
+        if name in self.locals.current:
+            return f"the variable is written `%{name}`"
+        return None
+
+    def _explicit(self, what: str) -> Expr:
+        """`operator(add)` or `constructor(Nil)`: the thing itself, where a name could be both."""
+        self.index += 1
+        opened = self.index
+        self.index += 1
+        token = self.index
+        name = self.name(f"of a {what}")
+        self.close(")", opened)
+        if what == "operator":
+            return self._operator(name, token)
+        if name not in self.constructors:
+            raise self.unknown("constructor", name, token, self.constructors)
+        return self.constructors[name]
+
+    def nested(self) -> Steps[Expr]:
+        """An expression with expressions inside."""
+        first = self.index
+        match self.kinds[first]:
+            case "(":
+                return self._parenthesised()  # type: ignore[return-value]
+            case "{":
+                return self.block()  # type: ignore[return-value]
+            case "fn":
+                self.index += 1
+                return self.function(first)  # type: ignore[return-value]
+            case "if":
+                return self._if()  # type: ignore[return-value]
+            case "match" | "match?":
+                return self._match()  # type: ignore[return-value]
+            case "ref":
+                value = yield self._operands_of(1)
+                return RefCreate(*value, span=self.span(first))
+            case "ref_read":
+                value = yield self._operands_of(1)
+                return RefRead(*value, span=self.span(first))
+            case "ref_write":
+                value = yield self._operands_of(2)
+                return RefWrite(*value, span=self.span(first))
+        raise self.unexpected("an expression", _HINTS.get(self.kinds[first]))
+
+    def _parenthesised(self) -> Steps[Expr]:
+        """Grouping, or a tuple."""
+        first = self.index
+        fields, comma = yield self._fields()
+        if len(fields) == 1 and not comma:
+            return fields[0]  # type: ignore[no-any-return]
+        return Tuple(tuple(fields), span=self.span(first))
+
+    def _fields(self) -> Steps[tuple[list[Expr], bool]]:
+        """`(a, b, …)`, and whether a comma came last."""
+        opened = self.index
+        self.expect("(")
+        fields: list[Expr] = []
+        comma = False
+        while self.kind != ")":
+            comma = False
+            fields.append((yield self.sequence()))
+            if not self.accept(","):
+                break
+            comma = True
+        if self.kind != ")":
+            raise self.not_closed("an operator, `,` or `)`", opened)
+        self.index += 1
+        return fields, comma
+
+    def _operands_of(self, count: int) -> Steps[list[Expr]]:
+        """The arguments of `ref` and its kin."""
+        first = self.index
+        self.index += 1
+        fields, _ = yield self._fields()
+        if len(fields) != count:
+            raise self.error(
+                f"wrong number of arguments for `{self.texts[first]}`",
+                first,
+                self.index - 1,
+                expected=str(count),
+                found=str(len(fields)),
+            )
+        return fields  # type: ignore[no-any-return]
+
+    # --- calls
+
+    def _call(self, callee: Expr, type_args: tuple[Any, ...], first: int) -> Steps[Expr]:
+        """The arguments and attributes of a call of `callee`, which starts at token `first`."""
+        opened = self.index
+        self.index += 1
+        args: list[Expr] = []
+        given = Given()
+        stored: Attrs | DictAttrs | None = None
+        while self.kind != ")":
+            if self.at_attribute():
+                self.attribute(given)
+            elif given or stored is not None:
+                raise self.unexpected("an attribute", "arguments come before attributes")
+            elif self.kind == META and (stored := self._stored_attributes()) is not None:
+                pass
+            elif self.kinds[self.index + 1] in _ENDS_ARGUMENT and (atom := self.atom()) is not None:
+                args.append(atom)
+            else:
+                args.append((yield self.sequence()))
+            if not self.accept(","):
+                break
+        if self.kind != ")":
+            raise self.not_closed("an operator, `,` or `)`", opened)
+        self.index += 1
+        attrs = stored if stored is not None else make_attributes(self, callee, given, first)
+        return Call(callee, tuple(args), attrs, type_args, span=self.span(first))
+
+    def _stored_attributes(self) -> Attrs | DictAttrs | None:
+        """All attributes of a call from the metadata; None, with nothing read, when it is else."""
+        first = self.index
+        found = self.meta()
+        if isinstance(found, Attrs | DictAttrs):
+            return found
+        self.index = first
+        return None
+
+    # --- functions and control
+
+    def function(self, first: int) -> Steps[Function]:
+        """What follows `fn` or `def @name`; the whole starts at token `first`."""
+        scopes = self.locals.enter(), self.type_variables.enter()
+        type_params = self.type_parameters()
+        params, attrs = yield self._parameters()
+        result = None
+        if self.accept("->"):
+            result = yield self.type_()
+        body = yield self.block()
+        self.locals.leave(scopes[0])
+        self.type_variables.leave(scopes[1])
+        variables = tuple(p.variable() for p in type_params)
+        span = self.span(first)
+        return Function(tuple(params), body, result, variables, DictAttrs(attrs), span=span)
+
+    def _parameters(self) -> Steps[tuple[list[Var], dict[str, Any]]]:
+        """`(%x: T, …, name=value, …)`"""
+        opened = self.index
+        self.expect("(", "before the parameters")
+        params: dict[str, Var] = {}
+        given = Given()
+        while self.kind != ")":
+            token = self.index
+            if self.at_attribute():
+                self.attribute(given)
+            elif given:
+                raise self.unexpected("an attribute", "parameters come before attributes")
+            else:
+                name = self.expect(LOCAL, "as a parameter")
+                annotation = yield self._annotation()
+                if name in params:
+                    raise self.error(f"parameter `%{name}` is declared twice", token)
+                params[name] = Var(name, annotation, span=self.tokens.span(token, token))
+                self.locals.bind(name, params[name])
+            if not self.accept(","):
+                break
+        self.close(")", opened)
+        if given.has_type_key:
+            given.values[TYPE_KEY] = given.type_key
+        return list(params.values()), given.values
+
+    def _if(self) -> Steps[Expr]:
+        """`if (…) { … } else { … }`, with `else if` as long as it goes on."""
+        links: list[tuple[Expr, Expr, int]] = []
+        while True:
+            first = self.index
+            self.expect("if")
+            opened = self.index
+            self.expect("(", "before the condition")
+            cond = yield self.sequence()
+            if self.kind != ")":
+                raise self.not_closed("an operator or `)`", opened)
+            self.index += 1
+            links.append((cond, (yield self.block()), first))
+            self.expect("else", "and the other branch")
+            if self.kind != "if":
+                break
+        result: Expr = yield self.block()
+        for cond, branch, first in reversed(links):
+            result = If(cond, branch, result, span=self.span(first))
+        return result
+
+    def _match(self) -> Steps[Expr]:
+        first = self.index
+        complete = self.kind == "match"
+        self.index += 1
+        data = self.atom()
+        if data is None:
+            data = yield self.nested()
+        opened = self.index
+        self.expect("{", "before the clauses")
+        clauses: list[Clause] = []
+        while self.kind != "}":
+            token = self.index
+            scope = self.locals.enter()
+            lhs = yield self.pattern(set())
+            self.expect("=>", "and what the pattern leads to")
+            rhs = yield self.sequence()
+            self.locals.leave(scope)
+            clauses.append(Clause(lhs, rhs, span=self.span(token)))
+            self.accept(",")
+        self.close("}", opened)
+        return Match(data, tuple(clauses), complete, span=self.span(first))
+
+    # --- patterns
+
+    def pattern(self, bound: set[str]) -> Steps[Pattern]:
+        """A pattern; its variables, noted in `bound`, are in scope from here on."""
+        first, kind = self.index, self.kinds[self.index]
+        if kind == "_":
+            self.index += 1
+            return PatternWildcard(span=self.span(first))
+        if kind == LOCAL:
+            self.index += 1
+            name = self.texts[first]
+            if name in bound:
+                raise self.error(f"variable `%{name}` is bound twice in this pattern", first)
+            bound.add(name)
+            token_span = self.span(first)
+            annotation = yield self._annotation()
+            variable = Var(name, annotation, span=token_span)
+            self.locals.bind(name, variable)
+            return PatternVar(variable, span=self.span(first))
+        if kind == "(":
+            patterns = yield self._patterns(bound)
+            if len(patterns) == 1 and self.kinds[self.index - 2] != ",":
+                return patterns[0]  # type: ignore[no-any-return]
+            return PatternTuple(tuple(patterns), span=self.span(first))
+        if kind in (NAME, QUOTED):
+            name = self.name("")
+            constructor = self.constructors.get(name)
+            if constructor is None:
+                hint = f"a variable is written `%{name}`"
+                raise self.unknown("constructor", name, first, self.constructors, hint)
+            patterns = (yield self._patterns(bound)) if self.kind == "(" else ()
+            return PatternConstructor(constructor, tuple(patterns), span=self.span(first))
+        raise self.unexpected("a pattern: `_`, a variable, a constructor or a tuple")
+
+    def _patterns(self, bound: set[str]) -> Steps[list[Pattern]]:
+        opened = self.index
+        self.index += 1
+        found: list[Pattern] = []
+        while self.kind != ")":
+            found.append((yield self.pattern(bound)))
+            if not self.accept(","):
+                break
+        self.close(")", opened)
+        return found
+
+
+_BOOLS: Final = {"True": np.array(True), "False": np.array(False)}
+_HINTS: Final = {
+    "meta": "a reference to the metadata is `meta[relay.Constant][0]`",
+    "Tensor": "this is a type; types stand behind `:` and `->`",
+    "free_var": "free variables are declared before the expression, and not inside a function",
+    "free_type_var": "free type variables are declared before the expression",
+    "let": "put a `let` inside an expression between braces: `{ let %x = …; … }`",
+    "def": "functions of the module are defined outside of each other; `fn` is one inside",
+    "}": "a block ends with an expression, its value, without `;` behind it",
+    ")": "a sequence ends with an expression, its value, without `;` behind it",
+    END: "a program ends with an expression, its value, without `;` behind it",
+}
