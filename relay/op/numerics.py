@@ -15,7 +15,7 @@ Every other executor has to agree, for integers and bools exactly.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from typing import Any
 
 import ml_dtypes
@@ -36,6 +36,7 @@ _WIDER = {
 Reference = Callable[..., Any]
 
 
+@cache
 def computing_dtype(dtype: np.dtype) -> np.dtype:
     """The type that arithmetic on elements of `dtype` is carried out in."""
     return np.dtype(_WIDER.get(dtype.name, dtype))
