@@ -1,0 +1,174 @@
+r"""Dominator patterns: a child over a region whose every path begins at one parent.
+
+        conv2d            parent
+        /    \
+     relu    tanh         path: everything between
+        \    /
+         add              child
+
+Going up from the child, all paths must meet in the parent, over nodes that fit `path`. Which nodes
+fit `path` does not depend on the rest of the pattern, so where paths meet is a tree that is built
+once for a whole program: above a node that fits lies the place where the paths from all its inputs
+meet, and above a node that does not fit lies nothing. The parents that a child may have are then
+its ancestors, nearest first. That no use escapes in between is the other direction: the child must
+post-dominate the parent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from relay.dataflow_pattern.forest import Forest
+from relay.dataflow_pattern.patterns import DFPattern
+from relay.dataflow_pattern.steps import ENTER, FAIL, Goals, Step
+from relay.ir.expr import Call, Expr, Op
+
+if TYPE_CHECKING:
+    from relay.dataflow_pattern.matcher import Matcher, Search
+
+
+class DominatorStep(Step):
+    """First the child, then a parent above it, then the paths between them."""
+
+    __slots__ = ("child", "parent", "path")
+
+    def __init__(self, pattern: DFPattern, parent: Step, path: Step, child: Step) -> None:
+        super().__init__(pattern, child.heads)
+        self.parent = parent
+        self.path = path
+        self.child = child
+        # a wildcard for one of them stands for a part of the region, not for an input
+        parent.covers = path.covers = True
+
+    def parts(self) -> Sequence[Step]:
+        return (self.parent, self.path, self.child)
+
+    @property
+    def branches(self) -> bool:
+        return True
+
+    def enter(self, search: Search, expr: Expr, rest: Goals) -> Goals:
+        return search.with_parts((self.child,), (expr,), (_Seek(self), expr, ENTER, rest))
+
+
+class _Seek(Step):
+    """Find a parent above the child; from the second attempt on, above the parent tried before."""
+
+    __slots__ = ("above", "dominator")
+
+    def __init__(self, dominator: DominatorStep, above: int | None = None) -> None:
+        super().__init__(None, None)
+        self.dominator = dominator
+        self.above = above
+
+    def enter(self, search: Search, expr: Expr, rest: Goals) -> Goals:
+        graph = search.matcher.graph
+        meetings = search.matcher.meetings(self.dominator)
+        child = graph.number_of(expr)
+        parent = meetings.first(child) if self.above is None else meetings.next(self.above)
+        # what lies above an expression that escapes, escapes through it
+        if parent is None or not graph.dominates(child, parent):
+            return FAIL
+        search.choose_later((_Seek(self.dominator, parent), expr, ENTER, rest))
+        found = graph.nodes[parent]
+        assert isinstance(found, Expr)
+        between = (_Between(self.dominator, child), found, ENTER, rest)
+        return search.with_parts((self.dominator.parent,), (found,), between)
+
+
+class _Between(Step):
+    """Bind the paths between the child and the parent that was found."""
+
+    __slots__ = ("child", "dominator")
+
+    def __init__(self, dominator: DominatorStep, child: int) -> None:
+        super().__init__(None, None)
+        self.dominator = dominator
+        self.child = child
+
+    def enter(self, search: Search, expr: Expr, rest: Goals) -> Goals:
+        graph = search.matcher.graph
+        meetings = search.matcher.meetings(self.dominator)
+        for i in meetings.between(self.child, graph.number_of(expr)):
+            # a search of its own: the path is matched anew for every node on it
+            along = type(search)(search.matcher)
+            along.run(self.dominator.path, graph.nodes[i])  # type: ignore[arg-type]
+            search.several.extend(along.bindings())
+        return rest
+
+
+class Meetings:
+    """Where the paths up from every node of a program meet, for one dominator pattern."""
+
+    def __init__(self, matcher: Matcher, dominator: DominatorStep) -> None:
+        self._graph = graph = matcher.graph
+        self._forest = forest = Forest()
+        self._atoms: set[int] = set()
+        # for every node: where all paths from its inputs meet, whether or not it fits itself
+        self._meeting: list[int | None] = []
+        # the node itself or the nearest one above it that may be a parent
+        self._candidate: list[int | None] = []
+        heads = dominator.parent.heads
+        for i, node in enumerate(graph.nodes):
+            if graph.is_atom(i):
+                # an atom begins no path, unless the pattern asks for one as the parent
+                if heads is not None and type(node) in heads and _fits(matcher, dominator, i):
+                    self._atoms.add(i)
+                self._meeting.append(None)
+                self._candidate.append(i)
+                forest.add(None)
+                continue
+            meeting: int | None = None
+            for n, above in enumerate(self._inputs(i)):
+                meeting = above if n == 0 else forest.meet(meeting, above)
+            self._meeting.append(meeting)
+            fits = (
+                meeting is not None
+                and isinstance(node, Expr)
+                and matcher.fits(dominator.path, node)
+            )
+            parent = meeting if fits else None
+            forest.add(parent)
+            if heads is None or _head(node) in heads or type(node) in heads:
+                self._candidate.append(i)
+            else:
+                self._candidate.append(None if parent is None else self._candidate[parent])
+
+    def _inputs(self, i: int) -> list[int]:
+        """The nodes a path may come from: not the callee, not what is merely there."""
+        graph = self._graph
+        children = graph.children[i][1:] if type(graph.nodes[i]) is Call else graph.children[i]
+        return [c for c in children if not graph.is_atom(c) or c in self._atoms]
+
+    def first(self, child: int) -> int | None:
+        """The nearest node above `child` that may be its parent."""
+        meeting = self._meeting[child]
+        return None if meeting is None else self._candidate[meeting]
+
+    def next(self, parent: int) -> int | None:
+        """The nearest node above `parent` that may be the parent in its place."""
+        above = self._forest.parent[parent]
+        return None if above is None else self._candidate[above]
+
+    def between(self, child: int, parent: int) -> list[int]:
+        """The nodes on the paths, without their ends, the lowest first."""
+        seen = {parent}
+        found: list[int] = []
+        stack = self._inputs(child)[::-1]
+        while stack:
+            current = stack.pop()
+            if current not in seen:
+                seen.add(current)
+                found.append(current)
+                stack.extend(self._inputs(current)[::-1])
+        return found
+
+
+def _fits(matcher: Matcher, dominator: DominatorStep, i: int) -> bool:
+    node = matcher.graph.nodes[i]
+    return isinstance(node, Expr) and matcher.fits(dominator.parent, node)
+
+
+def _head(node: object) -> object:
+    return node.op.name if type(node) is Call and isinstance(node.op, Op) else None

@@ -1,0 +1,131 @@
+"""Structural equality of expressions that share most of their parts.
+
+The two are walked side by side, and the walk ends wherever both sides are the same object. So to
+ask whether a rewritten expression still says the same costs as much as what was rewritten, and to
+compare with a small expression costs as much as the small one, however large the program.
+"""
+
+from __future__ import annotations
+
+from relay import tree
+from relay.ir.attrs import Attrs
+from relay.ir.compare import data_key
+from relay.ir.expr import (
+    Call,
+    Constant,
+    Constructor,
+    Function,
+    GlobalVar,
+    Match,
+    Op,
+    Syntax,
+    TupleGetItem,
+    Var,
+    is_atom,
+)
+from relay.ir.types import Type
+from relay.ir.variables import binders
+
+
+def same_expression(a: Syntax, b: Syntax) -> bool:
+    """Whether `a` and `b` are the same program up to the names of what is bound in them.
+
+    Types that inference may fill in are compared only where both sides have them.
+    """
+    if a is b:
+        return True
+    if type(a) is not type(b) or not _same_data(a, b):
+        return False
+    partner: dict[int, Syntax] = {}
+    taken: dict[int, Syntax] = {}
+    pending: list[tuple[Syntax, Syntax]] = [(a, b)]
+    while pending:
+        left, right = pending.pop()
+        if isinstance(left, Var) and id(left) in partner:
+            if partner[id(left)] is not right:
+                return False
+            continue
+        if is_atom(left):
+            if not _same_atom(left, right):
+                return False
+            continue
+        known = partner.get(id(left))
+        if known is not None or id(right) in taken:
+            # what is shared on one side must be shared on the other
+            if known is not right or taken.get(id(right)) is not left:
+                return False
+            continue
+        partner[id(left)] = right
+        taken[id(right)] = left
+        if left is right:
+            continue
+        if type(left) is not type(right) or not _same_data(left, right):
+            return False
+        bound, beside = binders(left), binders(right)
+        if len(bound) != len(beside):
+            return False
+        for x, y in zip(bound, beside, strict=True):
+            partner[id(x)] = y
+        below, other = tree.children(left), tree.children(right)
+        if len(below) != len(other):
+            return False
+        pending.extend(zip(reversed(below), reversed(other), strict=True))
+    return True
+
+
+def _same_atom(left: Syntax, right: Syntax) -> bool:
+    match left, right:
+        case Constant(), Constant():
+            return left is right or _same_constant(left, right)
+        case Op(), Op():
+            return left.name == right.name
+        case GlobalVar(), GlobalVar():
+            return left == right
+        case Constructor(), Constructor():
+            return left.name_hint == right.name_hint and left.belong_to == right.belong_to
+    return left is right
+
+
+def _same_constant(left: Constant, right: Constant) -> bool:
+    a, b = left.data, right.data
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    return a.array is b.array or a.array.tobytes() == b.array.tobytes()
+
+
+def _same_data(left: Syntax, right: Syntax) -> bool:
+    """Whether the nodes agree in what they hold besides their children."""
+    match left, right:
+        case Call(), Call():
+            if is_atom(left.op) and not _same_atom(left.op, right.op):
+                return False
+            if left.attrs is not right.attrs and not _same_attrs(left.attrs, right.attrs):
+                return False
+            types = (left.type_args, right.type_args)
+            return not all(types) or left.type_args == right.type_args
+        case Function(), Function():
+            return (
+                len(left.params) == len(right.params)
+                and left.type_params == right.type_params
+                and left.attrs == right.attrs
+                and _compatible(left.ret_type, right.ret_type)
+                and all(
+                    _compatible(x.type_annotation, y.type_annotation)
+                    for x, y in zip(left.params, right.params, strict=True)
+                )
+            )
+        case TupleGetItem(), TupleGetItem():
+            return left.index == right.index
+        case Match(), Match():
+            return left.complete == right.complete
+    return True
+
+
+def _same_attrs(left: object, right: object) -> bool:
+    if isinstance(left, Attrs) and isinstance(right, Attrs):
+        return bool(data_key(left) == data_key(right))
+    return left == right
+
+
+def _compatible(left: Type | None, right: Type | None) -> bool:
+    return left is None or right is None or left == right

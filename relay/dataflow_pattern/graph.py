@@ -1,0 +1,126 @@
+"""A program as a numbered graph: what the engines ask about its nodes and edges.
+
+Nodes are numbered in post-order, so every node has a greater number than what it is made of, and
+the greatest number is the program itself. Everything beyond the numbering is computed when it is
+first asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+from relay import tree
+from relay.dataflow_pattern.forest import Forest
+from relay.ir.expr import Call, Expr, Function, Op, Syntax, is_atom
+
+# A function with this attribute was made by `partition`; what is inside it is settled.
+PARTITIONED = "PartitionedFromPattern"
+
+
+class Graph:
+    """The nodes of `root` and the edges between them."""
+
+    def __init__(self, root: Expr) -> None:
+        self.root = root
+        self.nodes: list[Syntax] = []
+        self.number: dict[int, int] = {}
+        self.children: list[list[int]] = []
+        nodes, number = self.nodes, self.number
+        stack: list[tuple[Syntax, Sequence[Syntax] | None]] = [(root, None)]
+        while stack:
+            node, below = stack.pop()
+            if id(node) in number:
+                continue
+            if below is None:
+                # nearly all nodes are calls
+                below = (node.op, *node.args) if type(node) is Call else tree.children(node)
+                if below:
+                    stack.append((node, below))
+                    stack.extend([(c, None) for c in reversed(below) if id(c) not in number])
+                    continue
+            number[id(node)] = len(nodes)
+            nodes.append(node)
+            self.children.append([number[id(child)] for child in below])
+
+    def number_of(self, node: Syntax) -> int:
+        return self.number[id(node)]
+
+    def __contains__(self, node: Syntax) -> bool:
+        return id(node) in self.number
+
+    @cached_property
+    def users(self) -> list[list[int]]:
+        """For every node the nodes that it is a part of, ascending, each as often as it is used."""
+        users: list[list[int]] = [[] for _ in self.nodes]
+        for user, children in enumerate(self.children):
+            for child in children:
+                users[child].append(user)
+        return users
+
+    # --- finding nodes by what they are
+
+    @cached_property
+    def _by_head(self) -> dict[str | type, list[int]]:
+        found: dict[str | type, list[int]] = {}
+        for i, node in enumerate(self.nodes):
+            if type(node) is Call and isinstance(node.op, Op):
+                found.setdefault(node.op.name, []).append(i)
+            else:
+                found.setdefault(type(node), []).append(i)
+        return found
+
+    def with_head(self, heads: Iterable[str | type] | None) -> list[int]:
+        """The nodes that are calls of one of the operators named, or of one of the classes;
+        None: all expressions. `Call` means every call."""
+        if heads is None:
+            return [i for i, node in enumerate(self.nodes) if isinstance(node, Expr)]
+        wanted = set(heads)
+        if Call in wanted:
+            wanted.update(head for head in self._by_head if isinstance(head, str))
+        lists = [self._by_head[head] for head in wanted if head in self._by_head]
+        return lists[0] if len(lists) == 1 else sorted(i for found in lists for i in found)
+
+    @cached_property
+    def settled(self) -> frozenset[int]:
+        """The functions that partitioning made, and all that is inside them."""
+        found: set[int] = set()
+        for i, node in enumerate(self.nodes):
+            if type(node) is Function and PARTITIONED in node.attrs:
+                found.update(self.below(i, found))
+        return frozenset(found)
+
+    def below(self, start: int, known: Iterable[int] = ()) -> set[int]:
+        """`start` and everything it is made of, except for what is `known` (and below that)."""
+        skip = known if isinstance(known, set | frozenset) else set(known)
+        found: set[int] = set()
+        stack = [start]
+        while stack:
+            current = stack.pop()
+            if current not in found and current not in skip:
+                found.add(current)
+                stack.extend(self.children[current])
+        return found
+
+    # --- domination
+
+    @cached_property
+    def _post_dominators(self) -> Forest:
+        # The tree node of graph node i is len(nodes) - 1 - i: users come before what they use.
+        forest = Forest()
+        last = len(self.nodes) - 1
+        for i in range(last, -1, -1):
+            meeting: int | None = None
+            for n, user in enumerate(self.users[i]):
+                above = last - user
+                meeting = above if n == 0 else forest.meet(meeting, above)
+            forest.add(meeting)
+        return forest
+
+    def dominates(self, end: int, node: int) -> bool:
+        """Whether everything that depends on `node` reaches the program's result through `end`."""
+        last = len(self.nodes) - 1
+        return self._post_dominators.is_above(last - end, last - node)
+
+    def is_atom(self, i: int) -> bool:
+        return is_atom(self.nodes[i])

@@ -1,0 +1,176 @@
+"""Partitioning: move what looks like a pattern into functions of its own.
+
+    nn.relu(nn.conv2d(%x, %w))
+    ->
+    fn (%a, %b, PartitionedFromPattern="nn.conv2d_nn.relu_") { nn.relu(nn.conv2d(%a, %b)) }(%x, %w)
+
+The parameters are what the leaves of the pattern stand for, in the order the pattern names them,
+whichever way round the program has written the operands of a commutative operator. A constant that
+the pattern asks for as a constant stays inside; one that a wildcard stands for is a parameter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from relay import tree
+from relay.dataflow_pattern import patterns as p
+from relay.dataflow_pattern.graph import PARTITIONED, Graph
+from relay.dataflow_pattern.matcher import Matcher
+from relay.dataflow_pattern.patterns import DFPattern
+from relay.dataflow_pattern.prepare import Prepared, prepare
+from relay.dataflow_pattern.regions import Claims, Region, find_regions
+from relay.ir.expr import (
+    Call,
+    Constant,
+    Constructor,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Match,
+    Op,
+    Syntax,
+    Tuple,
+    TupleGetItem,
+    Var,
+    as_expr,
+    is_atom,
+)
+from relay.ir.scopes import Scopes
+from relay.ir.variables import binders
+
+# Known by name in the whole program: not computed, so never handed over as an input.
+NAMED = (Op, GlobalVar, Constructor, Function)
+
+
+def partition(
+    pattern: DFPattern,
+    expr: Expr,
+    attrs: Mapping[str, Any] | None = None,
+    check: Callable[[Expr], bool] = lambda _: True,
+) -> Expr:
+    """`expr` with every match of `pattern` that `check` accepts replaced by a call of a function.
+
+    The functions carry `attrs`, and `PartitionedFromPattern` with the operators inside. Functions
+    that an earlier partitioning made are not entered. A function that nobody calls is not a
+    computation, so a pattern for a function partitions nothing.
+    """
+    expr = as_expr(expr)
+    if isinstance(pattern, p.FunctionPattern):
+        return expr
+    graph = Graph(expr)
+    claims = Claims(graph)
+    scopes: Scopes | None = None
+    prepared = prepare(pattern)
+    # the inputs of each region that is cut out, by its root
+    cuts: dict[int, list[Expr]] = {}
+    for region in find_regions(graph, Matcher(prepared, expr, graph=graph), claims):
+        root = graph.nodes[region.root]
+        inputs = _inputs(prepared, region)
+        if root in inputs or not check(root):  # type: ignore[arg-type]
+            continue
+        if any(isinstance(graph.nodes[i], If | Let | Match) for i in region.inside):
+            scopes = scopes or Scopes(expr)
+            if not _are_outside(inputs, root, scopes):
+                continue
+        if claims.claim(region):
+            cuts[region.root] = inputs
+    return _cut(graph, cuts, dict(attrs or {})) if cuts else expr
+
+
+def _inputs(prepared: Prepared, region: Region) -> list[Expr]:
+    """What the pattern leaves open, each once, in the order in which the pattern names it."""
+    covered: set[int] = set()
+    opened: dict[DFPattern, list[Expr]] = {}
+    for step, expr in region.bindings:
+        if step.covers and not is_atom(expr):
+            covered.add(id(expr))
+            covered.update(id(variable) for variable in binders(expr))
+        if step.pattern is not None and (given := _given(step.pattern, expr)):
+            opened.setdefault(step.pattern, []).extend(given)
+    found: dict[int, Expr] = {}
+    for pattern in prepared.order:
+        for expr in opened.get(pattern, ()):
+            if id(expr) not in covered and not isinstance(expr, NAMED):
+                found.setdefault(id(expr), expr)
+    return list(found.values())
+
+
+def _given(pattern: DFPattern, expr: Any) -> Sequence[Expr]:
+    """What a pattern that fits `expr` leaves open about it."""
+    match pattern:
+        case p.WildcardPattern() | p.VarPattern():
+            return (expr,)
+        case p.ExprPattern() if not isinstance(expr, Constant):
+            return (expr,)
+        case p.CallPattern(args=None):
+            return expr.args  # type: ignore[no-any-return]
+        case p.TuplePattern(fields=None):
+            return expr.fields  # type: ignore[no-any-return]
+    return ()
+
+
+def _are_outside(inputs: list[Expr], root: Syntax, scopes: Scopes) -> bool:
+    """Whether every input is computed no deeper than the root, so that it can be handed over.
+
+    An input from a branch, or from under a binding, would be computed where it must not be.
+    """
+    around = scopes.home(root)
+    return all(
+        is_atom(found) or around.common(scopes.home(found)) is scopes.home(found)
+        for found in inputs
+    )
+
+
+def _cut(graph: Graph, cuts: dict[int, list[Expr]], attrs: dict[str, Any]) -> Expr:
+    """The program with every region that begins at a key of `cuts` in a function."""
+    new: dict[int, Syntax] = {}
+    numbers = {root: n for n, root in enumerate(sorted(cuts))}
+    for i, children in enumerate(graph.children):
+        node = graph.nodes[i]
+        if i in cuts:
+            function = _function_of(node, cuts[i], numbers[i], attrs)
+            args = [new.get(graph.number_of(e), e) for e in cuts[i]]
+            new[i] = Call(function, tuple(args), span=node.span)  # type: ignore[arg-type]
+        elif any(child in new for child in children):
+            new[i] = tree.rebuild(node, [new.get(c, graph.nodes[c]) for c in children])
+    result = new.get(len(graph.nodes) - 1, graph.root)
+    assert isinstance(result, Expr)
+    return result
+
+
+def _function_of(root: Any, inputs: list[Expr], number: int, attrs: dict[str, Any]) -> Function:
+    params = {e: Var(f"FunctionVar_{number}_{n}") for n, e in enumerate(inputs)}
+    name: list[str] = []
+
+    def visit(before: Syntax, after: Syntax) -> Syntax:
+        name.append(_name(before))
+        return after
+
+    body = tree.transform(root, visit, dict(params))
+    return Function(tuple(params.values()), body, attrs={PARTITIONED: "".join(name), **attrs})  # type: ignore[arg-type]
+
+
+def _name(e: Syntax) -> str:
+    """What a node adds to the name of the function it is in."""
+    match e:
+        case Call(op=Op(name=name)):
+            return f"{name}_"
+        case Call():
+            return "Call_"
+        case Tuple():
+            return "Tuple_"
+        case TupleGetItem():
+            return f"TupleGetItem{e.index}_"
+        case Function():
+            return "Function"
+        case If():
+            return "If_"
+        case Let():
+            return "Let_"
+        case Match():
+            return "Match_"
+    return ""

@@ -1,0 +1,99 @@
+"""What a match covers: the expressions between its root and its inputs.
+
+    root       the expression that fits the pattern as a whole
+    inside     the root and all that the pattern describes below it
+    inputs     what the pattern leaves open: its wildcards, its variables
+
+A match is used only if it can be taken out of the program: what is inside may be used outside only
+by what itself ends up in the root, and two matches must not overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from relay.dataflow_pattern.graph import Graph
+from relay.dataflow_pattern.matcher import Bindings, Matcher
+from relay.ir.expr import Function, is_atom
+
+
+@dataclass(slots=True)
+class Region:
+    """A match and what it covers; nodes are numbers of the graph it was found in."""
+
+    root: int
+    bindings: Bindings
+    inside: set[int]
+    # what is inside functions that the pattern describes: looked at, not taken
+    read: set[int]
+
+
+def region_of(graph: Graph, root: int, bindings: Bindings) -> Region:
+    """The region of a match at `root`."""
+    inside = {root}
+    read: set[int] = set()
+    for step, expr in bindings:
+        if not step.covers or (step.leaf and is_atom(expr)):
+            continue
+        number = graph.number[id(expr)]
+        if type(expr) is Function:
+            # a function is a value that others may use as well
+            read |= graph.below(number, read)
+        else:
+            inside.add(number)
+    return Region(root, bindings, inside - read if read else inside, read)
+
+
+class Claims:
+    """Which nodes already belong to a match."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._taken: set[int] = set()
+        self._read: set[int] = set()
+
+    def is_free(self, root: int) -> bool:
+        """Whether a match may begin at `root`."""
+        return root not in self._taken and root not in self._read
+
+    def claim(self, region: Region, keep_shared: bool = False) -> bool:
+        """Take `region`, if it is free and nothing inside is needed elsewhere.
+
+        With `keep_shared` it may be: then it stays where it is for its other users.
+        """
+        inside, read = region.inside, region.read
+        if not (self._taken.isdisjoint(inside) and self._read.isdisjoint(inside)):
+            return False
+        if read and not self._taken.isdisjoint(read):
+            return False
+        if len(inside) > 1 and not keep_shared and self._escapes(region):
+            return False
+        self._taken |= inside
+        self._read |= read
+        return True
+
+    def _escapes(self, region: Region) -> bool:
+        graph, users = self._graph, self._graph.users
+        for node in region.inside:
+            if node == region.root:
+                continue
+            for user in users[node]:
+                if user in region.inside or user in region.read:
+                    continue
+                if not graph.dominates(region.root, user):
+                    return True
+        return False
+
+
+def find_regions(graph: Graph, matcher: Matcher, claims: Claims) -> Iterator[Region]:
+    """The matches in a program, the outermost first, for the caller to claim or to leave.
+
+    None begins inside one that was claimed, or inside a function that partitioning made.
+    """
+    settled = graph.settled
+    for root in reversed(graph.with_head(matcher.prepared.root.heads)):
+        if claims.is_free(root) and root not in settled:
+            bindings = matcher.match(graph.nodes[root])  # type: ignore[arg-type]
+            if bindings is not None:
+                yield region_of(graph, root, bindings)

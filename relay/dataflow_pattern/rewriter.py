@@ -1,0 +1,246 @@
+"""Rewriting: replace what looks like a pattern by what a callback makes of it, to a fixed point.
+
+    class Fuse(DFPatternCallback):
+        def __init__(self):
+            super().__init__()
+            self.x = wildcard()
+            self.pattern = is_op("nn.relu")(is_op("nn.relu")(self.x))
+
+        def callback(self, pre, post, node_map):
+            return relay.nn.relu(node_map[self.x][0])
+
+    rewrite(Fuse(), expr)
+
+A sweep finds matches that do not overlap in the program as it is, then rebuilds it bottom-up and
+calls back at each match. So a callback sees its arguments already rewritten: `post` and what
+`node_map` holds are of the new program, `pre` is of the old one. Sweeps are repeated until none
+changes anything. What a sweep leaves alone keeps its identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from relay import tree
+from relay.check.infer import infer_expr
+from relay.dataflow_pattern.equality import same_expression
+from relay.dataflow_pattern.graph import Graph
+from relay.dataflow_pattern.matcher import Bindings, Matcher
+from relay.dataflow_pattern.patterns import DFPattern
+from relay.dataflow_pattern.prepare import Prepared, prepare
+from relay.dataflow_pattern.regions import Claims, Region, find_regions
+from relay.errors import AnySpan, RelayError
+from relay.ir.expr import Call, Expr, Syntax, Var, as_expr, is_atom
+from relay.ir.module import IRModule
+from relay.ir.variables import binders
+
+# What every pattern of a match stands for: a list, because some are bound several times.
+NodeMap = dict[DFPattern, list[Expr]]
+
+# Callbacks that have not come to rest by then are taken to work against each other.
+ROUNDS = 100
+
+
+class DFPatternCallback:
+    """A pattern and what to do where it is found. Set `pattern`, define `callback`.
+
+    `require_type`: the program is typed before it is searched. `rewrite_once`: drop out after the
+    first sweep in which something was rewritten. `keep_shared`: rewrite also where an expression
+    inside the match is used elsewhere too; it stays for its other users.
+    """
+
+    pattern: DFPattern
+    require_type: bool = False
+    rewrite_once: bool = False
+    keep_shared: bool = False
+
+    def __init__(
+        self, require_type: bool = False, rewrite_once: bool = False, keep_shared: bool = False
+    ) -> None:
+        self.require_type = require_type
+        self.rewrite_once = rewrite_once
+        self.keep_shared = keep_shared
+
+    def callback(self, pre: Expr, post: Expr, node_map: NodeMap) -> Expr:
+        """What replaces the match; `post` to leave it as it is.
+
+        `pre` is the match in the old program, `post` the same over parts already rewritten.
+        `node_map[p]` lists what pattern `p` stands for, as it is in the new program.
+        """
+        raise RelayError(f"{type(self).__name__} must define callback(pre, post, node_map)")
+
+    def on_match(self, pre: Expr, post: Expr, node_map: NodeMap, found: Bindings) -> Expr:
+        """What the rewriter calls; `found` is what `node_map` says, as it is in the old program."""
+        return self.callback(pre, post, node_map)
+
+    def rewrite(self, expr: Expr) -> Expr:
+        """`expr` rewritten by this callback alone."""
+        return rewrite(self, expr)
+
+
+def rewrite(
+    callbacks: DFPatternCallback | Sequence[DFPatternCallback],
+    expr: Expr,
+    mod: IRModule | None = None,
+) -> Expr:
+    """`expr` rewritten until no callback changes it; `expr` itself when none ever did.
+
+    Where matches of several callbacks overlap, the one given first has precedence.
+    """
+    given = [callbacks] if isinstance(callbacks, DFPatternCallback) else list(callbacks)
+    rewriter = Rewriter(given, mod)
+    result = rewriter.run(as_expr(expr), ROUNDS)
+    if rewriter.unsettled:
+        names = ", ".join(sorted({type(c).__name__ for c in rewriter.unsettled}))
+        raise RelayError(
+            f"rewriting has not come to an end after {ROUNDS} rounds: {names} still changed "
+            "something; callbacks that undo each other's work never finish, and one that makes "
+            "its own pattern again needs rewrite_once=True"
+        )
+    return result
+
+
+class Rewriter:
+    """Runs callbacks over a program, round by round."""
+
+    def __init__(self, callbacks: Iterable[DFPatternCallback], module: IRModule | None) -> None:
+        self._module = module
+        self._live: list[tuple[DFPatternCallback, Prepared]] = []
+        for callback in callbacks:
+            if not isinstance(getattr(callback, "pattern", None), DFPattern):
+                raise RelayError(f"{type(callback).__name__} must set `pattern` to a pattern")
+            self._live.append((callback, prepare(callback.pattern)))
+        # who still rewrote something in the last round that was allowed
+        self.unsettled: list[DFPatternCallback] = []
+
+    def run(self, program: Expr, rounds: int) -> Expr:
+        """`program` after as many rounds as it takes, or as are allowed."""
+        result = program
+        for _ in range(rounds):
+            self.unsettled = []
+            for batch in self._batches():
+                result = self._sweep(result, batch)
+            if not self.unsettled:
+                break
+        return result
+
+    def _batches(self) -> Iterator[list[tuple[DFPatternCallback, Prepared]]]:
+        """Callbacks that share a sweep. One that runs once must see what those before it did."""
+        batch: list[tuple[DFPatternCallback, Prepared]] = []
+        for entry in self._live:
+            if entry[0].rewrite_once:
+                if batch:
+                    yield batch
+                yield [entry]
+                batch = []
+            else:
+                batch.append(entry)
+        if batch:
+            yield batch
+
+    def _sweep(self, program: Expr, batch: list[tuple[DFPatternCallback, Prepared]]) -> Expr:
+        searched = program
+        # a rebuilt program has no type, so one that has is typed throughout
+        if program.ty is None and any(callback.require_type for callback, _ in batch):
+            searched = infer_expr(program, self._module)
+        graph = Graph(searched)
+        claims = Claims(graph)
+        found: dict[int, tuple[DFPatternCallback, Region]] = {}
+        for callback, prepared in batch:
+            matcher = Matcher(prepared, searched, self._module, graph)
+            for region in find_regions(graph, matcher, claims):
+                if claims.claim(region, callback.keep_shared):
+                    found[region.root] = (callback, region)
+        if not found:
+            return program
+        sweep = _Rebuilding(graph, found)
+        result = sweep.run()
+        for callback in sweep.effective:
+            self.unsettled.append(callback)
+            if callback.rewrite_once:
+                self._live = [entry for entry in self._live if entry[0] is not callback]
+        return result if sweep.effective else program
+
+
+class _Rebuilding:
+    """One walk over a program, bottom-up, that applies what was found in it."""
+
+    def __init__(self, graph: Graph, found: dict[int, tuple[DFPatternCallback, Region]]) -> None:
+        self._graph = graph
+        self._found = found
+        # number of a node -> what replaces it, where that is another object
+        self._new: dict[int, Syntax] = {}
+        # who changed something
+        self.effective: list[DFPatternCallback] = []
+
+    def run(self) -> Expr:
+        graph, new, found = self._graph, self._new, self._found
+        for i, children in enumerate(graph.children):
+            node = graph.nodes[i]
+            after = node
+            if new and any(child in new for child in children):
+                after = self._over_new_parts(node, children)
+                if after is not node:
+                    new[i] = after
+            if i in found:
+                assert isinstance(node, Expr) and isinstance(after, Expr)
+                result = self._call_back(*found[i], node, after)
+                if result is not node:
+                    new[i] = result
+        root = new.get(len(graph.nodes) - 1, graph.root)
+        assert isinstance(root, Expr)
+        return root
+
+    def _over_new_parts(self, node: Syntax, children: list[int]) -> Syntax:
+        nodes, new = self._graph.nodes, self._new
+        parts: list[Any] = [new.get(child, nodes[child]) for child in children]
+        if type(node) is Call:
+            return Call(parts[0], tuple(parts[1:]), node.attrs, node.type_args, span=node.span)
+        bound = binders(node)
+        if bound:
+            # where a variable is bound only another variable can stand
+            parts = [
+                before if before in bound and not isinstance(part, Var) else part
+                for part, before in zip(parts, (nodes[child] for child in children), strict=True)
+            ]
+        rebuilt: Syntax = tree.rebuild(node, parts)
+        return rebuilt
+
+    def _call_back(
+        self, callback: DFPatternCallback, region: Region, pre: Expr, post: Expr
+    ) -> Expr:
+        number, new = self._graph.number, self._new
+        node_map: NodeMap = {}
+        for step, expr in region.bindings:
+            if step.pattern is not None:
+                now: Any = post if expr is pre else new.get(number[id(expr)], expr)
+                node_map.setdefault(step.pattern, []).append(now)
+        result = callback.on_match(pre, post, node_map, region.bindings)
+        if result is None:
+            raise RelayError(
+                f"{type(callback).__name__}.callback returned None; "
+                "return `post` to leave a match as it is"
+            )
+        result = as_expr(result)
+        if result is post or same_expression(result, post):
+            return post
+        if not any(callback is known for known in self.effective):
+            self.effective.append(callback)
+        return self._with_span(result, pre.span) if pre.span is not None else result
+
+    def _with_span(self, result: Expr, span: AnySpan) -> Expr:
+        """`result` with that span on everything the callback made and did not place itself."""
+        number, old = self._graph.number, {id(e) for e in self._new.values()}
+
+        def is_made(e: Syntax) -> bool:
+            return e.span is None and not is_atom(e) and id(e) not in number and id(e) not in old
+
+        done: dict[int, Syntax] = {}
+        for e in tree.postorder(result, enter=is_made):
+            if is_made(e):
+                after = tree.rebuild(e, [done.get(id(c), c) for c in tree.children(e)])
+                done[id(e)] = tree.replace(after, span=span)
+        placed = done.get(id(result), result)
+        assert isinstance(placed, Expr)
+        return placed
