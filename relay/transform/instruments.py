@@ -186,58 +186,66 @@ class WellFormedInstrument(PassInstrument):
     """Checks the program after every pass, and names the pass that broke it.
 
     The first program of a chain is checked as well, so that no pass is blamed for its input.
+    Functions that were found good before are not looked at again.
     """
 
     def __init__(self) -> None:
+        self._clear()
+
+    def _clear(self) -> None:
         self._before: list[IRModule] = []
+        self._good = IRModule()
 
     def enter_pass_ctx(self) -> None:
-        self._before.clear()
+        self._clear()
 
     def exit_pass_ctx(self) -> None:
-        self._before.clear()
+        self._clear()
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
-        if not self._before and (faults := _faults(mod)):
+        if not self._before and (faults := self._faults(mod)):
             message = f"the program was broken before pass `{info.name}` ran"
-            raise IllFormed([Diagnostic(message), *faults, _shown("the program", mod, None)])
+            raise IllFormed([Diagnostic(message), *faults, _shown("the program", mod)])
         self._before.append(mod.copy())
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
         before = self._before.pop()
-        if faults := _faults(mod):
+        if faults := self._faults(mod):
             raise IllFormed(
                 [
                     Diagnostic(f"pass `{info.name}` broke the program"),
                     *faults,
-                    _shown(f"before `{info.name}`", before, mod),
-                    _shown(f"after `{info.name}`", mod, before),
+                    _shown(f"before `{info.name}`", _difference(before, mod)),
+                    _shown(f"after `{info.name}`", _difference(mod, before)),
                 ]
             )
 
     def pass_failed(self, mod: IRModule, info: PassInfo, error: Exception) -> None:
         self._before.pop()
 
+    def _faults(self, mod: IRModule) -> tuple[Diagnostic, ...]:
+        try:
+            check_well_formed(_difference(mod, self._good))
+            infer_module(mod)
+        except DiagnosticError as error:
+            return error.diagnostics
+        self._good = mod.copy()
+        return ()
 
-def _faults(mod: IRModule) -> tuple[Diagnostic, ...]:
-    try:
-        check_well_formed(mod)
-        infer_module(mod)
-    except DiagnosticError as error:
-        return error.diagnostics
-    return ()
 
-
-def _shown(title: str, mod: IRModule, other: IRModule | None) -> Diagnostic:
-    """The functions of `mod` that are not the same in `other`, as a note."""
-    kept = IRModule()
-    for definition in mod.type_definitions.values():
-        kept[definition.header] = definition
+def _difference(mod: IRModule, other: IRModule) -> IRModule:
+    """`mod` with only those functions that are not the same in `other`."""
+    kept = mod.copy()
     for name, function in mod.functions.items():
-        if other is None or name not in other or other[name] is not function:
-            kept[name] = function
+        if name in other and other[name] is function:
+            del kept[name]
+    return kept
+
+
+def _shown(title: str, mod: IRModule) -> Diagnostic:
+    """The program, or its beginning, as a note."""
     try:
-        lines = kept.astext(show_meta_data=False).splitlines()
+        lines = mod.astext(show_meta_data=False).splitlines()
     except RelayError as error:  # a broken program need not have a text form
         lines = [f"(cannot be shown: {error})"]
     if len(lines) > SHOWN_LINES:

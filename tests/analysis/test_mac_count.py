@@ -64,6 +64,23 @@ def test_batched_matrix_products():
     assert macs(transposed) == 4 * 5 * 6 * 7
 
 
+def test_torch_counts_the_same():
+    torch = pytest.importorskip("torch")
+    flop_counter = pytest.importorskip("torch.utils.flop_counter")
+    shapes = [(2, 6, 17, 9), (8, 3, 5, 2), (4, 8), (3, 5, 4), (3, 7, 4)]
+    data, weight, dense, left, right = (torch.zeros(*shape) for shape in shapes)
+    with flop_counter.FlopCounterMode(display=False) as counted:
+        torch.nn.functional.conv2d(data, weight, stride=(2, 1), padding=(1, 0), groups=2)
+        torch.nn.functional.linear(torch.zeros(3, 8), dense)
+        torch.bmm(left, right.transpose(1, 2))
+    x, w, d, a, b = (tensor(n, *shape) for n, shape in zip("xwdab", shapes, strict=True))
+    conv = relay.nn.conv2d(
+        x, w, strides=(2, 1), padding=(1, 0), groups=2, channels=8, kernel_size=(5, 2)
+    )
+    program = relay.Tuple([conv, relay.nn.dense(tensor("y", 3, 8), d), relay.nn.batch_matmul(a, b)])
+    assert 2 * macs(program) == counted.get_total_flops()
+
+
 def test_other_operators_do_not_count():
     assert macs(relay.add(tensor("x", 5), tensor("y", 5))) == 0
 

@@ -392,3 +392,21 @@ def test_it_shows_the_beginning_of_a_long_program_only(work):
         PassContext(instruments=[WellFormedInstrument()]),
     ):
         work(broken)
+
+
+def test_it_checks_every_function_once(module, work, monkeypatch):
+    checked = []
+    monkeypatch.setattr(
+        "relay.transform.instruments.check_well_formed",
+        lambda mod: checked.append(sorted(v.name_hint for v in mod.functions)),
+    )
+
+    @module_pass
+    def add_other(mod, ctx):
+        y = relay.var("y", shape=())
+        mod["other"] = relay.Function([y], y)
+        return mod
+
+    with PassContext(instruments=[WellFormedInstrument()]):
+        Sequential([work, add_other, work])(work(module))
+    assert [names for names in checked if names] == [["main"], ["other"]]
