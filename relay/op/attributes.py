@@ -57,7 +57,8 @@ def fit(value: Any, hint: Any) -> Any:
     """`value` as something of type `hint`, or MISMATCH."""
     if isinstance(value, Constant):
         value = value.data.array
-    value = freeze(value)
+    if not isinstance(value, type):  # np.float32 is a value of DType
+        value = freeze(value)
     options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     if value is None or (value == "" and DType in options):
         return None if NoneType in options else MISMATCH

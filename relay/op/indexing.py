@@ -6,6 +6,7 @@ An index tensor never reads outside: indices are clamped to the axis, or wrapped
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any, Literal
 
 import numpy as np
@@ -69,31 +70,32 @@ def _from_front(bound: int, extent: Dim) -> Dim:
 def _length(extent: Dim, begin: int, end: int, stride: int) -> Dim:
     """How many elements begin:end:stride takes of an axis, by the rules of Python's slices.
 
-    Bounds are clamped only where that matters: a start past the end, or an end before the start,
-    gives a negative difference, which the last line takes care of.
+    Clamping a bound is a minimum or a maximum, which is kept outside of the arithmetic: the length
+    is the least of those that `spans` would give. Only bounds that matter are clamped; a start
+    past the end, or an end before the start, makes a span negative.
     """
     first, last = _from_front(begin, extent), _from_front(end, extent)
+    steps = abs(stride)
     if stride > 0:
-        if begin < 0 and (end < 0 or end >= UNBOUNDED):
-            # last - max(first, 0), with the extent cancelled where it can be
-            span = dims.minimum(dims.subtract(last, first), last)
+        if begin < 0 and (end < 0 or end >= UNBOUNDED):  # last - max(first, 0)
+            spans = [dims.subtract(last, first), last]
         else:
             first = dims.maximum(first, 0) if begin < 0 else first
-            last = dims.minimum(last, extent) if end >= 0 else last
-            span = dims.subtract(last, first)
+            lasts = (last, extent) if end >= 0 else (last,)
+            spans = [dims.subtract(bound, first) for bound in lasts]
     else:
         top = dims.subtract(extent, 1)
-        if end < 0 and (begin < 0 or begin >= UNBOUNDED):
-            first = top if begin >= UNBOUNDED else first
-            span = dims.add(first, 1)  # down to the first element …
-            if end > -UNBOUNDED:  # … or to before `last`, where that comes earlier
-                span = dims.minimum(dims.subtract(first, last), span)
+        first = top if begin >= UNBOUNDED else first
+        if end < 0 and (begin < 0 or begin >= UNBOUNDED):  # first - max(last, -1)
+            spans = [dims.add(first, 1)]
+            if end > -UNBOUNDED:
+                spans.append(dims.subtract(first, last))
         else:
-            first = dims.minimum(first, top) if begin >= 0 else first
             last = dims.maximum(last, -1) if end < 0 else last
-            span = dims.subtract(first, last)
-    steps = abs(stride)
-    return dims.maximum(dims.floor_divide(dims.add(span, steps - 1), steps), 0)
+            firsts = (first, top) if begin >= 0 else (first,)
+            spans = [dims.subtract(bound, last) for bound in firsts]
+    lengths = [dims.floor_divide(dims.add(span, steps - 1), steps) for span in spans]
+    return reduce(dims.minimum, [dims.maximum(length, 0) for length in lengths])
 
 
 def _sized_length(extent: Dim, begin: int, wanted: int) -> Dim:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import field, fields
 from enum import IntEnum
 from functools import wraps
 from typing import Any
@@ -293,8 +293,8 @@ def register_stateful(name: str, stateful: bool = True, level: int = 10) -> None
 def temporary_operators() -> Iterator[None]:
     """Operators registered inside are gone afterwards, and changes to the others are undone."""
     records = {name: op for name in op_names() if isinstance(op := find_op(name), OpDef)}
-    fields = [slot for slot in OpDef.__dataclass_fields__ if slot != "name"]
-    before = {name: {f: getattr(op, f) for f in fields} for name, op in records.items()}
+    names = [f.name for f in fields(OpDef)]
+    before = {name: {n: getattr(op, n) for n in names} for name, op in records.items()}
     extras = {name: dict(op.extras) for name, op in records.items()}
     try:
         yield
