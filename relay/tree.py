@@ -66,9 +66,11 @@ def children(parent: N) -> list[N]:
     cls: Any = type(parent)
     for name, many in child_fields(cls):
         value = getattr(parent, name)
+        if value is None:
+            continue
         if many:
             found.extend(value)
-        elif value is not None:
+        else:
             found.append(value)
     return found
 
@@ -88,12 +90,14 @@ def rebuild(original: N, new: Sequence[N]) -> N:
     cls: Any = type(original)
     for name, many in child_fields(cls):
         value = getattr(original, name)
+        if value is None:
+            continue
         if many:
             part = tuple(new[position : position + len(value)])
             position += len(value)
             if any(map(is_not, part, value)):
                 changes[name] = part
-        elif value is not None:
+        else:
             if new[position] is not value:
                 changes[name] = new[position]
             position += 1
