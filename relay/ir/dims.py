@@ -3,7 +3,7 @@
 A dimension is an int, an atom, or a polynomial over atoms. Atoms are variables and what cannot be
 written as a polynomial: `a // b`, `min`, `max`. Every expression has one canonical form, so
 
-    n + 1 + n  ==  2 * n + 1        (2 * n + 1) // 2  ==  n        (n // 2) // 3  ==  n // 6
+    n + 1 + n  ==  2 * n + 1      (2 * n + 1) // 2  ==  n      (n // 2 + 1) // 3  ==  (n + 2) // 6
 
 hold by construction and equality is comparison. `a % b` is `a - b * (a // b)`, so that quotient and
 remainder always add up. `Any` is a dimension of which nothing is known; arithmetic on it is `Any`.
@@ -13,53 +13,61 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from math import gcd
+from operator import index
 from typing import Final
 
 # Past these sizes an expression says nothing to anybody: it becomes `Any`, which is always sound.
-MAX_TERMS: Final = 64
-MAX_NESTING: Final = 32
+MAX_TERMS: Final = 64  # of a sum, a minimum or a maximum
+MAX_NESTING: Final = 32  # of quotients, minima and maxima inside each other
+MAX_SIZE: Final = 512  # factors, terms and arguments in all
 
 
 class Symbol:
     """A dimension that is not an integer literal; arithmetic on it gives canonical dimensions."""
 
     __slots__ = ()
+    __array_ufunc__ = None  # NumPy's integers leave arithmetic with a symbol to the symbol
 
     def __add__(self, other: Dim) -> Dim:
-        return add(self, other)
+        return add(self, _operand(other))
 
     def __radd__(self, other: Dim) -> Dim:
-        return add(other, self)
+        return add(_operand(other), self)
 
     def __sub__(self, other: Dim) -> Dim:
-        return add(self, multiply(other, -1))
+        return subtract(self, _operand(other))
 
     def __rsub__(self, other: Dim) -> Dim:
-        return add(other, multiply(self, -1))
+        return subtract(_operand(other), self)
 
     def __neg__(self) -> Dim:
         return multiply(self, -1)
 
     def __mul__(self, other: Dim) -> Dim:
-        return multiply(self, other)
+        return multiply(self, _operand(other))
 
     def __rmul__(self, other: Dim) -> Dim:
-        return multiply(other, self)
+        return multiply(_operand(other), self)
 
     def __floordiv__(self, other: Dim) -> Dim:
-        return floor_divide(self, other)
+        return floor_divide(self, _operand(other))
 
     def __rfloordiv__(self, other: Dim) -> Dim:
-        return floor_divide(other, self)
+        return floor_divide(_operand(other), self)
 
     def __mod__(self, other: Dim) -> Dim:
-        return self - other * (self // other)
+        return remainder(self, _operand(other))
 
     def __rmod__(self, other: Dim) -> Dim:
-        return other - self * (other // self)
+        return remainder(_operand(other), self)
 
 
 Dim = int | Symbol
+
+
+def _operand(value: Dim) -> Dim:
+    """What stands beside a symbol: another, or any integer; TypeError for the rest."""
+    return value if type(value) is int or isinstance(value, Symbol) else index(value)
 
 
 class Any(Symbol):
@@ -88,19 +96,25 @@ ONE: Final[Monomial] = frozenset()
 class DimExpr(Symbol):
     """A polynomial of at least two terms, or one term that is not a bare atom."""
 
-    __slots__ = ("_hash", "nesting", "terms")
+    __slots__ = ("_hash", "nesting", "shape_hash", "size", "terms")
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
         self.terms: dict[Monomial, int] = dict(terms)
         self.nesting: int = max((_nesting(a) for m in terms for a, _ in m), default=0)
-        self._hash = hash(
+        self.size: int = len(terms) + sum(_size(a) * p for m in terms for a, p in m)
+        self._hash = hash(frozenset(terms.items()))
+        self.shape_hash = hash(
             frozenset(
                 (tuple(sorted((structural_hash(a), p) for a, p in m)), c) for m, c in terms.items()
             )
         )
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, DimExpr) and self.terms == other.terms
+        if self is other:
+            return True
+        return (
+            isinstance(other, DimExpr) and self._hash == other._hash and self.terms == other.terms
+        )
 
     def __hash__(self) -> int:
         return self._hash
@@ -112,21 +126,24 @@ class DimExpr(Symbol):
 class DimCall(Symbol):
     """An atom that is a function of dimensions: `//`, `min` or `max`."""
 
-    __slots__ = ("_hash", "args", "function", "nesting")
+    __slots__ = ("_hash", "_key", "args", "function", "nesting", "shape_hash", "size")
 
     def __init__(self, function: str, args: tuple[Dim, ...]) -> None:
         self.function = function
         self.args = args
         self.nesting: int = 1 + max(_nesting(a) for a in args)
+        self.size: int = 1 + sum(_size(a) for a in args)
+        self._key: object = args if function == "//" else frozenset(args)
+        self._hash = hash((function, self._key))
         hashes = [structural_hash(a) for a in args]
-        self._hash = hash((function, *(hashes if function == "//" else sorted(hashes))))
+        self.shape_hash = hash((function, *(hashes if function == "//" else sorted(hashes))))
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, DimCall) or self.function != other.function:
-            return False
-        if self.args == other.args:
+        if self is other:
             return True
-        return self.function != "//" and set(self.args) == set(other.args)
+        if not isinstance(other, DimCall) or self._hash != other._hash:
+            return False
+        return self.function == other.function and self._key == other._key
 
     def __hash__(self) -> int:
         return self._hash
@@ -137,13 +154,17 @@ class DimCall(Symbol):
 
 def structural_hash(dim: Dim) -> int:
     """A hash that does not depend on which variables occur, so renaming keeps it."""
-    if isinstance(dim, DimExpr | DimCall | Any | int):
-        return hash(dim)
-    return 0x5EED
+    if isinstance(dim, DimExpr | DimCall):
+        return dim.shape_hash
+    return hash(dim) if isinstance(dim, Any | int) else 0x5EED
 
 
 def _nesting(dim: Dim) -> int:
     return dim.nesting if isinstance(dim, DimExpr | DimCall) else 0
+
+
+def _size(dim: Dim) -> int:
+    return dim.size if isinstance(dim, DimExpr | DimCall) else 1
 
 
 def _terms(dim: Dim) -> Mapping[Monomial, int]:
@@ -168,12 +189,14 @@ def _from_terms(terms: dict[Monomial, int]) -> Dim:
             ((atom, power),) = monomial
             if power == 1:
                 return atom
-    return DimExpr(terms)
+    made = DimExpr(terms)
+    return made if made.size <= MAX_SIZE else ANY
 
 
 def _call(function: str, *args: Dim) -> Dim:
     made = DimCall(function, args)
-    return made if made.nesting <= MAX_NESTING else ANY
+    small = len(args) <= MAX_TERMS and made.nesting <= MAX_NESTING and made.size <= MAX_SIZE
+    return made if small else ANY
 
 
 def add(a: Dim, b: Dim) -> Dim:
@@ -225,16 +248,16 @@ def floor_divide(a: Dim, b: Dim) -> Dim:
     if isinstance(b, int) and b < 0:
         return floor_divide(multiply(a, -1), -b)
     if not isinstance(b, int):
-        quotient = exact_quotient(a, b)
-        return quotient if quotient is not None else _call("//", a, b)
+        exact = exact_quotient(a, b)
+        return exact if exact is not None else _call("//", a, b)
 
     whole: dict[Monomial, int] = {}
     rest: dict[Monomial, int] = {}
     for monomial, coefficient in _terms(a).items():
-        quotient_part, remainder = divmod(coefficient, b)
-        if monomial == ONE or remainder == 0:
-            whole[monomial] = quotient_part
-            rest[monomial] = remainder
+        times, left = divmod(coefficient, b)
+        if monomial == ONE or left == 0:
+            whole[monomial] = times
+            rest[monomial] = left
         else:
             rest[monomial] = coefficient
     symbolic = [c for m, c in rest.items() if m != ONE and c]
@@ -242,23 +265,30 @@ def floor_divide(a: Dim, b: Dim) -> Dim:
         return _from_terms(whole)
     common = gcd(b, *symbolic)
     divisor = b // common
-    remaining = _from_terms({m: c // common for m, c in rest.items()})
-    if divisor == 1:
-        return add(_from_terms(whole), remaining)
+    constant = rest.get(ONE, 0) // common
+    remaining = _from_terms({m: c // common for m, c in rest.items() if m != ONE})
+    quotient = _call("//", add(remaining, constant), divisor)
     if isinstance(remaining, DimCall) and remaining.function == "//":
         numerator, inner = remaining.args
-        if isinstance(inner, int):
-            return add(_from_terms(whole), floor_divide(numerator, inner * divisor))
-    return add(_from_terms(whole), _call("//", remaining, divisor))
+        if isinstance(inner, int):  # (x // i + c) // d  ==  (x + c * i) // (i * d)
+            quotient = floor_divide(add(numerator, constant * inner), inner * divisor)
+    return add(_from_terms(whole), quotient)
+
+
+def remainder(a: Dim, b: Dim) -> Dim:
+    """A % b, of the sign of b"""
+    return subtract(a, multiply(b, floor_divide(a, b)))
 
 
 def exact_quotient(a: Dim, b: Dim) -> Dim | None:
     """The q with q * b == a, where b is a single term and divides every term of a; else None."""
     if isinstance(a, Any) or isinstance(b, Any) or b == 0:
         return None
+    if a == 0 or a == b:
+        return 0 if a == 0 else 1
     divisor = _terms(b)
     if len(divisor) != 1:
-        return 1 if a == b else (0 if a == 0 else None)
+        return None
     ((monomial, coefficient),) = divisor.items()
     quotient: dict[Monomial, int] = {}
     for left, c in _terms(a).items():
@@ -288,13 +318,23 @@ def _extremum(function: str, a: Dim, b: Dim) -> Dim:
     sign = sign_of(difference)
     if sign is not None:
         return a if (sign >= 0) == (function == "max") else b
-    parts: list[Dim] = []
-    for part in (a, b):
-        nested = isinstance(part, DimCall) and part.function == function
-        for leaf in part.args if nested else (part,):  # type: ignore[union-attr]
-            if leaf not in parts:
-                parts.append(leaf)
+    parts = _parts(function, a)
+    for part in _parts(function, b):
+        if not any(_decides(function, other, part) for other in parts):
+            parts = [other for other in parts if not _decides(function, part, other)]
+            parts.append(part)
     return _call(function, *parts) if len(parts) > 1 else parts[0]
+
+
+def _parts(function: str, dim: Dim) -> list[Dim]:
+    """Of what `dim` is the minimum or maximum; none of them decides another."""
+    return list(dim.args) if isinstance(dim, DimCall) and dim.function == function else [dim]
+
+
+def _decides(function: str, a: Dim, b: Dim) -> bool:
+    """Whether `a` is always at least as small, or as large, as `b`."""
+    sign = sign_of(subtract(a, b))
+    return sign is not None and (sign >= 0 if function == "max" else sign <= 0)
 
 
 def sign_of(dim: Dim) -> int | None:
