@@ -15,7 +15,7 @@ from relay.interpreter.values import ConstructorValue, TupleValue, to_value
 from relay.prelude import FILES, Prelude, import_from_std
 from relay.testing.nat import add_nat_definitions, count, make_nat_expr, make_nat_value
 
-LONG = 10_000
+LONG = 5_000
 INT = relay.scalar_type("int32")
 
 small = st.integers(-1000, 1000)
@@ -391,8 +391,8 @@ def test_arithmetic_of_natural_numbers(nat, m, n):
 
 
 def test_natural_numbers_go_to_values_and_back(nat):
-    assert count(nat, make_nat_value(nat, 100_000)) == 100_000
-    assert count(nat, evaluate(make_nat_expr(nat, 100_000), nat.mod)) == 100_000
+    assert count(nat, make_nat_value(nat, 20_000)) == 20_000
+    assert count(nat, evaluate(make_nat_expr(nat, 20_000), nat.mod)) == 20_000
     with pytest.raises(RelayError, match="-1 is not a natural number"):
         make_nat_value(nat, -1)
 

@@ -59,6 +59,7 @@ from relay.ir.expr import (
     Tuple,
     TupleGetItem,
     Var,
+    as_expr,
 )
 from relay.ir.module import IRModule
 from relay.ir.types import Type
@@ -74,7 +75,7 @@ def evaluate(
     expr: Expr, module: IRModule | None = None, bindings: Mapping[Var, Any] | None = None
 ) -> Value:
     """The value of `expr`, with the functions of `module` and values for its free variables."""
-    frame = Program(module or IRModule()).outermost(expr)
+    frame = Program(IRModule() if module is None else module).outermost(as_expr(expr))
     for variable, given in (bindings or {}).items():
         frame.values[variable] = to_value(given)
     try:
@@ -109,10 +110,6 @@ def _once(e: Expr, home: Frame) -> Evaluation:
 
 def _compute(e: Expr, frame: Frame) -> Evaluation:
     match e:
-        case Var() | Constant() | GlobalVar() | Op() | Constructor():
-            return _atom(e, frame)
-        case Function():
-            return Closure(e, frame)
         case Call():
             values = []
             for part in (e.op, *e.args):
@@ -121,11 +118,10 @@ def _compute(e: Expr, frame: Frame) -> Evaluation:
                     value = yield _evaluate(part, frame)
                 values.append(value)
             return _apply(values[0], values[1:], e, frame)
+        case Function():
+            return Closure(e, frame)
         case Let():
-            value = yield _evaluate(e.value, frame)
-            if (promised := e.variable.type_annotation) is not None:
-                check(value, promised, frame.extents, f"`%{e.variable.name_hint}`", e.span)
-            frame.values[e.variable] = value
+            _bind(e.variable, (yield _evaluate(e.value, frame)), frame)
             return _evaluate(e.body, frame)
         case If():
             condition = yield _evaluate(e.cond, frame)
@@ -134,7 +130,8 @@ def _compute(e: Expr, frame: Frame) -> Evaluation:
             data = yield _evaluate(e.data, frame)
             for clause in e.clauses:
                 if (variables := _matches(clause.lhs, data)) is not None:
-                    frame.values.update(variables)
+                    for variable, found in variables.items():
+                        _bind(variable, found, frame)
                     return _evaluate(clause.rhs, frame)
             raise EvaluationError(
                 Diagnostic("no clause of this match fits", e.span, found=describe(data))
@@ -154,11 +151,16 @@ def _compute(e: Expr, frame: Frame) -> Evaluation:
         case RefCreate():
             return RefValue((yield _evaluate(e.value, frame)))
         case RefRead():
-            return _cell((yield _evaluate(e.ref, frame)), e).value
+            value = _cell((yield _evaluate(e.ref, frame)), e).value
+            if e.ty is not None:
+                check(value, e.ty, frame.extents, "what the reference holds", e.span)
+            return value
         case RefWrite():
             cell = _cell((yield _evaluate(e.ref, frame)), e)
             cell.value = yield _evaluate(e.value, frame)
             return UNIT
+        case _ if (value := _atom(e, frame)) is not None:
+            return value
     raise EvaluationError(Diagnostic(f"a {type(e).__name__} has no value", e.span))
 
 
@@ -176,6 +178,12 @@ def _atom(e: Expr, frame: Frame) -> Value | None:
     return None
 
 
+def _bind(variable: Var, value: Value, frame: Frame) -> None:
+    if (promised := variable.type_annotation) is not None:
+        check(value, promised, frame.extents, f"`%{variable.name_hint}`", variable.span)
+    frame.values[variable] = value
+
+
 def _is_true(condition: Value, e: If) -> bool:
     if isinstance(condition, NDArray) and condition.shape == () and condition.dtype == "bool":
         return bool(condition)
@@ -190,9 +198,9 @@ def _cell(value: Value, e: RefRead | RefWrite) -> RefValue:
     raise EvaluationError(Diagnostic(message, e.span, "a reference", describe(value)))
 
 
-def _matches(pattern: Pattern, data: Value) -> dict[Expr, Value] | None:
+def _matches(pattern: Pattern, data: Value) -> dict[Var, Value] | None:
     """The values of the variables in `pattern` when `data` has its form; None when it has not."""
-    found: dict[Expr, Value] = {}
+    found: dict[Var, Value] = {}
     pending = [(pattern, data)]
     while pending:
         match pending.pop():

@@ -14,6 +14,7 @@ from relay.op.opdef import define
 from relay.op.relations import same_type
 
 DEEP = 100_000
+NESTED = 20_000
 
 INT = relay.scalar_type("int32")
 
@@ -406,7 +407,7 @@ def test_an_error_deep_down_arrives_with_a_short_traceback():
     body = relay.If(relay.equal(n, int_const(0)), oops, int_const(1) + f(n - int_const(1)))
     module = relay.IRModule({f: relay.Function([n], body, INT)})
     with pytest.raises(EvaluationError, match="there is no field 0") as caught:
-        evaluate(f(int_const(20_000)), module)
+        evaluate(f(int_const(NESTED)), module)
     assert len(caught.traceback) < 5
 
 
@@ -458,7 +459,7 @@ def test_patterns_of_tuples_nest():
 def test_a_deep_pattern():
     _, cons, nil = lists()
     pattern, data = relay.PatternConstructor(nil), nil()
-    for _ in range(DEEP):
+    for _ in range(NESTED):
         pattern = relay.PatternConstructor(cons, [relay.PatternWildcard(), pattern])
         data = cons(int_const(0), data)
     assert evaluate(relay.Match(data, [relay.Clause(pattern, int_const(1))])).item() == 1

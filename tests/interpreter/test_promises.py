@@ -141,3 +141,28 @@ def test_data_types_are_checked_by_name_only():
     check(value, header(), {}, "`%x`", None)
     with pytest.raises(EvaluationError, match="a Box made by `Box`"):
         check(value, relay.GlobalTypeVar("Other")(), {}, "`%x`", None)
+
+
+def test_what_a_pattern_takes_out_of_a_data_type_is_checked():
+    header = relay.GlobalTypeVar("Box")
+    box = relay.ir.expr.Constructor("Box", [tensor(3)], header)
+    x, y = relay.Var("x", tensor(relay.Any())), relay.Var("y", tensor(3))
+    pattern = relay.PatternConstructor(box, [relay.PatternVar(y)])
+    function = evaluate(relay.Function([x], relay.Match(box(x), [relay.Clause(pattern, y)])))
+    assert function(np.zeros(3, "float32")).shape == (3,)
+    with pytest.raises(EvaluationError, match="`%y` has the wrong extent"):
+        function(np.zeros(4, "float32"))
+
+
+def test_what_a_reference_holds_is_checked_when_it_is_read():
+    # the cell is filled through a type that says less than the one it is read with
+    cell = relay.Var("cell", relay.RefType(tensor(3)))
+    x = relay.Var("x", tensor(relay.Any()))
+    wide = relay.Var("wide", relay.RefType(tensor(relay.Any())))
+    written = relay.Let(relay.var("_"), relay.RefWrite(wide, x), relay.RefRead(cell))
+    start = relay.RefCreate(relay.const(np.zeros(3), "float32"))
+    program = relay.Let(wide, start, relay.Let(cell, wide, written))
+    function = evaluate(infer_expr(relay.Function([x], program)))
+    assert function(np.ones(3, "float32")).numpy().tolist() == [1, 1, 1]
+    with pytest.raises(EvaluationError, match="what the reference holds has the wrong extent"):
+        function(np.ones(4, "float32"))
