@@ -11,7 +11,7 @@ and everything else that does not fit is refused here, before a relation or a pa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, NewType, Union, get_args, get_origin, get_type_hints
@@ -28,21 +28,19 @@ MISMATCH: Final = object()
 
 def make(owner: str, cls: Any, given: Mapping[str, Any]) -> Attrs:
     """The attributes `given` to operator `owner`, checked and in canonical form."""
-    hints = _hints(cls)
+    fitters, required = _plan(cls)
     checked = {}
     for name, value in given.items():
-        if name not in hints:
-            hint = did_you_mean(name, hints) or f"it has {', '.join(hints)}"
+        if (fitter := fitters.get(name)) is None:
+            hint = did_you_mean(name, fitters) or f"it has {', '.join(fitters)}"
             raise RelayError(f"`{owner}` has no attribute `{name}`; {hint}")
-        fitted = fit(value, hints[name])
+        checked[name] = fitted = fitter(_plain(value))
         if fitted is MISMATCH:
-            raise RelayError(
-                f"attribute `{name}` of `{owner}` must be {describe(hints[name])}, found {value!r}"
-            )
-        checked[name] = fitted
-    required = [n for n in hints if n not in checked and n not in cls.defaults()]
-    if required:
-        raise RelayError(f"`{owner}` needs the attribute `{required[0]}`")
+            expected = describe(_hints(cls)[name])
+            raise RelayError(f"attribute `{name}` of `{owner}` must be {expected}, found {value!r}")
+    for name in required:
+        if name not in checked:
+            raise RelayError(f"`{owner}` needs the attribute `{name}`")
     made: Attrs = cls(**checked)
     return made
 
@@ -50,43 +48,70 @@ def make(owner: str, cls: Any, given: Mapping[str, Any]) -> Attrs:
 @cache
 def _hints(cls: Any) -> dict[str, Any]:
     """The declared type of each attribute, in order."""
-    return get_type_hints(cls)
+    names = cls.keys()
+    try:
+        hints = get_type_hints(cls)
+    except NameError:  # a class made inside a function may name types that only that one sees
+        hints = {}
+    return {name: hints.get(name, Any) for name in names}
+
+
+@cache
+def _plan(cls: Any) -> tuple[dict[str, Fitter], list[str]]:
+    """How to fit each attribute, and which ones have to be given."""
+    hints, defaults = _hints(cls), cls.defaults()
+    return {name: _fitter(hints[name]) for name in hints}, [n for n in hints if n not in defaults]
 
 
 def fit(value: Any, hint: Any) -> Any:
     """`value` as something of type `hint`, or MISMATCH."""
+    return _fitter(hint)(_plain(value))
+
+
+def _plain(value: Any) -> Any:
+    """Plain Python data for a constant expression, a NumPy value, a list of such."""
     if isinstance(value, Constant):
         value = value.data.array
-    if not isinstance(value, type):  # np.float32 is a value of DType
-        value = freeze(value)
+    elif isinstance(value, list | tuple):
+        return tuple(map(_plain, value))
+    return value if isinstance(value, type) else freeze(value)  # np.float32 is a value of DType
+
+
+# Takes plain data to what is declared, or to MISMATCH.
+Fitter = Callable[[Any], Any]
+
+
+@cache
+def _fitter(hint: Any) -> Fitter:
     options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    if value is None or (value == "" and DType in options):
-        return None if NoneType in options else MISMATCH
-    for option in options:
-        if (fitted := _fit_one(value, option)) is not MISMATCH:
-            return fitted
-    return MISMATCH
+    fitters = [_single(option) for option in options if option is not NoneType]
+    nothing = None if NoneType in options else MISMATCH
+    empty_is_nothing = DType in options
+
+    def fitter(value: Any) -> Any:
+        if value is None or (empty_is_nothing and value == ""):
+            return nothing
+        for option in fitters:
+            if (fitted := option(value)) is not MISMATCH:
+                return fitted
+        return MISMATCH
+
+    return fitter
 
 
-def _fit_one(value: Any, hint: Any) -> Any:
-    if hint is Any:
-        return value
-    if hint is bool:
-        return bool(value) if value in (0, 1) else MISMATCH
-    if hint is int:
-        return value if type(value) is int else MISMATCH
-    if hint is float:
-        return float(value) if type(value) in (int, float) else MISMATCH
-    if hint is str:
-        return value if isinstance(value, str) else MISMATCH
-    if hint is DType:
-        return _dtype(value)
+def _single(hint: Any) -> Fitter:
+    """The fitter for a type that is no union."""
     if get_origin(hint) is Literal:
-        return value if value in get_args(hint) else MISMATCH
+        allowed = get_args(hint)
+        return lambda value: value if value in allowed else MISMATCH
     if get_origin(hint) is tuple:
-        return _fit_tuple(value, get_args(hint))
+        return _sequence(get_args(hint))
+    if hint in _SCALARS:
+        return _SCALARS[hint]
     # a type of somebody else's attributes, which we can only compare with
-    return MISMATCH if isinstance(hint, type) and not isinstance(value, hint) else value
+    return lambda value: (
+        MISMATCH if isinstance(hint, type) and not isinstance(value, hint) else value
+    )
 
 
 def _dtype(value: Any) -> Any:
@@ -95,18 +120,34 @@ def _dtype(value: Any) -> Any:
     return dtypes.canonical(value)
 
 
-def _fit_tuple(value: Any, parts: tuple[Any, ...]) -> Any:
-    many = len(parts) == 2 and parts[1] is Ellipsis
-    if not isinstance(value, tuple):
-        if not many:
+_SCALARS: dict[Any, Fitter] = {
+    bool: lambda value: bool(value) if value in (0, 1) else MISMATCH,
+    int: lambda value: value if type(value) is int else MISMATCH,
+    float: lambda value: float(value) if type(value) in (int, float) else MISMATCH,
+    str: lambda value: value if isinstance(value, str) else MISMATCH,
+    DType: _dtype,
+    Any: lambda value: value,
+}
+
+
+def _sequence(parts: tuple[Any, ...]) -> Fitter:
+    """The fitter for a tuple: of any length (`tuple[int, ...]`), or of one type per place."""
+    if many := len(parts) == 2 and parts[1] is Ellipsis:
+        parts = parts[:1]
+    fitters = [_fitter(part) for part in parts]
+
+    def fitter(value: Any) -> Any:
+        if not isinstance(value, tuple):
+            if not many:
+                return MISMATCH
+            value = (value,)
+        each = fitters * len(value) if many else fitters
+        if len(value) != len(each):
             return MISMATCH
-        value = (value,)
-    if many:
-        parts = (parts[0],) * len(value)
-    if len(value) != len(parts):
-        return MISMATCH
-    fitted = tuple(fit(v, part) for v, part in zip(value, parts, strict=True))
-    return MISMATCH if any(f is MISMATCH for f in fitted) else fitted
+        fitted = tuple(f(v) for f, v in zip(each, value, strict=True))
+        return MISMATCH if MISMATCH in fitted else fitted
+
+    return fitter
 
 
 _NAMES = {

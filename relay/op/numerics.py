@@ -18,7 +18,6 @@ from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from relay import dtypes
@@ -70,8 +69,10 @@ def limits(dtype: np.dtype) -> tuple[Any, Any]:
     if dtype.kind == "b":
         return False, True
     if dtypes.is_integer(dtype.name):
-        info = ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
-        return int(info.min), int(info.max)
+        bits = int(dtype.name.lstrip("uint"))
+        return (
+            (0, 2**bits - 1) if dtype.name[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+        )
     return -np.inf, np.inf
 
 
@@ -95,6 +96,13 @@ def convert(array: np.ndarray, dtype: str) -> np.ndarray:
 
 def is_integral(array: np.ndarray) -> bool:
     return dtypes.is_integer(array.dtype.name)
+
+
+def in_64_bits(array: np.ndarray) -> np.ndarray:
+    """Integers in the widest type of their sign, to add up many; floats as they are."""
+    if not is_integral(array):
+        return array
+    return array.astype(np.uint64 if array.dtype.kind == "u" else np.int64)
 
 
 def _safe(divisor: np.ndarray) -> np.ndarray:

@@ -87,6 +87,8 @@ class OpDef(Op):
 
         A Python list or tuple of expressions is a tuple expression.
         """
+        if not keywords and self.attrs is None and len(args) == len(self.arguments):
+            return Call(self, tuple(map(_argument, args)))
         given = list(args) if self.variadic else list(args[: len(self.arguments)])
         attrs = dict(zip(self._attribute_names(), args[len(given) :], strict=False))
         if len(given) + len(attrs) < len(args):
@@ -191,6 +193,7 @@ def _change(op: OpDef, **changes: Any) -> None:
 
 
 def _identity(site: Site) -> Type | None:
+    site.require(bool(site.args), "there is no argument", "at least one", "none")
     first = site.args[0]
     return None if isinstance(first, IncompleteType) else first
 

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from relay import dtypes
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
-from relay.op.numerics import divide, limits, rounded_once
+from relay.op.numerics import divide, in_64_bits, limits, rounded_once
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import NUMERIC, Relation, Site
 from relay.op.window import (
@@ -155,8 +154,7 @@ def max_pool(data: np.ndarray, **known: Any) -> Any:
 
 def avg_pool(data: np.ndarray, count_include_pad: bool, **known: Any) -> Any:
     """The mean of each window."""
-    whole = dtypes.is_integer(data.dtype.name)
-    exact = data.astype(np.int64) if whole else data
+    exact = in_64_bits(data)
 
     def total(values: np.ndarray) -> Any:
         return _pooled(values, lambda view, axes: view.sum(axes, dtype=values.dtype), 0, **known)
@@ -172,7 +170,7 @@ def global_avg_pool(data: np.ndarray, layout: str, out_layout: str) -> Any:
     """The mean over the spatial axes."""
     axes = tuple(axis for axis, letter in enumerate(layout) if letter not in "NC")
     count = int(np.prod([data.shape[axis] for axis in axes]))
-    exact = data.astype(np.int64) if dtypes.is_integer(data.dtype.name) else data
+    exact = in_64_bits(data)
     total = exact.sum(axes, dtype=exact.dtype, keepdims=True)
     result = np.asarray(divide(total, np.array(count, exact.dtype))).astype(data.dtype)
     return result.transpose(permutation(layout, out_layout or layout))

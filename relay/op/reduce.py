@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from relay import dtypes
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
@@ -100,13 +99,10 @@ def _over_axes(function: Any) -> Any:
 
 
 def _mean(data: np.ndarray, axes: tuple[int, ...], keepdims: bool) -> Any:
-    if not dtypes.is_integer(data.dtype.name):
-        return data.sum(axes, dtype=data.dtype, keepdims=keepdims) / data.dtype.type(
-            product(data.shape[a] for a in axes)
-        )
-    total = np.asarray(data.sum(axes, dtype=np.int64, keepdims=keepdims))
-    count = np.array(product(data.shape[a] for a in axes))
-    return numerics.divide(total, count).astype(data.dtype)
+    exact = numerics.in_64_bits(data)
+    total = exact.sum(axes, dtype=exact.dtype, keepdims=keepdims)
+    count = np.array(product(data.shape[a] for a in axes), exact.dtype)
+    return np.asarray(numerics.divide(total, count)).astype(data.dtype)
 
 
 def _position(lowest: bool) -> Any:
@@ -205,8 +201,8 @@ min_ = _define(
 )
 mean = _define(
     "mean",
-    "The sum divided by the number of elements. For integers the exact sum is divided, and the "
-    "result truncated towards zero.",
+    "The sum divided by the number of elements. Integers are added up in 64 bits, and the "
+    "quotient truncated towards zero.",
     _reduction(NUMERIC),
     _over_axes(_mean),
     "float32",

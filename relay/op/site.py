@@ -27,11 +27,13 @@ class Elements:
     allowed: frozenset[str]
 
 
+BOOLEAN = Elements("bool", frozenset(("bool", "uint1")))
 FLOATING = Elements("floating-point", frozenset((*dtypes.FLOATS, *dtypes.FLOAT8)))
-INTEGER = Elements("integer", frozenset((*dtypes.SIGNED, *dtypes.UNSIGNED)))
+INTEGER = Elements(
+    "integer", frozenset((*dtypes.SIGNED, *dtypes.UNSIGNED)).difference(BOOLEAN.allowed)
+)
 NUMERIC = Elements("numeric", FLOATING.allowed | INTEGER.allowed)
-BITS = Elements("integer or bool", INTEGER.allowed | {"bool"})
-BOOLEAN = Elements("bool", frozenset(("bool",)))
+BITS = Elements("integer or bool", INTEGER.allowed | BOOLEAN.allowed)
 
 
 @dataclass(slots=True)

@@ -18,8 +18,9 @@ from relay import dtypes
 from relay.check.infer import infer_expr
 from relay.errors import TypeCheckError
 from relay.ir import dims
+from relay.ir.compare import assert_structural_equal
 from relay.ir.dims import Dim
-from relay.ir.expr import Call, Var, op_names
+from relay.ir.expr import Call, Function, Var, op_names
 from relay.ir.types import ShapeVar, TensorType, TupleType, Type, substitute
 from relay.op.attributes import meanings
 from relay.op.opdef import OpDef, Sample, get
@@ -209,6 +210,14 @@ def test_a_variable_extent_stands_for_every_number(name: str) -> None:
                     assert covers(substitute(general, {n: extent}), special), f"n = {extent}"
     tried = any(list(places(sample.types())) for sample in op.samples)
     assert generalised or not tried or name in OF_NUMBERS
+
+
+@pytest.mark.parametrize(("op", "sample"), SAMPLES)
+def test_a_call_reads_back_as_it_was_written(op: OpDef, sample: Sample) -> None:
+    params = tuple(Var(f"x{i}", ty) for i, ty in enumerate(sample.types()))
+    function = Function(params, Call(op, params, op.make_attrs(sample.attrs)))
+    read = relay.parse(relay.IRModule.from_expr(function).astext())
+    assert_structural_equal(read["main"], infer_expr(function))
 
 
 @pytest.mark.parametrize(("op", "sample"), SAMPLES)
