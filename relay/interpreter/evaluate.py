@@ -75,7 +75,8 @@ def evaluate(
     expr: Expr, module: IRModule | None = None, bindings: Mapping[Var, Any] | None = None
 ) -> Value:
     """The value of `expr`, with the functions of `module` and values for its free variables."""
-    frame = Program(IRModule() if module is None else module).outermost(as_expr(expr))
+    expr = as_expr(expr)
+    frame = Program(IRModule() if module is None else module).outermost(expr)
     for variable, given in (bindings or {}).items():
         frame.values[variable] = to_value(given)
     try:
@@ -208,16 +209,14 @@ def _matches(pattern: Pattern, data: Value) -> dict[Var, Value] | None:
                 pass
             case PatternVar(var=variable), value:
                 found[variable] = value
-            case PatternConstructor(
-                constructor=constructor, patterns=parts
-            ), ConstructorValue() as v:
-                if not v.is_built_by(constructor) or len(parts) != len(v.fields):
+            case PatternConstructor() as p, ConstructorValue() as v:
+                if not v.is_built_by(p.constructor) or len(p.patterns) != len(v.fields):
                     return None
-                pending.extend(zip(parts, v.fields, strict=True))
-            case PatternTuple(patterns=parts), TupleValue() as v:
-                if len(parts) != len(v):
+                pending.extend(zip(p.patterns, v.fields, strict=True))
+            case PatternTuple() as p, TupleValue() as v:
+                if len(p.patterns) != len(v):
                     return None
-                pending.extend(zip(parts, v.fields, strict=True))
+                pending.extend(zip(p.patterns, v.fields, strict=True))
             case _:
                 return None
     return found

@@ -119,10 +119,7 @@ def _to_value(data: Any, ty: Type | None) -> Steps[Value]:
         )
     if isinstance(data, bool | int | float) and not isinstance(data, np.generic):
         return _from_number(data, ty.dtype if isinstance(ty, TensorType) else None)
-    try:
-        return nd.array(data)
-    except (BufferError, RuntimeError, TypeError, ValueError) as error:
-        raise RelayError(f"cannot make a Relay value of {type(data).__name__}: {error}") from error
+    return nd.array(data)
 
 
 def _from_number(number: bool | int | float, dtype: str | None) -> NDArray:

@@ -82,7 +82,7 @@ def test_a_value_does_not_change_when_the_array_it_came_from_does():
 
 
 def test_what_is_no_data_is_refused_with_a_reason():
-    with pytest.raises(RelayError, match="cannot make a Relay value of object"):
+    with pytest.raises(RelayError, match="cannot make a tensor of object"):
         to_value(object())
     with pytest.raises(RelayError, match="a Var is an expression, not a value"):
         to_value(relay.var("x"))
