@@ -499,7 +499,8 @@ def var(
 
 def const(value: Any, dtype: str | None = None, span: AnySpan | None = None) -> Constant:
     """A constant. Python numbers are int32, float32 or bool; 64-bit arrays are narrowed to 32 bits
-    unless `dtype` says otherwise."""
+    unless `dtype` says otherwise. Integers that do not fit into 32 bits are not narrowed silently.
+    """
     if isinstance(value, nd.NDArray) and dtype is None:
         return Constant(value, span=span)
     array = nd.as_numpy(value)
@@ -507,6 +508,10 @@ def const(value: Any, dtype: str | None = None, span: AnySpan | None = None) -> 
         array = array.astype(dtypes.to_numpy(dtypes.canonical(dtype)))
     elif not isinstance(value, nd.NDArray):
         narrowed = {"float64": "float32", "int64": "int32"}.get(array.dtype.name)
+        if narrowed == "int32" and array.size and abs(array).max() >= 2**31:
+            raise RelayError(
+                f"an integer of {value!r} does not fit into int32; say relay.const(…, dtype='int64')"
+            )
         if narrowed:
             array = array.astype(narrowed)
     return Constant(nd.NDArray(np.array(array)), span=span)
