@@ -510,7 +510,7 @@ def const(value: Any, dtype: str | None = None, span: AnySpan | None = None) -> 
         narrowed = {"float64": "float32", "int64": "int32"}.get(array.dtype.name)
         if narrowed == "int32" and array.size and abs(array).max() >= 2**31:
             raise RelayError(
-                f"an integer of {value!r} does not fit into int32; say relay.const(…, dtype='int64')"
+                f"{value!r} does not fit into int32; say relay.const(…, dtype='int64')"
             )
         if narrowed:
             array = array.astype(narrowed)
