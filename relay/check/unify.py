@@ -60,7 +60,9 @@ class Unifier:
         while type(last) is IncompleteType and last in bound:
             last = bound[last]
         while ty is not last and isinstance(ty, IncompleteType):
-            ty, bound[ty] = bound[ty], last
+            following = bound[ty]
+            bound[ty] = last
+            ty = following
         return last  # type: ignore[no-any-return]
 
     def resolve(self, ty: Type) -> Type:

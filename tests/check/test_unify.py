@@ -40,6 +40,16 @@ def test_holes_stand_for_each_other_until_one_is_known(unifier):
     assert unifier.resolve(a) == RefType(INT)
 
 
+def test_holes_that_stand_for_each_other_can_be_looked_up_again(unifier):
+    a, b, c = IncompleteType(), IncompleteType(), IncompleteType()
+    unifier.unify(a, b)
+    unifier.unify(b, c)
+    for _ in range(2):
+        assert unifier.find(a) is unifier.find(b) is unifier.find(c)
+    unifier.unify(b, INT)
+    assert unifier.find(a) == unifier.find(c) == INT
+
+
 def test_a_type_cannot_contain_itself(unifier):
     hole = IncompleteType()
     with pytest.raises(Mismatch, match="contain itself"):
