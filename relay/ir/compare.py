@@ -28,14 +28,15 @@ from relay.ir.expr import (
     GlobalVar,
     Match,
     Op,
+    Pattern,
     Syntax,
     TupleGetItem,
     Var,
     is_atom,
 )
 from relay.ir.module import IRModule
-from relay.ir.types import Occurs, Type, TypeVar, map_leaves
-from relay.ir.variables import bound_vars
+from relay.ir.types import FuncType, Occurs, TensorType, Type, TypeVar, map_leaves
+from relay.ir.variables import binders
 
 Comparable = IRModule | Syntax | Type | nd.NDArray | Attrs | DictAttrs
 
@@ -55,6 +56,7 @@ class _Canonical:
     def __init__(self, map_free_vars: bool) -> None:
         self.map_free_vars = map_free_vars
         self.positions: dict[int, int] = {}
+        self.count = 0
         self.variables: dict[Var, int] = {}
         self.type_variables: dict[TypeVar, TypeVar] = {}
         self.bound: set[Var] = set()
@@ -91,17 +93,27 @@ class _Canonical:
         return ("type", definition.header.name_hint, definition.extern, params, constructors)
 
     def program(self, root: Syntax, where: str) -> Iterator[Entry]:
-        self.bound.update(bound_vars(root))
         for node in tree.postorder(root):
+            self.bound.update(binders(node))
             if isinstance(node, Function):
-                # parameters stand in the body's types, so they are numbered with the signature
+                # parameters are numbered in their own order, before types mention them
                 for param in node.type_params:
-                    self.type_key(param)
+                    self.canonical_variable(param)
+        patterns: dict[tuple[Any, ...], int] = {}
+        for node in tree.postorder(root):
             if is_atom(node):
                 continue
             below = tuple(self.reference(child) for child in tree.children(node))
-            self.positions[id(node)] = len(self.positions)
-            yield Entry((type(node).__name__, *self.own_data(node), below), node, where)
+            key = (type(node).__name__, *self.own_data(node), below)
+            if isinstance(node, Pattern):
+                # a pattern computes nothing, so two of the same form are as good as one
+                if key in patterns:
+                    self.positions[id(node)] = patterns[key]
+                    continue
+                patterns[key] = self.count
+            self.positions[id(node)] = self.count
+            self.count += 1
+            yield Entry(key, node, where)
         yield Entry(("result", self.reference(root)), root, where)
 
     def reference(self, node: Syntax) -> Any:
@@ -141,7 +153,22 @@ class _Canonical:
             return ty if ty is None else dims.substitute(ty, self.canonical_variable)
         if not ty.occurs & Occurs.VARIABLE:
             return ty
+        self.number_variables(ty)
         return map_leaves(ty, self.canonical_variable, Occurs.VARIABLE)
+
+    def number_variables(self, ty: Type) -> None:
+        """Number the variables of `ty` in an order that does not depend on their identity, as that
+        of the terms of a dimension does: parameters as they are declared, others by name."""
+        parts = list(tree.postorder(ty))
+        for part in parts:
+            if isinstance(part, FuncType):
+                for param in part.type_params:
+                    self.canonical_variable(param)
+        for part in parts:
+            if isinstance(part, TensorType):
+                for dim in part.shape:
+                    for atom in sorted(dims.atoms(dim), key=str):
+                        self.canonical_variable(atom)
 
     def canonical_variable(self, leaf: Any) -> Any:
         if not isinstance(leaf, TypeVar):

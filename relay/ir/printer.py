@@ -189,9 +189,13 @@ class _Printer:
 
     # --- expressions
 
-    def fill(self, expr: Expr, block: Block) -> Steps[None]:
-        """Write `expr` as the rest of `block`: a let goes on in the same block."""
-        while isinstance(expr, Let) and not self.scopes.is_shared(expr):
+    def fill(self, expr: Expr, block: Block, is_bound: bool = False) -> Steps[None]:
+        """Write `expr` as the rest of `block`: a let goes on in the same block.
+
+        `is_bound`: the block is what a shared let is bound to, so that let is written here.
+        """
+        while isinstance(expr, Let) and (is_bound or not self.scopes.is_shared(expr)):
+            is_bound = False
             value = yield self.value(expr.value, block)
             is_annotated = self.needs_annotation(expr)
             variable = self.declaration(expr.variable, is_annotated)
@@ -251,7 +255,7 @@ class _Printer:
                 return self.function(expr, "fn ")  # type: ignore[return-value]
             case Let():
                 inner = Block()
-                yield self.fill(expr, inner)
+                yield self.fill(expr, inner, is_bound=True)
                 return inner
             case If():
                 cond = yield self.argument(expr.cond, block)
@@ -270,6 +274,8 @@ class _Printer:
                 return ["(", *parts, ",)" if len(fields) == 1 else ")"]
             case TupleGetItem():
                 whole = yield self.argument(expr.tuple_value, block)
+                if isinstance(expr.tuple_value, Constant):
+                    whole = ["(", whole, ")"]  # or `1.0` would be a number
                 return [whole, f".{expr.index}"]
             case RefCreate():
                 return ["ref(", (yield self.argument(expr.value, block)), ")"]
