@@ -151,13 +151,22 @@ def _arange_type(site: Site) -> Type | None:
 def _arange(
     first: np.ndarray, last: np.ndarray, distance: np.ndarray, dtype: str, **_: Any
 ) -> np.ndarray:
-    values = [
-        int(value) if dtypes.is_integer(value.dtype.name) else float(value)
-        for value in (first, last, distance)
-    ]
-    if values[2] == 0:
+    start, _, step = _numbers(first, last, distance)
+    (extent,) = _arange_shape(first, last, distance)
+    return convert(np.arange(extent) * step + start, dtype)
+
+
+def _arange_shape(
+    first: np.ndarray, last: np.ndarray, distance: np.ndarray, **_: Any
+) -> tuple[int, ...]:
+    start, stop, step = _numbers(first, last, distance)
+    if step == 0:
         raise EvaluationError(Diagnostic("the step of `arange` is zero"))
-    return convert(np.arange(_count(*values)) * values[2] + values[0], dtype)
+    return (_count(start, stop, step),)
+
+
+def _numbers(*values: np.ndarray) -> list[float]:
+    return [int(v) if dtypes.is_integer(v.dtype.name) else float(v) for v in values]
 
 
 def arange(
@@ -186,6 +195,7 @@ ARANGE = define(
     relation=_arange_type,
     reference=_arange,
     fusion=FusionKind.OPAQUE,
+    runtime_shape=_arange_shape,
     helper=arange,
     samples=[
         sample(

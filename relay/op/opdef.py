@@ -74,6 +74,8 @@ class OpDef(Op):
     relation: Relation | None = None
     reference: Callable[..., Any] | None = None
     fusion: FusionKind = FusionKind.OPAQUE
+    # where extents depend on values: (*arrays, **attributes) -> shape, or a tuple of shapes
+    runtime_shape: Callable[..., Any] | None = None
     helper: Callable[..., Any] | None = None  # the Python builder people know, where it differs
     samples: tuple[Sample, ...] = ()
     variadic: bool = False
@@ -216,6 +218,7 @@ def define(
     arguments: Iterable[tuple[str, str]] = (),
     attrs: type[Attrs] | None = None,
     fusion: FusionKind = FusionKind.OPAQUE,
+    runtime_shape: Callable[..., Any] | None = None,
     helper: Callable[..., Any] | None = None,
     samples: Sequence[Sample] = (),
     variadic: bool = False,
@@ -224,7 +227,8 @@ def define(
     """Enter an operator: from here on it parses, prints, has a type and runs.
 
     `relation(site)` gives the result type; `reference(*arrays, **attributes)` computes with NumPy:
-    a tuple argument is a tuple of arrays, several results are a tuple of arrays.
+    a tuple argument is a tuple of arrays, several results are a tuple of arrays. Only where the
+    shape of the result depends on values, `runtime_shape` gives it (see `relay.op.shapes`).
     """
     op = OpDef(
         name,
@@ -234,6 +238,7 @@ def define(
         relation=relation,
         reference=None if reference is None else _quietly(reference),
         fusion=fusion,
+        runtime_shape=runtime_shape,
         helper=helper,
         samples=tuple(samples),
         variadic=variadic,

@@ -1,0 +1,61 @@
+"""Shape functions: the concrete type of an operator's result in a run.
+
+The type relation already says it for nearly every operator: at concrete argument types it gives a
+concrete result type. Where it leaves `?`, because extents depend on values (`argwhere`, `arange`),
+the record's `runtime_shape` reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from relay.errors import EvaluationError, RelayError
+from relay.ir.dims import Dim
+from relay.ir.types import IncompleteType, TensorType, TupleType, Type, is_dynamic
+from relay.op.opdef import OpDef
+from relay.op.site import Site
+
+
+def output_type(
+    op: OpDef, types: Sequence[Type], attrs: Any = None, values: Sequence[Any] | None = None
+) -> Type:
+    """The concrete type of `op` at arguments of concrete `types`; `values` where they decide."""
+    if op.relation is None:
+        raise RelayError(f"operator `{op.name}` has no type relation")
+    site = Site(
+        op.name,
+        [name for name, _ in op.arguments],
+        tuple(types),
+        IncompleteType(),
+        attrs,
+        None,
+        lambda index, ty: None,
+        _same_extent,
+        EvaluationError,
+    )
+    found = op.relation(site)
+    if found is None:
+        raise RelayError(f"the types of the arguments do not determine the result of `{op.name}`")
+    if not is_dynamic(found):
+        return found
+    if op.runtime_shape is None:
+        raise RelayError(f"operator `{op.name}` does not say how its shape depends on values")
+    if values is None:
+        raise RelayError(f"the shape of `{op.name}` depends on the values of its arguments")
+    shapes = op.runtime_shape(*values, **(dict(attrs.items()) if attrs is not None else {}))
+    return _with_shapes(op, found, shapes)
+
+
+def _same_extent(a: Dim, b: Dim) -> bool:
+    return a == b
+
+
+def _with_shapes(op: OpDef, ty: Type, shapes: Any) -> Type:
+    if isinstance(ty, TensorType):
+        return TensorType(tuple(int(extent) for extent in shapes), ty.dtype)
+    if isinstance(ty, TupleType):
+        return TupleType(
+            tuple(_with_shapes(op, f, s) for f, s in zip(ty.fields, shapes, strict=True))
+        )
+    raise RelayError(f"operator `{op.name}` has a result that is neither tensor nor tuple: {ty}")
