@@ -78,10 +78,12 @@ class _Canonical:
         definitions = sorted(module.type_definitions.values(), key=lambda t: t.header.name_hint)
         for definition in definitions:
             name = definition.header.name_hint
-            yield Entry(self.definition_key(definition), definition, f"type {name}")
+            key = _Canonical(self.map_free_vars).definition_key(definition)
+            yield Entry(key, definition, f"type {name}")
         for var, function in module.functions_items():
             yield Entry(("def", var.name_hint), var, f"@{var.name_hint}")
-            yield from self.program(function, f"@{var.name_hint}")
+            # functions are closed: an object that two of them use means nothing to the other
+            yield from _Canonical(self.map_free_vars).program(function, f"@{var.name_hint}")
         yield Entry(("attrs", module.attrs), module.attrs, "module attributes")
 
     def definition_key(self, definition: TypeData) -> tuple[Any, ...]:
