@@ -222,8 +222,9 @@ class Generator:
         result: Type = body
         if function.ret_type is not None:
             declared = self.checked_annotation(function.ret_type, function)
+            about = _place(function.body, function)
             self.solver.unify(
-                body, declared, function.body, "the body does not have the declared result type"
+                body, declared, about, "the body does not have the declared result type"
             )
             result = declared
         return FuncType(params, result, function.type_params)
@@ -243,7 +244,10 @@ class Generator:
             expected = self.variable_type(expr.variable)
             found = yield self.infer(value)
             self.solver.unify(
-                found, expected, value, f"the value of `%{expr.variable.name_hint}` does not fit"
+                found,
+                expected,
+                _place(value, expr),
+                f"the value of `%{expr.variable.name_hint}` does not fit",
             )
             expr = expr.body
         ty: Type = yield self.infer(expr)
@@ -253,7 +257,7 @@ class Generator:
 
     def if_(self, expr: If) -> Steps[Type]:
         cond = yield self.infer(expr.cond)
-        self.solver.unify(cond, BOOL, expr.cond, "the condition is not a scalar bool")
+        self.solver.unify(cond, BOOL, _place(expr.cond, expr), "the condition is not a scalar bool")
         then = yield self.infer(expr.true_branch)
         other = yield self.infer(expr.false_branch)
         return self.solver.unify(other, then, expr, "the branches have different types")
@@ -303,13 +307,8 @@ class Generator:
             self.report_arity(call, name, len(callee.arg_types))
             return callee.ret_type
         for index, (expected, found) in enumerate(zip(callee.arg_types, args, strict=True)):
-            about = call.args[index]
-            self.solver.unify(
-                found,
-                expected,
-                about if about.span is not None else call,
-                f"argument {index} of {name} does not fit",
-            )
+            about = _place(call.args[index], call)
+            self.solver.unify(found, expected, about, f"argument {index} of {name} does not fit")
         for relation in callee.type_constraints:
             op = OpDef(name, relation=relation.func, arguments=())
             inputs, result = relation.args[: relation.num_inputs], relation.args[-1]
@@ -356,7 +355,10 @@ class Generator:
             self.bind_pattern(clause.lhs, data)
             found = yield self.infer(clause.rhs)
             result = self.solver.unify(
-                found, result, clause.rhs, "the clauses of a match have different types"
+                found,
+                result,
+                _place(clause.rhs, clause),
+                "the clauses of a match have different types",
             )
         if expr.complete and (missing := unmatched_cases(expr, self.module)):
             self.report(
@@ -424,6 +426,11 @@ class Generator:
                     "annotate a variable it depends on",
                 )
         self.diagnostics.render()
+
+
+def _place(part: Expr, whole: Syntax) -> Syntax:
+    """Where to point when `part` of `whole` is wrong: the span of a variable is its binding."""
+    return whole if isinstance(part, Var) or part.span is None else part
 
 
 def _callee_name(op: Expr) -> str:

@@ -36,8 +36,13 @@ from relay.ir.variables import free_vars
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """What a function was typed against: signatures of globals, definitions of data types."""
+    """What a function was typed against: signatures of globals, definitions of data types.
 
+    `source` is the function as it was given. When an assumption no longer holds, inference begins
+    from there, so that a type it filled in last time is not mistaken for one the user declared.
+    """
+
+    source: Function
     globals: Mapping[str, Type]
     types: Mapping[str, TypeData]
 
@@ -69,16 +74,16 @@ def infer_changed(module: IRModule) -> tuple[IRModule, list[str]]:
     uses = {name: _globals_used(function) for name, function in functions.items()}
     inferred: list[str] = []
     for group in strongly_connected(uses):
-        stale = [name for name in group if not _is_current(functions[name], signatures, module)]
-        if not stale:
-            continue
-        for name in stale:
-            signatures[name] = functions[name].declared_type
-        typed = _infer_group({name: functions[name] for name in stale}, signatures, module)
-        for name, function in typed.items():
-            signatures[name] = function.ty
-            result[name] = function
-        inferred.extend(stale)
+        while stale := [n for n in group if not _is_current(functions[n], signatures, module)]:
+            # members without a declared type get theirs from each other, so they go together
+            again = {n: _source(functions[n]) for n in group}
+            again = {n: f for n, f in again.items() if n in stale or f.declared_type is None}
+            signatures.update({name: f.declared_type for name, f in again.items()})
+            typed = _infer_group(again, signatures, module)
+            for name, function in typed.items():
+                signatures[name] = function.ty
+                functions[name] = result[name] = function
+            inferred.extend(typed)
     return result, inferred
 
 
@@ -87,6 +92,11 @@ def _is_current(
 ) -> bool:
     found = function.assumptions
     return isinstance(found, Assumptions) and found.hold(signatures, module)
+
+
+def _source(function: Function) -> Function:
+    found = function.assumptions
+    return found.source if isinstance(found, Assumptions) else function
 
 
 def _globals_used(function: Function) -> list[str]:
@@ -116,15 +126,14 @@ def _infer_group(
     generator.finish()
     typed = {name: annotate(function, generator) for name, function in functions.items()}
     within = {name: typed[name].checked_type for name in generator.globals}
-    for function in typed.values():
-        _assume(function, generator.used_globals | within, generator.used_types)
+    for name, function in typed.items():
+        used = generator.used_globals | within
+        _assume(function, Assumptions(functions[name], used, generator.used_types))
     return typed
 
 
-def _assume(
-    function: Function, signatures: Mapping[str, Type], types: Mapping[str, TypeData]
-) -> None:
-    object.__setattr__(function, "assumptions", Assumptions(signatures, types))
+def _assume(function: Function, assumptions: Assumptions) -> None:
+    object.__setattr__(function, "assumptions", assumptions)
 
 
 # --- single expressions ------------------------------------------------------------------------
@@ -140,8 +149,8 @@ def infer_expr(expr: Expr, module: IRModule | None = None) -> Expr:
     tree.run(generator.infer(expr))
     generator.finish()
     typed: Expr = annotate(expr, generator)
-    if isinstance(typed, Function) and not free_vars(typed):
-        _assume(typed, generator.used_globals, generator.used_types)
+    if isinstance(expr, Function) and isinstance(typed, Function) and not free_vars(typed):
+        _assume(typed, Assumptions(expr, generator.used_globals, generator.used_types))
     return typed
 
 

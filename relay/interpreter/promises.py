@@ -3,7 +3,7 @@
 Inference accepts what it cannot disprove. `?` stands for an extent nobody knows, `n` for one that
 is the same everywhere in a function; whether both hold is seen when the values are there.
 
-    fn [n](%x: Tensor[(n, 3), float32], %y: Tensor[(n + 1,), float32])
+    fn [n](%x: Tensor[(n, 3), float32], %y: Tensor[(n + 1), float32])
 
 Called with a (2, 3) and a (4,), this says that `%y` should have extent n + 1 = 3 and has 4.
 

@@ -1,7 +1,7 @@
 """The text form of types and of data type definitions.
 
     Tensor[(n, 2 * n + 1, ?), float32]      float32 alone is a scalar tensor
-    (A, List[A])    ref(A)    fn [A, n: Shape](A, Tensor[(n,), int32]) -> A    _
+    (A, List[A])    ref(A)    fn [A, n: Shape](A, Tensor[(n), int32]) -> A    _
 
 Type variables are known by identity, so two of the same name get two names. A data type is known
 by its name, which is put between backquotes where a variable or a word of the language has it too.
@@ -168,8 +168,7 @@ class TypeWriter:
         if not ty.shape:
             return ty.dtype
         shape = ", ".join(str(d) if type(d) is int else self._dimension(d) for d in ty.shape)
-        comma = "," if len(ty.shape) == 1 else ""
-        return f"Tensor[({shape}{comma}), {ty.dtype}]"
+        return f"Tensor[({shape}), {ty.dtype}]"
 
     def _dimension(self, dim: Dim) -> str:
         return dims.render(dim, self._symbol)

@@ -267,6 +267,25 @@ def test_callers_are_inferred_again_when_a_signature_changes():
     assert str(typed["c"].ret_type) == "(int32,)"
 
 
+def test_functions_that_call_each_other_change_together():
+    mod = infer(
+        """
+        def @even(%n: int32) { if (%n == 0) { True } else { @odd(%n - 1) } }
+        def @odd(%n: int32) { if (%n == 0) { False } else { @even(%n - 1) } }
+        def @main() { @even(4) }
+        """
+    )
+    n = relay.var("n", "int32")
+    even = relay.GlobalVar("even")
+    answer = relay.If(relay.equal(n, relay.const(0)), relay.const(0), even(n - relay.const(1)))
+    mod["odd"] = relay.Function([n], answer)
+    one = relay.var("n", "int32")
+    mod["even"] = relay.Function([one], relay.GlobalVar("odd")(one))
+    typed, inferred = infer_changed(mod)
+    assert sorted(inferred) == ["even", "main", "odd"]
+    assert str(typed["main"].ret_type) == "int32"
+
+
 def test_a_user_relation_is_a_python_function():
     op = relay.op.opdef.OpDef("test.double_rows")
     op.set_num_inputs(1)

@@ -1,4 +1,4 @@
-"""Wrong programs: each gets the right error with the place, what was expected and what was found."""
+"""Wrong programs: each gets the right error, its place, what was expected and what was found."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from relay.check.infer import infer_expr, infer_module
 HEADER = '#[version = "0.0.5"]\n'
 LIST = "type List[A] { Cons(A, List[A]), Nil }\n"
 
-# (what is wrong, program, error class, line the caret is on, words of message, of expected/found/hint)
+# (what is wrong, program, error class, line of the caret, words of the message, other words)
 WRONG = [
     (
         "shapes that do not broadcast",
@@ -134,7 +134,7 @@ WRONG = [
     ),
     (
         "a result other than declared",
-        "def @main(%x: int32) -> float32 {\n  %x\n}",
+        "def @main(%x: int32) -> float32 {\n  negative(%x)\n}",
         relay.TypeCheckError,
         3,
         "declared result type",

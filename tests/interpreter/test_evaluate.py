@@ -568,7 +568,7 @@ def test_a_graph_binding_is_computed_once_and_a_let_in_order():
 
 def test_dimensions_by_name_are_checked():
     text = """
-        def @main[n](%x: Tensor[(n, 3), float32], %y: Tensor[(n + 1,), float32]) {
+        def @main[n](%x: Tensor[(n, 3), float32], %y: Tensor[(n + 1), float32]) {
           (%x, %y)
         }
     """

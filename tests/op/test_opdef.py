@@ -113,8 +113,8 @@ def test_a_sample_draws_values_of_its_types() -> None:
     )
     assert [str(ty) for ty in made.types()] == [
         "Tensor[(2, 3), float16]",
-        "(Tensor[(4,), float16], Tensor[(5,), int8])",
-        "Tensor[(2,), int32]",
+        "(Tensor[(4), float16], Tensor[(5), int8])",
+        "Tensor[(2), int32]",
     ]
     first, (_, small), ones = made.values()
     assert first.shape == (2, 3) and first.dtype == np.float16

@@ -70,10 +70,10 @@ def test_conv2d_gives_the_weight_its_type(attrs: dict[str, Any], found: str) -> 
 
 def test_parameters_of_channels_get_their_types() -> None:
     bias = relay.var("b")
-    assert learnt(relay.nn.bias_add(tensor(2, n, 4), bias), bias) == ["Tensor[(n,), float32]"]
+    assert learnt(relay.nn.bias_add(tensor(2, n, 4), bias), bias) == ["Tensor[(n), float32]"]
     unknown = [relay.var(name) for name in ("gamma", "beta", "mean", "var")]
     call = relay.nn.batch_norm(tensor(2, 3, 4), *unknown, axis=-1)
-    assert learnt(call[0], *unknown) == ["Tensor[(4,), float32]"] * 4
+    assert learnt(call[0], *unknown) == ["Tensor[(4), float32]"] * 4
 
 
 def test_elementwise_types_are_learnt_from_the_result() -> None:
@@ -313,8 +313,8 @@ def test_an_error_shows_what_was_expected_and_found() -> None:
         infer_expr(relay.nn.bias_add(tensor(2, 3), tensor(4)))
     found = error.value.diagnostics[0]
     assert found.message == "type mismatch in `nn.bias_add`: argument `bias` has the wrong shape"
-    assert found.expected == "Tensor[(3,), float32]"
-    assert found.found == "Tensor[(4,), float32]"
+    assert found.expected == "Tensor[(3), float32]"
+    assert found.found == "Tensor[(4), float32]"
 
 
 def test_relations_wait_while_nothing_is_known() -> None:
