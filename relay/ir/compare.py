@@ -35,7 +35,7 @@ from relay.ir.expr import (
     is_atom,
 )
 from relay.ir.module import IRModule
-from relay.ir.types import FuncType, Occurs, TensorType, Type, TypeVar, map_leaves
+from relay.ir.types import FuncType, Occurs, TensorType, Type, TypeVar, substitute
 from relay.ir.variables import binders
 
 Comparable = IRModule | Syntax | Type | nd.NDArray | Attrs | DictAttrs
@@ -155,22 +155,7 @@ class _Canonical:
             return ty if ty is None else dims.substitute(ty, self.canonical_variable)
         if not ty.occurs & Occurs.VARIABLE:
             return ty
-        self.number_variables(ty)
-        return map_leaves(ty, self.canonical_variable, Occurs.VARIABLE)
-
-    def number_variables(self, ty: Type) -> None:
-        """Number the variables of `ty` in an order that does not depend on their identity, as that
-        of the terms of a dimension does: parameters as they are declared, others by name."""
-        parts = list(tree.postorder(ty))
-        for part in parts:
-            if isinstance(part, FuncType):
-                for param in part.type_params:
-                    self.canonical_variable(param)
-        for part in parts:
-            if isinstance(part, TensorType):
-                for dim in part.shape:
-                    for atom in sorted(dims.atoms(dim), key=str):
-                        self.canonical_variable(atom)
+        return substitute(ty, {v: self.canonical_variable(v) for v in _free_variables(ty)})
 
     def canonical_variable(self, leaf: Any) -> Any:
         if not isinstance(leaf, TypeVar):
@@ -178,6 +163,38 @@ class _Canonical:
         if leaf not in self.type_variables:
             self.type_variables[leaf] = _numbered(len(self.type_variables), leaf)
         return self.type_variables[leaf]
+
+
+def _free_variables(ty: Type) -> list[TypeVar]:
+    """The variables of `ty` that no function type in it binds, in the order they appear."""
+    found: dict[TypeVar, None] = {}
+    scopes: list[tuple[int, frozenset[Any]]] = [(0, frozenset())]  # (number, what is bound there)
+    entered = 0
+    seen: set[tuple[int, int]] = set()
+    pending: list[Type | None] = [ty]
+    while pending:
+        current = pending.pop()
+        if current is None:  # the end of a function type with parameters
+            scopes.pop()
+            continue
+        scope, bound = scopes[-1]
+        if not current.occurs & Occurs.VARIABLE or (id(current), scope) in seen:
+            continue
+        seen.add((id(current), scope))
+        match current:
+            case TypeVar():
+                found.update({current: None} if current not in bound else {})
+            case TensorType(shape=shape):
+                # the order of the terms of a dimension depends on identities; names do not
+                atoms = [a for d in shape for a in sorted(dims.atoms(d), key=str)]
+                found.update((a, None) for a in atoms if isinstance(a, TypeVar) and a not in bound)
+            case _:
+                if isinstance(current, FuncType) and current.type_params:
+                    entered += 1
+                    scopes.append((entered, bound | set(current.type_params)))
+                    pending.append(None)
+                pending.extend(reversed(tree.children(current)))
+    return list(found)
 
 
 class _NumberedTypeVar(TypeVar):
