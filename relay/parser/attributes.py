@@ -6,7 +6,7 @@ A call of anything else has none, or some of free names. `attrs_type_key` names 
 
 from __future__ import annotations
 
-from relay.errors import RelayError
+from relay.errors import RelayError, did_you_mean
 from relay.ir.attr_text import FREE_NAMES
 from relay.ir.attrs import Attrs, DictAttrs
 from relay.ir.expr import Expr, Op, find_op, op_names
@@ -31,7 +31,7 @@ def make_attributes(
         raise cursor.error(
             f"`{callee.name}` has no attribute `{name}`",
             given.tokens[name],
-            hint=f"`{callee.name}` takes no attributes",
+            hint="it takes no attributes",
         )
     return DictAttrs(given.values)
 
@@ -60,8 +60,9 @@ def _of_class(cursor: Cursor, owner: str, cls: type[Attrs], given: Given, first:
     known = cls.keys()
     for name in given.values:
         if name not in known:
-            hint = f"`{owner}` has {', '.join(known)}"
-            raise cursor.unknown(f"attribute of `{owner}`", name, given.tokens[name], known, hint)
+            hint = did_you_mean(name, known) or f"it has {', '.join(known)}"
+            message = f"`{owner}` has no attribute `{name}`"
+            raise cursor.error(message, given.tokens[name], hint=hint)
     try:
         return attributes.make(owner, cls, given.values)
     except RelayError as error:

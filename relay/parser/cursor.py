@@ -48,7 +48,7 @@ class Cursor:
 
     def following(self) -> str:
         """The kind of the token behind the next one."""
-        return self.kinds[self.index + 1] if self.kinds[self.index] != END else END
+        return self.kinds[self.index + 1]
 
     def at_word(self, word: str) -> bool:
         """Whether the next token is that word, which is not a keyword."""

@@ -50,7 +50,6 @@ from relay.nd import NDArray
 from relay.parser.attributes import make_attributes
 from relay.parser.bindings import Bindings
 from relay.parser.lexer import (
-    END,
     GLOBAL,
     GRAPH,
     LOCAL,
@@ -286,8 +285,10 @@ class ExpressionParser(TypeParser):
             return op
         if name in ("meta", "Tensor"):
             raise self.error(f"`{name}` is not an expression", first, hint=_HINTS[name])
-        known = (*self.constructors, *op_names())
-        raise self.unknown("operator or constructor", name, first, known, self.hint_for_name(name))
+        what = "operator or constructor"
+        if (hint := self.hint_for_name(name)) is not None:
+            raise self.error(f"unknown {what} `{name}`", first, hint=hint)
+        raise self.unknown(what, name, first, (*self.constructors, *op_names()))
 
     def hint_for_name(self, name: str) -> str | None:
         """What to try when there is no operator or constructor `name`."""
@@ -333,7 +334,10 @@ class ExpressionParser(TypeParser):
             case "ref_write":
                 value = yield self._operands_of(2)
                 return RefWrite(*value, span=self.span(first))
-        raise self.unexpected("an expression", _HINTS.get(self.kinds[first]))
+        hint = _HINTS.get(self.kinds[first])
+        if first and self.kinds[first - 1] == ";":
+            hint = "a sequence ends with an expression, its value, without `;` behind it"
+        raise self.unexpected("an expression", hint)
 
     def _parenthesised(self) -> Steps[Expr]:
         """Grouping, or a tuple."""
@@ -480,9 +484,7 @@ class ExpressionParser(TypeParser):
         first = self.index
         complete = self.kind == "match"
         self.index += 1
-        data = self.atom()
-        if data is None:
-            data = yield self.nested()
+        data = yield self.operand()
         opened = self.index
         self.expect("{", "before the clauses")
         clauses: list[Clause] = []
@@ -552,7 +554,4 @@ _HINTS: Final = {
     "free_type_var": "free type variables are declared before the expression",
     "let": "put a `let` inside an expression between braces: `{ let %x = …; … }`",
     "def": "functions of the module are defined outside of each other; `fn` is one inside",
-    "}": "a block ends with an expression, its value, without `;` behind it",
-    ")": "a sequence ends with an expression, its value, without `;` behind it",
-    END: "a program ends with an expression, its value, without `;` behind it",
 }

@@ -70,7 +70,7 @@ _NEVER_IN_SHAPE: Final = frozenset("{};")
 
 
 class Tokens:
-    """The tokens of a text, the last of kind END, and the metadata section with its place."""
+    """The tokens of a text, the last two of kind END, and the metadata section with its place."""
 
     __slots__ = ("ends", "kinds", "line_starts", "metadata", "source", "starts", "texts")
 
@@ -160,7 +160,8 @@ class _Lexer:
                 add(_KINDS[group], content, start, position)
         # the end is behind the last token, where something is missing if the text was cut off
         end = tokens.ends[-1] if tokens.ends else 0
-        add(END, "", end, end)
+        for _ in range(2):  # so that looking at the token behind the next one is always possible
+            add(END, "", end, end)
 
     def _end_of_comment(self, start: int) -> int:
         """Comments nest: the position behind the `*/` that belongs to the `/*` at `start`."""
@@ -206,13 +207,19 @@ class _Lexer:
             position,
             position + 1,
             "unexpected character",
-            "Relay text",
+            None,
             f"`{character}`" if character.isprintable() else f"the character {character!a}",
             hints.get(character),
         )
 
     def _error(
-        self, start: int, end: int, message: str, expected: str, found: str, hint: str | None
+        self,
+        start: int,
+        end: int,
+        message: str,
+        expected: str | None,
+        found: str,
+        hint: str | None,
     ) -> ParseError:
         span = self.tokens.span_between(start, end)
         return ParseError(Diagnostic(message, span, expected, found, hint))

@@ -39,7 +39,8 @@ def parse_module(
     try:
         return _parser(source, source_name, init_module, init_meta_table).module()
     except ParseError as error:
-        _show(error)
+        found = error.diagnostics
+    _refuse(found)
 
 
 def parse_expression(
@@ -52,11 +53,13 @@ def parse_expression(
     try:
         return _parser(source, source_name, init_module, init_meta_table).single_expression()
     except ParseError as error:
-        _show(error)
+        found = error.diagnostics
+    _refuse(found)
 
 
-def _show(error: ParseError) -> NoReturn:
-    fail(ParseError, error.diagnostics)
+def _refuse(diagnostics: Sequence[Diagnostic]) -> NoReturn:
+    """Show and raise what was found, without the parser's own frames in the traceback."""
+    fail(ParseError, diagnostics)
     raise AssertionError("fail() always raises an error-level diagnostic")
 
 
@@ -64,7 +67,8 @@ def _parser(
     source: str, source_name: str, init_module: IRModule | None, meta_table: MetaTable | None
 ) -> _ModuleParser:
     if not isinstance(source, str):
-        raise TypeError(f"Relay text is a str, found {type(source).__name__}; decode bytes first")
+        hint = "; decode it first" if isinstance(source, bytes | bytearray) else ""
+        raise TypeError(f"Relay text is a str, found {type(source).__name__}{hint}")
     tokens = tokenize(source, source_name)
     return _ModuleParser(tokens, MetadataReader(meta_table), init_module)
 
@@ -227,6 +231,7 @@ class _ModuleParser(ExpressionParser):
 
     def _collect(self, read: Any, *args: Any) -> None:
         """Run a reader; note its error and go on with the next definition."""
+        start = self.index
         try:
             read(*args)
         except ParseError as error:
@@ -236,7 +241,8 @@ class _ModuleParser(ExpressionParser):
             self.locals.leave(0)
             self.graph.leave(0)
             self.type_variables.leave(0)
-            self.index += 1
+            if self.index == start and self.kind != END:
+                self.index += 1
             while self.kind not in _DEFINITIONS and self.kind != END:
                 self.index += 1
 
@@ -269,11 +275,12 @@ class _ModuleParser(ExpressionParser):
         self.result[GlobalVar(name, span=self.tokens.span(token, token))] = function
 
     def _check_globals(self) -> None:
-        known = [var.name_hint for var in self.result.functions]
-        defined = {*known, *self.unreadable}
+        names = [var.name_hint for var in self.result.functions]
+        known = [f"@{name}" for name in names]
+        defined = {*names, *self.unreadable}
         for name, token in self.global_uses:
             if name not in defined:
-                hint = did_you_mean(name, known) or f"define it: `def @{name}(…) {{ … }}`"
+                hint = did_you_mean(f"@{name}", known) or f"define it: `def @{name}(…) {{ … }}`"
                 span = self.tokens.span(token, token)
                 self.errors.append(Diagnostic(f"unknown function `@{name}`", span, hint=hint))
 

@@ -175,7 +175,9 @@ class TypeParser(ValueParser):
         raise self.unknown("type", name, first, known, self.hint_for_type(name))
 
     def hint_for_type(self, name: str) -> str:
-        """What to try when there is no type `name`."""
+        """What to try when there is no type `name`, which was just read."""
+        if self.kind == "[":
+            return f"define it with `type {name}[…]`, or import the library that does"
         return f"define it with `type {name}`, or declare it as a type parameter: `fn [{name}](…)`"
 
     def types_between(self, closing: str) -> Steps[list[Type]]:

@@ -87,11 +87,10 @@ class ValueParser(Cursor):
         try:
             return self.metadata.find(key.strip(), self.index_of(index, "index"))
         except RelayError as error:
-            raise self.error(
-                f"bad metadata reference: {error}",
-                first,
-                hint="text printed with `show_meta_data=False` has no metadata; use `astext()`",
-            ) from None
+            hint = None
+            if self.tokens.metadata is None:
+                hint = "text printed with `show_meta_data=False` lacks the metadata; use `astext()`"
+            raise self.error(f"bad metadata reference: {error}", first, hint=hint) from None
 
     # --- attributes
 
