@@ -1,0 +1,149 @@
+"""Layouts: letters that name the axes of a tensor in their order.
+
+    NCHW            batch, channels, height, width
+    NHWC            the same with the channels last
+    NCHW8c          the channels in blocks of 8: channel x is at C = x // 8, c = x % 8
+    OIHW4i16o4i     an axis may be cut twice; of its blocks, the outer ones come first
+
+A capital letter is an axis, or the number of its blocks; a small letter with a number is the place
+inside a block. Operators compute in one order of whole axes: `unblocked` takes a tensor there,
+`blocked` back. What they do with arrays, `unblocked_shape` and `blocked_shape` do with types.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import prod
+
+import numpy as np
+
+from relay.errors import Diagnostic, EvaluationError
+from relay.ir import dims
+from relay.ir.dims import Dim
+from relay.op.site import Site
+
+_AXIS = re.compile(r"([A-Z])|([1-9][0-9]*)([a-z])")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The axes in order: a letter, and the size of a block where it is one, else 0."""
+
+    text: str
+    axes: tuple[tuple[str, int], ...]
+
+    @property
+    def letters(self) -> str:
+        """The whole axes in order: NCHW for NCHW8c."""
+        return "".join(letter for letter, size in self.axes if not size)
+
+    def places(self, letter: str) -> list[int]:
+        """Where the parts of an axis stand, from the outermost to the innermost."""
+        found = [i for i, (name, _) in enumerate(self.axes) if name == letter]
+        return sorted(found, key=lambda i: (self.axes[i][1] > 0, i))
+
+    def blocks(self, letter: str) -> list[int]:
+        """The sizes of the blocks of an axis, outer ones first."""
+        return [size for name, size in self.axes if name == letter and size]
+
+
+@cache
+def parse_layout(text: str) -> Layout | None:
+    """The layout that `text` spells; None if it spells none."""
+    axes: list[tuple[str, int]] = []
+    end = 0
+    for part in _AXIS.finditer(text):
+        if part.start() != end:
+            return None
+        end = part.end()
+        axes.append((part[1], 0) if part[1] else (part[3].upper(), int(part[2])))
+    whole = [letter for letter, size in axes if not size]
+    complete = len(set(whole)) == len(whole) and {letter for letter, _ in axes} == set(whole)
+    return Layout(text, tuple(axes)) if complete and end == len(text) else None
+
+
+def read_layout(text: str) -> Layout:
+    """The layout that `text` spells, in a run; relations have looked at it before."""
+    found = parse_layout(text)
+    if found is None:
+        raise EvaluationError(Diagnostic("this is no layout", expected="NCHW8c", found=text))
+    return found
+
+
+def require_layout(site: Site, name: str, text: str, letters: str) -> Layout:
+    """The layout that an attribute spells, which must have the axes `letters`, in any order."""
+    found = parse_layout(text)
+    if found is None or sorted(found.letters) != sorted(letters):
+        site.fail(
+            f"`{name}` is no layout for this operator",
+            f"the letters of {letters} in any order, or blocks of them as in {letters}8"
+            f"{letters[1].lower()}",
+            f'{name} = "{text}"',
+        )
+    return found
+
+
+def unblocked_shape(site: Site, index: int, layout: Layout, letters: str) -> tuple[Dim, ...] | None:
+    """The extents of the axes `letters` of argument `index`; None while it is not known."""
+    if (ty := site.tensor(index, rank=len(layout.axes))) is None:
+        return None
+    for axis, (letter, size) in enumerate(layout.axes):
+        if size and not site.unify_dims(ty.shape[axis], size):
+            site.fail(
+                f"{site.argument(index)} does not have the blocks of its layout",
+                f"{size} in axis {axis}, as {layout.text} says of {letter.lower()}",
+                str(ty),
+            )
+    extents: list[Dim] = []
+    for letter in letters:
+        outer, *_ = layout.places(letter)
+        extents.append(dims.multiply(ty.shape[outer], prod(layout.blocks(letter))))
+    return tuple(extents)
+
+
+def blocked_shape(
+    site: Site, extents: Sequence[Dim], letters: str, layout: Layout
+) -> tuple[Dim, ...]:
+    """The shape in a layout of a tensor whose axes `letters` have these extents."""
+    shape: list[Dim] = [size for _, size in layout.axes]
+    for letter, extent in zip(letters, extents, strict=True):
+        outer, *_ = layout.places(letter)
+        block = prod(layout.blocks(letter))
+        if isinstance(extent, int) and extent % block:
+            site.fail(
+                f"axis {letter} does not fall into blocks",
+                f"a multiple of {block}, for layout {layout.text}",
+                str(extent),
+            )
+        shape[outer] = dims.floor_divide(extent, block)
+    return tuple(shape)
+
+
+def unblocked(array: np.ndarray, source: str, letters: str) -> np.ndarray:
+    """An array of layout `source` as one with the axes `letters`."""
+    known = read_layout(source)
+    places = [known.places(letter) for letter in letters]
+    whole = array.transpose([axis for parts in places for axis in parts])
+    return whole.reshape([prod(array.shape[axis] for axis in parts) for parts in places])
+
+
+def blocked(array: np.ndarray, letters: str, target: str) -> np.ndarray:
+    """An array with the axes `letters` in layout `target`."""
+    known = read_layout(target)
+    shape: list[int] = []
+    for letter, extent in zip(letters, array.shape, strict=True):
+        sizes = known.blocks(letter)
+        if extent % prod(sizes):
+            raise EvaluationError(
+                Diagnostic(
+                    f"axis {letter} does not fall into the blocks of layout {target}",
+                    expected=f"a multiple of {prod(sizes)}",
+                    found=str(extent),
+                )
+            )
+        shape += [extent // prod(sizes), *sizes]
+    order = [axis for letter in letters for axis in known.places(letter)]
+    return array.reshape(shape).transpose(np.argsort(order))
