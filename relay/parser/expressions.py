@@ -1,4 +1,4 @@
-"""Expressions and patterns from text.
+"""Expressions from text.
 
     sequence    let %x = expression; … %0 = expression; … expression; … expression
     expression  operand (operator operand)*                with precedence, on a stack of its own
@@ -29,11 +29,6 @@ from relay.ir.expr import (
     Let,
     Match,
     Op,
-    Pattern,
-    PatternConstructor,
-    PatternTuple,
-    PatternVar,
-    PatternWildcard,
     RefCreate,
     RefRead,
     RefWrite,
@@ -45,7 +40,6 @@ from relay.ir.expr import (
 )
 from relay.ir.literals import SPECIAL
 from relay.ir.metadata import MetadataReader
-from relay.ir.types import Type
 from relay.nd import NDArray
 from relay.parser.attributes import make_attributes
 from relay.parser.bindings import Bindings
@@ -60,7 +54,7 @@ from relay.parser.lexer import (
     QUOTED,
     Tokens,
 )
-from relay.parser.types import TypeParser
+from relay.parser.patterns import PatternParser
 from relay.parser.values import Given
 from relay.tree import Steps
 
@@ -79,14 +73,12 @@ OPERATORS: Final = {
 _ENDS_ARGUMENT: Final = (",", ")")
 
 
-class ExpressionParser(TypeParser):
+class ExpressionParser(PatternParser):
     """Reads expressions."""
 
     def __init__(self, tokens: Tokens, metadata: MetadataReader) -> None:
         super().__init__(tokens, metadata)
-        self.locals: Bindings[Var] = Bindings()
         self.graph: Bindings[Expr] = Bindings()
-        self.constructors: dict[str, Constructor] = {}
         self.global_uses: list[tuple[str, int]] = []  # (name, token)
 
     # --- sequences
@@ -129,7 +121,7 @@ class ExpressionParser(TypeParser):
             raise self.unexpected("a local variable", "a name that is a number is a graph variable")
         name = self.expect(LOCAL)
         token = self.index - 1
-        annotation = yield self._annotation()
+        annotation = yield self.annotation()
         variable = Var(name, annotation, span=self.tokens.span(token, token))
         self.expect("=")
         # a function sees its own name; any other value sees what the name meant before
@@ -141,10 +133,6 @@ class ExpressionParser(TypeParser):
         if not recursive:
             self.locals.bind(name, variable)
         return variable, value, first
-
-    def _annotation(self) -> Steps[Type | None]:
-        """`: T`, or nothing."""
-        return (yield self.type_()) if self.accept(":") else None
 
     def block(self) -> Steps[Expr]:
         """`{ … }`"""
@@ -447,7 +435,7 @@ class ExpressionParser(TypeParser):
                 raise self.unexpected("an attribute", "parameters come before attributes")
             else:
                 name = self.expect(LOCAL, "as a parameter")
-                annotation = yield self._annotation()
+                annotation = yield self.annotation()
                 if name in params:
                     raise self.error(f"parameter `%{name}` is declared twice", token)
                 params[name] = Var(name, annotation, span=self.tokens.span(token, token))
@@ -499,51 +487,6 @@ class ExpressionParser(TypeParser):
             self.accept(",")
         self.close("}", opened)
         return Match(data, tuple(clauses), complete, span=self.span(first))
-
-    # --- patterns
-
-    def pattern(self, bound: set[str]) -> Steps[Pattern]:
-        """A pattern; its variables, noted in `bound`, are in scope from here on."""
-        first, kind = self.index, self.kinds[self.index]
-        if kind == "_":
-            self.index += 1
-            return PatternWildcard(span=self.span(first))
-        if kind == LOCAL:
-            self.index += 1
-            name = self.texts[first]
-            if name in bound:
-                raise self.error(f"variable `%{name}` is bound twice in this pattern", first)
-            bound.add(name)
-            token_span = self.span(first)
-            annotation = yield self._annotation()
-            variable = Var(name, annotation, span=token_span)
-            self.locals.bind(name, variable)
-            return PatternVar(variable, span=self.span(first))
-        if kind == "(":
-            patterns = yield self._patterns(bound)
-            if len(patterns) == 1 and self.kinds[self.index - 2] != ",":
-                return patterns[0]  # type: ignore[no-any-return]
-            return PatternTuple(tuple(patterns), span=self.span(first))
-        if kind in (NAME, QUOTED):
-            name = self.name("")
-            constructor = self.constructors.get(name)
-            if constructor is None:
-                hint = f"a variable is written `%{name}`"
-                raise self.unknown("constructor", name, first, self.constructors, hint)
-            patterns = (yield self._patterns(bound)) if self.kind == "(" else ()
-            return PatternConstructor(constructor, tuple(patterns), span=self.span(first))
-        raise self.unexpected("a pattern: `_`, a variable, a constructor or a tuple")
-
-    def _patterns(self, bound: set[str]) -> Steps[list[Pattern]]:
-        opened = self.index
-        self.index += 1
-        found: list[Pattern] = []
-        while self.kind != ")":
-            found.append((yield self.pattern(bound)))
-            if not self.accept(","):
-                break
-        self.close(")", opened)
-        return found
 
 
 _BOOLS: Final = {"True": np.array(True), "False": np.array(False)}

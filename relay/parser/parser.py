@@ -8,7 +8,7 @@ error of every definition.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from relay import tree
 from relay.errors import Diagnostic, ParseError, did_you_mean, fail
@@ -39,8 +39,8 @@ def parse_module(
     try:
         return _parser(source, source_name, init_module, init_meta_table).module()
     except ParseError as error:
-        found = error.diagnostics
-    _refuse(found)
+        refused = error
+    raise _shown(refused)
 
 
 def parse_expression(
@@ -53,14 +53,14 @@ def parse_expression(
     try:
         return _parser(source, source_name, init_module, init_meta_table).single_expression()
     except ParseError as error:
-        found = error.diagnostics
-    _refuse(found)
+        refused = error
+    raise _shown(refused)
 
 
-def _refuse(diagnostics: Sequence[Diagnostic]) -> NoReturn:
-    """Show and raise what was found, without the parser's own frames in the traceback."""
-    fail(ParseError, diagnostics)
-    raise AssertionError("fail() always raises an error-level diagnostic")
+def _shown(error: ParseError) -> ParseError:
+    """The error, shown like every other; without frames of the parser, which nest as text does."""
+    fail(ParseError, error.diagnostics)
+    return error
 
 
 def _parser(

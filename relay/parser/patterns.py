@@ -1,0 +1,75 @@
+"""Patterns from text: `_`, `%x: T`, `Cons(%head, _)`, `(%a, %b)`."""
+
+from __future__ import annotations
+
+from relay.ir.expr import (
+    Constructor,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+    PatternWildcard,
+    Var,
+)
+from relay.ir.metadata import MetadataReader
+from relay.ir.types import Type
+from relay.parser.bindings import Bindings
+from relay.parser.lexer import LOCAL, NAME, QUOTED, Tokens
+from relay.parser.types import TypeParser
+from relay.tree import Steps
+
+
+class PatternParser(TypeParser):
+    """Reads patterns, and knows the variables and constructors in scope."""
+
+    def __init__(self, tokens: Tokens, metadata: MetadataReader) -> None:
+        super().__init__(tokens, metadata)
+        self.locals: Bindings[Var] = Bindings()
+        self.constructors: dict[str, Constructor] = {}
+
+    def annotation(self) -> Steps[Type | None]:
+        """`: T`, or nothing."""
+        return (yield self.type_()) if self.accept(":") else None
+
+    def pattern(self, bound: set[str]) -> Steps[Pattern]:
+        """A pattern; its variables, noted in `bound`, are in scope from here on."""
+        first, kind = self.index, self.kinds[self.index]
+        if kind == "_":
+            self.index += 1
+            return PatternWildcard(span=self.span(first))
+        if kind == LOCAL:
+            self.index += 1
+            name = self.texts[first]
+            if name in bound:
+                raise self.error(f"variable `%{name}` is bound twice in this pattern", first)
+            bound.add(name)
+            token_span = self.span(first)
+            annotation = yield self.annotation()
+            variable = Var(name, annotation, span=token_span)
+            self.locals.bind(name, variable)
+            return PatternVar(variable, span=self.span(first))
+        if kind == "(":
+            patterns = yield self._patterns(bound)
+            if len(patterns) == 1 and self.kinds[self.index - 2] != ",":
+                return patterns[0]  # type: ignore[no-any-return]
+            return PatternTuple(tuple(patterns), span=self.span(first))
+        if kind in (NAME, QUOTED):
+            name = self.name("")
+            constructor = self.constructors.get(name)
+            if constructor is None:
+                hint = f"a variable is written `%{name}`"
+                raise self.unknown("constructor", name, first, self.constructors, hint)
+            patterns = (yield self._patterns(bound)) if self.kind == "(" else ()
+            return PatternConstructor(constructor, tuple(patterns), span=self.span(first))
+        raise self.unexpected("a pattern: `_`, a variable, a constructor or a tuple")
+
+    def _patterns(self, bound: set[str]) -> Steps[list[Pattern]]:
+        opened = self.index
+        self.index += 1
+        found: list[Pattern] = []
+        while self.kind != ")":
+            found.append((yield self.pattern(bound)))
+            if not self.accept(","):
+                break
+        self.close(")", opened)
+        return found
