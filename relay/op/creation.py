@@ -151,9 +151,9 @@ def _arange_type(site: Site) -> Type | None:
 def _arange(
     first: np.ndarray, last: np.ndarray, distance: np.ndarray, dtype: str, **_: Any
 ) -> np.ndarray:
-    start, _, step = _numbers(first, last, distance)
+    numbers = _numbers(first, last, distance)
     (extent,) = _arange_shape(first, last, distance)
-    return convert(np.arange(extent) * step + start, dtype)
+    return convert(np.arange(extent) * numbers[2] + numbers[0], dtype)
 
 
 def _arange_shape(
