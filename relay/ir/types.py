@@ -14,9 +14,10 @@ and a summary of what occurs inside (`occurs`) are computed once, when the type 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import IntEnum
+from operator import index
 from typing import Any as AnyValue
 from typing import ClassVar
 
@@ -24,7 +25,7 @@ from relay import dtypes, tree
 from relay.errors import AnySpan, RelayError
 from relay.ir import dims
 from relay.ir.dims import Any, Dim, Symbol
-from relay.tree import Node, node
+from relay.tree import Node, Steps, node
 
 
 class TypeKind(IntEnum):
@@ -45,6 +46,7 @@ class Occurs:
     HOLE = 1
     VARIABLE = 2
     ANY = 4
+    BINDER = 8  # a function type with type parameters
 
 
 @node
@@ -82,8 +84,23 @@ class Type(Node):
 Type.family = Type
 
 
-def _tuple(values: AnyValue) -> tuple[AnyValue, ...]:
-    return values if type(values) is tuple else tuple(values)
+def _types(values: AnyValue, where: str, kind: type[Type] = Type) -> tuple[AnyValue, ...]:
+    """`values` as a tuple of types; an error that says what else was found in `where`."""
+    if type(values) is not tuple:
+        if isinstance(values, Type) or not isinstance(values, Iterable):
+            raise RelayError(f"expected several of {kind.__name__} in {where}, found {values!r}")
+        values = tuple(values)
+    for value in values:
+        if not isinstance(value, kind):
+            raise RelayError(f"expected a {kind.__name__} in {where}, found {value!r}")
+    return values  # type: ignore[no-any-return]
+
+
+def _kind(kind: AnyValue) -> TypeKind:
+    try:
+        return TypeKind(kind)
+    except ValueError:
+        raise RelayError(f"{kind!r} is no kind; it is one of relay.TypeKind") from None
 
 
 def _occurs_in(parts: tuple[Type, ...]) -> int:
@@ -101,6 +118,8 @@ class TypeVar(Type, Symbol):
     kind: TypeKind = TypeKind.Type
 
     def __post_init__(self) -> None:
+        if type(self.kind) is not TypeKind:
+            object.__setattr__(self, "kind", _kind(self.kind))
         self._summarise((TypeVar, self.kind), Occurs.VARIABLE)
 
     def __eq__(self, other: object) -> bool:
@@ -129,6 +148,8 @@ class IncompleteType(Type, Symbol):
     kind: TypeKind = TypeKind.Type
 
     def __post_init__(self) -> None:
+        if type(self.kind) is not TypeKind:
+            object.__setattr__(self, "kind", _kind(self.kind))
         object.__setattr__(self, "_hash", object.__hash__(self))
         object.__setattr__(self, "occurs", Occurs.HOLE)
 
@@ -164,11 +185,14 @@ def as_dim(value: object) -> Dim:
     """`value` as a dimension."""
     if type(value) is int or isinstance(value, Symbol):
         return value
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise RelayError(
-            f"a dimension must be an integer, a shape variable or relay.Any(), found {value!r}"
-        )
-    return int(value.__index__())
+    try:
+        if not isinstance(value, bool):
+            return int(index(value))  # type: ignore[arg-type]
+    except TypeError:
+        pass
+    raise RelayError(
+        f"a dimension must be an integer, a shape variable or relay.Any(), found {value!r}"
+    )
 
 
 @node
@@ -181,10 +205,9 @@ class TensorType(Type):
     def __post_init__(self) -> None:
         shape = self.shape
         if type(shape) is not tuple or any(type(d) is not int for d in shape):
-            if isinstance(shape, int | Symbol):
-                raise RelayError(
-                    f"a shape is a tuple of dimensions, found {shape!r}; try ({shape},)"
-                )
+            if not isinstance(shape, Iterable):
+                hint = f"; try ({shape},)" if isinstance(shape, int | Symbol) else ""
+                raise RelayError(f"a shape is a tuple of dimensions, found {shape!r}{hint}")
             shape = tuple(as_dim(d) for d in shape)
             object.__setattr__(self, "shape", shape)
         if not isinstance(self.dtype, str) or not dtypes.is_dtype(self.dtype):
@@ -229,7 +252,7 @@ class TupleType(Type):
     fields: tuple[Type, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "fields", _tuple(self.fields))
+        object.__setattr__(self, "fields", _types(self.fields, "a tuple type"))
         self._summarise((TupleType, *(f._hash for f in self.fields)), _occurs_in(self.fields))
 
 
@@ -243,12 +266,16 @@ class FuncType(Type):
     type_constraints: tuple[TypeRelation, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("arg_types", "type_params", "type_constraints"):
-            object.__setattr__(self, name, _tuple(getattr(self, name) or ()))
-        parts = (*self.arg_types, self.ret_type)
+        where = "a function type"
+        params = _types(self.type_params or (), where, TypeVar)
+        constraints = _types(self.type_constraints or (), where, TypeRelation)
+        object.__setattr__(self, "arg_types", _types(self.arg_types, where))
+        object.__setattr__(self, "type_params", params)
+        object.__setattr__(self, "type_constraints", constraints)
+        parts = (*self.arg_types, *_types((self.ret_type,), where))
         self._summarise(
             (FuncType, len(self.type_params), *(p._hash for p in parts)),
-            _occurs_in((*parts, *self.type_constraints)),
+            _occurs_in((*parts, *constraints)) | (Occurs.BINDER if params else Occurs.NOTHING),
         )
 
 
@@ -259,6 +286,7 @@ class RefType(Type):
     value: Type
 
     def __post_init__(self) -> None:
+        _types((self.value,), "a reference type")
         self._summarise((RefType, self.value._hash), self.value.occurs)
 
 
@@ -270,8 +298,8 @@ class TypeCall(Type):
     args: tuple[Type, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "args", _tuple(self.args))
-        parts = (self.func, *self.args)
+        object.__setattr__(self, "args", _types(self.args or (), "the arguments of a type call"))
+        parts = (*_types((self.func,), "a type call"), *self.args)
         self._summarise((TypeCall, *(p._hash for p in parts)), _occurs_in(parts))
 
 
@@ -285,7 +313,7 @@ class TypeRelation(Type):
     attrs: AnyValue = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "args", _tuple(self.args))
+        object.__setattr__(self, "args", _types(self.args, "a type relation"))
         key = (TypeRelation, self.func, *(a._hash for a in self.args))
         self._summarise(key, _occurs_in(self.args))
 
@@ -294,67 +322,144 @@ UNIT = TupleType(())
 BOOL = TensorType((), "bool")
 
 
+@dataclass(slots=True)
+class _Leave:
+    """Where the scope of a function type's parameters ends, and what it had hidden."""
+
+    scope: int
+    hidden: list[tuple[dict[Symbol, Symbol], TypeVar, Symbol | None]]
+
+
 def equal(a: Type, b: Type) -> bool:
-    """Whether two types are the same up to the names of bound type parameters."""
-    renamed: dict[Symbol, Dim] = {}
-    pending: list[tuple[Type, Type]] = [(a, b)]
+    """Whether two types are the same up to the names of bound type parameters.
+
+    A pair met again in the same scope is not compared again, so types that share parts take no
+    longer than they are large.
+    """
+    if isinstance(a, TensorType) and isinstance(b, TensorType):
+        return a.dtype == b.dtype and a.shape == b.shape
+    # what the parameters bound on either side stand for: a variable that is neither side's own
+    ours: dict[Symbol, Symbol] = {}
+    theirs: dict[Symbol, Symbol] = {}
+    scope = scopes = 0
+    seen: set[tuple[int, int, int]] = set()
+    pending: list[tuple[AnyValue, AnyValue] | _Leave] = [(a, b)]
     while pending:
-        left, right = pending.pop()
-        if left is right and not renamed:
+        current = pending.pop()
+        if isinstance(current, _Leave):
+            scope = current.scope
+            for names, param, before in current.hidden:
+                names.pop(param, None)
+                if before is not None:
+                    names[param] = before
+            continue
+        left, right = current
+        if left is right and not (ours and left.occurs & Occurs.VARIABLE):
             continue
         if type(left) is not type(right) or left._hash != right._hash:
             return False
-        match left, right:
-            case (TensorType(), TensorType()):
-                if left.dtype != right.dtype or len(left.shape) != len(right.shape):
-                    return False
-                shape = left.shape
-                if renamed:
-                    shape = tuple(dims.substitute(d, lambda s: renamed.get(s, s)) for d in shape)
-                if shape != right.shape:
-                    return False
-            case (TypeVar(), TypeVar()):
-                if renamed.get(left, left) != right:
-                    return False
-            case (IncompleteType(), IncompleteType()):
+        if isinstance(left, TensorType):
+            if left.dtype != right.dtype:
                 return False
-            case (GlobalTypeVar(), GlobalTypeVar()):
-                if left.name_hint != right.name_hint:
-                    return False
-            case (FuncType(), FuncType()):
-                if [p.kind for p in left.type_params] != [p.kind for p in right.type_params]:
-                    return False
-                renamed.update(zip(left.type_params, right.type_params, strict=True))
-                if len(left.arg_types) != len(right.arg_types) or len(left.type_constraints) != len(
-                    right.type_constraints
-                ):
-                    return False
-                pending.extend(zip(left.arg_types, right.arg_types, strict=True))
-                pending.extend(zip(left.type_constraints, right.type_constraints, strict=True))
-                pending.append((left.ret_type, right.ret_type))
-            case (TypeRelation(), TypeRelation()):
-                if left.func is not right.func or left.attrs != right.attrs:
-                    return False
-                if left.num_inputs != right.num_inputs or len(left.args) != len(right.args):
-                    return False
-                pending.extend(zip(left.args, right.args, strict=True))
-            case _:
-                below, beside = tree.children(left), tree.children(right)
-                if len(below) != len(beside):
-                    return False
-                pending.extend(zip(below, beside, strict=True))
+            if _renamed(left.shape, ours) != _renamed(right.shape, theirs):
+                return False
+            continue
+        if isinstance(left, Symbol | GlobalTypeVar):
+            if not _same_leaf(left, right, ours, theirs):
+                return False
+            continue
+        pair = (id(left), id(right), scope)
+        if pair in seen:
+            continue
+        seen.add(pair)
+        if isinstance(left, FuncType) and (left.type_params or right.type_params):
+            params, others = left.type_params, right.type_params
+            if [p.kind for p in params] != [p.kind for p in others]:
+                return False
+            hidden = [(ours, p, ours.get(p)) for p in params]
+            hidden += [(theirs, p, theirs.get(p)) for p in others]
+            pending.append(_Leave(scope, hidden))
+            scope = scopes = scopes + 1
+            stand_ins = [TypeVar(p.name_hint, p.kind) for p in params]
+            ours.update(zip(params, stand_ins, strict=True))
+            theirs.update(zip(others, stand_ins, strict=True))
+        elif isinstance(left, TypeRelation):
+            if left.func is not right.func or left.attrs != right.attrs:
+                return False
+            if left.num_inputs != right.num_inputs:
+                return False
+        below, beside = tree.children(left), tree.children(right)
+        if len(below) != len(beside):
+            return False
+        pending.extend(zip(below, beside, strict=True))
     return True
 
 
+def _same_leaf(
+    left: AnyValue, right: AnyValue, ours: dict[Symbol, Symbol], theirs: dict[Symbol, Symbol]
+) -> bool:
+    if isinstance(left, GlobalTypeVar):
+        return left.name_hint == right.name_hint  # type: ignore[no-any-return]
+    same: bool = ours.get(left, left) == theirs.get(right, right)
+    return same
+
+
+def _renamed(shape: tuple[Dim, ...], names: dict[Symbol, Symbol]) -> tuple[Dim, ...]:
+    if not names:
+        return shape
+    return tuple(dims.substitute(d, lambda s: names.get(s, s)) for d in shape)
+
+
 def substitute(ty: Type, bindings: Mapping[TypeVar, Type | Dim]) -> Type:
-    """`ty` with type variables replaced: by types, or by dimensions where the kind is ShapeVar."""
+    """`ty` with type variables replaced: by types, or by dimensions where the kind is ShapeVar.
+
+    What a function type inside binds is its own: it is neither replaced nor mixed up with what
+    comes in.
+    """
     if not bindings or not ty.occurs & Occurs.VARIABLE:
         return ty
+    if ty.occurs & Occurs.BINDER and _clash(ty, bindings):
+        return tree.run(_substitute_apart(ty, bindings))
     return map_leaves(
         ty,
         lambda leaf: bindings.get(leaf, leaf) if isinstance(leaf, TypeVar) else leaf,
         Occurs.VARIABLE,
     )
+
+
+def _clash(ty: Type, bindings: Mapping[TypeVar, Type | Dim]) -> bool:
+    """Whether a parameter bound inside `ty` is replaced, or occurs in a replacement."""
+    bound: set[Symbol] = set()
+    for part in tree.postorder(ty):
+        if isinstance(part, FuncType):
+            bound.update(part.type_params)
+    if not bound.isdisjoint(bindings):
+        return True
+    return any(not bound.isdisjoint(_symbols(value)) for value in bindings.values())
+
+
+def _symbols(value: Type | Dim) -> Iterator[Symbol]:
+    if not isinstance(value, Type):
+        yield from dims.atoms(value)
+    elif value.occurs & Occurs.VARIABLE:
+        for part in tree.postorder(value):
+            if isinstance(part, TensorType):
+                yield from (atom for dim in part.shape for atom in dims.atoms(dim))
+            elif isinstance(part, Symbol):
+                yield part
+
+
+def _substitute_apart(ty: Type, bindings: Mapping[TypeVar, Type | Dim]) -> Steps[Type]:
+    """Substitution scope by scope, with fresh parameters for every function type."""
+    if not ty.occurs & Occurs.BINDER:
+        return substitute(ty, bindings)
+    if isinstance(ty, FuncType):
+        fresh = {p: TypeVar(p.name_hint, p.kind, span=p.span) for p in ty.type_params}
+        bindings = {**bindings, **fresh}
+    parts: list[Type] = []
+    for child in tree.children(ty):
+        parts.append((yield _substitute_apart(child, bindings)))
+    return tree.rebuild(ty, parts)
 
 
 def map_leaves(ty: Type, f: Callable[[AnyValue], AnyValue], where: int) -> Type:
