@@ -9,10 +9,11 @@ import numpy as np
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import Type
+from relay.op.norm import along, with_channels
 from relay.op.numerics import rounded_once
 from relay.op.opdef import FusionKind, OpDef, define, sample
 from relay.op.relations import same_numeric_type, same_type_float
-from relay.op.site import Site
+from relay.op.site import FLOATING, Site
 
 relu = define(
     "nn.relu",
@@ -49,6 +50,40 @@ LEAKY_RELU = define(
     fusion=FusionKind.ELEMWISE,
     helper=leaky_relu,
     samples=[sample((2, 3)), sample((4,), alpha=0.1, dtype="float16")],
+)
+
+
+@attrs
+class PReluAttrs(Attrs):
+    """axis: the axis of the channels"""
+
+    axis: int = 1
+
+
+def _prelu_type(site: Site) -> Type | None:
+    """The type of data; there is one slope per channel."""
+    site.require_elements(0, FLOATING)
+    data = site.tensor(0)
+    return None if data is None else with_channels(site, data, range(1, 2))
+
+
+def _prelu(data: np.ndarray, alpha: np.ndarray, axis: int) -> Any:
+    return np.where(data > 0, data, data * along(alpha, data.ndim, axis))
+
+
+prelu = define(
+    "nn.prelu",
+    doc="data where it is positive, data times the slope of its channel elsewhere; NaN stays NaN.",
+    arguments=[("data", "the input"), ("alpha", "the slope below 0 of each channel")],
+    attrs=PReluAttrs,
+    relation=_prelu_type,
+    reference=rounded_once(_prelu),
+    fusion=FusionKind.BROADCAST,
+    samples=[
+        sample((2, 3, 4), (3,)),
+        sample((2, 3, 4), (4,), axis=-1, dtype="bfloat16"),
+        sample((5,), (5,), axis=0, dtype="float64"),
+    ],
 )
 
 
@@ -101,3 +136,8 @@ def _define(name: str, doc: str, reference: Any) -> OpDef:
 
 softmax = _define("nn.softmax", "exp(data) divided by its sum along an axis.", _softmax)
 log_softmax = _define("nn.log_softmax", "The logarithm of `nn.softmax`.", _log_softmax)
+fast_softmax = _define(
+    "nn.fast_softmax",
+    "`nn.softmax`, of which an executor may compute the exponential approximately.",
+    _softmax,
+)

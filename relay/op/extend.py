@@ -1,20 +1,13 @@
-"""More elements than before: axes stretched, tiled, repeated, and edges padded."""
+"""More elements than before: axes stretched, tiled and repeated."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
-
 import numpy as np
 
-from relay import dtypes
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
-from relay.ir.dims import Dim
-from relay.ir.expr import Call, Expr, TupleWrapper, const
 from relay.ir.types import TensorType, Type
-from relay.op.numerics import convert
-from relay.op.opdef import DType, FusionKind, Tensor, define, sample
+from relay.op.opdef import DType, FusionKind, define, sample
 from relay.op.relations import require_broadcasts_to, size
 from relay.op.site import Site
 
@@ -128,95 +121,5 @@ repeat = define(
         sample((2, 3), repeats=2, axis=0),
         sample((2, 3), repeats=3, axis=-1, dtype="int32"),
         sample((2, 3), repeats=2),
-    ],
-)
-
-# --- padding -----------------------------------------------------------------------------------
-
-
-@attrs
-class PadAttrs(Attrs):
-    """pad_width: for each axis, how many elements stand before and after
-    pad_mode: "constant" is the value given, "edge" the nearest element, "reflect" the elements
-    mirrored at the edge, which is not repeated
-    """
-
-    pad_width: tuple[tuple[int, int], ...]
-    pad_mode: Literal["constant", "edge", "reflect"] = "constant"
-
-
-def _pad_type(site: Site) -> Type | None:
-    """Each extent grows by its two widths."""
-    site.tensor(1, rank=0)
-    if (data := site.tensor(0)) is None:
-        return None
-    widths = site.attrs.pad_width
-    site.require(
-        len(widths) == len(data.shape),
-        "`pad_width` does not fit the rank",
-        f"{len(data.shape)} pairs",
-        f"pad_width = {widths}",
-    )
-    shape: list[Dim] = []
-    for axis, (extent, (before, after)) in enumerate(zip(data.shape, widths, strict=True)):
-        if before < 0 or after < 0:
-            site.fail("`pad_width` has a negative value", "0 or more", f"pad_width = {widths}")
-        needed = {"constant": 0, "edge": min(1, before + after)}.get(
-            site.attrs.pad_mode, max(before, after) + 1
-        )
-        if isinstance(extent, int) and extent < needed:
-            site.fail(
-                f"axis {axis} is too short to be padded with its own elements",
-                f"{needed} elements or more",
-                str(data),
-            )
-        shape.append(dims.add(extent, before + after))
-    return TensorType(tuple(shape), data.dtype)
-
-
-def _pad(
-    data: np.ndarray,
-    pad_value: np.ndarray,
-    pad_width: tuple[tuple[int, int], ...],
-    pad_mode: Any,
-) -> np.ndarray:
-    if not pad_width:
-        return data
-    if pad_mode != "constant":
-        return np.pad(data, pad_width, pad_mode)
-    value = convert(pad_value, dtypes.canonical(data.dtype))
-    shape = [before + d + after for d, (before, after) in zip(data.shape, pad_width, strict=True)]
-    padded = np.full(shape, value, data.dtype)
-    padded[tuple(slice(b, b + d) for d, (b, _) in zip(data.shape, pad_width, strict=True))] = data
-    return padded
-
-
-def pad(
-    data: Expr,
-    pad_width: Sequence[Sequence[int]],
-    pad_value: Expr | float = 0,
-    pad_mode: str = "constant",
-) -> Call:
-    """Data with elements before and after it along each axis; `pad_value` may be a number."""
-    value = pad_value if isinstance(pad_value, Expr | TupleWrapper) else const(pad_value)
-    return PAD(data, value, pad_width=pad_width, pad_mode=pad_mode)
-
-
-PAD = define(
-    "nn.pad",
-    doc="data with elements before and after it along each axis. The value is converted to the "
-    "element type of data, as `cast` does.",
-    arguments=[("data", "the input"), ("pad_val", "the value in mode constant, a scalar")],
-    attrs=PadAttrs,
-    relation=_pad_type,
-    reference=_pad,
-    fusion=FusionKind.INJECTIVE,
-    helper=pad,
-    samples=[
-        sample((2, 3), (), pad_width=((1, 2), (0, 3))),
-        sample((2, 3), Tensor((), "float32"), dtype="int8", pad_width=((1, 0), (2, 2))),
-        sample((2, 3), (), pad_width=((1, 0), (2, 2)), pad_mode="edge"),
-        sample((3, 4), (), pad_width=((2, 1), (0, 3)), pad_mode="reflect"),
-        sample((), (), pad_width=()),
     ],
 )

@@ -15,7 +15,7 @@ from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import FLOATING, NUMERIC, Site
 
 
-def _with_channels(site: Site, data: TensorType, vectors: range) -> TensorType:
+def with_channels(site: Site, data: TensorType, vectors: range) -> TensorType:
     """data, given that the arguments `vectors` have one element per extent of the axis."""
     axis = site.axis(site.attrs.axis, len(data.shape))
     extent: Dim = data.shape[axis]
@@ -43,7 +43,7 @@ def _bias_add_type(site: Site) -> Type | None:
     """The type of data; the bias has one element per channel."""
     site.require_elements(0, NUMERIC)
     data = site.tensor(0)
-    return None if data is None else _with_channels(site, data, range(1, 2))
+    return None if data is None else with_channels(site, data, range(1, 2))
 
 
 bias_add = define(
@@ -83,7 +83,7 @@ def _batch_norm_type(site: Site) -> Type | None:
     site.require_elements(0, FLOATING)
     if (data := site.tensor(0)) is None:
         return None
-    result = _with_channels(site, data, range(1, 5))
+    result = with_channels(site, data, range(1, 5))
     channels = TensorType((result.shape[site.attrs.axis],), data.dtype)
     return TupleType((result, channels, channels))
 

@@ -1,0 +1,55 @@
+"""A buffer of the last elements of a stream, as networks on sound and video keep one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.types import TensorType, Type
+from relay.op.opdef import FusionKind, define, sample
+from relay.op.site import Site
+
+
+@attrs
+class FIFOBufferAttrs(Attrs):
+    """axis: the axis along which the stream runs"""
+
+    axis: int = 0
+
+
+def _fifo_buffer_type(site: Site) -> Type | None:
+    """The type of the buffer; off the axis data has its extents."""
+    if (operands := site.tensors()) is None:
+        return None
+    data, buffer = operands
+    site.require_same_dtype(data, buffer)
+    rank = len(buffer.shape)
+    site.tensor(0, rank)
+    stream = site.axis(site.attrs.axis, rank)
+    shape = [
+        b if axis == stream else site.require_equal(a, b, f"extents of axis {axis}")
+        for axis, (a, b) in enumerate(zip(data.shape, buffer.shape, strict=True))
+    ]
+    return TensorType(tuple(shape), buffer.dtype)
+
+
+def _fifo_buffer(data: np.ndarray, buffer: np.ndarray, axis: int) -> np.ndarray:
+    joined = np.concatenate((buffer, data), axis)
+    gone = np.arange(data.shape[axis])
+    return np.delete(joined, gone, axis)
+
+
+fifo_buffer = define(
+    "nn.fifo_buffer",
+    doc="The buffer after data has entered at its end: as many elements leave at its begin.",
+    arguments=[("data", "what enters"), ("buffer", "what was there")],
+    attrs=FIFOBufferAttrs,
+    relation=_fifo_buffer_type,
+    reference=_fifo_buffer,
+    fusion=FusionKind.OPAQUE,
+    samples=[
+        sample((2, 3), (5, 3)),
+        sample((2, 4, 3), (2, 2, 3), axis=1, dtype="int8"),
+        sample((2, 0), (2, 3), axis=-1, dtype="bfloat16"),
+    ],
+)

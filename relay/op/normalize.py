@@ -1,0 +1,322 @@
+"""Normalization by statistics of the data itself: of layers, instances, groups and neighbours.
+
+Batch normalization, whose statistics are given, stands in `relay.op.norm`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from relay.ir import dims
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.expr import Call, Expr
+from relay.ir.types import TensorType, Type
+from relay.op.norm import BatchNormAttrs, along, with_channels
+from relay.op.numerics import rounded_once
+from relay.op.opdef import FusionKind, define, sample
+from relay.op.relations import same_type_float
+from relay.op.site import FLOATING, Site
+
+# --- mean and variance -------------------------------------------------------------------------
+
+
+@attrs
+class LayerNormAttrs(BatchNormAttrs):
+    """axis: the axis that is normalized, which has a scale and an offset per element"""
+
+    axis: int = -1
+
+
+@attrs
+class GroupNormAttrs(Attrs):
+    """num_groups: the channels are divided into so many groups of neighbours
+    axis: the axis of the channels
+    epsilon: added to the variance, against division by 0
+    center: add beta
+    scale: multiply by gamma
+    """
+
+    num_groups: int = 0
+    axis: int = 1
+    epsilon: float = 1e-5
+    center: bool = True
+    scale: bool = True
+
+
+def _layer_norm_type(site: Site) -> Type | None:
+    """(data, (c,), (c,)) -> data"""
+    site.require_elements(0, FLOATING)
+    data = site.tensor(0)
+    return None if data is None else with_channels(site, data, range(1, 3))
+
+
+def _instance_norm_type(site: Site) -> Type | None:
+    """(data, (c,), (c,)) -> data, where the first axis is the batch."""
+    if isinstance(result := _layer_norm_type(site), TensorType):
+        _require_batch(site, result)
+    return result
+
+
+def _require_batch(site: Site, data: TensorType) -> int:
+    """The axis of the channels, which is not the first."""
+    axis = site.axis(site.attrs.axis, len(data.shape))
+    site.require(
+        axis > 0, "`axis` is the axis of the batch", "an axis after the first", f"axis = {axis}"
+    )
+    return axis
+
+
+def _group_norm_type(site: Site) -> Type | None:
+    """Like instance_norm; the number of groups divides the channels."""
+    groups = site.attrs.num_groups
+    site.require(groups > 0, "`num_groups` is not positive", "1 or more", str(groups))
+    result = _instance_norm_type(site)
+    if isinstance(result, TensorType):
+        channels = result.shape[_require_batch(site, result)]
+        whole = dims.multiply(dims.floor_divide(channels, groups), groups)
+        if not site.unify_dims(whole, channels):
+            site.fail(
+                f"the channels do not form {groups} groups", f"a multiple of {groups}", str(result)
+            )
+    return result
+
+
+def _mean(data: np.ndarray, axes: tuple[int, ...]) -> Any:
+    count = data.dtype.type(prod(data.shape[axis] for axis in axes))
+    return data.sum(axes, keepdims=True, dtype=data.dtype) / count
+
+
+def _standardized(data: np.ndarray, axes: tuple[int, ...], epsilon: float) -> Any:
+    """The data with mean 0 and variance 1 along the axes."""
+    centered = data - _mean(data, axes)
+    return centered / np.sqrt(_mean(np.square(centered), axes) + data.dtype.type(epsilon))
+
+
+def _affine(
+    data: np.ndarray, gamma: np.ndarray, beta: np.ndarray, axis: int, center: bool, scale: bool
+) -> Any:
+    if scale:
+        data = data * along(gamma, data.ndim, axis)
+    return data + along(beta, data.ndim, axis) if center else data
+
+
+def _layer_norm(
+    data: np.ndarray,
+    gamma: np.ndarray,
+    beta: np.ndarray,
+    axis: int,
+    epsilon: float,
+    center: bool,
+    scale: bool,
+) -> Any:
+    normal = _standardized(data, (axis % data.ndim,), epsilon)
+    return _affine(normal, gamma, beta, axis, center, scale)
+
+
+def _instance_norm(
+    data: np.ndarray,
+    gamma: np.ndarray,
+    beta: np.ndarray,
+    axis: int,
+    epsilon: float,
+    center: bool,
+    scale: bool,
+) -> Any:
+    inside = tuple(a for a in range(1, data.ndim) if a != axis % data.ndim)
+    return _affine(_standardized(data, inside, epsilon), gamma, beta, axis, center, scale)
+
+
+def _group_norm(
+    data: np.ndarray,
+    gamma: np.ndarray,
+    beta: np.ndarray,
+    num_groups: int,
+    axis: int,
+    epsilon: float,
+    center: bool,
+    scale: bool,
+) -> Any:
+    front = np.moveaxis(data, axis, 1)
+    batch, channels, *rest = front.shape
+    groups = front.reshape(batch, num_groups, channels // num_groups, *rest)
+    normal = _standardized(groups, tuple(range(2, groups.ndim)), epsilon).reshape(front.shape)
+    return _affine(np.moveaxis(normal, 1, axis), gamma, beta, axis, center, scale)
+
+
+_SCALE_AND_OFFSET = [
+    ("gamma", "the scale of each channel"),
+    ("beta", "the offset of each channel"),
+]
+
+layer_norm = define(
+    "nn.layer_norm",
+    doc="data less its mean along an axis, divided by the square root of its variance + epsilon, "
+    "then times gamma and plus beta.",
+    arguments=[("data", "the input"), *_SCALE_AND_OFFSET],
+    attrs=LayerNormAttrs,
+    relation=_layer_norm_type,
+    reference=rounded_once(_layer_norm),
+    fusion=FusionKind.OPAQUE,
+    samples=[
+        sample((2, 3, 4), (4,), (4,)),
+        sample((2, 3, 4), (3,), (3,), axis=1, epsilon=0.1, dtype="float64"),
+        sample((2, 5), (5,), (5,), center=False, dtype="float16"),
+        sample((2, 5), (5,), (5,), scale=False, dtype="bfloat16"),
+        sample((0, 5), (5,), (5,)),
+    ],
+)
+
+instance_norm = define(
+    "nn.instance_norm",
+    doc="Each channel of each element of the batch less its mean, divided by the square root of "
+    "its variance + epsilon, then times gamma and plus beta.",
+    arguments=[("data", "the input, the batch first"), *_SCALE_AND_OFFSET],
+    attrs=BatchNormAttrs,
+    relation=_instance_norm_type,
+    reference=rounded_once(_instance_norm),
+    fusion=FusionKind.OPAQUE,
+    samples=[
+        sample((2, 3, 4, 5), (3,), (3,)),
+        sample((2, 4, 5, 3), (3,), (3,), axis=-1, epsilon=0.1, dtype="float64"),
+        sample((2, 3, 7), (3,), (3,), center=False, dtype="float16"),
+        sample((2, 3, 7), (3,), (3,), scale=False),
+    ],
+)
+
+group_norm = define(
+    "nn.group_norm",
+    doc="Each group of channels of each element of the batch less its mean, divided by the square "
+    "root of its variance + epsilon, then times gamma and plus beta of the channel.",
+    arguments=[("data", "the input, the batch first"), *_SCALE_AND_OFFSET],
+    attrs=GroupNormAttrs,
+    relation=_group_norm_type,
+    reference=rounded_once(_group_norm),
+    fusion=FusionKind.OPAQUE,
+    samples=[
+        sample((2, 6, 4, 5), (6,), (6,), num_groups=3),
+        sample((2, 3, 5, 4), (4,), (4,), num_groups=2, axis=-1, epsilon=0.1, dtype="float64"),
+        sample((2, 4, 3), (4,), (4,), num_groups=1, center=False, dtype="float16"),
+        sample((2, 4), (4,), (4,), num_groups=2, scale=False),
+    ],
+)
+
+# --- lengths -----------------------------------------------------------------------------------
+
+
+@attrs
+class L2NormalizeAttrs(Attrs):
+    """eps: the least sum of squares that is divided by
+    axis: the axes whose elements form a vector, one or several; None is all of them
+    """
+
+    eps: float
+    axis: tuple[int, ...] | None = None
+
+
+def _l2_normalize_type(site: Site) -> Type | None:
+    """The same type; the axes must exist."""
+    data = site.tensor(0)
+    if data is not None and site.attrs.axis is not None:
+        site.axes(site.attrs.axis, len(data.shape))
+    return same_type_float(site)
+
+
+def _l2_normalize(data: np.ndarray, eps: float, axis: Sequence[int] | None) -> Any:
+    axes = None if axis is None else tuple(axis)
+    squares = np.square(data).sum(axes, keepdims=True, dtype=data.dtype)
+    return data / np.sqrt(np.maximum(squares, data.dtype.type(eps)))
+
+
+l2_normalize = define(
+    "nn.l2_normalize",
+    doc="Vectors divided by their length; the square of the length counts as eps at least.",
+    arguments=[("data", "the input")],
+    attrs=L2NormalizeAttrs,
+    relation=_l2_normalize_type,
+    reference=rounded_once(_l2_normalize),
+    fusion=FusionKind.OPAQUE,
+    samples=[
+        sample((2, 3, 4), eps=1e-3, axis=1),
+        sample((2, 3, 4), eps=9.0, axis=(-1, 0), dtype="float64"),
+        sample((2, 3), eps=0.0, dtype="float16"),
+        sample((3, 0), eps=0.5, axis=0),
+    ],
+)
+
+# --- neighbours --------------------------------------------------------------------------------
+
+
+@attrs
+class LRNAttrs(Attrs):
+    """size: how many neighbours along the axis count, the element itself in the middle; of an even
+    number one more stands before it than after it
+    axis: the axis of the channels
+    bias: what the mean square is added to
+    alpha: the factor of the mean square
+    beta: the power of the divisor
+    """
+
+    size: int = 5
+    axis: int = 1
+    bias: float = 2.0
+    alpha: float = 1e-4
+    beta: float = 0.75
+
+
+def _lrn_type(site: Site) -> Type | None:
+    """The same type; the axis must exist."""
+    size = site.attrs.size
+    site.require(size > 0, "`size` is not positive", "1 or more", f"size = {size}")
+    if (data := site.tensor(0)) is not None:
+        site.axis(site.attrs.axis, len(data.shape))
+    return same_type_float(site)
+
+
+def _lrn(
+    data: np.ndarray, size: int, axis: int, bias: float, alpha: float, beta: float
+) -> np.ndarray:
+    number = data.dtype.type
+    squares = np.moveaxis(np.square(data), axis, -1)
+    widths = [(0, 0)] * (data.ndim - 1) + [(size // 2, (size - 1) // 2)]
+    padded = np.pad(squares, widths)
+    total = np.zeros_like(squares)
+    for first in range(size):
+        total += padded[..., first : first + squares.shape[-1]]
+    divisor = np.power(number(bias) + total * number(alpha / size), number(beta))
+    result: np.ndarray = data / np.moveaxis(divisor, -1, axis)
+    return result
+
+
+def lrn(
+    data: Expr,
+    size: int = 5,
+    axis: int = 1,
+    bias: float = 2,
+    alpha: float = 1e-5,
+    beta: float = 0.75,
+) -> Call:
+    """Local response normalization: data divided by a power of the mean square of neighbours."""
+    return LRN(data, size, axis, bias, alpha, beta)
+
+
+LRN = define(
+    "nn.lrn",
+    doc="data / (bias + alpha * m) ** beta, where m is the sum of the squares of the neighbours "
+    "along the axis that exist, divided by size.",
+    arguments=[("data", "the input")],
+    attrs=LRNAttrs,
+    relation=_lrn_type,
+    reference=rounded_once(_lrn),
+    fusion=FusionKind.OPAQUE,
+    helper=lrn,
+    samples=[
+        sample((2, 7, 3, 4)),
+        sample((2, 6, 3), size=3, alpha=2.0, beta=1.5, bias=0.5, dtype="float64"),
+        sample((2, 3, 3, 6), size=4, axis=-1, alpha=0.5, dtype="float16"),
+        sample((2, 0), alpha=1.0),
+    ],
+)

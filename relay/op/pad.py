@@ -1,0 +1,221 @@
+"""Elements around data and between its elements: padding, mirrored edges, dilation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from relay import dtypes
+from relay.ir import dims
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.dims import Dim
+from relay.ir.expr import Call, Expr, TupleWrapper, const
+from relay.ir.types import TensorType, Type
+from relay.op.numerics import convert
+from relay.op.opdef import FusionKind, Tensor, define, sample
+from relay.op.site import Site, running
+
+Widths = tuple[tuple[int, int], ...]
+
+# How many elements an axis needs to be padded by so many with its own.
+_NEEDED = {
+    "constant": lambda width: 0,
+    "edge": lambda width: min(width, 1),
+    "reflect": lambda width: width + 1 if width else 0,
+    "REFLECT": lambda width: width + 1 if width else 0,
+    "SYMMETRIC": lambda width: width,
+}
+
+
+def _padded_type(site: Site, data: TensorType, widths: Widths, mode: str) -> TensorType:
+    """Each extent grows by its two widths."""
+    site.require(
+        len(widths) == len(data.shape),
+        "`pad_width` does not fit the rank",
+        f"{len(data.shape)} pairs",
+        f"pad_width = {widths}",
+    )
+    shape: list[Dim] = []
+    for axis, (extent, (before, after)) in enumerate(zip(data.shape, widths, strict=True)):
+        if before < 0 or after < 0:
+            site.fail("`pad_width` has a negative value", "0 or more", f"pad_width = {widths}")
+        needed = _NEEDED[mode](max(before, after))
+        if isinstance(extent, int) and extent < needed:
+            site.fail(
+                f"axis {axis} is too short to be padded with its own elements",
+                f"{needed} elements or more",
+                str(data),
+            )
+        shape.append(dims.add(extent, before + after))
+    return TensorType(tuple(shape), data.dtype)
+
+
+def _with_own_elements(data: np.ndarray, widths: Widths, mode: str) -> np.ndarray:
+    """Data padded from itself; extents that only a run knows are compared here."""
+    ty = TensorType(data.shape, dtypes.canonical(data.dtype))
+    _padded_type(running("pad", ("data",), (ty,), None), ty, widths, mode)
+    how: Any = mode.lower()
+    return np.pad(data, widths, how) if data.ndim else data
+
+
+# --- padding -----------------------------------------------------------------------------------
+
+
+@attrs
+class PadAttrs(Attrs):
+    """pad_width: for each axis, how many elements stand before and after
+    pad_mode: "constant" is the value given, "edge" the nearest element, "reflect" the elements
+    mirrored at the edge, which is not repeated
+    """
+
+    pad_width: tuple[tuple[int, int], ...]
+    pad_mode: Literal["constant", "edge", "reflect"] = "constant"
+
+
+def _pad_type(site: Site) -> Type | None:
+    """Each extent grows by its two widths; the value is a scalar."""
+    site.tensor(1, rank=0)
+    if (data := site.tensor(0)) is None:
+        return None
+    return _padded_type(site, data, site.attrs.pad_width, site.attrs.pad_mode)
+
+
+def _pad(data: np.ndarray, pad_value: np.ndarray, pad_width: Widths, pad_mode: str) -> np.ndarray:
+    if pad_mode != "constant":
+        return _with_own_elements(data, pad_width, pad_mode)
+    value = convert(pad_value, dtypes.canonical(data.dtype))
+    shape = [before + d + after for d, (before, after) in zip(data.shape, pad_width, strict=True)]
+    padded = np.full(shape, value, data.dtype)
+    padded[tuple(slice(b, b + d) for d, (b, _) in zip(data.shape, pad_width, strict=True))] = data
+    return padded
+
+
+def pad(
+    data: Expr,
+    pad_width: Sequence[Sequence[int]],
+    pad_value: Expr | float = 0,
+    pad_mode: str = "constant",
+) -> Call:
+    """Data with elements before and after it along each axis; `pad_value` may be a number."""
+    value = pad_value if isinstance(pad_value, Expr | TupleWrapper) else const(pad_value)
+    return PAD(data, value, pad_width=pad_width, pad_mode=pad_mode)
+
+
+PAD = define(
+    "nn.pad",
+    doc="data with elements before and after it along each axis. The value is converted to the "
+    "element type of data, as `cast` does.",
+    arguments=[("data", "the input"), ("pad_val", "the value in mode constant, a scalar")],
+    attrs=PadAttrs,
+    relation=_pad_type,
+    reference=_pad,
+    fusion=FusionKind.INJECTIVE,
+    helper=pad,
+    samples=[
+        sample((2, 3), (), pad_width=((1, 2), (0, 3))),
+        sample((2, 3), Tensor((), "float32"), dtype="int8", pad_width=((1, 0), (2, 2))),
+        sample((2, 3), (), pad_width=((1, 0), (2, 2)), pad_mode="edge"),
+        sample((3, 4), (), pad_width=((2, 1), (0, 3)), pad_mode="reflect"),
+        sample((), (), pad_width=()),
+    ],
+)
+
+
+@attrs
+class MirrorPadAttrs(Attrs):
+    """mode: elements mirrored at the edge of data ("SYMMETRIC"), or at the middle of the last
+    element, which is then not repeated ("REFLECT")
+    pad_width: for each axis, how many elements stand before and after
+    """
+
+    mode: Literal["SYMMETRIC", "REFLECT"] = "SYMMETRIC"
+    pad_width: tuple[tuple[int, int], ...]
+
+
+def _mirror_pad_type(site: Site) -> Type | None:
+    """Each extent grows by its two widths."""
+    if (data := site.tensor(0)) is None:
+        return None
+    return _padded_type(site, data, site.attrs.pad_width, site.attrs.mode)
+
+
+def mirror_pad(data: Expr, pad_width: Sequence[Sequence[int]], mode: str = "SYMMETRIC") -> Call:
+    """Data with its own elements, mirrored, before and after it along each axis."""
+    return MIRROR_PAD(data, mode=mode, pad_width=pad_width)
+
+
+MIRROR_PAD = define(
+    "nn.mirror_pad",
+    doc="data with its own elements, in reverse order, before and after it along each axis.",
+    arguments=[("data", "the input")],
+    attrs=MirrorPadAttrs,
+    relation=_mirror_pad_type,
+    reference=lambda data, mode, pad_width: _with_own_elements(data, pad_width, mode),
+    fusion=FusionKind.INJECTIVE,
+    helper=mirror_pad,
+    samples=[
+        sample((2, 3), pad_width=((1, 2), (0, 3))),
+        sample((3, 4), pad_width=((2, 1), (0, 3)), mode="REFLECT", dtype="int8"),
+        sample((3, 4, 2), pad_width=((0, 0), (4, 1), (1, 2)), dtype="bfloat16"),
+        sample((), pad_width=()),
+    ],
+)
+
+# --- dilation ----------------------------------------------------------------------------------
+
+
+@attrs
+class DilateAttrs(Attrs):
+    """strides: for each axis, the distance between elements that were neighbours
+    dilation_value: what stands between them
+    """
+
+    strides: tuple[int, ...] = (1, 1)
+    dilation_value: float = 0.0
+
+
+def _dilate_type(site: Site) -> Type | None:
+    """(extent - 1) * stride + 1 along each axis; no elements stay none."""
+    if (data := site.tensor(0)) is None:
+        return None
+    strides = site.attrs.strides
+    if len(strides) != len(data.shape) or any(stride < 1 for stride in strides):
+        site.fail(
+            "`strides` does not fit",
+            f"{len(data.shape)} values of 1 or more",
+            f"strides = {strides}",
+        )
+    shape: list[Dim] = []
+    for extent, stride in zip(data.shape, strides, strict=True):
+        spread = dims.add(dims.multiply(dims.subtract(extent, 1), stride), 1)
+        shape.append(dims.maximum(spread, 0) if stride > 1 else extent)
+    return TensorType(tuple(shape), data.dtype)
+
+
+def _dilate(data: np.ndarray, strides: Sequence[int], dilation_value: float) -> np.ndarray:
+    value = convert(np.array(dilation_value), dtypes.canonical(data.dtype))
+    shape = [max((d - 1) * s + 1, 0) for d, s in zip(data.shape, strides, strict=True)]
+    spread = np.full(shape, value, data.dtype)
+    spread[tuple(slice(None, None, stride) for stride in strides)] = data
+    return spread
+
+
+dilate = define(
+    "nn.dilate",
+    doc="The elements of data further apart, with a value between them. The value is converted to "
+    "the element type of data, as `cast` does.",
+    arguments=[("x", "the input")],
+    attrs=DilateAttrs,
+    relation=_dilate_type,
+    reference=_dilate,
+    fusion=FusionKind.INJECTIVE,
+    samples=[
+        sample((2, 3)),
+        sample((2, 3, 4), strides=(1, 3, 2), dilation_value=1.5),
+        sample((3, 2), strides=(2, 2), dilation_value=-7.5, dtype="int8"),
+        sample((0, 3), strides=(2, 2)),
+        sample((), strides=(), dtype="float16"),
+    ],
+)
