@@ -35,8 +35,8 @@ from relay.op.binary import (
 )
 from relay.op.convert import cast, cast_like
 from relay.op.creation import arange, full, full_like, one_hot, ones, zeros
-from relay.op.extend import broadcast_to, repeat, tile
-from relay.op.indexing import gather, strided_slice, take
+from relay.op.extend import broadcast_to, broadcast_to_like, repeat, tile
+from relay.op.indexing import adv_index, gather, gather_nd, take
 from relay.op.opdef import FusionKind as FusionKind
 from relay.op.opdef import OpDef as OpDef
 from relay.op.opdef import OpPattern as OpPattern
@@ -56,7 +56,9 @@ from relay.op.reduce import argmax, argmin, collapse_sum_like, mean, prod, varia
 from relay.op.reduce import max_ as max
 from relay.op.reduce import min_ as min
 from relay.op.reduce import sum_ as sum
-from relay.op.shape import expand_dims, ndarray_size, reshape, reshape_like, shape_of, squeeze
+from relay.op.reshape import reshape, reshape_like, reverse_reshape
+from relay.op.shape import expand_dims, ndarray_size, shape_of, squeeze
+from relay.op.slicing import slice_like, sliding_window, strided_set, strided_slice
 from relay.op.unary import abs_ as abs
 from relay.op.unary import (
     acos,
@@ -101,6 +103,7 @@ __all__ = [
     "acos",
     "acosh",
     "add",
+    "adv_index",
     "all",
     "any",
     "arange",
@@ -115,6 +118,7 @@ __all__ = [
     "bitwise_or",
     "bitwise_xor",
     "broadcast_to",
+    "broadcast_to_like",
     "cast",
     "cast_like",
     "ceil",
@@ -135,6 +139,7 @@ __all__ = [
     "full",
     "full_like",
     "gather",
+    "gather_nd",
     "greater",
     "greater_equal",
     "isfinite",
@@ -169,6 +174,7 @@ __all__ = [
     "reshape",
     "reshape_like",
     "reverse",
+    "reverse_reshape",
     "right_shift",
     "round",
     "rsqrt",
@@ -177,10 +183,13 @@ __all__ = [
     "sign",
     "sin",
     "sinh",
+    "slice_like",
+    "sliding_window",
     "split",
     "sqrt",
     "squeeze",
     "stack",
+    "strided_set",
     "strided_slice",
     "subtract",
     "sum",

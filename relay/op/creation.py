@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,9 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Constant, Expr, as_expr, const
 from relay.ir.types import TensorType, Type
+from relay.op.known import is_known
 from relay.op.numerics import convert
-from relay.op.opdef import DType, FusionKind, OpDef, Tensor, define, sample
+from relay.op.opdef import DType, FusionKind, OpDef, Tensor, define, get, sample
 from relay.op.site import INTEGER, NUMERIC, Site
 
 # --- one value everywhere ----------------------------------------------------------------------
@@ -47,9 +49,11 @@ def _filled(fill_value: np.ndarray, shape: tuple[int, ...], dtype: str | None) -
     return np.broadcast_to(convert(fill_value, dtype) if dtype else fill_value, shape)
 
 
-def full(fill_value: Expr, shape: tuple[int, ...] = (), dtype: str = "") -> Call:
-    """A tensor of that shape with `fill_value`, a scalar, everywhere."""
-    return FULL(fill_value, shape=shape, dtype=dtype)
+def full(fill_value: Expr, shape: int | Sequence[int] | Expr = (), dtype: str = "") -> Call:
+    """A tensor of that shape, which may be a tensor itself, with a scalar everywhere."""
+    if is_known(shape):
+        return FULL(fill_value, shape=shape, dtype=dtype)
+    return get("dyn.full")(fill_value, shape, dtype=dtype)
 
 
 FULL = define(
@@ -69,7 +73,17 @@ FULL = define(
 )
 
 
-def _constant(name: str, doc: str, value: int) -> OpDef:
+def zeros(shape: int | Sequence[int] | Expr, dtype: str) -> Call:
+    """A tensor of zeros of that shape, which may be a tensor itself."""
+    return ZEROS(shape=shape, dtype=dtype) if is_known(shape) else get("dyn.zeros")(shape, dtype)
+
+
+def ones(shape: int | Sequence[int] | Expr, dtype: str) -> Call:
+    """A tensor of ones of that shape, which may be a tensor itself."""
+    return ONES(shape=shape, dtype=dtype) if is_known(shape) else get("dyn.ones")(shape, dtype)
+
+
+def _constant(name: str, doc: str, value: int, helper: Any) -> OpDef:
     return define(
         name,
         doc=doc,
@@ -77,6 +91,7 @@ def _constant(name: str, doc: str, value: int) -> OpDef:
         relation=_filled_type,
         reference=lambda shape, dtype: _filled(np.array(value), shape, dtype or "float32"),
         fusion=FusionKind.ELEMWISE,
+        helper=helper,
         samples=[
             sample(shape=(2, 3)),
             sample(shape=(), attrs={"dtype": "bool"}),
@@ -85,8 +100,8 @@ def _constant(name: str, doc: str, value: int) -> OpDef:
     )
 
 
-zeros = _constant("zeros", "A tensor of zeros.", 0)
-ones = _constant("ones", "A tensor of ones.", 1)
+ZEROS = _constant("zeros", "A tensor of zeros.", 0, zeros)
+ONES = _constant("ones", "A tensor of ones.", 1, ones)
 
 
 def _full_like_type(site: Site) -> Type | None:
@@ -260,7 +275,22 @@ def _one_hot(
     return np.where(hot, convert(on_value, dtype), convert(off_value, dtype))
 
 
-one_hot = define(
+def one_hot(
+    indices: Expr,
+    on_value: Expr,
+    off_value: Expr,
+    depth: int | Expr,
+    axis: int = -1,
+    dtype: str = "",
+) -> Call:
+    """`on_value` at the places that indices name along a new axis of `depth` elements, which may
+    be a scalar tensor; `off_value` elsewhere."""
+    if is_known(depth):
+        return ONE_HOT(indices, on_value, off_value, depth=depth, axis=axis, dtype=dtype)
+    return get("dyn.one_hot")(indices, on_value, off_value, depth, axis=axis, dtype=dtype)
+
+
+ONE_HOT = define(
     "one_hot",
     doc="on_value at the position an index names along a new axis, off_value elsewhere; an index "
     "outside [0, depth) names none.",
@@ -273,6 +303,7 @@ one_hot = define(
     relation=_one_hot_type,
     reference=_one_hot,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    helper=one_hot,
     samples=[
         sample(Tensor((2, 3), "int32", -1, 5), (), (), depth=4),
         sample(Tensor((2, 3), "int64", 0, 5), (), (), depth=5, axis=0, attrs={"dtype": "int8"}),

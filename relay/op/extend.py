@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
+from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
-from relay.op.opdef import DType, FusionKind, define, sample
+from relay.op.known import is_known
+from relay.op.opdef import DType, FusionKind, Tensor, define, get, sample
 from relay.op.relations import require_broadcasts_to, size
 from relay.op.site import Site
 
@@ -32,7 +36,14 @@ def _broadcast_to_type(site: Site) -> Type | None:
     return TensorType(site.attrs.shape, data.dtype)
 
 
-broadcast_to = define(
+def broadcast_to(data: Expr, shape: int | Sequence[int] | Expr) -> Call:
+    """Data stretched to a shape, which may be a tensor of one axis."""
+    if is_known(shape):
+        return BROADCAST_TO(data, shape=shape)
+    return get("dyn.broadcast_to")(data, shape)
+
+
+BROADCAST_TO = define(
     "broadcast_to",
     doc="Axes of extent 1 stretched, and new ones put in front, to give a shape.",
     arguments=[("data", "the input")],
@@ -40,10 +51,35 @@ broadcast_to = define(
     relation=_broadcast_to_type,
     reference=lambda data, shape, dtype: np.broadcast_to(data, shape),
     fusion=FusionKind.BROADCAST,
+    helper=broadcast_to,
     samples=[
         sample((3, 1), shape=(2, 3, 4)),
         sample((), shape=(2,), dtype="int32"),
         sample((1,), shape=(0,), attrs={"dtype": "float32"}),
+    ],
+)
+
+
+def _broadcast_to_like_type(site: Site) -> Type | None:
+    """The shape of broadcast_type, which data must broadcast to, with the elements of data."""
+    if (operands := site.tensors()) is None:
+        return None
+    data, like = operands
+    require_broadcasts_to(site, data, like.shape)
+    return TensorType(like.shape, data.dtype)
+
+
+broadcast_to_like = define(
+    "broadcast_to_like",
+    doc="Axes of extent 1 stretched, and new ones put in front, to the shape of another tensor.",
+    arguments=[("data", "the input"), ("broadcast_type", "a tensor of the wanted shape")],
+    relation=_broadcast_to_like_type,
+    reference=lambda data, like: np.broadcast_to(data, like.shape),
+    fusion=FusionKind.BROADCAST,
+    samples=[
+        sample((3, 1), (2, 3, 4)),
+        sample((), Tensor((5,), "float64"), dtype="int32"),
+        sample((4, 1), (4, 0), dtype="bfloat16"),
     ],
 )
 
@@ -71,7 +107,14 @@ def _tile_type(site: Site) -> Type | None:
     return TensorType(tuple(map(dims.multiply, extents, counts)), data.dtype)
 
 
-tile = define(
+def tile(data: Expr, reps: int | Sequence[int] | Expr) -> Call:
+    """Copies of data side by side; how often along each axis may be a tensor of one axis."""
+    if is_known(reps):
+        return TILE(data, reps=reps)
+    return get("dyn.tile")(data, reps)
+
+
+TILE = define(
     "tile",
     doc="Copies of data side by side.",
     arguments=[("data", "the input")],
@@ -79,6 +122,7 @@ tile = define(
     relation=_tile_type,
     reference=lambda data, reps: np.tile(data, reps),
     fusion=FusionKind.BROADCAST,
+    helper=tile,
     samples=[
         sample((2, 3), reps=(2, 1)),
         sample((3,), reps=(2, 4), dtype="int32"),

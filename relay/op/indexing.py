@@ -1,167 +1,21 @@
-"""Some of the elements: slices, and elements named by index tensors.
+"""Elements named by index tensors.
 
 An index tensor never reads outside: indices are clamped to the axis, or wrapped where asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import reduce
 from typing import Any, Literal
 
 import numpy as np
 
 from relay.errors import Diagnostic, EvaluationError
-from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
-from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
 from relay.op.opdef import FusionKind, Tensor, define, sample
+from relay.op.relations import broadcast_types
 from relay.op.site import INTEGER, Site
-
-# --- slices ------------------------------------------------------------------------------------
-
-# From here on a bound means the end of the axis: it is what people write for "all the rest".
-UNBOUNDED = 2**31 - 1
-
-
-@attrs
-class StridedSliceAttrs(Attrs):
-    """begin: where each slice starts; negative counts from the back
-    end: where it ends, exclusive; in mode "size" its length, where negative is all the rest
-    strides: the distance between elements, which may be negative; None is 1 everywhere
-    axes: the axes that are sliced; None is the first ones
-    slice_mode: what `end` means; in mode "size" strides are not used
-    """
-
-    begin: tuple[int, ...]
-    end: tuple[int, ...]
-    strides: tuple[int, ...] | None = None
-    axes: tuple[int, ...] | None = None
-    slice_mode: Literal["end", "size"] = "end"
-
-
-def _slices(known: StridedSliceAttrs) -> list[tuple[int, int, int]]:
-    """(begin, end or size, stride) for each axis that is sliced; short lists are filled up."""
-    count = max(len(known.begin), len(known.end), len(known.strides or ()))
-    found = []
-    for i in range(count):
-        stride = 1
-        if known.slice_mode == "end" and known.strides and i < len(known.strides):
-            stride = known.strides[i]
-        first = 0 if stride > 0 else UNBOUNDED
-        rest = UNBOUNDED if stride > 0 else -UNBOUNDED
-        if known.slice_mode == "size":
-            rest = -1
-        begin = known.begin[i] if i < len(known.begin) else first
-        end = known.end[i] if i < len(known.end) else rest
-        found.append((begin, end, stride))
-    return found
-
-
-def _from_front(bound: int, extent: Dim) -> Dim:
-    """A bound counted from the front, not yet clamped to the axis."""
-    if bound >= UNBOUNDED:
-        return extent
-    return bound if bound >= 0 else dims.add(extent, bound)
-
-
-def _length(extent: Dim, begin: int, end: int, stride: int) -> Dim:
-    """How many elements begin:end:stride takes of an axis, by the rules of Python's slices.
-
-    Clamping a bound is a minimum or a maximum, which is kept outside of the arithmetic: the length
-    is the least of those that `spans` would give. Only bounds that matter are clamped; a start
-    past the end, or an end before the start, makes a span negative.
-    """
-    first, last = _from_front(begin, extent), _from_front(end, extent)
-    steps = abs(stride)
-    if stride > 0:
-        if begin < 0 and (end < 0 or end >= UNBOUNDED):  # last - max(first, 0)
-            spans = [dims.subtract(last, first), last]
-        else:
-            first = dims.maximum(first, 0) if begin < 0 else first
-            lasts = (last, extent) if end >= 0 else (last,)
-            spans = [dims.subtract(bound, first) for bound in lasts]
-    else:
-        top = dims.subtract(extent, 1)
-        first = top if begin >= UNBOUNDED else first
-        if end < 0 and (begin < 0 or begin >= UNBOUNDED):  # first - max(last, -1)
-            spans = [dims.add(first, 1)]
-            if end > -UNBOUNDED:
-                spans.append(dims.subtract(first, last))
-        else:
-            last = dims.maximum(last, -1) if end < 0 else last
-            firsts = (first, top) if begin >= 0 else (first,)
-            spans = [dims.subtract(bound, last) for bound in firsts]
-    lengths = [dims.floor_divide(dims.add(span, steps - 1), steps) for span in spans]
-    return reduce(dims.minimum, [dims.maximum(length, 0) for length in lengths])
-
-
-def _sized_length(extent: Dim, begin: int, wanted: int) -> Dim:
-    """How many elements are there of the `wanted` ones from `begin` on; negative is all."""
-    rest = _length(extent, begin, UNBOUNDED, 1)
-    return rest if wanted < 0 else dims.minimum(rest, wanted)
-
-
-def _strided_slice_type(site: Site) -> Type | None:
-    """Each sliced axis is as long as Python's slice of it."""
-    if (data := site.tensor(0)) is None:
-        return None
-    known: StridedSliceAttrs = site.attrs
-    slices = _slices(known)
-    axes: Sequence[int] = range(len(slices)) if known.axes is None else known.axes
-    axes = site.axes(axes, len(data.shape), name="axes")
-    site.require(
-        len(axes) == len(slices),
-        "`axes` and `begin` differ in length",
-        f"{len(axes)} slices",
-        f"begin = {known.begin}, end = {known.end}",
-    )
-    shape = list(data.shape)
-    for axis, (begin, end, stride) in zip(axes, slices, strict=True):
-        site.require(stride != 0, "a stride is zero", "strides other than 0", str(known.strides))
-        if known.slice_mode == "size":
-            shape[axis] = _sized_length(shape[axis], begin, end)
-        else:
-            shape[axis] = _length(shape[axis], begin, end, stride)
-    return TensorType(tuple(shape), data.dtype)
-
-
-def _strided_slice(data: np.ndarray, **keywords: Any) -> np.ndarray:
-    known = StridedSliceAttrs(**keywords)
-    slices = _slices(known)
-    axes = range(len(slices)) if known.axes is None else known.axes
-    index = [slice(None)] * data.ndim
-    for axis, (begin, end, stride) in zip(axes, slices, strict=True):
-        last = None if (end if stride > 0 else -end) >= UNBOUNDED else end
-        if known.slice_mode == "size":
-            begin = max(begin + data.shape[axis], 0) if begin < 0 else begin
-            last = None if end < 0 else begin + end
-        index[axis] = slice(begin, last, stride)
-    return data[tuple(index)]
-
-
-strided_slice = define(
-    "strided_slice",
-    doc="A slice along each axis, with bounds counted and clamped as in Python. A bound of "
-    "2**31 - 1 or more is the end of the axis, its negative the beginning.",
-    arguments=[("data", "the input")],
-    attrs=StridedSliceAttrs,
-    relation=_strided_slice_type,
-    reference=_strided_slice,
-    fusion=FusionKind.INJECTIVE,
-    samples=[
-        sample((5, 6), begin=(1, 0), end=(4, 3)),
-        sample((5, 6), begin=(-3,), end=(100,), strides=(2,)),
-        sample((5, 6), begin=(4, -2), end=(-6, 1), strides=(-1, -2)),
-        sample((5, 6), begin=(1,), end=(-1,), axes=(-1,), dtype="int32"),
-        sample((5, 6), begin=(1, -3), end=(2, -1), slice_mode="size"),
-        sample((5, 6), begin=(2,), end=(UNBOUNDED,), axes=(1,)),
-        sample((5, 6), begin=(-1,), end=(-UNBOUNDED,), strides=(-2,)),
-        sample((5,), begin=(4,), end=(2,)),
-    ],
-)
 
 # --- take --------------------------------------------------------------------------------------
 
@@ -312,5 +166,150 @@ GATHER = define(
     samples=[
         sample((4, 3), Tensor((2, 3), "int32", 0, 4)),
         sample((4, 3), Tensor((4, 5), "int64", -2, 5), axis=-1, dtype="int32"),
+    ],
+)
+
+# --- several axes at once ----------------------------------------------------------------------
+
+
+@attrs
+class GatherNdAttrs(Attrs):
+    """batch_dims: how many leading axes of data and of the places are the same
+    index_rank: how many indices name a place, where the extent of indices does not say it
+    """
+
+    batch_dims: int = 0
+    index_rank: int | None = None
+
+
+def _gather_nd_type(site: Site) -> Type | None:
+    """Indices (m, places…): places… + data[batch_dims + m:]"""
+    site.require_elements(1, INTEGER)
+    site.require_rank(1, at_least=1)
+    if (operands := site.tensors()) is None:
+        return None
+    data, indices = operands
+    known: GatherNdAttrs = site.attrs
+    count, *places = indices.shape
+    if known.index_rank is not None:
+        count = site.require_equal(known.index_rank, count, "`index_rank` and first extents")
+    if not isinstance(count, int):
+        site.fail(
+            "how many indices name a place must be known, since the rank of the result depends "
+            "on it",
+            "a number as the first extent of indices",
+            str(indices),
+            "say it with `index_rank`",
+        )
+    shared = known.batch_dims
+    site.require(
+        0 <= shared <= min(len(places), len(data.shape)),
+        "`batch_dims` is out of range",
+        f"at most {min(len(places), len(data.shape))}",
+        f"batch_dims = {shared}",
+    )
+    site.require(
+        shared + count <= len(data.shape),
+        "more indices than axes",
+        f"at most {len(data.shape) - shared} indices for {data}",
+        str(indices),
+    )
+    for axis in range(shared):
+        places[axis] = site.require_equal(
+            places[axis], data.shape[axis], f"batch extents of axis {axis}"
+        )
+    return TensorType((*places, *data.shape[shared + count :]), data.dtype)
+
+
+def _gather_nd(
+    data: np.ndarray, indices: np.ndarray, batch_dims: int, index_rank: int | None
+) -> Any:
+    count, *places = indices.shape
+    named = [
+        _positions(indices[i], data.shape[batch_dims + i], "clip").reshape(places)
+        for i in range(count)
+    ]
+    batch = [
+        np.broadcast_to(np.arange(d).reshape(-1, *(1,) * (len(places) - 1 - axis)), places)
+        for axis, d in enumerate(places[:batch_dims])
+    ]
+    if not batch and not named:
+        return np.broadcast_to(data, (*places, *data.shape))
+    return data[(*batch, *named)]
+
+
+gather_nd = define(
+    "gather_nd",
+    doc="The elements, or slices of the last axes, at places that several indices name. Indices "
+    "are clamped.",
+    arguments=[
+        ("data", "the input"),
+        ("indices", "places, integers: along the first axis the indices of a place"),
+    ],
+    attrs=GatherNdAttrs,
+    relation=_gather_nd_type,
+    reference=_gather_nd,
+    fusion=FusionKind.INJECTIVE,
+    samples=[
+        sample((4, 3), Tensor((2, 5), "int32", 0, 4)),
+        sample((4, 3, 2), Tensor((2, 2, 3), "int64", -1, 4), dtype="int32"),
+        sample((4, 3, 2), Tensor((1, 5), "int32", 0, 4)),
+        sample((2, 4, 3), Tensor((1, 2, 5), "int32", 0, 4), batch_dims=1, dtype="float16"),
+        sample((2, 3, 4), Tensor((1, 2, 3), "uint8", 0, 4), batch_dims=2, index_rank=1),
+        sample((2, 3), Tensor((2,), "int32", 0, 2), index_rank=2),
+        sample((2, 3), Tensor((0, 2), "int32"), dtype="bool"),
+    ],
+)
+
+
+def _adv_index_type(site: Site) -> Type | None:
+    """The broadcast of the indices + data[number of indices:]"""
+    if (parts := site.tensor_tuple(0)) is None:
+        return None
+    site.require(len(parts) > 1, "there are no indices", "(data, indices, …)", str(site.args[0]))
+    data, *indices = parts
+    for number, index in enumerate(indices, 1):
+        site.require(
+            index.dtype in INTEGER.allowed,
+            f"part {number} of argument `inputs` has the wrong element type",
+            "integers",
+            str(index),
+        )
+    site.require(
+        len(indices) <= len(data.shape),
+        "more indices than axes",
+        f"at most {len(data.shape)}",
+        str(len(indices)),
+    )
+    places = broadcast_types(site, *indices).shape
+    return TensorType((*places, *data.shape[len(indices) :]), data.dtype)
+
+
+def _adv_index(inputs: tuple[np.ndarray, ...]) -> Any:
+    data, *indices = inputs
+    named = []
+    for index, extent in zip(indices, data.shape, strict=False):
+        from_front = index
+        if index.dtype.kind == "i":
+            wide = index.astype(np.int64)
+            from_front = np.where(wide < 0, wide + extent, wide)
+        named.append(_positions(from_front, extent, "clip"))
+    return data[tuple(named)]
+
+
+adv_index = define(
+    "adv_index",
+    doc="The elements, or slices of the last axes, at places that index tensors name, one for each "
+    "of the first axes, broadcast against each other. Negative indices count from the back; what "
+    "lies outside is clamped.",
+    arguments=[("inputs", "a tuple of the data and of index tensors")],
+    relation=_adv_index_type,
+    reference=_adv_index,
+    fusion=FusionKind.INJECTIVE,
+    samples=[
+        sample([(4, 3), Tensor((5,), "int32", -4, 4)]),
+        sample([(4, 3), Tensor((2, 1), "int64", 0, 4), Tensor((3,), "int32", -5, 5)]),
+        sample([(2, 3, 4), Tensor((), "int32", 0, 2), Tensor((2,), "uint8", 0, 3)], dtype="int8"),
+        sample([(2, 3), Tensor((0,), "int32")], dtype="bool"),
     ],
 )

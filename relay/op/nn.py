@@ -9,7 +9,7 @@ from relay.op.norm import batch_norm, bias_add, dropout, dropout_raw
 from relay.op.normalize import group_norm, instance_norm, l2_normalize, layer_norm, lrn
 from relay.op.pad import dilate, mirror_pad, pad
 from relay.op.pool import avg_pool2d, global_avg_pool2d, max_pool2d
-from relay.op.shape import batch_flatten
+from relay.op.reshape import batch_flatten
 
 __all__ = [
     "avg_pool2d",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from relay import dtypes
 from relay.errors import EvaluationError, RelayError
 from relay.ir.dims import Dim
 from relay.ir.types import IncompleteType, TensorType, TupleType, Type, is_dynamic
@@ -45,6 +46,13 @@ def output_type(
         raise RelayError(f"the shape of `{op.name}` depends on the values of its arguments")
     shapes = op.runtime_shape(*values, **(dict(attrs.items()) if attrs is not None else {}))
     return _with_shapes(op, found, shapes)
+
+
+def value_type(value: Any) -> Type:
+    """The type of an array, or of a tuple of arrays."""
+    if isinstance(value, tuple):
+        return TupleType(tuple(map(value_type, value)))
+    return TensorType(value.shape, dtypes.canonical(value.dtype))
 
 
 def _same_extent(a: Dim, b: Dim) -> bool:

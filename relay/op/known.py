@@ -1,0 +1,28 @@
+"""Shapes, axes and counts: attributes where their values are known, tensors where a run finds them.
+
+    reshape(x, (2, -1))         reshape(x, newshape=[2, -1])
+    reshape(x, shape_of(y))     dyn.reshape(x, shape_of(y))
+
+The Python functions take either and build the one or the other operator.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from relay.ir.expr import Constant, Expr, TupleWrapper, as_expr, const
+
+
+def is_known(*values: Any) -> bool:
+    """Whether nothing has to be computed to know the values: numbers, lists, constants."""
+    return all(
+        not isinstance(value, Expr | TupleWrapper) or isinstance(value, Constant)
+        for value in values
+    )
+
+
+def as_tensor(values: Any) -> Expr:
+    """An expression for values that may be numbers, which become a constant."""
+    if isinstance(values, Expr | TupleWrapper):
+        return as_expr(values)
+    return const(values, "int64")
