@@ -1,37 +1,46 @@
-"""Convolutions over any number of spatial axes, in any layout."""
+"""Convolutions over one, two or three spatial axes, in any layout.
+
+One description serves them all: the relation and the reference take the spatial axes as letters
+(`W`, `HW`, `DHW`), and compute with whole axes in the order `NC…` and `OI…`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from relay.ir import dims
-from relay.ir.attrs import Attrs, attrs
+from relay.ir.attrs import attrs
 from relay.ir.dims import Dim
-from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.layouts import (
+    blocked,
+    blocked_shape,
+    require_layout,
+    spatial_axes,
+    unblocked,
+    unblocked_shape,
+)
 from relay.op.matmul import multiplied, product_dtype
 from relay.op.opdef import DType, FusionKind, Tensor, define, sample
 from relay.op.site import Relation, Site
 from relay.op.window import (
+    WindowAttrs,
     pad_pairs,
-    padding_tuple,
-    per_axis,
-    permutation,
-    permuted,
     require_padding,
     require_sizes,
-    sizes_tuple,
-    window_count,
+    window_counts,
     windows,
 )
 
+# --- attributes --------------------------------------------------------------------------------
+
 
 @attrs
-class Conv2DAttrs(Attrs):
+class KernelAttrs(WindowAttrs):
     """strides: the distance between windows
     padding: zeros around data; for each axis, or before each and then after each
     dilation: the distance between the elements of a window
@@ -41,102 +50,170 @@ class Conv2DAttrs(Attrs):
     data_layout: the order of the axes of data
     kernel_layout: the order of the axes of weight: outputs, inputs, and the window
     out_layout: the order of the axes of the result; "" is that of data
-    out_dtype: the element type of the result; None is that of data
     """
 
-    strides: tuple[int, ...] = (1, 1)
-    padding: tuple[int, ...] = (0, 0)
-    dilation: tuple[int, ...] = (1, 1)
+    strides: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilation: tuple[int, ...]
     groups: int = 1
     channels: int | None = None
     kernel_size: tuple[int, ...] | None = None
+    data_layout: str
+    kernel_layout: str
+    out_layout: str = ""
+
+
+@attrs
+class ConvAttrs(KernelAttrs):
+    """out_dtype: the element type of the result; None is that of data"""
+
+    out_dtype: DType | None = None
+
+
+@attrs
+class Conv1DAttrs(ConvAttrs):
+    """Defaults for one spatial axis."""
+
+    axes: ClassVar[int] = 1
+
+    strides: tuple[int, ...] = (1,)
+    padding: tuple[int, ...] = (0, 0)
+    dilation: tuple[int, ...] = (1,)
+    data_layout: str = "NCW"
+    kernel_layout: str = "OIW"
+
+
+@attrs
+class Conv2DAttrs(ConvAttrs):
+    """Defaults for two spatial axes."""
+
+    axes: ClassVar[int] = 2
+
+    strides: tuple[int, ...] = (1, 1)
+    padding: tuple[int, ...] = (0, 0, 0, 0)
+    dilation: tuple[int, ...] = (1, 1)
     data_layout: str = "NCHW"
     kernel_layout: str = "OIHW"
-    out_layout: str = ""
-    out_dtype: DType | None = None
+
+
+@attrs
+class Conv3DAttrs(ConvAttrs):
+    """Defaults for three spatial axes."""
+
+    axes: ClassVar[int] = 3
+
+    strides: tuple[int, ...] = (1, 1, 1)
+    padding: tuple[int, ...] = (0, 0, 0, 0, 0, 0)
+    dilation: tuple[int, ...] = (1, 1, 1)
+    data_layout: str = "NCDHW"
+    kernel_layout: str = "OIDHW"
+
+
+# --- the relation ------------------------------------------------------------------------------
 
 
 def convolution_type(spatial: str) -> Relation:
     """(n, c, x…) * (o, c / groups, k…) -> (n, o, windows…), for the spatial axes named."""
-    count = len(spatial)
 
     def relation(site: Site) -> Type | None:
-        known = site.attrs
-        data, weight = site.tensor(0, rank=2 + count), site.tensor(1, rank=2 + count)
-        data_layout = site.layout(known.data_layout, "NC" + spatial, "data_layout")
-        site.layout(known.kernel_layout, "OI" + spatial, "kernel_layout")
-        out_layout = site.layout(known.out_layout or data_layout, "NC" + spatial, "out_layout")
-        require_sizes(site, "strides", known.strides, count, 1)
-        require_sizes(site, "dilation", known.dilation, count, 1)
-        require_padding(site, known.padding, count)
-        site.require(known.groups > 0, "`groups` is not positive", "1 or more", str(known.groups))
-        if known.kernel_size is not None:
-            require_sizes(site, "kernel_size", known.kernel_size, count, 1)
-        if data is None:
+        require_steps(site)
+        channels = data_shape(site, spatial)
+        kernel_layout = require_layout(
+            site, "kernel_layout", site.attrs.kernel_layout, "OI" + spatial
+        )
+        weight = unblocked_shape(site, 1, kernel_layout, "OI" + spatial)
+        if channels is None:
             return None
-        batch, inputs, *extents = permuted(data.shape, data_layout, "NC" + spatial)
+        batch, inputs, *extents = channels
         if weight is None:
-            kernel = _assigned_weight(site, data.dtype, inputs, spatial)
+            kernel = assigned_weight(site, 1, inputs, spatial)
         else:
-            kernel = _checked_weight(site, weight, inputs, spatial)
+            kernel = _checked_weight(site, inputs, weight)
         if kernel is None:
             return None
         outputs, sizes = kernel
-        positions = map(
-            lambda *axis: window_count(site, *axis),
-            extents,
-            sizes,
-            per_axis(known.strides, count),
-            per_axis(known.dilation, count),
-            pad_pairs(known.padding, count),
-        )
-        shape = permuted((batch, outputs, *positions), "NC" + spatial, out_layout)
-        return TensorType(shape, product_dtype(site, data, weight))
+        return convolved(site, spatial, batch, outputs, window_counts(site, extents, sizes))
 
     return relation
+
+
+conv2d_type = convolution_type("HW")
+
+
+def require_steps(site: Site) -> None:
+    """Strides, dilation, padding, groups and the size of the window must make sense."""
+    require_sizes(site, "strides", 1)
+    require_sizes(site, "dilation", 1)
+    require_padding(site, site.attrs.padding, site.attrs.axes)
+    if site.attrs.kernel_size is not None:
+        require_sizes(site, "kernel_size", 1)
+    groups = site.attrs.groups
+    site.require(groups > 0, "`groups` is not positive", "1 or more", f"groups = {groups}")
+
+
+def data_shape(site: Site, spatial: str, index: int = 0) -> tuple[Dim, ...] | None:
+    """(batch, channels, extents…) of data; None while it is not known."""
+    letters = "NC" + spatial
+    known = require_layout(site, "data_layout", site.attrs.data_layout, letters)
+    return unblocked_shape(site, index, known, letters)
+
+
+def convolved(
+    site: Site, spatial: str, batch: Dim, outputs: Dim, positions: Sequence[Dim]
+) -> TensorType:
+    """The type of the result."""
+    letters = "NC" + spatial
+    text = site.attrs.out_layout or site.attrs.data_layout
+    out_layout = require_layout(site, "out_layout", text, letters)
+    shape = blocked_shape(site, (batch, outputs, *positions), letters, out_layout)
+    left, right = site.tensor(0), site.tensor(1)
+    assert left is not None
+    return TensorType(shape, product_dtype(site, left, right))
 
 
 Kernel = tuple[Dim, Sequence[Dim]]  # output channels, extents of the window
 
 
-def _assigned_weight(site: Site, dtype: str, inputs: Dim, spatial: str) -> Kernel | None:
+def assigned_weight(site: Site, index: int, inputs: Dim, spatial: str) -> Kernel | None:
     """The weight that `channels` and `kernel_size` speak of, which the argument then has."""
     known = site.attrs
     if known.channels is None or known.kernel_size is None:
         return None
-    sizes = per_axis(known.kernel_size, len(spatial))
-    _require_groups(site, inputs, "input")
-    _require_groups(site, known.channels, "output")
+    require_groups(site, inputs, "input")
+    require_groups(site, known.channels, "output")
+    letters = "OI" + spatial
     each = dims.floor_divide(inputs, known.groups)
-    shape = permuted((known.channels, each, *sizes), "OI" + spatial, known.kernel_layout)
-    site.assign(1, TensorType(shape, dtype))
-    return known.channels, sizes
+    layout = require_layout(site, "kernel_layout", known.kernel_layout, letters)
+    shape = blocked_shape(site, (known.channels, each, *known.kernel_size), letters, layout)
+    data = site.tensor(0)
+    assert data is not None
+    site.assign(index, TensorType(shape, data.dtype))
+    return known.channels, known.kernel_size
 
 
-def _checked_weight(site: Site, weight: TensorType, inputs: Dim, spatial: str) -> Kernel:
+def _checked_weight(site: Site, inputs: Dim, weight: Sequence[Dim]) -> Kernel:
     """What the weight says, compared with the input channels and the attributes."""
-    known = site.attrs
-    outputs, each, *sizes = permuted(weight.shape, known.kernel_layout, "OI" + spatial)
-    depthwise = _written_depthwise(known.groups, inputs, outputs, each)
+    outputs, each, *sizes = weight
+    depthwise = _written_depthwise(site.attrs.groups, inputs, outputs, each)
     if depthwise is None:
         outputs = dims.ANY
     elif depthwise:
         outputs = dims.multiply(outputs, each)
     else:
-        _require_groups(site, outputs, "output")
-        if not site.unify_dims(dims.multiply(each, known.groups), inputs):
-            site.fail(
-                "input channels differ",
-                f"{inputs} input channels, as data has, in {known.groups} group(s)",
-                f"{each} per group in argument `weight`, {weight}",
-            )
+        require_groups(site, outputs, "output")
+        require_inputs(site, inputs, each)
+    return checked_kernel(site, outputs, sizes)
+
+
+def checked_kernel(site: Site, outputs: Dim, sizes: Sequence[Dim]) -> Kernel:
+    """What a weight says, compared with `channels` and `kernel_size`."""
+    known = site.attrs
     if known.channels is not None:
         outputs = site.require_equal(outputs, known.channels, "output channels and `channels`")
     if known.kernel_size is not None:
-        given = per_axis(known.kernel_size, len(spatial))
         sizes = [
             site.require_equal(found, wanted, "extents of weight and `kernel_size`")
-            for found, wanted in zip(sizes, given, strict=True)
+            for found, wanted in zip(sizes, known.kernel_size, strict=True)
         ]
     return outputs, sizes
 
@@ -155,14 +232,48 @@ def _written_depthwise(groups: int, inputs: Dim, outputs: Dim, each: Dim) -> boo
     return None if None in answers or isinstance(each, dims.Any) else True
 
 
-def _require_groups(site: Site, channels: Dim, what: str) -> None:
+def require_inputs(site: Site, inputs: Dim, each: Dim) -> None:
+    """A weight must have, for each group, as many input channels as data."""
     groups = site.attrs.groups
+    if not site.unify_dims(dims.multiply(each, groups), inputs):
+        site.fail(
+            "input channels differ",
+            f"{inputs} input channels, as data has, in {groups} group(s)",
+            f"{each} per group in argument `weight`",
+        )
+
+
+def require_groups(site: Site, channels: Dim, what: str, name: str = "groups") -> None:
+    """Channels must fall into groups evenly, where their number is known."""
+    groups = getattr(site.attrs, name)
     if isinstance(channels, int) and channels % groups:
         site.fail(
-            f"{what} channels do not form {groups} groups",
+            f"{what} channels do not form {groups} {name}",
             f"a multiple of {groups}",
             str(channels),
         )
+
+
+# --- the reference -----------------------------------------------------------------------------
+
+
+def columns(
+    data: np.ndarray,
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+) -> tuple[np.ndarray, tuple[int, ...]]:
+    """For each group of channels of data (n, c, x…) a row per channel and element of the window
+    and a column per image and window; and how many windows there are on each axis."""
+    count = len(sizes)
+    view = windows(data, sizes, strides, dilation, pad_pairs(padding, count), fill=0)
+    batch, channels, *positions = view.shape[: 2 + count]
+    grouped = view.reshape(batch, groups, channels // groups, *view.shape[2:])
+    order = (1, 2, *range(3 + count, 3 + 2 * count), 0, *range(3, 3 + count))
+    shape = groups, channels // groups * prod(sizes), batch * prod(positions)
+    return grouped.transpose(order).reshape(shape), tuple(positions)
 
 
 def convolve(
@@ -179,84 +290,92 @@ def convolve(
     **_: Any,
 ) -> Any:
     """The convolution as one matrix product per group, of the weight with a column per window."""
-    spatial = "".join(letter for letter in data_layout if letter not in "NC")
-    count = len(spatial)
-    x = data.transpose(permutation(data_layout, "NC" + spatial))
-    w = weight.transpose(permutation(kernel_layout, "OI" + spatial))
+    spatial = spatial_axes(data_layout)
+    x = unblocked(data, data_layout, "NC" + spatial)
+    w = unblocked(weight, kernel_layout, "OI" + spatial)
     if _written_depthwise(groups, x.shape[1], *w.shape[:2]):
         w = w.reshape(-1, 1, *w.shape[2:])
-    view = windows(
-        x,
-        w.shape[2:],
-        per_axis(strides, count),
-        per_axis(dilation, count),
-        pad_pairs(padding, count),
-        fill=0,
-    )
-    batch, positions = view.shape[0], view.shape[2 : 2 + count]
-    grouped = view.reshape(batch, groups, x.shape[1] // groups, *view.shape[2:])
-    # a row per input channel of a group and element of the window, a column per window
-    order = (1, 2, *range(3 + count, 3 + 2 * count), 0, *range(3, 3 + count))
-    depth = prod(w.shape[1:])
-    columns = grouped.transpose(order).reshape(groups, depth, batch * prod(positions))
-    rows = w.reshape(groups, w.shape[0] // groups, depth)
-    result = multiplied(np.matmul, rows, columns, out_dtype or data.dtype.name)
-    result = result.reshape(w.shape[0], batch, *positions).swapaxes(0, 1)
-    return result.transpose(permutation("NC" + spatial, out_layout or data_layout))
+    right, positions = columns(x, w.shape[2:], strides, padding, dilation, groups)
+    left = w.reshape(groups, w.shape[0] // groups, prod(w.shape[1:]))
+    result = multiplied(np.matmul, left, right, out_dtype or data.dtype.name)
+    result = result.reshape(w.shape[0], x.shape[0], *positions).swapaxes(0, 1)
+    return blocked(result, "NC" + spatial, out_layout or data_layout)
 
 
-def conv2d(
-    data: Expr,
-    weight: Expr,
-    strides: int | Sequence[int] = (1, 1),
-    padding: int | Sequence[int] = (0, 0),
-    dilation: int | Sequence[int] = (1, 1),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: int | Sequence[int] | None = None,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "OIHW",
-    out_layout: str = "",
-    out_dtype: str = "",
-) -> Call:
-    """A convolution of images; sizes may be one number for both axes."""
-    return CONV2D(
-        data,
-        weight,
-        strides=sizes_tuple(strides, 2),
-        padding=padding_tuple(padding, 2),
-        dilation=sizes_tuple(dilation, 2),
-        groups=groups,
-        channels=channels,
-        kernel_size=None if kernel_size is None else sizes_tuple(kernel_size, 2),
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        out_dtype=out_dtype,
-    )
+# --- the operators -----------------------------------------------------------------------------
 
+ARGUMENTS = (("data", "the input"), ("weight", "a window of channels for each output channel"))
+_DOC = (
+    "Each window of data times each output channel of weight, added up. A depthwise weight "
+    "(groups equal to the input channels) may also be written (channels, multiplier, …)."
+)
 
-CONV2D = define(
-    "nn.conv2d",
-    doc="Each window of data times each output channel of weight, added up. A depthwise weight "
-    "(groups equal to the input channels) may also be written (channels, multiplier, …).",
-    arguments=[("data", "images"), ("weight", "a window of channels for each output channel")],
-    attrs=Conv2DAttrs,
-    relation=convolution_type("HW"),
+conv1d = define(
+    "nn.conv1d",
+    doc=_DOC,
+    arguments=ARGUMENTS,
+    attrs=Conv1DAttrs,
+    relation=convolution_type("W"),
     reference=convolve,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    helper=conv2d,
+    samples=[
+        sample((2, 3, 7), (4, 3, 3)),
+        sample((1, 4, 9), (6, 2, 3), strides=2, padding=(1, 2), dilation=2, groups=2, channels=6),
+        sample((2, 5, 3), (3, 3, 7), data_layout="NWC", kernel_layout="WIO", kernel_size=3),
+        sample((1, 2, 5), (2, 3, 2), groups=2, out_layout="NWC", dtype="bfloat16"),
+        sample((1, 2, 5), (3, 2, 2), dtype="int8", low=-99, high=99, out_dtype="int32"),
+    ],
+)
+
+conv2d = define(
+    "nn.conv2d",
+    doc=_DOC,
+    arguments=ARGUMENTS,
+    attrs=Conv2DAttrs,
+    relation=conv2d_type,
+    reference=convolve,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=[
         sample((2, 3, 7, 8), (4, 3, 3, 3)),
         sample((1, 3, 9, 8), (4, 3, 3, 2), strides=(2, 3), padding=(1, 2), dilation=(2, 1)),
         sample((1, 4, 5, 6), (6, 2, 1, 3), groups=2, padding=(0, 1, 2, 3), channels=6),
         sample((2, 5, 4, 3), (3, 3, 3, 7), data_layout="NHWC", kernel_layout="HWIO", padding=1),
+        sample((5, 4, 3, 2), (3, 2, 3, 7), data_layout="HWCN", kernel_layout="HWIO"),
         sample((1, 4, 5, 5), (4, 1, 3, 3), groups=4, kernel_size=(3, 3), out_layout="NHWC"),
         sample((1, 4, 5, 5), (4, 2, 3, 3), groups=4, channels=8, dtype="float64"),
         sample((1, 5, 5, 4), (3, 3, 4, 1), groups=4, data_layout="NHWC", kernel_layout="HWOI"),
+        sample((1, 5, 5, 4), (3, 3, 1, 8), groups=4, data_layout="NHWC", kernel_layout="HWIO"),
+        sample((1, 2, 4, 4, 3), (3, 6, 3, 3), data_layout="NCHW3c", out_layout="NCHW"),
         sample(
             (1, 3, 5, 5), Tensor((2, 3, 3, 3), "int8"), dtype="uint8", high=99, out_dtype="int32"
         ),
         sample((1, 2, 4, 4), (3, 2, 3, 3), dtype="bfloat16", strides=2),
+        sample((0, 2, 4, 4), (3, 2, 3, 3), dtype="float16", out_dtype="float32"),
+    ],
+)
+
+conv3d = define(
+    "nn.conv3d",
+    doc=_DOC,
+    arguments=ARGUMENTS,
+    attrs=Conv3DAttrs,
+    relation=convolution_type("DHW"),
+    reference=convolve,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    samples=[
+        sample((1, 2, 4, 5, 3), (3, 2, 2, 3, 2)),
+        sample((1, 2, 4, 5, 3), (2, 1, 2, 2, 3), strides=(1, 2, 3), padding=(1, 0, 2), groups=2),
+        sample((1, 1, 4, 3, 3), (2, 1, 2, 2, 1), padding=(1, 2, 0, 0, 1, 2), dilation=(2, 1, 3)),
+        sample(
+            (1, 3, 4, 3, 2),
+            (2, 2, 2, 2, 3),
+            data_layout="NDHWC",
+            kernel_layout="DHWIO",
+            channels=3,
+            kernel_size=2,
+            dtype="float64",
+        ),
+        sample((1, 1, 2, 3, 3), (2, 1, 2, 2, 2), out_layout="NDHWC", dtype="float16"),
+        sample((1, 1, 2, 3, 3), (2, 1, 2, 2, 2), dtype="int8", out_dtype="int32"),
     ],
 )

@@ -73,6 +73,11 @@ def read_layout(text: str) -> Layout:
     return found
 
 
+def spatial_axes(text: str) -> str:
+    """The letters of the spatial axes of a layout, in the order in which sizes are given."""
+    return "".join(letter for letter in "DHW" if letter in text)
+
+
 def require_layout(site: Site, name: str, text: str, letters: str) -> Layout:
     """The layout that an attribute spells, which must have the axes `letters`, in any order."""
     found = parse_layout(text)

@@ -1,35 +1,42 @@
-"""Pools: one element for each window that slides over the spatial axes."""
+"""Pools: one element for each window that slides over one, two or three spatial axes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import reduce
+from typing import Any, ClassVar
 
 import numpy as np
 
-from relay.ir.attrs import Attrs, attrs
-from relay.ir.dims import Dim
+from relay.ir.attrs import attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.layouts import (
+    blocked,
+    blocked_shape,
+    require_layout,
+    spatial_axes,
+    unblocked,
+    unblocked_shape,
+)
 from relay.op.numerics import divide, in_64_bits, limits, rounded_once
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import NUMERIC, Relation, Site
 from relay.op.window import (
+    Sizes,
+    WindowAttrs,
     pad_pairs,
-    padding_tuple,
-    per_axis,
-    permutation,
-    permuted,
     require_padding,
     require_sizes,
-    sizes_tuple,
-    window_count,
+    window_counts,
     windows,
 )
 
+# --- attributes --------------------------------------------------------------------------------
+
 
 @attrs
-class MaxPool2DAttrs(Attrs):
+class PoolAttrs(WindowAttrs):
     """pool_size: the extents of the window
     strides: the distance between windows
     dilation: the distance between the elements of a window
@@ -40,172 +47,223 @@ class MaxPool2DAttrs(Attrs):
     """
 
     pool_size: tuple[int, ...]
-    strides: tuple[int, ...] = (1, 1)
-    dilation: tuple[int, ...] = (1, 1)
-    padding: tuple[int, ...] = (0, 0)
-    layout: str = "NCHW"
+    strides: tuple[int, ...]
+    dilation: tuple[int, ...]
+    padding: tuple[int, ...]
+    layout: str
     out_layout: str = ""
     ceil_mode: bool = False
 
 
 @attrs
-class AvgPool2DAttrs(MaxPool2DAttrs):
-    """count_include_pad: divide by the size of the window, also where it reaches out of data"""
+class MaxPool1DAttrs(PoolAttrs):
+    """Defaults for one spatial axis."""
+
+    axes: ClassVar[int] = 1
+
+    strides: tuple[int, ...] = (1,)
+    dilation: tuple[int, ...] = (1,)
+    padding: tuple[int, ...] = (0, 0)
+    layout: str = "NCW"
+
+
+@attrs
+class MaxPool2DAttrs(PoolAttrs):
+    """Defaults for two spatial axes."""
+
+    axes: ClassVar[int] = 2
+
+    strides: tuple[int, ...] = (1, 1)
+    dilation: tuple[int, ...] = (1, 1)
+    padding: tuple[int, ...] = (0, 0, 0, 0)
+    layout: str = "NCHW"
+
+
+@attrs
+class MaxPool3DAttrs(PoolAttrs):
+    """Defaults for three spatial axes."""
+
+    axes: ClassVar[int] = 3
+
+    strides: tuple[int, ...] = (1, 1, 1)
+    dilation: tuple[int, ...] = (1, 1, 1)
+    padding: tuple[int, ...] = (0, 0, 0, 0, 0, 0)
+    layout: str = "NCDHW"
+
+
+@attrs
+class AvgPool1DAttrs(MaxPool1DAttrs):
+    """count_include_pad: padding counts as zeros, for each axis up to its end"""
 
     count_include_pad: bool = False
 
 
 @attrs
-class GlobalPool2DAttrs(Attrs):
-    """layout: the order of the axes of data
-    out_layout: the order of the axes of the result; "" is that of data
-    """
+class AvgPool2DAttrs(MaxPool2DAttrs):
+    """count_include_pad: padding counts as zeros, for each axis up to its end"""
 
-    layout: str = "NCHW"
-    out_layout: str = ""
+    count_include_pad: bool = False
+
+
+@attrs
+class AvgPool3DAttrs(MaxPool3DAttrs):
+    """count_include_pad: padding counts as zeros, for each axis up to its end"""
+
+    count_include_pad: bool = False
+
+
+# --- the relation ------------------------------------------------------------------------------
 
 
 def pool_type(spatial: str) -> Relation:
     """(n, c, x…) -> (n, c, windows…), for the spatial axes named."""
-    count = len(spatial)
 
     def relation(site: Site) -> Type | None:
-        known = site.attrs
         site.require_elements(0, NUMERIC)
-        layout = site.layout(known.layout, "NC" + spatial, "layout")
-        out_layout = site.layout(known.out_layout or layout, "NC" + spatial, "out_layout")
-        require_sizes(site, "pool_size", known.pool_size, count, 1)
-        require_sizes(site, "strides", known.strides, count, 1)
-        require_sizes(site, "dilation", known.dilation, count, 1)
-        require_padding(site, known.padding, count)
-        if (data := site.tensor(0, rank=2 + count)) is None:
-            return None
-        batch, channels, *extents = permuted(data.shape, layout, "NC" + spatial)
-        positions = [
-            window_count(site, extent, size, stride, dilation, pads, known.ceil_mode)
-            for extent, size, stride, dilation, pads in zip(
-                extents,
-                per_axis(known.pool_size, count),
-                per_axis(known.strides, count),
-                per_axis(known.dilation, count),
-                pad_pairs(known.padding, count),
-                strict=True,
-            )
-        ]
-        shape = permuted((batch, channels, *positions), "NC" + spatial, out_layout)
-        return TensorType(shape, data.dtype)
+        return pooled_type(site, spatial, 0)
 
     return relation
 
 
-def global_pool_type(spatial: str) -> Relation:
-    """(n, c, x…) -> (n, c, 1…), for the spatial axes named."""
-
-    def relation(site: Site) -> Type | None:
-        site.require_elements(0, NUMERIC)
-        layout = site.layout(site.attrs.layout, "NC" + spatial, "layout")
-        out_layout = site.layout(site.attrs.out_layout or layout, "NC" + spatial, "out_layout")
-        if (data := site.tensor(0, rank=len(layout))) is None:
-            return None
-        batch, channels, *_ = permuted(data.shape, layout, "NC" + spatial)
-        shape: tuple[Dim, ...] = (batch, channels, *(1,) * len(spatial))
-        return TensorType(permuted(shape, "NC" + spatial, out_layout), data.dtype)
-
-    return relation
-
-
-# --- references --------------------------------------------------------------------------------
-
-# (view of windows, their axes) -> one element each
-Summary = Callable[[np.ndarray, tuple[int, ...]], Any]
+def pooled_type(site: Site, spatial: str, index: int) -> TensorType | None:
+    """The type of a pool of argument `index`; None while that is not known."""
+    known, letters = site.attrs, "NC" + spatial
+    layout = require_layout(site, "layout", known.layout, letters)
+    out_layout = require_layout(site, "out_layout", known.out_layout or known.layout, letters)
+    for name in ("pool_size", "strides", "dilation"):
+        require_sizes(site, name, 1)
+    require_padding(site, site.attrs.padding, site.attrs.axes)
+    shape, data = unblocked_shape(site, index, layout, letters), site.tensor(index)
+    if shape is None or data is None:
+        return None
+    batch, channels, *extents = shape
+    positions = window_counts(site, extents, known.pool_size, known.ceil_mode)
+    result = blocked_shape(site, (batch, channels, *positions), letters, out_layout)
+    return TensorType(result, data.dtype)
 
 
-def _pooled(
-    data: np.ndarray,
-    summary: Summary,
-    fill: float,
-    pool_size: Sequence[int],
-    strides: Sequence[int],
-    dilation: Sequence[int],
-    padding: Sequence[int],
-    layout: str,
-    out_layout: str,
-    ceil_mode: bool,
+# --- the references ----------------------------------------------------------------------------
+
+
+def with_whole_axes(
+    data: np.ndarray, layout: str, out_layout: str, pool: Callable[[np.ndarray], Any]
 ) -> Any:
-    spatial = "".join(letter for letter in layout if letter not in "NC")
-    count = len(spatial)
-    view = windows(
-        data.transpose(permutation(layout, "NC" + spatial)),
-        per_axis(pool_size, count),
-        per_axis(strides, count),
-        per_axis(dilation, count),
-        pad_pairs(padding, count),
+    """The result of `pool`, which sees data as (n, c, x…)."""
+    letters = "NC" + spatial_axes(layout)
+    return blocked(pool(unblocked(data, layout, letters)), letters, out_layout or layout)
+
+
+def pool_windows(data: np.ndarray, fill: float, **known: Any) -> np.ndarray:
+    """The windows of a pool with these attributes: (n, c, positions…, window…)"""
+    return windows(
+        data,
+        known["pool_size"],
+        known["strides"],
+        known["dilation"],
+        pad_pairs(known["padding"], len(known["pool_size"])),
         fill,
-        ceil_mode,
+        known["ceil_mode"],
     )
-    result = summary(view, tuple(range(2 + count, 2 + 2 * count)))
-    return result.transpose(permutation("NC" + spatial, out_layout or layout))
 
 
-def max_pool(data: np.ndarray, **known: Any) -> Any:
-    """The greatest element of each window; of a window outside data, the lowest there is."""
-    return _pooled(data, lambda view, axes: view.max(axes), limits(data.dtype)[0], **known)
+def _combined(function: np.ufunc, view: np.ndarray) -> Any:
+    """One element for each window. Windows have few elements, so that taking one of each window at
+    a time is much faster than reducing small axes."""
+    sizes = view.shape[1 + view.ndim // 2 :]
+    return reduce(function, (view[(..., *place)] for place in np.ndindex(*sizes)))
 
 
-def avg_pool(data: np.ndarray, count_include_pad: bool, **known: Any) -> Any:
-    """The mean of each window."""
-    exact = in_64_bits(data)
-
-    def total(values: np.ndarray) -> Any:
-        return _pooled(values, lambda view, axes: view.sum(axes, dtype=values.dtype), 0, **known)
-
+def counted(extents: Sequence[int], count_include_pad: bool, **known: Any) -> Any:
+    """How many elements of each window count, (1, 1, positions…); 1 if there are none."""
     if count_include_pad:
-        counted = np.array(int(np.prod(per_axis(known["pool_size"], len(known["layout"]) - 2))))
-    else:
-        counted = np.maximum(total(np.ones(data.shape, np.int64)), 1)
-    return divide(total(exact), counted.astype(exact.dtype)).astype(data.dtype)
+        pads = pad_pairs(known["padding"], len(known["pool_size"]))
+        extents = [sum(pair) + extent for extent, pair in zip(extents, pads, strict=True)]
+        known["padding"] = (0,) * (2 * len(extents))
+    ones = np.ones((1, 1, *extents), np.int64)
+    return np.maximum(_combined(np.add, pool_windows(ones, 0, **known)), 1)
 
 
-def global_avg_pool(data: np.ndarray, layout: str, out_layout: str) -> Any:
-    """The mean over the spatial axes."""
-    axes = tuple(axis for axis, letter in enumerate(layout) if letter not in "NC")
-    count = int(np.prod([data.shape[axis] for axis in axes]))
-    exact = in_64_bits(data)
-    total = exact.sum(axes, dtype=exact.dtype, keepdims=True)
-    result = np.asarray(divide(total, np.array(count, exact.dtype))).astype(data.dtype)
-    return result.transpose(permutation(layout, out_layout or layout))
+def max_pool(data: np.ndarray, layout: str, out_layout: str, **known: Any) -> Any:
+    """The greatest element of each window; of a window outside data, the lowest there is."""
+    lowest = limits(data.dtype)[0]
+    return with_whole_axes(
+        data,
+        layout,
+        out_layout,
+        lambda x: _combined(np.maximum, pool_windows(x, lowest, **known)),
+    )
 
 
-# --- the operators -----------------------------------------------------------------------------
+def avg_pool(
+    data: np.ndarray, layout: str, out_layout: str, count_include_pad: bool, **known: Any
+) -> Any:
+    """The mean of each window."""
+
+    def mean(x: np.ndarray) -> Any:
+        exact = in_64_bits(x)
+        total = _combined(np.add, pool_windows(exact, 0, **known))
+        count = counted(x.shape[2:], count_include_pad, **known)
+        return divide(total, count.astype(exact.dtype)).astype(x.dtype)
+
+    return with_whole_axes(data, layout, out_layout, mean)
+
+
+# --- maxima ------------------------------------------------------------------------------------
+
+_MAX_DOC = (
+    "The greatest element of each window; NaN if there is one. A window that holds nothing of "
+    "data gives the lowest value there is."
+)
+
+
+def max_pool1d(
+    data: Expr,
+    pool_size: Sizes = (1,),
+    strides: Sizes = (1,),
+    dilation: Sizes = (1,),
+    padding: Sizes = (0,),
+    layout: str = "NCW",
+    out_layout: str = "",
+    ceil_mode: bool = False,
+) -> Call:
+    """The greatest element of each window."""
+    return MAX_POOL1D(data, pool_size, strides, dilation, padding, layout, out_layout, ceil_mode)
+
+
+MAX_POOL1D = define(
+    "nn.max_pool1d",
+    doc=_MAX_DOC,
+    arguments=[("data", "the input")],
+    attrs=MaxPool1DAttrs,
+    relation=pool_type("W"),
+    reference=rounded_once(max_pool),
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    helper=max_pool1d,
+    samples=[
+        sample((1, 2, 7), pool_size=3),
+        sample((2, 1, 8), pool_size=2, strides=3, padding=(0, 1), ceil_mode=True),
+        sample((1, 7, 2), pool_size=2, dilation=3, layout="NWC", out_layout="NCW", dtype="uint8"),
+    ],
+)
 
 
 def max_pool2d(
     data: Expr,
-    pool_size: int | Sequence[int] = (1, 1),
-    strides: int | Sequence[int] = (1, 1),
-    dilation: int | Sequence[int] = (1, 1),
-    padding: int | Sequence[int] = (0, 0),
+    pool_size: Sizes = (1, 1),
+    strides: Sizes = (1, 1),
+    dilation: Sizes = (1, 1),
+    padding: Sizes = (0, 0),
     layout: str = "NCHW",
     out_layout: str = "",
     ceil_mode: bool = False,
 ) -> Call:
-    """The greatest element of each window; sizes may be one number for both axes."""
-    return MAX_POOL2D(
-        data,
-        pool_size=sizes_tuple(pool_size, 2),
-        strides=sizes_tuple(strides, 2),
-        dilation=sizes_tuple(dilation, 2),
-        padding=padding_tuple(padding, 2),
-        layout=layout,
-        out_layout=out_layout,
-        ceil_mode=ceil_mode,
-    )
+    """The greatest element of each window."""
+    return MAX_POOL2D(data, pool_size, strides, dilation, padding, layout, out_layout, ceil_mode)
 
 
 MAX_POOL2D = define(
     "nn.max_pool2d",
-    doc="The greatest element of each window; NaN if there is one. A window that holds nothing of "
-    "data gives the lowest value there is.",
+    doc=_MAX_DOC,
     arguments=[("data", "images")],
     attrs=MaxPool2DAttrs,
     relation=pool_type("HW"),
@@ -217,40 +275,128 @@ MAX_POOL2D = define(
         sample((1, 2, 6, 7), pool_size=2, strides=(2, 3), padding=(1, 0, 0, 1), ceil_mode=True),
         sample((1, 6, 7, 2), pool_size=(3, 2), dilation=(2, 1), layout="NHWC", dtype="int8"),
         sample((1, 2, 5, 5), pool_size=3, padding=1, out_layout="NHWC", dtype="float16"),
+        sample((1, 2, 3, 4, 2), pool_size=2, strides=2, layout="NCHW2c"),
+    ],
+)
+
+
+def max_pool3d(
+    data: Expr,
+    pool_size: Sizes = (1, 1, 1),
+    strides: Sizes = (1, 1, 1),
+    dilation: Sizes = (1, 1, 1),
+    padding: Sizes = (0, 0, 0),
+    layout: str = "NCDHW",
+    out_layout: str = "",
+    ceil_mode: bool = False,
+) -> Call:
+    """The greatest element of each window."""
+    return MAX_POOL3D(data, pool_size, strides, dilation, padding, layout, out_layout, ceil_mode)
+
+
+MAX_POOL3D = define(
+    "nn.max_pool3d",
+    doc=_MAX_DOC,
+    arguments=[("data", "volumes")],
+    attrs=MaxPool3DAttrs,
+    relation=pool_type("DHW"),
+    reference=rounded_once(max_pool),
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    helper=max_pool3d,
+    samples=[
+        sample((1, 2, 3, 4, 3), pool_size=(2, 3, 1)),
+        sample(
+            (1, 1, 4, 3, 4),
+            pool_size=2,
+            strides=(2, 1, 3),
+            padding=(1, 0, 1, 0, 1, 0),
+            ceil_mode=True,
+            dtype="int32",
+        ),
+        sample((1, 3, 4, 3, 1), pool_size=2, dilation=(1, 3, 2), layout="NDHWC"),
+        sample((1, 1, 2, 3, 3), pool_size=2, out_layout="NDHWC", dtype="bfloat16"),
+    ],
+)
+
+# --- means -------------------------------------------------------------------------------------
+
+_AVG_DOC = (
+    "The mean of each window, over those of its elements that lie in data, or in padding too, "
+    "which is 0. Integers truncate towards zero; a window that holds nothing gives 0."
+)
+
+
+def avg_pool1d(
+    data: Expr,
+    pool_size: Sizes = (1,),
+    strides: Sizes = (1,),
+    dilation: Sizes = (1,),
+    padding: Sizes = (0,),
+    layout: str = "NCW",
+    out_layout: str = "",
+    ceil_mode: bool = False,
+    count_include_pad: bool = False,
+) -> Call:
+    """The mean of each window."""
+    return AVG_POOL1D(
+        data,
+        pool_size,
+        strides,
+        dilation,
+        padding,
+        layout,
+        out_layout,
+        ceil_mode,
+        count_include_pad,
+    )
+
+
+AVG_POOL1D = define(
+    "nn.avg_pool1d",
+    doc=_AVG_DOC,
+    arguments=[("data", "the input")],
+    attrs=AvgPool1DAttrs,
+    relation=pool_type("W"),
+    reference=rounded_once(avg_pool),
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    helper=avg_pool1d,
+    samples=[
+        sample((1, 2, 7), pool_size=3),
+        sample((2, 1, 8), pool_size=2, strides=3, padding=(0, 1), ceil_mode=True),
+        sample((1, 2, 5), pool_size=3, padding=1, count_include_pad=True, dtype="int32"),
+        sample((1, 7, 2), pool_size=2, dilation=3, layout="NWC", out_layout="NCW"),
     ],
 )
 
 
 def avg_pool2d(
     data: Expr,
-    pool_size: int | Sequence[int] = (1, 1),
-    strides: int | Sequence[int] = (1, 1),
-    dilation: int | Sequence[int] = (1, 1),
-    padding: int | Sequence[int] = (0, 0),
+    pool_size: Sizes = (1, 1),
+    strides: Sizes = (1, 1),
+    dilation: Sizes = (1, 1),
+    padding: Sizes = (0, 0),
     layout: str = "NCHW",
     out_layout: str = "",
     ceil_mode: bool = False,
     count_include_pad: bool = False,
 ) -> Call:
-    """The mean of each window; sizes may be one number for both axes."""
+    """The mean of each window."""
     return AVG_POOL2D(
         data,
-        pool_size=sizes_tuple(pool_size, 2),
-        strides=sizes_tuple(strides, 2),
-        dilation=sizes_tuple(dilation, 2),
-        padding=padding_tuple(padding, 2),
-        layout=layout,
-        out_layout=out_layout,
-        ceil_mode=ceil_mode,
-        count_include_pad=count_include_pad,
+        pool_size,
+        strides,
+        dilation,
+        padding,
+        layout,
+        out_layout,
+        ceil_mode,
+        count_include_pad,
     )
 
 
 AVG_POOL2D = define(
     "nn.avg_pool2d",
-    doc="The mean of each window, over those of its elements that lie in data, or over all of them "
-    "with zeros outside. Integers truncate towards zero; a window that holds nothing of data "
-    "gives 0.",
+    doc=_AVG_DOC,
     arguments=[("data", "images")],
     attrs=AvgPool2DAttrs,
     relation=pool_type("HW"),
@@ -261,22 +407,61 @@ AVG_POOL2D = define(
         sample((1, 2, 6, 7), pool_size=(2, 3)),
         sample((1, 2, 6, 7), pool_size=2, strides=(2, 3), padding=(1, 0, 0, 1), ceil_mode=True),
         sample((1, 2, 5, 5), pool_size=3, padding=1, count_include_pad=True),
+        sample(
+            (1, 1, 6, 6), pool_size=3, strides=2, padding=1, ceil_mode=True, count_include_pad=True
+        ),
         sample((1, 6, 7, 2), pool_size=(3, 2), dilation=(2, 1), layout="NHWC", dtype="int8"),
         sample((1, 2, 5, 5), pool_size=3, padding=1, out_layout="NHWC", dtype="bfloat16"),
+        sample((1, 2, 3, 4, 2), pool_size=2, strides=2, layout="NCHW2c", out_layout="NCHW4c"),
     ],
 )
 
-global_avg_pool2d = define(
-    "nn.global_avg_pool2d",
-    doc="The mean of each channel; integers truncate towards zero.",
-    arguments=[("data", "images")],
-    attrs=GlobalPool2DAttrs,
-    relation=global_pool_type("HW"),
-    reference=rounded_once(global_avg_pool),
+
+def avg_pool3d(
+    data: Expr,
+    pool_size: Sizes = (1, 1, 1),
+    strides: Sizes = (1, 1, 1),
+    dilation: Sizes = (1, 1, 1),
+    padding: Sizes = (0, 0, 0),
+    layout: str = "NCDHW",
+    out_layout: str = "",
+    ceil_mode: bool = False,
+    count_include_pad: bool = False,
+) -> Call:
+    """The mean of each window."""
+    return AVG_POOL3D(
+        data,
+        pool_size,
+        strides,
+        dilation,
+        padding,
+        layout,
+        out_layout,
+        ceil_mode,
+        count_include_pad,
+    )
+
+
+AVG_POOL3D = define(
+    "nn.avg_pool3d",
+    doc=_AVG_DOC,
+    arguments=[("data", "volumes")],
+    attrs=AvgPool3DAttrs,
+    relation=pool_type("DHW"),
+    reference=rounded_once(avg_pool),
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    helper=avg_pool3d,
     samples=[
-        sample((2, 3, 4, 5)),
-        sample((2, 4, 5, 3), layout="NHWC", dtype="int8", low=-99, high=99),
-        sample((2, 3, 4, 5), out_layout="NHWC", dtype="float16"),
+        sample((1, 2, 3, 4, 3), pool_size=(2, 3, 1)),
+        sample(
+            (1, 1, 4, 3, 4),
+            pool_size=2,
+            strides=(2, 1, 3),
+            padding=(1, 0, 1, 0, 1, 0),
+            ceil_mode=True,
+        ),
+        sample((1, 1, 3, 3, 4), pool_size=2, padding=1, count_include_pad=True, dtype="float16"),
+        sample((1, 3, 4, 3, 1), pool_size=2, dilation=(1, 3, 2), layout="NDHWC", dtype="int8"),
+        sample((1, 1, 2, 3, 3), pool_size=2, out_layout="NDHWC", dtype="float64"),
     ],
 )

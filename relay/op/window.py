@@ -1,27 +1,25 @@
-"""Windows that slide over spatial axes: layouts, padding, how many fit, and a view of them.
+"""Windows that slide over spatial axes: their attributes, how many fit, and a view of them.
 
-Convolutions and pools share this. They compute with the batch and the channels in front (`NC…`);
-layouts say where the axes of a tensor stand.
+Convolutions and pools share this. They compute with the batch and the channels in front (`NC…`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
 from relay.errors import Diagnostic, EvaluationError
 from relay.ir import dims
+from relay.ir.attrs import Attrs
 from relay.ir.dims import Dim
 from relay.op.site import Site
 
-T = TypeVar("T")
-
 Pair = tuple[int, int]
+Sizes = int | Sequence[int]  # what people give for a value per spatial axis
 
-
-# --- layouts -----------------------------------------------------------------------------------
+T = TypeVar("T")
 
 
 def permutation(source: str, target: str) -> tuple[int, ...]:
@@ -34,44 +32,60 @@ def permuted(values: Sequence[T], source: str, target: str) -> tuple[T, ...]:
     return tuple(values[i] for i in permutation(source, target))
 
 
-# --- sizes given in short forms ----------------------------------------------------------------
+# --- attributes --------------------------------------------------------------------------------
+
+_PER_AXIS = frozenset(
+    ("strides", "dilation", "kernel_size", "pool_size", "output_padding", "output_size")
+)
 
 
-def per_axis(values: Sequence[int], count: int) -> tuple[int, ...]:
-    """One value for each spatial axis; a single one is meant for all."""
-    return tuple(values) * count if len(values) == 1 else tuple(values)
+class WindowAttrs(Attrs):
+    """Attributes in which sizes hold a value for each spatial axis, and padding has its long form.
 
-
-def pad_pairs(padding: Sequence[int], count: int) -> tuple[Pair, ...]:
-    """(before, after) for each spatial axis, from 1, `count` or 2 * `count` values.
-
-    With 2 * `count`, all that stand before come first: (top, left, bottom, right).
+    One value is meant for all axes. So 1, (1, 1) and (1, 1, 1, 1) make equal attributes, and who
+    reads them meets one form only.
     """
-    values = per_axis(padding, count)
-    after = values[count:] or values[:count]
-    return tuple(zip(values[:count], after, strict=True))
+
+    __slots__ = ()
+    axes: ClassVar[int]  # how many axes are spatial
+
+    def __post_init__(self) -> None:
+        Attrs.__post_init__(self)
+        for name, value in self.items():
+            if name == "padding":
+                object.__setattr__(self, name, long_padding(value, self.axes))
+            elif name in _PER_AXIS and value is not None:
+                object.__setattr__(self, name, per_axis(value, self.axes))
 
 
-def padding_tuple(padding: int | Sequence[int], count: int) -> tuple[int, ...]:
-    """Padding in its long form: all that stand before, then all that stand after."""
+def per_axis(values: Sizes, count: int) -> tuple[int, ...]:
+    """One value for each spatial axis; a single one is meant for all."""
+    given = (values,) if isinstance(values, int) else tuple(values)
+    return given * count if len(given) == 1 else given
+
+
+def long_padding(padding: Sizes, count: int) -> tuple[int, ...]:
+    """All that stand before the axes, then all that stand after, from 1, `count` or 2 * `count`
+    values; what has none of these forms stays as it is, for relations to report."""
     given = (padding,) if isinstance(padding, int) else tuple(padding)
-    if len(given) not in (1, count, 2 * count):
-        return given  # the relation reports it, with the place in the program
-    pairs = pad_pairs(given, count)
-    return (*(before for before, _ in pairs), *(after for _, after in pairs))
+    if len(given) == 1:
+        return given * (2 * count)
+    return given * 2 if len(given) == count else given
 
 
-def sizes_tuple(sizes: int | Sequence[int], count: int) -> tuple[int, ...]:
-    """Sizes in their long form, one per spatial axis."""
-    return per_axis((sizes,) if isinstance(sizes, int) else sizes, count)
+def pad_pairs(padding: Sizes, count: int) -> tuple[Pair, ...]:
+    """(before, after) for each spatial axis."""
+    values = long_padding(padding, count)
+    return tuple(zip(values[:count], values[count:], strict=True))
 
 
-def require_sizes(site: Site, name: str, values: Sequence[int], count: int, least: int) -> None:
-    """An attribute must hold one value per spatial axis, or one for all, of at least `least`."""
-    if len(values) not in (1, count) or any(value < least for value in values):
+def require_sizes(site: Site, name: str, least: int) -> None:
+    """An attribute must hold one value per spatial axis, of at least `least`."""
+    values, count = getattr(site.attrs, name), site.attrs.axes
+    if len(values) != count or any(value < least for value in values):
         site.fail(
             f"`{name}` does not fit",
-            f"{count} values, or one for all, of {least} or more",
+            f"{count} value(s), or one for all, of {least} or more",
             f"{name} = {tuple(values)}",
         )
 
@@ -89,28 +103,30 @@ def require_padding(site: Site, values: Sequence[int], count: int) -> None:
 # --- counting and viewing ----------------------------------------------------------------------
 
 
-def window_count(
-    site: Site,
-    extent: Dim,
-    size: Dim,
-    stride: int,
-    dilation: int,
-    pads: Pair,
-    ceil_mode: bool = False,
-) -> Dim:
-    """How many windows fit on an axis: floor((padded - covered) / stride) + 1.
+def window_counts(
+    site: Site, extents: Sequence[Dim], sizes: Sequence[Dim], ceil_mode: bool = False
+) -> list[Dim]:
+    """How many windows fit on each axis: floor((padded - covered) / stride) + 1.
 
     With `ceil_mode` the last one may stick out.
     """
-    covered = dims.add(dims.multiply(dims.subtract(size, 1), dilation), 1)
-    room = dims.subtract(dims.add(extent, sum(pads)), covered)
-    if isinstance(room, int) and room < 0:
-        site.fail(
-            "the window is larger than the padded input",
-            f"an extent of {covered} or more",
-            f"{extent}, padded with {pads[0]} and {pads[1]}",
-        )
-    return dims.add(dims.floor_divide(dims.add(room, stride - 1 if ceil_mode else 0), stride), 1)
+    known = site.attrs
+    dilation = getattr(known, "dilation", (1,) * known.axes)
+    counts: list[Dim] = []
+    for extent, size, stride, step, (before, after) in zip(
+        extents, sizes, known.strides, dilation, pad_pairs(known.padding, known.axes), strict=True
+    ):
+        covered = dims.add(dims.multiply(dims.subtract(size, 1), step), 1)
+        room = dims.subtract(dims.add(extent, before + after), covered)
+        if isinstance(room, int) and room < 0:
+            site.fail(
+                "the window is larger than the padded input",
+                f"an extent of {covered} or more",
+                f"{extent}, padded with {before} and {after}",
+            )
+        steps = dims.floor_divide(dims.add(room, stride - 1 if ceil_mode else 0), stride)
+        counts.append(dims.add(steps, 1))
+    return counts
 
 
 def windows(
@@ -147,3 +163,32 @@ def windows(
     steps = tuple(slice(None, None, stride) for stride in strides)
     inside = tuple(slice(None, None, step) for step in dilation)
     return view[(slice(None), slice(None), *steps, *inside)]
+
+
+def overlapped(
+    parts: np.ndarray,
+    extents: Sequence[int],
+    strides: Sequence[int],
+    dilation: Sequence[int],
+    pads: Sequence[Pair],
+) -> np.ndarray:
+    """The sum (batch, channels, extents…) of parts (batch, channels, positions…, window…), each
+    laid where `windows` would have taken it from: its transpose, as a linear map."""
+    count = len(extents)
+    positions, sizes = parts.shape[2 : 2 + count], parts.shape[2 + count :]
+    axes = list(zip(extents, positions, sizes, strides, dilation, pads, strict=True))
+    whole = [
+        max(before + extent + after, (places - 1) * stride + (size - 1) * step + 1)
+        for extent, places, size, stride, step, (before, after) in axes
+    ]
+    total = np.zeros((*parts.shape[:2], *whole), parts.dtype)
+    everything = (slice(None), slice(None))
+    for place in np.ndindex(*sizes):
+        starts = [at * step for at, step in zip(place, dilation, strict=True)]
+        target = (
+            slice(start, start + places * stride, stride)
+            for start, places, stride in zip(starts, positions, strides, strict=True)
+        )
+        total[everything + tuple(target)] += parts[(..., *place)]
+    inside = (slice(before, before + extent) for extent, *_, (before, _) in axes)
+    return total[everything + tuple(inside)]

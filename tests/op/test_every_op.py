@@ -44,7 +44,11 @@ RANK_FROM: dict[str, tuple[int | None, str]] = {
 }
 
 # Operators whose Python function is known under another name.
-PYTHON_NAMES = {"contrib_reverse_reshape": "reverse_reshape"}
+PYTHON_NAMES = {
+    "contrib_reverse_reshape": "reverse_reshape",
+    "nn.contrib_conv2d_NCHWc": "nn.contrib_conv2d_nchwc",
+    "nn.contrib_depthwise_conv2d_NCHWc": "nn.contrib_depthwise_conv2d_nchwc",
+}
 
 
 def infer(op: OpDef, types: tuple[Type, ...], sample: Sample) -> Type:
