@@ -20,16 +20,28 @@ class TypeData(Type):
     extern: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.header, GlobalTypeVar):
+            raise RelayError(
+                f"a data type is named by a relay.GlobalTypeVar, found {self.header!r}"
+            )
+        name = self.header.name_hint
         object.__setattr__(self, "type_vars", tuple(self.type_vars or ()))
         object.__setattr__(self, "constructors", tuple(self.constructors or ()))
-        self._summarise((TypeData, self.header.name_hint), Occurs.NOTHING)
+        self._summarise((TypeData, name), Occurs.NOTHING)
+        for part, kind in (("type_vars", TypeVar), ("constructors", Constructor)):
+            for given in getattr(self, part):
+                if not isinstance(given, kind):
+                    raise RelayError(
+                        f"the {part} of data type `{name}` must be of class "
+                        f"relay.{kind.__name__}, found {given!r}"
+                    )
         for index, constructor in enumerate(self.constructors):
             if constructor.belong_to != self.header:
                 raise RelayError(
                     f"constructor `{constructor.name_hint}` belongs to "
-                    f"`{constructor.belong_to.name_hint}`, not to `{self.header.name_hint}`"
+                    f"`{constructor.belong_to.name_hint}`, not to `{name}`"
                 )
-            object.__setattr__(constructor, "tag", tag_of(self.header.name_hint, index))
+            object.__setattr__(constructor, "tag", tag_of(name, index))
 
     def __eq__(self, other: object) -> bool:
         return self is other

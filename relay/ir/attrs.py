@@ -18,7 +18,7 @@ def freeze(value: Any) -> Any:
         return tuple(freeze(v) for v in value)
     if isinstance(value, Mapping):
         return DictAttrs(value)
-    if hasattr(value, "tolist") and hasattr(value, "dtype"):
+    if hasattr(value, "tolist") and hasattr(value, "dtype") and not isinstance(value, type):
         return freeze(value.tolist())
     return value
 

@@ -15,8 +15,9 @@ rebuilt expression starts without it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from operator import index
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,7 +25,7 @@ import numpy as np
 from relay import dtypes, nd, tree
 from relay.errors import AnySpan, OperatorError, RelayError, did_you_mean
 from relay.ir.attrs import Attrs, DictAttrs
-from relay.ir.dims import Dim
+from relay.ir.dims import Dim, Symbol
 from relay.ir.types import FuncType, GlobalTypeVar, TensorType, Type, TypeVar
 from relay.tree import Node, node
 
@@ -49,11 +50,30 @@ class Syntax(Node):
 Syntax.family = Syntax
 
 
+def _require(value: object, kind: type, what: str) -> None:
+    if not isinstance(value, kind):
+        wanted = f"relay.{kind.__name__}" if issubclass(kind, Node) else kind.__name__
+        raise RelayError(f"{what} must be a {wanted}, found {_found(value)}")
+
+
+def _found(value: object) -> str:
+    name = type(value).__name__
+    return name if isinstance(value, Node) else f"{name} {value!r}"
+
+
+def _several(values: Any, what: str) -> tuple[Any, ...]:
+    """`values` as a tuple. An expression is not several, even a tuple expression."""
+    if isinstance(values, Node) or not isinstance(values, Iterable):
+        raise RelayError(f"expected a list of {what}, found {_found(values)}")
+    return tuple(values)
+
+
 @node
 class Expr(Syntax):
     """The root of all expressions."""
 
     ty: Type | None = field(default=None, init=False)
+    __array_ufunc__: ClassVar[None] = None  # NumPy's arrays leave arithmetic to the expression
 
     @property
     def checked_type(self) -> Type:
@@ -142,6 +162,15 @@ class Var(Expr):
     name_hint: str
     type_annotation: Type | None = None
 
+    def __post_init__(self) -> None:
+        _require(self.name_hint, str, "the name of a variable")
+        if self.type_annotation is not None and not isinstance(self.type_annotation, Type):
+            raise RelayError(
+                f"the annotation of variable `{self.name_hint}` must be a type, found "
+                f"{_found(self.type_annotation)}; "
+                "relay.var(…) makes one of a shape or an element type"
+            )
+
     @property
     def vid(self) -> Var:
         return self
@@ -156,6 +185,9 @@ class GlobalVar(Expr):
     """A function of the module, known by name."""
 
     name_hint: str
+
+    def __post_init__(self) -> None:
+        _require(self.name_hint, str, "the name of a global variable")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GlobalVar) and other.name_hint == self.name_hint
@@ -200,7 +232,11 @@ class Constructor(Expr):
     tag: int = field(default=-1, init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "inputs", tuple(self.inputs))
+        inputs = _several(self.inputs, "types")
+        for given in inputs:
+            _require(given, Type, f"a field of constructor `{self.name_hint}`")
+        object.__setattr__(self, "inputs", inputs)
+        _require(self.belong_to, GlobalTypeVar, f"the type of constructor `{self.name_hint}`")
 
     @property
     def name(self) -> str:
@@ -223,13 +259,16 @@ class Function(Expr):
     assumptions: Any = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "params", tuple(self.params))
-        object.__setattr__(self, "type_params", tuple(self.type_params or ()))
-        if not isinstance(self.attrs, DictAttrs):
-            object.__setattr__(self, "attrs", DictAttrs(self.attrs))
+        object.__setattr__(self, "params", _several(self.params, "variables"))
+        object.__setattr__(self, "type_params", _several(self.type_params or (), "type variables"))
         for param in self.params:
-            if not isinstance(param, Var):
-                raise RelayError(f"a parameter must be a relay.Var, found {type(param).__name__}")
+            _require(param, Var, "a parameter")
+        for type_param in self.type_params:
+            _require(type_param, TypeVar, "a type parameter")
+        if self.ret_type is not None:
+            _require(self.ret_type, Type, "the type of the result")
+        if not isinstance(self.attrs, DictAttrs):
+            object.__setattr__(self, "attrs", _free_attrs(self.attrs or {}))
         object.__setattr__(self, "body", as_expr(self.body))
 
     def with_attr(self, name: str | Mapping[str, Any], value: Any = None) -> Function:
@@ -261,11 +300,24 @@ class Call(Expr):
     def __post_init__(self) -> None:
         args = self.args
         if type(args) is not tuple or not all(isinstance(a, Expr) for a in args):
-            object.__setattr__(self, "args", tuple(as_expr(a) for a in args))
-        if type(self.type_args) is not tuple:
-            object.__setattr__(self, "type_args", tuple(self.type_args or ()))
+            args = tuple(as_expr(a) for a in _several(args, "arguments"))
+            object.__setattr__(self, "args", args)
         if not isinstance(self.op, Expr):
-            raise RelayError(f"cannot call {self.op!r}: it is not a Relay expression")
+            raise RelayError(f"cannot call {_found(self.op)}: it is not a Relay expression")
+        if self.attrs is not None and not isinstance(self.attrs, Attrs | DictAttrs):
+            object.__setattr__(self, "attrs", _free_attrs(self.attrs))
+        if self.type_args != ():
+            given = _several(self.type_args or (), "type arguments")
+            for argument in given:
+                if not isinstance(argument, Type | int | Symbol):
+                    _require(argument, Type, "a type argument")
+            object.__setattr__(self, "type_args", given)
+
+
+def _free_attrs(given: Any) -> DictAttrs:
+    if isinstance(given, Mapping):
+        return DictAttrs(given)
+    raise RelayError(f"attributes are a mapping from names to values, found {given!r}")
 
 
 # --- binding and control -----------------------------------------------------------------------
@@ -280,6 +332,7 @@ class Let(Expr):
     body: Expr
 
     def __post_init__(self) -> None:
+        _require(self.variable, Var, "what a let binds")
         object.__setattr__(self, "value", as_expr(self.value))
         object.__setattr__(self, "body", as_expr(self.body))
 
@@ -311,7 +364,11 @@ class Tuple(Expr):
     fields: tuple[Expr, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "fields", tuple(as_expr(f) for f in self.fields))
+        fields = tuple(as_expr(f) for f in _several(self.fields, "expressions"))
+        object.__setattr__(self, "fields", fields)
+
+    def __bool__(self) -> bool:
+        return True  # an expression like any other, also without fields
 
     def __getitem__(self, index: int) -> Expr:
         return self.fields[index]
@@ -332,6 +389,17 @@ class TupleGetItem(Expr):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tuple_value", as_expr(self.tuple_value))
+        if type(self.index) is not int or self.index < 0:
+            object.__setattr__(self, "index", _field_number(self.index))
+
+
+def _field_number(given: Any) -> int:
+    try:
+        if not isinstance(given, bool) and (number := int(index(given))) >= 0:
+            return number
+    except TypeError:
+        pass
+    raise RelayError(f"the index of a tuple's field must be 0, 1, 2, …, found {given!r}")
 
 
 @node
@@ -340,12 +408,18 @@ class RefCreate(Expr):
 
     value: Expr
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", as_expr(self.value))
+
 
 @node
 class RefRead(Expr):
     """`ref_read(ref)`: what the cell holds now."""
 
     ref: Expr
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ref", as_expr(self.ref))
 
 
 @node
@@ -354,6 +428,10 @@ class RefWrite(Expr):
 
     ref: Expr
     value: Expr
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ref", as_expr(self.ref))
+        object.__setattr__(self, "value", as_expr(self.value))
 
 
 # --- pattern matching --------------------------------------------------------------------------
@@ -375,6 +453,9 @@ class PatternVar(Pattern):
 
     var: Var
 
+    def __post_init__(self) -> None:
+        _require(self.var, Var, "what a pattern binds")
+
 
 @node
 class PatternConstructor(Pattern):
@@ -384,7 +465,8 @@ class PatternConstructor(Pattern):
     patterns: tuple[Pattern, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "patterns", tuple(self.patterns or ()))
+        _require(self.constructor, Constructor, "what a pattern takes apart")
+        object.__setattr__(self, "patterns", _patterns(self.patterns))
 
 
 @node
@@ -394,7 +476,14 @@ class PatternTuple(Pattern):
     patterns: tuple[Pattern, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "patterns", tuple(self.patterns or ()))
+        object.__setattr__(self, "patterns", _patterns(self.patterns))
+
+
+def _patterns(given: Any) -> tuple[Pattern, ...]:
+    patterns = _several(given or (), "patterns")
+    for pattern in patterns:
+        _require(pattern, Pattern, "a part of a pattern")
+    return patterns
 
 
 @node
@@ -403,6 +492,10 @@ class Clause(Syntax):
 
     lhs: Pattern
     rhs: Expr
+
+    def __post_init__(self) -> None:
+        _require(self.lhs, Pattern, "the left side of a clause")
+        object.__setattr__(self, "rhs", as_expr(self.rhs))
 
 
 @node
@@ -414,7 +507,10 @@ class Match(Expr):
     complete: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "clauses", tuple(self.clauses))
+        object.__setattr__(self, "data", as_expr(self.data))
+        object.__setattr__(self, "clauses", _several(self.clauses, "clauses"))
+        for clause in self.clauses:
+            _require(clause, Clause, "a case of a match")
 
 
 # --- an expression inside a pass ---------------------------------------------------------------
@@ -475,7 +571,7 @@ def as_expr(value: Any) -> Expr:
     if isinstance(value, TupleWrapper):
         return value.tuple_value
     raise RelayError(
-        f"expected a Relay expression, found {type(value).__name__} {value!r}; "
+        f"expected a Relay expression, found {_found(value)}; "
         "wrap a number or an array in relay.const(…), several expressions in relay.Tuple(…)"
     )
 
@@ -491,7 +587,7 @@ def var(
     if type_annotation is not None and shape is not None:
         raise ValueError("give either a type annotation or a shape, not both")
     if shape is not None:
-        type_annotation = TensorType(tuple(shape), dtype)
+        type_annotation = TensorType(shape, dtype)  # type: ignore[arg-type]
     elif isinstance(type_annotation, str):
         type_annotation = TensorType((), type_annotation)
     return Var(name_hint, type_annotation, span=span)
@@ -499,28 +595,37 @@ def var(
 
 def const(value: Any, dtype: str | None = None, span: AnySpan | None = None) -> Constant:
     """A constant. Python numbers are int32, float32 or bool; 64-bit arrays are narrowed to 32 bits
-    unless `dtype` says otherwise. Integers that do not fit into 32 bits are not narrowed silently.
+    unless `dtype` says otherwise. What does not fit into 32 bits is not narrowed silently.
     """
     if isinstance(value, nd.NDArray) and dtype is None:
         return Constant(value, span=span)
     array = nd.as_numpy(value)
     if dtype is not None:
-        array = array.astype(dtypes.to_numpy(dtypes.canonical(dtype)))
-    elif not isinstance(value, nd.NDArray):
-        narrowed = {"float64": "float32", "int64": "int32"}.get(array.dtype.name)
-        if narrowed == "int32" and array.size and abs(array).max() >= 2**31:
+        array = _converted(array, dtypes.canonical(dtype))
+    elif not isinstance(value, nd.NDArray) and array.dtype.name in ("float64", "int64"):
+        narrow = _converted(array, array.dtype.name.replace("64", "32"))
+        wide = narrow.astype(array.dtype)
+        lost = wide != array if narrow.dtype.kind == "i" else np.isinf(wide) & ~np.isinf(array)
+        if lost.any():
             raise RelayError(
-                f"{value!r} does not fit into int32; say relay.const(…, dtype='int64')"
+                f"{value!r} does not fit into {narrow.dtype}; "
+                f"say relay.const(…, dtype='{array.dtype}')"
             )
-        if narrowed:
-            array = array.astype(narrowed)
+        array = narrow
     return Constant(nd.NDArray(np.array(array)), span=span)
+
+
+def _converted(array: np.ndarray, dtype: str) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return array.astype(dtypes.to_numpy(dtype))
 
 
 def with_fields(original: Any, *values: Any, **changes: Any) -> Any:
     """A copy with some fields changed, given in order or by name; None leaves one as it is."""
     cls: Any = type(original)
     names = [name for name in tree.own_fields(cls) if name != "span"]
+    if len(values) > len(names):
+        raise TypeError(f"{cls.__name__} has the fields {', '.join(names)}; found {len(values)}")
     given = dict(zip(names, values, strict=False)) | changes
     return tree.replace(original, **{k: v for k, v in given.items() if v is not None})
 
