@@ -64,40 +64,40 @@ class IRModule:
     def __getitem__(self, name: str | GlobalVar | GlobalTypeVar) -> Any:
         if isinstance(name, GlobalTypeVar):
             return self.type_definition(name.name_hint)
-        key = name if isinstance(name, str) else name.name_hint
+        return self._find(name)[1]
+
+    def _find(self, name: str | GlobalVar) -> tuple[GlobalVar, Function]:
+        key = _name(name)
         if key in self._functions:
-            return self._functions[key][1]
+            return self._functions[key]
         raise RelayError(f"the module has no function `@{key}`" + self._hint(key, self._functions))
 
     def __setitem__(self, name: str | GlobalVar | GlobalTypeVar, value: Any) -> None:
         if isinstance(name, GlobalTypeVar):
             self._set_type(name, value)
             return
+        key = _name(name)
         if isinstance(name, str):
-            known = self._functions.get(name)
-            name = known[0] if known else GlobalVar(name)
+            known = self._functions.get(key)
+            name = known[0] if known else GlobalVar(key)
         if not isinstance(value, Function):
-            value = as_expr(value)
-            value = Function(
-                tuple(free_vars(value)), value, type_params=tuple(free_type_vars(value))
-            )
-        self._functions[name.name_hint] = (name, value)
+            value = _close(as_expr(value))
+        self._functions[key] = (name, value)
 
     def __contains__(self, name: object) -> bool:
-        key = name if isinstance(name, str) else getattr(name, "name_hint", None)
-        return key in self._types if isinstance(name, GlobalTypeVar) else key in self._functions
+        if isinstance(name, GlobalTypeVar):
+            return name.name_hint in self._types
+        return isinstance(name, str | GlobalVar) and _name(name) in self._functions
 
     def __delitem__(self, name: str | GlobalVar) -> None:
-        del self._functions[name if isinstance(name, str) else name.name_hint]
+        del self._functions[self._find(name)[0].name_hint]
 
     def __iter__(self) -> Iterator[GlobalVar]:
         return iter(list(self.functions))
 
-    def get_global_var(self, name: str) -> GlobalVar:
+    def get_global_var(self, name: str | GlobalVar) -> GlobalVar:
         """The variable that names function `name`."""
-        if name not in self._functions:
-            self[name]
-        return self._functions[name][0]
+        return self._find(name)[0]
 
     def get_global_vars(self) -> list[GlobalVar]:
         """The variables of all functions, sorted by name."""
@@ -139,21 +139,23 @@ class IRModule:
         name = header.name_hint
         if not isinstance(definition, TypeData) or definition.header != header:
             raise RelayError(f"the definition of type `{name}` must be a TypeData with that header")
-        if name in self._types:
-            if self._types[name] is definition:
-                return
-            for constructor in self._types[name].constructors:
-                del self._constructors[constructor.name_hint]
+        before = self._types.get(name)
+        if before is definition:
+            return
+        own = {c.name_hint for c in before.constructors} if before else set()
         seen: set[str] = set()
         for constructor in definition.constructors:
-            other = self._constructors.get(constructor.name_hint)
-            if other is not None or constructor.name_hint in seen:
-                owner = other.belong_to.name_hint if other else name
+            known = self._constructors.get(constructor.name_hint)
+            taken = known is not None and known.name_hint not in own
+            if taken or constructor.name_hint in seen:
+                owner = known.belong_to.name_hint if known else name
                 raise RelayError(
                     f"constructor `{constructor.name_hint}` of type `{name}` is already defined "
                     f"by type `{owner}`; constructors share one namespace"
                 )
             seen.add(constructor.name_hint)
+        for gone in own:
+            del self._constructors[gone]
         self._types[name] = definition
         self._constructors.update({c.name_hint: c for c in definition.constructors})
 
@@ -171,11 +173,15 @@ class IRModule:
 
     def get_constructor(self, tag: int | str, name: str | None = None) -> Constructor:
         """The constructor of that tag or name; `get_constructor("List", "Cons")` does as well."""
-        wanted = name or tag
+        if name is not None:
+            for constructor in self.type_definition(str(tag)).constructors:
+                if constructor.name_hint == name:
+                    return constructor
+            raise RelayError(f"type `{tag}` has no constructor `{name}`")
         for constructor in self._constructors.values():
-            if wanted in (constructor.tag, constructor.name_hint):
+            if tag in (constructor.tag, constructor.name_hint):
                 return constructor
-        raise RelayError(f"the module has no constructor {wanted!r}")
+        raise RelayError(f"the module has no constructor {tag!r}")
 
     # --- the whole
 
@@ -216,6 +222,14 @@ class IRModule:
     def _hint(name: str, known: Mapping[str, Any]) -> str:
         hint = did_you_mean(name, known)
         return f"; {hint}" if hint else ""
+
+
+def _name(name: object) -> str:
+    if isinstance(name, str):
+        return name
+    if isinstance(name, GlobalVar):
+        return name.name_hint
+    raise RelayError(f"a function is named by a string or a relay.GlobalVar, found {name!r}")
 
 
 def _close(expr: Expr) -> Function:
