@@ -355,14 +355,18 @@ def sign_of(dim: Dim) -> int | None:
 
 
 def atoms(dim: Dim) -> Iterator[Symbol]:
-    """Every variable in `dim`, those inside `//`, `min` and `max` included, with repetition."""
+    """Every variable in `dim`, those inside `//`, `min` and `max` included, with repetition.
+
+    The order depends on names, not on identities, so that it is the same in every run.
+    """
     pending = [dim]
     while pending:
         current = pending.pop()
         if isinstance(current, DimExpr):
-            pending.extend(a for m in current.terms for a, _ in m)
+            for monomial in reversed(current.terms):
+                pending.extend(sorted((a for a, _ in monomial), key=str, reverse=True))
         elif isinstance(current, DimCall):
-            pending.extend(current.args)
+            pending.extend(reversed(current.args))
         elif isinstance(current, Symbol) and not isinstance(current, Any):
             yield current
 

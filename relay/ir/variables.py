@@ -6,7 +6,7 @@ the program binds it. Results are in the order of first occurrence.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from relay import tree
 from relay.ir import dims
@@ -49,24 +49,26 @@ def binders(e: Syntax) -> tuple[Var, ...]:
 def all_type_vars(item: Syntax | Type) -> list[TypeVar]:
     """Every type variable and shape variable, bound or used."""
     found: dict[TypeVar, None] = {}
-    for ty in _types(item):
-        found.update(dict.fromkeys(_variables(ty)))
+    for part in _type_parts(item):
+        if isinstance(part, TypeVar):
+            found[part] = None
+        elif isinstance(part, TensorType):
+            found.update(dict.fromkeys(v for dim in part.shape for v in _variables(dim)))
     return list(found)
 
 
 def bound_type_vars(item: Syntax | Type) -> list[TypeVar]:
     """Every type variable that a function, a function type or a definition binds."""
     found: dict[TypeVar, None] = {}
-    if not isinstance(item, Type):
+    if isinstance(item, TypeData):
+        found.update(dict.fromkeys(item.type_vars))
+    elif not isinstance(item, Type):
         for e in tree.postorder(item):
             if isinstance(e, Function):
                 found.update(dict.fromkeys(e.type_params))
-    for ty in _types(item):
-        for part in tree.postorder(ty):
-            if isinstance(part, FuncType):
-                found.update(dict.fromkeys(part.type_params))
-            elif isinstance(part, TypeData):
-                found.update(dict.fromkeys(part.type_vars))
+    for part in _type_parts(item):
+        if isinstance(part, FuncType):
+            found.update(dict.fromkeys(part.type_params))
     return list(found)
 
 
@@ -76,12 +78,30 @@ def free_type_vars(item: Syntax | Type) -> list[TypeVar]:
     return [v for v in all_type_vars(item) if v not in bound]
 
 
+def _type_parts(item: Syntax | Type) -> Iterator[Type]:
+    """Every type with variables that is written in `item`, and its parts, each object once."""
+    seen: set[int] = set()
+
+    def is_new(ty: Type) -> bool:
+        return bool(ty.occurs & (Occurs.VARIABLE | Occurs.BINDER)) and id(ty) not in seen
+
+    for ty in _types(item):
+        for part in tree.postorder(ty, is_new):
+            if is_new(part):
+                seen.add(id(part))
+                yield part
+
+
 def _types(item: Syntax | Type) -> Iterator[Type]:
-    if isinstance(item, Type):
+    if isinstance(item, TypeData):
+        yield from item.type_vars
+        for constructor in item.constructors:
+            yield from constructor.inputs
+    elif isinstance(item, Type):
         yield item
-        return
-    for e in tree.postorder(item):
-        yield from types_in(e)
+    else:
+        for e in tree.postorder(item):
+            yield from types_in(e)
 
 
 def types_in(e: Syntax) -> Iterator[Type]:
@@ -98,22 +118,11 @@ def types_in(e: Syntax) -> Iterator[Type]:
                 if isinstance(given, Type):
                     yield given
                 else:
-                    yield from (a for a in dims.atoms(given) if isinstance(a, TypeVar))
-
-
-def _variables(ty: Type) -> Iterable[TypeVar]:
-    if not ty.occurs & Occurs.VARIABLE and not isinstance(ty, TypeData):
-        return
-    for part in tree.postorder(ty):
-        if isinstance(part, TypeVar):
-            yield part
-        elif isinstance(part, TensorType):
-            for dim in part.shape:
-                yield from (a for a in dims.atoms(dim) if isinstance(a, TypeVar))
-        elif isinstance(part, TypeData):
-            for constructor in part.constructors:
-                for given in constructor.inputs:
                     yield from _variables(given)
+
+
+def _variables(dim: dims.Dim) -> Iterator[TypeVar]:
+    return (atom for atom in dims.atoms(dim) if isinstance(atom, TypeVar))
 
 
 def is_closed(expr: Expr) -> bool:
