@@ -111,7 +111,10 @@ _ALIASES = {
 }
 
 _MODULES: dict[str, str] = {
+    "image": "relay.op.image",
     "nn": "relay.op.nn",
+    "random": "relay.op.random",
+    "vision": "relay.op.vision",
     **{
         name: f"relay.{name}"
         for name in (

@@ -3,7 +3,10 @@
 The names in `__all__` are also found at the top, as `relay.add`; those of networks in `relay.nn`.
 """
 
+from relay.op import image as image
 from relay.op import nn as nn
+from relay.op import random as random
+from relay.op import vision as vision
 from relay.op.binary import (
     add,
     bitwise_and,

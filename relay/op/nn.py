@@ -1,9 +1,11 @@
 """The operators of neural networks, as `relay.nn`."""
 
 from relay.op.activation import fast_softmax, leaky_relu, log_softmax, prelu, relu, softmax
+from relay.op.blocks import batch_to_space_nd, depth_to_space, space_to_batch_nd, space_to_depth
 from relay.op.conv import conv1d, conv2d, conv3d
 from relay.op.conv_blocked import contrib_conv2d_nchwc, contrib_depthwise_conv2d_nchwc
 from relay.op.conv_transpose import conv1d_transpose, conv2d_transpose, conv3d_transpose
+from relay.op.correlation import correlation
 from relay.op.fifo import fifo_buffer
 from relay.op.loss import cross_entropy, cross_entropy_with_logits, nll_loss
 from relay.op.matmul import batch_matmul, dense, matmul
@@ -27,6 +29,7 @@ from relay.op.pool_adaptive import (
 )
 from relay.op.pool_gradient import avg_pool2d_grad, max_pool2d_grad
 from relay.op.reshape import batch_flatten
+from relay.op.upsampling import upsampling, upsampling3d
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -42,6 +45,7 @@ __all__ = [
     "batch_flatten",
     "batch_matmul",
     "batch_norm",
+    "batch_to_space_nd",
     "bias_add",
     "contrib_conv2d_nchwc",
     "contrib_depthwise_conv2d_nchwc",
@@ -51,9 +55,11 @@ __all__ = [
     "conv2d_transpose",
     "conv3d",
     "conv3d_transpose",
+    "correlation",
     "cross_entropy",
     "cross_entropy_with_logits",
     "dense",
+    "depth_to_space",
     "dilate",
     "dropout",
     "dropout_raw",
@@ -83,4 +89,8 @@ __all__ = [
     "prelu",
     "relu",
     "softmax",
+    "space_to_batch_nd",
+    "space_to_depth",
+    "upsampling",
+    "upsampling3d",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +20,7 @@ from relay.op.site import Site, running
 Widths = tuple[tuple[int, int], ...]
 
 # How many elements an axis needs to be padded by so many with its own.
-_NEEDED = {
+_NEEDED: dict[str, Callable[[int], int]] = {
     "constant": lambda width: 0,
     "edge": lambda width: min(width, 1),
     "reflect": lambda width: width + 1 if width else 0,

@@ -6,7 +6,7 @@ Convolutions and pools share this. They compute with the batch and the channels 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,23 +19,18 @@ from relay.op.site import Site
 Pair = tuple[int, int]
 Sizes = int | Sequence[int]  # what people give for a value per spatial axis
 
-T = TypeVar("T")
-
-
-def permutation(source: str, target: str) -> tuple[int, ...]:
-    """For each axis of layout `target`, where it stands in layout `source`."""
-    return tuple(source.index(letter) for letter in target)
-
-
-def permuted(values: Sequence[T], source: str, target: str) -> tuple[T, ...]:
-    """Something per axis in the order of `source`, in the order of `target`."""
-    return tuple(values[i] for i in permutation(source, target))
-
-
 # --- attributes --------------------------------------------------------------------------------
 
 _PER_AXIS = frozenset(
-    ("strides", "dilation", "kernel_size", "pool_size", "output_padding", "output_size")
+    (
+        "strides",
+        "dilation",
+        "dilations",
+        "kernel_size",
+        "pool_size",
+        "output_padding",
+        "output_size",
+    )
 )
 
 

@@ -34,7 +34,14 @@ SAMPLES = [
 EXTENTS = (0, 1, 2, 3, 4, 5, 6, 7, 12)
 
 # Their attributes give every extent as a number, which a variable never equals.
-OF_NUMBERS = ("auto_scheduler_layout_transform", "broadcast_to")
+OF_NUMBERS = (
+    "auto_scheduler_layout_transform",
+    "broadcast_to",
+    "random.normal",
+    "random.threefry_generate",
+    "random.threefry_split",
+    "random.uniform",
+)
 
 # Where an extent decides how many axes the result has, so that it must be a number: the argument
 # whose first one it is, or None for all extents, and the attribute that settles it otherwise.

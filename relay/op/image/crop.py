@@ -1,0 +1,151 @@
+"""Boxes cut out of images and brought to one size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from relay import dtypes
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.expr import Call, Expr
+from relay.ir.types import TensorType, Type
+from relay.op.image.resize import require_elements
+from relay.op.interpolation import Method, outside, read, region_places
+from relay.op.layouts import blocked, blocked_shape, require_layout, unblocked, unblocked_shape
+from relay.op.numerics import convert
+from relay.op.opdef import DType, FusionKind, Tensor, define, sample
+from relay.op.site import FLOATING, INTEGER, NUMERIC, Site
+
+
+@attrs
+class CropAndResizeAttrs(Attrs):
+    """crop_size: the height and width that boxes are resized to
+    layout: the order of the axes of data and of the result
+    method: read between the elements, or the nearest one; halves go up
+    extrapolation_value: the result where a box reaches out of its image
+    out_dtype: the element type of the result; None is that of data
+    """
+
+    crop_size: tuple[int, ...]
+    layout: str = "NCHW"
+    method: Literal["bilinear", "nearest_neighbor"] = "bilinear"
+    extrapolation_value: float = 0.0
+    out_dtype: DType | None = None
+
+
+def _crop_and_resize_type(site: Site) -> Type | None:
+    """((n, c, h, w), (boxes, 4), (boxes,)) -> (boxes, c, *crop_size)"""
+    known: CropAndResizeAttrs = site.attrs
+    site.require_elements(0, NUMERIC)
+    site.require_elements(1, FLOATING)
+    site.require_elements(2, INTEGER)
+    layout = require_layout(site, "layout", known.layout, "NCHW")
+    site.require(
+        len(known.crop_size) == 2 and all(extent > 0 for extent in known.crop_size),
+        "`crop_size` does not fit",
+        "2 values of 1 or more",
+        f"crop_size = {known.crop_size}",
+    )
+    data, boxes, indices = site.tensor(0), site.tensor(1, rank=2), site.tensor(2, rank=1)
+    extents = unblocked_shape(site, 0, layout, "NCHW")
+    if data is None or extents is None or boxes is None or indices is None:
+        return None
+    require_elements(site, extents[2:])
+    count, _ = site.expect(1, (indices.shape[0], 4), boxes.dtype).shape
+    shape = blocked_shape(site, (count, extents[1], *known.crop_size), "NCHW", layout)
+    return TensorType(shape, known.out_dtype or data.dtype)
+
+
+def _crop_and_resize(
+    data: np.ndarray,
+    boxes: np.ndarray,
+    box_indices: np.ndarray,
+    crop_size: Sequence[int],
+    layout: str,
+    method: str,
+    extrapolation_value: float,
+    out_dtype: str | None,
+) -> np.ndarray:
+    dtype = out_dtype or dtypes.canonical(data.dtype)
+    images = unblocked(data, layout, "NCHW")
+    extents = images.shape[2:]
+    how = Method("linear" if method == "bilinear" else method)
+    beyond_value = convert(np.array(extrapolation_value), dtype)
+    crops = np.empty((len(boxes), images.shape[1], *crop_size), dtypes.to_numpy(dtype))
+    chosen = np.clip(box_indices.astype(np.int64), 0, len(images) - 1)
+    for crop, image, (top, left, bottom, right) in zip(
+        crops, chosen, boxes.astype(np.float64), strict=True
+    ):
+        places = [
+            region_places(count, extent, start, end)
+            for count, extent, start, end in zip(
+                crop_size, extents, (top, left), (bottom, right), strict=True
+            )
+        ]
+        values = convert(read(images[image], places, how), dtype)
+        crop[:] = np.where(outside(places, extents), beyond_value, values)
+    return blocked(crops, "NCHW", layout)
+
+
+def crop_and_resize(
+    data: Expr,
+    boxes: Expr,
+    box_indices: Expr,
+    crop_size: Sequence[int],
+    layout: str,
+    method: str = "bilinear",
+    extrapolation_value: float = 0,
+    out_dtype: str | None = None,
+) -> Call:
+    """Boxes of images, resized to one size."""
+    return CROP_AND_RESIZE(
+        data, boxes, box_indices, crop_size, layout, method, extrapolation_value, out_dtype
+    )
+
+
+CROP_AND_RESIZE = define(
+    "image.crop_and_resize",
+    doc="Boxes of images, resized so that the corners of a box are the centres of the corner "
+    "elements; integers are computed in float64 and lose their fraction. An index that names no "
+    "image is clamped.",
+    arguments=[
+        ("data", "images"),
+        ("boxes", "top, left, bottom and right of each box, as shares of the image"),
+        ("box_indices", "the image of each box, integers"),
+    ],
+    attrs=CropAndResizeAttrs,
+    relation=_crop_and_resize_type,
+    reference=_crop_and_resize,
+    fusion=FusionKind.INJECTIVE,
+    helper=crop_and_resize,
+    samples=[
+        sample(
+            (2, 3, 5, 6),
+            Tensor((4, 4), low=-0.2, high=1.2),
+            Tensor((4,), "int32", 0, 2),
+            crop_size=(3, 4),
+        ),
+        sample(
+            (1, 4, 5, 2),
+            Tensor((3, 4), "float64", low=-0.5, high=1.5),
+            Tensor((3,), "int64", -1, 3),
+            crop_size=(1, 5),
+            layout="NHWC",
+            method="nearest_neighbor",
+            extrapolation_value=-7.5,
+            dtype="int8",
+        ),
+        sample(
+            (2, 1, 3, 3),
+            Tensor((2, 4), low=0, high=1),
+            Tensor((2,), "int32", 0, 2),
+            crop_size=(4, 1),
+            extrapolation_value=1.5,
+            out_dtype="float32",
+            dtype="uint8",
+            high=200,
+        ),
+    ],
+)

@@ -1,0 +1,134 @@
+"""Grey-scale dilation: the highest point that a shape reaches when it is moved over an image."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from relay import dtypes
+from relay.ir.attrs import attrs
+from relay.ir.expr import Call, Expr
+from relay.ir.types import TensorType, Type
+from relay.op.layouts import blocked, blocked_shape, require_layout, unblocked, unblocked_shape
+from relay.op.numerics import computing_dtype, convert, limits
+from relay.op.opdef import DType, FusionKind, define, sample
+from relay.op.site import NUMERIC, Site, better_known
+from relay.op.window import (
+    Sizes,
+    WindowAttrs,
+    pad_pairs,
+    require_padding,
+    require_sizes,
+    window_counts,
+    windows,
+)
+
+
+@attrs
+class Dilation2DAttrs(WindowAttrs):
+    """strides: the distance between windows
+    padding: how far windows reach out of data; for each axis, or before each and then after each
+    dilations: the distance between the elements of a window
+    data_layout: the order of the axes of data and of the result
+    kernel_layout: the order of the axes of weight
+    out_dtype: the element type that is computed with; None is that of data
+    """
+
+    axes: ClassVar[int] = 2
+
+    strides: tuple[int, ...] = (1, 1)
+    padding: tuple[int, ...] = (0, 0, 0, 0)
+    dilations: tuple[int, ...] = (1, 1)
+    data_layout: str = "NCHW"
+    kernel_layout: str = "IHW"
+    out_dtype: DType | None = None
+
+    @property
+    def dilation(self) -> tuple[int, ...]:
+        """What other windows call it."""
+        return self.dilations
+
+
+def _dilation2d_type(site: Site) -> Type | None:
+    """((n, c, h, w), (c, kh, kw)) -> (n, c, windows…)"""
+    known: Dilation2DAttrs = site.attrs
+    site.require_elements(0, NUMERIC)
+    layout = require_layout(site, "data_layout", known.data_layout, "NCHW")
+    kernel = require_layout(site, "kernel_layout", known.kernel_layout, "IHW")
+    require_sizes(site, "strides", 1)
+    require_sizes(site, "dilations", 1)
+    require_padding(site, known.padding, 2)
+    data = site.tensor(0)
+    extents = unblocked_shape(site, 0, layout, "NCHW")
+    sizes = unblocked_shape(site, 1, kernel, "IHW")
+    if data is None or extents is None or sizes is None:
+        return None
+    site.expect(1, blocked_shape(site, (extents[1], *sizes[1:]), "IHW", kernel), data.dtype)
+    batch, channels, *spatial = extents
+    channels = better_known(channels, sizes[0])
+    positions = window_counts(site, spatial, sizes[1:])
+    shape = blocked_shape(site, (batch, channels, *positions), "NCHW", layout)
+    return TensorType(shape, known.out_dtype or data.dtype)
+
+
+def _dilation2d(data: np.ndarray, weight: np.ndarray, **given: Any) -> Any:
+    known = Dilation2DAttrs(**given)
+    stored = dtypes.to_numpy(known.out_dtype or dtypes.canonical(data.dtype))
+    wide = dtypes.canonical(computing_dtype(stored))
+    images = convert(unblocked(data, known.data_layout, "NCHW"), wide)
+    kernel = convert(unblocked(weight, known.kernel_layout, "IHW"), wide)
+
+    def view(array: np.ndarray) -> np.ndarray:
+        pads = pad_pairs(known.padding, 2)
+        return windows(array, kernel.shape[1:], known.strides, known.dilations, pads, fill=0)
+
+    heights = view(images) + kernel[:, None, None]
+    exists = view(np.ones(images.shape, bool))
+    lowest = images.dtype.type(limits(images.dtype)[0])
+    result = np.where(exists, heights, lowest).max((-2, -1), initial=lowest)
+    return blocked(result.astype(stored), "NCHW", known.data_layout)
+
+
+def dilation2d(
+    data: Expr,
+    weight: Expr,
+    strides: Sizes = (1, 1),
+    padding: Sizes = (0, 0),
+    dilations: Sizes = (1, 1),
+    data_layout: str = "NCHW",
+    kernel_layout: str = "IHW",
+    out_dtype: str = "",
+) -> Call:
+    """The greatest sum of an element of a window and its weight; sizes may be one number."""
+    return DILATION2D(
+        data, weight, strides, padding, dilations, data_layout, kernel_layout, out_dtype
+    )
+
+
+DILATION2D = define(
+    "image.dilation2d",
+    doc="For each window, the greatest sum of an element and the weight at its place; integers "
+    "wrap. Places outside of data do not count; a window without others gives the lowest value.",
+    arguments=[("data", "images"), ("weight", "a window for each channel")],
+    attrs=Dilation2DAttrs,
+    relation=_dilation2d_type,
+    reference=_dilation2d,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    helper=dilation2d,
+    samples=[
+        sample((2, 3, 5, 6), (3, 2, 3)),
+        sample((1, 2, 6, 7), (2, 3, 2), strides=(2, 3), padding=(1, 0, 2, 1), dilations=(1, 2)),
+        sample(
+            (1, 5, 5, 2),
+            (3, 3, 2),
+            padding=1,
+            data_layout="NHWC",
+            kernel_layout="HWI",
+            dtype="float16",
+        ),
+        sample((1, 2, 4, 4), (2, 2, 2), low=-128, high=127, dtype="int8"),
+        sample((1, 1, 4, 4), (1, 2, 2), low=-128, high=127, dtype="int8", out_dtype="int32"),
+        sample((1, 1, 3, 3), (1, 2, 2), padding=2, low=-9, high=-5, dtype="float64"),
+    ],
+)

@@ -1,0 +1,222 @@
+"""Images read at places that a grid names, as spatial transformers do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any, Literal
+
+import numpy as np
+
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.types import TensorType, Type
+from relay.op.interpolation import cubic_weights, in_floats
+from relay.op.layouts import blocked, blocked_shape, require_layout, unblocked, unblocked_shape
+from relay.op.numerics import rounded_once
+from relay.op.opdef import FusionKind, Tensor, define, sample
+from relay.op.site import FLOATING, Site
+
+# --- affine_grid -------------------------------------------------------------------------------
+
+
+@attrs
+class AffineGridAttrs(Attrs):
+    """target_shape: the height and width of the grid"""
+
+    target_shape: tuple[int, ...]
+
+
+def _affine_grid_type(site: Site) -> Type | None:
+    """(n, 2, 3) -> (n, 2, height, width)"""
+    site.require_elements(0, FLOATING)
+    shape = site.attrs.target_shape
+    site.require(
+        len(shape) == 2 and all(extent > 0 for extent in shape),
+        "`target_shape` does not fit",
+        "2 values of 1 or more",
+        f"target_shape = {shape}",
+    )
+    if (data := site.tensor(0, rank=3)) is None:
+        return None
+    batch, *_ = site.expect(0, (data.shape[0], 2, 3), data.dtype).shape
+    return TensorType((batch, 2, *shape), data.dtype)
+
+
+def _from_end_to_end(count: int) -> np.ndarray:
+    """Places from -1 to 1; a single one lies in the middle."""
+    return np.linspace(-1.0, 1.0, count) if count > 1 else np.zeros(count)
+
+
+def _affine_grid(data: np.ndarray, target_shape: Sequence[int]) -> Any:
+    height, width = target_shape
+    y, x = np.meshgrid(_from_end_to_end(height), _from_end_to_end(width), indexing="ij")
+    places = np.stack((x, y, np.ones_like(x))).astype(data.dtype)
+    return np.einsum("nij,jhw->nihw", data, places)
+
+
+affine_grid = define(
+    "image.affine_grid",
+    doc="For each element of an image the place it is read from, by an affine map: matrix times "
+    "(x, y, 1), where x and y run from -1 to 1.",
+    arguments=[("data", "a matrix of 2 x 3 for each image")],
+    attrs=AffineGridAttrs,
+    relation=_affine_grid_type,
+    reference=rounded_once(_affine_grid),
+    fusion=FusionKind.INJECTIVE,
+    samples=[
+        sample((2, 2, 3), target_shape=(3, 4)),
+        sample((1, 2, 3), target_shape=(5, 2), dtype="float64"),
+        sample((3, 2, 3), target_shape=(1, 2), dtype="float16"),
+    ],
+)
+
+# --- grid_sample -------------------------------------------------------------------------------
+
+
+@attrs
+class GridSampleAttrs(Attrs):
+    """method: read the nearest element, halves to even; or between the two ("bilinear") or, in
+    images, the four ("bicubic") nearest along each axis
+    layout: the order of the axes of data and of the result
+    padding_mode: outside of data stands 0 ("zeros"), the nearest element ("border"), or data
+    mirrored ("reflection")
+    align_corners: -1 and 1 are the centres of the first and last elements, otherwise their edges
+    """
+
+    method: Literal["nearest", "bilinear", "bicubic"] = "bilinear"
+    layout: str = "NCHW"
+    padding_mode: Literal["zeros", "border", "reflection"] = "zeros"
+    align_corners: bool = True
+
+
+def _grid_sample_type(site: Site) -> Type | None:
+    """((n, c, x…), (n, axes, y…)) -> (n, c, y…)"""
+    known: GridSampleAttrs = site.attrs
+    site.require_elements(0, FLOATING)
+    site.require_elements(1, FLOATING)
+    letters = "NCDHW" if "D" in known.layout else "NCHW"
+    layout = require_layout(site, "layout", known.layout, letters)
+    site.require(
+        known.method != "bicubic" or letters == "NCHW",
+        "method bicubic is for images",
+        "layout NCHW, or another method",
+        f'layout = "{known.layout}"',
+    )
+    data, grid = site.tensor(0), site.tensor(1, rank=len(letters))
+    extents = unblocked_shape(site, 0, layout, letters)
+    if data is None or extents is None or grid is None:
+        return None
+    wanted = (extents[0], len(letters) - 2, *grid.shape[2:])
+    batch, _, *places = site.expect(1, wanted, grid.dtype).shape
+    for extent in extents[2:]:
+        site.require(extent != 0, "there is nothing to read", "extents of 1 or more", str(data))
+    shape = blocked_shape(site, (batch, extents[1], *places), letters, layout)
+    return TensorType(shape, data.dtype)
+
+
+def _mirrored(places: np.ndarray, extent: int, align_corners: bool) -> Any:
+    """Places brought into the axis by mirroring it at its ends, again and again."""
+    start, length = (0.0, extent - 1) if align_corners else (-0.5, extent)
+    if length == 0:
+        return np.zeros_like(places)
+    return length - np.abs(np.abs(places - start) % (2 * length) - length) + start
+
+
+def _axis_taps(
+    places: np.ndarray, extent: int, method: str, padding_mode: str, align_corners: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """The elements of an axis that are read, and their weights; one more axis than places."""
+    if align_corners:
+        places = (places + 1) * (extent - 1) / 2
+    else:
+        places = ((places + 1) * extent - 1) / 2
+
+    def brought_in(where: np.ndarray) -> np.ndarray:
+        if padding_mode == "reflection":
+            where = _mirrored(where, extent, align_corners)
+        return where if padding_mode == "zeros" else np.clip(where, 0, extent - 1)
+
+    if method == "bicubic":
+        # elements are brought into the axis one by one, so that the curve runs through them
+        low = np.floor(places)
+        positions = brought_in(low[..., None] + np.arange(-1, 3))
+        weights = cubic_weights(places - low, -0.75)
+    elif method == "bilinear":
+        places = brought_in(places)
+        low = np.floor(places)
+        positions = np.stack((low, low + 1), -1)
+        weights = np.stack((1 - (places - low), places - low), -1)
+    else:
+        positions = np.rint(brought_in(places))[..., None]
+        weights = np.ones(positions.shape)
+    exists = (positions >= 0) & (positions < extent)
+    return np.where(exists, positions, 0).astype(np.int64), np.where(exists, weights, 0)
+
+
+def _grid_sample(
+    data: np.ndarray,
+    grid: np.ndarray,
+    method: str,
+    layout: str,
+    padding_mode: str,
+    align_corners: bool,
+) -> Any:
+    letters = "NCDHW" if "D" in layout else "NCHW"
+    images = np.moveaxis(in_floats(unblocked(data, layout, letters)), 1, -1)
+    extents = images.shape[1:-1]
+    # the grid names x before y, data has y before x
+    along = np.moveaxis(grid.astype(np.float64), 1, 0)[::-1]
+    taps = [
+        _axis_taps(places, extent, method, padding_mode, align_corners)
+        for places, extent in zip(along, extents, strict=True)
+    ]
+    batch = np.arange(len(images)).reshape(-1, *(1,) * len(extents))
+    total = np.zeros((*grid.shape[:1], *grid.shape[2:], images.shape[-1]), images.dtype)
+    for chosen in product(*(range(positions.shape[-1]) for positions, _ in taps)):
+        where = tuple(positions[..., k] for (positions, _), k in zip(taps, chosen, strict=True))
+        weight = np.prod([w[..., k] for (_, w), k in zip(taps, chosen, strict=True)], axis=0)
+        total += images[(batch, *where)] * weight[..., None].astype(images.dtype)
+    return blocked(np.moveaxis(total, -1, 1).astype(data.dtype), letters, layout)
+
+
+grid_sample = define(
+    "image.grid_sample",
+    doc="data read at places given as x and y, or x, y and z, each from -1 to 1 within data.",
+    arguments=[
+        ("data", "images, or volumes"),
+        ("grid", "places: (n, 2, height, width), or (n, 3, depth, height, width)"),
+    ],
+    attrs=GridSampleAttrs,
+    relation=_grid_sample_type,
+    reference=_grid_sample,
+    fusion=FusionKind.INJECTIVE,
+    samples=[
+        *(
+            sample(
+                (2, 3, 4, 5),
+                Tensor((2, 2, 3, 2), low=-3, high=3),
+                method=method,
+                padding_mode=padding_mode,
+                align_corners=align_corners,
+            )
+            for method in ("nearest", "bilinear", "bicubic")
+            for padding_mode in ("zeros", "border", "reflection")
+            for align_corners in (True, False)
+        ),
+        *(
+            sample(
+                (2, 1, 3, 4, 2),
+                Tensor((2, 3, 2, 1, 3), low=-1.5, high=1.5),
+                layout="NCDHW",
+                method=method,
+                padding_mode=padding_mode,
+                dtype="float64",
+            )
+            for method in ("nearest", "bilinear")
+            for padding_mode in ("zeros", "border", "reflection")
+        ),
+        sample((2, 4, 5, 3), Tensor((2, 2, 3, 2)), layout="NHWC", dtype="float16"),
+        sample((1, 3, 4, 2, 2), Tensor((1, 3, 2, 1, 3)), layout="NDHWC", align_corners=False),
+        sample((1, 2, 1, 1), Tensor((1, 2, 2, 2)), padding_mode="reflection"),
+    ],
+)

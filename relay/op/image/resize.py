@@ -1,0 +1,377 @@
+"""Images, signals and volumes at another resolution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from relay import dtypes
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.dims import Dim
+from relay.ir.expr import Call, Expr
+from relay.ir.types import TensorType, Type
+from relay.op.interpolation import (
+    CoordinateMode,
+    Method,
+    Rounding,
+    default_rounding,
+    outside,
+    read,
+    source_places,
+)
+from relay.op.layouts import blocked, blocked_shape, require_layout, unblocked, unblocked_shape
+from relay.op.numerics import convert
+from relay.op.opdef import DType, FusionKind, Sample, define, sample
+from relay.op.site import NUMERIC, Relation, Site
+from relay.op.window import per_axis
+
+
+@attrs
+class ResizeAttrs(Attrs):
+    """size: the extents of the result along the spatial axes
+    roi: the region that is resized in mode "tf_crop_and_resize", as shares of the axes: where it
+    starts along each, then where it ends along each
+    layout: the order of the axes of data and of the result
+    method: read the nearest element, or between the two ("linear") or four ("cubic") nearest along
+    each axis
+    coordinate_transformation_mode: which place of data belongs to an element of the result.
+    "half_pixel" aligns the outer edges of the first and last elements, "align_corners" their
+    centres, "asymmetric" the centres of the first elements; "pytorch_half_pixel" is "half_pixel"
+    but for a single element, which it takes from the first; "tf_half_pixel_for_nn" is "half_pixel"
+    moved by a half, for method nearest_neighbor; "tf_crop_and_resize" aligns centres with `roi`
+    rounding_method: how a place becomes the nearest element; "" is "floor" for modes "asymmetric"
+    and "tf_half_pixel_for_nn" and "round" for the others; "round" takes halves up
+    cubic_alpha: the slope of the cubic weights at distance 1
+    cubic_exclude: elements beyond the ends have no weight in method cubic, instead of being those
+    at the ends
+    extrapolation_value: the result at places outside of data, in mode "tf_crop_and_resize"
+    out_dtype: the element type of the result; None is that of data
+    """
+
+    size: tuple[int, ...]
+    roi: tuple[float, ...] | None = None
+    layout: str
+    method: Literal["nearest_neighbor", "linear", "cubic"] = "linear"
+    coordinate_transformation_mode: CoordinateMode = "half_pixel"
+    rounding_method: Rounding = "round"
+    cubic_alpha: float = -0.5
+    cubic_exclude: bool = False
+    extrapolation_value: float = 0.0
+    out_dtype: DType | None = None
+
+
+@attrs
+class Resize1DAttrs(ResizeAttrs):
+    """Defaults for one spatial axis."""
+
+    layout: str = "NCW"
+
+
+@attrs
+class Resize2DAttrs(ResizeAttrs):
+    """Defaults for two spatial axes."""
+
+    layout: str = "NCHW"
+
+
+@attrs
+class Resize3DAttrs(ResizeAttrs):
+    """Defaults for three spatial axes."""
+
+    layout: str = "NCDHW"
+
+
+def resize_type(spatial: str) -> Relation:
+    """(n, c, x…) -> (n, c, size…), for the spatial axes named."""
+    count, letters = len(spatial), "NC" + spatial
+
+    def relation(site: Site) -> Type | None:
+        known: ResizeAttrs = site.attrs
+        site.require_elements(0, NUMERIC)
+        layout = require_layout(site, "layout", known.layout, letters)
+        site.require(
+            len(known.size) == count and all(extent > 0 for extent in known.size),
+            "`size` does not fit",
+            f"{count} value(s) of 1 or more",
+            f"size = {known.size}",
+        )
+        _require_region(site, known, count)
+        extents = unblocked_shape(site, 0, layout, letters)
+        if extents is None or (data := site.tensor(0)) is None:
+            return None
+        batch, channels, *old = extents
+        require_elements(site, old)
+        shape = blocked_shape(site, (batch, channels, *known.size), letters, layout)
+        return TensorType(shape, known.out_dtype or data.dtype)
+
+    return relation
+
+
+def _require_region(site: Site, known: ResizeAttrs, count: int) -> None:
+    cropping = known.coordinate_transformation_mode == "tf_crop_and_resize"
+    given = () if known.roi is None else known.roi
+    if len(given) != 2 * count and (given or cropping):
+        site.fail(
+            "`roi` does not fit", f"{count} start(s) and {count} end(s)", f"roi = {known.roi}"
+        )
+
+
+def require_elements(site: Site, extents: Sequence[Dim]) -> None:
+    """There must be something to read along each axis."""
+    for extent in extents:
+        site.require(
+            extent != 0, "an axis without elements is resized", "an extent of 1 or more", "0"
+        )
+
+
+# --- the reference -----------------------------------------------------------------------------
+
+
+def resize(
+    data: np.ndarray,
+    size: Sequence[int],
+    roi: Sequence[float] | None,
+    layout: str,
+    method: str,
+    coordinate_transformation_mode: str,
+    rounding_method: str,
+    cubic_alpha: float,
+    cubic_exclude: bool,
+    extrapolation_value: float,
+    out_dtype: str | None,
+) -> np.ndarray:
+    """Axis by axis, each element of the result reads a few of data."""
+    dtype = out_dtype or dtypes.canonical(data.dtype)
+    mode, count = coordinate_transformation_mode, len(size)
+    letters = "NC" + "".join(c for c in layout if c.isupper() and c not in "NC")
+    images = unblocked(data, layout, letters)
+    regions = zip(roi[:count], roi[count:], strict=True) if roi else [(0.0, 1.0)] * count
+    places = [
+        source_places(new, extent, mode, region)
+        for new, extent, region in zip(size, images.shape[2:], regions, strict=True)
+    ]
+    rounding = rounding_method or default_rounding(mode)
+    values = read(images, places, Method(method, rounding, cubic_alpha, cubic_exclude))
+    result = convert(values, dtype)
+    if mode == "tf_crop_and_resize":
+        beyond = outside(places, images.shape[2:])
+        result = np.where(beyond, convert(np.array(extrapolation_value), dtype), result)
+    return blocked(result, letters, layout)
+
+
+# --- the operators -----------------------------------------------------------------------------
+
+
+def resize1d(
+    data: Expr,
+    size: int | Sequence[int],
+    roi: Sequence[float] | None = None,
+    layout: str = "NCW",
+    method: str = "linear",
+    coordinate_transformation_mode: str = "half_pixel",
+    rounding_method: str = "",
+    cubic_alpha: float = -0.5,
+    cubic_exclude: int = 0,
+    extrapolation_value: float = 0.0,
+    out_dtype: str | None = None,
+) -> Call:
+    """Signals at another resolution."""
+    return RESIZE1D(
+        data,
+        size,
+        roi,
+        layout,
+        method,
+        coordinate_transformation_mode,
+        rounding_method,
+        cubic_alpha,
+        cubic_exclude,
+        extrapolation_value,
+        out_dtype,
+    )
+
+
+def resize2d(
+    data: Expr,
+    size: int | Sequence[int],
+    roi: Sequence[float] | None = None,
+    layout: str = "NCHW",
+    method: str = "linear",
+    coordinate_transformation_mode: str = "half_pixel",
+    rounding_method: str = "",
+    cubic_alpha: float = -0.5,
+    cubic_exclude: int = 0,
+    extrapolation_value: float = 0.0,
+    out_dtype: str | None = None,
+) -> Call:
+    """Images at another resolution."""
+    return RESIZE2D(
+        data,
+        per_axis(size, 2),
+        roi,
+        layout,
+        method,
+        coordinate_transformation_mode,
+        rounding_method,
+        cubic_alpha,
+        cubic_exclude,
+        extrapolation_value,
+        out_dtype,
+    )
+
+
+def resize3d(
+    data: Expr,
+    size: int | Sequence[int],
+    roi: Sequence[float] | None = None,
+    layout: str = "NCDHW",
+    method: str = "linear",
+    coordinate_transformation_mode: str = "half_pixel",
+    rounding_method: str = "",
+    cubic_alpha: float = -0.5,
+    cubic_exclude: int = 0,
+    extrapolation_value: float = 0.0,
+    out_dtype: str | None = None,
+) -> Call:
+    """Volumes at another resolution."""
+    return RESIZE3D(
+        data,
+        per_axis(size, 3),
+        roi,
+        layout,
+        method,
+        coordinate_transformation_mode,
+        rounding_method,
+        cubic_alpha,
+        cubic_exclude,
+        extrapolation_value,
+        out_dtype,
+    )
+
+
+_DOC = "{} at another resolution. Integers are computed in float64 and lose their fraction."
+
+RESIZE1D = define(
+    "image.resize1d",
+    doc=_DOC.format("Signals"),
+    arguments=[("data", "signals")],
+    attrs=Resize1DAttrs,
+    relation=resize_type("W"),
+    reference=resize,
+    fusion=FusionKind.INJECTIVE,
+    helper=resize1d,
+    samples=[
+        sample((1, 2, 5), size=8),
+        sample((1, 5, 2), size=3, layout="NWC", method="cubic", cubic_alpha=-0.75),
+        sample((1, 2, 5), size=9, method="cubic", cubic_exclude=True, dtype="float64"),
+        sample((2, 1, 7), size=1, coordinate_transformation_mode="pytorch_half_pixel"),
+        sample(
+            (1, 2, 6),
+            size=4,
+            roi=(-0.2, 0.9),
+            coordinate_transformation_mode="tf_crop_and_resize",
+            extrapolation_value=7.5,
+            out_dtype="float16",
+        ),
+        *(
+            sample((1, 1, 5), size=7, method="nearest_neighbor", rounding_method=rounding)
+            for rounding in ("", "round", "floor", "ceil")
+        ),
+        *(
+            sample((1, 1, 4), size=2, method="nearest_neighbor", rounding_method=rounding)
+            for rounding in ("round", "round_prefer_floor", "round_prefer_ceil")
+        ),
+    ],
+)
+
+
+def _images() -> list[Sample]:
+    """Every method with every mode, smaller along one axis and larger along the other."""
+    modes = (
+        "half_pixel",
+        "align_corners",
+        "asymmetric",
+        "pytorch_half_pixel",
+        "tf_half_pixel_for_nn",
+        "tf_crop_and_resize",
+    )
+    return [
+        sample(
+            (1, 2, 5, 3),
+            size=(3, 7),
+            roi=(0.1, -0.3, 0.8, 1.2) if mode == "tf_crop_and_resize" else None,
+            method=method,
+            coordinate_transformation_mode=mode,
+            rounding_method="",
+        )
+        for mode in modes
+        for method in ("nearest_neighbor", "linear", "cubic")
+    ]
+
+
+RESIZE2D = define(
+    "image.resize2d",
+    doc=_DOC.format("Images"),
+    arguments=[("data", "images")],
+    attrs=Resize2DAttrs,
+    relation=resize_type("HW"),
+    reference=resize,
+    fusion=FusionKind.INJECTIVE,
+    helper=resize2d,
+    samples=[
+        *_images(),
+        sample((1, 4, 5, 2), size=(8, 3), layout="NHWC", dtype="bfloat16"),
+        sample((1, 2, 4, 5, 3), size=(2, 5), layout="NCHW3c", dtype="float64"),
+        sample((1, 1, 4, 4), size=(7, 7), dtype="uint8", high=255, out_dtype="float32"),
+        sample((1, 1, 4, 4), size=(3, 6), dtype="int8", low=-128, high=127, method="cubic"),
+        sample((1, 1, 3, 3), size=(2, 5), dtype="int64", method="nearest_neighbor"),
+        sample((1, 2, 3, 4), size=(1, 1), coordinate_transformation_mode="align_corners"),
+        sample((1, 1, 4, 3), size=(6, 6), method="cubic", cubic_exclude=True, cubic_alpha=-0.75),
+        sample(
+            (1, 1, 4, 3),
+            size=(3, 1),
+            roi=(0.5, 0.25, 1.5, 0.75),
+            method="nearest_neighbor",
+            coordinate_transformation_mode="tf_crop_and_resize",
+            extrapolation_value=-3.5,
+            dtype="int8",
+        ),
+        sample((0, 2, 3, 4), size=(2, 2), dtype="float16"),
+    ],
+)
+
+RESIZE3D = define(
+    "image.resize3d",
+    doc=_DOC.format("Volumes"),
+    arguments=[("data", "volumes")],
+    attrs=Resize3DAttrs,
+    relation=resize_type("DHW"),
+    reference=resize,
+    fusion=FusionKind.INJECTIVE,
+    helper=resize3d,
+    samples=[
+        sample((1, 2, 3, 4, 2), size=(5, 2, 3)),
+        sample(
+            (1, 2, 3, 4, 2),
+            size=(2, 5, 3),
+            layout="NDHWC",
+            method="nearest_neighbor",
+            coordinate_transformation_mode="asymmetric",
+            rounding_method="floor",
+            dtype="int8",
+        ),
+        sample((1, 1, 3, 2, 4), size=(4, 3, 3), method="cubic", cubic_alpha=-0.75, dtype="float64"),
+        sample((1, 1, 3, 2, 4), size=(2, 3, 6), method="cubic", cubic_exclude=True),
+        sample(
+            (1, 1, 3, 4, 3),
+            size=(2, 3, 3),
+            roi=(-0.5, 0.0, 0.2, 1.0, 0.9, 1.1),
+            coordinate_transformation_mode="tf_crop_and_resize",
+            extrapolation_value=2.5,
+            out_dtype="float64",
+            dtype="float16",
+        ),
+    ],
+)

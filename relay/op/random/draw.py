@@ -1,0 +1,313 @@
+"""Random tensors. Each operator takes a generator and gives back the one to go on with.
+
+    key = relay.random.threefry_key(0)
+    key, bits = relay.random.threefry_generate(key, (3,))
+    key, values = relay.random.uniform(key, (2, 3))
+
+The same generator gives the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from relay import dtypes
+from relay.errors import RelayError
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.expr import Constant, Expr, TupleWrapper, const
+from relay.ir.types import TensorType, TupleType, Type
+from relay.op.opdef import DType, FusionKind, Tensor, define, sample
+from relay.op.random import threefry
+from relay.op.site import FLOATING, Site
+
+GENERATOR = TensorType((threefry.WORDS,), "uint64")
+
+
+def threefry_key(seed: int) -> Constant:
+    """The generator of a seed, a number from 0 to 2**256 - 1."""
+    if not 0 <= seed < 2**256:
+        raise RelayError(f"a seed is a number from 0 to 2**256 - 1, found {seed}")
+    return const(threefry.make_key(seed), "uint64")
+
+
+def _require_generator(site: Site) -> None:
+    site.expect(0, GENERATOR.shape, GENERATOR.dtype)
+
+
+def _require_shape(site: Site) -> None:
+    shape = site.attrs.out_shape
+    for extent in shape:
+        site.require(extent >= 0, "`out_shape` has a negative extent", "0 or more", str(shape))
+
+
+# --- bits --------------------------------------------------------------------------------------
+
+
+@attrs
+class ThreefryGenerateAttrs(Attrs):
+    """out_shape: the shape of the random numbers"""
+
+    out_shape: tuple[int, ...]
+
+
+def _generate_type(site: Site) -> Type | None:
+    """(generator, numbers)"""
+    _require_generator(site)
+    _require_shape(site)
+    return TupleType((GENERATOR, TensorType(site.attrs.out_shape, "uint64")))
+
+
+def _generate(key: np.ndarray, out_shape: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    following, numbers = threefry.take(key, prod(out_shape))
+    return following, numbers.reshape(out_shape)
+
+
+def threefry_generate(key: Expr, shape: Sequence[int]) -> TupleWrapper:
+    """The generator to go on with, and random uint64 of that shape."""
+    return TupleWrapper(THREEFRY_GENERATE(key, out_shape=shape), 2)
+
+
+THREEFRY_GENERATE = define(
+    "random.threefry_generate",
+    doc="The generator to go on with, and random uint64: four from each block that Threefry-4x64 "
+    "makes of the counter.",
+    arguments=[("key", "the generator")],
+    attrs=ThreefryGenerateAttrs,
+    relation=_generate_type,
+    reference=_generate,
+    fusion=FusionKind.OPAQUE,
+    helper=threefry_generate,
+    samples=[
+        sample(threefry.make_key(0), out_shape=(2, 3)),
+        sample(threefry.make_key(2**200 + 7), out_shape=()),
+        sample(Tensor((10,), "uint64", 0, 2**63), out_shape=(0, 4)),
+        sample(np.array([1, 2, 3, 4, 2**64 - 1, 5, 0, 0, 0, 0], "uint64"), out_shape=(11,)),
+    ],
+)
+
+
+def _split_type(site: Site) -> Type | None:
+    """(generator, generator)"""
+    _require_generator(site)
+    return TupleType((GENERATOR, GENERATOR))
+
+
+def threefry_split(key: Expr) -> TupleWrapper:
+    """Two generators whose numbers have nothing to do with each other."""
+    return TupleWrapper(THREEFRY_SPLIT(key), 2)
+
+
+THREEFRY_SPLIT = define(
+    "random.threefry_split",
+    doc="Two generators whose numbers have nothing to do with each other, nor with those of the "
+    "first.",
+    arguments=[("key", "the generator")],
+    relation=_split_type,
+    reference=threefry.split,
+    fusion=FusionKind.OPAQUE,
+    helper=threefry_split,
+    samples=[
+        sample(threefry.make_key(0)),
+        sample(np.array([1, 2, 3, 4, 5, 6, 0, 0, 0, 0], "uint64")),
+    ],
+)
+
+# --- distributions -----------------------------------------------------------------------------
+
+
+@attrs
+class DrawAttrs(Attrs):
+    """out_shape: the shape of the result
+    out_dtype: its element type, float32 or float64; None is that of the two arguments
+    """
+
+    out_shape: tuple[int, ...]
+    out_dtype: DType | None = None
+
+
+def _draw_type(site: Site) -> Type | None:
+    """(generator, tensor); the two parameters are scalars of the element type."""
+    _require_generator(site)
+    _require_shape(site)
+    found = [site.tensor(index, rank=0) for index in (1, 2)]
+    known = [ty.dtype for ty in found if ty is not None]
+    dtype = site.attrs.out_dtype or (known[0] if known else None)
+    if dtype is None:
+        return None
+    site.require(
+        dtype in ("float32", "float64"),
+        "the element type cannot be drawn",
+        "float32 or float64",
+        str(dtype),
+        "convert the result with `cast`",
+    )
+    for index in (1, 2):
+        site.expect(index, (), dtype)
+    return TupleType((GENERATOR, TensorType(site.attrs.out_shape, dtype)))
+
+
+def shares(words: np.ndarray) -> np.ndarray:
+    """Each word as a number from [0, 1): its upper 53 bits."""
+    return (words >> np.uint64(11)) * 2.0**-53
+
+
+def _uniform(
+    key: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    out_shape: Sequence[int],
+    out_dtype: str | None,
+) -> tuple[Any, ...]:
+    following, words = threefry.take(key, prod(out_shape))
+    drawn = low + shares(words) * (high.astype(np.float64) - low)
+    return following, drawn.astype(low.dtype).reshape(out_shape)
+
+
+def _normal(
+    key: np.ndarray,
+    mean: np.ndarray,
+    scale: np.ndarray,
+    out_shape: Sequence[int],
+    out_dtype: str | None,
+) -> tuple[Any, ...]:
+    """By Box and Muller: a length and an angle for each number."""
+    following, words = threefry.take(key, 2 * prod(out_shape))
+    first, second = shares(words).reshape(-1, 2).T
+    drawn = np.sqrt(-2 * np.log(1 - first)) * np.cos(2 * np.pi * second)
+    values = mean + drawn * scale.astype(np.float64)
+    return following, values.astype(mean.dtype).reshape(out_shape)
+
+
+def _scalar(value: Expr | float, dtype: str) -> Expr:
+    return const(value, dtype) if isinstance(value, int | float) else value
+
+
+def uniform(
+    key: Expr,
+    shape: Sequence[int],
+    dtype: str = "float32",
+    low: Expr | float = 0.0,
+    high: Expr | float = 1.0,
+) -> TupleWrapper:
+    """The generator to go on with, and numbers between low and high, each as likely."""
+    dtype = dtypes.canonical(dtype)
+    bounds = _scalar(low, dtype), _scalar(high, dtype)
+    return TupleWrapper(UNIFORM(key, *bounds, out_shape=shape, out_dtype=dtype), 2)
+
+
+UNIFORM = define(
+    "random.uniform",
+    doc="The generator to go on with, and low + u * (high - low) for random u from [0, 1), "
+    "multiples of 2**-53, computed in float64 and rounded once.",
+    arguments=[
+        ("key", "the generator"),
+        ("low", "the lower bound, a scalar"),
+        ("high", "the upper bound, a scalar"),
+    ],
+    attrs=DrawAttrs,
+    relation=_draw_type,
+    reference=_uniform,
+    fusion=FusionKind.OPAQUE,
+    helper=uniform,
+    samples=[
+        sample(threefry.make_key(1), (), (), out_shape=(2, 3)),
+        sample(threefry.make_key(2), (), (), out_shape=(5,), dtype="float64", out_dtype="float64"),
+        sample(threefry.make_key(3), (), (), out_shape=()),
+    ],
+)
+
+
+def normal(
+    key: Expr,
+    shape: Sequence[int],
+    dtype: str = "float32",
+    mean: Expr | float = 0.0,
+    scale: Expr | float = 1.0,
+) -> TupleWrapper:
+    """The generator to go on with, and normally distributed numbers."""
+    dtype = dtypes.canonical(dtype)
+    parameters = _scalar(mean, dtype), _scalar(scale, dtype)
+    return TupleWrapper(NORMAL(key, *parameters, out_shape=shape, out_dtype=dtype), 2)
+
+
+NORMAL = define(
+    "random.normal",
+    doc="The generator to go on with, and normally distributed numbers: two random words each, by "
+    "the transform of Box and Muller, computed in float64 and rounded once.",
+    arguments=[
+        ("key", "the generator"),
+        ("mean", "the mean, a scalar"),
+        ("scale", "the standard deviation, a scalar"),
+    ],
+    attrs=DrawAttrs,
+    relation=_draw_type,
+    reference=_normal,
+    fusion=FusionKind.OPAQUE,
+    helper=normal,
+    samples=[
+        sample(threefry.make_key(1), (), (), out_shape=(2, 3)),
+        sample(threefry.make_key(2), (), (), out_shape=(5,), dtype="float64", out_dtype="float64"),
+        sample(threefry.make_key(3), (), (), out_shape=()),
+    ],
+)
+
+# --- classes -----------------------------------------------------------------------------------
+
+
+@attrs
+class MultinomialAttrs(Attrs):
+    """num_samples: how many classes are drawn for each row of probabilities"""
+
+    num_samples: int = 1
+
+
+def _multinomial_type(site: Site) -> Type | None:
+    """(generator, (…, num_samples)) for probabilities (…, classes)."""
+    _require_generator(site)
+    site.require_elements(1, FLOATING)
+    site.require_rank(1, at_least=1)
+    count = site.attrs.num_samples
+    site.require(count >= 0, "`num_samples` is negative", "0 or more", str(count))
+    if (probs := site.tensor(1)) is None:
+        return None
+    site.require(probs.shape[-1] != 0, "there are no classes", "1 class or more", str(probs))
+    return TupleType((GENERATOR, TensorType((*probs.shape[:-1], count), "int32")))
+
+
+def _multinomial(key: np.ndarray, probs: np.ndarray, num_samples: int) -> tuple[Any, ...]:
+    *batch, classes = probs.shape
+    rows = probs.astype(np.float64).reshape(-1, classes)
+    sums = np.cumsum(np.where(rows > 0, rows, 0), axis=1)
+    following, words = threefry.take(key, len(rows) * num_samples)
+    drawn = shares(words).reshape(len(rows), num_samples) * sums[:, -1:]
+    found = [np.searchsorted(row, values, "right") for row, values in zip(sums, drawn, strict=True)]
+    chosen = np.minimum(np.array(found, np.int64), classes - 1)
+    return following, chosen.astype(np.int32).reshape(*batch, num_samples)
+
+
+def multinomial(key: Expr, probs: Expr, num_samples: int) -> TupleWrapper:
+    """The generator to go on with, and classes drawn with the given probabilities."""
+    return TupleWrapper(MULTINOMIAL(key, probs, num_samples=num_samples), 2)
+
+
+MULTINOMIAL = define(
+    "random.multinomial",
+    doc="The generator to go on with, and classes drawn with probabilities proportional to those "
+    "given, with replacement; negative ones count as 0. Where all are 0, the last class is drawn.",
+    arguments=[("key", "the generator"), ("probs", "the probabilities of the classes, last axis")],
+    attrs=MultinomialAttrs,
+    relation=_multinomial_type,
+    reference=_multinomial,
+    fusion=FusionKind.OPAQUE,
+    helper=multinomial,
+    samples=[
+        sample(threefry.make_key(4), Tensor((5,), low=0), num_samples=7),
+        sample(threefry.make_key(5), Tensor((2, 3, 4), "float64", low=-1), num_samples=3),
+        sample(threefry.make_key(6), Tensor((2, 4), "float16", low=0)),
+        sample(threefry.make_key(7), Tensor((0, 4), low=0), num_samples=2),
+    ],
+)

@@ -1,0 +1,587 @@
+"""Non-maximum suppression: of boxes that overlap, only the one with the best score stays."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from relay.ir import dims
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.dims import Dim
+from relay.ir.expr import Call, Expr, TupleWrapper, as_expr, const
+from relay.ir.types import TensorType, TupleType, Type
+from relay.op.numerics import widened
+from relay.op.opdef import FusionKind, Tensor, define, sample
+from relay.op.site import FLOATING, INTEGER, Site
+from relay.op.vision.boxes import best_boxes, by_score, corners
+
+
+def _require_scalars(site: Site, first: int, *kinds: Any) -> None:
+    """The arguments from `first` on must be scalars of these kinds."""
+    for index, kind in enumerate(kinds, first):
+        site.tensor(index, rank=0)
+        site.require_elements(index, kind)
+
+
+def _require_place(site: Site, name: str, width: Dim, count: int = 1) -> None:
+    """Attribute `name` must say where `count` values stand in a row of that width."""
+    first = site.attrs[name]
+    beyond = isinstance(width, int) and first + count > width
+    site.require(
+        first >= 0 and not beyond,
+        f"`{name}` is outside of a row",
+        f"0 to {dims.subtract(width, count)}",
+        f"{name} = {first}",
+    )
+
+
+def _scalar(value: Expr | float, dtype: str) -> Expr:
+    return const(value, dtype) if isinstance(value, int | float) else as_expr(value)
+
+
+# --- boxes that are good enough ----------------------------------------------------------------
+
+
+@attrs
+class GetValidCountsAttrs(Attrs):
+    """score_threshold: not used; the threshold is an argument
+    id_index: where the class stands in a row; negative for nowhere
+    score_index: where the score stands in a row
+    """
+
+    score_threshold: float | None = None
+    id_index: int = 0
+    score_index: int = 1
+
+
+def _get_valid_counts_type(site: Site) -> Type | None:
+    """((n, boxes, width), ()) -> ((n,), same, (n, boxes))"""
+    site.require_elements(0, FLOATING)
+    _require_scalars(site, 1, FLOATING)
+    if (data := site.tensor(0, rank=3)) is None:
+        return None
+    _require_place(site, "score_index", data.shape[2])
+    if site.attrs.id_index >= 0:
+        _require_place(site, "id_index", data.shape[2])
+    counts = TensorType(data.shape[:1], "int32")
+    return TupleType((counts, data, TensorType(data.shape[:2], "int32")))
+
+
+def _get_valid_counts(
+    data: np.ndarray, threshold: np.ndarray, id_index: int, score_index: int, **_: Any
+) -> tuple[np.ndarray, ...]:
+    valid = widened(data[..., score_index]) > threshold
+    if id_index >= 0:
+        valid &= data[..., id_index] >= 0
+    rows = np.full(data.shape, -1, data.dtype)
+    indices = np.full(data.shape[:2], -1, np.int32)
+    for image, mask in enumerate(valid):
+        found = np.flatnonzero(mask)
+        rows[image, : len(found)] = data[image, found]
+        indices[image, : len(found)] = found
+    return valid.sum(1, dtype=np.int32), rows, indices
+
+
+def get_valid_counts(
+    data: Expr, score_threshold: Expr | float, id_index: int = 0, score_index: int = 1
+) -> TupleWrapper:
+    """How many boxes of each image have a score above the threshold, these boxes in front, and
+    where they stood."""
+    threshold = _scalar(score_threshold, "float32")
+    return TupleWrapper(
+        GET_VALID_COUNTS(data, threshold, id_index=id_index, score_index=score_index), 3
+    )
+
+
+GET_VALID_COUNTS = define(
+    "vision.get_valid_counts",
+    doc="How many boxes of each image have a score above the threshold and a class that is not "
+    "negative; these boxes, in their order; and where they stood. The rows that are left hold -1.",
+    arguments=[
+        ("data", "a row for each box of each image"),
+        ("score_threshold", "the score to be above of, a scalar"),
+    ],
+    attrs=GetValidCountsAttrs,
+    relation=_get_valid_counts_type,
+    reference=_get_valid_counts,
+    fusion=FusionKind.OPAQUE,
+    helper=get_valid_counts,
+    samples=[
+        sample((2, 5, 6), np.array(0.5, "float32"), low=-0.5),
+        sample(
+            (2, 4, 5),
+            np.array(0.1, "float32"),
+            id_index=-1,
+            score_index=4,
+            dtype="float16",
+            attrs={"score_threshold": 0.1},
+        ),
+        sample((1, 3, 6), np.array(9, "float64"), id_index=2, score_index=0, dtype="float64"),
+        sample((2, 0, 6), np.array(0, "float32")),
+    ],
+)
+
+# --- suppression -------------------------------------------------------------------------------
+
+
+@attrs
+class NonMaximumSuppressionAttrs(Attrs):
+    """force_suppress: boxes suppress those of other classes too
+    top_k: only so many boxes of the best scores take part; 0 or less is all
+    coord_start: where the four coordinates of two opposite corners stand in a row
+    score_index: where the score stands in a row
+    id_index: where the class stands in a row; negative for nowhere, and all are of one class
+    return_indices: give the indices of the boxes that are kept instead of their rows
+    invalid_to_bottom: rows that are kept come first, instead of leaving the places of suppressed
+    ones between them
+    """
+
+    force_suppress: bool = False
+    top_k: int = -1
+    coord_start: int = 2
+    score_index: int = 1
+    id_index: int = 0
+    return_indices: bool = True
+    invalid_to_bottom: bool = False
+
+
+def _non_max_suppression_type(site: Site) -> Type | None:
+    """((n, boxes, width), (n,), (n, boxes), (), ()) -> ((n, boxes), (n, 1)), or the rows"""
+    site.require_elements(0, FLOATING)
+    _require_scalars(site, 3, INTEGER, FLOATING)
+    if (data := site.tensor(0, rank=3)) is None:
+        return None
+    batch, boxes, width = data.shape
+    _require_place(site, "coord_start", width, 4)
+    _require_place(site, "score_index", width)
+    if site.attrs.id_index >= 0:
+        _require_place(site, "id_index", width)
+    (batch,) = site.expect(1, (batch,), "int32").shape
+    batch, boxes = site.expect(2, (batch, boxes), "int32").shape
+    if not site.attrs.return_indices:
+        return TensorType((batch, boxes, width), data.dtype)
+    return TupleType((TensorType((batch, boxes), "int32"), TensorType((batch, 1), "int32")))
+
+
+def _non_max_suppression(
+    data: np.ndarray,
+    valid_count: np.ndarray,
+    indices: np.ndarray,
+    max_output_size: np.ndarray,
+    iou_threshold: np.ndarray,
+    force_suppress: bool,
+    top_k: int,
+    coord_start: int,
+    score_index: int,
+    id_index: int,
+    return_indices: bool,
+    invalid_to_bottom: bool,
+) -> Any:
+    batch, boxes, _ = data.shape
+    rows = np.full(data.shape, -1, data.dtype)
+    found = np.full((batch, boxes), -1, np.int32)
+    counts = np.zeros((batch, 1), np.int32)
+    for image, valid in enumerate(np.clip(valid_count, 0, boxes)):
+        wide = widened(data[image, :valid])
+        order = by_score(wide[:, score_index])
+        if id_index >= 0:
+            order = order[wide[order, id_index] >= 0]
+        if top_k > 0:
+            order = order[:top_k]
+        ranked = wide[order]
+        kept = best_boxes(
+            corners(ranked[:, coord_start : coord_start + 4]),
+            int(max_output_size),
+            lambda overlaps: (overlaps >= iou_threshold) & (iou_threshold > 0),
+            None if force_suppress or id_index < 0 else ranked[:, id_index],
+        )
+        places = np.arange(len(kept)) if invalid_to_bottom else np.array(kept, np.int64)
+        rows[image, places] = data[image, order[kept]]
+        found[image, : len(kept)] = indices[image, order[kept]]
+        counts[image] = len(kept)
+    return (found, counts) if return_indices else rows
+
+
+def non_max_suppression(
+    data: Expr,
+    valid_count: Expr,
+    indices: Expr,
+    max_output_size: Expr | int = -1,
+    iou_threshold: Expr | float = 0.5,
+    force_suppress: bool = False,
+    top_k: int = -1,
+    coord_start: int = 2,
+    score_index: int = 1,
+    id_index: int = 0,
+    return_indices: bool = True,
+    invalid_to_bottom: bool = False,
+) -> TupleWrapper | Call:
+    """The boxes that no better one of their class overlaps: their indices and how many there are,
+    or their rows."""
+    call = NON_MAX_SUPPRESSION(
+        data,
+        valid_count,
+        indices,
+        _scalar(max_output_size, "int32"),
+        _scalar(iou_threshold, "float32"),
+        force_suppress,
+        top_k,
+        coord_start,
+        score_index,
+        id_index,
+        return_indices,
+        invalid_to_bottom,
+    )
+    return TupleWrapper(call, 2) if return_indices else call
+
+
+def _rows(count: int, width: int) -> Tensor:
+    return Tensor((2, count, width), low=0, high=3)
+
+
+_COUNTS = np.array([5, 3], "int32")
+_INDICES = np.array([[9, 8, 7, 6, 5, 4], [0, 2, 4, 6, 8, 10]], "int32")
+
+NON_MAX_SUPPRESSION = define(
+    "vision.non_max_suppression",
+    doc="From the best score to the worst, a box is kept unless a kept one of its class overlaps "
+    "it: the area they share, divided by the area they cover, is at least the threshold. A "
+    "threshold of 0 or less suppresses nothing. Boxes of a negative class are dropped. What is "
+    "left of the result holds -1.",
+    arguments=[
+        ("data", "a row for each box of each image"),
+        ("valid_count", "how many rows of each image count, int32"),
+        ("indices", "what each row is called in the result, int32"),
+        ("max_output_size", "how many boxes of each image are kept at most, negative for all"),
+        ("iou_threshold", "the overlap at which a box is suppressed, a scalar"),
+    ],
+    attrs=NonMaximumSuppressionAttrs,
+    relation=_non_max_suppression_type,
+    reference=_non_max_suppression,
+    fusion=FusionKind.OPAQUE,
+    helper=non_max_suppression,
+    samples=[
+        sample(_rows(6, 6), _COUNTS, _INDICES, np.array(-1, "int32"), np.array(0.2, "float32")),
+        sample(
+            _rows(6, 6),
+            _COUNTS,
+            _INDICES,
+            np.array(2, "int32"),
+            np.array(0.1, "float32"),
+            force_suppress=True,
+            return_indices=False,
+        ),
+        sample(
+            _rows(6, 5),
+            _COUNTS,
+            _INDICES,
+            np.array(-1, "int32"),
+            np.array(0.3, "float32"),
+            top_k=3,
+            coord_start=1,
+            score_index=0,
+            id_index=-1,
+            return_indices=False,
+            invalid_to_bottom=True,
+        ),
+        sample(
+            Tensor((2, 6, 7), "float16", -1, 1),
+            _COUNTS,
+            _INDICES,
+            np.array(-1, "int64"),
+            np.array(0, "float32"),
+            id_index=6,
+            invalid_to_bottom=True,
+        ),
+    ],
+)
+
+# --- suppression in each class -----------------------------------------------------------------
+
+
+@attrs
+class AllClassNMSAttrs(Attrs):
+    """output_format: "onnx" lists (image, class, box) for all images, "tensorflow" (class, box)
+    for each image, with the scores
+    """
+
+    output_format: Literal["onnx", "tensorflow"] = "onnx"
+
+
+def _all_class_type(site: Site) -> Type | None:
+    """((n, boxes, 4), (n, classes, boxes), (), (), ()) -> the boxes that are kept, filled up"""
+    site.require_elements(0, FLOATING)
+    _require_scalars(site, 2, INTEGER, FLOATING, FLOATING)
+    boxes, scores = site.tensor(0, rank=3), site.tensor(1, rank=3)
+    if boxes is None or scores is None:
+        return None
+    batch, count, _ = site.expect(0, (scores.shape[0], scores.shape[2], 4), boxes.dtype).shape
+    batch, classes, count = site.expect(1, (batch, scores.shape[1], count), boxes.dtype).shape
+    most = dims.multiply(classes, count)
+    if site.attrs.output_format == "onnx":
+        rows = TensorType((dims.multiply(batch, most), 3), "int64")
+        return TupleType((rows, TensorType((1,), "int64")))
+    return TupleType(
+        (
+            TensorType((batch, most, 2), "int64"),
+            TensorType((batch, most), boxes.dtype),
+            TensorType((batch,), "int64"),
+        )
+    )
+
+
+def _all_class(
+    boxes: np.ndarray,
+    scores: np.ndarray,
+    max_output_boxes_per_class: np.ndarray,
+    iou_threshold: np.ndarray,
+    score_threshold: np.ndarray,
+    output_format: str,
+) -> tuple[np.ndarray, ...]:
+    batch, classes, count = scores.shape
+    wide = widened(scores)
+    kept: list[list[tuple[int, int]]] = [[] for _ in range(batch)]
+    for image, places in enumerate(corners(widened(boxes))):
+        for number in range(classes):
+            order = by_score(wide[image, number])
+            order = order[wide[image, number, order] > score_threshold]
+            best = best_boxes(
+                places[order],
+                int(max_output_boxes_per_class),
+                lambda overlaps: (overlaps > iou_threshold) & (iou_threshold >= 0),
+            )
+            kept[image] += [(number, int(place)) for place in order[best]]
+    if output_format == "onnx":
+        listed = [(image, *pair) for image, pairs in enumerate(kept) for pair in pairs]
+        rows = np.full((batch * classes * count, 3), -1, np.int64)
+        rows[: len(listed)] = np.array(listed, np.int64).reshape(-1, 3)
+        return rows, np.array([len(listed)], np.int64)
+    chosen = np.zeros((batch, classes * count, 2), np.int64)
+    values = np.zeros((batch, classes * count), scores.dtype)
+    for image, pairs in enumerate(kept):
+        numbers, places = np.array(pairs, np.int64).reshape(-1, 2).T
+        chosen[image, : len(pairs)] = np.stack((numbers, places), 1)
+        values[image, : len(pairs)] = scores[image, numbers, places]
+    return chosen, values, np.array([len(pairs) for pairs in kept], np.int64)
+
+
+def all_class_non_max_suppression(
+    boxes: Expr,
+    scores: Expr,
+    max_output_boxes_per_class: Expr | int = -1,
+    iou_threshold: Expr | float = -1.0,
+    score_threshold: Expr | float = -1.0,
+    output_format: str = "onnx",
+) -> TupleWrapper:
+    """The boxes to keep in each class, as ONNX's NonMaxSuppression or TensorFlow's combined one
+    list them."""
+    call = ALL_CLASS_NON_MAX_SUPPRESSION(
+        boxes,
+        scores,
+        _scalar(max_output_boxes_per_class, "int32"),
+        _scalar(iou_threshold, "float32"),
+        _scalar(score_threshold, "float32"),
+        output_format,
+    )
+    return TupleWrapper(call, 2 if output_format == "onnx" else 3)
+
+
+ALL_CLASS_NON_MAX_SUPPRESSION = define(
+    "vision.all_class_non_max_suppression",
+    doc="In each class of each image, of the boxes with a score above the threshold, those that no "
+    "better one overlaps by more than iou_threshold; a negative threshold suppresses nothing. The "
+    "list of (image, class, box), filled up with -1, and its length; or lists for each image of "
+    "(class, box) and of scores, filled up with 0, and their lengths.",
+    arguments=[
+        ("boxes", "two opposite corners for each box of each image"),
+        ("scores", "the score of each box in each class"),
+        ("max_output_boxes_per_class", "how many are kept at most, negative for all; a scalar"),
+        ("iou_threshold", "the overlap above which a box is suppressed, a scalar"),
+        ("score_threshold", "the score to be above of, a scalar"),
+    ],
+    attrs=AllClassNMSAttrs,
+    relation=_all_class_type,
+    reference=_all_class,
+    fusion=FusionKind.OPAQUE,
+    helper=all_class_non_max_suppression,
+    samples=[
+        sample(
+            (2, 6, 4),
+            (2, 3, 6),
+            np.array(-1, "int32"),
+            np.array(0.1, "float32"),
+            np.array(0, "float32"),
+        ),
+        sample(
+            (2, 6, 4),
+            (2, 2, 6),
+            np.array(2, "int64"),
+            np.array(0, "float32"),
+            np.array(-1, "float32"),
+            output_format="tensorflow",
+            dtype="float64",
+        ),
+        sample(
+            (1, 4, 4),
+            (1, 2, 4),
+            np.array(-1, "int32"),
+            np.array(-1, "float32"),
+            np.array(-9, "float32"),
+            dtype="float16",
+        ),
+        sample(
+            (1, 3, 4),
+            (1, 1, 3),
+            np.array(0, "int32"),
+            np.array(0.5, "float32"),
+            np.array(0, "float32"),
+            output_format="tensorflow",
+        ),
+    ],
+)
+
+
+@attrs
+class RegularNMSAttrs(Attrs):
+    """max_detections_per_class: how many boxes are kept in a class at most
+    max_detections: how many boxes of an image are kept at most, the best ones
+    num_classes: the number of classes; there may be one more in front, the background
+    iou_threshold: the overlap above which a box is suppressed
+    score_threshold: the least score that counts
+    """
+
+    max_detections_per_class: int
+    max_detections: int
+    num_classes: int
+    iou_threshold: float
+    score_threshold: float
+
+
+def _regular_type(site: Site) -> Type | None:
+    """((n, boxes, 4), (n, boxes, classes)) -> ((n, most, 4), (n, most), (n, most), (n,))"""
+    known: RegularNMSAttrs = site.attrs
+    site.require_elements(0, FLOATING)
+    for name in ("max_detections_per_class", "max_detections", "num_classes"):
+        site.require(known[name] >= 0, f"`{name}` is negative", "0 or more", str(known[name]))
+    boxes, scores = site.tensor(0, rank=3), site.tensor(1, rank=3)
+    if boxes is None or scores is None:
+        return None
+    width = scores.shape[2]
+    if isinstance(width, int) and not 0 <= width - known.num_classes <= 1:
+        site.fail(
+            "scores are not of these classes",
+            f"{known.num_classes} classes, or one more for the background",
+            str(scores),
+        )
+    batch, count, _ = site.expect(0, (*scores.shape[:2], 4), boxes.dtype).shape
+    batch, count, _ = site.expect(1, (batch, count, width), boxes.dtype).shape
+    values = TensorType((batch, known.max_detections), boxes.dtype)
+    places = TensorType((*values.shape, 4), boxes.dtype)
+    return TupleType((places, values, values, TensorType((batch,), "int32")))
+
+
+def _regular(
+    boxes: np.ndarray,
+    scores: np.ndarray,
+    max_detections_per_class: int,
+    max_detections: int,
+    num_classes: int,
+    iou_threshold: float,
+    score_threshold: float,
+) -> tuple[np.ndarray, ...]:
+    batch, _, width = scores.shape
+    wide = widened(scores)
+    limit = wide.dtype.type(iou_threshold)
+    results = [np.zeros((batch, max_detections, *more), boxes.dtype) for more in ((4,), (), ())]
+    counts = np.zeros(batch, np.int32)
+    for image, places in enumerate(corners(widened(boxes))):
+        kept: list[tuple[int, int]] = []
+        for number in range(num_classes):
+            values = wide[image, :, number + width - num_classes]
+            order = by_score(values)
+            order = order[values[order] >= wide.dtype.type(score_threshold)]
+            best = best_boxes(
+                places[order], max_detections_per_class, lambda overlaps: overlaps > limit
+            )
+            kept += [(int(place), number) for place in order[best]]
+        chosen, numbers = np.array(kept, np.int64).reshape(-1, 2).T
+        values = scores[image, chosen, numbers + width - num_classes]
+        ranked = by_score(widened(values))[:max_detections]
+        for result, part in zip(
+            results, (boxes[image, chosen], numbers.astype(boxes.dtype), values), strict=True
+        ):
+            result[image, : len(ranked)] = part[ranked]
+        counts[image] = len(ranked)
+    return *results, counts
+
+
+def regular_non_max_suppression(
+    boxes: Expr,
+    scores: Expr,
+    max_detections_per_class: int,
+    max_detections: int,
+    num_classes: int,
+    iou_threshold: float,
+    score_threshold: float,
+) -> TupleWrapper:
+    """The best boxes of all classes after suppression in each: where they are, their classes and
+    scores, and how many there are."""
+    call = REGULAR_NON_MAX_SUPPRESSION(
+        boxes,
+        scores,
+        max_detections_per_class,
+        max_detections,
+        num_classes,
+        iou_threshold,
+        score_threshold,
+    )
+    return TupleWrapper(call, 4)
+
+
+REGULAR_NON_MAX_SUPPRESSION = define(
+    "vision.regular_non_max_suppression",
+    doc="In each class of each image, of the boxes with enough score, those that no better one "
+    "overlaps too much; then the best of all classes: boxes, classes and scores from the best "
+    "score to the worst, filled up with 0, and how many there are.",
+    arguments=[
+        ("boxes", "two opposite corners for each box of each image"),
+        ("scores", "the scores of each box, by class"),
+    ],
+    attrs=RegularNMSAttrs,
+    relation=_regular_type,
+    reference=_regular,
+    fusion=FusionKind.OPAQUE,
+    helper=regular_non_max_suppression,
+    samples=[
+        sample(
+            (2, 6, 4),
+            (2, 6, 4),
+            max_detections_per_class=2,
+            max_detections=5,
+            num_classes=3,
+            iou_threshold=0.1,
+            score_threshold=0.2,
+        ),
+        sample(
+            (1, 5, 4),
+            (1, 5, 2),
+            max_detections_per_class=9,
+            max_detections=12,
+            num_classes=2,
+            iou_threshold=0.3,
+            score_threshold=-1.0,
+            dtype="float64",
+        ),
+        sample(
+            (1, 4, 4),
+            (1, 4, 2),
+            max_detections_per_class=1,
+            max_detections=1,
+            num_classes=1,
+            iou_threshold=0.5,
+            score_threshold=0.0,
+            dtype="float16",
+        ),
+    ],
+)

@@ -1,0 +1,177 @@
+"""Proposals: the regions that a region proposal network considers worth a look."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from relay.ir import dims
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.types import TensorType, Type
+from relay.op.numerics import rounded_once
+from relay.op.opdef import FusionKind, Tensor, define, sample
+from relay.op.site import FLOATING, Site
+from relay.op.vision.boxes import best_boxes, by_score
+
+
+@attrs
+class ProposalAttrs(Attrs):
+    """scales: sizes of anchors, in strides
+    ratios: heights of anchors divided by their widths
+    feature_stride: how many pixels of the image one element of the feature map stands for
+    threshold: the overlap above which a box is suppressed
+    rpn_pre_nms_top_n: how many of the best boxes take part in the suppression; 0 or less is all
+    rpn_post_nms_top_n: how many boxes each image has in the result
+    rpn_min_size: the least side of a box, in pixels of the image before it was scaled
+    iou_loss: predictions are distances of the corners, instead of moves and scales
+    """
+
+    scales: tuple[float, ...] = (4.0, 8.0, 16.0, 32.0)
+    ratios: tuple[float, ...] = (0.5, 1.0, 2.0)
+    feature_stride: int = 16
+    threshold: float = 0.7
+    rpn_pre_nms_top_n: int = 6000
+    rpn_post_nms_top_n: int = 300
+    rpn_min_size: int = 16
+    iou_loss: bool = False
+
+
+def _proposal_type(site: Site) -> Type | None:
+    """((n, 2 * anchors, h, w), (n, 4 * anchors, h, w), (n, 3)) -> (n * boxes, 5)"""
+    known: ProposalAttrs = site.attrs
+    site.require_elements(0, FLOATING)
+    anchors = len(known.scales) * len(known.ratios)
+    for name, value in (("feature_stride", known.feature_stride), ("scales and ratios", anchors)):
+        site.require(value > 0, f"there is no `{name}`", "1 or more", str(value))
+    most = known.rpn_post_nms_top_n
+    site.require(most >= 0, "`rpn_post_nms_top_n` is negative", "0 or more", str(most))
+    if (scores := site.tensor(0, rank=4)) is None:
+        return None
+    batch, _, height, width = scores.shape
+    batch, _, height, width = site.expect(
+        0, (batch, 2 * anchors, height, width), scores.dtype
+    ).shape
+    batch, *_ = site.expect(1, (batch, 4 * anchors, height, width), scores.dtype).shape
+    batch, _ = site.expect(2, (batch, 3), scores.dtype).shape
+    return TensorType((dims.multiply(batch, most), 5), scores.dtype)
+
+
+def _anchors(scales: Sequence[float], ratios: Sequence[float], stride: int) -> np.ndarray:
+    """Left, top, right and bottom of the anchors around the first element, ratio by ratio; the
+    right and bottom pixels belong to them."""
+    middle = (stride - 1) / 2
+    found = []
+    for ratio in ratios:
+        width = math.floor(math.sqrt(math.floor(stride * stride / ratio)) + 0.5)
+        height = math.floor(width * ratio + 0.5)
+        for scale in scales:
+            x, y = (width * scale - 1) / 2, (height * scale - 1) / 2
+            found.append((middle - x, middle - y, middle + x, middle + y))
+    return np.array(found)
+
+
+def _moved(anchors: np.ndarray, deltas: np.ndarray) -> np.ndarray:
+    """Boxes with their centres moved by shares of the sides, and sides scaled by powers of e."""
+    sides = anchors[..., 2:] - anchors[..., :2] + 1
+    centres = anchors[..., :2] + (sides - 1) / 2 + deltas[..., :2] * sides
+    half = (np.exp(deltas[..., 2:]) * sides - 1) / 2
+    return np.concatenate((centres - half, centres + half), -1)
+
+
+def _proposal(
+    cls_prob: np.ndarray,
+    bbox_pred: np.ndarray,
+    im_info: np.ndarray,
+    scales: Sequence[float],
+    ratios: Sequence[float],
+    feature_stride: int,
+    threshold: float,
+    rpn_pre_nms_top_n: int,
+    rpn_post_nms_top_n: int,
+    rpn_min_size: int,
+    iou_loss: bool,
+) -> Any:
+    base = _anchors(scales, ratios, feature_stride)
+    batch, _, height, width = cls_prob.shape
+    y, x = np.meshgrid(np.arange(height), np.arange(width), indexing="ij")
+    # boxes in the order rows, columns, anchors
+    shifts = np.stack((x, y, x, y), -1)[:, :, None] * feature_stride
+    anchors = (base + shifts).astype(cls_prob.dtype).reshape(-1, 4)
+    scores = cls_prob[:, len(base) :].transpose(0, 2, 3, 1).reshape(batch, -1)
+    deltas = bbox_pred.reshape(batch, len(base), 4, height, width).transpose(0, 3, 4, 1, 2)
+    column, row = (np.repeat(place.reshape(-1), len(base)) for place in (x, y))
+    result = np.zeros((batch, rpn_post_nms_top_n, 5), cls_prob.dtype)
+    for image, (tall, wide, scale) in enumerate(im_info):
+        moves = deltas[image].reshape(-1, 4)
+        boxes = anchors + moves if iou_loss else _moved(anchors, moves)
+        edges = np.array((wide, tall, wide, tall)) - 1
+        boxes = np.maximum(np.minimum(boxes, edges), boxes.dtype.type(0))
+        least = scale * rpn_min_size
+        small = ((boxes[:, 2:] - boxes[:, :2] + 1) < least).any(1)
+        boxes = np.where(small[:, None], boxes + least / 2 * np.array((-1, -1, 1, 1)), boxes)
+        beyond = (row >= int(tall / feature_stride)) | (column >= int(wide / feature_stride))
+        rating = np.where(small | beyond, -1, scores[image])
+        order = by_score(rating)
+        if rpn_pre_nms_top_n > 0:
+            order = order[:rpn_pre_nms_top_n]
+        kept = best_boxes(boxes[order], -1, lambda overlaps: overlaps > threshold, pixel=1.0)
+        if kept:
+            places = order[np.resize(kept, rpn_post_nms_top_n)]
+            result[image, :, 0] = image
+            result[image, :, 1:] = boxes[places]
+    return result.reshape(-1, 5)
+
+
+proposal = define(
+    "vision.proposal",
+    doc="Anchors moved by predictions, cut off at the edges of the image, and suppressed by better "
+    "ones they overlap; of those that are left, the best: rows of image, left, top, right and "
+    "bottom. Where there are too few, they are repeated. A box smaller than rpn_min_size, or "
+    "outside of its image, comes last.",
+    arguments=[
+        ("cls_prob", "the probability of background for each anchor, then that of an object"),
+        ("bbox_pred", "four predictions for each anchor"),
+        ("im_info", "height, width and scale of each image"),
+    ],
+    attrs=ProposalAttrs,
+    relation=_proposal_type,
+    reference=rounded_once(_proposal),
+    fusion=FusionKind.OPAQUE,
+    samples=[
+        sample(
+            Tensor((2, 4, 3, 4), low=0, high=1),
+            Tensor((2, 8, 3, 4), low=-0.5, high=0.5),
+            np.array([[40, 64, 1], [48, 50, 2]], "float32"),
+            scales=(1.0, 2.0),
+            ratios=(0.5,),
+            threshold=0.3,
+            rpn_post_nms_top_n=6,
+            rpn_min_size=4,
+        ),
+        sample(
+            Tensor((1, 6, 2, 3), "float64", low=0, high=1),
+            Tensor((1, 12, 2, 3), "float64", low=-4, high=4),
+            np.array([[17, 20, 1]], "float64"),
+            scales=(2.0,),
+            ratios=(0.5, 1.0, 2.0),
+            feature_stride=8,
+            threshold=0.5,
+            rpn_pre_nms_top_n=7,
+            rpn_post_nms_top_n=9,
+            rpn_min_size=5,
+            iou_loss=True,
+        ),
+        sample(
+            Tensor((1, 2, 2, 2), low=0, high=1),
+            Tensor((1, 4, 2, 2), low=-1, high=1),
+            np.array([[32, 32, 1]], "float32"),
+            scales=(1.0,),
+            ratios=(1.0,),
+            rpn_pre_nms_top_n=0,
+            rpn_post_nms_top_n=3,
+        ),
+    ],
+)

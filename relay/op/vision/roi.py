@@ -1,0 +1,213 @@
+"""Regions of interest, which boxes cut out of feature maps, brought to one size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.types import TensorType, Type
+from relay.op.interpolation import Taps, linear_taps, resampled
+from relay.op.layouts import blocked, blocked_shape, require_layout, unblocked, unblocked_shape
+from relay.op.numerics import widened
+from relay.op.opdef import FusionKind, define, sample
+from relay.op.site import FLOATING, Site
+
+
+@attrs
+class ROIPoolAttrs(Attrs):
+    """pooled_size: the height and width of the result
+    spatial_scale: the size of the feature map divided by that of the image the boxes speak of
+    layout: the order of the axes of data and of the result
+    """
+
+    pooled_size: tuple[int, ...]
+    spatial_scale: float
+    layout: str = "NCHW"
+
+
+@attrs
+class ROIAlignAttrs(Attrs):
+    """pooled_size: the height and width of the result
+    spatial_scale: the size of the feature map divided by that of the image the boxes speak of
+    sample_ratio: how many places are read in each cell along each axis; 0 or less is about one per
+    element of data
+    layout: the order of the axes of data and of the result
+    mode: take the mean or the maximum of what is read in a cell
+    """
+
+    pooled_size: tuple[int, ...]
+    spatial_scale: float
+    sample_ratio: int = -1
+    layout: str = "NCHW"
+    mode: Literal["avg", "max"] = "avg"
+
+
+def _roi_type(site: Site) -> Type | None:
+    """((n, c, h, w), (regions, 5)) -> (regions, c, *pooled_size)"""
+    known = site.attrs
+    site.require_elements(0, FLOATING)
+    layout = require_layout(site, "layout", known.layout, "NCHW")
+    site.require(
+        len(known.pooled_size) == 2 and all(size > 0 for size in known.pooled_size),
+        "`pooled_size` does not fit",
+        "2 values of 1 or more",
+        f"pooled_size = {known.pooled_size}",
+    )
+    data, rois = site.tensor(0), site.tensor(1, rank=2)
+    extents = unblocked_shape(site, 0, layout, "NCHW")
+    if data is None or extents is None or rois is None:
+        return None
+    regions, _ = site.expect(1, (rois.shape[0], 5), data.dtype).shape
+    shape = blocked_shape(site, (regions, extents[1], *known.pooled_size), "NCHW", layout)
+    return TensorType(shape, data.dtype)
+
+
+def _chosen(images: np.ndarray, region: np.ndarray) -> Any:
+    """The image that a region is of; a number that names none is clamped."""
+    return images[int(np.clip(region[0], 0, len(images) - 1))]
+
+
+# --- roi_align ---------------------------------------------------------------------------------
+
+
+def _cell_taps(start: float, end: float, cells: int, extent: int, ratio: int) -> Taps:
+    """What is read along an axis: places spread evenly over each of the cells, cell by cell."""
+    length = max(end - start, 1.0)
+    each = ratio if ratio > 0 else math.ceil(length / cells)
+    places = start + (np.arange(cells * each) + 0.5) * (length / (cells * each))
+    taps = linear_taps(np.clip(places, 0, extent - 1), extent)
+    exists = (places >= -1) & (places <= extent)
+    return Taps(taps.positions, np.where(exists[:, None], taps.weights, 0))
+
+
+def _roi_align(
+    data: np.ndarray,
+    rois: np.ndarray,
+    pooled_size: Sequence[int],
+    spatial_scale: float,
+    sample_ratio: int,
+    layout: str,
+    mode: str,
+) -> Any:
+    images = widened(unblocked(data, layout, "NCHW"))
+    height, width = pooled_size
+    pooled = np.empty((len(rois), images.shape[1], height, width), images.dtype)
+    for result, region in zip(pooled, rois.astype(np.float64), strict=True):
+        left, top, right, bottom = region[1:] * spatial_scale
+        image = _chosen(images, region)
+        rows = _cell_taps(top, bottom, height, image.shape[1], sample_ratio)
+        columns = _cell_taps(left, right, width, image.shape[2], sample_ratio)
+        read = resampled(resampled(image, 1, rows), 2, columns)
+        cells = read.reshape(len(read), height, -1, width, len(columns.positions) // width)
+        result[:] = cells.mean((2, 4)) if mode == "avg" else cells.max((2, 4))
+    return blocked(pooled.astype(data.dtype), "NCHW", layout)
+
+
+_REGIONS = (
+    np.array([[0, 1, 2, 8, 9], [1, -3, 0, 5, 30], [1, 6, 6, 6, 6]], "float32"),
+    np.array([[0, 0.5, 0.2, 3.3, 2.8], [9, 2, 1, 20, 4]], "float64"),
+    np.array([[0, 3, 1, 7, 6]], "float16"),
+)
+
+roi_align = define(
+    "vision.roi_align",
+    doc="A region is divided into cells; in each cell, data is read between its elements at places "
+    "spread evenly, and the mean or maximum taken. A place more than one element outside of data "
+    "reads 0. A region is one element long and wide at least.",
+    arguments=[
+        ("data", "feature maps"),
+        ("rois", "for each region the number of the image, left, top, right and bottom"),
+    ],
+    attrs=ROIAlignAttrs,
+    relation=_roi_type,
+    reference=_roi_align,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    samples=[
+        sample((2, 3, 6, 7), _REGIONS[0], pooled_size=(2, 3), spatial_scale=0.5),
+        sample((2, 2, 5, 5), _REGIONS[0], pooled_size=(3, 3), spatial_scale=0.7, sample_ratio=2),
+        sample((2, 2, 5, 5), _REGIONS[0], pooled_size=(2, 2), spatial_scale=0.5, mode="max"),
+        sample(
+            (1, 5, 6, 2),
+            _REGIONS[1],
+            pooled_size=(2, 1),
+            spatial_scale=1.0,
+            layout="NHWC",
+            dtype="float64",
+        ),
+        sample((1, 2, 5, 6), _REGIONS[2], pooled_size=(2, 2), spatial_scale=0.6, dtype="float16"),
+    ],
+)
+
+# --- roi_pool ----------------------------------------------------------------------------------
+
+
+def _rounded(value: float) -> int:
+    """To the nearest whole number, halves away from zero."""
+    return int(math.copysign(math.floor(abs(value) + 0.5), value))
+
+
+def _cell_bounds(start: float, end: float, cells: int, extent: int) -> list[tuple[int, int]]:
+    """Which elements of an axis each cell covers; neighbours may share one."""
+    first = _rounded(start)
+    length = max(_rounded(end) - first + 1, 1)
+    return [
+        (
+            min(max(first + cell * length // cells, 0), extent),
+            min(max(first - (-(cell + 1) * length // cells), 0), extent),
+        )
+        for cell in range(cells)
+    ]
+
+
+def _roi_pool(
+    data: np.ndarray,
+    rois: np.ndarray,
+    pooled_size: Sequence[int],
+    spatial_scale: float,
+    layout: str,
+) -> Any:
+    images = unblocked(data, layout, "NCHW")
+    pooled = np.zeros((len(rois), images.shape[1], *pooled_size), data.dtype)
+    for result, region in zip(pooled, rois.astype(np.float64), strict=True):
+        left, top, right, bottom = region[1:] * spatial_scale
+        image = _chosen(images, region)
+        rows = _cell_bounds(top, bottom, pooled_size[0], image.shape[1])
+        columns = _cell_bounds(left, right, pooled_size[1], image.shape[2])
+        for y, (above, below) in enumerate(rows):
+            for x, (before, after) in enumerate(columns):
+                if above < below and before < after:
+                    cell = widened(image[:, above:below, before:after])
+                    result[:, y, x] = cell.max((1, 2)).astype(data.dtype)
+    return blocked(pooled, "NCHW", layout)
+
+
+roi_pool = define(
+    "vision.roi_pool",
+    doc="A region, its corners rounded to elements that belong to it, is divided into cells; each "
+    "gives its greatest element, or 0 if it has none.",
+    arguments=[
+        ("data", "feature maps"),
+        ("rois", "for each region the number of the image, left, top, right and bottom"),
+    ],
+    attrs=ROIPoolAttrs,
+    relation=_roi_type,
+    reference=_roi_pool,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    samples=[
+        sample((2, 3, 6, 7), _REGIONS[0], pooled_size=(2, 3), spatial_scale=0.5),
+        sample((2, 2, 5, 5), _REGIONS[0], pooled_size=(3, 3), spatial_scale=0.7),
+        sample(
+            (1, 5, 6, 2),
+            _REGIONS[1],
+            pooled_size=(2, 1),
+            spatial_scale=1.0,
+            layout="NHWC",
+            dtype="float64",
+        ),
+        sample((1, 2, 5, 6), _REGIONS[2], pooled_size=(4, 3), spatial_scale=0.6, dtype="float16"),
+    ],
+)
