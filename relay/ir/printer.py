@@ -226,8 +226,8 @@ class _Printer:
                 return known
             block = self.blocks[self.scopes.home(expr)]
         text: Text = yield self.computation(expr, block)
-        if isinstance(expr, TupleGetItem) and not shared:
-            return text
+        if not shared and (isinstance(expr, TupleGetItem) or _is_bare(expr)):
+            return [text, self.annotation(expr)] if self.annotate else text
         binding = Binding()
         if shared:
             self.bindings[id(expr)] = binding
@@ -300,7 +300,7 @@ class _Printer:
         parts = yield self.arguments(call.args, block)
         for text in call_attributes(call, self.metadata):
             parts += (", ", text) if parts else (text,)
-        if not parts and isinstance(call.op, Constructor) and not call.op.inputs:
+        if not parts and _is_bare(call):
             return callee
         return [callee, "(", *parts, ")"]
 
@@ -421,6 +421,13 @@ class _Printer:
         if self.annotate is None or not (text := self.annotate(expr)):
             return ""
         return _comment(str(text))
+
+
+def _is_bare(expr: Expr) -> bool:
+    """Whether `expr` is a call of a constructor without fields, which is written without `()`."""
+    if not isinstance(expr, Call) or expr.args:
+        return False
+    return isinstance(expr.op, Constructor) and not expr.op.inputs
 
 
 def _determined_by_arguments(callee: FuncType) -> bool:

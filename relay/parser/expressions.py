@@ -491,6 +491,7 @@ class ExpressionParser(PatternParser):
 
 _BOOLS: Final = {"True": np.array(True), "False": np.array(False)}
 _HINTS: Final = {
+    "%": "a variable is `%` and a name: `%x`",
     "meta": "a reference to the metadata is `meta[relay.Constant][0]`",
     "Tensor": "this is a type; types stand behind `:` and `->`",
     "free_var": "free variables are declared before the expression, and not inside a function",

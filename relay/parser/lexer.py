@@ -194,7 +194,6 @@ class _Lexer:
                 f"write `\\n` for a line break and `\\{character}` for {character} inside",
             )
         hints = {
-            "%": "a variable is `%` and a name: `%x`",
             "@": "a function is `@` and a name: `@main`",
             "'": 'strings stand between double quotes: "…"',
             "#": 'there are `#[version = "…"]`, `#[attributes = {…}]` and `#[metadata]`',
