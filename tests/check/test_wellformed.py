@@ -14,6 +14,13 @@ def messages(item):
     return [fault.message for fault in faults(item)]
 
 
+def broken(node, **parts):
+    """`node` with parts its class refuses, as only code that goes past the class can make it."""
+    for name, part in parts.items():
+        object.__setattr__(node, name, part)
+    return node
+
+
 def option():
     header = relay.GlobalTypeVar("Option")
     a = relay.TypeVar("A")
@@ -188,20 +195,27 @@ def test_constructor_patterns_have_the_arity_of_the_constructor():
 @pytest.mark.parametrize("index", [-1, 1.0, True, "0"])
 def test_projections_have_a_number_that_is_not_negative(index):
     x = relay.var("x")
-    assert messages(relay.TupleGetItem(x, index)) == ["projection of a field that cannot be"]
+    bad = broken(relay.TupleGetItem(x, 0), index=index)
+    assert messages(bad) == ["projection of a field that cannot be"]
 
 
 def test_every_part_is_of_its_kind():
-    x = relay.var("x")
+    x, one, wildcard = relay.var("x"), relay.const(1), relay.PatternWildcard()
+    _, _, none = option()
     cases = [
-        (relay.RefCreate(5), "value", "relay.Expr", "5"),
-        (relay.Clause(x, x), "lhs", "relay.Pattern", "Var"),
-        (relay.Match(x, [x]), "clauses", "relay.Clause", "Var"),
-        (relay.Match(relay.PatternWildcard(), []), "data", "relay.Expr", "PatternWildcard"),
-        (relay.Let(relay.const(1), x, x), "variable", "relay.Var", "Constant"),
-        (relay.PatternVar(relay.const(1)), "var", "relay.Var", "Constant"),
-        (relay.PatternConstructor(x, []), "constructor", "relay.Constructor", "Var"),
-        (relay.RefWrite(x, None), "value", "relay.Expr", "None"),
+        (broken(relay.RefCreate(x), value=5), "value", "relay.Expr", "5"),
+        (broken(relay.Clause(wildcard, x), lhs=x), "lhs", "relay.Pattern", "Var"),
+        (broken(relay.Match(x, []), clauses=(x,)), "clauses", "relay.Clause", "Var"),
+        (broken(relay.Match(x, []), data=wildcard), "data", "relay.Expr", "PatternWildcard"),
+        (broken(relay.Let(x, x, x), variable=one), "variable", "relay.Var", "Constant"),
+        (broken(relay.PatternVar(x), var=one), "var", "relay.Var", "Constant"),
+        (
+            broken(relay.PatternConstructor(none), constructor=x),
+            "constructor",
+            "relay.Constructor",
+            "Var",
+        ),
+        (broken(relay.RefWrite(x, x), value=None), "value", "relay.Expr", "None"),
     ]
     for program, field, expected, found in cases:
         (fault,) = faults(relay.Tuple([x, program]) if isinstance(program, relay.Expr) else program)
@@ -241,7 +255,7 @@ def test_the_renderer_sees_the_report():
     override_renderer(lambda context: seen.extend(d.message for d in context.diagnostics))
     try:
         with pytest.raises(relay.IllFormed):
-            check_well_formed(relay.TupleGetItem(relay.var("x"), -1))
+            check_well_formed(broken(relay.TupleGetItem(relay.var("x"), 0), index=-1))
     finally:
         override_renderer(previous)
     assert seen == ["projection of a field that cannot be"]
