@@ -1,0 +1,374 @@
+"""Random functions of a module: plain, polymorphic, recursive in several ways, and main."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from relay.ir.adt import TypeData
+from relay.ir.expr import (
+    Call,
+    Clause,
+    Constructor,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Match,
+    PatternConstructor,
+    PatternVar,
+    Var,
+    const,
+)
+from relay.ir.types import (
+    FuncType,
+    ShapeVar,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeVar,
+)
+from relay.ir.variables import all_type_vars
+from relay.testing.choices import Choices, chance, pick, several, weighted
+from relay.testing.expressions import LARGEST_EXTENT, MAX_TURNS, Writer
+from relay.testing.features import Features
+from relay.testing.scope import UNKNOWN_COST, Callee, Scope
+from relay.testing.tensors import call
+from relay.testing.types import (
+    INT32,
+    MAX_EXTENT,
+    Vocabulary,
+    is_recursive,
+    random_dim,
+    random_tensor,
+    random_type,
+    recursive_fields,
+)
+
+FUNCTION_COST: Final = 400
+MAIN_COST: Final = 3000
+# Values of recursive data types are small; a function that walks one is called about so often.
+VALUE_SIZE: Final = 10
+
+Made = list[tuple[GlobalVar, Function]]
+
+
+class Functions:
+    """Writes the functions of one module, each of which may call those before it."""
+
+    def __init__(self, choices: Choices, features: Features, words: Vocabulary) -> None:
+        self.choices = choices
+        self.features = features
+        self.words = words
+        self.writer = Writer(choices, features)
+        self.count = 0
+
+    def next(self, size: int) -> Made:
+        """One more function, or two that call each other, of about that many expressions."""
+        self.writer.left = size
+        self.writer.memory.clear()
+        self.writer.cost, self.writer.limit = 0, FUNCTION_COST
+        kinds = [(4, self.plain)]
+        if self.features.recursion:
+            kinds += [(2, self.counting), (2, self.mutual)]
+            if any(is_recursive(d) for d in self.words.definitions):
+                kinds += [(2, self.consuming), (2, self.mapping), (1, self.building)]
+        return weighted(self.choices, kinds)()
+
+    @property
+    def fuel(self) -> int:
+        """How deep expressions nest: the more there are to be, the deeper."""
+        return 4 + max(self.writer.left, 1).bit_length() // 2
+
+    def name(self) -> GlobalVar:
+        self.count += 1
+        return GlobalVar(f"f{self.count - 1}")
+
+    # --- signatures
+
+    def variables(self) -> tuple[Vocabulary, tuple[TypeVar, ...], list[Type]]:
+        """Words with new type variables, those of them that are declared, and parameters that tell
+        what they stand for."""
+        features, choices = self.features, self.choices
+        types, symbols, hidden = [], [], []
+        if features.polymorphism:
+            types = [TypeVar(n) for n in "AB"[: weighted(choices, [(3, 0), (2, 1), (1, 2)])]]
+        if features.symbolic:
+            symbols = [ShapeVar(n) for n in "nm"[: weighted(choices, [(3, 0), (2, 1), (1, 2)])]]
+        if features.dynamic:
+            hidden = [ShapeVar("hidden") for _ in range(weighted(choices, [(3, 0), (1, 1)]))]
+        words = replace(
+            self.words.with_variables(types, (*symbols, *hidden), hidden), largest=LARGEST_EXTENT
+        )
+        params: list[Type] = [*types, *(self.telling(s, words) for s in (*symbols, *hidden))]
+        return words, (*types, *symbols), params
+
+    def telling(self, symbol: TypeVar, words: Vocabulary) -> TensorType:
+        """The type of a tensor that has `symbol` as an extent."""
+        others = several(self.choices, lambda: random_dim(self.choices, words), 0, 1)
+        position = self.choices.integer(0, len(others))
+        others.insert(position, symbol)
+        return TensorType(tuple(others), pick(self.choices, self.features.dtypes))
+
+    def extra(self, words: Vocabulary, at_most: int) -> list[Type]:
+        return several(self.choices, lambda: random_type(self.choices, words), 0, at_most)
+
+    def done(
+        self,
+        name: GlobalVar,
+        params: list[Type],
+        result: Type,
+        declared: tuple[TypeVar, ...],
+        words: Vocabulary,
+        cost: int,
+        effects: int,
+        counts: bool = False,
+    ) -> None:
+        """From here on `name` can be called. `effects`: their count before it was written."""
+        variables = tuple(v for v in (*words.type_vars, *words.symbols))
+        self.writer.callees.append(
+            Callee(
+                name,
+                FuncType(tuple(params), result, declared),
+                variables,
+                cost,
+                self.writer.effects == effects,
+                counts,
+            )
+        )
+
+    # --- kinds of functions
+
+    def plain(self) -> Made:
+        words, declared, params = self.variables()
+        params += self.extra(words, 3)
+        result = self.result(words)
+        variables = [self.writer.parameter(t, words) for t in params]
+        scope = Scope(words).enter(zip(variables, params, strict=True))
+        effects = self.writer.effects
+        annotated = chance(self.choices, 60)
+        body = self.writer.expression(result, scope, self.fuel, annotated)
+        name = self.name()
+        self.done(name, params, result, declared, words, self.writer.cost, effects)
+        shown = words.shown(result) if annotated else None
+        return [(name, Function(tuple(variables), body, shown, declared))]
+
+    def result(self, words: Vocabulary) -> Type:
+        if words.type_vars and chance(self.choices, 60):
+            a = pick(self.choices, words.type_vars)
+            return pick(self.choices, [a, TupleType((a, random_tensor(self.choices, words)))])
+        return random_type(self.choices, words)
+
+    def counting(self) -> Made:
+        words, declared, states = self.variables()
+        states += [self.writer.bounded_type(words)]
+        result = self.writer.bounded_type(words)
+        name = self.name()
+        effects = self.writer.effects
+        function, cost = self.writer.counting_down(
+            name, tuple(states), result, Scope(words), self.fuel
+        )
+        params = [INT32, *states]
+        self.done(name, params, result, declared, words, cost, effects, counts=True)
+        return [(name, replace_type_params(function, declared))]
+
+    def mutual(self) -> Made:
+        """Two functions that count down by calling each other."""
+        words, declared, states = self.variables()
+        states += [self.writer.bounded_type(words)]
+        result = self.writer.bounded_type(words)
+        first, second = self.name(), self.name()
+        effects = self.writer.effects
+        made: Made = []
+        costs = 0
+        self.writer.left //= 2
+        left = self.writer.left
+        for name, other in ((first, second), (second, first)):
+            self.writer.left = left
+            self.writer.memory.clear()
+            function, cost = self.writer.counting_down(
+                other, tuple(states), result, Scope(words), self.fuel
+            )
+            made.append((name, replace_type_params(function, declared)))
+            costs += cost
+        for name in (first, second):
+            params = [INT32, *states]
+            self.done(name, params, result, declared, words, costs, effects, counts=True)
+        return made
+
+    def consuming(self) -> Made:
+        """A function that walks a value of a recursive data type.
+
+        def @f(%t: Bush[T], %s: S) -> R {
+          match (%t) { Tip => …, Fork(%l, %x, %r) => let %a = @f(%l, %s); … }
+        }
+        """
+        self.writer.limit = FUNCTION_COST // VALUE_SIZE
+        words, declared, params = self.variables()
+        params += self.extra(words, 1)
+        whole = self.recursive_type(words)
+        result = self.writer.bounded_type(words)
+        name = self.name()
+        data = self.writer.variable(whole, words, True, "t")
+        others = [self.writer.parameter(t, words) for t in params]
+        scope = Scope(words).enter(zip(others, params, strict=True))
+        effects = self.writer.effects
+        clauses = []
+        for constructor in words.definition(whole).constructors:
+            pattern, fields = self.take_apart(constructor, whole, words)
+            inner = scope.enter(fields)
+            below = []
+            for index in recursive_fields(constructor):
+                variable = self.writer.variable(result, words, False)
+                below.append((variable, Call(name, (fields[index][0], *others))))
+                inner = inner.enter([(variable, result)])
+            body = self.writer.expression(result, inner, self.fuel - 1, True)
+            for variable, again in reversed(below):
+                body = Let(variable, again, body)
+            clauses.append(Clause(pattern, body))
+        cost = self.writer.cost * VALUE_SIZE
+        function = Function(
+            (data, *others), Match(data, tuple(clauses)), words.shown(result), declared
+        )
+        self.done(name, [whole, *params], result, declared, words, cost, effects)
+        return [(name, function)]
+
+    def mapping(self) -> Made:
+        """A function that makes a value of the same form with other elements.
+
+        def @f[A, B](%t: Chain[A], %g: fn (A) -> B) -> Chain[B] {
+          match (%t) { Empty => Empty, Link(%x, %r) => Link(%g(%x), @f(%r, %g)) }
+        }
+        """
+        whole = self.recursive_type(self.words)
+        definition = self.words.definition(whole)
+        before = tuple(TypeVar(f"{v.name_hint}1") for v in definition.type_vars)
+        after = tuple(TypeVar(f"{v.name_hint}2") for v in definition.type_vars)
+        if (
+            not self.features.closures
+            or not self.features.polymorphism
+            or not _is_plain(definition)
+        ):
+            return self.consuming()
+        pairs = list(zip(before, after, strict=True))
+        words = self.words.with_variables((*before, *after), ())
+        source, target = TypeCall(definition.header, before), TypeCall(definition.header, after)
+        name = self.name()
+        data = Var("t", source)
+        types: list[Type] = [FuncType((a,), b) for a, b in pairs]
+        functions = [Var("g", ty) for ty in types]
+        effects = self.writer.effects
+        self.writer.effects += 1  # of the functions it is given
+        clauses = []
+        for constructor in definition.constructors:
+            pattern, fields = self.take_apart(constructor, source, words)
+            args: list[Expr] = []
+            for field, ty in fields:
+                if ty == source:
+                    args.append(Call(name, (field, *functions)))
+                elif isinstance(ty, TypeVar):
+                    args.append(Call(functions[before.index(ty)], (field,)))
+                else:
+                    args.append(field)
+            clauses.append(Clause(pattern, Call(constructor, tuple(args))))
+        body = Match(data, tuple(clauses))
+        function = Function((data, *functions), body, target, (*before, *after))
+        self.done(
+            name,
+            [source, *types],
+            target,
+            (*before, *after),
+            words,
+            UNKNOWN_COST * VALUE_SIZE,
+            effects,
+        )
+        return [(name, function)]
+
+    def building(self) -> Made:
+        """A function that makes a value of a recursive data type, of a given depth."""
+        words, declared, params = self.variables()
+        whole = self.recursive_type(words)
+        name = self.name()
+        counter = Var("i", INT32)
+        variables = [self.writer.parameter(t, words) for t in params]
+        scope = Scope(words).enter([(counter, INT32), *zip(variables, params, strict=True)])
+        definition = words.definition(whole)
+        constructor = pick(
+            self.choices, [c for c in definition.constructors if recursive_fields(c)]
+        )
+        effects = self.writer.effects
+        base = self.writer.construct(definition.constructors[0], whole, scope, 1, True)
+        below = self.writer.variable(whole, words, False)
+        args: list[Expr] = [
+            below if index in recursive_fields(constructor) else self.part(ty, scope)
+            for index, ty in enumerate(words.fields(constructor, whole))
+        ]
+        less = call("subtract", counter, const(1, "int32"))
+        step = Let(below, Call(name, (less, *variables)), Call(constructor, tuple(args)))
+        body = If(call("less_equal", counter, const(0, "int32")), base, step)
+        cost = self.writer.cost * (MAX_TURNS + 1)
+        self.done(name, [INT32, *params], whole, declared, words, cost, effects, counts=True)
+        function = Function((counter, *variables), body, words.shown(whole), declared)
+        return [(name, function)]
+
+    def part(self, ty: Type, scope: Scope) -> Expr:
+        return self.writer.expression(ty, scope, self.fuel - 2, True)
+
+    def recursive_type(self, words: Vocabulary) -> TypeCall:
+        definition = pick(self.choices, [d for d in words.definitions if is_recursive(d)])
+        args = tuple(random_type(self.choices, words, 1) for _ in definition.type_vars)
+        return TypeCall(definition.header, args)
+
+    def take_apart(
+        self, constructor: Constructor, ty: TypeCall, words: Vocabulary
+    ) -> tuple[PatternConstructor, list[tuple[Var, Type]]]:
+        """`C(%x, %y)`, and the variables with their types."""
+        types = words.fields(constructor, ty)
+        fields = [(self.writer.pattern_variable(words, t), t) for t in types]
+        return PatternConstructor(constructor, tuple(PatternVar(v) for v, _ in fields)), fields
+
+    # --- main
+
+    def main(self, size: int) -> Function:
+        """Tensors and tuples of them in, data out."""
+        self.writer.left = size
+        self.writer.memory.clear()
+        self.writer.cost, self.writer.limit = 0, MAIN_COST
+        choices, features = self.choices, self.features
+        symbols: tuple[TypeVar, ...] = ()
+        hidden: tuple[TypeVar, ...] = ()
+        if features.symbolic:
+            symbols = tuple(ShapeVar(n) for n in "nm"[: choices.integer(0, 2)])
+        if features.dynamic:
+            hidden = tuple(ShapeVar("hidden") for _ in range(choices.integer(0, 1)))
+        words = replace(self.words, largest=MAX_EXTENT).with_variables((), symbols)
+        params: list[Type] = [self.telling(s, words) for s in symbols]
+        params += several(choices, lambda: random_tensor(choices, words), 0, 2)
+        if chance(choices, 30):
+            params.append(TupleType(tuple(random_tensor(choices, words) for _ in range(2))))
+        # each `?` of main is an extent of its own: whoever calls it may choose them freely
+        params += [TensorType((h,), pick(choices, features.dtypes)) for h in hidden]
+        words = words.with_variables((), hidden, hidden)
+        variables = [self.writer.parameter(t, words) for t in params]
+        scope = Scope(words).enter(zip(variables, params, strict=True))
+        result = random_type(choices, words, data_only=True)
+        annotated = chance(choices, 50)
+        body = self.writer.expression(result, scope, self.fuel + 1, annotated)
+        shown = words.shown(result) if annotated else None
+        return Function(tuple(variables), body, shown, symbols)
+
+
+def _is_plain(definition: TypeData) -> bool:
+    """Whether every field is a type parameter, the type itself, or a type without parameters."""
+    own = TypeCall(definition.header, definition.type_vars)
+    return bool(definition.type_vars) and all(
+        isinstance(ty, TypeVar) or ty == own or not all_type_vars(ty)
+        for constructor in definition.constructors
+        for ty in constructor.inputs
+    )
+
+
+def replace_type_params(function: Function, declared: tuple[TypeVar, ...]) -> Function:
+    return Function(function.params, function.body, function.ret_type, declared)

@@ -1,0 +1,101 @@
+"""Random patterns that together cover every value of a type.
+
+Chain[int32]   ->   Link(%x, Link(_, %y)),   Link(%x, _),   Empty
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import chain
+
+from relay.ir.expr import (
+    Constructor,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+    PatternWildcard,
+    Var,
+)
+from relay.ir.types import TupleType, Type, TypeCall
+from relay.testing.choices import Choices, chance
+from relay.testing.types import Vocabulary
+
+MAX_CLAUSES = 6
+
+
+@dataclass(frozen=True)
+class Case:
+    """A pattern, and the variables it binds with their types."""
+
+    pattern: Pattern
+    variables: tuple[tuple[Var, Type], ...] = ()
+
+
+class Patterns:
+    """Makes patterns; `new_var` makes the variables they bind."""
+
+    def __init__(self, choices: Choices, words: Vocabulary, new_var: Callable[[Type], Var]) -> None:
+        self.choices = choices
+        self.words = words
+        self.new_var = new_var
+
+    def cover(self, ty: Type, depth: int) -> list[Case]:
+        """Cases of which at least one fits any value of `ty`, in an order that may matter."""
+        cases = self._split(ty, depth) if depth > 0 else None
+        if cases is None or len(cases) > MAX_CLAUSES:
+            return [self.anything(ty)]
+        if len(cases) > 1 and chance(self.choices, 30):
+            # what is left, whatever it is
+            keep = self.choices.integer(1, len(cases) - 1)
+            cases = [*cases[:keep], self.anything(ty)]
+        return cases
+
+    def anything(self, ty: Type) -> Case:
+        if chance(self.choices, 60):
+            var = self.new_var(ty)
+            return Case(PatternVar(var), ((var, ty),))
+        return Case(PatternWildcard())
+
+    def fields(self, constructor: Constructor, ty: TypeCall, depth: int = 0) -> list[Case]:
+        """Cases for the values of `ty` that `constructor` makes."""
+        return [
+            Case(PatternConstructor(constructor, tuple(p for p, _ in parts)), _joined(parts))
+            for parts in self._rows(self.words.fields(constructor, ty), depth)
+        ]
+
+    def _split(self, ty: Type, depth: int) -> list[Case] | None:
+        match ty:
+            case TypeCall():
+                constructors = self.words.definition(ty).constructors
+                return list(
+                    chain.from_iterable(self.fields(c, ty, depth - 1) for c in constructors)
+                )
+            case TupleType(fields=types):
+                return [
+                    Case(PatternTuple(tuple(p for p, _ in parts)), _joined(parts))
+                    for parts in self._rows(types, depth - 1)
+                ]
+        return None
+
+    def _rows(self, types: tuple[Type, ...], depth: int) -> list[list[Row]]:
+        """Rows of patterns that together cover every tuple of values: one column is looked into."""
+        if not types:
+            return [[]]
+        column = self.choices.integer(0, len(types) - 1)
+        rows = []
+        for inner in self.cover(types[column], depth):
+            row = []
+            for i, ty in enumerate(types):
+                case = inner if i == column else self.anything(ty)
+                row.append((case.pattern, case.variables))
+            rows.append(row)
+        return rows
+
+
+Row = tuple[Pattern, tuple[tuple[Var, Type], ...]]
+
+
+def _joined(parts: list[Row]) -> tuple[tuple[Var, Type], ...]:
+    return tuple(chain.from_iterable(variables for _, variables in parts))

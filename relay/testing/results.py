@@ -1,0 +1,103 @@
+"""What tests ask about results: are they of their type, and are two of them the same?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from relay.interpreter.values import ConstructorValue, RefValue, TupleValue, Value
+from relay.ir import dims
+from relay.ir.dims import Symbol
+from relay.ir.module import IRModule
+from relay.ir.types import (
+    FuncType,
+    GlobalTypeVar,
+    RefType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeVar,
+    substitute,
+)
+from relay.nd import NDArray
+from relay.testing.features import SMOOTH
+
+# How far apart results at `SMOOTH` may be; all others are exact.
+TOLERANCE: Final = 1e-6
+
+
+def extents_of(module: IRModule, inputs: Sequence[Any]) -> dict[Symbol, int]:
+    """What the symbolic dimensions of `main` are for these arguments."""
+    found: dict[Symbol, int] = {}
+    pending = [(p.type_annotation, v) for p, v in zip(module["main"].params, inputs, strict=True)]
+    while pending:
+        ty, value = pending.pop()
+        if isinstance(ty, TupleType):
+            pending.extend(zip(ty.fields, value, strict=True))
+        elif isinstance(ty, TensorType):
+            for dim, extent in zip(ty.shape, np.shape(value), strict=True):
+                if isinstance(dim, TypeVar):
+                    found[dim] = extent
+    return found
+
+
+def assert_has_type(
+    value: Value, ty: Type, module: IRModule, extents: Mapping[Symbol, int] | None = None
+) -> None:
+    """The value and all its parts are of the type, for these extents of symbolic dimensions."""
+    known = extents or {}
+    pending: list[tuple[Any, Type]] = [(value, ty)]
+    while pending:
+        part, expected = pending.pop()
+        match expected:
+            case TensorType():
+                assert isinstance(part, NDArray), f"{part!r} is no {expected}"
+                assert part.dtype == expected.dtype, f"{part!r} is no {expected}"
+                assert len(part.shape) == len(expected.shape), f"{part!r} is no {expected}"
+                for dim, extent in zip(expected.shape, part.shape, strict=True):
+                    wanted = dims.substitute(dim, lambda s: known.get(s, s))
+                    assert not isinstance(wanted, int) or wanted == extent, (
+                        f"{part!r} is no {expected}"
+                    )
+            case TupleType(fields=fields):
+                assert isinstance(part, TupleValue), f"{part!r} is no {expected}"
+                pending.extend(zip(part.fields, fields, strict=True))
+            case RefType(value=held):
+                assert isinstance(part, RefValue), f"{part!r} is no {expected}"
+                pending.append((part.value, held))
+            case TypeCall(func=GlobalTypeVar() as func, args=args):
+                assert isinstance(part, ConstructorValue), f"{part!r} is no {expected}"
+                definition = module[func]
+                assert part.constructor.belong_to == func, f"{part!r} is no {expected}"
+                bindings = dict(zip(definition.type_vars, args, strict=True))
+                inputs = (substitute(t, bindings) for t in part.constructor.inputs)
+                pending.extend(zip(part.fields, inputs, strict=True))
+            case FuncType():
+                data = NDArray | TupleValue | ConstructorValue | RefValue
+                assert not isinstance(part, data), f"{part!r} is no {expected}"
+
+
+def assert_same_value(found: Value, expected: Value) -> None:
+    """Two results of the same program: equal, up to `TOLERANCE` where elements are not exact."""
+    pending: list[tuple[Any, Any]] = [(found, expected)]
+    while pending:
+        a, b = pending.pop()
+        if isinstance(b, NDArray):
+            assert isinstance(a, NDArray), f"{a!r} instead of {b!r}"
+            assert (a.dtype, a.shape) == (b.dtype, b.shape), f"{a!r} instead of {b!r}"
+            if b.dtype == SMOOTH:
+                np.testing.assert_allclose(a.array, b.array, TOLERANCE, TOLERANCE)
+            else:
+                assert a.array.tobytes() == b.array.tobytes(), f"{a!r} instead of {b!r}"
+        elif isinstance(b, TupleValue):
+            assert isinstance(a, TupleValue), f"{a!r} instead of {b!r}"
+            pending.extend(zip(a.fields, b.fields, strict=True))
+        elif isinstance(b, ConstructorValue):
+            assert isinstance(a, ConstructorValue), f"{a!r} instead of {b!r}"
+            assert a.is_built_by(b.constructor), f"{a!r} instead of {b!r}"
+            pending.extend(zip(a.fields, b.fields, strict=True))
+        else:
+            raise AssertionError(f"{b!r} cannot be compared")

@@ -1,0 +1,94 @@
+"""What a random expression may use in the place where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from relay.ir import dims
+from relay.ir.expr import Expr, TupleGetItem, Var
+from relay.ir.types import FuncType, TensorType, TupleType, Type, TypeVar
+from relay.testing.types import Vocabulary, has_reference
+
+# What a call of an unknown function may cost.
+UNKNOWN_COST: Final = 30
+
+
+@dataclass(frozen=True)
+class Binding:
+    """A variable. It is pure when using it has no effects and always gives the same."""
+
+    var: Var
+    ty: Type
+    pure: bool = True
+
+
+@dataclass(frozen=True)
+class Callee:
+    """Something that can be called.
+
+    `variables` are the type variables of `ty` that each call may choose, those shown as `?`
+    included. `cost` is about how many expressions a call evaluates. With `counts` the first
+    parameter says how often the function calls itself.
+    """
+
+    expr: Expr
+    ty: FuncType
+    variables: tuple[TypeVar, ...] = ()
+    cost: int = 1
+    pure: bool = True
+    counts: bool = False
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Variables and functions, innermost last, and the words for types."""
+
+    words: Vocabulary
+    bindings: tuple[Binding, ...] = ()
+    callees: tuple[Callee, ...] = ()
+
+    def bind(self, bindings: Iterable[Binding], callees: Iterable[Callee] = ()) -> Scope:
+        return replace(
+            self,
+            bindings=(*self.bindings, *bindings),
+            callees=(*self.callees, *callees),
+        )
+
+    def enter(self, variables: Iterable[tuple[Var, Type]]) -> Scope:
+        """With variables of which nothing but the types is known. A function may do anything."""
+        scope = self
+        for var, ty in variables:
+            if isinstance(ty, FuncType):
+                callee = Callee(var, ty, (), UNKNOWN_COST, pure=False)
+                scope = scope.bind([Binding(var, ty, pure=False)], [callee])
+            else:
+                scope = scope.bind([Binding(var, ty, not has_reference(ty))])
+        return scope
+
+    def of_type(self, ty: Type) -> list[Binding]:
+        """The variables of that type, the newest first."""
+        return [b for b in reversed(self.bindings) if b.ty == ty]
+
+    def variables(self) -> set[Var]:
+        named = {c.expr for c in self.callees if isinstance(c.expr, Var)}
+        return named.union(b.var for b in self.bindings)
+
+    def tensors(self) -> Iterator[tuple[Expr, TensorType]]:
+        """Tensors at hand: variables, and fields of variables that are tuples."""
+        for binding in self.bindings:
+            pending: list[tuple[Expr, Type]] = [(binding.var, binding.ty)]
+            while pending:
+                expr, ty = pending.pop()
+                if isinstance(ty, TensorType):
+                    yield expr, ty
+                elif isinstance(ty, TupleType):
+                    pending += [(TupleGetItem(expr, i), t) for i, t in enumerate(ty.fields)]
+
+    def tensor_with(self, symbol: dims.Symbol) -> tuple[Expr, TensorType, int]:
+        """A tensor at hand with an axis of that extent, and the axis."""
+        for expr, ty in self.tensors():
+            if symbol in ty.shape:
+                return expr, ty, ty.shape.index(symbol)
+        raise AssertionError(f"no tensor of the scope has the extent {symbol}")

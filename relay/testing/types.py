@@ -1,0 +1,287 @@
+"""Random types and data type definitions, and matching of types.
+
+Dimensions that the program shows as `?` are symbols in here, so that two tensors whose extents are
+equal are known to be. `shown` turns such hidden symbols into `?` where a type is written down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from relay import tree
+from relay.ir import dims
+from relay.ir.adt import TypeData
+from relay.ir.dims import ANY, Dim
+from relay.ir.expr import Constructor
+from relay.ir.types import (
+    FuncType,
+    GlobalTypeVar,
+    RefType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeVar,
+    substitute,
+)
+from relay.testing.choices import Choices, chance, pick, several, weighted
+from relay.testing.features import Features
+
+INT32: Final = TensorType((), "int32")
+MAX_RANK: Final = 3
+MAX_EXTENT: Final = 3
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """What types can be made of in some place of a program."""
+
+    features: Features
+    definitions: tuple[TypeData, ...] = ()
+    type_vars: tuple[TypeVar, ...] = ()
+    symbols: tuple[TypeVar, ...] = ()  # dimensions, hidden ones included
+    hidden: frozenset[TypeVar] = frozenset()
+    largest: int = MAX_EXTENT  # what a symbol stands for at most
+
+    def with_variables(
+        self,
+        type_vars: Sequence[TypeVar],
+        symbols: Sequence[TypeVar],
+        hidden: Collection[TypeVar] = (),
+    ) -> Vocabulary:
+        return replace(
+            self,
+            type_vars=(*self.type_vars, *type_vars),
+            symbols=(*self.symbols, *symbols),
+            hidden=self.hidden | frozenset(hidden),
+        )
+
+    def extent(self, dim: Dim) -> int:
+        """The most that `dim` can be."""
+        found = dims.substitute(dim, lambda _: self.largest)
+        assert isinstance(found, int)
+        return found
+
+    def shown(self, ty: Type) -> Type:
+        """`ty` as the program shows it."""
+        return substitute(ty, dict.fromkeys(self.hidden, ANY))
+
+    def shown_dim(self, dim: Dim) -> Dim:
+        return dims.substitute(dim, lambda s: ANY if s in self.hidden else s)
+
+    def definition(self, ty: TypeCall) -> TypeData:
+        return next(d for d in self.definitions if d.header == ty.func)
+
+    def fields(self, constructor: Constructor, ty: TypeCall) -> tuple[Type, ...]:
+        """The types of a constructor's fields in a value of type `ty`."""
+        bindings = dict(zip(self.definition(ty).type_vars, ty.args, strict=True))
+        return tuple(substitute(t, bindings) for t in constructor.inputs)
+
+
+# --- random types ------------------------------------------------------------------------------
+
+
+def random_dim(choices: Choices, words: Vocabulary) -> Dim:
+    """A small number, a symbol, or arithmetic with one."""
+    if not words.symbols or not chance(choices, 30):
+        return choices.integer(1, MAX_EXTENT)
+    symbol = pick(choices, words.symbols)
+    return weighted(
+        choices,
+        [
+            (6, symbol),
+            (1, dims.add(symbol, 1)),
+            (1, dims.multiply(symbol, 2)),
+            (1, dims.add(symbol, pick(choices, words.symbols))),
+        ],
+    )
+
+
+def random_tensor(choices: Choices, words: Vocabulary) -> TensorType:
+    """A tensor of up to `MAX_RANK` axes."""
+    rank = weighted(choices, [(3, 0), (3, 1), (3, 2), (1, MAX_RANK)])
+    shape = tuple(random_dim(choices, words) for _ in range(rank))
+    return TensorType(shape, pick(choices, words.features.dtypes))
+
+
+def random_type(
+    choices: Choices, words: Vocabulary, depth: int = 2, *, data_only: bool = False
+) -> Type:
+    """Any type; with `data_only` one without functions, references and type variables."""
+
+    def part() -> Type:
+        return random_type(choices, words, depth - 1, data_only=data_only)
+
+    options = [(6, "tensor")]
+    if words.type_vars and not data_only:
+        options.append((4, "variable"))
+    if depth > 0:
+        options.append((2, "tuple"))
+        definitions = [d for d in words.definitions if not data_only or is_data(d, words)]
+        if definitions:
+            options.append((3, "data"))
+        if not data_only and words.features.closures:
+            options.append((1, "function"))
+        if not data_only and words.features.references:
+            options.append((1, "reference"))
+    match weighted(choices, options):
+        case "variable":
+            return pick(choices, words.type_vars)
+        case "tuple":
+            return TupleType(tuple(several(choices, part, 1, 3)))
+        case "data":
+            definition = pick(choices, definitions)
+            return TypeCall(definition.header, tuple(part() for _ in definition.type_vars))
+        case "function":
+            return FuncType(tuple(several(choices, part, 1, 2)), part())
+        case "reference":
+            return RefType(part())
+    return random_tensor(choices, words)
+
+
+# --- data type definitions ---------------------------------------------------------------------
+
+
+def chain() -> TypeData:
+    """`type Chain[A] { Empty, Link(A, Chain[A]) }`: a list."""
+    header, a = GlobalTypeVar("Chain"), TypeVar("A")
+    empty = Constructor("Empty", (), header)
+    return TypeData(header, (a,), (empty, Constructor("Link", (a, header(a)), header)))
+
+
+def maybe() -> TypeData:
+    """`type Maybe[A] { Nothing, Just(A) }`"""
+    header, a = GlobalTypeVar("Maybe"), TypeVar("A")
+    return TypeData(
+        header, (a,), (Constructor("Nothing", (), header), Constructor("Just", (a,), header))
+    )
+
+
+def bush() -> TypeData:
+    """`type Bush[A] { Tip, Fork(Bush[A], A, Bush[A]) }`: a tree."""
+    header, a = GlobalTypeVar("Bush"), TypeVar("A")
+    fork = Constructor("Fork", (header(a), a, header(a)), header)
+    return TypeData(header, (a,), (Constructor("Tip", (), header), fork))
+
+
+def random_definitions(choices: Choices, features: Features) -> tuple[TypeData, ...]:
+    """Some of the usual data types, and some that nobody has seen."""
+    if not features.adts:
+        return ()
+    found = [make() for make in (maybe, chain, bush) if chance(choices, 60)]
+
+    def another() -> None:
+        words = Vocabulary(features, tuple(found))
+        found.append(_random_definition(choices, words, f"T{len(found)}"))
+
+    several(choices, another, 0, 2)
+    return tuple(found)
+
+
+def _random_definition(choices: Choices, words: Vocabulary, name: str) -> TypeData:
+    """The first constructor does not mention the type itself, so every type has values."""
+    header = GlobalTypeVar(name)
+    params = tuple(TypeVar(n) for n in "AB"[: choices.integer(0, 2)])
+    whole = header(*params)
+    fields = words.with_variables(params, ())
+    constructors: list[Constructor] = []
+
+    def field() -> Type:
+        if constructors and chance(choices, 30):
+            return whole
+        ty = random_type(choices, fields, 1)
+        # a cell in a value would let effects out of the place they belong to
+        return INT32 if has_reference(ty) else ty
+
+    def constructor() -> None:
+        inputs = tuple(several(choices, field, 0, 2))
+        constructors.append(Constructor(f"{name}{'abc'[len(constructors)]}", inputs, header))
+
+    several(choices, constructor, 1, 3)
+    return TypeData(header, params, tuple(constructors))
+
+
+# --- questions about types ---------------------------------------------------------------------
+
+
+def has_reference(ty: Type) -> bool:
+    return any(isinstance(part, RefType) for part in tree.postorder(ty))
+
+
+def is_recursive(definition: TypeData) -> bool:
+    """Whether values of the type can be arbitrarily large."""
+    return any(recursive_fields(c) for c in definition.constructors)
+
+
+def recursive_fields(constructor: Constructor) -> list[int]:
+    """The positions of the fields that are of the constructor's own type."""
+    own = constructor.belong_to
+    return [
+        i for i, t in enumerate(constructor.inputs) if isinstance(t, TypeCall) and t.func == own
+    ]
+
+
+def is_data(definition: TypeData, words: Vocabulary) -> bool:
+    """Whether values of the type hold no functions, so that they can be shown and compared."""
+    for constructor in definition.constructors:
+        for ty in constructor.inputs:
+            for part in tree.postorder(ty):
+                if isinstance(part, FuncType):
+                    return False
+                if not isinstance(part, TypeCall) or part.func == definition.header:
+                    continue
+                # definitions mention only earlier ones, so this comes to an end
+                if not is_data(words.definition(part), words):
+                    return False
+    return True
+
+
+def is_bounded(ty: Type, words: Vocabulary) -> bool:
+    """Whether the values of `ty` have a largest size: no lists, trees or closures in them."""
+    pending = [ty]
+    while pending:
+        for part in tree.postorder(pending.pop()):
+            if isinstance(part, FuncType):
+                return False
+            if isinstance(part, TypeCall):
+                definition = words.definition(part)
+                if is_recursive(definition):
+                    return False
+                # definitions mention only earlier ones, so this comes to an end
+                pending.extend(t for c in definition.constructors for t in c.inputs)
+    return True
+
+
+# --- matching ----------------------------------------------------------------------------------
+
+
+def match_types(
+    pattern: Type, target: Type, variables: Collection[TypeVar]
+) -> Mapping[TypeVar, Type | Dim] | None:
+    """Values of `variables` that make `pattern` equal to `target`; None when there are none."""
+    found: dict[TypeVar, Type | Dim] = {}
+    pending = [(pattern, target)]
+    while pending:
+        left, right = pending.pop()
+        if isinstance(left, TypeVar) and left in variables:
+            if found.setdefault(left, right) != right:
+                return None
+        elif type(left) is not type(right):
+            return None
+        elif isinstance(left, TensorType) and isinstance(right, TensorType):
+            if left.dtype != right.dtype or len(left.shape) != len(right.shape):
+                return None
+            for wanted, dim in zip(left.shape, right.shape, strict=True):
+                if isinstance(wanted, TypeVar) and wanted in variables:
+                    found.setdefault(wanted, dim)
+        elif isinstance(left, TypeCall) and left.func != right.func:  # type: ignore[attr-defined]
+            return None
+        else:
+            below, beside = tree.children(left), tree.children(right)
+            if len(below) != len(beside):
+                return None
+            pending.extend(zip(below, beside, strict=True))
+    # dimensions that are arithmetic are compared when their symbols are known
+    return found if substitute(pattern, found) == target else None
