@@ -1,11 +1,13 @@
 """Structural equality of expressions that share most of their parts.
 
 The two are walked side by side, and the walk ends wherever both sides are the same object. So to
-ask whether a rewritten expression still says the same costs as much as what was rewritten, and to
-compare with a small expression costs as much as the small one, however large the program.
+compare with a small expression costs as much as the small one, however large the program; and to
+ask whether a rewritten expression still says the same costs as much as what was made anew.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from relay import tree
 from relay.ir.attrs import Attrs
@@ -27,10 +29,13 @@ from relay.ir.types import Type
 from relay.ir.variables import binders
 
 
-def same_expression(a: Syntax, b: Syntax) -> bool:
+def same_expression(
+    a: Syntax, b: Syntax, is_new: Callable[[Syntax], bool] = lambda _: True
+) -> bool:
     """Whether `a` and `b` are the same program up to the names of what is bound in them.
 
-    Types that inference may fill in are compared only where both sides have them.
+    Types that inference may fill in are compared only where both sides have them. What is not new
+    in `a` is compared by identity.
     """
     if a is b:
         return True
@@ -59,6 +64,8 @@ def same_expression(a: Syntax, b: Syntax) -> bool:
         taken[id(right)] = left
         if left is right:
             continue
+        if not is_new(left):
+            return False
         if type(left) is not type(right) or not _same_data(left, right):
             return False
         bound, beside = binders(left), binders(right)

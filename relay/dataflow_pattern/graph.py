@@ -25,7 +25,7 @@ class Graph:
         self.root = root
         self.nodes: list[Syntax] = []
         self.number: dict[int, int] = {}
-        self.children: list[list[int]] = []
+        self.children: list[tuple[int, ...]] = []
         nodes, number = self.nodes, self.number
         stack: list[tuple[Syntax, Sequence[Syntax] | None]] = [(root, None)]
         while stack:
@@ -41,7 +41,7 @@ class Graph:
                     continue
             number[id(node)] = len(nodes)
             nodes.append(node)
-            self.children.append([number[id(child)] for child in below])
+            self.children.append(tuple([number[id(child)] for child in below]))
 
     def number_of(self, node: Syntax) -> int:
         return self.number[id(node)]

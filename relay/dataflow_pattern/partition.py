@@ -69,9 +69,10 @@ def partition(
     cuts: dict[int, list[Expr]] = {}
     for region in find_regions(graph, Matcher(prepared, expr, graph=graph), claims):
         root = graph.nodes[region.root]
-        inputs = _inputs(prepared, region)
-        if root in inputs or not check(root):  # type: ignore[arg-type]
+        described = any(step.covers and expr is root for step, expr in region.bindings)
+        if not described or not check(root):  # type: ignore[arg-type]
             continue
+        inputs = _inputs(prepared, region)
         if any(isinstance(graph.nodes[i], If | Let | Match) for i in region.inside):
             scopes = scopes or Scopes(expr)
             if not _are_outside(inputs, root, scopes):
@@ -89,8 +90,9 @@ def _inputs(prepared: Prepared, region: Region) -> list[Expr]:
         if step.covers and not is_atom(expr):
             covered.add(id(expr))
             covered.update(id(variable) for variable in binders(expr))
-        if step.pattern is not None and (given := _given(step.pattern, expr)):
-            opened.setdefault(step.pattern, []).extend(given)
+        # what is left open inside a function is the function's own business
+        if step.pattern is not None and step.pattern not in prepared.enclosed:
+            opened.setdefault(step.pattern, []).extend(_given(step.pattern, expr))
     found: dict[int, Expr] = {}
     for pattern in prepared.order:
         for expr in opened.get(pattern, ()):

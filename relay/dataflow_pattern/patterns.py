@@ -12,6 +12,7 @@ expression, as a variable in a formula does; two objects that look alike are ind
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field
 from typing import Any, ClassVar
 
 from relay import dtypes
@@ -32,6 +33,8 @@ class DFPattern(Node):
     """The root of all patterns."""
 
     family: ClassVar[type[Node]]
+    # a memo of `prepare`: the steps that match this pattern
+    prepared: Any = field(default=None, init=False)
 
     # --- building
 

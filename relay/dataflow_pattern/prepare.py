@@ -55,10 +55,26 @@ class Prepared:
     order: tuple[DFPattern, ...]
     # inner ones first
     dominators: tuple[DominatorStep, ...]
+    # what the parts of function patterns are made of
+    enclosed: frozenset[DFPattern]
+    # all wildcards and what they were redirected to
+    wildcards: tuple[tuple[p.WildcardPattern, DFPattern | None], ...]
+
+    def is_current(self) -> bool:
+        """Whether no wildcard was redirected since."""
+        return all(wildcard.pattern is target for wildcard, target in self.wildcards)
 
 
 def prepare(pattern: DFPattern) -> Prepared:
-    """The steps for `pattern`."""
+    """The steps for `pattern`, made once and remembered."""
+    known = pattern.prepared
+    if not isinstance(known, Prepared) or not known.is_current():
+        known = _prepare(pattern)
+        object.__setattr__(pattern, "prepared", known)
+    return known
+
+
+def _prepare(pattern: DFPattern) -> Prepared:
     steps: dict[DFPattern, Step] = {}
     pending = [pattern]
     while pending:
@@ -74,10 +90,11 @@ def prepare(pattern: DFPattern) -> Prepared:
     root = steps[pattern]
     order = tuple(tree.postorder(pattern))
     analyse([steps[current] for current in order])
-    dominators = (steps[current] for current in order)
-    return Prepared(
-        pattern, root, order, tuple(d for d in dominators if isinstance(d, DominatorStep))
-    )
+    dominators = tuple(d for q in order if isinstance(d := steps[q], DominatorStep))
+    wildcards = tuple((q, q.pattern) for q in order if isinstance(q, p.WildcardPattern))
+    functions = [q for q in order if isinstance(q, p.FunctionPattern)]
+    enclosed = frozenset(e for f in functions for q in tree.children(f) for e in tree.postorder(q))
+    return Prepared(pattern, root, order, dominators, enclosed, wildcards)
 
 
 def _target(pattern: DFPattern) -> DFPattern | None:

@@ -10,12 +10,13 @@ by what itself ends up in the root, and two matches must not overlap.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from relay.dataflow_pattern.graph import Graph
 from relay.dataflow_pattern.matcher import Bindings, Matcher
-from relay.ir.expr import Function, is_atom
+from relay.ir.expr import Function, Var, is_atom
+from relay.ir.variables import binders
 
 
 @dataclass(slots=True)
@@ -24,25 +25,29 @@ class Region:
 
     root: int
     bindings: Bindings
-    inside: set[int]
+    inside: Collection[int]
     # what is inside functions that the pattern describes: looked at, not taken
-    read: set[int]
+    read: Collection[int]
 
 
 def region_of(graph: Graph, root: int, bindings: Bindings) -> Region:
     """The region of a match at `root`."""
-    inside = {root}
+    number = graph.number
+    covered = [
+        number[id(expr)]
+        for step, expr in bindings
+        if step.covers and not (step.leaf and is_atom(expr))
+    ]
+    if covered in ([root], []):
+        return Region(root, bindings, (root,), ())
+    inside = {root, *covered}
+    # a function is a value that others may use as well
     read: set[int] = set()
-    for step, expr in bindings:
-        if not step.covers or (step.leaf and is_atom(expr)):
-            continue
-        number = graph.number[id(expr)]
-        if type(expr) is Function:
-            # a function is a value that others may use as well
-            read |= graph.below(number, read)
-        else:
-            inside.add(number)
-    return Region(root, bindings, inside - read if read else inside, read)
+    for i in covered:
+        if type(graph.nodes[i]) is Function:
+            read |= graph.below(i, read)
+    read.discard(root)
+    return Region(root, bindings, inside - read, read)
 
 
 class Claims:
@@ -69,8 +74,8 @@ class Claims:
             return False
         if len(inside) > 1 and not keep_shared and self._escapes(region):
             return False
-        self._taken |= inside
-        self._read |= read
+        self._taken.update(inside)
+        self._read.update(read)
         return True
 
     def _escapes(self, region: Region) -> bool:
@@ -86,6 +91,15 @@ class Claims:
         return False
 
 
+def _is_computed(graph: Graph, node: int) -> bool:
+    """Whether `node` stands somewhere for a value: a variable that is only bound does not."""
+    found = graph.nodes[node]
+    if not isinstance(found, Var) or not graph.users[node]:
+        return True
+    users = graph.users[node]
+    return len(users) > sum(found in binders(graph.nodes[user]) for user in set(users))
+
+
 def find_regions(graph: Graph, matcher: Matcher, claims: Claims) -> Iterator[Region]:
     """The matches in a program, the outermost first, for the caller to claim or to leave.
 
@@ -93,7 +107,7 @@ def find_regions(graph: Graph, matcher: Matcher, claims: Claims) -> Iterator[Reg
     """
     settled = graph.settled
     for root in reversed(graph.with_head(matcher.prepared.root.heads)):
-        if claims.is_free(root) and root not in settled:
+        if claims.is_free(root) and root not in settled and _is_computed(graph, root):
             bindings = matcher.match(graph.nodes[root])  # type: ignore[arg-type]
             if bindings is not None:
                 yield region_of(graph, root, bindings)

@@ -40,6 +40,8 @@ NodeMap = dict[DFPattern, list[Expr]]
 
 # Callbacks that have not come to rest by then are taken to work against each other.
 ROUNDS = 100
+# A program that has grown so much over so many rounds, and is still growing, is not waited for.
+GROWTH, GROWING_ROUNDS = 16, 5
 
 
 class DFPatternCallback:
@@ -94,9 +96,9 @@ def rewrite(
     if rewriter.unsettled:
         names = ", ".join(sorted({type(c).__name__ for c in rewriter.unsettled}))
         raise RelayError(
-            f"rewriting has not come to an end after {ROUNDS} rounds: {names} still changed "
-            "something; callbacks that undo each other's work never finish, and one that makes "
-            "its own pattern again needs rewrite_once=True"
+            f"rewriting has not come to an end after {len(rewriter.sizes)} rounds: {names} still "
+            "changed something; callbacks that undo each other's work never finish, and one that "
+            "makes its own pattern again needs rewrite_once=True"
         )
     return result
 
@@ -113,17 +115,24 @@ class Rewriter:
             self._live.append((callback, prepare(callback.pattern)))
         # who still rewrote something in the last round that was allowed
         self.unsettled: list[DFPatternCallback] = []
+        # how large the program was in every round
+        self.sizes: list[int] = []
 
     def run(self, program: Expr, rounds: int) -> Expr:
         """`program` after as many rounds as it takes, or as are allowed."""
         result = program
         for _ in range(rounds):
             self.unsettled = []
+            self.sizes.append(0)
             for batch in self._batches():
                 result = self._sweep(result, batch)
-            if not self.unsettled:
+            if not self.unsettled or self._explodes():
                 break
         return result
+
+    def _explodes(self) -> bool:
+        earlier = self.sizes[-1 - GROWING_ROUNDS] if len(self.sizes) > GROWING_ROUNDS else None
+        return earlier is not None and self.sizes[-1] > GROWTH * (earlier + 100)
 
     def _batches(self) -> Iterator[list[tuple[DFPatternCallback, Prepared]]]:
         """Callbacks that share a sweep. One that runs once must see what those before it did."""
@@ -140,15 +149,16 @@ class Rewriter:
             yield batch
 
     def _sweep(self, program: Expr, batch: list[tuple[DFPatternCallback, Prepared]]) -> Expr:
-        searched = program
+        graph = Graph(program)
+        self.sizes[-1] = len(graph.nodes)
+        batch = [entry for entry in batch if graph.with_head(entry[1].root.heads)]
         # a rebuilt program has no type, so one that has is typed throughout
         if program.ty is None and any(callback.require_type for callback, _ in batch):
-            searched = infer_expr(program, self._module)
-        graph = Graph(searched)
+            graph = Graph(infer_expr(program, self._module))
         claims = Claims(graph)
         found: dict[int, tuple[DFPatternCallback, Region]] = {}
         for callback, prepared in batch:
-            matcher = Matcher(prepared, searched, self._module, graph)
+            matcher = Matcher(prepared, graph.root, self._module, graph)
             for region in find_regions(graph, matcher, claims):
                 if claims.claim(region, callback.keep_shared):
                     found[region.root] = (callback, region)
@@ -171,6 +181,8 @@ class _Rebuilding:
         self._found = found
         # number of a node -> what replaces it, where that is another object
         self._new: dict[int, Syntax] = {}
+        # the ids of these
+        self._rebuilt: set[int] = set()
         # who changed something
         self.effective: list[DFPatternCallback] = []
 
@@ -181,29 +193,27 @@ class _Rebuilding:
             after = node
             if new and any(child in new for child in children):
                 after = self._over_new_parts(node, children)
-                if after is not node:
-                    new[i] = after
+                new[i] = after
+                self._rebuilt.add(id(after))
             if i in found:
                 assert isinstance(node, Expr) and isinstance(after, Expr)
                 result = self._call_back(*found[i], node, after)
-                if result is not node:
+                if result is not after:
                     new[i] = result
+                    self._rebuilt.add(id(result))
         root = new.get(len(graph.nodes) - 1, graph.root)
         assert isinstance(root, Expr)
         return root
 
-    def _over_new_parts(self, node: Syntax, children: list[int]) -> Syntax:
+    def _over_new_parts(self, node: Syntax, children: tuple[int, ...]) -> Syntax:
         nodes, new = self._graph.nodes, self._new
         parts: list[Any] = [new.get(child, nodes[child]) for child in children]
         if type(node) is Call:
             return Call(parts[0], tuple(parts[1:]), node.attrs, node.type_args, span=node.span)
-        bound = binders(node)
-        if bound:
-            # where a variable is bound only another variable can stand
-            parts = [
-                before if before in bound and not isinstance(part, Var) else part
-                for part, before in zip(parts, (nodes[child] for child in children), strict=True)
-            ]
+        # what a node binds comes first, and only another variable can stand there
+        for position, variable in enumerate(binders(node)):
+            if not isinstance(parts[position], Var):
+                parts[position] = variable
         rebuilt: Syntax = tree.rebuild(node, parts)
         return rebuilt
 
@@ -223,22 +233,25 @@ class _Rebuilding:
                 "return `post` to leave a match as it is"
             )
         result = as_expr(result)
-        if result is post or same_expression(result, post):
+        if result is post or same_expression(result, post, self._is_made):
             return post
         if not any(callback is known for known in self.effective):
             self.effective.append(callback)
         return self._with_span(result, pre.span) if pre.span is not None else result
 
+    def _is_made(self, e: Syntax) -> bool:
+        """Whether the callback at work has made it: it is part of neither program so far."""
+        return id(e) not in self._graph.number and id(e) not in self._rebuilt
+
     def _with_span(self, result: Expr, span: AnySpan) -> Expr:
         """`result` with that span on everything the callback made and did not place itself."""
-        number, old = self._graph.number, {id(e) for e in self._new.values()}
 
-        def is_made(e: Syntax) -> bool:
-            return e.span is None and not is_atom(e) and id(e) not in number and id(e) not in old
+        def is_without(e: Syntax) -> bool:
+            return e.span is None and not is_atom(e) and self._is_made(e)
 
         done: dict[int, Syntax] = {}
-        for e in tree.postorder(result, enter=is_made):
-            if is_made(e):
+        for e in tree.postorder(result, enter=is_without):
+            if is_without(e):
                 after = tree.rebuild(e, [done.get(id(c), c) for c in tree.children(e)])
                 done[id(e)] = tree.replace(after, span=span)
         placed = done.get(id(result), result)

@@ -1,0 +1,58 @@
+"""Write operators that are combinations of simpler ones as these:
+
+nn.bias_add(%x, %b, axis=1)  ->  add(%x, expand_dims(%b, axis=1, num_newaxis=2))
+
+for %x of rank 4. What remains is easier to reason about: layouts, fusion and the algebra of
+constants have one kind of addition to know.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from relay.dataflow_pattern import Hole, Rule, RuleMatch, apply_rules, loosely
+from relay.ir.expr import Expr, Function
+from relay.ir.module import IRModule
+from relay.ir.types import TensorType
+from relay.op import add, expand_dims
+from relay.transform.base import FunctionPass
+from relay.transform.context import PassContext
+
+DATA, BIAS = Hole("data"), Hole("bias")
+
+
+def _as_addition(match: RuleMatch) -> Expr | None:
+    """The bias with an axis of extent 1 for every axis of the data behind the channels."""
+    ty = match.original(DATA).checked_type
+    if not isinstance(ty, TensorType):
+        return None
+    axis: int = match.post.attrs.axis  # type: ignore[attr-defined]
+    behind = len(ty.shape) - 1 - axis % len(ty.shape)
+    bias = match[BIAS]
+    return add(match[DATA], expand_dims(bias, axis=1, num_newaxis=behind) if behind else bias)
+
+
+RULES = (
+    Rule(
+        "bias_add is an addition",
+        loosely("nn.bias_add", DATA, BIAS),
+        _as_addition,
+        require_type=True,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class CanonicalizeOps(FunctionPass):
+    """`nn.bias_add` becomes `expand_dims` and `add`."""
+
+    opt_level = 3
+    required = ("InferType",)
+
+    def transform_function(
+        self, function: Function, module: IRModule, context: PassContext
+    ) -> Function:
+        # the right sides contain nothing that a rule applies to
+        result = apply_rules(function, RULES, rounds=1, module=module)
+        assert isinstance(result, Function)
+        return result
