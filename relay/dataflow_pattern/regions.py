@@ -5,7 +5,7 @@
     inputs     what the pattern leaves open: its wildcards, its variables
 
 A match is used only if it can be taken out of the program: what is inside may be used outside only
-by what itself ends up in the root, and two matches must not overlap.
+by what itself ends up in the root (`x * sigmoid(x)` is fine), and two matches must not overlap.
 """
 
 from __future__ import annotations
@@ -15,7 +15,16 @@ from dataclasses import dataclass
 
 from relay.dataflow_pattern.graph import Graph
 from relay.dataflow_pattern.matcher import Bindings, Matcher
-from relay.ir.expr import Function, Var, is_atom
+from relay.ir.expr import (
+    Call,
+    Function,
+    Op,
+    Syntax,
+    Tuple,
+    TupleGetItem,
+    Var,
+    is_atom,
+)
 from relay.ir.variables import binders
 
 
@@ -79,7 +88,12 @@ class Claims:
         return True
 
     def _escapes(self, region: Region) -> bool:
+        """Whether something inside is used by what does not end up in the root.
+
+        What is used by something that does is computed for it as well, so it must bear that.
+        """
         graph, users = self._graph, self._graph.users
+        used_outside = False
         for node in region.inside:
             if node == region.root:
                 continue
@@ -88,7 +102,15 @@ class Claims:
                     continue
                 if not graph.dominates(region.root, user):
                     return True
-        return False
+                used_outside = True
+        return used_outside and not all(_is_repeatable(graph.nodes[i]) for i in region.inside)
+
+
+def _is_repeatable(node: Syntax) -> bool:
+    """Whether computing it twice is the same as computing it once."""
+    if isinstance(node, Call):
+        return isinstance(node.op, Op) and not getattr(node.op, "stateful", False)
+    return isinstance(node, Tuple | TupleGetItem)
 
 
 def _is_computed(graph: Graph, node: int) -> bool:

@@ -295,6 +295,17 @@ def test_a_use_that_comes_back_to_the_match_does_not():
     assert_structural_equal(made, expected(X, W, B, relay.sigmoid(total)))
 
 
+def test_a_use_that_comes_back_prevents_it_where_computing_twice_matters():
+    f = relay.GlobalVar("f")
+    pattern = is_op("multiply")(wildcard()(wildcard()), wildcard())
+    pure, unknown = nn.relu(X), f(X)
+    assert pattern.partition(pure * relay.sigmoid(pure)).op is not relay.op.get("multiply")
+    program = unknown * relay.sigmoid(unknown)
+    assert pattern.partition(program) is program
+    alone = unknown * relay.sigmoid(Y)
+    assert pattern.partition(alone) is not alone
+
+
 def test_matches_do_not_overlap():
     pattern = is_op("nn.relu")(is_op("nn.relu")(wildcard()))
     made = pattern.partition(nn.relu(nn.relu(nn.relu(X))))
