@@ -14,8 +14,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from relay import dtypes
 from relay.errors import Diagnostic, EvaluationError
-from relay.op.numerics import computing_dtype, is_integral
+from relay.op.numerics import computing_dtype, convert, is_integral
 
 # How places of a resized axis correspond to places of the original.
 CoordinateMode = Literal[
@@ -87,6 +88,13 @@ def outside(places: Sequence[np.ndarray], extents: Sequence[int]) -> np.ndarray:
         beyond = (along < 0) | (along > extent - 1)
         found = found | beyond.reshape([-1 if a == axis else 1 for a in range(count)])
     return found
+
+
+def as_dtype(values: np.ndarray, dtype: str) -> np.ndarray:
+    """Values that were read, as elements of that type: on the way from floating point to integers
+    they are rounded, halves to even, so that what is the same everywhere stays so."""
+    rounding = dtypes.is_integer(dtype) and dtypes.is_float(values.dtype.name)
+    return convert(np.rint(values) if rounding else values, dtype)
 
 
 def in_floats(data: np.ndarray) -> np.ndarray:

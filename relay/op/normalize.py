@@ -317,6 +317,6 @@ LRN = define(
         sample((2, 7, 3, 4)),
         sample((2, 6, 3), size=3, alpha=2.0, beta=1.5, bias=0.5, dtype="float64"),
         sample((2, 3, 3, 6), size=4, axis=-1, alpha=0.5, dtype="float16"),
-        sample((2, 0), alpha=1.0),
+        sample((2, 0, 3), alpha=1.0),
     ],
 )

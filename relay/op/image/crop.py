@@ -12,7 +12,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
 from relay.op.image.resize import require_elements
-from relay.op.interpolation import Method, outside, read, region_places
+from relay.op.interpolation import Method, as_dtype, outside, read, region_places
 from relay.op.layouts import blocked, blocked_shape, require_layout, unblocked, unblocked_shape
 from relay.op.numerics import convert
 from relay.op.opdef import DType, FusionKind, Tensor, define, sample
@@ -84,7 +84,7 @@ def _crop_and_resize(
                 crop_size, extents, (top, left), (bottom, right), strict=True
             )
         ]
-        values = convert(read(images[image], places, how), dtype)
+        values = as_dtype(read(images[image], places, how), dtype)
         crop[:] = np.where(outside(places, extents), beyond_value, values)
     return blocked(crops, "NCHW", layout)
 
@@ -108,8 +108,8 @@ def crop_and_resize(
 CROP_AND_RESIZE = define(
     "image.crop_and_resize",
     doc="Boxes of images, resized so that the corners of a box are the centres of the corner "
-    "elements; integers are computed in float64 and lose their fraction. An index that names no "
-    "image is clamped.",
+    "elements; integers are computed in float64 and rounded, halves to even. An index that names "
+    "no image is clamped.",
     arguments=[
         ("data", "images"),
         ("boxes", "top, left, bottom and right of each box, as shares of the image"),

@@ -16,6 +16,7 @@ from relay.op.interpolation import (
     CoordinateMode,
     Method,
     Rounding,
+    as_dtype,
     default_rounding,
     outside,
     read,
@@ -154,7 +155,7 @@ def resize(
     ]
     rounding = rounding_method or default_rounding(mode)
     values = read(images, places, Method(method, rounding, cubic_alpha, cubic_exclude))
-    result = convert(values, dtype)
+    result = as_dtype(values, dtype)
     if mode == "tf_crop_and_resize":
         beyond = outside(places, images.shape[2:])
         result = np.where(beyond, convert(np.array(extrapolation_value), dtype), result)
@@ -251,7 +252,7 @@ def resize3d(
     )
 
 
-_DOC = "{} at another resolution. Integers are computed in float64 and lose their fraction."
+_DOC = "{} at another resolution. Integers are computed in float64 and rounded, halves to even."
 
 RESIZE1D = define(
     "image.resize1d",
@@ -370,7 +371,7 @@ RESIZE3D = define(
             roi=(-0.5, 0.0, 0.2, 1.0, 0.9, 1.1),
             coordinate_transformation_mode="tf_crop_and_resize",
             extrapolation_value=2.5,
-            out_dtype="float64",
+            out_dtype="float32",
             dtype="float16",
         ),
     ],
