@@ -36,10 +36,16 @@ from relay.op.binary import (
     trunc_mod,
     where,
 )
-from relay.op.convert import cast, cast_like
+from relay.op.convert import cast, cast_like, reinterpret
+from relay.op.coordinates import sparse_fill_empty_rows, sparse_reshape, sparse_to_dense
 from relay.op.creation import arange, full, full_like, one_hot, ones, zeros
-from relay.op.extend import broadcast_to, broadcast_to_like, repeat, tile
+from relay.op.einsum import einsum
+from relay.op.extend import broadcast_to, broadcast_to_like, meshgrid, repeat, tile
+from relay.op.fast import fast_erf, fast_exp, fast_tanh
+from relay.op.fixed_point import fixed_point_multiply, fixed_point_multiply_per_axis
+from relay.op.fourier import dft, stft
 from relay.op.indexing import adv_index, gather, gather_nd, take
+from relay.op.matrix import matrix_set_diag, trilu
 from relay.op.opdef import FusionKind as FusionKind
 from relay.op.opdef import OpDef as OpDef
 from relay.op.opdef import OpPattern as OpPattern
@@ -52,16 +58,28 @@ from relay.op.opdef import register_pattern as register_pattern
 from relay.op.opdef import register_stateful as register_stateful
 from relay.op.opdef import sample as sample
 from relay.op.opdef import temporary_operators as temporary_operators
+from relay.op.positions import argwhere, invert_permutation, unravel_index
 from relay.op.rearrange import concatenate, reverse, split, stack, transpose
 from relay.op.reduce import all_ as all
 from relay.op.reduce import any_ as any
-from relay.op.reduce import argmax, argmin, collapse_sum_like, mean, prod, variance
+from relay.op.reduce import argmax, argmin, collapse_sum_like, collapse_sum_to, mean, prod, variance
 from relay.op.reduce import max_ as max
 from relay.op.reduce import min_ as min
 from relay.op.reduce import sum_ as sum
+from relay.op.relayout import (
+    auto_scheduler_layout_transform,
+    layout_transform,
+    meta_schedule_layout_transform,
+)
 from relay.op.reshape import reshape, reshape_like, reverse_reshape
+from relay.op.scan import cumprod, cumsum
+from relay.op.scatter import scatter_elements, scatter_nd
+from relay.op.search import searchsorted, unique
+from relay.op.sequence import reverse_sequence, sequence_mask
 from relay.op.shape import expand_dims, ndarray_size, shape_of, squeeze
 from relay.op.slicing import slice_like, sliding_window, strided_set, strided_slice
+from relay.op.sort import argsort, sort, topk
+from relay.op.statistics import logsumexp, mean_std, mean_variance, segment_sum, std
 from relay.op.unary import abs_ as abs
 from relay.op.unary import (
     acos,
@@ -112,10 +130,13 @@ __all__ = [
     "arange",
     "argmax",
     "argmin",
+    "argsort",
+    "argwhere",
     "asin",
     "asinh",
     "atan",
     "atanh",
+    "auto_scheduler_layout_transform",
     "bitwise_and",
     "bitwise_not",
     "bitwise_or",
@@ -127,15 +148,25 @@ __all__ = [
     "ceil",
     "clip",
     "collapse_sum_like",
+    "collapse_sum_to",
     "concatenate",
     "copy",
     "cos",
     "cosh",
+    "cumprod",
+    "cumsum",
+    "dft",
     "divide",
+    "einsum",
     "equal",
     "erf",
     "exp",
     "expand_dims",
+    "fast_erf",
+    "fast_exp",
+    "fast_tanh",
+    "fixed_point_multiply",
+    "fixed_point_multiply_per_axis",
     "floor",
     "floor_divide",
     "floor_mod",
@@ -145,9 +176,11 @@ __all__ = [
     "gather_nd",
     "greater",
     "greater_equal",
+    "invert_permutation",
     "isfinite",
     "isinf",
     "isnan",
+    "layout_transform",
     "left_shift",
     "less",
     "less_equal",
@@ -158,9 +191,15 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "logsumexp",
+    "matrix_set_diag",
     "max",
     "maximum",
     "mean",
+    "mean_std",
+    "mean_variance",
+    "meshgrid",
+    "meta_schedule_layout_transform",
     "min",
     "minimum",
     "mod",
@@ -173,14 +212,21 @@ __all__ = [
     "ones_like",
     "power",
     "prod",
+    "reinterpret",
     "repeat",
     "reshape",
     "reshape_like",
     "reverse",
     "reverse_reshape",
+    "reverse_sequence",
     "right_shift",
     "round",
     "rsqrt",
+    "scatter_elements",
+    "scatter_nd",
+    "searchsorted",
+    "segment_sum",
+    "sequence_mask",
     "shape_of",
     "sigmoid",
     "sign",
@@ -188,10 +234,16 @@ __all__ = [
     "sinh",
     "slice_like",
     "sliding_window",
+    "sort",
+    "sparse_fill_empty_rows",
+    "sparse_reshape",
+    "sparse_to_dense",
     "split",
     "sqrt",
     "squeeze",
     "stack",
+    "std",
+    "stft",
     "strided_set",
     "strided_slice",
     "subtract",
@@ -200,10 +252,14 @@ __all__ = [
     "tan",
     "tanh",
     "tile",
+    "topk",
     "transpose",
+    "trilu",
     "trunc",
     "trunc_divide",
     "trunc_mod",
+    "unique",
+    "unravel_index",
     "variance",
     "where",
     "zeros",

@@ -1,6 +1,8 @@
-"""The same elements as another element type."""
+"""The same elements, or the same bits, as another element type."""
 
 from __future__ import annotations
+
+import re
 
 import numpy as np
 
@@ -66,5 +68,51 @@ cast_like = define(
     samples=[
         sample((2, 3), Tensor((5,), "int8")),
         sample((), Tensor((), "float64"), dtype="int32"),
+    ],
+)
+
+# --- bits --------------------------------------------------------------------------------------
+
+
+def _bits(dtype: str) -> int:
+    """How many bits an element has."""
+    return 1 if dtype == "bool" else int(re.search(r"\d+", dtype)[0])  # type: ignore[index]
+
+
+def _reinterpret_type(site: Site) -> Type | None:
+    """The shape of data, with an element type of as many bits."""
+    if (data := site.tensor(0)) is None:
+        return None
+    wanted = site.attrs.dtype
+    site.require(
+        _bits(data.dtype) == _bits(wanted),
+        "element types differ in width",
+        f"an element type of {_bits(data.dtype)} bits",
+        f"{wanted}, for {data}",
+    )
+    return TensorType(data.shape, wanted)
+
+
+def _reinterpret(data: np.ndarray, dtype: str) -> np.ndarray:
+    # four bits are stored in eight, of which only conversion knows the others
+    if _bits(dtype) == 4:
+        return convert(data, dtype)
+    return np.ascontiguousarray(data).view(dtypes.to_numpy(dtype)).reshape(data.shape)
+
+
+reinterpret = define(
+    "reinterpret",
+    doc="The same bits read as elements of another type of the same width.",
+    arguments=[("data", "the input")],
+    attrs=CastAttrs,
+    relation=_reinterpret_type,
+    reference=_reinterpret,
+    fusion=FusionKind.ELEMWISE,
+    samples=[
+        sample((2, 3), attrs={"dtype": "int32"}),
+        sample((5,), dtype="float16", attrs={"dtype": "bfloat16"}),
+        sample((), dtype="int64", attrs={"dtype": "float64"}),
+        sample((0, 2), dtype="int8", attrs={"dtype": "uint8"}),
+        sample((3,), dtype="bool", attrs={"dtype": "bool"}),
     ],
 )

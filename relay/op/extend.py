@@ -1,15 +1,16 @@
-"""More elements than before: axes stretched, tiled and repeated."""
+"""More elements than before: axes stretched, tiled and repeated, grids."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
-from relay.ir.expr import Call, Expr
-from relay.ir.types import TensorType, Type
+from relay.ir.expr import Call, Expr, TupleWrapper
+from relay.ir.types import TensorType, TupleType, Type
 from relay.op.known import is_known
 from relay.op.opdef import DType, FusionKind, Tensor, define, get, sample
 from relay.op.relations import require_broadcasts_to, size
@@ -165,5 +166,53 @@ repeat = define(
         sample((2, 3), repeats=2, axis=0),
         sample((2, 3), repeats=3, axis=-1, dtype="int32"),
         sample((2, 3), repeats=2),
+    ],
+)
+
+# --- coordinates -------------------------------------------------------------------------------
+
+
+@attrs
+class MeshgridAttrs(Attrs):
+    """indexing: "ij" has the axes in the order of the tensors, "xy" swaps the first two"""
+
+    indexing: Literal["ij", "xy"] = "ij"
+
+
+def _meshgrid_type(site: Site) -> Type | None:
+    """As many tensors as there were, each with an axis for every one of them."""
+    if (parts := site.tensor_tuple(0)) is None:
+        return None
+    site.require(bool(parts), "there are no tensors", "at least one", "()")
+    site.require_same_dtype(*parts)
+    for part in parts:
+        site.require(len(part.shape) <= 1, "a tensor has several axes", "rank 0 or 1", str(part))
+    shape = [part.shape[0] if part.shape else 1 for part in parts]
+    if site.attrs.indexing == "xy":
+        shape[:2] = shape[1::-1] if len(shape) > 1 else shape
+    return TupleType((TensorType(tuple(shape), parts[0].dtype),) * len(parts))
+
+
+def meshgrid(data: Sequence[Expr], indexing: str = "ij") -> TupleWrapper:
+    """The coordinates of a grid, one tensor for each axis, from those along the axes."""
+    call = MESHGRID(data, indexing=indexing)
+    return TupleWrapper(call, len(data))
+
+
+MESHGRID = define(
+    "meshgrid",
+    doc="The coordinates of all points of a grid: each tensor of one axis, or scalar, stretched "
+    "along the axes of the others.",
+    arguments=[("data", "a tuple of the coordinates along each axis")],
+    attrs=MeshgridAttrs,
+    relation=_meshgrid_type,
+    reference=lambda data, indexing: tuple(np.meshgrid(*data, indexing=indexing)),
+    fusion=FusionKind.INJECTIVE,
+    helper=meshgrid,
+    samples=[
+        sample([(2,), (3,), (4,)]),
+        sample([(2,), (3,), ()], indexing="xy", dtype="int32"),
+        sample([(5,)], indexing="xy", dtype="bool"),
+        sample([(2,), (0,)], dtype="bfloat16"),
     ],
 )

@@ -46,6 +46,7 @@ OF_NUMBERS = (
 # Where an extent decides how many axes the result has, so that it must be a number: the argument
 # whose first one it is, or None for all extents, and the attribute that settles it otherwise.
 RANK_FROM: dict[str, tuple[int | None, str]] = {
+    "collapse_sum_to": (1, "shape"),
     "gather_nd": (1, "index_rank"),
     "squeeze": (None, "axis"),
 }
@@ -55,6 +56,7 @@ PYTHON_NAMES = {
     "contrib_reverse_reshape": "reverse_reshape",
     "nn.contrib_conv2d_NCHWc": "nn.contrib_conv2d_nchwc",
     "nn.contrib_depthwise_conv2d_NCHWc": "nn.contrib_depthwise_conv2d_nchwc",
+    "nn.internal.sparse_dense_padded": "nn.sparse_dense_padded",
 }
 
 

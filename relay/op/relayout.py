@@ -1,0 +1,209 @@
+"""The same elements laid out in another order of axes, whole or in blocks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from relay.errors import Diagnostic, EvaluationError
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.types import TensorType, Type
+from relay.op.index_map import parse_index_map
+from relay.op.layouts import (
+    blocked,
+    blocked_shape,
+    read_layout,
+    require_layout,
+    unblocked,
+    unblocked_shape,
+)
+from relay.op.opdef import FusionKind, define, sample
+from relay.op.site import Site
+
+
+@attrs
+class LayoutTransformAttrs(Attrs):
+    """src_layout: the layout of data, such as NCHW
+    dst_layout: the layout of the result, such as NCHW8c
+    """
+
+    src_layout: str
+    dst_layout: str
+
+
+# --- layouts -----------------------------------------------------------------------------------
+
+
+def _layout_transform_type(site: Site) -> Type | None:
+    """The extents of the whole axes, in the order and the blocks of the other layout."""
+    known: LayoutTransformAttrs = site.attrs
+    letters = "".join(letter for letter in known.src_layout if letter.isupper())
+    source = require_layout(site, "src_layout", known.src_layout, letters)
+    target = require_layout(site, "dst_layout", known.dst_layout, letters)
+    data = site.tensor(0)
+    extents = unblocked_shape(site, 0, source, letters)
+    if data is None or extents is None:
+        return None
+    return TensorType(blocked_shape(site, extents, letters, target), data.dtype)
+
+
+def _layout_transform(data: np.ndarray, src_layout: str, dst_layout: str) -> np.ndarray:
+    letters = read_layout(src_layout).letters
+    return blocked(unblocked(data, src_layout, letters), letters, dst_layout)
+
+
+layout_transform = define(
+    "layout_transform",
+    doc="data in another layout: its axes in another order, some of them cut into blocks.",
+    arguments=[("data", "the input")],
+    attrs=LayoutTransformAttrs,
+    relation=_layout_transform_type,
+    reference=_layout_transform,
+    fusion=FusionKind.INJECTIVE,
+    samples=[
+        sample((2, 3, 4, 5), src_layout="NCHW", dst_layout="NHWC"),
+        sample((1, 8, 2, 3), src_layout="NCHW", dst_layout="NCHW4c", dtype="int8"),
+        sample((1, 2, 3, 2, 4), src_layout="NCHW4c", dst_layout="NHWC"),
+        sample((1, 2, 3, 2, 4), src_layout="NCHW4c", dst_layout="NCHW2c", dtype="float16"),
+        sample((4, 6), src_layout="OI", dst_layout="OI3i2o", dtype="bool"),
+        sample((0, 4), src_layout="NC", dst_layout="NC2c"),
+    ],
+)
+
+# --- tiles of known extents --------------------------------------------------------------------
+
+_TILE = re.compile(r"([1-9][0-9]*)([A-Za-z])")
+
+Tiles = list[tuple[str, int]]
+
+
+def _tiles(text: str) -> Tiles | None:
+    """The axes of `4n16c`: letters with their extents. A letter that comes again is cut there."""
+    found = [(part[2], int(part[1])) for part in _TILE.finditer(text)]
+    spelled = "".join(f"{extent}{letter}" for letter, extent in found)
+    return found if spelled == text else None
+
+
+def _sizes(tiles: Tiles) -> dict[str, int]:
+    """How long each axis is with all its cuts."""
+    return {letter: prod(d for name, d in tiles if name == letter) for letter, _ in sorted(tiles)}
+
+
+def _retiled_shape(site: Site) -> tuple[Tiles, Tiles]:
+    known: LayoutTransformAttrs = site.attrs
+    layouts = []
+    for name, text in (("src_layout", known.src_layout), ("dst_layout", known.dst_layout)):
+        if (tiles := _tiles(text)) is None:
+            site.fail(
+                f"`{name}` is no layout of tiles",
+                "an extent and a letter for each axis, as in 4n16c",
+                f'{name} = "{text}"',
+            )
+        layouts.append(tiles)
+    source, target = layouts
+    site.require(
+        _sizes(source) == _sizes(target),
+        "the layouts speak of different axes",
+        f"the letters and sizes of {known.src_layout}",
+        known.dst_layout,
+    )
+    return source, target
+
+
+def _retile_type(site: Site) -> Type | None:
+    """The extents that dst_layout spells; data has those of src_layout."""
+    source, target = _retiled_shape(site)
+    data = site.tensor(0, rank=len(source))
+    if data is None:
+        return None
+    site.expect(0, [extent for _, extent in source], data.dtype)
+    return TensorType(tuple(extent for _, extent in target), data.dtype)
+
+
+def _retile(data: np.ndarray, src_layout: str, dst_layout: str) -> np.ndarray:
+    source, target = _tiles(src_layout), _tiles(dst_layout)
+    if source is None or target is None:
+        raise EvaluationError(Diagnostic("this is no layout of tiles", found=src_layout))
+    letters = sorted(dict(source))
+    before = [i for letter in letters for i, (name, _) in enumerate(source) if name == letter]
+    after = [i for letter in letters for i, (name, _) in enumerate(target) if name == letter]
+    cut = data.transpose(before).reshape([target[i][1] for i in after])
+    return cut.transpose(np.argsort(after))
+
+
+auto_scheduler_layout_transform = define(
+    "auto_scheduler_layout_transform",
+    doc="data with its axes cut into other tiles. A layout names each axis by a letter after its "
+    "extent; a letter that comes several times is cut into those parts, the outer ones first.",
+    arguments=[("data", "the input")],
+    attrs=LayoutTransformAttrs,
+    relation=_retile_type,
+    reference=_retile,
+    fusion=FusionKind.INJECTIVE,
+    samples=[
+        sample((2, 8, 3), src_layout="2n8c3h", dst_layout="2n2c3h4c"),
+        sample((2, 3, 2, 4), src_layout="2c3h2n4c", dst_layout="2n4c3h2c", dtype="int8"),
+        sample((6,), src_layout="6x", dst_layout="6x", dtype="float16"),
+    ],
+)
+
+# --- any arithmetic ----------------------------------------------------------------------------
+
+
+@attrs
+class MetaScheduleLayoutTransformAttrs(Attrs):
+    """index_map: where an element goes, as in "i, j -> i // 4, j, i % 4" for blocks of rows"""
+
+    index_map: str
+
+
+def _index_map_type(site: Site) -> Type | None:
+    """As large as the greatest position along each axis asks for."""
+    text = site.attrs.index_map
+    if (known := parse_index_map(text)) is None:
+        site.fail("`index_map` is no index map", '"i, j -> i // 4, j, i % 4"', f'"{text}"')
+    if (data := site.tensor(0, rank=len(known.inputs))) is None:
+        return None
+    if (shape := known.shape(data.shape)) is None:
+        site.fail(
+            "`index_map` leaves the tensor",
+            "positions of 0 or more, divided by positive numbers",
+            f'"{text}", for {data}',
+        )
+    return TensorType(tuple(shape), data.dtype)
+
+
+def _mapped(data: np.ndarray, index_map: str) -> np.ndarray:
+    known = parse_index_map(index_map)
+    shape: Any = None if known is None else known.shape(data.shape)
+    if known is None or shape is None:
+        raise EvaluationError(Diagnostic("this is no index map", found=index_map))
+    result = np.zeros(shape, data.dtype)
+    result[_broadcast(known.positions(data.shape), data.shape)] = data
+    return result
+
+
+def _broadcast(positions: Sequence[np.ndarray], shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
+    return tuple(np.broadcast_to(places, shape) for places in positions)
+
+
+meta_schedule_layout_transform = define(
+    "meta_schedule_layout_transform",
+    doc="data with each element at the position that an index map computes from its own; zeros "
+    "where the map leaves a gap.",
+    arguments=[("data", "the input")],
+    attrs=MetaScheduleLayoutTransformAttrs,
+    relation=_index_map_type,
+    reference=_mapped,
+    fusion=FusionKind.INJECTIVE,
+    samples=[
+        sample((8, 3), index_map="i, j -> i // 4, j, i % 4"),
+        sample((2, 3, 4), index_map="(n, h, w) -> (n * 3 + h, w)", dtype="int8"),
+        sample((5,), index_map="i -> i // 2, i % 2", dtype="float16"),
+        sample((3, 0), index_map="a, b -> b, a", dtype="bool"),
+    ],
+)

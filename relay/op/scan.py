@@ -1,0 +1,114 @@
+"""Running totals along an axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from relay import dtypes
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.expr import Call, Expr
+from relay.ir.types import TensorType, Type
+from relay.op.numerics import convert, widened
+from relay.op.opdef import DType, FusionKind, OpDef, define, sample
+from relay.op.relations import size
+from relay.op.site import NUMERIC, Site
+
+
+@attrs
+class ScanAttrs(Attrs):
+    """axis: the axis to go along; None flattens data first
+    dtype: the element type to compute in and of the result; None is that of data
+    exclusive: a total does not count the element at its own place
+    """
+
+    axis: int | None = None
+    dtype: DType | None = None
+    exclusive: bool = False
+
+
+def _scan_type(site: Site) -> Type | None:
+    """The shape of data, or one axis of all its elements."""
+    known: ScanAttrs = site.attrs
+    if (data := site.tensor(0)) is None:
+        return None
+    dtype = known.dtype or data.dtype
+    site.require(
+        dtype in NUMERIC.allowed,
+        "there are no totals of these elements",
+        "numeric elements",
+        dtype,
+        "name an element type with `dtype`",
+    )
+    if known.axis is None:
+        return TensorType((size(data.shape),), dtype)
+    site.axis(known.axis, len(data.shape))
+    return TensorType(data.shape, dtype)
+
+
+def _scan(step: np.ufunc) -> Any:
+    def reference(
+        data: np.ndarray, axis: int | None, dtype: str | None, exclusive: bool
+    ) -> np.ndarray:
+        stored = dtypes.to_numpy(dtype) if dtype else data.dtype
+        values = widened(convert(data, dtype) if dtype else data)
+        if axis is None:
+            values, axis = values.reshape(-1), 0
+        totals = step.accumulate(values, axis, dtype=values.dtype)
+        if exclusive:
+            totals = np.moveaxis(totals, axis, 0)
+            shifted = np.full(totals.shape, step.identity, totals.dtype)
+            shifted[1:] = totals[:-1]
+            totals = np.moveaxis(shifted, 0, axis)
+        return totals.astype(stored, copy=False)
+
+    return reference
+
+
+def cumsum(
+    data: Expr, axis: int | None = None, dtype: str | None = None, exclusive: bool | None = None
+) -> Call:
+    """The sum of the elements so far along an axis."""
+    return CUMSUM(data, axis=axis, dtype=dtype, exclusive=bool(exclusive))
+
+
+def cumprod(
+    data: Expr, axis: int | None = None, dtype: str | None = None, exclusive: bool | None = None
+) -> Call:
+    """The product of the elements so far along an axis."""
+    return CUMPROD(data, axis=axis, dtype=dtype, exclusive=bool(exclusive))
+
+
+def _define(name: str, doc: str, step: np.ufunc, helper: Any) -> OpDef:
+    return define(
+        name,
+        doc=doc,
+        arguments=[("data", "the input")],
+        attrs=ScanAttrs,
+        relation=_scan_type,
+        reference=_scan(step),
+        fusion=FusionKind.OPAQUE,
+        helper=helper,
+        samples=[
+            sample((2, 3), axis=1),
+            sample((2, 3), axis=-2, exclusive=True),
+            sample((2, 3), dtype="int8", low=-99, high=99),
+            sample((2, 3, 2), dtype="float16", axis=1, exclusive=True),
+            sample((4,), dtype="bool", axis=0, attrs={"dtype": "int32"}),
+            sample((3, 4), dtype="int32", axis=0, attrs={"dtype": "float64"}),
+            sample((2, 0), axis=1, exclusive=True, dtype="bfloat16"),
+            sample((), dtype="int64"),
+        ],
+    )
+
+
+CUMSUM = _define(
+    "cumsum", "The sum of the elements so far along an axis; integers wrap.", np.add, cumsum
+)
+CUMPROD = _define(
+    "cumprod",
+    "The product of the elements so far along an axis; integers wrap.",
+    np.multiply,
+    cumprod,
+)
