@@ -12,7 +12,7 @@ from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr, TupleWrapper, as_expr, const
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.numerics import widened
-from relay.op.opdef import FusionKind, Tensor, define, sample
+from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import FLOATING, INTEGER, Site
 from relay.op.vision.boxes import best_boxes, by_score, corners
 
@@ -236,10 +236,19 @@ def non_max_suppression(
     return TupleWrapper(call, 2) if return_indices else call
 
 
-def _rows(count: int, width: int) -> Tensor:
-    return Tensor((2, count, width), low=0, high=3)
-
-
+# class, score, left, top, right, bottom
+_ROWS = np.array(
+    [
+        [0, 0.5, 0, 0, 4, 4],
+        [0, 0.9, 1, 0, 5, 4],
+        [1, 0.8, 4, 4, 0, 0],
+        [-1, 0.7, 9, 9, 8, 8],
+        [1, 0.6, 3, 2, 7, 6],
+        [0, 0.4, 0, 1, 4, 5],
+    ],
+    "float32",
+)
+_BATCH = np.stack((_ROWS, np.roll(_ROWS, 2, 0)))
 _COUNTS = np.array([5, 3], "int32")
 _INDICES = np.array([[9, 8, 7, 6, 5, 4], [0, 2, 4, 6, 8, 10]], "int32")
 
@@ -262,9 +271,9 @@ NON_MAX_SUPPRESSION = define(
     fusion=FusionKind.OPAQUE,
     helper=non_max_suppression,
     samples=[
-        sample(_rows(6, 6), _COUNTS, _INDICES, np.array(-1, "int32"), np.array(0.2, "float32")),
+        sample(_BATCH, _COUNTS, _INDICES, np.array(-1, "int32"), np.array(0.2, "float32")),
         sample(
-            _rows(6, 6),
+            _BATCH,
             _COUNTS,
             _INDICES,
             np.array(2, "int32"),
@@ -273,7 +282,7 @@ NON_MAX_SUPPRESSION = define(
             return_indices=False,
         ),
         sample(
-            _rows(6, 5),
+            _BATCH[..., 1:],
             _COUNTS,
             _INDICES,
             np.array(-1, "int32"),
@@ -286,12 +295,14 @@ NON_MAX_SUPPRESSION = define(
             invalid_to_bottom=True,
         ),
         sample(
-            Tensor((2, 6, 7), "float16", -1, 1),
+            np.roll(_BATCH, -1, -1).astype("float16"),
             _COUNTS,
             _INDICES,
             np.array(-1, "int64"),
             np.array(0, "float32"),
-            id_index=6,
+            coord_start=1,
+            score_index=0,
+            id_index=5,
             invalid_to_bottom=True,
         ),
     ],
