@@ -159,16 +159,21 @@ def data_shape(site: Site, spatial: str, index: int = 0) -> tuple[Dim, ...] | No
 
 
 def convolved(
-    site: Site, spatial: str, batch: Dim, outputs: Dim, positions: Sequence[Dim]
+    site: Site,
+    spatial: str,
+    batch: Dim,
+    outputs: Dim,
+    positions: Sequence[Dim],
+    weight: int = 1,
 ) -> TensorType:
-    """The type of the result."""
+    """The type of the result; `weight` is the number of that argument."""
     letters = "NC" + spatial
     text = site.attrs.out_layout or site.attrs.data_layout
     out_layout = require_layout(site, "out_layout", text, letters)
     shape = blocked_shape(site, (batch, outputs, *positions), letters, out_layout)
-    left, right = site.tensor(0), site.tensor(1)
-    assert left is not None
-    return TensorType(shape, product_dtype(site, left, right))
+    data = site.tensor(0)
+    assert data is not None
+    return TensorType(shape, product_dtype(site, data, site.tensor(weight)))
 
 
 Kernel = tuple[Dim, Sequence[Dim]]  # output channels, extents of the window

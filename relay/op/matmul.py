@@ -12,6 +12,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.layouts import blocked_shape, require_layout, unblocked, unblocked_shape
 from relay.op.numerics import computing_dtype
 from relay.op.opdef import DType, FusionKind, Tensor, define, sample
 from relay.op.site import NUMERIC, Site
@@ -96,6 +97,63 @@ dense = define(
         sample((2, 3), Tensor((4, 3), "int8"), dtype="uint8", out_dtype="int32"),
         sample((3,), (4, 3), dtype="bfloat16"),
         sample((0, 3), (4, 3), dtype="float16", out_dtype="float32"),
+    ],
+)
+
+
+@attrs
+class DensePackAttrs(Attrs):
+    """weight_layout: the order of the axes of weight: N outputs, C inputs, and blocks of them
+    units: the number of outputs; gives the weight its type while that is unknown
+    out_dtype: the element type of the result; None is that of data
+    """
+
+    weight_layout: str = "NC"
+    units: int | None = None
+    out_dtype: DType | None = None
+
+
+def _dense_pack_type(site: Site) -> Type | None:
+    """(…, k) x (units, k) in blocks -> (…, units)"""
+    site.require_rank(0, at_least=1)
+    layout = require_layout(site, "weight_layout", site.attrs.weight_layout, "NC")
+    data, weight = site.tensor(0), unblocked_shape(site, 1, layout, "NC")
+    if data is None:
+        return None
+    units: Dim | None = site.attrs.units
+    if weight is None:
+        if units is None:
+            return None
+        shape = blocked_shape(site, (units, data.shape[-1]), "NC", layout)
+        site.assign(1, TensorType(shape, data.dtype))
+    else:
+        rows, depth = weight
+        site.require_equal(data.shape[-1], depth, "last extents of data and weight")
+        units = rows if units is None else site.require_equal(rows, units, "rows and `units`")
+    return TensorType((*data.shape[:-1], units), product_dtype(site, data, site.tensor(1)))
+
+
+contrib_dense_pack = define(
+    "nn.contrib_dense_pack",
+    doc="`nn.dense` with a weight that lies in blocks.",
+    arguments=[("data", "the input, (…, k)"), ("weight", "one row per output, in blocks")],
+    attrs=DensePackAttrs,
+    relation=_dense_pack_type,
+    reference=lambda data, weight, weight_layout, units, out_dtype: multiplied(
+        lambda x, w: np.matmul(x, w.T), data, unblocked(weight, weight_layout, "NC"), out_dtype
+    ),
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    samples=[
+        sample((2, 6), (2, 6, 4), weight_layout="NC4n", units=8),
+        sample((3, 6), (2, 3, 4, 2), weight_layout="NC4n2c", dtype="float16"),
+        sample((2, 4), (3, 4), dtype="int8", low=-99, high=99, out_dtype="int32"),
+        sample(
+            (2, 4),
+            Tensor((4, 2, 3), "int8"),
+            weight_layout="CN3n",
+            dtype="uint8",
+            out_dtype="int32",
+        ),
     ],
 )
 

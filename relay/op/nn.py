@@ -1,14 +1,27 @@
 """The operators of neural networks, as `relay.nn`."""
 
+from relay.op import padding as utils
 from relay.op.activation import fast_softmax, leaky_relu, log_softmax, prelu, relu, softmax
+from relay.op.bitpack import bitpack
+from relay.op.bitserial import bitserial_conv2d, bitserial_dense
 from relay.op.blocks import batch_to_space_nd, depth_to_space, space_to_batch_nd, space_to_depth
 from relay.op.conv import conv1d, conv2d, conv3d
 from relay.op.conv_blocked import contrib_conv2d_nchwc, contrib_depthwise_conv2d_nchwc
+from relay.op.conv_gemm import (
+    contrib_conv2d_gemm_weight_transform,
+    contrib_conv2d_gemm_without_weight_transform,
+)
+from relay.op.conv_gradient import conv2d_backward_weight
 from relay.op.conv_transpose import conv1d_transpose, conv2d_transpose, conv3d_transpose
+from relay.op.conv_winograd import (
+    contrib_conv2d_winograd_without_weight_transform,
+    contrib_conv3d_winograd_without_weight_transform,
+)
 from relay.op.correlation import correlation
+from relay.op.deformable import deformable_conv2d
 from relay.op.fifo import fifo_buffer
 from relay.op.loss import cross_entropy, cross_entropy_with_logits, nll_loss
-from relay.op.matmul import batch_matmul, dense, matmul
+from relay.op.matmul import batch_matmul, contrib_dense_pack, dense, matmul
 from relay.op.norm import batch_norm, bias_add, dropout, dropout_raw
 from relay.op.normalize import group_norm, instance_norm, l2_normalize, layer_norm, lrn
 from relay.op.pad import dilate, mirror_pad, pad
@@ -29,7 +42,14 @@ from relay.op.pool_adaptive import (
 )
 from relay.op.pool_gradient import avg_pool2d_grad, max_pool2d_grad
 from relay.op.reshape import batch_flatten
+from relay.op.sparse_conv import sparse_conv2d
+from relay.op.sparse_matrix import sparse_add, sparse_dense, sparse_dense_padded, sparse_transpose
 from relay.op.upsampling import upsampling, upsampling3d
+from relay.op.winograd import (
+    contrib_conv2d_winograd_nnpack_weight_transform,
+    contrib_conv2d_winograd_weight_transform,
+    contrib_conv3d_winograd_weight_transform,
+)
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -47,17 +67,30 @@ __all__ = [
     "batch_norm",
     "batch_to_space_nd",
     "bias_add",
+    "bitpack",
+    "bitserial_conv2d",
+    "bitserial_dense",
+    "contrib_conv2d_gemm_weight_transform",
+    "contrib_conv2d_gemm_without_weight_transform",
     "contrib_conv2d_nchwc",
+    "contrib_conv2d_winograd_nnpack_weight_transform",
+    "contrib_conv2d_winograd_weight_transform",
+    "contrib_conv2d_winograd_without_weight_transform",
+    "contrib_conv3d_winograd_weight_transform",
+    "contrib_conv3d_winograd_without_weight_transform",
+    "contrib_dense_pack",
     "contrib_depthwise_conv2d_nchwc",
     "conv1d",
     "conv1d_transpose",
     "conv2d",
+    "conv2d_backward_weight",
     "conv2d_transpose",
     "conv3d",
     "conv3d_transpose",
     "correlation",
     "cross_entropy",
     "cross_entropy_with_logits",
+    "deformable_conv2d",
     "dense",
     "depth_to_space",
     "dilate",
@@ -91,6 +124,12 @@ __all__ = [
     "softmax",
     "space_to_batch_nd",
     "space_to_depth",
+    "sparse_add",
+    "sparse_conv2d",
+    "sparse_dense",
+    "sparse_dense_padded",
+    "sparse_transpose",
     "upsampling",
     "upsampling3d",
+    "utils",
 ]

@@ -184,6 +184,76 @@ def deformable(
     return laid_out(result, "NCHW", out_layout or data_layout)
 
 
+# The points of Winograd's algorithm, by how many there are; one more is at infinity.
+POINTS = [0, 1, -1, 1 / 2, -2, -1 / 2, 2, -1 / 4, 4, 1 / 4, -4]
+
+
+def winograd_matrix(tile, size):
+    """Values of a polynomial of `size` coefficients at the points, scaled."""
+    points = POINTS[: tile + size - 2]
+    rows = []
+    for point in points:
+        scale = abs(np.prod([point - other for other in points if other != point]))
+        rows.append([np.polyval(row[::-1], point) / scale for row in np.eye(size)])
+    return np.array([*rows, np.eye(size)[-1]])
+
+
+def transformed_axes(sizes):
+    return [i for i in range(len(sizes)) if len(sizes) == 2 or i > 0 or 3 <= sizes[0] <= 7]
+
+
+def winograd_transform(weight, tile_size):
+    sizes = weight.shape[2:]
+    result = np.asarray(weight, np.float64)
+    for axis in transformed_axes(sizes):
+        matrix = winograd_matrix(tile_size, sizes[axis])
+        result = np.apply_along_axis(lambda line, m=matrix: m @ line, 2 + axis, result)
+    return np.transpose(result, (*range(2, weight.ndim), 0, 1))
+
+
+def nnpack_transform(weight, **_):
+    return np.transpose(winograd_transform(weight, 6), (2, 3, 0, 1))
+
+
+def winograd(data, weight, tile_size, kernel_size, kernel_layout, **known):
+    """The weight that the transform maps to the one given, by least squares."""
+    result = np.asarray(weight, np.float64)
+    for axis in transformed_axes(kernel_size):
+        matrix = winograd_matrix(tile_size, kernel_size[axis])
+        result = np.apply_along_axis(
+            lambda line, m=matrix: np.linalg.lstsq(m, line)[0], axis, result
+        )
+    letters = "DHW"[3 - len(kernel_size) :] + "OI"
+    return convolution(data, result, kernel_layout=letters, **known)
+
+
+def gemm_transform(weights, tile_N, tile_K):
+    height, width, inputs, outputs = weights.shape
+    depth = height * width * inputs
+    result = np.zeros((-(-outputs // tile_N), -(-depth // tile_K), tile_N, tile_K))
+    for h, w, i, o in np.ndindex(weights.shape):
+        k = (h * width + w) * inputs + i
+        result[o // tile_N, k // tile_K, o % tile_N, k % tile_K] = weights[h, w, i, o]
+    return result
+
+
+def gemm(data, weight, channels, kernel_size, groups, data_layout, kernel_layout, **known):
+    inputs = data.shape[data_layout.index("C")] // groups
+    whole_weight = np.zeros((*kernel_size, inputs, channels))
+    for h, w, i, o in np.ndindex(whole_weight.shape):
+        k = (h * kernel_size[1] + w) * inputs + i
+        tile_n, tile_k = weight.shape[2:]
+        whole_weight[h, w, i, o] = weight[o // tile_n, k // tile_k, o % tile_n, k % tile_k]
+    return convolution(
+        data,
+        whole_weight,
+        groups=groups,
+        data_layout=data_layout,
+        kernel_layout="HWIO",
+        **known,
+    )
+
+
 ORACLES = {
     "nn.conv1d": convolution,
     "nn.conv2d": convolution,
@@ -193,5 +263,13 @@ ORACLES = {
     "nn.conv1d_transpose": transposed,
     "nn.conv2d_transpose": transposed,
     "nn.conv3d_transpose": transposed,
+    "nn.conv2d_backward_weight": backward_weight,
+    "nn.deformable_conv2d": deformable,
+    "nn.contrib_conv2d_winograd_weight_transform": winograd_transform,
+    "nn.contrib_conv3d_winograd_weight_transform": winograd_transform,
+    "nn.contrib_conv2d_winograd_nnpack_weight_transform": nnpack_transform,
+    "nn.contrib_conv2d_winograd_without_weight_transform": winograd,
+    "nn.contrib_conv3d_winograd_without_weight_transform": winograd,
+    "nn.contrib_conv2d_gemm_weight_transform": gemm_transform,
+    "nn.contrib_conv2d_gemm_without_weight_transform": gemm,
 }
-TOLERANCES = {}

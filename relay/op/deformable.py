@@ -1,0 +1,208 @@
+"""Convolutions whose windows are bent: offsets, which are data too, move each of their elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from relay import dtypes
+from relay.ir import dims
+from relay.ir.attrs import attrs
+from relay.ir.expr import Call, Expr
+from relay.ir.types import Type
+from relay.op.conv import (
+    Conv2DAttrs,
+    assigned_weight,
+    checked_kernel,
+    convolved,
+    data_shape,
+    require_groups,
+    require_inputs,
+    require_steps,
+)
+from relay.op.layouts import blocked, blocked_shape, require_layout, unblocked, unblocked_shape
+from relay.op.matmul import multiplied
+from relay.op.numerics import computing_dtype
+from relay.op.opdef import FusionKind, define, sample
+from relay.op.relations import size
+from relay.op.site import FLOATING, Site
+from relay.op.window import Sizes, window_counts
+
+
+@attrs
+class DeformableConv2DAttrs(Conv2DAttrs):
+    """deformable_groups: channels are divided into so many groups that have offsets of their own"""
+
+    deformable_groups: int = 1
+
+
+def _deformable_type(site: Site) -> Type | None:
+    """A convolution; the offsets have a y and an x for each element of each window."""
+    known = site.attrs
+    require_steps(site)
+    parts = known.deformable_groups
+    site.require(
+        parts > 0,
+        "`deformable_groups` is not positive",
+        "1 or more",
+        f"deformable_groups = {parts}",
+    )
+    site.require_elements(0, FLOATING)
+    shape = data_shape(site, "HW")
+    kernel_layout = require_layout(site, "kernel_layout", known.kernel_layout, "OIHW")
+    weight = unblocked_shape(site, 2, kernel_layout, "OIHW")
+    data = site.tensor(0)
+    if shape is None or data is None:
+        return None
+    batch, inputs, *extents = shape
+    require_groups(site, inputs, "input", "deformable_groups")
+    if weight is None:
+        kernel = assigned_weight(site, 2, inputs, "HW")
+        if kernel is None:
+            return None
+    else:
+        outputs, each, *sizes = weight
+        require_groups(site, outputs, "output")
+        require_inputs(site, inputs, each)
+        kernel = checked_kernel(site, outputs, sizes)
+    outputs, window = kernel
+    positions = window_counts(site, extents, window)
+    moves = dims.multiply(size(window), 2 * parts)
+    data_layout = require_layout(site, "data_layout", known.data_layout, "NCHW")
+    offsets = blocked_shape(site, (batch, moves, *positions), "NCHW", data_layout)
+    site.expect(1, offsets, data.dtype)
+    return convolved(site, "HW", batch, outputs, positions, weight=2)
+
+
+def _between(data: np.ndarray, y: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Elements of images (…, channels, h, w) at places (…, points) that may lie between them, as
+    (…, channels, points): the four neighbours, weighted by nearness. Outside of data is 0."""
+    *_, height, width = data.shape
+    flat = data.reshape(*data.shape[:-2], height * width)
+    total = np.zeros((*data.shape[:-2], y.shape[-1]), data.dtype)
+    for down, right in product((0, 1), repeat=2):
+        row, column = np.floor(y) + down, np.floor(x) + right
+        inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+        nearness = np.where(inside, (1 - abs(y - row)) * (1 - abs(x - column)), 0)
+        place = np.where(inside, row * width + column, 0).astype(np.int64)
+        if flat.shape[-1]:
+            total += np.take_along_axis(flat, place[..., None, :], -1) * nearness[..., None, :]
+    return total
+
+
+def _deformable(
+    data: np.ndarray,
+    offset: np.ndarray,
+    weight: np.ndarray,
+    strides: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+    data_layout: str,
+    kernel_layout: str,
+    out_layout: str,
+    out_dtype: str | None,
+    deformable_groups: int,
+    **_: Any,
+) -> Any:
+    """The elements of all windows are fetched, then it is a matrix product per group."""
+    wide = computing_dtype(dtypes.to_numpy(out_dtype) if out_dtype else data.dtype)
+    x = unblocked(data, data_layout, "NCHW").astype(wide)
+    w = unblocked(weight, kernel_layout, "OIHW")
+    moves = unblocked(offset, data_layout, "NCHW").astype(wide)
+    batch, inputs, *extents = x.shape
+    outputs, each, *sizes = w.shape
+    positions = moves.shape[2:]
+    moves = moves.reshape(batch, deformable_groups, *sizes, 2, *positions)
+
+    def places(axis: int) -> np.ndarray:
+        """Where the elements of windows stand on an axis, (batch, part, elements of windows)."""
+        start = np.arange(positions[axis]) * strides[axis] - padding[axis]
+        inside = np.arange(sizes[axis]) * dilation[axis]
+        grid = inside.reshape(-1, *(1,) * (3 - axis)) + start.reshape(-1, *(1,) * (1 - axis))
+        found: np.ndarray = moves[:, :, :, :, axis] + grid.astype(wide)
+        return found.reshape(batch, deformable_groups, prod(sizes) * prod(positions))
+
+    parted = x.reshape(batch, deformable_groups, inputs // deformable_groups, *extents)
+    fetched = _between(parted, places(0), places(1))
+    right = fetched.reshape(batch, groups, each * prod(sizes), prod(positions))
+    left = w.reshape(groups, outputs // groups, each * prod(sizes))
+    result = multiplied(np.matmul, left, right, out_dtype or data.dtype.name)
+    result = result.reshape(batch, outputs, *positions)
+    return blocked(result, "NCHW", out_layout or data_layout)
+
+
+def deformable_conv2d(
+    data: Expr,
+    offset: Expr,
+    weight: Expr,
+    strides: Sizes = (1, 1),
+    padding: Sizes = (0, 0),
+    dilation: Sizes = (1, 1),
+    deformable_groups: int = 1,
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: Sizes | None = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: str = "",
+) -> Call:
+    """A convolution of images with windows that offsets bend."""
+    return DEFORMABLE_CONV2D(
+        data,
+        offset,
+        weight,
+        strides=strides,
+        padding=padding,
+        dilation=dilation,
+        deformable_groups=deformable_groups,
+        groups=groups,
+        channels=channels,
+        kernel_size=kernel_size,
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout=out_layout,
+        out_dtype=out_dtype,
+    )
+
+
+DEFORMABLE_CONV2D = define(
+    "nn.deformable_conv2d",
+    doc="`nn.conv2d` with each element of each window moved by an offset. Between the elements of "
+    "data the four neighbours count by nearness; around data there are zeros. The channels of "
+    "offset are, for each deformable group and element of the window, a y and an x.",
+    arguments=[
+        ("data", "images"),
+        ("offset", "how far each element of each window is moved"),
+        ("weight", "a window of channels for each output channel"),
+    ],
+    attrs=DeformableConv2DAttrs,
+    relation=_deformable_type,
+    reference=_deformable,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    helper=deformable_conv2d,
+    samples=[
+        sample((1, 2, 4, 5), (1, 12, 3, 3), (3, 2, 2, 3)),
+        sample(
+            (2, 4, 5, 4),
+            (2, 16, 3, 2),
+            (2, 2, 2, 2),
+            strides=2,
+            padding=(1, 0, 1, 1),
+            dilation=(2, 1),
+            groups=2,
+            deformable_groups=2,
+            kernel_size=2,
+            channels=2,
+            dtype="float64",
+        ),
+        sample((1, 4, 4, 2), (1, 3, 3, 8), (2, 2, 2, 3), data_layout="NHWC", kernel_layout="HWIO"),
+        sample((1, 1, 3, 3), (1, 2, 3, 3), (2, 1, 1, 1), out_layout="NHWC", dtype="float16"),
+        sample((1, 1, 3, 3), (1, 2, 3, 3), (2, 1, 1, 1), out_dtype="float64"),
+    ],
+)
