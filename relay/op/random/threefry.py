@@ -45,9 +45,9 @@ def _rotated(words: np.ndarray, distance: int) -> np.ndarray:
 
 
 def encrypt(key: np.ndarray, counters: np.ndarray) -> np.ndarray:
-    """The blocks (…, 4) that a key of four words makes of counters (…, 4)."""
+    """The blocks (n, 4) that a key of four words makes of counters (n, 4)."""
     schedule = (*key, np.bitwise_xor.reduce(key) ^ _PARITY)
-    a, b, c, d = (counters[..., i] + schedule[i] for i in range(4))
+    a, b, c, d = (words + schedule[i] for i, words in enumerate(counters.T))
     for step in range(_ROUNDS):
         left, right = _ROTATIONS[step % 8]
         a = a + b
