@@ -56,12 +56,12 @@ def _layer_norm_type(site: Site) -> Type | None:
 
 def _instance_norm_type(site: Site) -> Type | None:
     """(data, (c,), (c,)) -> data, where the first axis is the batch."""
-    if isinstance(result := _layer_norm_type(site), TensorType):
-        _require_batch(site, result)
-    return result
+    if (data := site.tensor(0)) is not None:
+        _channel_axis(site, data)
+    return _layer_norm_type(site)
 
 
-def _require_batch(site: Site, data: TensorType) -> int:
+def _channel_axis(site: Site, data: TensorType) -> int:
     """The axis of the channels, which is not the first."""
     axis = site.axis(site.attrs.axis, len(data.shape))
     site.require(
@@ -76,7 +76,7 @@ def _group_norm_type(site: Site) -> Type | None:
     site.require(groups > 0, "`num_groups` is not positive", "1 or more", str(groups))
     result = _instance_norm_type(site)
     if isinstance(result, TensorType):
-        channels = result.shape[_require_batch(site, result)]
+        channels = result.shape[_channel_axis(site, result)]
         whole = dims.multiply(dims.floor_divide(channels, groups), groups)
         if not site.unify_dims(whole, channels):
             site.fail(

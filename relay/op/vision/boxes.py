@@ -30,7 +30,10 @@ def overlap(box: np.ndarray, others: np.ndarray, pixel: float = 0.0) -> np.ndarr
 
     shared = area(np.maximum(box[:2], others[:, :2]), np.minimum(box[2:], others[:, 2:]))
     covered = area(box[:2], box[2:]) + area(others[:, :2], others[:, 2:]) - shared
-    return np.where(covered > 0, shared / covered, 0).astype(box.dtype)
+    quotients: np.ndarray = np.divide(
+        shared, covered, out=np.zeros_like(covered), where=covered > 0
+    )
+    return quotients
 
 
 def by_score(scores: np.ndarray) -> np.ndarray:
