@@ -3,6 +3,7 @@
 The names in `__all__` are also found at the top, as `relay.add`; those of networks in `relay.nn`.
 """
 
+from relay.op import dyn as dyn
 from relay.op import image as image
 from relay.op import nn as nn
 from relay.op import random as random

@@ -21,8 +21,8 @@ def is_known(*values: Any) -> bool:
     )
 
 
-def as_tensor(values: Any) -> Expr:
+def as_tensor(values: Any, dtype: str = "int64") -> Expr:
     """An expression for values that may be numbers, which become a constant."""
     if isinstance(values, Expr | TupleWrapper):
         return as_expr(values)
-    return const(values, "int64")
+    return const(values, dtype)

@@ -13,8 +13,9 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr, TupleWrapper, const
 from relay.ir.types import TensorType, Type
+from relay.op.known import is_known
 from relay.op.numerics import convert
-from relay.op.opdef import FusionKind, Tensor, define, sample
+from relay.op.opdef import FusionKind, Tensor, define, get, sample
 from relay.op.site import Site, running
 
 Widths = tuple[tuple[int, int], ...]
@@ -94,12 +95,15 @@ def _pad(data: np.ndarray, pad_value: np.ndarray, pad_width: Widths, pad_mode: s
 
 def pad(
     data: Expr,
-    pad_width: Sequence[Sequence[int]],
+    pad_width: Sequence[Sequence[int]] | Expr,
     pad_value: Expr | float = 0,
     pad_mode: str = "constant",
 ) -> Call:
-    """Data with elements before and after it along each axis; `pad_value` may be a number."""
+    """Data with elements before and after it along each axis; `pad_value` may be a number, and the
+    pairs of `pad_width` the rows of a tensor."""
     value = pad_value if isinstance(pad_value, Expr | TupleWrapper) else const(pad_value)
+    if not is_known(pad_width):
+        return get("dyn.nn.pad")(data, pad_width, value, pad_mode=pad_mode)
     return PAD(data, value, pad_width=pad_width, pad_mode=pad_mode)
 
 

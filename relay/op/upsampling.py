@@ -15,8 +15,9 @@ from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
 from relay.op.image.resize import require_elements, resize
+from relay.op.known import as_tensor, is_known
 from relay.op.layouts import blocked_shape, require_layout, unblocked, unblocked_shape
-from relay.op.opdef import FusionKind, define, sample
+from relay.op.opdef import FusionKind, define, get, sample
 from relay.op.site import NUMERIC, Relation, Site
 
 
@@ -145,14 +146,17 @@ def _upsampling3d(
 
 def upsampling(
     data: Expr,
-    scale_h: float = 1,
-    scale_w: float = 1,
+    scale_h: float | Expr = 1,
+    scale_w: float | Expr = 1,
     layout: str = "NCHW",
     method: str = "nearest_neighbor",
     align_corners: bool = False,
 ) -> Call:
-    """Images enlarged by a factor along each axis."""
-    return UPSAMPLING(data, scale_h, scale_w, layout, method, align_corners)
+    """Images enlarged by a factor along each axis, which may be a scalar tensor."""
+    if is_known(scale_h, scale_w):
+        return UPSAMPLING(data, scale_h, scale_w, layout, method, align_corners)
+    factors = (as_tensor(scale, "float32") for scale in (scale_h, scale_w))
+    return get("dyn.nn.upsampling")(data, *factors, layout, method, align_corners)
 
 
 UPSAMPLING = define(
@@ -177,17 +181,20 @@ UPSAMPLING = define(
 
 def upsampling3d(
     data: Expr,
-    scale_d: float = 1,
-    scale_h: float = 1,
-    scale_w: float = 1,
+    scale_d: float | Expr = 1,
+    scale_h: float | Expr = 1,
+    scale_w: float | Expr = 1,
     layout: str = "NCDHW",
     method: str = "nearest_neighbor",
     coordinate_transformation_mode: str = "half_pixel",
 ) -> Call:
-    """Volumes enlarged by a factor along each axis."""
-    return UPSAMPLING3D(
-        data, scale_d, scale_h, scale_w, layout, method, coordinate_transformation_mode
-    )
+    """Volumes enlarged by a factor along each axis, which may be a scalar tensor."""
+    scales = (scale_d, scale_h, scale_w)
+    rest = (layout, method, coordinate_transformation_mode)
+    if is_known(*scales):
+        return UPSAMPLING3D(data, *scales, *rest)
+    factors = (as_tensor(scale, "float32") for scale in scales)
+    return get("dyn.nn.upsampling3d")(data, *factors, *rest)
 
 
 UPSAMPLING3D = define(

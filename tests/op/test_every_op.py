@@ -33,10 +33,13 @@ SAMPLES = [
 # What a variable extent is tried with: nothing, one, small, and larger than what samples have.
 EXTENTS = (0, 1, 2, 3, 4, 5, 6, 7, 12)
 
-# Their attributes give every extent as a number, which a variable never equals.
+# All their extents are compared with numbers, or count axes; a variable never equals those.
 OF_NUMBERS = (
     "auto_scheduler_layout_transform",
     "broadcast_to",
+    "dyn.full",
+    "dyn.ones",
+    "dyn.zeros",
     "random.normal",
     "random.threefry_generate",
     "random.threefry_split",
@@ -44,9 +47,18 @@ OF_NUMBERS = (
 )
 
 # Where an extent decides how many axes the result has, so that it must be a number: the argument
-# whose first one it is, or None for all extents, and the attribute that settles it otherwise.
+# whose first one it is, or None for all extents, and the attribute that settles it otherwise, if
+# there is one.
 RANK_FROM: dict[str, tuple[int | None, str]] = {
     "collapse_sum_to": (1, "shape"),
+    "dyn.broadcast_to": (1, ""),
+    "dyn.full": (1, ""),
+    "dyn.ones": (0, ""),
+    "dyn.reshape": (1, ""),
+    "dyn.sparse_to_dense": (3, ""),
+    "dyn.squeeze": (1, ""),
+    "dyn.tile": (1, ""),
+    "dyn.zeros": (0, ""),
     "gather_nd": (1, "index_rank"),
     "squeeze": (None, "axis"),
 }

@@ -104,10 +104,10 @@ def test_what_is_known_of_one_argument_makes_up_for_the_other() -> None:
 @pytest.mark.parametrize(
     ("shape", "codes", "expected"),
     [
-        ((n, 4), [-1], "(4 * n,)"),
+        ((n, 4), [-1], "(4 * n)"),
         ((n, 2, 3), [0, -1], "(n, 6)"),
         ((n, m, 4), [0, -1], "(n, 4 * m)"),
-        ((n, m), [-3], "(m * n,)"),
+        ((n, m), [-3], "(m * n)"),
         ((n, m), [-1, 0], "(n, m)"),
         ((2 * n, 3), [-4, -1, 2, 0], "(n, 2, 3)"),
         ((n,), [-1, 2], "(n // 2, 2)"),

@@ -22,9 +22,10 @@ from relay.op.interpolation import (
     read,
     source_places,
 )
+from relay.op.known import as_tensor, is_known
 from relay.op.layouts import blocked, blocked_shape, require_layout, unblocked, unblocked_shape
 from relay.op.numerics import convert
-from relay.op.opdef import DType, FusionKind, Sample, define, sample
+from relay.op.opdef import DType, FusionKind, Sample, define, get, sample
 from relay.op.site import NUMERIC, Relation, Site
 from relay.op.window import per_axis
 
@@ -196,8 +197,8 @@ def resize1d(
 
 def resize2d(
     data: Expr,
-    size: int | Sequence[int],
-    roi: Sequence[float] | None = None,
+    size: int | Sequence[int] | Expr,
+    roi: Sequence[float] | Expr | None = None,
     layout: str = "NCHW",
     method: str = "linear",
     coordinate_transformation_mode: str = "half_pixel",
@@ -207,11 +208,8 @@ def resize2d(
     extrapolation_value: float = 0.0,
     out_dtype: str | None = None,
 ) -> Call:
-    """Images at another resolution."""
-    return RESIZE2D(
-        data,
-        per_axis(size, 2),
-        roi,
+    """Images at another resolution, which may be a tensor of two integers."""
+    rest = (
         layout,
         method,
         coordinate_transformation_mode,
@@ -221,6 +219,10 @@ def resize2d(
         extrapolation_value,
         out_dtype,
     )
+    if isinstance(size, Expr) or not is_known(roi):
+        region = as_tensor(() if roi is None else roi, "float32")
+        return get("dyn.image.resize2d")(data, as_tensor(size), region, *rest)
+    return RESIZE2D(data, per_axis(size, 2), roi, *rest)
 
 
 def resize3d(

@@ -1,0 +1,118 @@
+"""Tensors whose shape a run finds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relay.ir import dims
+from relay.ir.types import TensorType, Type
+from relay.op.coordinates import SPARSE_TO_DENSE, sparse_values_type
+from relay.op.creation import FULL, ONE_HOT, ONES, ZEROS
+from relay.op.dyn.form import define_dynamic, require_scalar, value_count
+from relay.op.dyn.shape import ints
+from relay.op.opdef import OpDef, Tensor, sample
+from relay.op.site import INTEGER, Site
+
+_SHAPE = ("shape", "the shape of the result, integers")
+
+
+def _constant_type(site: Site) -> Type | None:
+    """As many axes as extents."""
+    if (count := value_count(site, 0)) is None:
+        return None
+    return TensorType((dims.ANY,) * count, site.attrs.dtype or "float32")
+
+
+def _constant(static: OpDef) -> OpDef:
+    return define_dynamic(
+        static,
+        arguments=[_SHAPE],
+        values={"shape": "shape"},
+        relation=_constant_type,
+        samples=[
+            sample(ints(2, 3)),
+            sample(ints(dtype="int32"), attrs={"dtype": "bool"}),
+            sample(ints(4, 0), attrs={"dtype": "bfloat16"}),
+        ],
+    )
+
+
+zeros = _constant(ZEROS)
+ones = _constant(ONES)
+
+
+def _full_type(site: Site) -> Type | None:
+    """As many axes as extents; the value is a scalar."""
+    value, count = site.tensor(0, rank=0), value_count(site, 1)
+    if count is None or (value is None and site.attrs.dtype is None):
+        return None
+    return TensorType((dims.ANY,) * count, site.attrs.dtype or value.dtype)  # type: ignore[union-attr]
+
+
+full = define_dynamic(
+    FULL,
+    arguments=[("fill_value", "the value, a scalar"), _SHAPE],
+    values={"shape": "shape"},
+    relation=_full_type,
+    samples=[
+        sample((), ints(2, 3)),
+        sample((), ints(dtype="int32"), dtype="int32", attrs={"dtype": "int8"}),
+        sample((), ints(0, 4), dtype="float16"),
+    ],
+)
+
+
+def _one_hot_type(site: Site) -> Type | None:
+    """The shape of indices with an axis more."""
+    site.require_elements(0, INTEGER)
+    require_scalar(site, 3)
+    indices, on = site.tensor(0), site.tensor(1, rank=0)
+    site.tensor(2, rank=0)
+    known = site.attrs
+    if indices is None or (on is None and known.dtype is None):
+        return None
+    axis = site.axis(known.axis, len(indices.shape) + 1)
+    shape = (*indices.shape[:axis], dims.ANY, *indices.shape[axis:])
+    return TensorType(shape, known.dtype or on.dtype)  # type: ignore[union-attr]
+
+
+one_hot = define_dynamic(
+    ONE_HOT,
+    arguments=[*ONE_HOT.arguments, ("depth", "the extent of the new axis, an integer")],
+    values={"depth": "depth"},
+    relation=_one_hot_type,
+    samples=[
+        sample(Tensor((2, 3), "int32", -1, 5), (), (), np.array(4, "int64")),
+        sample(
+            Tensor((2,), "int64", 0, 5),
+            (),
+            (),
+            np.array(5, "int32"),
+            axis=0,
+            attrs={"dtype": "int8"},
+        ),
+    ],
+)
+
+
+def _sparse_to_dense_type(site: Site) -> Type | None:
+    """As many axes as extents, with the element type of the values."""
+    if (count := value_count(site, 3)) is None:
+        return None
+    values = sparse_values_type(site, count)
+    return None if values is None else TensorType((dims.ANY,) * count, values.dtype)
+
+
+sparse_to_dense = define_dynamic(
+    SPARSE_TO_DENSE,
+    arguments=[
+        *SPARSE_TO_DENSE.arguments,
+        ("output_shape", "the shape of the result, integers"),
+    ],
+    values={"output_shape": "output_shape"},
+    relation=_sparse_to_dense_type,
+    samples=[
+        sample(Tensor((3, 2), "int32", 0, 3), (3,), (), ints(3, 4)),
+        sample(Tensor((4,), "int64", -1, 7), (), (), ints(5, dtype="int32"), dtype="int8"),
+    ],
+)

@@ -1,0 +1,151 @@
+"""A dynamic operator: another one with some of its attributes given as tensors.
+
+    dyn.reshape(data, newshape)     is     reshape(data, newshape=…)     once newshape is a value
+
+Its reference, and the shapes of a run, are those of the static operator at those values; only what
+inference can say before differs. `static_form` goes back where the tensors are constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, make_dataclass
+from typing import Any, get_type_hints
+
+from relay.ir.attrs import Attrs
+from relay.ir.expr import Call, Constant
+from relay.ir.types import TensorType, TupleType, Type
+from relay.op.attributes import meanings
+from relay.op.opdef import FusionKind, OpDef, Sample, define
+from relay.op.shapes import output_type, value_type
+from relay.op.site import INTEGER, Relation, Site
+
+STATIC_FORM = "StaticForm"  # the fact that dynamic operators carry
+
+
+@dataclass(frozen=True)
+class StaticForm:
+    """The static operator, and the attribute of it that each tensor argument of values gives."""
+
+    op: OpDef
+    values: Mapping[int, str]
+
+    def split(
+        self, args: Sequence[Any], attrs: Mapping[str, Any]
+    ) -> tuple[list[Any], Attrs | None]:
+        """Arguments and attributes for the static operator."""
+        rest = [arg for index, arg in enumerate(args) if index not in self.values]
+        given = {name: args[index] for index, name in self.values.items()}
+        return rest, self.op.make_attrs({**attrs, **given})
+
+
+def static_form(call: Call) -> Call | None:
+    """The call of the static operator that `call` is, where its values are constants."""
+    form = call.op.get_attr(STATIC_FORM) if isinstance(call.op, OpDef) else None
+    if form is None or not all(isinstance(call.args[index], Constant) for index in form.values):
+        return None
+    attrs = dict(call.attrs.items()) if call.attrs is not None else {}
+    args, known = form.split(call.args, attrs)
+    return Call(form.op, tuple(args), known, span=call.span)
+
+
+def define_dynamic(
+    static: OpDef,
+    *,
+    arguments: Sequence[tuple[str, str]],
+    values: Mapping[str, str],
+    relation: Relation,
+    samples: Sequence[Sample],
+    fusion: FusionKind | None = None,
+    accept: Callable[[Attrs | None], None] = lambda known: None,
+) -> OpDef:
+    """Enter `dyn.<name>`; `values` says which attribute each argument of values gives, `accept`
+    fails where those values break what the relation promised."""
+    names = [name for name, _ in arguments]
+    form = StaticForm(static, {names.index(name): given for name, given in values.items()})
+
+    def result_type(args: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[Type, Any, Any]:
+        rest, known = form.split(args, attrs)
+        accept(known)
+        return output_type(static, [value_type(arg) for arg in rest], known), rest, known
+
+    def reference(*args: Any, **attrs: Any) -> Any:
+        _, rest, known = result_type(args, attrs)  # refuses values that do not fit
+        assert static.reference is not None
+        return static.reference(*rest, **(dict(known.items()) if known is not None else {}))
+
+    op = define(
+        f"dyn.{static.name}",
+        doc=f"The same as `{static.name}`, where a run finds {_listed(list(values))}.",
+        arguments=arguments,
+        attrs=_without(static, set(values.values())),
+        relation=relation,
+        reference=reference,
+        runtime_shape=lambda *args, **attrs: _shapes(result_type(args, attrs)[0]),
+        fusion=static.fusion if fusion is None else fusion,
+        samples=samples,
+    )
+    op.set_attr(STATIC_FORM, form)
+    return op
+
+
+def _listed(names: list[str]) -> str:
+    *before, last = [f"`{name}`" for name in names]
+    return f"{', '.join(before)} and {last}" if before else last
+
+
+def _shapes(ty: Type) -> Any:
+    if isinstance(ty, TupleType):
+        return tuple(map(_shapes, ty.fields))
+    assert isinstance(ty, TensorType)
+    return ty.concrete_shape
+
+
+def _without(static: OpDef, gone: Collection[str]) -> type[Attrs] | None:
+    """The attributes that stay attributes, with the meanings and defaults they have."""
+    cls: Any = static.attrs
+    kept = [f for f in fields(cls) if f.name not in gone]
+    if not kept:
+        return None
+    hints = get_type_hints(cls)
+    made: type[Attrs] = make_dataclass(
+        f"Dynamic{cls.__name__}",
+        [
+            (f.name, hints[f.name], field() if f.default is MISSING else field(default=f.default))
+            for f in kept
+        ],
+        bases=(Attrs,),
+        namespace={
+            "__doc__": "\n".join(f"{f.name}: {meanings(cls)[f.name]}" for f in kept),
+            "__module__": __name__,
+        },
+        frozen=True,
+        slots=True,
+        kw_only=True,
+    )
+    return made
+
+
+# --- what relations ask ------------------------------------------------------------------------
+
+
+def value_count(site: Site, index: int) -> int | None:
+    """How many integers argument `index` holds, which decides the rank of the result; None while
+    nothing is known of it."""
+    site.require_elements(index, INTEGER)
+    if (values := site.tensor(index, rank=1)) is None:
+        return None
+    (count,) = values.shape
+    if not isinstance(count, int):
+        site.fail(
+            f"the rank of the result depends on the extent of {site.argument(index)}",
+            "a number",
+            str(values),
+        )
+    return count
+
+
+def require_scalar(site: Site, index: int) -> None:
+    """Argument `index` is an integer."""
+    site.tensor(index, rank=0)
+    site.require_elements(index, INTEGER)

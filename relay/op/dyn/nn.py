@@ -1,0 +1,109 @@
+"""Padding and factors that a run finds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relay.ir import dims
+from relay.ir.types import TensorType, Type
+from relay.op.dyn.form import define_dynamic
+from relay.op.layouts import blocked_shape, require_layout, unblocked_shape
+from relay.op.opdef import OpDef, Sample, Tensor, sample
+from relay.op.pad import PAD
+from relay.op.site import FLOATING, INTEGER, NUMERIC, Relation, Site
+from relay.op.upsampling import UPSAMPLING, UPSAMPLING3D
+
+__all__ = ["pad", "upsampling", "upsampling3d"]
+
+
+def _pad_type(site: Site) -> Type | None:
+    """The rank of data; there is a pair of widths for each axis, and the value is a scalar."""
+    site.tensor(2, rank=0)
+    site.require_elements(1, INTEGER)
+    widths = site.tensor(1, rank=2)
+    if (data := site.tensor(0)) is None:
+        return None
+    if widths is not None:
+        site.expect(1, (len(data.shape), 2), widths.dtype)
+    return TensorType((dims.ANY,) * len(data.shape), data.dtype)
+
+
+pad = define_dynamic(
+    PAD,
+    arguments=[
+        ("data", "the input"),
+        ("pad_width", "for each axis, how many elements stand before and after, integers"),
+        ("pad_val", "the value in mode constant, a scalar"),
+    ],
+    values={"pad_width": "pad_width"},
+    relation=_pad_type,
+    samples=[
+        sample((2, 3), np.array([[1, 2], [0, 3]], "int64"), ()),
+        sample((3, 4), np.array([[2, 1], [0, 3]], "int32"), (), pad_mode="reflect"),
+        sample((2,), np.array([[1, 0]], "int64"), Tensor((), "float32"), dtype="int8"),
+    ],
+)
+
+
+def _upsampling_type(spatial: str) -> Relation:
+    """(n, c, x…) -> (n, c, ?…), for the spatial axes named; factors are scalars."""
+    letters = "NC" + spatial
+
+    def relation(site: Site) -> Type | None:
+        site.require_elements(0, NUMERIC)
+        for index in range(1, len(spatial) + 1):
+            site.tensor(index, rank=0)
+            site.require_elements(index, FLOATING)
+        layout = require_layout(site, "layout", site.attrs.layout, letters)
+        extents = unblocked_shape(site, 0, layout, letters)
+        if extents is None or (data := site.tensor(0)) is None:
+            return None
+        scaled = (*extents[:2], *(dims.ANY,) * len(spatial))
+        return TensorType(blocked_shape(site, scaled, letters, layout), data.dtype)
+
+    return relation
+
+
+def _upsampling(static: OpDef, spatial: str, samples: list[Sample]) -> OpDef:
+    names = {"D": "depth", "H": "height", "W": "width"}
+    factors = [(f"scale_{s.lower()}", f"the factor of the {names[s]}, a number") for s in spatial]
+    return define_dynamic(
+        static,
+        arguments=[*static.arguments, *factors],
+        values={name: name for name, _ in factors},
+        relation=_upsampling_type(spatial),
+        samples=samples,
+    )
+
+
+def _factor(value: float, dtype: str = "float32") -> np.ndarray:
+    return np.array(value, dtype)
+
+
+upsampling = _upsampling(
+    UPSAMPLING,
+    "HW",
+    [
+        sample((1, 2, 3, 4), _factor(2), _factor(3)),
+        sample((1, 3, 4, 2), _factor(2), _factor(1.5), layout="NHWC", dtype="int8"),
+        sample(
+            (1, 2, 3, 4), _factor(3), _factor(2, "float64"), method="bilinear", align_corners=True
+        ),
+    ],
+)
+upsampling3d = _upsampling(
+    UPSAMPLING3D,
+    "DHW",
+    [
+        sample((1, 2, 2, 3, 2), _factor(2), _factor(3), _factor(1)),
+        sample(
+            (1, 2, 3, 2, 2),
+            _factor(2),
+            _factor(1),
+            _factor(1.5),
+            layout="NDHWC",
+            method="trilinear",
+            coordinate_transformation_mode="asymmetric",
+        ),
+    ],
+)

@@ -1,0 +1,77 @@
+"""Parts of a tensor that a run chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from relay.ir import dims
+from relay.ir.types import TensorType, Type
+from relay.op.dyn.form import define_dynamic, require_scalar
+from relay.op.dyn.shape import ints
+from relay.op.opdef import sample
+from relay.op.site import INTEGER, Site
+from relay.op.slicing import STRIDED_SLICE, UNBOUNDED
+from relay.op.sort import TOPK, topk_fields
+
+
+def _strided_slice_type(site: Site) -> Type | None:
+    """Unknown extents on the axes that are sliced."""
+    bounds = []
+    for index in (1, 2, 3):
+        site.require_elements(index, INTEGER)
+        bounds.append(site.tensor(index, rank=1))
+    if (data := site.tensor(0)) is None:
+        return None
+    rank = len(data.shape)
+    lengths = [None if ty is None else ty.shape[0] for ty in bounds]
+    counts = [length if isinstance(length, int) else rank for length in lengths]
+    site.require(max(counts) <= rank, "more slices than axes", f"at most {rank}", str(max(counts)))
+    axes: Sequence[int] = range(max(counts))
+    if site.attrs.axes is not None:
+        axes = site.axes(site.attrs.axes, rank, name="axes")
+    shape = tuple(dims.ANY if axis in axes else d for axis, d in enumerate(data.shape))
+    return TensorType(shape, data.dtype)
+
+
+strided_slice = define_dynamic(
+    STRIDED_SLICE,
+    arguments=[
+        ("data", "the input"),
+        ("begin", "where each slice starts, integers"),
+        ("end", "where it ends, or its length in mode size, integers"),
+        ("strides", "the distance between elements, integers"),
+    ],
+    values={"begin": "begin", "end": "end", "strides": "strides"},
+    relation=_strided_slice_type,
+    samples=[
+        sample((5, 6), ints(1, 0), ints(4, 3), ints(1, 2)),
+        sample((5, 6), ints(-3), ints(UNBOUNDED), ints(dtype="int32"), dtype="int8"),
+        sample((5, 6), ints(4), ints(-7), ints(-2), axes=(-1,)),
+        sample((5, 6), ints(1, -3), ints(2, -1), ints(1, 1), slice_mode="size"),
+    ],
+)
+
+
+def _topk_type(site: Site) -> Type | None:
+    """An unknown extent on the axis."""
+    require_scalar(site, 1)
+    if (data := site.tensor(0)) is None:
+        return None
+    axis = site.axis(site.attrs.axis, len(data.shape))
+    shape = (*data.shape[:axis], dims.ANY, *data.shape[axis + 1 :])
+    return topk_fields(site, TensorType(shape, data.dtype))
+
+
+topk = define_dynamic(
+    TOPK,
+    arguments=[("data", "the input"), ("k", "how many, an integer; less than 1 is all")],
+    values={"k": "k"},
+    relation=_topk_type,
+    samples=[
+        sample((2, 5), np.array(3, "int64")),
+        sample((4, 3), np.array(2, "int32"), axis=0, is_ascend=True, attrs={"dtype": "int64"}),
+        sample((4, 3), np.array(0, "int64"), ret_type="values", dtype="float16"),
+    ],
+)

@@ -1,0 +1,153 @@
+"""Shapes, axes and repetitions that a run finds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from relay.errors import Diagnostic, EvaluationError
+from relay.ir import dims
+from relay.ir.dims import Dim
+from relay.ir.types import TensorType, Type
+from relay.op.dyn.form import define_dynamic, require_scalar, value_count
+from relay.op.extend import BROADCAST_TO, TILE
+from relay.op.opdef import FusionKind, sample
+from relay.op.reshape import RESHAPE
+from relay.op.shape import EXPAND_DIMS, SQUEEZE
+from relay.op.site import Site
+
+
+def ints(*values: Any, dtype: str = "int64") -> np.ndarray:
+    """Integers of one axis, for samples."""
+    return np.array(values, dtype)
+
+
+def _reshape_type(site: Site) -> Type | None:
+    """As many axes as codes."""
+    data, count = site.tensor(0), value_count(site, 1)
+    if data is None or count is None:
+        return None
+    return TensorType((dims.ANY,) * count, data.dtype)
+
+
+def _require_one_axis_each(known: Any) -> None:
+    # the rank of the result is the number of codes, which inference relies on
+    if bad := [code for code in known.newshape if code in (-2, -4)]:
+        raise EvaluationError(
+            Diagnostic(
+                f"code {bad[0]} of `newshape` changes the number of axes in a run",
+                expected="extents, or the codes 0, -1 and -3",
+                found=f"newshape = {list(known.newshape)}",
+            )
+        )
+
+
+reshape = define_dynamic(
+    RESHAPE,
+    arguments=[("data", "the input"), ("newshape", "the new extents, or codes 0, -1 and -3")],
+    values={"newshape": "newshape"},
+    relation=_reshape_type,
+    accept=_require_one_axis_each,
+    samples=[
+        sample((2, 3, 4), ints(4, -1)),
+        sample((2, 3), ints(0, -1, 1, dtype="int32"), dtype="int8"),
+        sample((0, 3), ints(3, 0), allowzero=True),
+        sample((1, 1), ints(), dtype="bfloat16"),
+    ],
+)
+
+
+def _squeeze_type(site: Site) -> Type | None:
+    """So many axes less."""
+    data, count = site.tensor(0), value_count(site, 1)
+    if data is None or count is None:
+        return None
+    rank = len(data.shape)
+    site.require(count <= rank, "more axes go than there are", f"at most {rank}", str(count))
+    return TensorType((dims.ANY,) * (rank - count), data.dtype)
+
+
+squeeze = define_dynamic(
+    SQUEEZE,
+    arguments=[("data", "the input"), ("axes", "the axes of extent 1 to drop, integers")],
+    values={"axes": "axis"},
+    relation=_squeeze_type,
+    samples=[
+        sample((1, 3, 1), ints(0, -1)),
+        sample((1, 3), ints(0, dtype="int32"), dtype="int8"),
+        sample((2, 3), ints(), dtype="float16"),
+    ],
+)
+
+
+def _expand_dims_type(site: Site) -> Type | None:
+    """So many axes more."""
+    require_scalar(site, 1)
+    if (data := site.tensor(0)) is None:
+        return None
+    count = site.attrs.num_newaxis
+    site.require(count >= 0, "`num_newaxis` is negative", "0 or more", str(count))
+    return TensorType((dims.ANY,) * (len(data.shape) + count), data.dtype)
+
+
+expand_dims = define_dynamic(
+    EXPAND_DIMS,
+    arguments=[("data", "the input"), ("axis", "where the new axes stand, an integer")],
+    values={"axis": "axis"},
+    relation=_expand_dims_type,
+    fusion=FusionKind.INJECTIVE,
+    samples=[
+        sample((2, 3), np.array(1, "int64")),
+        sample((2, 3), np.array(-1, "int32"), num_newaxis=2, dtype="int8"),
+        sample((), np.array(0, "int64"), dtype="bool"),
+    ],
+)
+
+
+def _broadcast_to_type(site: Site) -> Type | None:
+    """As many axes as extents; numbers that cannot be stretched stay."""
+    data, count = site.tensor(0), value_count(site, 1)
+    if data is None or count is None:
+        return None
+    rank = len(data.shape)
+    site.require(
+        rank <= count, "the shape does not broadcast", f"{rank} extents or more", str(count)
+    )
+    kept: list[Dim] = [d if isinstance(d, int) and d != 1 else dims.ANY for d in data.shape]
+    return TensorType((*(dims.ANY,) * (count - rank), *kept), data.dtype)
+
+
+broadcast_to = define_dynamic(
+    BROADCAST_TO,
+    arguments=[("data", "the input"), ("shape", "the shape of the result, integers")],
+    values={"shape": "shape"},
+    relation=_broadcast_to_type,
+    samples=[
+        sample((3, 1), ints(2, 3, 4)),
+        sample((), ints(2, dtype="int32"), dtype="int8"),
+        sample((1,), ints(0), attrs={"dtype": "float32"}),
+    ],
+)
+
+
+def _tile_type(site: Site) -> Type | None:
+    """As many axes as data or `reps` has."""
+    data, count = site.tensor(0), value_count(site, 1)
+    if data is None or count is None:
+        return None
+    return TensorType((dims.ANY,) * max(count, len(data.shape)), data.dtype)
+
+
+tile = define_dynamic(
+    TILE,
+    arguments=[("data", "the input"), ("reps", "how often along each axis, integers")],
+    values={"reps": "reps"},
+    relation=_tile_type,
+    fusion=FusionKind.INJECTIVE,
+    samples=[
+        sample((2, 3), ints(2, 1)),
+        sample((3,), ints(2, 4, dtype="int32"), dtype="int8"),
+        sample((2, 3, 1), ints(2), dtype="bool"),
+    ],
+)
