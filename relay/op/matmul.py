@@ -46,7 +46,8 @@ def multiplied(product: Any, left: np.ndarray, right: np.ndarray, out_dtype: str
     """`product(left, right)` computed in, and rounded to, the element type of the result."""
     result = dtypes.to_numpy(out_dtype) if out_dtype else left.dtype
     wide = computing_dtype(result)
-    return np.asarray(product(left.astype(wide), right.astype(wide))).astype(result)
+    operands = (side.astype(wide, copy=False) for side in (left, right))
+    return np.asarray(product(*operands)).astype(result, copy=False)
 
 
 # --- dense -------------------------------------------------------------------------------------

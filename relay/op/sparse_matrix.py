@@ -183,7 +183,10 @@ SPARSE_DENSE = define(
 sparse_dense_padded = define(
     "nn.internal.sparse_dense_padded",
     doc="`nn.sparse_dense` of a matrix whose rows are filled up with stored zeros.",
-    arguments=[("dense_data", "a matrix, (m, k)"), *PARTS],
+    arguments=[
+        ("data", "a matrix, (m, k)"),
+        *((name.replace("sparse", "weight"), meaning) for name, meaning in PARTS),
+    ],
     attrs=SparseDenseAttrs,
     relation=_sparse_dense_type,
     reference=rounded_once(_sparse_dense),
