@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -200,7 +201,9 @@ def test_attributes_are_frozen(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_an_operator_is_built_by_its_python_name(name: str) -> None:
     op = get(name)
-    *namespaces, last = PYTHON_NAMES.get(name, name).split(".")
+    # the functions of `qnn.add`, … are found in relay.qnn.op
+    public = PYTHON_NAMES.get(name, re.sub("^qnn[.]", "qnn.op.", name))
+    *namespaces, last = public.split(".")
     home: Any = relay.op
     for part in namespaces:
         home = getattr(home, part)
@@ -280,5 +283,8 @@ def test_values_do_not_depend_on_how_arguments_lie_in_memory(op: OpDef, sample: 
         *((x if isinstance(x, tuple) else (x,)) for x in (expected, found)), strict=True
     ):
         np.testing.assert_allclose(
-            a.astype(np.float64), b.astype(np.float64), rtol=1e-2 if a.dtype.itemsize < 4 else 1e-5
+            a.astype(np.float64),
+            b.astype(np.float64),
+            rtol=1e-2 if a.dtype.itemsize < 4 else 1e-5,
+            atol=1e-6,  # what cancels leaves a small number with a large relative error
         )
