@@ -113,6 +113,7 @@ _ALIASES = {
 _MODULES: dict[str, str] = {
     "image": "relay.op.image",
     "nn": "relay.op.nn",
+    "qnn": "relay.op.qnn",
     "random": "relay.op.random",
     "vision": "relay.op.vision",
     **{

@@ -6,6 +6,7 @@ The names in `__all__` are also found at the top, as `relay.add`; those of netwo
 from relay.op import dyn as dyn
 from relay.op import image as image
 from relay.op import nn as nn
+from relay.op import qnn as qnn
 from relay.op import random as random
 from relay.op import vision as vision
 from relay.op.binary import (

@@ -1,0 +1,222 @@
+"""Sums, differences and products of integers that stand for real numbers, with broadcasting; and
+tensors of such integers joined. All is computed with integers; halves go up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.types import Type
+from relay.op.opdef import FusionKind, OpDef, define, sample
+from relay.op.qnn.convert import rescaled
+from relay.op.qnn.fixed_point import centred, saturated, scaled, times
+from relay.op.qnn.parameters import (
+    QUANTIZED,
+    SCALE,
+    ZERO_POINT,
+    affine,
+    affine_vectors,
+    axis_extent,
+    int8,
+    parameters_known,
+    require_parameter,
+    spread,
+    uint8,
+)
+from relay.op.rearrange import JoinAttrs
+from relay.op.rearrange import concatenate as join
+from relay.op.relations import broadcast_types
+from relay.op.site import Site
+
+# --- two tensors, element by element -----------------------------------------------------------
+
+
+@attrs
+class BinaryAttrs(Attrs):
+    """lhs_axis: the axis of lhs that its scale and zero point lie along, if they are vectors
+    rhs_axis: the axis of rhs that its scale and zero point lie along, if they are vectors
+    """
+
+    lhs_axis: int = -1
+    rhs_axis: int = -1
+
+
+def _binary_type(site: Site) -> Type | None:
+    """NumPy's broadcasting of lhs and rhs; their element types must agree."""
+    for index in (0, 1):
+        site.require_elements(index, QUANTIZED)
+    lhs, rhs = site.tensor(0), site.tensor(1)
+    if lhs is None or rhs is None:
+        return None
+    site.require_same_dtype(lhs, rhs)
+    known = [
+        parameters_known(site, (2,), (3,), axis_extent(site, lhs, "lhs_axis", 2, 3)),
+        parameters_known(site, (4,), (5,), axis_extent(site, rhs, "rhs_axis", 4, 5)),
+        parameters_known(site, (6,), (7,)),
+    ]
+    return broadcast_types(site, lhs, rhs) if all(known) else None
+
+
+# Integers and scales of both sides, the new scale -> integers of the new scale.
+Combine = Callable[[Any, Any, Any, Any, Any], Any]
+
+
+def _add(lhs: Any, rhs: Any, lhs_scale: Any, rhs_scale: Any, scale: Any) -> Any:
+    return scaled(lhs, lhs_scale / scale) + scaled(rhs, rhs_scale / scale)
+
+
+def _subtract(lhs: Any, rhs: Any, lhs_scale: Any, rhs_scale: Any, scale: Any) -> Any:
+    return scaled(lhs, lhs_scale / scale) - scaled(rhs, rhs_scale / scale)
+
+
+def _multiply(lhs: Any, rhs: Any, lhs_scale: Any, rhs_scale: Any, scale: Any) -> Any:
+    return scaled(times(lhs, rhs), lhs_scale * rhs_scale / scale)
+
+
+def _on_integers(combine: Combine) -> Callable[..., Any]:
+    def reference(
+        lhs: np.ndarray,
+        rhs: np.ndarray,
+        lhs_scale: np.ndarray,
+        lhs_zero_point: np.ndarray,
+        rhs_scale: np.ndarray,
+        rhs_zero_point: np.ndarray,
+        output_scale: np.ndarray,
+        output_zero_point: np.ndarray,
+        lhs_axis: int,
+        rhs_axis: int,
+    ) -> Any:
+        result = combine(
+            centred(lhs, spread(lhs_zero_point, lhs.ndim, lhs_axis)),
+            centred(rhs, spread(rhs_zero_point, rhs.ndim, rhs_axis)),
+            spread(lhs_scale, lhs.ndim, lhs_axis).astype(np.float64),
+            spread(rhs_scale, rhs.ndim, rhs_axis).astype(np.float64),
+            output_scale.reshape(()).astype(np.float64),
+        )
+        return saturated(result + output_zero_point.reshape(()), lhs.dtype.name)
+
+    return reference
+
+
+def _define(name: str, doc: str, combine: Combine) -> OpDef:
+    fine, coarse, same = affine(0.03, -5), affine(0.5, 7), affine(0.02, 5)
+    return define(
+        name,
+        doc=doc,
+        arguments=[
+            ("lhs", "integers that stand for real numbers"),
+            ("rhs", "integers that stand for real numbers"),
+            ("lhs_scale", "the scale of lhs"),
+            ("lhs_zero_point", "the zero point of lhs"),
+            ("rhs_scale", "the scale of rhs"),
+            ("rhs_zero_point", "the zero point of rhs"),
+            ("output_scale", "the scale of the result"),
+            ("output_zero_point", "the zero point of the result"),
+        ],
+        attrs=BinaryAttrs,
+        relation=_binary_type,
+        reference=_on_integers(combine),
+        fusion=FusionKind.BROADCAST,
+        samples=[
+            sample(int8(4, 5), int8(4, 5), *fine, *same, *coarse),
+            sample(uint8(4, 5), uint8(5), *coarse, *coarse, *coarse),
+            sample(
+                int8(2, 3, 4), int8(3, 4), *affine_vectors(3), *affine_vectors(4), *same, lhs_axis=1
+            ),
+            sample(int8(3, 4), int8(3, 4), *same, *affine_vectors(3), *same, rhs_axis=0),
+            sample((2, 1), (3,), *same, *same, *same, dtype="int16", low=-9999, high=9999),
+            sample((), (2, 0), *same, *fine, *same, dtype="int8"),
+            sample((9,), (9,), *same, *fine, *same, dtype="int32", low=-(2**31), high=2**31),
+        ],
+    )
+
+
+add = _define(
+    "qnn.add",
+    "lhs + rhs, as real numbers; each side is rounded to the new scale before.",
+    _add,
+)
+subtract = _define(
+    "qnn.subtract",
+    "lhs - rhs, as real numbers; each side is rounded to the new scale before.",
+    _subtract,
+)
+mul = _define("qnn.mul", "lhs * rhs, as real numbers; the product is rounded once.", _multiply)
+
+# --- joining -----------------------------------------------------------------------------------
+
+
+def _concatenate_type(site: Site) -> Type | None:
+    """The extents along the axis added up; each part has a scale and a zero point."""
+    parts, scales, zero_points = (site.tensor_tuple(index) for index in range(3))
+    if parts is None or scales is None or zero_points is None:
+        return None
+    for index, (types, dtype) in enumerate(((scales, SCALE), (zero_points, ZERO_POINT)), 1):
+        site.require(
+            len(types) == len(parts),
+            f"{site.argument(index)} does not fit `data`",
+            f"one for each of {len(parts)} tensors",
+            str(len(types)),
+        )
+        for ty in types:
+            require_parameter(site, ty, f"a part of {site.argument(index)}", dtype)
+    for part in parts:
+        site.require(
+            part.dtype in QUANTIZED.allowed,
+            f"a part of {site.argument(0)} has the wrong element type",
+            f"{QUANTIZED.name} elements",
+            str(part),
+        )
+    assert join.relation is not None
+    return join.relation(site) if parameters_known(site, (3,), (4,)) else None
+
+
+def _concatenate(
+    data: tuple[np.ndarray, ...],
+    input_scales: tuple[np.ndarray, ...],
+    input_zero_points: tuple[np.ndarray, ...],
+    output_scale: np.ndarray,
+    output_zero_point: np.ndarray,
+    axis: int,
+) -> Any:
+    new_scale, new_zero_point = output_scale.reshape(()), output_zero_point.reshape(())
+    parts = []
+    for part, *known in zip(data, input_scales, input_zero_points, strict=True):
+        scale, zero_point = (p.reshape(()) for p in known)
+        parts.append(rescaled(part, scale, zero_point, new_scale, new_zero_point, part.dtype.name))
+    return np.concatenate(parts, axis)
+
+
+concatenate = define(
+    "qnn.concatenate",
+    doc="Tensors one after the other along an axis, each rounded to the new scale.",
+    arguments=[
+        ("data", "tensors of integers that stand for real numbers"),
+        ("input_scales", "the scale of each tensor"),
+        ("input_zero_points", "the zero point of each tensor"),
+        ("output_scale", "the scale of the result"),
+        ("output_zero_point", "the zero point of the result"),
+    ],
+    attrs=JoinAttrs,
+    relation=_concatenate_type,
+    reference=_concatenate,
+    fusion=FusionKind.INJECTIVE,
+    samples=[
+        sample(
+            [int8(2, 3), int8(1, 3)],
+            [np.float32(0.1), np.float32(0.3)],
+            [np.int32(3), np.int32(-7)],
+            *affine(0.2, 1),
+        ),
+        sample(
+            [uint8(2, 3), uint8(2, 0), uint8(2, 1)],
+            [np.float32(0.5)] * 3,
+            [np.int32(1)] * 3,
+            *affine(0.5, 1),
+            axis=-1,
+        ),
+    ],
+)

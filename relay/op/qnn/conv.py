@@ -1,0 +1,307 @@
+"""Convolutions of integers that stand for real numbers."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from relay.ir import dims
+from relay.ir.attrs import attrs
+from relay.ir.dims import Dim
+from relay.ir.expr import Call, Expr
+from relay.ir.types import TensorType, Type
+from relay.op import conv as dense_conv
+from relay.op import conv_transpose
+from relay.op.layouts import read_layout, unblocked
+from relay.op.opdef import DType, FusionKind, Tensor, define, sample
+from relay.op.qnn.parameters import int8, spread, uint8
+from relay.op.qnn.products import (
+    PARAMETERS,
+    SUM_DTYPE,
+    factors,
+    scalars,
+    shifted,
+    vectors,
+    with_parameters,
+)
+from relay.op.site import Site
+from relay.op.window import Sizes
+
+# --- convolution -------------------------------------------------------------------------------
+
+
+@attrs
+class Conv2DAttrs(dense_conv.Conv2DAttrs):
+    """padding: zero points around data; for each axis, or before each and then after each
+    out_dtype: the element type of the sums: int16, int32 or int64
+    """
+
+    out_dtype: DType | None = SUM_DTYPE
+
+
+def _channels(site: Site, result: Type | None) -> Dim | None:
+    """The output channels of a convolution."""
+    if not isinstance(result, TensorType):
+        return None
+    layout = read_layout(site.attrs.out_layout or site.attrs.data_layout)
+    outer, *_ = layout.places("C")
+    return dims.multiply(result.shape[outer], prod(layout.blocks("C")))
+
+
+def _conv2d_type(site: Site) -> Type | None:
+    """(n, c, h, w) * (o, c / groups, kh, kw) -> (n, o, windows…)"""
+    result = dense_conv.conv2d_type(factors(site))
+    return with_parameters(site, result, _channels(site, result))
+
+
+def _conv2d(
+    data: np.ndarray,
+    weight: np.ndarray,
+    input_zero_point: np.ndarray,
+    kernel_zero_point: np.ndarray,
+    input_scale: np.ndarray,
+    kernel_scale: np.ndarray,
+    kernel_layout: str,
+    out_dtype: str,
+    **known: Any,
+) -> Any:
+    whole = unblocked(weight, kernel_layout, "OIHW")
+    zero_point = kernel_zero_point
+    if zero_point.size == prod(whole.shape[:2]) != whole.shape[0]:
+        zero_point = zero_point.reshape(*whole.shape[:2], 1, 1)  # depthwise: (channels, multiplier)
+    else:
+        zero_point = spread(zero_point, 4, 0)
+    return dense_conv.convolve(
+        shifted(data, input_zero_point.reshape(()), out_dtype),
+        shifted(whole, zero_point, out_dtype),
+        kernel_layout="OIHW",
+        out_dtype=out_dtype,
+        **known,
+    )
+
+
+def conv2d(
+    data: Expr,
+    kernel: Expr,
+    input_zero_point: Expr,
+    kernel_zero_point: Expr,
+    input_scale: Expr,
+    kernel_scale: Expr,
+    kernel_size: Sizes | None = None,
+    channels: int | None = None,
+    strides: Sizes = (1, 1),
+    padding: Sizes = (0, 0),
+    dilation: Sizes = (1, 1),
+    groups: int = 1,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: str = "int32",
+) -> Call:
+    """A convolution of integers that stand for real numbers."""
+    return CONV2D(
+        data,
+        kernel,
+        input_zero_point,
+        kernel_zero_point,
+        input_scale,
+        kernel_scale,
+        strides,
+        padding,
+        dilation,
+        groups,
+        channels,
+        kernel_size,
+        data_layout,
+        kernel_layout,
+        out_layout,
+        out_dtype,
+    )
+
+
+CONV2D = define(
+    "qnn.conv2d",
+    doc="Each window of data less its zero point, times each output channel of weight less its "
+    "zero point, added up. Outside of data there are zero points. The scale of the result is "
+    "input_scale * kernel_scale.",
+    arguments=[
+        ("data", "images of integers"),
+        ("weight", "a window of channels for each output channel"),
+        *PARAMETERS,
+    ],
+    attrs=Conv2DAttrs,
+    relation=_conv2d_type,
+    reference=_conv2d,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    helper=conv2d,
+    samples=[
+        sample(int8(2, 3, 5, 6), int8(4, 3, 3, 2), *scalars(3, -7)),
+        sample(
+            uint8(1, 3, 6, 5),
+            int8(4, 3, 3, 3),
+            *vectors(4),
+            strides=(2, 1),
+            padding=(1, 0, 2, 1),
+            dilation=(1, 2),
+            channels=4,
+            kernel_size=3,
+        ),
+        sample(
+            uint8(1, 5, 4, 4),
+            uint8(3, 2, 2, 6),
+            *vectors(6),
+            groups=2,
+            data_layout="NHWC",
+            kernel_layout="HWIO",
+            out_layout="NCHW",
+        ),
+        sample(int8(1, 3, 4, 4), int8(3, 2, 3, 3), *vectors(6), groups=3),
+        sample(
+            int8(1, 1, 3, 3, 4),
+            int8(1, 1, 2, 2, 4, 4),
+            *vectors(4),
+            data_layout="NCHW4c",
+            kernel_layout="OIHW4i4o",
+        ),
+        sample(
+            Tensor((1, 2, 3, 3), "int16", -9999, 9999),
+            Tensor((2, 2, 2, 2), "int16", -9, 9),
+            *scalars(1),
+            out_dtype="int64",
+        ),
+        sample(int8(1, 2, 3, 3), int8(2, 2, 2, 2), *scalars(1), out_dtype="int16"),
+        sample(int8(0, 2, 3, 3), int8(2, 2, 2, 2), *scalars(1)),
+    ],
+)
+
+# --- transposed convolution --------------------------------------------------------------------
+
+
+@attrs
+class Conv2DTransposeAttrs(conv_transpose.Conv2DTransposeAttrs):
+    """out_dtype: the element type of the sums: int16, int32 or int64"""
+
+    out_dtype: DType | None = SUM_DTYPE
+
+
+def _conv2d_transpose_type(site: Site) -> Type | None:
+    """(n, c, h, w) * (c, o / groups, kh, kw) -> (n, o, extents…)"""
+    result = _transposed_type(factors(site))
+    return with_parameters(site, result, _channels(site, result))
+
+
+_transposed_type = conv_transpose.transposed_type("HW")
+
+
+def _conv2d_transpose(
+    data: np.ndarray,
+    weight: np.ndarray,
+    input_zero_point: np.ndarray,
+    kernel_zero_point: np.ndarray,
+    input_scale: np.ndarray,
+    kernel_scale: np.ndarray,
+    kernel_layout: str,
+    groups: int,
+    out_dtype: str,
+    **known: Any,
+) -> Any:
+    whole = unblocked(weight, kernel_layout, "IOHW")
+    rows, each = whole.shape[:2]
+    zero_point = kernel_zero_point
+    if zero_point.size > 1:
+        # each group has its rows of the weight, and its output channels
+        grouped = np.repeat(zero_point.reshape(groups, each), rows // groups, 0)
+        zero_point = grouped.reshape(rows, each, 1, 1)
+    return conv_transpose.convolve_transposed(
+        shifted(data, input_zero_point.reshape(()), out_dtype),
+        shifted(whole, zero_point, out_dtype),
+        kernel_layout="IOHW",
+        groups=groups,
+        out_dtype=out_dtype,
+        **known,
+    )
+
+
+def conv2d_transpose(
+    data: Expr,
+    weight: Expr,
+    input_zero_point: Expr,
+    kernel_zero_point: Expr,
+    input_scale: Expr,
+    kernel_scale: Expr,
+    strides: Sizes = (1, 1),
+    padding: Sizes = (0, 0),
+    dilation: Sizes = (1, 1),
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: Sizes | None = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "IOHW",
+    out_layout: str = "",
+    output_padding: Sizes = (0, 0),
+    out_dtype: str = "int32",
+) -> Call:
+    """A transposed convolution of integers that stand for real numbers."""
+    return CONV2D_TRANSPOSE(
+        data,
+        weight,
+        input_zero_point,
+        kernel_zero_point,
+        input_scale,
+        kernel_scale,
+        strides=strides,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+        channels=channels,
+        kernel_size=kernel_size,
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout=out_layout,
+        output_padding=output_padding,
+        out_dtype=out_dtype,
+    )
+
+
+CONV2D_TRANSPOSE = define(
+    "qnn.conv2d_transpose",
+    doc="Each element of data less its zero point, times the window that weight less its zero "
+    "point has for the channel, laid out `strides` apart and added up where windows overlap. The "
+    "scale of the result is input_scale * kernel_scale.",
+    arguments=[
+        ("data", "images of integers"),
+        ("weight", "a window of output channels for each channel"),
+        *PARAMETERS,
+    ],
+    attrs=Conv2DTransposeAttrs,
+    relation=_conv2d_transpose_type,
+    reference=_conv2d_transpose,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    helper=conv2d_transpose,
+    samples=[
+        sample(int8(2, 3, 4, 3), int8(3, 4, 3, 2), *scalars(3, -7)),
+        sample(
+            uint8(1, 4, 3, 3),
+            int8(4, 2, 3, 2),
+            *vectors(4),
+            groups=2,
+            strides=(2, 3),
+            output_padding=(1, 2),
+            padding=(0, 1, 1, 0),
+            dilation=(1, 2),
+        ),
+        sample(
+            int8(1, 3, 4, 2),
+            uint8(2, 2, 3, 2),
+            *vectors(3),
+            data_layout="NHWC",
+            kernel_layout="HWOI",
+            out_layout="NCHW",
+            channels=3,
+            kernel_size=2,
+            out_dtype="int64",
+        ),
+    ],
+)

@@ -1,0 +1,284 @@
+"""Between real numbers and the integers that stand for them."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.expr import Call, Expr
+from relay.ir.types import TensorType, Type
+from relay.op.numerics import convert, widened
+from relay.op.opdef import DType, FusionKind, Tensor, define, sample
+from relay.op.qnn.fixed_point import Rounding, centred, nearest, saturated, scaled
+from relay.op.qnn.parameters import (
+    QUANTIZED,
+    SUMS,
+    affine,
+    affine_vectors,
+    axis_extent,
+    parameters_known,
+    quantized,
+    require_dtype,
+    spread,
+)
+from relay.op.site import FLOATING, Elements, Site
+
+_REALS = Elements("float32 or narrower", frozenset(("float32", "float16", "bfloat16")))
+
+# --- quantize ----------------------------------------------------------------------------------
+
+
+@attrs
+class QuantizeAttrs(Attrs):
+    """out_dtype: the element type of the result
+    axis: the axis that scales and zero points lie along, if they are vectors
+    """
+
+    out_dtype: DType
+    axis: int = -1
+
+
+def _quantize_type(site: Site) -> Type | None:
+    """The shape of data, with integers."""
+    site.require_elements(0, _REALS)
+    dtype = require_dtype(site, site.attrs.out_dtype, QUANTIZED)
+    if (data := site.tensor(0)) is None:
+        return None
+    known = parameters_known(site, (1,), (2,), axis_extent(site, data, "axis", 1, 2))
+    return TensorType(data.shape, dtype) if known else None
+
+
+def _quantize(
+    data: np.ndarray, scale: np.ndarray, zero_point: np.ndarray, out_dtype: str, axis: int
+) -> Any:
+    scale, zero_point = (spread(p, data.ndim, axis) for p in (scale, zero_point))
+    return quantized(widened(data), scale, zero_point, out_dtype)
+
+
+def quantize(
+    data: Expr,
+    output_scale: Expr,
+    output_zero_point: Expr,
+    axis: int = -1,
+    out_dtype: str = "int8",
+) -> Call:
+    """The integers that stand for real numbers."""
+    return QUANTIZE(data, output_scale, output_zero_point, axis=axis, out_dtype=out_dtype)
+
+
+_SPECIAL: Final = np.array([np.nan, np.inf, -np.inf, 1.25, 1.75, -0.75], "float32")
+
+QUANTIZE = define(
+    "qnn.quantize",
+    doc="round(data / output_scale) + output_zero_point, where halves go to the even number. "
+    "Numbers outside of the element type become the end they are beyond, NaN becomes 0.",
+    arguments=[
+        ("data", "real numbers"),
+        ("output_scale", "the distance between neighbouring integers"),
+        ("output_zero_point", "the integer that stands for 0"),
+    ],
+    attrs=QuantizeAttrs,
+    relation=_quantize_type,
+    reference=_quantize,
+    fusion=FusionKind.ELEMWISE,
+    helper=quantize,
+    samples=[
+        sample((2, 3), *affine(0.02, 3), out_dtype="int8"),
+        sample((2, 3), *affine_vectors(3), out_dtype="uint8"),
+        sample((2, 3, 4), *affine_vectors(3), out_dtype="int16", axis=1, dtype="float16"),
+        sample(_SPECIAL, *affine(0.5, -1), out_dtype="int32"),
+        sample((), *affine(0.125, 30000), out_dtype="uint16", dtype="bfloat16"),
+    ],
+)
+
+# --- dequantize --------------------------------------------------------------------------------
+
+
+def _dequantize_type(site: Site) -> Type | None:
+    """The shape of data, with real numbers."""
+    site.require_elements(0, SUMS)
+    dtype = require_dtype(site, site.attrs.out_dtype, FLOATING)
+    if (data := site.tensor(0)) is None:
+        return None
+    known = parameters_known(site, (1,), (2,), axis_extent(site, data, "axis", 1, 2))
+    return TensorType(data.shape, dtype) if known else None
+
+
+def _dequantize(
+    data: np.ndarray, scale: np.ndarray, zero_point: np.ndarray, out_dtype: str, axis: int
+) -> Any:
+    scale, zero_point = (spread(p, data.ndim, axis) for p in (scale, zero_point))
+    return convert(centred(data, zero_point).astype(np.float32) * scale, out_dtype)
+
+
+def dequantize(
+    data: Expr,
+    input_scale: Expr,
+    input_zero_point: Expr,
+    axis: int = -1,
+    out_dtype: str = "float32",
+) -> Call:
+    """The real numbers that integers stand for."""
+    return DEQUANTIZE(data, input_scale, input_zero_point, axis=axis, out_dtype=out_dtype)
+
+
+DEQUANTIZE = define(
+    "qnn.dequantize",
+    doc="input_scale * (data - input_zero_point), computed in float32.",
+    arguments=[
+        ("data", "integers that stand for real numbers"),
+        ("input_scale", "the distance between neighbouring integers"),
+        ("input_zero_point", "the integer that stands for 0"),
+    ],
+    attrs=QuantizeAttrs,
+    relation=_dequantize_type,
+    reference=_dequantize,
+    fusion=FusionKind.ELEMWISE,
+    helper=dequantize,
+    samples=[
+        sample(Tensor((2, 3), "int8", -128, 128), *affine(0.02, 3), out_dtype="float32"),
+        sample(Tensor((2, 3, 4), "uint8", 0, 256), *affine_vectors(3), out_dtype="float16", axis=1),
+        sample(Tensor((), "int32", -(2**31), 2**31), *affine(1e-6, 7), out_dtype="float32"),
+        sample((0, 2), *affine(2, 0), dtype="int16", out_dtype="bfloat16"),
+    ],
+)
+
+# --- requantize --------------------------------------------------------------------------------
+
+
+@attrs
+class RequantizeAttrs(Attrs):
+    """axis: the axis that scales and zero points lie along, if they are vectors
+    rounding: where halves go: "UPWARD" to plus infinity, "TONEAREST" away from zero; "None" is
+        "UPWARD"
+    compute_dtype: "int64" multiplies by the quotient of the scales in fixed point, "float32" and
+        "float64" in that type; "None" is "int64"
+    out_dtype: the element type of the result; None is that of data
+    """
+
+    axis: int = -1
+    rounding: Literal["None", "UPWARD", "TONEAREST"] = "None"
+    compute_dtype: Literal["None", "int64", "float32", "float64"] = "None"
+    out_dtype: DType | None = None
+
+
+def _requantize_type(site: Site) -> Type | None:
+    """The shape of data, with integers."""
+    site.require_elements(0, SUMS)
+    if (data := site.tensor(0)) is None:
+        return None
+    dtype = require_dtype(site, site.attrs.out_dtype or data.dtype, QUANTIZED)
+    extent = axis_extent(site, data, "axis", 1, 2, 3, 4)
+    if not parameters_known(site, (1, 3), (2, 4), extent):
+        return None
+    return TensorType(data.shape, dtype)
+
+
+def _requantize(
+    data: np.ndarray,
+    input_scale: np.ndarray,
+    input_zero_point: np.ndarray,
+    output_scale: np.ndarray,
+    output_zero_point: np.ndarray,
+    axis: int,
+    rounding: str,
+    compute_dtype: str,
+    out_dtype: str | None,
+) -> Any:
+    how: Rounding = "TONEAREST" if rounding == "TONEAREST" else "UPWARD"
+    compute = compute_dtype if compute_dtype.startswith("float") else None
+    scale, zero_point, new_scale, new_zero_point = (
+        spread(p, data.ndim, axis)
+        for p in (input_scale, input_zero_point, output_scale, output_zero_point)
+    )
+    result = out_dtype or data.dtype.name
+    if compute is None:
+        return rescaled(data, scale, zero_point, new_scale, new_zero_point, result, how)
+    factor = scale.astype(compute) / new_scale.astype(compute)
+    product = centred(data, zero_point).astype(compute) * factor
+    return convert(nearest(product, how).astype(np.float64) + new_zero_point, result)
+
+
+def rescaled(
+    data: np.ndarray,
+    scale: np.ndarray,
+    zero_point: np.ndarray,
+    new_scale: np.ndarray,
+    new_zero_point: np.ndarray,
+    dtype: str,
+    rounding: Rounding = "UPWARD",
+) -> Any:
+    """Integers that stand, with a new scale and zero point, for the numbers data stands for."""
+    factor = scale.astype(np.float64) / new_scale.astype(np.float64)
+    return saturated(scaled(centred(data, zero_point), factor, rounding) + new_zero_point, dtype)
+
+
+def requantize(
+    data: Expr,
+    input_scale: Expr,
+    input_zero_point: Expr,
+    output_scale: Expr,
+    output_zero_point: Expr,
+    axis: int = -1,
+    rounding: str = "None",
+    compute_dtype: str = "None",
+    out_dtype: str = "int8",
+) -> Call:
+    """Integers that stand for the same real numbers with another scale and zero point."""
+    return REQUANTIZE(
+        data,
+        input_scale,
+        input_zero_point,
+        output_scale,
+        output_zero_point,
+        axis,
+        rounding,
+        compute_dtype,
+        out_dtype,
+    )
+
+
+_SMALL: Final = Tensor((4, 5), "int32", -99, 99)
+_LARGE: Final = Tensor((9,), "int32", -(2**31), 2**31)
+
+REQUANTIZE = define(
+    "qnn.requantize",
+    doc="round((data - input_zero_point) * input_scale / output_scale) + output_zero_point. "
+    "Numbers outside of the element type become the end they are beyond.",
+    arguments=[
+        ("data", "integers that stand for real numbers"),
+        ("input_scale", "the scale of data"),
+        ("input_zero_point", "the zero point of data"),
+        ("output_scale", "the scale of the result"),
+        ("output_zero_point", "the zero point of the result"),
+    ],
+    attrs=RequantizeAttrs,
+    relation=_requantize_type,
+    reference=_requantize,
+    fusion=FusionKind.ELEMWISE,
+    helper=requantize,
+    samples=[
+        sample(_SMALL, *affine(0.3, 0), *affine(0.7, 5), out_dtype="int8"),
+        sample(_SMALL, *affine(0.5, 0), *affine(1, 0), rounding="UPWARD", compute_dtype="int64"),
+        sample(_SMALL, *affine(0.5, 0), *affine(1, 0), rounding="TONEAREST"),
+        sample(
+            _SMALL, *affine(0.5, 0), *affine(1, 0), rounding="TONEAREST", compute_dtype="float32"
+        ),
+        sample(_SMALL, *affine(0.5, 1), *affine(1, 9), compute_dtype="float64", out_dtype="uint8"),
+        sample((2, 3, 4), *affine_vectors(3), *affine(0.002, 99), axis=1, dtype="uint8"),
+        sample((2, 3), *affine(0.1, 0), *affine_vectors(3), dtype="int8", low=-128, high=128),
+        sample(_LARGE, *affine(3e-8, -(2**31)), *affine(1, 0), out_dtype="int32"),
+        sample(_LARGE, *affine(2, 2**31 - 1), *affine(0.001, -1), out_dtype="int32"),
+        sample(_LARGE, *affine(4e9, 0), *affine(1, 0), rounding="TONEAREST", out_dtype="int16"),
+        sample(
+            Tensor((9,), "int64", -(2**62), 2**62),
+            *affine(1, 1),
+            *affine(1e9, 0),
+            out_dtype="int32",
+        ),
+        sample(Tensor((), "int8", -128, 128), *affine(1, -128), *affine(1, 0), out_dtype="uint8"),
+        sample((0, 2), *affine(2, 0), *affine(1, 0), dtype="int16"),
+    ],
+)

@@ -1,0 +1,207 @@
+"""Functions of real numbers, on the integers that stand for them.
+
+Each is computed in float64 and rounded once, so that for integers of 8 bits it is a table of 256
+entries; `leaky_relu`, which only scales, is computed with integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.expr import Call, Expr
+from relay.ir.types import Type
+from relay.op import unary
+from relay.op.activation import SoftmaxAttrs
+from relay.op.activation import softmax as real_softmax
+from relay.op.opdef import FusionKind, OpDef, Sample, Tensor, define, sample
+from relay.op.qnn.fixed_point import centred, saturated, scaled
+from relay.op.qnn.parameters import QUANTIZED, affine, parameters_known, quantized, real
+from relay.op.relations import same_type_of
+from relay.op.site import Site
+
+_ARGUMENTS = [
+    ("x", "integers that stand for real numbers"),
+    ("scale", "the scale of x"),
+    ("zero_point", "the zero point of x"),
+    ("output_scale", "the scale of the result"),
+    ("output_zero_point", "the zero point of the result"),
+]
+
+_same_type = same_type_of(QUANTIZED)
+
+
+def _unary_type(site: Site) -> Type | None:
+    """The type of x."""
+    ty = _same_type(site)
+    return ty if parameters_known(site, (1, 3), (2, 4)) else None
+
+
+def _on_integers(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of real numbers, for the integers that stand for them."""
+
+    def reference(
+        x: np.ndarray,
+        scale: np.ndarray,
+        zero_point: np.ndarray,
+        output_scale: np.ndarray,
+        output_zero_point: np.ndarray,
+        **known: Any,
+    ) -> Any:
+        scale, zero_point, new_scale, new_zero_point = (
+            p.reshape(()) for p in (scale, zero_point, output_scale, output_zero_point)
+        )
+        result = function(real(x, scale, zero_point), **known)
+        return quantized(result, new_scale, new_zero_point, x.dtype.name)
+
+    return reference
+
+
+# --- one element at a time ---------------------------------------------------------------------
+
+
+def _samples(scale: float, output_scale: float, **known: Any) -> list[Sample]:
+    """All that 8 bits can hold, and less."""
+    usual = *affine(scale, -5), *affine(output_scale, 7)
+    plain = *affine(scale, 0), *affine(output_scale, 0)
+    fine = *affine(scale / 9, 0), *affine(output_scale / 9, -3)
+    return [
+        sample(np.arange(-128, 128, dtype="int8"), *usual, **known),
+        sample(np.arange(256, dtype="uint8"), *plain, **known),
+        sample(Tensor((2, 3), "int16", -999, 999), *fine, **known),
+        sample(Tensor((), "int32", -9, 9), *plain, **known),
+        sample(Tensor((0,), "int8"), *plain, **known),
+    ]
+
+
+def _define(
+    name: str, doc: str, function: Callable[..., Any] | OpDef, scale: float, output_scale: float
+) -> OpDef:
+    values = function.reference if isinstance(function, OpDef) else function
+    assert values is not None
+    return define(
+        f"qnn.{name}",
+        doc=doc,
+        arguments=_ARGUMENTS,
+        relation=_unary_type,
+        reference=_on_integers(values),
+        fusion=FusionKind.ELEMWISE,
+        samples=_samples(scale, output_scale),
+    )
+
+
+def _hardswish(x: np.ndarray) -> Any:
+    return x * np.clip(x + 3, 0, 6) / 6
+
+
+sqrt = _define("sqrt", "The square root, and 0 for negative numbers.", unary.sqrt, 0.05, 0.02)
+rsqrt = _define(
+    "rsqrt",
+    "1 / sqrt(x): the highest number for 0, and 0 for negative numbers.",
+    unary.rsqrt,
+    0.05,
+    0.02,
+)
+exp = _define("exp", "e to the power of x.", unary.exp, 0.02, 0.05)
+log = _define(
+    "log",
+    "The natural logarithm: the lowest number for 0, and 0 for negative numbers.",
+    unary.log,
+    0.05,
+    0.03,
+)
+erf = _define("erf", "The error function.", unary.erf, 0.02, 0.01)
+sigmoid = _define("sigmoid", "1 / (1 + exp(-x)).", unary.sigmoid, 0.05, 1 / 256)
+tanh = _define("tanh", "The hyperbolic tangent.", unary.tanh, 0.03, 1 / 128)
+hardswish = _define("hardswish", "x * min(max(x + 3, 0), 6) / 6.", _hardswish, 0.05, 0.04)
+abs_ = _define("abs", "The absolute value.", unary.abs_, 0.05, 0.03)
+
+
+# --- leaky relu --------------------------------------------------------------------------------
+
+
+@attrs
+class LeakyReluAttrs(Attrs):
+    """alpha: the slope below 0"""
+
+    alpha: float = 0.25
+
+
+def _leaky_relu(
+    x: np.ndarray,
+    scale: np.ndarray,
+    zero_point: np.ndarray,
+    output_scale: np.ndarray,
+    output_zero_point: np.ndarray,
+    alpha: float,
+) -> Any:
+    values = centred(x, zero_point.reshape(()))
+    factor = scale.reshape(()).astype(np.float64) / output_scale.reshape(()).astype(np.float64)
+    above, below = scaled(values, factor), scaled(values, factor * alpha)
+    return saturated(
+        np.where(values < 0, below, above) + output_zero_point.reshape(()), x.dtype.name
+    )
+
+
+def leaky_relu(
+    x: Expr,
+    alpha: float,
+    input_scale: Expr,
+    input_zero_point: Expr,
+    output_scale: Expr,
+    output_zero_point: Expr,
+) -> Call:
+    """Numbers below 0 times `alpha`, the others as they are."""
+    return LEAKY_RELU(
+        x, input_scale, input_zero_point, output_scale, output_zero_point, alpha=alpha
+    )
+
+
+LEAKY_RELU = define(
+    "qnn.leaky_relu",
+    doc="Numbers below 0 times alpha, the others as they are. The quotient of the scales, and its "
+    "product with alpha, are multiplied in fixed point; halves go up.",
+    arguments=[
+        ("data", "integers that stand for real numbers"),
+        ("input_scale", "the scale of data"),
+        ("input_zero_point", "the zero point of data"),
+        ("output_scale", "the scale of the result"),
+        ("output_zero_point", "the zero point of the result"),
+    ],
+    attrs=LeakyReluAttrs,
+    relation=_unary_type,
+    reference=_leaky_relu,
+    fusion=FusionKind.ELEMWISE,
+    helper=leaky_relu,
+    samples=[*_samples(0.05, 0.04), *_samples(0.02, 0.05, alpha=0.1)],
+)
+
+# --- softmax -----------------------------------------------------------------------------------
+
+
+def _softmax_type(site: Site) -> Type | None:
+    """The type of x; the axis must exist."""
+    if (data := site.tensor(0)) is not None:
+        site.axis(site.attrs.axis, len(data.shape))
+    return _unary_type(site)
+
+
+assert real_softmax.reference is not None
+
+softmax = define(
+    "qnn.softmax",
+    doc="exp(x) divided by its sum along an axis.",
+    arguments=_ARGUMENTS,
+    attrs=SoftmaxAttrs,
+    relation=_softmax_type,
+    reference=_on_integers(real_softmax.reference),
+    fusion=FusionKind.OPAQUE,
+    samples=[
+        sample(Tensor((3, 5), "int8", -128, 128), *affine(0.1, 4), *affine(1 / 256, -128)),
+        sample(Tensor((3, 5, 2), "uint8", 0, 256), *affine(0.3, 9), *affine(1 / 256, 0), axis=1),
+        sample((0, 3), *affine(1, 0), *affine(1, 0), dtype="int8"),
+    ],
+)

@@ -1,0 +1,79 @@
+"""Integers times real factors, in integer arithmetic that is the same on every machine.
+
+A factor becomes a multiplier of 31 bits and a power of two. The product of the multiplier and an
+integer of 32 bits has 64 bits, and is rounded once, when the power of two is shifted out.
+
+    0.3 = 0.6 * 2**-1 ~ 1288490189 * 2**(-1 - 31)
+
+    UPWARD         halves go towards plus infinity:     1.5 -> 2     -1.5 -> -1
+    TONEAREST      halves go away from zero:            1.5 -> 2     -1.5 -> -2
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from relay import dtypes
+from relay.op.numerics import limits
+
+Rounding = Literal["UPWARD", "TONEAREST"]
+
+
+def centred(data: np.ndarray, zero_point: np.ndarray) -> Any:
+    """The difference of data and its zero point; nothing overflows. 64 bits become Python's int."""
+    wide = object if data.dtype.itemsize > 4 else np.int64
+    return data.astype(wide) - zero_point.astype(wide)
+
+
+def multiplier_and_exponent(factor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(m, e) with 2**30 <= m < 2**31, such that factor is about m * 2**(e - 31)."""
+    fraction, exponent = np.frexp(factor)
+    multiplier = np.floor(np.ldexp(fraction, 31) + 0.5).astype(np.int64)
+    carried = multiplier == 2**31
+    return np.where(carried, 2**30, multiplier), exponent + carried
+
+
+def times(lhs: np.ndarray, rhs: np.ndarray) -> Any:
+    """The product of integers; nothing overflows."""
+    fits = _size(lhs) * _size(rhs) < 2**63
+    return lhs * rhs if fits else lhs.astype(object) * rhs
+
+
+def _size(values: np.ndarray) -> int:
+    return int(np.abs(values).max()) if values.size else 0
+
+
+def scaled(values: np.ndarray, factor: np.ndarray, rounding: Rounding = "UPWARD") -> Any:
+    """Integers, as `centred` gives them, times a factor; rounded once."""
+    multiplier, exponent = multiplier_and_exponent(factor)
+    if (exponent > 29).any():  # what comes out may have more than 64 bits
+        values = values.astype(object)
+    product = times(values, multiplier)
+    if rounding == "TONEAREST":
+        size = _halved(np.abs(product), 31 - exponent)
+        return np.where(product < 0, -size, size)
+    return _halved(product, 31 - exponent)
+
+
+def _halved(values: np.ndarray, count: np.ndarray) -> Any:
+    """Integers divided by two `count` times, rounded once; halves go up."""
+    before_last = count - 1
+    # shifts of NumPy by 64 bits or more leave the sign
+    doubled = (values << np.maximum(-before_last, 0)) >> np.maximum(before_last, 0)
+    return (doubled + 1) >> 1
+
+
+def nearest(values: np.ndarray, rounding: Rounding) -> Any:
+    """Whole floats next to floats."""
+    size = np.abs(values) if rounding == "TONEAREST" else values
+    whole = np.floor(size)
+    whole = whole + (size - whole >= 0.5)
+    return np.copysign(whole, values) if rounding == "TONEAREST" else whole
+
+
+def saturated(values: np.ndarray, dtype: str) -> Any:
+    """Integers as elements of `dtype`; what is outside becomes the end it is beyond."""
+    target = dtypes.to_numpy(dtype)
+    return np.clip(values, *limits(target)).astype(target)

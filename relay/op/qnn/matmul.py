@@ -1,0 +1,251 @@
+"""Matrix products of integers that stand for real numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from relay.ir.attrs import attrs
+from relay.ir.expr import Call, Expr
+from relay.ir.types import TensorType, Type
+from relay.op import matmul
+from relay.op.layouts import unblocked
+from relay.op.opdef import DType, FusionKind, OpDef, Tensor, define, sample
+from relay.op.qnn.parameters import int8, spread, uint8
+from relay.op.qnn.products import (
+    PARAMETERS,
+    SUM_DTYPE,
+    factors,
+    scalars,
+    shifted,
+    vectors,
+    with_parameters,
+)
+from relay.op.site import Relation, Site
+
+
+@attrs
+class DenseAttrs(matmul.DenseAttrs):
+    """out_dtype: the element type of the sums: int16, int32 or int64"""
+
+    out_dtype: DType | None = SUM_DTYPE
+
+
+def _dense_type(record: OpDef) -> Relation:
+    """The relation of a product of real numbers, and what scales and zero points must be."""
+
+    def relation(site: Site) -> Type | None:
+        assert record.relation is not None
+        result = record.relation(factors(site))
+        units = result.shape[-1] if isinstance(result, TensorType) else None
+        return with_parameters(site, result, units)
+
+    return relation
+
+
+def _dense(
+    data: np.ndarray,
+    weight: np.ndarray,
+    input_zero_point: np.ndarray,
+    kernel_zero_point: np.ndarray,
+    input_scale: np.ndarray,
+    kernel_scale: np.ndarray,
+    units: int | None,
+    out_dtype: str,
+) -> Any:
+    left = shifted(data, input_zero_point.reshape(()), out_dtype)
+    right = shifted(weight, spread(kernel_zero_point, 2, 0), out_dtype)
+    return np.matmul(left, right.T)
+
+
+def dense(
+    data: Expr,
+    weight: Expr,
+    input_zero_point: Expr,
+    kernel_zero_point: Expr,
+    input_scale: Expr,
+    kernel_scale: Expr,
+    units: int | None = None,
+    out_dtype: str = "int32",
+) -> Call:
+    """A fully connected layer of integers that stand for real numbers."""
+    return DENSE(
+        data,
+        weight,
+        input_zero_point,
+        kernel_zero_point,
+        input_scale,
+        kernel_scale,
+        units,
+        out_dtype,
+    )
+
+
+_DENSE_DOC = (
+    "data less its zero point, times the transpose of weight less its zero point. The scale of the "
+    "result is input_scale * kernel_scale."
+)
+
+DENSE = define(
+    "qnn.dense",
+    doc=_DENSE_DOC,
+    arguments=[
+        ("data", "integers, (…, k)"),
+        ("weight", "one row per output, (units, k)"),
+        *PARAMETERS,
+    ],
+    attrs=DenseAttrs,
+    relation=_dense_type(matmul.dense),
+    reference=_dense,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    helper=dense,
+    samples=[
+        sample(int8(2, 3), int8(4, 3), *scalars(3, -7)),
+        sample(uint8(5, 2, 3), int8(4, 3), *vectors(4), units=4),
+        sample(
+            Tensor((3,), "uint16", 0, 2**16),
+            Tensor((4, 3), "int16", -(2**15), 2**15),
+            *scalars(2**15, 1),
+            out_dtype="int64",
+        ),
+        sample(int8(0, 3), int8(4, 3), *vectors(4)),
+    ],
+)
+
+
+@attrs
+class DensePackAttrs(matmul.DensePackAttrs):
+    """out_dtype: the element type of the sums: int16, int32 or int64"""
+
+    out_dtype: DType | None = SUM_DTYPE
+
+
+def _dense_pack(
+    data: np.ndarray, weight: np.ndarray, *parameters: Any, weight_layout: str, **known: Any
+) -> Any:
+    return _dense(data, unblocked(weight, weight_layout, "NC"), *parameters, **known)
+
+
+def contrib_dense_pack(
+    data: Expr,
+    weight: Expr,
+    input_zero_point: Expr,
+    kernel_zero_point: Expr,
+    input_scale: Expr,
+    kernel_scale: Expr,
+    kernel_layout: str = "NC",
+    units: int | None = None,
+    out_dtype: str = "int32",
+) -> Call:
+    """A fully connected layer of integers, whose weight lies in blocks."""
+    return DENSE_PACK(
+        data,
+        weight,
+        input_zero_point,
+        kernel_zero_point,
+        input_scale,
+        kernel_scale,
+        units=units,
+        out_dtype=out_dtype,
+        weight_layout=kernel_layout,
+    )
+
+
+DENSE_PACK = define(
+    "qnn.contrib_dense_pack",
+    doc=_DENSE_DOC + " The weight may lie in blocks.",
+    arguments=[
+        ("data", "integers, (…, k)"),
+        ("weight", "one row per output, in blocks"),
+        *PARAMETERS,
+    ],
+    attrs=DensePackAttrs,
+    relation=_dense_type(matmul.contrib_dense_pack),
+    reference=_dense_pack,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    helper=contrib_dense_pack,
+    samples=[
+        sample(int8(2, 3), int8(4, 3), *scalars(3, -7)),
+        sample(
+            uint8(2, 8),
+            int8(3, 2, 2, 4),
+            *vectors(6),
+            units=6,
+            weight_layout="NC2n4c",
+            out_dtype="int64",
+        ),
+    ],
+)
+
+
+@attrs
+class BatchMatmulAttrs(matmul.BatchMatmulAttrs):
+    """out_dtype: the element type of the sums: int16, int32 or int64"""
+
+    out_dtype: DType | None = SUM_DTYPE
+
+
+def _batch_matmul_type(site: Site) -> Type | None:
+    """(b, m, k) x (b, k, n) -> (b, m, n), with either transposed before; a batch of 1 broadcasts"""
+    assert matmul.BATCH_MATMUL.relation is not None
+    return with_parameters(site, matmul.BATCH_MATMUL.relation(factors(site)), None)
+
+
+def _batch_matmul(
+    x: np.ndarray,
+    y: np.ndarray,
+    x_zero_point: np.ndarray,
+    y_zero_point: np.ndarray,
+    x_scale: np.ndarray,
+    y_scale: np.ndarray,
+    out_dtype: str,
+    transpose_a: bool,
+    transpose_b: bool,
+) -> Any:
+    left = shifted(x, x_zero_point.reshape(()), out_dtype)
+    right = shifted(y, y_zero_point.reshape(()), out_dtype)
+    return np.matmul(
+        left.swapaxes(1, 2) if transpose_a else left,
+        right.swapaxes(1, 2) if transpose_b else right,
+    )
+
+
+def batch_matmul(
+    x: Expr,
+    y: Expr,
+    x_zero_point: Expr,
+    y_zero_point: Expr,
+    x_scale: Expr,
+    y_scale: Expr,
+    out_dtype: str = "int32",
+) -> Call:
+    """Products of matrices in batches; the second matrices are given transposed."""
+    return BATCH_MATMUL(
+        x, y, x_zero_point, y_zero_point, x_scale, y_scale, out_dtype=out_dtype, transpose_b=True
+    )
+
+
+BATCH_MATMUL = define(
+    "qnn.batch_matmul",
+    doc="The products of two batches of matrices less their zero points, one by one; a batch of "
+    "one serves all. The scale of the result is x_scale * y_scale.",
+    arguments=[
+        ("x", "matrices of integers, (b, m, k)"),
+        ("y", "matrices of integers, (b, k, n)"),
+        ("x_zero_point", "the zero point of x"),
+        ("y_zero_point", "the zero point of y"),
+        ("x_scale", "the scale of x"),
+        ("y_scale", "the scale of y"),
+    ],
+    attrs=BatchMatmulAttrs,
+    relation=_batch_matmul_type,
+    reference=_batch_matmul,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    helper=batch_matmul,
+    samples=[
+        sample(int8(5, 2, 3), int8(5, 3, 4), *scalars(3, -7)),
+        sample(uint8(5, 2, 3), int8(1, 4, 3), *scalars(128, 1), transpose_b=True),
+        sample(int8(1, 3, 2), int8(5, 3, 4), *scalars(1), transpose_a=True, out_dtype="int64"),
+    ],
+)

@@ -1,0 +1,129 @@
+"""Scales and zero points: how integers stand for real numbers.
+
+    real = scale * (integer - zero_point)
+
+A scale is a positive float32, a zero point an int32. Where there is one for each channel, they are
+vectors along an axis.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from relay.ir.dims import Dim
+from relay.ir.types import TensorType
+from relay.op.norm import along
+from relay.op.numerics import convert
+from relay.op.sample import Tensor
+from relay.op.site import Elements, Site
+
+QUANTIZED = Elements(
+    "8-, 16- or 32-bit integer",
+    frozenset(("int8", "uint8", "int16", "uint16", "int32")),
+)
+FACTORS = Elements(
+    "8- or 16-bit integer",
+    frozenset(("int8", "uint8", "int16", "uint16")),
+)
+SUMS = Elements("integer", frozenset((*QUANTIZED.allowed, "int64")))
+ACCUMULATORS = Elements("int16, int32 or int64", frozenset(("int16", "int32", "int64")))
+
+SCALE, ZERO_POINT = "float32", "int32"
+SCALARS: tuple[tuple[Dim, ...], ...] = ((), (1,))
+
+
+# --- types -------------------------------------------------------------------------------------
+
+
+def parameters_known(
+    site: Site, scales: tuple[int, ...], zero_points: tuple[int, ...], extent: Dim | None = None
+) -> bool:
+    """Check the scales and zero points among the arguments: scalars, or with `extent` also vectors
+    of so many. False while one of them is not known."""
+    found = [parameter_known(site, index, SCALE, extent) for index in scales]
+    found += [parameter_known(site, index, ZERO_POINT, extent) for index in zero_points]
+    return all(found)
+
+
+def parameter_known(site: Site, index: int, dtype: str, extent: Dim | None = None) -> bool:
+    """Check one scale or zero point; False while it is not known."""
+    ty = site.tensor(index)
+    if ty is not None:
+        require_parameter(site, ty, site.argument(index), dtype, extent)
+    return ty is not None
+
+
+def require_parameter(
+    site: Site, ty: TensorType, what: str, dtype: str, extent: Dim | None = None
+) -> None:
+    """A scale or zero point must be a scalar, or with `extent` a vector of so many."""
+    fits = ty.shape in SCALARS or (
+        extent is not None and len(ty.shape) == 1 and site.unify_dims(ty.shape[0], extent)
+    )
+    if not fits or ty.dtype != dtype:
+        vector = "" if extent is None else f" or {TensorType((extent,), dtype)}"
+        site.fail(
+            f"{what} is no {'scale' if dtype == SCALE else 'zero point'}",
+            f"{TensorType((), dtype)}{vector}",
+            str(ty),
+        )
+
+
+def axis_extent(site: Site, data: TensorType, name: str, *parameters: int) -> Dim | None:
+    """The extent of the axis that parameters lie along; None if they are scalars, which need no
+    axis."""
+    types = [site.tensor(index) for index in parameters]
+    if all(ty is None or ty.shape in SCALARS for ty in types):
+        return None
+    return data.shape[site.axis(getattr(site.attrs, name), len(data.shape), name=name)]
+
+
+def require_dtype(site: Site, dtype: str | None, kind: Elements) -> str:
+    """The element type of the result, which must be of that kind."""
+    if dtype is None or dtype not in kind.allowed:
+        site.fail("`out_dtype` does not fit", f"{kind.name} elements", f"out_dtype = {dtype}")
+    return dtype
+
+
+# --- values ------------------------------------------------------------------------------------
+
+
+def spread(parameter: np.ndarray, rank: int, axis: int) -> np.ndarray:
+    """A scale or zero point so that it broadcasts against a tensor of that rank."""
+    return parameter.reshape(()) if parameter.size == 1 else along(parameter, rank, axis)
+
+
+def real(data: np.ndarray, scale: np.ndarray, zero_point: np.ndarray) -> Any:
+    """The real numbers that integers stand for, in float64."""
+    return (data.astype(np.float64) - zero_point) * scale.astype(np.float64)
+
+
+def quantized(values: np.ndarray, scale: np.ndarray, zero_point: np.ndarray, dtype: str) -> Any:
+    """The integers that stand for real numbers: the nearest, of two the even one; numbers outside
+    become the end they are beyond, NaN becomes 0."""
+    return convert(np.rint(values / scale).astype(np.float64) + zero_point, dtype)
+
+
+# --- samples -----------------------------------------------------------------------------------
+
+
+def int8(*shape: int) -> Tensor:
+    """All that 8 bits can hold."""
+    return Tensor(shape, "int8", -128, 128)
+
+
+def uint8(*shape: int) -> Tensor:
+    """All that 8 bits can hold, without a sign."""
+    return Tensor(shape, "uint8", 0, 256)
+
+
+def affine(scale: float, zero_point: int) -> tuple[np.float32, np.int32]:
+    """A scale and a zero point."""
+    return np.float32(scale), np.int32(zero_point)
+
+
+def affine_vectors(count: int) -> tuple[Tensor, Tensor]:
+    """Several scales and zero points."""
+    return Tensor((count,), SCALE, 0.01, 0.1), Tensor((count,), ZERO_POINT, -9, 9)

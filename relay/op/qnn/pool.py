@@ -1,0 +1,127 @@
+"""Means of windows of integers that stand for real numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from relay.ir.expr import Call, Expr
+from relay.ir.types import Type
+from relay.op.opdef import FusionKind, Tensor, define, sample
+from relay.op.pool import AvgPool2DAttrs, counted, pool_windows, pooled_type, with_whole_axes
+from relay.op.qnn.fixed_point import centred, saturated, scaled
+from relay.op.qnn.parameters import QUANTIZED, affine, int8, parameters_known, uint8
+from relay.op.site import Site
+from relay.op.window import Sizes
+
+
+def _avg_pool2d_type(site: Site) -> Type | None:
+    """(n, c, h, w) -> (n, c, windows…)"""
+    site.require_elements(0, QUANTIZED)
+    result = pooled_type(site, "HW", 0)
+    return result if parameters_known(site, (1, 3), (2, 4)) else None
+
+
+def _avg_pool2d(
+    data: np.ndarray,
+    input_scale: np.ndarray,
+    input_zero_point: np.ndarray,
+    output_scale: np.ndarray,
+    output_zero_point: np.ndarray,
+    layout: str,
+    out_layout: str,
+    count_include_pad: bool,
+    **known: Any,
+) -> Any:
+    scale, new_scale = (p.reshape(()).astype(np.float64) for p in (input_scale, output_scale))
+    zero_point, new_zero_point = input_zero_point.reshape(()), output_zero_point.reshape(())
+
+    def mean(x: np.ndarray) -> Any:
+        total = pool_windows(centred(x, zero_point), 0, **known).sum((-2, -1))
+        count = counted(x.shape[2:], count_include_pad, **known)
+        return saturated(scaled(total, scale / (new_scale * count)) + new_zero_point, x.dtype.name)
+
+    return with_whole_axes(data, layout, out_layout, mean)
+
+
+def avg_pool2d(
+    data: Expr,
+    input_scale: Expr,
+    input_zero_point: Expr,
+    output_scale: Expr,
+    output_zero_point: Expr,
+    pool_size: Sizes,
+    strides: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    layout: str = "NHWC",
+    out_layout: str = "",
+) -> Call:
+    """The mean of each window, of integers that stand for real numbers."""
+    return AVG_POOL2D(
+        data,
+        input_scale,
+        input_zero_point,
+        output_scale,
+        output_zero_point,
+        pool_size=pool_size,
+        strides=strides,
+        padding=padding,
+        dilation=dilation,
+        ceil_mode=ceil_mode,
+        count_include_pad=count_include_pad,
+        layout=layout,
+        out_layout=out_layout,
+    )
+
+
+AVG_POOL2D = define(
+    "qnn.avg_pool2d",
+    doc="The mean of each window, over those of its elements that lie in data, or over all of them "
+    "with zero points outside. The sum is multiplied once, in fixed point, by input_scale / "
+    "(output_scale * count); halves go up.",
+    arguments=[
+        ("data", "images of integers that stand for real numbers"),
+        ("input_scale", "the scale of data"),
+        ("input_zero_point", "the zero point of data"),
+        ("output_scale", "the scale of the result"),
+        ("output_zero_point", "the zero point of the result"),
+    ],
+    attrs=AvgPool2DAttrs,
+    relation=_avg_pool2d_type,
+    reference=_avg_pool2d,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    helper=avg_pool2d,
+    samples=[
+        sample(int8(1, 2, 5, 6), *affine(0.1, 3), *affine(0.05, -9), pool_size=(2, 3)),
+        sample(
+            uint8(1, 2, 6, 7),
+            *affine(0.5, 128),
+            *affine(0.5, 128),
+            pool_size=2,
+            strides=(2, 3),
+            padding=(1, 0, 0, 1),
+            ceil_mode=True,
+        ),
+        sample(
+            int8(1, 5, 5, 2),
+            *affine(0.2, 4),
+            *affine(0.3, 1),
+            pool_size=3,
+            padding=1,
+            count_include_pad=True,
+            layout="NHWC",
+            out_layout="NCHW",
+        ),
+        sample(
+            Tensor((1, 2, 6, 5), "int16", -999, 999),
+            *affine(0.2, 4),
+            *affine(0.1, 1),
+            pool_size=(3, 2),
+            dilation=(2, 1),
+        ),
+    ],
+)

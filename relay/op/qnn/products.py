@@ -1,0 +1,71 @@
+"""What products of integers that stand for real numbers have in common.
+
+Zero points are taken away before, and the products added up in integers of `out_dtype`, which wrap.
+The result has the zero point 0 and the product of the scales as its scale; `requantize` goes on
+from there. Zero points stand before the scales, unlike everywhere else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from relay import dtypes
+from relay.ir.dims import Dim
+from relay.ir.types import Type
+from relay.op.opdef import DType
+from relay.op.qnn.parameters import (
+    ACCUMULATORS,
+    FACTORS,
+    affine_vectors,
+    parameters_known,
+    require_dtype,
+)
+from relay.op.site import Site
+
+PARAMETERS: Final = [
+    ("input_zero_point", "the zero point of data"),
+    ("kernel_zero_point", "the zero point of weight, or one for each output channel"),
+    ("input_scale", "the scale of data"),
+    ("kernel_scale", "the scale of weight, or one for each output channel"),
+]
+SUM_DTYPE: Final = DType("int32")
+
+
+def factors(site: Site) -> Site:
+    """The use of an operator on the factors alone, as on those of real numbers. They must have few
+    bits, and what is added up enough of them."""
+    for index in (0, 1):
+        site.require_elements(index, FACTORS)
+    require_dtype(site, site.attrs.out_dtype, ACCUMULATORS)
+    return replace(site, args=site.args[:2])
+
+
+def with_parameters(site: Site, result: Type | None, outputs: Dim | None) -> Type | None:
+    """The type of the result, once the scales and zero points are known; those of the weight may
+    be vectors of as many as there are outputs."""
+    known = parameters_known(site, (4,), (2,)), parameters_known(site, (5,), (3,), outputs)
+    return result if all(known) else None
+
+
+def shifted(data: np.ndarray, zero_point: np.ndarray, dtype: str) -> Any:
+    """The difference of data and its zero point, in elements of that type."""
+    kind = dtypes.to_numpy(dtype)
+    return data.astype(kind) - zero_point.astype(kind)
+
+
+# --- samples -----------------------------------------------------------------------------------
+
+
+def scalars(input_zero_point: int = 0, kernel_zero_point: int = 0) -> list[Any]:
+    """Zero points and scales."""
+    zero_points = [np.int32(input_zero_point), np.int32(kernel_zero_point)]
+    return [*zero_points, np.float32(0.1), np.float32(0.2)]
+
+
+def vectors(outputs: int) -> list[Any]:
+    """Zero points and scales, of the weight one for each output."""
+    scale, zero_point = affine_vectors(outputs)
+    return [np.int32(3), zero_point, np.float32(0.1), scale]

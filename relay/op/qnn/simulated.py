@@ -1,0 +1,155 @@
+"""Quantisation in floating point: the numbers that integers would hold, before there are integers.
+
+Which element type is simulated is a value, so that a run can choose it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from relay import dtypes
+from relay.errors import RelayError, did_you_mean
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.expr import Call, Expr, const
+from relay.ir.types import Type
+from relay.op.numerics import limits
+from relay.op.opdef import FusionKind, define, sample
+from relay.op.qnn.parameters import (
+    SCALE,
+    affine,
+    affine_vectors,
+    axis_extent,
+    parameters_known,
+    spread,
+)
+from relay.op.site import Site
+
+# How the element type that is simulated is written as a number.
+CODES: Final = {"disable": 0, "int8": 1, "uint8": 2, "int32": 3}
+_SIMULATED: Final = {code: dtypes.to_numpy(name) for name, code in CODES.items() if code}
+
+
+@attrs
+class SimulatedAttrs(Attrs):
+    """axis: the axis that scales and zero points lie along, if they are vectors"""
+
+    axis: int = -1
+
+
+def _simulated_type(site: Site) -> Type | None:
+    """The type of data, which is float32."""
+    if (data := site.tensor(0)) is None:
+        return None
+    site.expect(0, data.shape, SCALE)
+    if (code := site.tensor(1)) is None:
+        return None
+    site.require(
+        code.shape == () and code.dtype == "int32",
+        f"{site.argument(1)} is no code of an element type",
+        "Tensor[(), int32]",
+        str(code),
+    )
+    known = parameters_known(site, (2,), (3,), axis_extent(site, data, "axis", 2, 3))
+    return data if known else None
+
+
+def _simulated_quantize(
+    data: np.ndarray, code: np.ndarray, scale: np.ndarray, zero_point: np.ndarray, axis: int
+) -> Any:
+    if (simulated := _SIMULATED.get(int(code))) is None:
+        return data
+    low, high = (data.dtype.type(end) for end in limits(simulated))
+    scale, zero_point = (spread(p, data.ndim, axis) for p in (scale, zero_point))
+    shifted = np.rint(data / scale) + zero_point.astype(data.dtype)
+    return np.minimum(np.maximum(shifted, low), high)
+
+
+def _simulated_dequantize(
+    data: np.ndarray, code: np.ndarray, scale: np.ndarray, zero_point: np.ndarray, axis: int
+) -> Any:
+    if int(code) not in _SIMULATED:
+        return data
+    scale, zero_point = (spread(p, data.ndim, axis) for p in (scale, zero_point))
+    return (data - zero_point.astype(data.dtype)) * scale
+
+
+def _code(dtype: str | Expr) -> Expr:
+    """The number of an element type, which may be computed."""
+    if isinstance(dtype, Expr):
+        return dtype
+    if dtype not in CODES:
+        hint = did_you_mean(dtype, CODES) or f"it is one of {', '.join(CODES)}"
+        raise RelayError(f"`{dtype}` is no element type to simulate; {hint}")
+    return const(CODES[dtype], "int32")
+
+
+def simulated_quantize(
+    data: Expr,
+    output_scale: Expr,
+    output_zero_point: Expr,
+    axis: int = -1,
+    out_dtype: str | Expr = "int8",
+) -> Call:
+    """What `quantize` gives, in floating point; "disable" leaves data as it is. The element type
+    may be chosen in a run: by an expression with one of the numbers in `CODES`."""
+    return SIMULATED_QUANTIZE(data, _code(out_dtype), output_scale, output_zero_point, axis=axis)
+
+
+def simulated_dequantize(
+    data: Expr,
+    input_scale: Expr,
+    input_zero_point: Expr,
+    axis: int = -1,
+    in_dtype: str | Expr = "int8",
+) -> Call:
+    """What `dequantize` gives, of integers in floating point; "disable" leaves data as it is."""
+    return SIMULATED_DEQUANTIZE(data, _code(in_dtype), input_scale, input_zero_point, axis=axis)
+
+
+SIMULATED_QUANTIZE = define(
+    "qnn.simulated_quantize",
+    doc="`qnn.quantize` with whole numbers in floating point as the result. The element type whose "
+    "ends bound them is a number: 1 int8, 2 uint8, 3 int32; any other leaves data as it is.",
+    arguments=[
+        ("data", "real numbers"),
+        ("out_dtype", "the number of an element type"),
+        ("output_scale", "the distance between neighbouring integers"),
+        ("output_zero_point", "the integer that stands for 0"),
+    ],
+    attrs=SimulatedAttrs,
+    relation=_simulated_type,
+    reference=_simulated_quantize,
+    fusion=FusionKind.ELEMWISE,
+    helper=simulated_quantize,
+    samples=[
+        sample((2, 3), np.int32(1), *affine(0.01, 3)),
+        sample((2, 3), np.int32(2), *affine_vectors(3)),
+        sample((2, 3), np.int32(3), *affine_vectors(2), axis=0),
+        sample((3,), np.int32(0), *affine(0.5, 1)),
+    ],
+)
+
+SIMULATED_DEQUANTIZE = define(
+    "qnn.simulated_dequantize",
+    doc="`qnn.dequantize` of whole numbers in floating point. The element type they stand for is "
+    "a number: 1 int8, 2 uint8, 3 int32; any other leaves data as it is.",
+    arguments=[
+        ("data", "whole numbers"),
+        ("in_dtype", "the number of an element type"),
+        ("input_scale", "the distance between neighbouring integers"),
+        ("input_zero_point", "the integer that stands for 0"),
+    ],
+    attrs=SimulatedAttrs,
+    relation=_simulated_type,
+    reference=_simulated_dequantize,
+    fusion=FusionKind.ELEMWISE,
+    helper=simulated_dequantize,
+    samples=[
+        sample((2, 3), np.int32(1), *affine(0.01, 3)),
+        sample((2, 3), np.int32(2), *affine_vectors(3)),
+        sample((2, 3), np.int32(3), *affine_vectors(2), axis=0),
+        sample((3,), np.int32(0), *affine(0.5, 1)),
+    ],
+)
