@@ -24,6 +24,7 @@ from typing import Any, Final
 from relay import tree
 from relay.ir import dims
 from relay.ir.adt import constructor_type
+from relay.ir.attrs import DictAttrs
 from relay.ir.dims import Dim
 from relay.ir.expr import (
     Call,
@@ -49,6 +50,7 @@ from relay.ir.types import (
     UNIT,
     FuncType,
     RefType,
+    ShapeVar,
     TensorType,
     TupleType,
     Type,
@@ -77,7 +79,8 @@ from relay.testing.types import (
 LARGEST_EXTENT: Final = 6
 # A recursive function calls itself at most so often.
 MAX_TURNS: Final = 3
-NAMES: Final = ("x", "y", "z", "data", "x1")
+# Two variables may have the same name, and names come from anywhere.
+NAMES: Final = ("x", "y", "z", "data", "x1", "let", "conv1/weight:0")
 # So many of the newest expressions can be used once more.
 REMEMBERED: Final = 30
 
@@ -191,8 +194,10 @@ class Writer:
                 self.effects += 1
                 return RefCreate(self.leaf(value, scope, known))
             case TypeCall():
-                first = scope.words.definition(goal).constructors[0]
-                return self.construct(first, goal, scope, 0, known)
+                constructors = scope.words.definition(goal).constructors
+                # mostly the first, which does not mention the type itself
+                made_by = pick(self.choices, constructors) if chance(self.choices, 40) else None
+                return self.construct(made_by or constructors[0], goal, scope, 0, known)
         raise AssertionError(f"nothing of type {goal} is in scope")
 
     def tensor_leaf(self, goal: TensorType, scope: Scope) -> Built:
@@ -294,7 +299,7 @@ class Writer:
             annotated = chance(self.choices, 40)
             body = self.expression(goal.ret_type, inner, fuel, known or annotated)
         result = scope.words.shown(goal.ret_type) if annotated else None
-        return Function(tuple(params), body, result), spent()
+        return Function(tuple(params), body, result, (), self.attributes()), spent()
 
     @contextmanager
     def costing_at_most(self, limit: int) -> Iterator[Callable[[], int]]:
@@ -334,7 +339,7 @@ class Writer:
             (2, partial(self.projection, goal, scope, fuel, known)),
         ]
         if callees := self.callable_for(goal, scope):
-            rules.append((8, partial(self.call_one, callees, goal, scope, fuel, known)))
+            rules.append((8, partial(self.call_one, callees, scope, fuel, known)))
         if features.adts:
             rules.append((4, partial(self.match, goal, scope, fuel, known)))
         if features.closures:
@@ -354,12 +359,25 @@ class Writer:
         return rules
 
     def let(self, goal: Type, scope: Scope, fuel: int, known: bool) -> Expr:
-        ty = random_type(self.choices, scope.words)
-        annotated = needs_annotation(ty) or chance(self.choices, 30)
-        value = self.expression(ty, scope, fuel - 1, annotated)
-        variable = self.variable(ty, scope.words, annotated)
-        inner = scope.enter([(variable, ty)])
+        callees = [c for c in (*self.callees, *scope.callees) if self.cost + c.cost <= self.limit]
+        if callees and chance(self.choices, 40):
+            variable, value, inner = self.let_call(pick(self.choices, callees), scope, fuel - 1)
+        else:
+            ty = random_type(self.choices, scope.words)
+            annotated = needs_annotation(ty) or chance(self.choices, 30)
+            value = self.expression(ty, scope, fuel - 1, annotated)
+            variable = self.variable(ty, scope.words, annotated)
+            inner = scope.enter([(variable, ty)])
         return Let(variable, value, self.expression(goal, inner, fuel - 1, known))
+
+    def let_call(self, callee: Callee, scope: Scope, fuel: int) -> tuple[Var, Expr, Scope]:
+        """A variable, a call whose result it gets, and the scope that has it."""
+        bindings = {v: self.type_argument(v, scope.words) for v in callee.variables}
+        ty = substitute(callee.ty.ret_type, bindings)
+        annotated = needs_annotation(ty)
+        value = self.call_one([(callee, bindings)], scope, fuel, annotated)
+        variable = self.variable(ty, scope.words, annotated)
+        return variable, value, scope.enter([(variable, ty)])
 
     def let_closure(self, goal: Type, scope: Scope, fuel: int, known: bool) -> Expr:
         """A closure with a name, which can be called as often as its cost allows."""
@@ -379,11 +397,19 @@ class Writer:
         return Let(variable, value, self.expression(goal, inner, fuel - 1, known))
 
     def let_polymorphic(self, goal: Type, scope: Scope, fuel: int, known: bool) -> Expr:
-        """`let %f = fn [A](%x: A, …) -> … { … }`, to be called at any type."""
-        a = TypeVar("A")
-        words = scope.words.with_variables([a], ())
-        params = (a, *self.types(words, 0, 2))
-        result = pick(self.choices, [a, TupleType((a, a)), random_type(self.choices, words, 1)])
+        """`let %f = fn [A](%x: A, …) -> … { … }`, to be called at any type or extent."""
+        first: Type
+        if self.features.symbolic and chance(self.choices, 40):
+            a = ShapeVar("k")
+            words = scope.words.with_variables((), [a])
+            first = TensorType((a,), pick(self.choices, self.features.dtypes))
+        else:
+            first = a = TypeVar("A")
+            words = scope.words.with_variables([a], ())
+        words = replace(words, largest=LARGEST_EXTENT)
+        params = (first, *self.types(words, 0, 2))
+        results = [first, TupleType((first, first)), random_type(self.choices, words, 1)]
+        result = pick(self.choices, results)
         variables = [self.parameter(t, words) for t in params]
         inside = replace(scope, words=words).enter(zip(variables, params, strict=True))
         before = self.effects
@@ -514,7 +540,6 @@ class Writer:
     def call_one(
         self,
         callees: Sequence[tuple[Callee, dict[TypeVar, Any]]],
-        goal: Type,
         scope: Scope,
         fuel: int,
         known: bool,
@@ -562,10 +587,10 @@ class Writer:
             args.append(self.expression(substitute(declared, bindings), scope, fuel, settled))
             determined.update(mentioned)
         unknown = [p for p in ty.type_params if p not in determined]
-        if not unknown:
+        if not unknown and not (ty.type_params and chance(self.choices, 10)):
             return Call(function, tuple(args))
         told_by_result = set(all_type_vars(ty.ret_type)).issuperset(unknown)
-        if not told_by_result or chance(self.choices, 50):
+        if not unknown or not told_by_result or chance(self.choices, 50):
             given = tuple(shown_argument(p, bindings[p], scope.words) for p in ty.type_params)
             return Call(function, tuple(args), None, given)
         result = scope.words.shown(substitute(ty.ret_type, bindings))
@@ -595,7 +620,7 @@ class Writer:
         )
         inner = scope.bind([], [callee])
         if result == goal and chance(self.choices, 70):
-            body = self.call_one([(callee, {})], goal, inner, fuel - 1, known)
+            body = self.call_one([(callee, {})], inner, fuel - 1, known)
         else:
             body = self.expression(goal, inner, fuel - 1, known)
         return Let(variable, value, body)
@@ -635,7 +660,14 @@ class Writer:
         function = Function((counter, *params), body, scope.words.shown(result))
         return function, spent() * (MAX_TURNS + 1)
 
-    # --- types and variables
+    # --- attributes, types and variables
+
+    def attributes(self) -> DictAttrs:
+        """Attributes of a function, which mean nothing to anybody."""
+        if not chance(self.choices, 5):
+            return DictAttrs()
+        values = [1, 'a "note"', 2.5, True, None, (1, 2), (), ("a", (1.0, False)), {"b": 3}]
+        return DictAttrs({"note": pick(self.choices, values), "testing.level": -1})
 
     def types(self, words: Vocabulary, low: int, high: int) -> list[Type]:
         return several(self.choices, lambda: random_type(self.choices, words, 1), low, high)

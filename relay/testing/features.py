@@ -52,6 +52,8 @@ class Features:
         "float16",
         "int8",
         "uint8",
+        "bfloat16",
+        "int16",
     )
 
     @property

@@ -153,7 +153,8 @@ class Functions:
         name = self.name()
         self.done(name, params, result, declared, words, self.writer.cost, effects)
         shown = words.shown(result) if annotated else None
-        return [(name, Function(tuple(variables), body, shown, declared))]
+        attrs = self.writer.attributes()
+        return [(name, Function(tuple(variables), body, shown, declared, attrs))]
 
     def result(self, words: Vocabulary) -> Type:
         if words.type_vars and chance(self.choices, 60):
@@ -353,9 +354,16 @@ class Functions:
         words = words.with_variables((), hidden, hidden)
         variables = [self.writer.parameter(t, words) for t in params]
         scope = Scope(words).enter(zip(variables, params, strict=True))
+        lets = []
+        for callee in self.writer.callees:
+            if chance(choices, 50):
+                variable, value, scope = self.writer.let_call(callee, scope, self.fuel // 2)
+                lets.append((variable, value))
         result = random_type(choices, words, data_only=True)
         annotated = chance(choices, 50)
         body = self.writer.expression(result, scope, self.fuel + 1, annotated)
+        for variable, value in reversed(lets):
+            body = Let(variable, value, body)
         shown = words.shown(result) if annotated else None
         return Function(tuple(variables), body, shown, symbols)
 

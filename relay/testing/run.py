@@ -10,7 +10,8 @@ from relay import dtypes, nd, tree
 from relay.ir.expr import Call, Expr, Function, Op
 from relay.ir.module import IRModule
 from relay.prelude import Prelude
-from relay.transform import InferType, Pass
+from relay.transform.base import Pass
+from relay.transform.infer_type import InferType
 
 
 def run_opt_pass(expr: Expr, opt_pass: Pass, import_prelude: bool = False) -> Expr:

@@ -190,7 +190,8 @@ def _random_definition(choices: Choices, words: Vocabulary, name: str) -> TypeDa
 
     def field() -> Type:
         if constructors and chance(choices, 30):
-            return whole
+            around = [d.header(whole) for d in words.definitions if len(d.type_vars) == 1]
+            return pick(choices, [whole, whole, *around])
         ty = random_type(choices, fields, 1)
         # a cell in a value would let effects out of the place they belong to
         return INT32 if has_reference(ty) else ty
@@ -211,7 +212,7 @@ def has_reference(ty: Type) -> bool:
 
 
 def is_recursive(definition: TypeData) -> bool:
-    """Whether values of the type can be arbitrarily large."""
+    """Whether a constructor takes values of the type itself."""
     return any(recursive_fields(c) for c in definition.constructors)
 
 
@@ -232,7 +233,7 @@ def is_data(definition: TypeData, words: Vocabulary) -> bool:
                     return False
                 if not isinstance(part, TypeCall) or part.func == definition.header:
                     continue
-                # definitions mention only earlier ones, so this comes to an end
+                # definitions mention only themselves and earlier ones, so this comes to an end
                 if not is_data(words.definition(part), words):
                     return False
     return True
@@ -247,11 +248,18 @@ def is_bounded(ty: Type, words: Vocabulary) -> bool:
                 return False
             if isinstance(part, TypeCall):
                 definition = words.definition(part)
-                if is_recursive(definition):
+                inputs = [t for c in definition.constructors for t in c.inputs]
+                if any(_mentions(t, definition) for t in inputs):
                     return False
-                # definitions mention only earlier ones, so this comes to an end
-                pending.extend(t for c in definition.constructors for t in c.inputs)
+                # definitions mention only themselves and earlier ones, so this comes to an end
+                pending.extend(inputs)
     return True
+
+
+def _mentions(ty: Type, definition: TypeData) -> bool:
+    return any(
+        isinstance(part, TypeCall) and part.func == definition.header for part in tree.postorder(ty)
+    )
 
 
 # --- matching ----------------------------------------------------------------------------------

@@ -1,0 +1,79 @@
+"""Weights for networks: initializers, and `create_workload`, which gives a network all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from relay import dtypes, nd
+from relay.check.infer import infer_module
+from relay.errors import RelayError
+from relay.ir.expr import Expr
+from relay.ir.module import IRModule
+from relay.ir.types import TensorType
+
+
+class Initializer(Protocol):
+    """Makes the values of one parameter."""
+
+    def __call__(
+        self, name: str, shape: tuple[int, ...], random: np.random.Generator
+    ) -> np.ndarray: ...
+
+
+# What the end of a parameter's name says about its values; everything else is a weight.
+CONSTANTS = {"bias": 0.0, "gamma": 1.0, "beta": 0.0, "mean": 0.0, "var": 1.0}
+
+
+@dataclass(frozen=True)
+class Xavier:
+    """Weights that keep the size of activations (Glorot and Bengio 2010).
+
+    rnd_type: "uniform" or "gaussian"
+    factor_type: what the variance is divided by: the inputs ("in"), outputs ("out") or their mean
+    magnitude: the size of the variance
+    """
+
+    rnd_type: str = "uniform"
+    factor_type: str = "avg"
+    magnitude: float = 3.0
+
+    def __call__(
+        self, name: str, shape: tuple[int, ...], random: np.random.Generator
+    ) -> np.ndarray:
+        for ending, value in CONSTANTS.items():
+            if name.endswith(ending):
+                return np.full(shape, value)
+        if len(shape) < 2:
+            raise RelayError(
+                f"parameter `{name}` of shape {shape} is no weight and has no known ending; "
+                f"names end in {', '.join(CONSTANTS)}, or give create_workload an initializer"
+            )
+        receptive = int(np.prod(shape[2:]))
+        inputs, outputs = shape[1] * receptive, shape[0] * receptive
+        factors = {"avg": (inputs + outputs) / 2, "in": inputs, "out": outputs}
+        scale = np.sqrt(self.magnitude / factors[self.factor_type])
+        if self.rnd_type == "uniform":
+            return random.uniform(-scale, scale, shape)
+        return random.normal(0, scale, shape)
+
+
+def create_workload(
+    net: Expr, initializer: Initializer | None = None, seed: int = 0
+) -> tuple[IRModule, dict[str, nd.NDArray]]:
+    """A module with `net` as main, and values for every parameter but `data`."""
+    module = infer_module(IRModule.from_expr(net))
+    initializer = initializer or Xavier()
+    random = np.random.default_rng(seed)
+    params: dict[str, nd.NDArray] = {}
+    for param in module["main"].params:
+        ty: Any = param.checked_type
+        if param.name_hint == "data":
+            continue
+        if not isinstance(ty, TensorType):
+            raise RelayError(f"parameter `%{param.name_hint}` is not a tensor: {ty}")
+        values = initializer(param.name_hint, ty.concrete_shape, random)
+        params[param.name_hint] = nd.array(values.astype(dtypes.to_numpy(ty.dtype)))
+    return module, params

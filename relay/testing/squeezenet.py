@@ -1,0 +1,80 @@
+"""SqueezeNet (Iandola et al. 2016): narrow layers between wide ones."""
+
+from __future__ import annotations
+
+from relay import nd, op
+from relay.errors import RelayError
+from relay.ir.expr import Expr, Function, var
+from relay.ir.module import IRModule
+from relay.ir.variables import free_vars
+from relay.testing import layers
+from relay.testing.init import create_workload
+
+# the first convolution (channels, kernel), then fire modules (squeeze, expand) and "pool"
+VERSIONS: dict[str, tuple[tuple[int, int], tuple[tuple[int, int] | str, ...]]] = {
+    "1.0": (
+        (96, 7),
+        ("pool", (16, 64), (16, 64), (32, 128), "pool", (32, 128), (48, 192), (48, 192), (64, 256))
+        + ("pool", (64, 256)),
+    ),
+    "1.1": (
+        (64, 3),
+        ("pool", (16, 64), (16, 64), "pool", (32, 128), (32, 128), "pool")
+        + ((48, 192), (48, 192), (64, 256), (64, 256)),
+    ),
+}
+
+
+def _conv(data: Expr, channels: int, kernel: int, name: str, stride: int = 1, pad: int = 0) -> Expr:
+    x = layers.conv2d_add_bias(
+        data,
+        name=name,
+        channels=channels,
+        kernel_size=(kernel, kernel),
+        strides=(stride, stride),
+        padding=(pad, pad),
+    )
+    return op.nn.relu(x)
+
+
+def _fire(data: Expr, squeeze: int, expand: int, name: str) -> Expr:
+    narrow = _conv(data, squeeze, 1, f"{name}_squeeze")
+    left = _conv(narrow, expand, 1, f"{name}_left")
+    right = _conv(narrow, expand, 3, f"{name}_right", pad=1)
+    return op.concatenate((left, right), axis=1)
+
+
+def get_net(
+    batch_size: int,
+    image_shape: tuple[int, ...] = (3, 224, 224),
+    num_classes: int = 1000,
+    version: str = "1.0",
+    dtype: str = "float32",
+) -> Function:
+    """A convolution, eight fire modules with pools between them, a convolution per class."""
+    if version not in VERSIONS:
+        raise RelayError(f"no SqueezeNet {version}; there is {', '.join(VERSIONS)}")
+    (channels, kernel), body = VERSIONS[version]
+    x: Expr = var("data", shape=(batch_size, *image_shape), dtype=dtype)
+    x = _conv(x, channels, kernel, "conv1", stride=2)
+    fires = 0
+    for part in body:
+        if isinstance(part, str):
+            x = op.nn.max_pool2d(x, pool_size=(3, 3), strides=(2, 2))
+        else:
+            fires += 1
+            x = _fire(x, *part, name=f"fire{fires}")
+    x = _conv(op.nn.dropout(x, rate=0.5), num_classes, 1, "conv_final")
+    out = op.nn.softmax(op.nn.batch_flatten(op.nn.global_avg_pool2d(x)))
+    return Function(tuple(free_vars(out)), out)
+
+
+def get_workload(
+    batch_size: int = 1,
+    num_classes: int = 1000,
+    version: str = "1.0",
+    image_shape: tuple[int, ...] = (3, 224, 224),
+    dtype: str = "float32",
+) -> tuple[IRModule, dict[str, nd.NDArray]]:
+    """The network and its parameters."""
+    return create_workload(get_net(batch_size, image_shape, num_classes, version, dtype))
