@@ -85,7 +85,7 @@ KERNEL_LAYOUTS = {
 def conv_kernel_layout(data_layout: str, is_depthwise: bool = False) -> str:
     """The layout of weights that goes with a layout of data."""
     if data_layout not in KERNEL_LAYOUTS:
-        raise RelayError(f"no kernel layout for {data_layout}; there is {', '.join(KERNEL_LAYOUTS)}")
+        raise RelayError(
+            f"no kernel layout for {data_layout}; there is {', '.join(KERNEL_LAYOUTS)}"
+        )
     return KERNEL_LAYOUTS[data_layout][is_depthwise]
-
-

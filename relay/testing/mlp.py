@@ -16,7 +16,7 @@ def get_net(
     image_shape: tuple[int, ...] = (1, 28, 28),
     dtype: str = "float32",
 ) -> Function:
-    """flatten - 128 - relu - 64 - relu - classes - softmax"""
+    """Flatten - 128 - relu - 64 - relu - classes - softmax"""
     x = op.nn.batch_flatten(var("data", shape=(batch_size, *image_shape), dtype=dtype))
     x = op.nn.relu(layers.dense_add_bias(x, units=128, name="fc1"))
     x = op.nn.relu(layers.dense_add_bias(x, units=64, name="fc2"))

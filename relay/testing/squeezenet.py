@@ -10,17 +10,20 @@ from relay.ir.variables import free_vars
 from relay.testing import layers
 from relay.testing.init import create_workload
 
-# the first convolution (channels, kernel), then fire modules (squeeze, expand) and "pool"
-VERSIONS: dict[str, tuple[tuple[int, int], tuple[tuple[int, int] | str, ...]]] = {
+# the first convolution (channels, kernel), then fire modules (squeeze, expand) with pools between
+POOL = (0, 0)
+VERSIONS = {
     "1.0": (
         (96, 7),
-        ("pool", (16, 64), (16, 64), (32, 128), "pool", (32, 128), (48, 192), (48, 192), (64, 256))
-        + ("pool", (64, 256)),
+        [POOL, (16, 64), (16, 64), (32, 128)]
+        + [POOL, (32, 128), (48, 192), (48, 192), (64, 256)]
+        + [POOL, (64, 256)],
     ),
     "1.1": (
         (64, 3),
-        ("pool", (16, 64), (16, 64), "pool", (32, 128), (32, 128), "pool")
-        + ((48, 192), (48, 192), (64, 256), (64, 256)),
+        [POOL, (16, 64), (16, 64)]
+        + [POOL, (32, 128), (32, 128)]
+        + [POOL, (48, 192), (48, 192), (64, 256), (64, 256)],
     ),
 }
 
@@ -59,7 +62,7 @@ def get_net(
     x = _conv(x, channels, kernel, "conv1", stride=2)
     fires = 0
     for part in body:
-        if isinstance(part, str):
+        if part == POOL:
             x = op.nn.max_pool2d(x, pool_size=(3, 3), strides=(2, 2))
         else:
             fires += 1
