@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
+import numpy as np
+
 from relay import nd, tree
 from relay.ir import dims
 from relay.ir.adt import TypeData
@@ -22,6 +24,7 @@ from relay.ir.attrs import Attrs, DictAttrs
 from relay.ir.dims import Dim
 from relay.ir.expr import (
     Call,
+    Clause,
     Constant,
     Constructor,
     Function,
@@ -45,7 +48,7 @@ Comparable = IRModule | Syntax | Type | nd.NDArray | Attrs | DictAttrs
 class Entry:
     """One node of the canonical sequence; `key` is compared, the rest explains a difference."""
 
-    key: tuple[Any, ...]
+    key: tuple[Any, ...]  # of a computation: (class, (name, value) of its data…, its children)
     node: Any
     where: str
 
@@ -57,7 +60,8 @@ class _Canonical:
         self.map_free_vars = map_free_vars
         self.positions: dict[int, int] = {}
         self.count = 0
-        self.variables: dict[Var, int] = {}
+        self.atoms: dict[int, tuple[Any, ...]] = {}  # what was worked out for an atom, by identity
+        self.variables = 0
         self.type_variables: dict[TypeVar, TypeVar] = {}
         self.bound: set[Var] = set()
 
@@ -84,10 +88,10 @@ class _Canonical:
             yield Entry(("def", var.name_hint), var, f"@{var.name_hint}")
             # functions are closed: an object that two of them use means nothing to the other
             yield from _Canonical(self.map_free_vars).program(function, f"@{var.name_hint}")
-        yield Entry(("attrs", module.attrs), module.attrs, "module attributes")
+        yield Entry(("attributes", data_key(module.attrs)), module.attrs, "the module")
 
     def definition_key(self, definition: TypeData) -> tuple[Any, ...]:
-        params = tuple(self.type_key(v) for v in definition.type_vars)
+        params = tuple(map(self.bind_type, definition.type_vars))
         constructors = tuple(
             (c.name_hint, tuple(self.type_key(t) for t in c.inputs))
             for c in definition.constructors
@@ -100,19 +104,19 @@ class _Canonical:
             if isinstance(node, Function):
                 # parameters are numbered in their own order, before types mention them
                 for param in node.type_params:
-                    self.canonical_variable(param)
-        patterns: dict[tuple[Any, ...], int] = {}
+                    self.bind_type(param)
+        syntax: dict[tuple[Any, ...], int] = {}
         for node in tree.postorder(root):
             if is_atom(node):
                 continue
             below = tuple(self.reference(child) for child in tree.children(node))
             key = (type(node).__name__, *self.own_data(node), below)
-            if isinstance(node, Pattern):
-                # a pattern computes nothing, so two of the same form are as good as one
-                if key in patterns:
-                    self.positions[id(node)] = patterns[key]
+            if isinstance(node, Pattern | Clause):
+                # they compute nothing, so two of the same form are as good as one
+                if key in syntax:
+                    self.positions[id(node)] = syntax[key]
                     continue
-                patterns[key] = self.count
+                syntax[key] = self.count
             self.positions[id(node)] = self.count
             self.count += 1
             yield Entry(key, node, where)
@@ -120,34 +124,46 @@ class _Canonical:
 
     def reference(self, node: Syntax) -> Any:
         """How a parent names a child: atoms by what they are, computations by their position."""
+        if not is_atom(node):
+            return self.positions[id(node)]
+        if (known := self.atoms.get(id(node))) is None:
+            known = self.atoms[id(node)] = self.atom(node)
+        return known
+
+    def atom(self, node: Syntax) -> tuple[Any, ...]:
         match node:
             case Var():
                 if node not in self.bound and not self.map_free_vars:
-                    return ("free", node.name_hint, id(node))
-                number = self.variables.setdefault(node, len(self.variables))
-                return ("var", number, self.type_key(node.type_annotation))
+                    return ("free variable", node.name_hint, id(node))
+                self.variables += 1
+                return ("variable", self.variables, self.type_key(node.type_annotation))
             case GlobalVar():
                 return ("global", node.name_hint)
             case Op():
-                return ("op", node.name)
+                return ("operator", node.name)
             case Constructor():
-                return ("constructor", node.belong_to.name_hint, node.name_hint)
+                return ("constructor", node.name_hint, node.belong_to.name_hint)
             case Constant():
                 return ("constant", *data_key(node.data))
-        return self.positions[id(node)]
+        raise AssertionError(f"{type(node).__name__} is no atom")
 
-    def own_data(self, node: Syntax) -> tuple[Any, ...]:
+    def own_data(self, node: Syntax) -> tuple[tuple[str, Any], ...]:
         """What a node holds besides its children."""
         match node:
             case Call():
-                return (data_key(node.attrs), tuple(map(self.type_key, node.type_args)))
+                type_args = tuple(map(self.type_key, node.type_args))
+                return (("attributes", data_key(node.attrs)), ("type arguments", type_args))
             case Function():
-                params = tuple(map(self.type_key, node.type_params))
-                return (params, self.type_key(node.ret_type), node.attrs, len(node.params))
+                return (
+                    ("number of parameters", len(node.params)),
+                    ("type parameters", tuple(map(self.type_key, node.type_params))),
+                    ("result type", self.type_key(node.ret_type)),
+                    ("attributes", data_key(node.attrs)),
+                )
             case TupleGetItem():
-                return (node.index,)
+                return (("index", node.index),)
             case Match():
-                return (node.complete,)
+                return (("completeness", node.complete),)
         return ()
 
     def type_key(self, ty: Type | Dim | None) -> Any:
@@ -157,12 +173,16 @@ class _Canonical:
             return ty
         return substitute(ty, {v: self.canonical_variable(v) for v in _free_variables(ty)})
 
+    def bind_type(self, variable: TypeVar) -> TypeVar:
+        """The stand-in of a type variable that the program binds."""
+        if variable not in self.type_variables:
+            self.type_variables[variable] = _numbered(len(self.type_variables), variable)
+        return self.type_variables[variable]
+
     def canonical_variable(self, leaf: Any) -> Any:
-        if not isinstance(leaf, TypeVar):
-            return leaf
-        if leaf not in self.type_variables:
-            self.type_variables[leaf] = _numbered(len(self.type_variables), leaf)
-        return self.type_variables[leaf]
+        if self.map_free_vars and isinstance(leaf, TypeVar):
+            return self.bind_type(leaf)
+        return self.type_variables.get(leaf, leaf)
 
 
 def _free_variables(ty: Type) -> list[TypeVar]:
@@ -202,6 +222,12 @@ class _NumberedTypeVar(TypeVar):
 
     __slots__ = ()
 
+    def __post_init__(self) -> None:
+        self._summarise((TypeVar, self.name_hint), Occurs.VARIABLE)
+
+    def form_hash(self) -> int:
+        return self._hash
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _NumberedTypeVar) and other.name_hint == self.name_hint
 
@@ -214,17 +240,20 @@ def _numbered(number: int, like: TypeVar) -> TypeVar:
 
 
 def data_key(value: Any) -> Any:
-    """Tensors and attributes as something that compares by value; NaN equals NaN."""
+    """Tensors and attributes as something that compares by value: by the bits of floats, so that
+    NaN equals NaN and 0 differs from -0, and with 1, 1.0 and True all different."""
     match value:
         case nd.NDArray():
-            digest = hashlib.sha256(value.array.tobytes()).hexdigest()
-            return (value.dtype, value.shape, digest)
+            data = np.ascontiguousarray(value.array).reshape(-1).view(np.uint8)
+            return (value.dtype, value.shape, hashlib.sha256(data.data).hexdigest())
         case Attrs():
             return (type(value).__name__, *((k, data_key(v)) for k, v in value.items()))
-        case float() if value != value:
-            return "nan"
-        case float() | bool():
-            return (type(value).__name__, value)
+        case DictAttrs():
+            return ("DictAttrs", *((k, data_key(value[k])) for k in sorted(value)))
+        case float():
+            return ("float", value.hex())
+        case bool():
+            return ("bool", value)
         case tuple():
             return tuple(map(data_key, value))
     return value
@@ -234,6 +263,10 @@ def first_difference(a: Comparable, b: Comparable, map_free_vars: bool = False) 
     """What differs first between `a` and `b`, in words; None when they are the same."""
     if type(a) is not type(b) and not (isinstance(a, Type) and isinstance(b, Type)):
         return f"{type(a).__name__} differs from {type(b).__name__}:\n  {a!r}\n  {b!r}"
+    if isinstance(a, IRModule) and isinstance(b, IRModule):
+        ours, theirs = _contents(a), _contents(b)
+        for name in sorted(ours ^ theirs):
+            return f"only the {'left' if name in ours else 'right'} module has {name}"
     left = _Canonical(map_free_vars).entries(a, "")
     right = _Canonical(map_free_vars).entries(b, "")
     for x, y in zip_longest(left, right):
@@ -244,23 +277,67 @@ def first_difference(a: Comparable, b: Comparable, map_free_vars: bool = False) 
     return None
 
 
+def _contents(module: IRModule) -> set[str]:
+    functions = {f"function @{name.name_hint}" for name in module.functions}
+    return functions | {f"type {name.name_hint}" for name in module.type_definitions}
+
+
 def _explain(x: Entry | None, y: Entry | None) -> str:
     if x is None or y is None:
         return "one side ends before the other"
     if x.key[0] != y.key[0]:
         return f"{x.key[0]} differs from {y.key[0]}"
-    what = type(x.node).__name__
-    if isinstance(x.node, Call) and isinstance(y.node, Call):
-        if data_key(x.node.attrs) != data_key(y.node.attrs):
-            return f"attributes of a call to {_name(x.node.op)} differ"
-        if x.key[-1][0] != y.key[-1][0]:
-            return "calls of different operators"
-        return f"arguments of a call to {_name(x.node.op)} differ (what they are, or their sharing)"
-    return f"{what} differs"
+    if not isinstance(x.node, Syntax) or x.key[0] == "result":
+        return f"{type(x.node).__name__} differs"
+    what = _name(x.node)
+    *data, below = x.key[1:]
+    *other_data, beside = y.key[1:]
+    if isinstance(x.node, Call) and below[0] != beside[0]:
+        return f"calls of {_reference(below[0])} and {_reference(beside[0])}"
+    for (name, mine), (_, other) in zip(data, other_data, strict=True):
+        if mine != other:
+            return f"different {name} in {what}"
+    if len(below) != len(beside):
+        return f"{what} has {len(below)} parts on one side and {len(beside)} on the other"
+    index = next(
+        i for i, (mine, other) in enumerate(zip(below, beside, strict=True)) if mine != other
+    )
+    part = f"argument {index - 1}" if isinstance(x.node, Call) else f"part {index}"
+    return f"{part} of {what} differs: {_contrast(below[index], beside[index])}"
 
 
-def _name(op: Syntax) -> str:
-    return f"`{op.name}`" if isinstance(op, Op | GlobalVar | Constructor) else "a function"
+def _contrast(mine: Any, other: Any) -> str:
+    """How two references to children differ."""
+    if isinstance(mine, int) and isinstance(other, int):
+        return "it is another computation, or one that is shared in another way"
+    if isinstance(mine, int) or isinstance(other, int) or mine[0] != other[0]:
+        return f"{_reference(mine)} and {_reference(other)}"
+    match mine[0]:
+        case "variable":
+            return "another variable" if mine[1] != other[1] else "a variable of another type"
+        case "free variable":
+            return "another free variable (map_free_vars=True takes them as they come)"
+        case "constant":
+            for what, a, b in zip(("element types", "shapes"), mine[1:], other[1:], strict=False):
+                if a != b:
+                    return f"constants of {what} {a} and {b}"
+            return "constants of different values"
+    return f"{_reference(mine)} and {_reference(other)}"
+
+
+def _reference(reference: Any) -> str:
+    if isinstance(reference, int):
+        return "a computation"
+    kind, *rest = reference
+    named = kind in ("operator", "global", "constructor", "free variable")
+    return f"{kind} `{rest[0]}`" if named else f"a {kind}"
+
+
+def _name(node: Syntax) -> str:
+    if not isinstance(node, Call):
+        return f"a {type(node).__name__}"
+    op = node.op
+    return f"a call to `{op.name}`" if isinstance(op, Op | GlobalVar | Constructor) else "a call"
 
 
 def _brief(entry: Entry | None) -> str:

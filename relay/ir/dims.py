@@ -28,6 +28,10 @@ class Symbol:
     __slots__ = ()
     __array_ufunc__ = None  # NumPy's integers leave arithmetic with a symbol to the symbol
 
+    def form_hash(self) -> int:
+        """A hash that does not depend on which variables occur, so renaming keeps it."""
+        return 0x5EED
+
     def __add__(self, other: Dim) -> Dim:
         return add(self, _operand(other))
 
@@ -82,6 +86,9 @@ class Any(Symbol):
     def __hash__(self) -> int:
         return hash(Any)
 
+    def form_hash(self) -> int:
+        return hash(Any)
+
     def __repr__(self) -> str:
         return "?"
 
@@ -96,14 +103,14 @@ ONE: Final[Monomial] = frozenset()
 class DimExpr(Symbol):
     """A polynomial of at least two terms, or one term that is not a bare atom."""
 
-    __slots__ = ("_hash", "nesting", "shape_hash", "size", "terms")
+    __slots__ = ("_form_hash", "_hash", "nesting", "size", "terms")
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
         self.terms: dict[Monomial, int] = dict(terms)
         self.nesting: int = max((_nesting(a) for m in terms for a, _ in m), default=0)
         self.size: int = len(terms) + sum(_size(a) * p for m in terms for a, p in m)
         self._hash = hash(frozenset(terms.items()))
-        self.shape_hash = hash(
+        self._form_hash = hash(
             frozenset(
                 (tuple(sorted((structural_hash(a), p) for a, p in m)), c) for m, c in terms.items()
             )
@@ -119,6 +126,9 @@ class DimExpr(Symbol):
     def __hash__(self) -> int:
         return self._hash
 
+    def form_hash(self) -> int:
+        return self._form_hash
+
     def __repr__(self) -> str:
         return render(self)
 
@@ -126,7 +136,7 @@ class DimExpr(Symbol):
 class DimCall(Symbol):
     """An atom that is a function of dimensions: `//`, `min` or `max`."""
 
-    __slots__ = ("_hash", "_key", "args", "function", "nesting", "shape_hash", "size")
+    __slots__ = ("_form_hash", "_hash", "_key", "args", "function", "nesting", "size")
 
     def __init__(self, function: str, args: tuple[Dim, ...]) -> None:
         self.function = function
@@ -136,7 +146,7 @@ class DimCall(Symbol):
         self._key: object = args if function == "//" else frozenset(args)
         self._hash = hash((function, self._key))
         hashes = [structural_hash(a) for a in args]
-        self.shape_hash = hash((function, *(hashes if function == "//" else sorted(hashes))))
+        self._form_hash = hash((function, *(hashes if function == "//" else sorted(hashes))))
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -148,15 +158,16 @@ class DimCall(Symbol):
     def __hash__(self) -> int:
         return self._hash
 
+    def form_hash(self) -> int:
+        return self._form_hash
+
     def __repr__(self) -> str:
         return render(self)
 
 
 def structural_hash(dim: Dim) -> int:
-    """A hash that does not depend on which variables occur, so renaming keeps it."""
-    if isinstance(dim, DimExpr | DimCall):
-        return dim.shape_hash
-    return hash(dim) if isinstance(dim, Any | int) else 0x5EED
+    """A hash of the form of a dimension: one that renaming keeps."""
+    return hash(dim) if isinstance(dim, int) else dim.form_hash()
 
 
 def _nesting(dim: Dim) -> int:
