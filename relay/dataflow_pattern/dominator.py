@@ -38,8 +38,6 @@ class DominatorStep(Step):
         self.parent = parent
         self.path = path
         self.child = child
-        # a wildcard for one of them stands for a part of the region, not for an input
-        parent.covers = path.covers = True
 
     def parts(self) -> Sequence[Step]:
         return (self.parent, self.path, self.child)
@@ -90,12 +88,23 @@ class _Between(Step):
     def enter(self, search: Search, expr: Expr, rest: Goals) -> Goals:
         graph = search.matcher.graph
         meetings = search.matcher.meetings(self.dominator)
+        along = Along(self.dominator.path)
         for i in meetings.between(self.child, graph.number_of(expr)):
-            # a search of its own: the path is matched anew for every node on it
-            along = type(search)(search.matcher)
-            along.run(self.dominator.path, graph.nodes[i])  # type: ignore[arg-type]
-            search.several.extend(along.bindings())
+            search.several.append((along, graph.nodes[i]))  # type: ignore[arg-type]
         return rest
+
+
+class Along(Step):
+    """A path that is known to fit; what its parts are bound to is found when the search is over.
+
+    It is matched anew for every node on it, so it binds nothing that the rest could depend on.
+    """
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: Step) -> None:
+        super().__init__(None, None)
+        self.path = path
 
 
 class Meetings:
@@ -130,7 +139,7 @@ class Meetings:
             )
             parent = meeting if fits else None
             forest.add(parent)
-            if heads is None or _head(node) in heads or type(node) in heads:
+            if isinstance(node, Expr) and (heads is None or not heads.isdisjoint(_heads(node))):
                 self._candidate.append(i)
             else:
                 self._candidate.append(None if parent is None else self._candidate[parent])
@@ -170,5 +179,7 @@ def _fits(matcher: Matcher, dominator: DominatorStep, i: int) -> bool:
     return isinstance(node, Expr) and matcher.fits(dominator.parent, node)
 
 
-def _head(node: object) -> object:
-    return node.op.name if type(node) is Call and isinstance(node.op, Op) else None
+def _heads(expr: Expr) -> tuple[str | type, ...]:
+    if type(expr) is Call and isinstance(expr.op, Op):
+        return (expr.op.name, Call)
+    return (type(expr),)

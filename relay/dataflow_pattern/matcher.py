@@ -12,7 +12,7 @@ from typing import Any
 
 from relay import tree
 from relay.check.infer import infer_expr
-from relay.dataflow_pattern.dominator import DominatorStep, Meetings
+from relay.dataflow_pattern.dominator import Along, DominatorStep, Meetings
 from relay.dataflow_pattern.graph import Graph
 from relay.dataflow_pattern.patterns import DFPattern
 from relay.dataflow_pattern.prepare import Prepared, prepare
@@ -54,7 +54,22 @@ class Matcher:
     def match(self, expr: Expr) -> Bindings | None:
         """What every part of the pattern stands for when it fits `expr`, else None."""
         search = Search(self)
-        return search.bindings() if search.run(self.prepared.root, expr) else None
+        return self._bindings(search) if search.run(self.prepared.root, expr) else None
+
+    def _bindings(self, search: Search) -> Bindings:
+        """What a search has bound, the paths of dominators included."""
+        found: Bindings = []
+        searches = [search]
+        for current in searches:
+            found.extend(current.bound.items())
+            for step, expr in current.several:
+                if isinstance(step, Along):
+                    along = Search(self)
+                    along.run(step.path, expr)
+                    searches.append(along)
+                else:
+                    found.append((step, expr))
+        return found
 
     def fits(self, step: Step, expr: Expr) -> bool:
         """Whether `step` fits `expr` on its own."""
@@ -170,10 +185,6 @@ class Search:
             if not steps[i].leaf:
                 rest = (steps[i], exprs[i], ENTER, rest)
         return rest
-
-    def bindings(self) -> Bindings:
-        """What was bound, in that order."""
-        return [*self.bound.items(), *self.several]
 
     def choose_later(self, goals: Goals) -> None:
         """Note another way, to be taken when the present one fails."""

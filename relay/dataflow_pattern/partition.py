@@ -44,6 +44,8 @@ from relay.ir.variables import binders
 
 # Known by name in the whole program: not computed, so never handed over as an input.
 NAMED = (Op, GlobalVar, Constructor, Function)
+# A constant that one of these stands for was asked for as a constant.
+CONSTANT = (p.ConstantPattern, p.ExprPattern)
 
 
 def partition(
@@ -59,8 +61,6 @@ def partition(
     computation, so a pattern for a function partitions nothing.
     """
     expr = as_expr(expr)
-    if isinstance(pattern, p.FunctionPattern):
-        return expr
     graph = Graph(expr)
     claims = Claims(graph)
     scopes: Scopes | None = None
@@ -69,10 +69,11 @@ def partition(
     cuts: dict[int, list[Expr]] = {}
     for region in find_regions(graph, Matcher(prepared, expr, graph=graph), claims):
         root = graph.nodes[region.root]
-        described = any(step.covers and expr is root for step, expr in region.bindings)
-        if not described or not check(root):  # type: ignore[arg-type]
+        # a leaf of the pattern describes nothing, and a function alone computes nothing
+        described = any(found is root for found in region.covered)
+        if not described or isinstance(root, Function) or not check(root):  # type: ignore[arg-type]
             continue
-        inputs = _inputs(prepared, region)
+        inputs = _inputs(graph, prepared, region)
         if any(isinstance(graph.nodes[i], If | Let | Match) for i in region.inside):
             scopes = scopes or Scopes(expr)
             if not _are_outside(inputs, root, scopes):
@@ -82,31 +83,35 @@ def partition(
     return _cut(graph, cuts, dict(attrs or {})) if cuts else expr
 
 
-def _inputs(prepared: Prepared, region: Region) -> list[Expr]:
-    """What the pattern leaves open, each once, in the order in which the pattern names it."""
+def _inputs(graph: Graph, prepared: Prepared, region: Region) -> list[Any]:
+    """What the pattern leaves open, each once, in the order in which the pattern names it.
+
+    What it does not name at all, because a wildcard stands for a part of a region, comes last.
+    """
     covered: set[int] = set()
+    for expr in region.covered:
+        covered.add(id(expr))
+        covered.update(id(variable) for variable in binders(expr))
     opened: dict[DFPattern, list[Expr]] = {}
     for step, expr in region.bindings:
-        if step.covers and not is_atom(expr):
+        if isinstance(expr, Constant) and isinstance(step.pattern, CONSTANT):
             covered.add(id(expr))
-            covered.update(id(variable) for variable in binders(expr))
         # what is left open inside a function is the function's own business
         if step.pattern is not None and step.pattern not in prepared.enclosed:
             opened.setdefault(step.pattern, []).extend(_given(step.pattern, expr))
-    found: dict[int, Expr] = {}
-    for pattern in prepared.order:
-        for expr in opened.get(pattern, ()):
-            if id(expr) not in covered and not isinstance(expr, NAMED):
-                found.setdefault(id(expr), expr)
+    named = [expr for pattern in prepared.order for expr in opened.get(pattern, ())]
+    beside = [graph.nodes[c] for i in sorted(region.inside) for c in graph.children[i]]
+    found: dict[int, Any] = {}
+    for each in (*named, *beside):
+        if id(each) not in covered and not isinstance(each, NAMED):
+            found.setdefault(id(each), each)
     return list(found.values())
 
 
 def _given(pattern: DFPattern, expr: Any) -> Sequence[Expr]:
     """What a pattern that fits `expr` leaves open about it."""
     match pattern:
-        case p.WildcardPattern() | p.VarPattern():
-            return (expr,)
-        case p.ExprPattern() if not isinstance(expr, Constant):
+        case p.WildcardPattern() | p.VarPattern() | p.ExprPattern():
             return (expr,)
         case p.CallPattern(args=None):
             return expr.args  # type: ignore[no-any-return]
@@ -115,14 +120,15 @@ def _given(pattern: DFPattern, expr: Any) -> Sequence[Expr]:
     return ()
 
 
-def _are_outside(inputs: list[Expr], root: Syntax, scopes: Scopes) -> bool:
+def _are_outside(inputs: list[Any], root: Syntax, scopes: Scopes) -> bool:
     """Whether every input is computed no deeper than the root, so that it can be handed over.
 
     An input from a branch, or from under a binding, would be computed where it must not be.
     """
     around = scopes.home(root)
     return all(
-        is_atom(found) or around.common(scopes.home(found)) is scopes.home(found)
+        is_atom(found)
+        or (isinstance(found, Expr) and around.common(scopes.home(found)) is scopes.home(found))
         for found in inputs
     )
 

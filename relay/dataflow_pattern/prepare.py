@@ -92,9 +92,16 @@ def _prepare(pattern: DFPattern) -> Prepared:
     analyse([steps[current] for current in order])
     dominators = tuple(d for q in order if isinstance(d := steps[q], DominatorStep))
     wildcards = tuple((q, q.pattern) for q in order if isinstance(q, p.WildcardPattern))
-    functions = [q for q in order if isinstance(q, p.FunctionPattern)]
-    enclosed = frozenset(e for f in functions for q in tree.children(f) for e in tree.postorder(q))
-    return Prepared(pattern, root, order, dominators, enclosed, wildcards)
+    return Prepared(pattern, root, order, dominators, _enclosed(order), wildcards)
+
+
+def _enclosed(order: Sequence[DFPattern]) -> frozenset[DFPattern]:
+    found: set[DFPattern] = set()
+    for function in order:
+        if isinstance(function, p.FunctionPattern):
+            for part in tree.children(function):
+                found.update(tree.postorder(part, lambda q: q not in found))
+    return frozenset(found)
 
 
 def _target(pattern: DFPattern) -> DFPattern | None:
@@ -244,17 +251,12 @@ def _call(pattern: p.CallPattern, steps: dict[DFPattern, Step]) -> CallStep:
 def _operator_names(pattern: DFPattern) -> frozenset[str] | None:
     """The names of the operators that fit `pattern`; None when that is open."""
     names: set[str] = set()
-    pending = [pattern]
-    while pending:
-        match pending.pop():
-            case p.ExprPattern(expr=Op(name=name)):
-                names.add(name)
-            case p.AltPattern(left=left, right=right):
-                pending += [left, right]
-            case p.AttrPattern(pattern=inner) | p.PredicatePattern(pattern=inner):
-                pending.append(inner)
-            case _:
-                return None
+    passed = (p.AltPattern, p.AttrPattern, p.PredicatePattern)
+    for part in tree.postorder(pattern, lambda q: isinstance(q, passed)):
+        if (operator := operator_of(part)) is not None:
+            names.add(operator.name)
+        elif not isinstance(part, passed):
+            return None
     return frozenset(names)
 
 

@@ -13,10 +13,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from relay.dataflow_pattern.dominator import DominatorStep
 from relay.dataflow_pattern.graph import Graph
 from relay.dataflow_pattern.matcher import Bindings, Matcher
 from relay.ir.expr import (
     Call,
+    Expr,
     Function,
     Op,
     Syntax,
@@ -34,6 +36,8 @@ class Region:
 
     root: int
     bindings: Bindings
+    # the expressions that the pattern describes
+    covered: list[Expr]
     inside: Collection[int]
     # what is inside functions that the pattern describes: looked at, not taken
     read: Collection[int]
@@ -41,22 +45,22 @@ class Region:
 
 def region_of(graph: Graph, root: int, bindings: Bindings) -> Region:
     """The region of a match at `root`."""
-    number = graph.number
-    covered = [
-        number[id(expr)]
-        for step, expr in bindings
-        if step.covers and not (step.leaf and is_atom(expr))
-    ]
-    if covered in ([root], []):
-        return Region(root, bindings, (root,), ())
-    inside = {root, *covered}
+    covered = [expr for step, expr in bindings if step.descends]
+    for step, _ in bindings:
+        if isinstance(step, DominatorStep):
+            # what a wildcard at the beginning of a region, or between, stands for is part of it
+            ends = (step.parent, step.path)
+            covered += [e for other, e in bindings if other in ends and not is_atom(e)]
+    if len(covered) < 2:
+        return Region(root, bindings, covered, (root,), ())
+    numbers = {graph.number[id(expr)] for expr in covered}
     # a function is a value that others may use as well
     read: set[int] = set()
-    for i in covered:
+    for i in numbers:
         if type(graph.nodes[i]) is Function:
             read |= graph.below(i, read)
     read.discard(root)
-    return Region(root, bindings, inside - read, read)
+    return Region(root, bindings, covered, (numbers | {root}) - read, read)
 
 
 class Claims:

@@ -189,18 +189,15 @@ class _Rebuilding:
     def run(self) -> Expr:
         graph, new, found = self._graph, self._new, self._found
         for i, children in enumerate(graph.children):
-            node = graph.nodes[i]
-            after = node
+            node = after = graph.nodes[i]
             if new and any(child in new for child in children):
                 after = self._over_new_parts(node, children)
-                new[i] = after
-                self._rebuilt.add(id(after))
             if i in found:
                 assert isinstance(node, Expr) and isinstance(after, Expr)
-                result = self._call_back(*found[i], node, after)
-                if result is not after:
-                    new[i] = result
-                    self._rebuilt.add(id(result))
+                after = self._call_back(*found[i], node, after)
+            if after is not node:
+                new[i] = after
+                self._rebuilt.add(id(after))
         root = new.get(len(graph.nodes) - 1, graph.root)
         assert isinstance(root, Expr)
         return root

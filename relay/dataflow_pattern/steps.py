@@ -33,7 +33,7 @@ Heads = frozenset[Any] | None
 class Step:
     """One pattern of a prepared graph of patterns."""
 
-    __slots__ = ("closed", "covers", "cyclic", "final", "guarded", "heads", "pattern")
+    __slots__ = ("closed", "cyclic", "final", "guarded", "heads", "pattern")
 
     # a leaf is checked by `test` alone and binds at once
     leaf = False
@@ -45,8 +45,6 @@ class Step:
         self.heads = heads
         # Nothing below is part of the pattern anywhere else: how it fits concerns nobody else.
         self.closed = False
-        # What it is bound to belongs to the match, and is not one of its inputs.
-        self.covers = self.descends
         # It may fit in several ways and is closed: that it does not fit is worth remembering.
         self.guarded = False
         # It contains itself, and so binds a new expression at every turn.

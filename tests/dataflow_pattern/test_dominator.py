@@ -152,6 +152,34 @@ def test_dominators_nest():
     assert not outer.match(nn.relu(diamond(X)) * nn.relu(X))
 
 
+def test_dominators_nest_in_paths_without_end():
+    relu = is_op("nn.relu")(wildcard())
+    path = relu
+    for _ in range(1_000):
+        path = dominates(is_op("exp")(wildcard()), path, relu) | is_op("tanh")(wildcard())
+    pattern = dominates(CONV, path, ADD)
+    start = conv()
+    assert pattern.match(relay.tanh(start) + start)
+    assert not pattern.match(nn.softmax(start) + start)
+
+
+def test_programs_that_are_not_all_calls_have_regions_too():
+    anything = dominates(wildcard(), wildcard(), wildcard())
+    mod = relay.IRModule()
+    relay.Prelude(mod)
+    for function in mod.functions.values():
+        anything.match(function)
+        for expr in tree.postorder(function):
+            if isinstance(expr, relay.Expr):
+                anything.match(expr)
+    start = nn.relu(X)
+    pair = relay.TupleGetItem(relay.Tuple([relay.tanh(start), start]), 0)
+    projected = is_op("exp")(wildcard()).dominates(is_op("nn.relu")(wildcard()))
+    assert projected.match(relay.exp(pair))
+    branches = relay.exp(relay.If(relay.const(True), relay.tanh(start), start))
+    assert projected.match(branches)
+
+
 def test_a_dominator_cannot_contain_itself():
     again = wildcard()
     again.redirect_to(dominates(CONV, again, ADD))

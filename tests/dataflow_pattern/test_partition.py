@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import relay
 from relay import nn, tree
@@ -162,6 +164,8 @@ def test_constants_stay_inside_where_the_pattern_asks_for_constants():
     ]:
         assert_structural_equal(pattern(weight).partition(with_var), of_var)
         assert_structural_equal(pattern(weight).partition(with_constant), of_constant)
+    both = is_op("maximum")(wildcard(), is_constant())
+    assert both.partition(relay.maximum(constant, constant)).args == ()
 
 
 def test_options_that_are_there_are_inside():
@@ -223,7 +227,9 @@ def test_one_of_two_functions():
 
 def test_a_function_that_is_not_called_is_no_computation():
     f = relay.Function([X], nn.relu(X))
-    assert FunctionPattern(None, wildcard()).partition(f) is f
+    pattern = FunctionPattern(None, wildcard())
+    assert pattern.partition(f) is f
+    assert (pattern | is_var("no")).has_attr({}).partition(f) is f
 
 
 # --- regions -------------------------------------------------------------------------------------
@@ -272,6 +278,25 @@ def test_what_stands_beside_the_path_is_an_input():
     assert list(made.args) == [X, W, B]
     name = "nn.conv2d_nn.bias_add_nn.relu_reshape_"
     assert made.op.attrs["PartitionedFromPattern"] == name
+
+
+def test_a_wildcard_is_part_of_a_region_only_where_the_region_is():
+    start = is_op("nn.relu")(wildcard()) | wildcard()
+    region = is_op("add")(wildcard(), wildcard()).dominates(start)
+    pattern = region | is_op("tanh")(start)
+    made = pattern.partition(relay.tanh(X * Y))
+    assert made.op.attrs["PartitionedFromPattern"] == "tanh_"
+    assert [a.op.name for a in made.args] == ["multiply"]
+
+
+def test_what_the_pattern_does_not_name_is_an_input_all_the_same():
+    pattern = is_op("tanh")(wildcard()).dominates(wildcard().where(lambda e: e.op.name == "add"))
+    made = pattern.partition(relay.tanh(nn.relu(X + Y) * B))
+    assert list(made.args) == [X, Y, B]
+    assert not relay.analysis.free_vars(made.op)
+    matched = relay.Match(X + Y, [relay.Clause(relay.PatternVar(Z), Z)])
+    program = relay.tanh(matched)
+    assert is_op("tanh")(wildcard()).dominates(wildcard()).partition(program) is program
 
 
 # --- what cannot be cut out ----------------------------------------------------------------------
@@ -363,6 +388,49 @@ def test_the_meaning_stays():
     np.testing.assert_array_equal(
         evaluate(made)(*arguments).numpy(), evaluate(program)(*arguments).numpy()
     )
+
+
+@st.composite
+def programs(draw):
+    """A random graph of scalar arithmetic over two variables and a constant."""
+    nodes = [relay.var("x", shape=()), relay.var("y", shape=()), relay.const(0.5)]
+    for _ in range(draw(st.integers(1, 9))):
+        name = draw(st.sampled_from(["add", "multiply", "subtract", "nn.relu", "tanh"]))
+        args = [nodes[draw(st.integers(max(0, len(nodes) - 5), len(nodes) - 1))] for _ in range(2)]
+        unary = name in ("nn.relu", "tanh")
+        nodes.append(relay.Call(relay.op.get(name), args[: 1 if unary else 2]))
+    return relay.Function(nodes[:2], relay.Tuple(nodes[-2:]))
+
+
+@st.composite
+def random_patterns(draw):
+    parts = [wildcard(), wildcard(), is_constant()]
+    for _ in range(draw(st.integers(1, 5))):
+        kinds = ["add", "multiply", "subtract", "nn.relu", "tanh", "or", "dominates"]
+        kind = draw(st.sampled_from(kinds))
+        some = [parts[draw(st.integers(0, len(parts) - 1))] for _ in range(2)]
+        if kind == "or":
+            parts.append(some[0] | some[1])
+        elif kind == "dominates":
+            parts.append(is_op("add")(wildcard(), wildcard()).dominates(parts[-1]))
+        else:
+            parts.append(is_op(kind)(*some[: 1 if kind in ("nn.relu", "tanh") else 2]))
+    return parts[-1]
+
+
+@settings(max_examples=150)
+@given(random_patterns(), programs())
+def test_whatever_is_cut_out_the_meaning_stays(pattern, program):
+    made = pattern.partition(program)
+    for cut in tree.postorder(made):
+        if isinstance(cut, relay.Function) and "PartitionedFromPattern" in cut.attrs:
+            assert not relay.analysis.free_vars(cut)
+            assert pattern.match(cut.body)
+    evaluate = relay.create_executor("debug").evaluate
+    arguments = [np.float32(0.75), np.float32(-1.25)]
+    before, after = (evaluate(f)(*arguments) for f in (program, made))
+    for a, b in zip(before, after, strict=True):
+        np.testing.assert_array_equal(a.numpy(), b.numpy())
 
 
 def test_long_programs_are_partitioned():
