@@ -117,14 +117,11 @@ def convolution_type(spatial: str) -> Relation:
 
     def relation(site: Site) -> Type | None:
         require_steps(site)
-        channels = data_shape(site, spatial)
-        kernel_layout = require_layout(
-            site, "kernel_layout", site.attrs.kernel_layout, "OI" + spatial
-        )
-        weight = unblocked_shape(site, 1, kernel_layout, "OI" + spatial)
-        if channels is None:
+        layout = require_layout(site, "kernel_layout", site.attrs.kernel_layout, "OI" + spatial)
+        data, weight = data_shape(site, spatial), unblocked_shape(site, 1, layout, "OI" + spatial)
+        if data is None:
             return None
-        batch, inputs, *extents = channels
+        batch, inputs, *extents = data
         if weight is None:
             kernel = assigned_weight(site, 1, inputs, spatial)
         else:

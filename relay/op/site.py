@@ -198,16 +198,6 @@ class Site:
             self.fail(f"`{name}` names an axis twice", "different axes", f"{name} = {axes}")
         return found
 
-    def layout(self, layout: str, letters: str, name: str) -> str:
-        """`layout`, which must name each of the axes `letters` once, in any order."""
-        if sorted(layout) != sorted(letters):
-            self.fail(
-                f"`{name}` is no layout for this operator",
-                f"the letters of {letters} in any order",
-                f'{name} = "{layout}"',
-            )
-        return layout
-
     def fail(
         self, message: str, expected: str | None, found: str | None, hint: str | None = None
     ) -> NoReturn:
