@@ -13,6 +13,7 @@ What is read back is the same program, sharing included.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
@@ -157,6 +158,10 @@ class _Printer:
         self.blocks: dict[Scope, Block] = {}
         self.bindings: dict[int, Binding] = {}  # of shared expressions
         self.determined: dict[FuncType, bool] = {}
+        # How many shared expressions are being written for each scope; and the variables of lets
+        # whose values are, with the home of the let and how many those were when it began.
+        self.hoisting: Counter[Scope] = Counter()
+        self.unbound: dict[Var, tuple[Scope, int]] = {}
         variables: list[Var] = []
         bound: set[Var] = set()
         self.is_generic = False  # whether a type variable is written somewhere
@@ -196,8 +201,12 @@ class _Printer:
         """
         while isinstance(expr, Let) and (is_bound or not self.scopes.is_shared(expr)):
             is_bound = False
+            home = self.scopes.home(expr)
+            self.unbound[expr.variable] = (home, self.hoisting[home])
             value = yield self.value(expr.value, block)
             is_annotated = self.needs_annotation(expr)
+            if self.unbound.pop(expr.variable, None) is None:
+                is_annotated = False  # it was declared ahead
             variable = self.declaration(expr.variable, is_annotated)
             comment = ""
             if not self.scopes.is_shared(expr.value):
@@ -224,8 +233,12 @@ class _Printer:
         if shared:
             if (known := self.bindings.get(id(expr))) is not None:
                 return known
-            block = self.blocks[self.scopes.home(expr)]
+            home = self.scopes.home(expr)
+            block = self.blocks[home]
+            self.hoisting[home] += 1
         text: Text = yield self.computation(expr, block)
+        if shared:
+            self.hoisting[home] -= 1
         if not shared and (isinstance(expr, TupleGetItem) or _is_bare(expr)):
             return [text, self.annotation(expr)] if self.annotate else text
         binding = Binding()
@@ -233,6 +246,14 @@ class _Printer:
             self.bindings[id(expr)] = binding
         block.add(binding, " = ", text, self.comment(expr))
         return binding
+
+    def declare_ahead(self, variable: Var) -> None:
+        """Declare the variable of a let that is still being written, where it is used in a line
+        before the let: a function that calls itself shares something with what follows."""
+        home, before = self.unbound[variable]
+        if self.hoisting[home] > before:
+            del self.unbound[variable]
+            self.blocks[home].add("let ", self.declaration(variable))
 
     def arguments(self, exprs: Iterable[Expr], block: Block) -> Steps[list[Text]]:
         """`a, b, …`"""
@@ -295,6 +316,8 @@ class _Printer:
             callee = spell(call.op.name_hint, RESERVED)
         else:
             callee = yield self.argument(call.op, block)
+            if _is_bare(call.op):
+                callee = ["(", callee, ")"]  # or it would be called once only
         if self.needs_type_args(call):
             callee = [callee, f"[{', '.join(map(self.types.argument, call.type_args))}]"]
         parts = yield self.arguments(call.args, block)
@@ -345,6 +368,8 @@ class _Printer:
     def atom(self, expr: Expr) -> str:
         match expr:
             case Var():
+                if expr in self.unbound:
+                    self.declare_ahead(expr)
                 return f"%{self.names[expr]}"
             case GlobalVar():
                 return f"@{spell(expr.name_hint, ())}"

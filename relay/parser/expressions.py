@@ -11,6 +11,7 @@ the text is sharing in the program.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -73,20 +74,31 @@ OPERATORS: Final = {
 _ENDS_ARGUMENT: Final = (",", ")")
 
 
+@dataclass(slots=True)
+class Declared:
+    """A variable that was declared before the let that binds it."""
+
+    variable: Var
+    token: int
+    is_bound: bool = False
+
+
 class ExpressionParser(PatternParser):
     """Reads expressions."""
 
     def __init__(self, tokens: Tokens, metadata: MetadataReader) -> None:
         super().__init__(tokens, metadata)
         self.graph: Bindings[Expr] = Bindings()
+        self.declared: Bindings[Declared] = Bindings()
         self.global_uses: list[tuple[str, int]] = []  # (name, token)
 
     # --- sequences
 
     def sequence(self) -> Steps[Expr]:
         """Bindings and a result, in a scope of their own."""
-        scopes = self.locals.enter(), self.graph.enter()
+        scopes = self.locals.enter(), self.graph.enter(), self.declared.enter()
         lets: list[tuple[Var, Expr, int]] = []
+        ahead: list[Declared] = []
         numbered: set[str] = set()
         while True:
             first, kind = self.index, self.kinds[self.index]
@@ -102,7 +114,11 @@ class ExpressionParser(PatternParser):
                 self.expect(";", "behind the binding")
                 self.graph.bind(number, value)
             elif kind == "let":
-                lets.append((yield self._let()))
+                let = yield self._let()
+                if isinstance(let, Declared):
+                    ahead.append(let)
+                else:
+                    lets.append(let)
             else:
                 result: Expr = yield self.expression()
                 if not self.accept(";"):
@@ -110,11 +126,17 @@ class ExpressionParser(PatternParser):
                 lets.append((Var("_", span=self.span(first)), result, first))
         self.locals.leave(scopes[0])
         self.graph.leave(scopes[1])
+        self.declared.leave(scopes[2])
+        for declared in ahead:
+            if not declared.is_bound:
+                name = declared.variable.name_hint
+                raise self.error(f"`%{name}` is declared here and never bound", declared.token)
         for variable, value, first in reversed(lets):
             result = Let(variable, value, result, span=self.span(first))
         return result
 
-    def _let(self) -> Steps[tuple[Var, Expr, int]]:
+    def _let(self) -> Steps[tuple[Var, Expr, int] | Declared]:
+        """`let %x = …;`, or `let %x;`, which declares what a let further down binds."""
         first = self.index
         self.index += 1
         if self.kind == GRAPH:
@@ -123,7 +145,18 @@ class ExpressionParser(PatternParser):
         token = self.index - 1
         annotation = yield self.annotation()
         variable = Var(name, annotation, span=self.tokens.span(token, token))
+        if self.accept(";"):
+            declared = Declared(variable, token)
+            self.locals.bind(name, variable)
+            self.declared.bind(name, declared)
+            return declared
         self.expect("=")
+        ahead = self.declared.current.get(name)
+        if ahead is not None and not ahead.is_bound:
+            if annotation is not None:
+                raise self.error(f"the type of `%{name}` belongs where it is declared", token)
+            ahead.is_bound = True
+            variable = ahead.variable
         # a function sees its own name; any other value sees what the name meant before
         recursive = self.kind == "fn"
         if recursive:

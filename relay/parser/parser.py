@@ -240,6 +240,7 @@ class _ModuleParser(ExpressionParser):
                 raise ParseError(self.errors[:MAX_ERRORS]) from None
             self.locals.leave(0)
             self.graph.leave(0)
+            self.declared.leave(0)
             self.type_variables.leave(0)
             if self.index == start and self.kind != END:
                 self.index += 1

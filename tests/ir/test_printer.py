@@ -199,6 +199,26 @@ def test_a_let_that_is_shared_is_bound_once() -> None:
     assert_reads_back(expr)
 
 
+def test_a_recursive_function_that_is_used_beside_its_let_is_declared_ahead() -> None:
+    f, n, outside = relay.var("f"), relay.var("n", "int32"), relay.var("outside")
+    function = Function([n], Call(f, (n,)), TensorType((), "int32"))
+    expr = Let(f, function, Call(function, (relay.const(3),)))
+    assert text(expr) == lines(
+        "let %f;",
+        "%0 = fn (%n: int32) -> int32 {",
+        "  %f(%n)",
+        "};",
+        "let %f = %0;",
+        "%0(3)",
+    )
+    assert_reads_back(expr)
+    assert_reads_back(Let(outside, relay.exp(expr), Tuple([outside, expr])))
+    shared = Tuple([f, f])
+    assert_reads_back(Tuple([Let(f, Function([n], Tuple([shared, n])), shared), x]))
+    module = IRModule({"main": Function([], expr)})
+    assert_structural_equal(relay.parse(module.astext()), infer_module(module))
+
+
 def test_functions_are_bound_where_they_are_arguments_and_written_where_they_are_results() -> None:
     identity = Function([x], x)
     assert text(identity) == "fn (%x: Tensor[(2), float32]) {\n  %x\n}"
@@ -281,7 +301,8 @@ def test_one_pattern_object_may_stand_in_many_places() -> None:
 def test_a_constructor_without_fields_is_called_where_it_stands() -> None:
     assert text(Call(cons, (x, Call(nil, ())))) == "Cons(%x, Nil)"
     assert text(Tuple([cons, nil])) == "(Cons, constructor(Nil))"
-    for expr in (Call(nil, ()), nil, cons, Call(cons, ()), TupleGetItem(Call(nil, ()), 0)):
+    called = Call(nil, ())
+    for expr in (called, nil, cons, Call(cons, ()), TupleGetItem(called, 0), Call(called, (x,))):
         assert_reads_back(expr, lists)
 
 

@@ -232,6 +232,13 @@ def test_nothing_is_defined_twice(text: str, message: str) -> None:
     assert refused(HEADER + text).message == message
 
 
+def test_what_is_declared_ahead_is_bound_once() -> None:
+    found = refused(HEADER + "def @f() { let %x; 1 }")
+    assert found.message == "`%x` is declared here and never bound" and place(found) == (2, 16)
+    found = refused(HEADER + "def @f() { let %x: int8; let %x: int8 = 1; %x }")
+    assert found.message == "the type of `%x` belongs where it is declared"
+
+
 def test_a_parameter_is_a_type_or_a_dimension() -> None:
     found = refused(HEADER + "def @f[n](%x: n, %y: Tensor[(n), int8]) { 1 }")
     assert found.message == "`n` is used as a dimension and as a type"

@@ -191,6 +191,12 @@ def test_a_function_bound_by_let_sees_itself_and_nothing_else_does() -> None:
     assert inside is shadowing.value.fields[0] and inside is not shadowing.variable
 
 
+def test_a_let_may_be_declared_ahead() -> None:
+    found = expr("let %f: int8; %0 = fn () { %f }; { let %f = %0; (%f, %0) }")
+    assert found.variable.type_annotation == TensorType((), "int8")
+    assert found.value.body is found.variable and found.body.fields == (found.variable, found.value)
+
+
 def test_blocks_matches_and_conditions_are_values() -> None:
     a, b = relay.var("a"), relay.var("b")
     assert_reads("let %a = { let %b = %x; %b }; %a", Let(a, Let(b, x, b), a))
