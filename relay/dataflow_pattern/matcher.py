@@ -16,7 +16,7 @@ from relay.dataflow_pattern.dominator import Along, DominatorStep, Meetings
 from relay.dataflow_pattern.graph import Graph
 from relay.dataflow_pattern.patterns import DFPattern
 from relay.dataflow_pattern.prepare import Prepared, prepare
-from relay.dataflow_pattern.steps import ENTER, FAIL, Goals, Step
+from relay.dataflow_pattern.steps import ENTER, FAIL, Goals, Step, is_call_of
 from relay.errors import DiagnosticError
 from relay.ir.expr import Constant, Expr, Var, as_expr
 from relay.ir.module import IRModule
@@ -181,6 +181,9 @@ class Search:
                     bound[step] = expr
                 elif known != expr:
                     return FAIL
+            elif step.operator is not None and not is_call_of(expr, step.operator):
+                # most searches end here, at an argument that is a call of something else
+                return FAIL
         for i in range(len(steps) - 1, -1, -1):
             if not steps[i].leaf:
                 rest = (steps[i], exprs[i], ENTER, rest)

@@ -243,8 +243,7 @@ def _call(pattern: p.CallPattern, steps: dict[DFPattern, Step]) -> CallStep:
         if names is not None and not names.isdisjoint(COMMUTATIVE) and args[0] is not args[1]:
             made.swapped = Swapped(args)
         if operator is not None:
-            made.rotated = _rotations(made, operator.name)
-            made.heads = frozenset((operator.name, *(outer for outer, _, _ in made.rotated)))
+            made.rotate(_rotations(made, operator.name))
     return made
 
 
@@ -280,7 +279,7 @@ def _rotations(call: CallStep, name: str) -> tuple[tuple[str, str, Step], ...]:
 
 def _call_of(step: Step, name: str) -> tuple[Step, tuple[Step, ...]] | None:
     """The callee and the two operands, when `step` is a call of the operator of that name."""
-    if not isinstance(step, CallStep) or step.operator is None or step.operator.name != name:
+    if not isinstance(step, CallStep) or step.named is None or step.named.name != name:
         return None
     if step.steps is None or len(step.steps) != 2:
         return None

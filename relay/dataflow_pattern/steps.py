@@ -37,6 +37,8 @@ class Step:
 
     # a leaf is checked by `test` alone and binds at once
     leaf = False
+    # the operator that it is a call of, where there is only one it can be
+    operator: Op | None = None
     # its parts are matched against parts of the expression, not against the expression itself
     descends = False
 
@@ -158,7 +160,7 @@ class Structure(Step):
 class CallStep(Step):
     """A call; `steps` None fits any arguments."""
 
-    __slots__ = ("callee", "operator", "rotated", "steps", "swapped")
+    __slots__ = ("callee", "named", "operator", "rotated", "steps", "swapped")
     descends = True
 
     def __init__(
@@ -167,16 +169,24 @@ class CallStep(Step):
         heads: Heads,
         callee: Step,
         steps: Sequence[Step] | None,
-        operator: Op | None,
+        named: Op | None,
     ) -> None:
         super().__init__(pattern, heads)
         self.callee = callee
         self.steps = None if steps is None else tuple(steps)
-        self.operator = operator
+        # the operator the pattern names
+        self.named = self.operator = named
         # the same call with its two operands exchanged
         self.swapped: Swapped | None = None
         # (operator of the call, operator of an argument, the same product of factors)
         self.rotated: tuple[tuple[str, str, Step], ...] = ()
+
+    def rotate(self, ways: tuple[tuple[str, str, Step], ...]) -> None:
+        """Set `rotated`."""
+        if ways:
+            self.rotated = ways
+            self.operator = None
+            self.heads = frozenset((*(self.heads or ()), *(outer for outer, _, _ in ways)))
 
     def parts(self) -> Sequence[Step]:
         return (self.callee, *(self.steps or ()))
@@ -189,8 +199,8 @@ class CallStep(Step):
         if type(expr) is not Call:
             return FAIL
         op = expr.op
-        if self.operator is not None:
-            if op is not self.operator and not is_operator(op, self.operator.name):
+        if self.named is not None:
+            if op is not self.named and not is_operator(op, self.named.name):
                 return self._rotate(search, expr, rest) if self.rotated else FAIL
             search.bound[self.callee] = op
         else:
@@ -229,6 +239,11 @@ class Swapped(Step):
 
     def enter(self, search: Search, expr: Expr, rest: Goals) -> Goals:
         return search.with_parts(self.steps, expr.args, rest)  # type: ignore[attr-defined]
+
+
+def is_call_of(expr: Expr, operator: Op) -> bool:
+    """Whether `expr` is a call of `operator`."""
+    return type(expr) is Call and (expr.op is operator or is_operator(expr.op, operator.name))
 
 
 def is_operator(expr: Expr, *names: str) -> bool:
