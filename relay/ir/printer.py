@@ -94,6 +94,8 @@ def astext(node: Printable, show_meta_data: bool = True, annotate: Annotate | No
     """
     if isinstance(node, Type):
         return type_text(node)
+    if not isinstance(node, IRModule | Syntax):
+        raise TypeError(f"modules, programs and types have a text form, not {type(node).__name__}")
     metadata = MetadataWriter()
     if isinstance(node, IRModule):
         body = HEADER + _module_text(node, metadata, annotate)
@@ -137,7 +139,7 @@ def _item_text(node: Syntax, metadata: MetadataWriter, annotate: Annotate | None
             return printer.clause(node)
         case Expr():
             return printer.expression(node)
-    raise TypeError(f"a {type(node).__name__} has no text form")
+    raise TypeError(f"a {type(node).__name__} is neither a pattern, a clause nor an expression")
 
 
 class _Printer:

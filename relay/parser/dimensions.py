@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from relay.errors import Span
 from relay.ir import dims
 from relay.ir.dims import Dim, Symbol
 from relay.ir.metadata import MetadataReader
@@ -36,19 +37,20 @@ _EXTREMA: Final = {"min": dims.minimum, "max": dims.maximum}
 class TypeParameter:
     """A declared type parameter, which becomes a variable when its kind is known."""
 
-    __slots__ = ("_variable", "kind", "name", "token")
+    __slots__ = ("_variable", "kind", "name", "span", "token")
 
-    def __init__(self, name: str, kind: TypeKind | None, token: int) -> None:
+    def __init__(self, name: str, kind: TypeKind | None, token: int, span: Span) -> None:
         self.name = name
         self.kind = kind
         self.token = token
+        self.span = span
         self._variable: TypeVar | None = None
 
     def variable(self, kind: TypeKind = TypeKind.Type) -> TypeVar:
         """The variable; of `kind` where nothing decided before."""
         if self._variable is None:
             self.kind = kind if self.kind is None else self.kind
-            self._variable = TypeVar(self.name, self.kind)
+            self._variable = TypeVar(self.name, self.kind, span=self.span)
         return self._variable
 
 
@@ -91,7 +93,7 @@ class DimensionParser(ValueParser):
                     "kind", word, self.index - 1, KINDS, f"there are {', '.join(KINDS)}"
                 )
             kind = KINDS[word]
-        parameter = TypeParameter(name, kind, first)
+        parameter = TypeParameter(name, kind, first, self.tokens.span(first, first))
         self.type_variables.bind(name, parameter)
         return parameter
 

@@ -553,6 +553,11 @@ def test_str_is_for_the_eye_and_astext_for_reading_back() -> None:
     assert "#[" not in pretty_print(module)
 
 
+def test_other_things_have_no_text() -> None:
+    with pytest.raises(TypeError, match="not int"):
+        astext(3)  # type: ignore[arg-type]
+
+
 def test_annotations_become_comments() -> None:
     def annotate(expr: Expr) -> str:
         return "closes */ and opens /*" if isinstance(expr, Call) else ""
