@@ -4,22 +4,32 @@ p = Prelude()
 relay.Call(p.map, [f, xs])          # p.map, p.foldl, …: the functions, as GlobalVars
 p.cons(x, p.nil())                  # p.cons, p.nil, p.some, p.none, p.rose: the constructors
 p.l(relay.scalar_type("int32"))     # p.l, p.optional, p.tree: the data types
+
+Tensor arrays (`relay.tensor_array`) are there for every element type and shape; a family of them is
+defined in the module when something in it is first looked up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from relay import tree
 from relay.errors import RelayError, did_you_mean
 from relay.ir.adt import TypeData
 from relay.ir.compare import structural_equal
-from relay.ir.expr import Function, GlobalVar, Syntax
+from relay.ir.dims import Dim
+from relay.ir.expr import Constructor, Function, GlobalVar, Syntax
 from relay.ir.module import IRModule
+from relay.ir.types import GlobalTypeVar
 from relay.parser import parse
+
+if TYPE_CHECKING:
+    from relay.tensor_array import StaticTensorArrayOps, TensorArrayOps
+
+Definitions = tuple[tuple[TypeData, ...], tuple[tuple[GlobalVar, Function], ...]]
 
 # What there is, and which other files each one builds on.
 FILES: Mapping[str, tuple[str, ...]] = {
@@ -41,7 +51,12 @@ def import_from_std(module: IRModule, file: str) -> None:
             f"the standard library has no file {file!r}; "
             + (hint or f"it has {', '.join(sorted(FILES))}")
         )
-    types, functions = _load(file)
+    add_definitions(module, _load(file))
+
+
+def add_definitions(module: IRModule, definitions: Definitions) -> None:
+    """Take over types and functions; what the module already defines stays as it is."""
+    types, functions = definitions
     # functions find constructors by identity, so they get those the module already has
     own: dict[Syntax, Syntax] = {}
     for definition in types:
@@ -58,7 +73,7 @@ def import_from_std(module: IRModule, file: str) -> None:
 
 
 @cache
-def _load(file: str) -> tuple[tuple[TypeData, ...], tuple[tuple[GlobalVar, Function], ...]]:
+def _load(file: str) -> Definitions:
     """The definitions of a file and of those it builds on. They are immutable, and kept: modules
     that share them share what inference has found out about them too."""
     known = IRModule()
@@ -107,9 +122,96 @@ class Prelude:
             return self.mod.get_constructor(self.CONSTRUCTORS[name])
         if name in self.mod:
             return self.mod.get_global_var(name)
+        if (found := self._of_tensor_arrays(name)) is not None:
+            return found
         hint = did_you_mean(name, dir(self))
         raise AttributeError(f"the prelude has no `{name}`" + (f"; {hint}" if hint else ""))
 
     def __dir__(self) -> list[str]:
         functions = [variable.name_hint for variable in self.mod]
         return sorted(["mod", *self.TYPES, *self.CONSTRUCTORS, *functions])
+
+    # --- tensor arrays, imported when they are asked for: most programs have none
+
+    def _of_tensor_arrays(self, name: str) -> GlobalVar | GlobalTypeVar | Constructor | None:
+        """`tensor_array_read_float32`, `tensor1_float32`, … of the families of all ranks."""
+        from relay.tensor_array import TensorArrayOps, family_of
+
+        if (dtype := family_of(name)) is None:
+            return None
+        TensorArrayOps(self, dtype)
+        if name in self.mod:
+            return self.mod.get_global_var(name)
+        defined = self.mod.find_type(name)
+        return defined.header if defined else self.mod.find_constructor(name)
+
+    def _family(self, dtype: str) -> TensorArrayOps:
+        from relay.tensor_array import TensorArrayOps
+
+        return TensorArrayOps(self, dtype)
+
+    def _static(
+        self, dtype: str, shape: Sequence[Dim], batch_dim: int | None = None
+    ) -> StaticTensorArrayOps:
+        from relay.tensor_array import StaticTensorArrayOps
+
+        return StaticTensorArrayOps(self, dtype, shape, batch_dim)
+
+    def get_name(self, canonical: str, dtype: str) -> str:
+        """What `canonical` ("tensor_array_read") is called in the family of an element type."""
+        return self._family(dtype).get_name(canonical)
+
+    def get_global_var(self, canonical: str, dtype: str) -> GlobalVar:
+        """That function of the family."""
+        return self._family(dtype).get_global_var(canonical)
+
+    def get_type(self, canonical: str, dtype: str) -> GlobalTypeVar:
+        """The data type of the family; it goes by the name `tensor_t`."""
+        return self._family(dtype).get_type(canonical)
+
+    def get_ctor(self, ty_name: str, canonical: str, dtype: str) -> Constructor:
+        """A constructor of data type `ty_name`, which is one of the family."""
+        return self.mod.get_constructor(ty_name, self.get_name(canonical, dtype))
+
+    def get_tensor_ctor(self, canonical: str, dtype: str) -> Constructor:
+        """`tensor_nil`, `tensor0`, … `tensor6` of the family."""
+        return self._family(dtype).get_ctor(canonical)
+
+    def get_name_static(
+        self, canonical: str, dtype: str, shape: Sequence[Dim], batch_dim: int | None = None
+    ) -> str:
+        """What `canonical` is called in the family of an element type and a shape."""
+        return self._static(dtype, shape, batch_dim).get_name(canonical)
+
+    def get_global_var_static(
+        self, canonical: str, dtype: str, shape: Sequence[Dim], batch_dim: int | None = None
+    ) -> GlobalVar:
+        """That function of the family."""
+        return self._static(dtype, shape, batch_dim).get_global_var(canonical)
+
+    def get_type_static(self, canonical: str, dtype: str, shape: Sequence[Dim]) -> GlobalTypeVar:
+        """The data type of the family; it goes by the name `tensor_t`."""
+        return self._static(dtype, shape).get_type(canonical)
+
+    def get_ctor_static(
+        self, ty_name: str, canonical: str, dtype: str, shape: Sequence[Dim]
+    ) -> Constructor:
+        """A constructor of data type `ty_name`, which is one of the family."""
+        return self.mod.get_constructor(ty_name, self.get_name_static(canonical, dtype, shape))
+
+    def get_tensor_ctor_static(
+        self, canonical: str, dtype: str, shape: Sequence[Dim]
+    ) -> Constructor:
+        """`tensor_nil` or `tensor_constructor` of the family."""
+        return self._static(dtype, shape).get_ctor(canonical)
+
+
+_OF_TENSOR_ARRAYS = ("StaticTensorArrayOps", "TensorArrayOps", "get_tensor_array_shape")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _OF_TENSOR_ARRAYS:
+        import relay.tensor_array
+
+        return getattr(relay.tensor_array, name)
+    raise AttributeError(f"module 'relay.prelude' has no attribute {name!r}")

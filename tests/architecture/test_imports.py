@@ -38,6 +38,7 @@ BESIDE = {
     "builder": "check",
     "loops": "check",
     "safetensors": "nd",
+    "tensor_array": "prelude",
     "tir": "ir",
 }
 # What may be imported inside a function from further up, and why. A module-level import never may.
