@@ -351,18 +351,27 @@ def _decides(function: str, a: Dim, b: Dim) -> bool:
 def sign_of(dim: Dim) -> int | None:
     """1, 0 or -1 when every dimension of that form is at least, exactly or at most 0; else None.
 
-    Variables stand for extents, so they are never negative.
+    Variables stand for extents, so they are never negative. Nesting is bounded by MAX_NESTING, so
+    the recursion here is too.
     """
     if isinstance(dim, int):
         return (dim > 0) - (dim < 0)
     if isinstance(dim, Any):
         return None
-    if any(isinstance(atom, DimCall) for m in _terms(dim) for atom, _ in m):
+    calls = (atom for m in _terms(dim) for atom, _ in m if isinstance(atom, DimCall))
+    if not all(map(_never_negative, calls)):
         return None
     coefficients = _terms(dim).values()
     if all(c >= 0 for c in coefficients):
         return 1
     return -1 if all(c <= 0 for c in coefficients) else None
+
+
+def _never_negative(call: DimCall) -> bool:
+    signs = [sign_of(arg) for arg in call.args]
+    if call.function == "max":
+        return any(sign is not None and sign >= 0 for sign in signs)
+    return all(sign is not None and sign >= 0 for sign in signs)
 
 
 def atoms(dim: Dim) -> Iterator[Symbol]:

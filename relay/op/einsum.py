@@ -100,7 +100,11 @@ def _einsum_type(site: Site) -> Type | None:
             at = names.index(REST)
             rest = _broadcast(site, rest, shape[at : at + unnamed])
             del shape[at : at + unnamed]
+        own: dict[str, Dim] = {}
         for name, extent in zip((n for n in names if n != REST), shape, strict=True):
+            # a diagonal is one of equal extents; only between operands does 1 stretch
+            own[name] = site.require_equal(own.get(name, extent), extent, f"extents of axis {name}")
+        for name, extent in own.items():
             found = site.broadcast(extents.get(name, 1), extent)
             if found is None:
                 site.fail(

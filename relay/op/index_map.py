@@ -37,15 +37,14 @@ class IndexMap:
     def shape(self, extents: Sequence[Dim]) -> list[Dim] | None:
         """The extents that hold every position; None where one may be negative or unbounded."""
         ranges: dict[str, Range | None] = {
-            name: (0, dims.subtract(extent, 1))
-            for name, extent in zip(self.inputs, extents, strict=True)
+            name: (0, extent) for name, extent in zip(self.inputs, extents, strict=True)
         }
         shape: list[Dim] = []
         for output in self.outputs:
-            found = _evaluate(output, ranges, lambda number: (number, number), _RANGES)
+            found = _evaluate(output, ranges, lambda number: (number, number + 1), _RANGES)
             if found is None or dims.sign_of(found[0]) == -1:
                 return None
-            shape.append(dims.maximum(dims.add(found[1], 1), 0))
+            shape.append(dims.maximum(found[1], 0))
         return shape
 
     def positions(self, extents: Sequence[int]) -> tuple[np.ndarray, ...]:
@@ -157,43 +156,48 @@ _NUMBERS: dict[str, Callable[..., np.ndarray]] = {
 
 # --- ranges ------------------------------------------------------------------------------------
 
-Range = tuple[Dim, Dim]  # the least and the greatest position
+Range = tuple[Dim, Dim]  # the least position, and the one after the greatest
 
 
 def _sum(a: Range | None, b: Range | None) -> Range | None:
-    return None if a is None or b is None else (dims.add(a[0], b[0]), dims.add(a[1], b[1]))
+    if a is None or b is None:
+        return None
+    return dims.add(a[0], b[0]), dims.subtract(dims.add(a[1], b[1]), 1)
 
 
 def _difference(a: Range | None, b: Range | None) -> Range | None:
     if a is None or b is None:
         return None
-    return dims.subtract(a[0], b[1]), dims.subtract(a[1], b[0])
+    return dims.add(dims.subtract(a[0], b[1]), 1), dims.subtract(a[1], b[0])
 
 
 def _product(a: Range | None, b: Range | None) -> Range | None:
     if a is None or b is None or dims.sign_of(a[0]) == -1 or dims.sign_of(b[0]) == -1:
         return None
-    return dims.multiply(a[0], b[0]), dims.multiply(a[1], b[1])
+    greatest = dims.multiply(dims.subtract(a[1], 1), dims.subtract(b[1], 1))
+    return dims.multiply(a[0], b[0]), dims.add(greatest, 1)
 
 
 def _divisor(b: Range | None) -> int | None:
-    return b[0] if b is not None and isinstance(b[0], int) and b[0] == b[1] and b[0] > 0 else None
+    """The positive number that a range is, if it is one."""
+    if b is None or not isinstance(b[0], int) or b[0] <= 0 or dims.subtract(b[1], b[0]) != 1:
+        return None
+    return b[0]
 
 
 def _quotient(a: Range | None, b: Range | None) -> Range | None:
     divisor = _divisor(b)
     if a is None or divisor is None:
         return None
-    return dims.floor_divide(a[0], divisor), dims.floor_divide(a[1], divisor)
+    last = dims.floor_divide(dims.subtract(a[1], 1), divisor)
+    return dims.floor_divide(a[0], divisor), dims.add(last, 1)
 
 
 def _remainder(a: Range | None, b: Range | None) -> Range | None:
     divisor = _divisor(b)
     if a is None or divisor is None:
         return None
-    if a[0] == 0:
-        return 0, dims.minimum(a[1], divisor - 1)
-    return 0, divisor - 1
+    return 0, dims.minimum(a[1], divisor) if a[0] == 0 else divisor
 
 
 _RANGES: dict[str, Callable[[Range | None, Range | None], Range | None]] = {

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from relay import dtypes
-from relay.errors import EvaluationError, RelayError
+from relay.errors import AnySpan, EvaluationError, RelayError
 from relay.ir.dims import Dim
 from relay.ir.types import IncompleteType, TensorType, TupleType, Type, is_dynamic
 from relay.op.opdef import OpDef
@@ -19,9 +19,16 @@ from relay.op.site import Site
 
 
 def output_type(
-    op: OpDef, types: Sequence[Type], attrs: Any = None, values: Sequence[Any] | None = None
+    op: OpDef,
+    types: Sequence[Type],
+    attrs: Any = None,
+    values: Sequence[Any] | None = None,
+    span: AnySpan | None = None,
 ) -> Type:
-    """The concrete type of `op` at arguments of concrete `types`; `values` where they decide."""
+    """The concrete type of `op` at arguments of concrete `types`; `values` where they decide.
+
+    Arguments that do not fit each other are an EvaluationError at `span`.
+    """
     if op.relation is None:
         raise RelayError(f"operator `{op.name}` has no type relation")
     site = Site(
@@ -30,7 +37,7 @@ def output_type(
         tuple(types),
         IncompleteType(),
         attrs,
-        None,
+        span,
         lambda index, ty: None,
         _same_extent,
         EvaluationError,

@@ -446,7 +446,16 @@ def test_signs(dim, sign):
 
 def test_a_sign_is_open_where_nothing_is_known():
     assert dims.sign_of(ANY) is None
-    assert dims.sign_of(N // 2) is None
+    assert dims.sign_of(N - 1) is None
+    assert dims.sign_of((N - 1) // 2) is None
+    assert dims.sign_of(dims.minimum(N - 1, M)) is None
+
+
+def test_what_is_made_of_extents_is_not_negative():
+    assert dims.sign_of(N // 2) == 1
+    assert dims.sign_of(-(N // M)) == -1
+    assert dims.sign_of(dims.maximum(N - 1, M) + dims.minimum(N, M // 2)) == 1
+    assert dims.maximum((N + 3) // 4, 0) == (N + 3) // 4
 
 
 @given(ARITHMETIC, ARITHMETIC, ASSIGNMENTS)

@@ -80,7 +80,7 @@ FLAGS = {
 def arithmetic(name):
     def oracle(lhs, rhs):
         if lhs.dtype == bool:
-            return FLAGS[name](torch.from_numpy(lhs), torch.from_numpy(rhs)).numpy()
+            return FLAGS[name](wide(lhs), wide(rhs)).numpy()
         if lhs.dtype.kind in "iu":
             return by_element(INTEGERS[name])(lhs, rhs)
         return FLOATS[name](wide(lhs), wide(rhs)).numpy()
@@ -100,6 +100,6 @@ ORACLES = {name: arithmetic(name) for name in {**INTEGERS, **FLOATS, **FLAGS}} |
     "greater": comparison(torch.gt),
     "greater_equal": comparison(torch.ge),
     "where": lambda condition, x, y: torch.where(
-        torch.from_numpy(condition), wide(x), wide(y)
+        torch.tensor(condition.tolist()), wide(x), wide(y)
     ).numpy(),
 }

@@ -8,6 +8,10 @@ def wide(array):
     return torch.from_numpy(np.array(array, np.float64))
 
 
+def order(data):
+    return tuple(range(data.ndim))
+
+
 def split(data, indices_or_sections, axis):
     if isinstance(indices_or_sections, int):
         parts = wide(data).chunk(indices_or_sections, axis)
@@ -17,12 +21,8 @@ def split(data, indices_or_sections, axis):
 
 
 ORACLES = {
-    "transpose": lambda data, axes: (
-        wide(data).permute(axes or tuple(range(data.ndim))[::-1]).numpy()
-    ),
-    "reverse": lambda data, axis: (
-        wide(data).flip(tuple(range(data.ndim)) if axis is None else (axis,)).numpy()
-    ),
+    "transpose": lambda data, axes: wide(data).permute(axes or order(data)[::-1]).numpy(),
+    "reverse": lambda data, axis: wide(data).flip(order(data) if axis is None else (axis,)).numpy(),
     "concatenate": lambda data, axis: torch.cat([wide(d) for d in data], axis).numpy(),
     "stack": lambda data, axis: torch.stack([wide(d) for d in data], axis).numpy(),
     "split": split,
