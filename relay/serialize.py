@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields
 from functools import cache
 from math import isfinite
@@ -49,9 +49,11 @@ __all__ = ["load_json", "load_param_dict", "save_json", "save_param_dict"]
 
 FORMAT: Final = "relay"
 VERSION: Final = 1
-# Attributes are small data; nesting without end in them is an attack, not a program.
+# Attributes and dimensions are small; without end they are an attack, not a program.
 MAX_NESTING: Final = 64
+MAX_WEIGHT: Final = 10_000
 
+_SCALARS: Final = frozenset((bool, int, str, float, type(None)))
 Storable = IRModule | Node | nd.NDArray | Attrs | DictAttrs | dims.Symbol
 
 # The classes whose fields are all there is to them.
@@ -97,9 +99,10 @@ def save_json(node: Storable) -> str:
     """`node` as text that `load_json` reads. Checked types are left out: infer them again."""
     writer = _Writer()
     writer.add(node)
-    lines = ",\n".join(writer.lines)
     head = f'"format": "{FORMAT}", "version": {VERSION}'
-    return f'{{{head},\n"nodes": [\n{lines}\n],\n"root": {_dumps(writer.encode(node))}}}\n'
+    # one entry a line; what is replaced cannot stand in a string, where quotes are escaped
+    nodes = _dumps(writer.entries)[1:-1].replace('}, {"node": ', '},\n{"node": ')
+    return f'{{{head},\n"nodes": [\n{nodes}\n],\n"root": {_dumps(writer.encode(node))}}}\n'
 
 
 def load_json(text: str | bytes) -> Any:
@@ -150,9 +153,6 @@ class _Field:
 @cache
 def _fields(cls: Any) -> tuple[_Field, ...]:
     hints = get_type_hints(cls)
-    if cls is expr.Call:
-        # a shape parameter is instantiated with a dimension
-        hints["type_args"] = tuple[types.Type | dims.Dim, ...]
     found = []
     for f in fields(cls):
         if f.init:
@@ -189,36 +189,47 @@ class _Writer:
     """Gives every node an entry, parts before wholes."""
 
     def __init__(self) -> None:
-        self.lines: list[str] = []
+        self.entries: list[dict[str, Any]] = []
         self.numbers: dict[int, int] = {}
 
     def add(self, root: Any) -> None:
-        stack: list[tuple[Any, dict[str, Any] | None]] = [(n, None) for n in _nodes_in(root)]
+        stack: list[tuple[Any, dict[str, Any] | None]] = [(n, None) for n in self.missing([root])]
         while stack:
             node, described = stack.pop()
             if id(node) in self.numbers:
                 continue
             if described is None:
                 described = _describe(node)
-                stack.append((node, described))
-                below = [n for v in described.values() for n in _nodes_in(v)]
-                stack.extend((n, None) for n in reversed(below) if id(n) not in self.numbers)
-            else:
-                entry = {"node": _entry_name(node)}
-                entry.update({k: self.encode(v) for k, v in described.items()})
-                self.numbers[id(node)] = len(self.lines)
-                self.lines.append(_dumps(entry))
+                if below := self.missing(described.values()):
+                    stack.append((node, described))
+                    stack.extend((n, None) for n in reversed(below))
+                    continue
+            entry: dict[str, Any] = {"node": "Op" if isinstance(node, Op) else type(node).__name__}
+            for name, value in described.items():
+                entry[name] = self.encode(value)
+            self.numbers[id(node)] = len(self.entries)
+            self.entries.append(entry)
+
+    def missing(self, values: Iterable[Any]) -> list[Any]:
+        """The nodes among `values`, and in them, that have no entry yet."""
+        found: list[Any] = []
+        for value in values:
+            if isinstance(value, Node):
+                found.append(value)
+            elif type(value) not in _SCALARS:
+                found.extend(_nodes_in(value))
+        return [node for node in found if id(node) not in self.numbers]
 
     def encode(self, value: Any) -> Any:
         """A field as JSON. Tuples and attributes stay in place, nodes become references."""
         if isinstance(value, Node):
             return {"ref": self.numbers[id(value)]}
-        if value is None or type(value) in (bool, int, str):
-            return value
         if type(value) is tuple:
             return [self.encode(v) for v in value]
         if type(value) is float:
             return value if isfinite(value) else {"float": str(value)}
+        if type(value) in _SCALARS:
+            return value
         if isinstance(value, types.TypeKind):
             return value.name
         if isinstance(value, Attrs):
@@ -237,7 +248,7 @@ def _nodes_in(value: Any, depth: int = 0) -> Iterator[Any]:
     if isinstance(value, Node):
         yield value
         return
-    if value is None or type(value) in (bool, int, str, float):
+    if type(value) in _SCALARS:
         return
     if depth > MAX_NESTING:
         raise RelayError(f"cannot store attributes that nest deeper than {MAX_NESTING}")
@@ -249,10 +260,6 @@ def _nodes_in(value: Any, depth: int = 0) -> Iterator[Any]:
             yield from _nodes_in(item, depth + 1)
     elif not isinstance(value, types.TypeKind):
         yield value
-
-
-def _entry_name(node: Any) -> str:
-    return "Op" if isinstance(node, Op) else type(node).__name__
 
 
 def _describe(node: Any) -> dict[str, Any]:
@@ -294,7 +301,7 @@ def _describe(node: Any) -> dict[str, Any]:
     described = {}
     for f in _fields(cls):
         value = getattr(node, f.name)
-        if value is not f.default and (f.default is MISSING or value != f.default):
+        if value is not f.default and (isinstance(value, Node) or value != f.default):
             described[f.name] = value
     if isinstance(node, expr.Constructor) and node.tag != -1:
         described["tag"] = node.tag
@@ -328,6 +335,7 @@ class _Reader:
     def __init__(self) -> None:
         self.made: list[Any] = []
         self.kind: str | None = None  # of the entry at hand
+        self.weights: dict[int, int] = {}  # of dimensions: their size when written out
 
     def add(self, entry: Any) -> None:
         self.kind = None
@@ -437,29 +445,48 @@ class _Reader:
     def polynomial(self, kind: str, given: dict[str, Any]) -> dims.Dim:
         (terms,) = self.take(given, terms=tuple)
         made: dict[dims.Monomial, int] = {}
+        weight = len(terms)
         for term in terms:
             match term:
                 case (int(coefficient), *factors) if _are_powers(factors):
+                    weight += sum(self.weight(atom) * power for atom, power in factors)
+                    self.check_weight(weight)
                     made[frozenset(factors)] = coefficient
                 case _:
                     raise self.error("a term must be a coefficient and powers of variables", term)
-        return dims.add(dims.DimExpr(made), 0)  # the sum puts it into canonical form
+        # the sum puts it into canonical form
+        return self.weighing(dims.add(dims.DimExpr(made), 0), weight)
 
     def dim_call(self, kind: str, given: dict[str, Any]) -> dims.Dim:
         function, args = self.take(given, function=str, args=tuple)
         is_dim = _accepts(dims.Dim)
         if not 2 <= len(args) <= dims.MAX_TERMS or not all(map(is_dim, args)):
             raise self.error("the field `args` must be dimensions", args)
+        weight = sum(map(self.weight, args))
+        self.check_weight(weight)
         match function:
             case "//" if len(args) == 2 and args[1] != 0:
-                return dims.floor_divide(*args)
+                return self.weighing(dims.floor_divide(*args), weight)
             case "min" | "max":
                 extremum = dims.minimum if function == "min" else dims.maximum
                 result: dims.Dim = args[0]
                 for other in args[1:]:
                     result = extremum(result, other)
-                return result
+                return self.weighing(result, weight)
         raise self.error("no such function of dimensions", (function, args))
+
+    def weight(self, dim: dims.Dim) -> int:
+        return self.weights.get(id(dim), 1)
+
+    def weighing(self, dim: dims.Dim, weight: int) -> dims.Dim:
+        if isinstance(dim, dims.Symbol):
+            self.weights[id(dim)] = weight
+        return dim
+
+    def check_weight(self, weight: int) -> None:
+        """Dimensions are compared and shown with their parts written out, shared or not."""
+        if weight > MAX_WEIGHT:
+            raise self.error(f"a dimension of more than {MAX_WEIGHT} parts", weight)
 
     def module(self, kind: str, given: dict[str, Any]) -> IRModule:
         definitions, names, functions, attrs, sources = self.take(

@@ -96,7 +96,7 @@ def renamed(function):
     return tree.transform(function, visit, seeds)
 
 
-@given(modules(dynamic=False))
+@given(modules())
 def test_names_mean_nothing(module):
     other = module.copy()
     for name, function in module.functions.items():

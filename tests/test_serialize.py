@@ -16,9 +16,10 @@ from relay import nd, tree
 from relay.errors import RelayError, SequentialSpan, SourceName, Span
 from relay.ir import dims
 from relay.ir.attrs import DictAttrs
-from relay.ir.compare import assert_structural_equal
-from relay.ir.expr import get_op
+from relay.ir.compare import assert_structural_equal, data_key
+from relay.ir.expr import get_op, op_names
 from relay.serialize import load_json, save_json
+from relay.testing import Seeded, random_module
 
 SHAPE_A, SHAPE_B = relay.ShapeVar("n"), relay.ShapeVar("m")
 
@@ -292,6 +293,40 @@ def test_wrong_tensors_are_refused(change, message):
         load_json(text)
 
 
+def load_nodes(*nodes):
+    document = {"format": "relay", "version": 1, "nodes": list(nodes), "root": None}
+    return load_json(json.dumps(document))
+
+
+def test_dimensions_that_explode_when_written_out_are_refused():
+    def layer(index):
+        """The sum of many powers of the layer before, divided by 7."""
+        below = {"ref": 2 * index}
+        terms = [[1, [below, power]] for power in range(1, 20)]
+        return [
+            {"node": "DimExpr", "terms": terms},
+            {"node": "DimCall", "function": "//", "args": [{"ref": 2 * index + 1}, 7]},
+        ]
+
+    start = {"node": "TypeVar", "name_hint": "n", "kind": "ShapeVar"}
+    layers = [entry for index in range(10) for entry in layer(index)]
+    with pytest.raises(RelayError, match="more than 10000 parts"):
+        load_nodes(start, *layers)
+    power = {"node": "DimExpr", "terms": [[1, [{"ref": 0}, 10**9]]]}
+    with pytest.raises(RelayError, match="more than 10000 parts"):
+        load_nodes(start, power, {"node": "TensorType", "shape": [{"ref": 1}, -1]})
+
+
+def test_attributes_of_every_operator_are_kept():
+    for name in op_names():
+        op = get_op(name)
+        for sample in op.samples:
+            attrs = op.make_attrs(dict(sample.attrs))
+            loaded = round_trip(relay.Call(op, (), attrs))
+            assert type(loaded.attrs) is type(attrs)
+            assert data_key(loaded.attrs) == data_key(attrs)
+
+
 def test_what_is_no_data_is_not_stored():
     relation = relay.TypeRelation(lambda site: None, (), 0)
     with pytest.raises(RelayError, match="cannot store a type relation"):
@@ -338,8 +373,8 @@ def mutations(document, choices):
 @pytest.mark.parametrize("seed", range(20))
 def test_mutated_documents_load_or_raise_relay_errors(seed):
     choices = random.Random(seed)
-    text = save_json(module_with_everything())
-    for _ in range(150):
+    text = save_json(module_with_everything() if seed % 2 else random_module(Seeded(seed), size=20))
+    for _ in range(100):
         document = json.loads(text)
         for _ in range(choices.randrange(1, 4)):
             mutations(document, choices)
