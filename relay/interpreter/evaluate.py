@@ -231,7 +231,7 @@ def _apply(callee: Value, args: list[Value], e: Call, frame: Frame) -> Value | E
             _expect_arguments(callee.name, len(callee.function.params), args, e)
             return _enter(callee, args, e)
         case OpDef():
-            result = operate(callee, args, e.attrs, e.span)
+            result = operate(callee, args, e.attrs, e.span, _is_proven(e))
             if e.ty is not None:
                 check(result, e.ty, frame.extents, f"the result of `{callee.name}`", e.span)
             return result
@@ -241,6 +241,11 @@ def _apply(callee: Value, args: list[Value], e: Call, frame: Frame) -> Value | E
     raise EvaluationError(
         Diagnostic("this cannot be called", e.span, "a function", describe(callee))
     )
+
+
+def _is_proven(e: Call) -> bool:
+    """Whether inference knew every extent of the arguments, so that nothing is left to check."""
+    return e.ty is not None and all(a.ty is not None and not a.ty.occurs for a in e.args)
 
 
 def _expect_arguments(callee: str, count: int, args: list[Value], e: Call) -> None:

@@ -12,13 +12,35 @@ from relay.ir.expr import get_op
 from relay.op.opdef import OpDef
 
 
+SPAN = Span(SourceName("here.relay", "%x + %y"), 1, 1, 1, 8)
+
+
 def test_a_failure_in_the_reference_names_the_operator_and_the_place():
-    span = Span(SourceName("here.relay", "%x + %y"), 1, 1, 1, 8)
-    x, y = relay.const(np.ones(2)), relay.const(np.ones(3))
-    with pytest.raises(EvaluationError, match="`add` failed") as caught:
-        evaluate(relay.Call(get_op("add"), [x, y], span=span))
+    def fails(data):
+        raise ValueError("not today")
+
+    op = OpDef("moody", arguments=(("data", ""),), reference=fails)
+    with pytest.raises(EvaluationError, match="`moody` failed: not today") as caught:
+        evaluate(relay.Call(op, [relay.const(1.0)], span=SPAN))
     assert "here.relay:1:1" in str(caught.value)
     assert isinstance(caught.value.__cause__, ValueError)
+
+
+def test_arguments_that_do_not_fit_are_refused_by_the_relation():
+    x, y = relay.const(np.ones(2)), relay.const(np.ones(3))
+    with pytest.raises(EvaluationError, match="operands do not broadcast") as caught:
+        evaluate(relay.Call(get_op("add"), [x, y], span=SPAN))
+    assert "here.relay:1:1" in str(caught.value)
+    assert caught.value.diagnostics[0].expected
+
+
+def test_what_inference_assumed_about_unknown_extents_is_checked():
+    x = relay.var("x", relay.TensorType((relay.Any(),)))
+    y = relay.var("y", relay.TensorType((3,)))
+    run = relay.create_executor("debug").evaluate(relay.Function([x, y], relay.add(x, y)))
+    np.testing.assert_array_equal(run(np.ones(3, "float32"), np.ones(3, "float32")).numpy(), 2)
+    with pytest.raises(EvaluationError, match="broadcast"):
+        run(np.ones(2, "float32"), np.ones(3, "float32"))
 
 
 def test_attributes_reach_the_reference():

@@ -52,7 +52,7 @@ def test_arguments_that_keep_their_promises(types, shapes):
     ("types", "shapes", "message", "expected", "found"),
     [
         ([tensor(2, 3)], [(2, 4)], "`%x0` .* extent in dimension 1", "3, in Ten", "4, in Ten"),
-        ([tensor(2, 3)], [(2,)], "`%x0` .* the wrong rank", "Tensor[(2, 3)", "Tensor[(2,)"),
+        ([tensor(2, 3)], [(2,)], "`%x0` .* the wrong rank", "Tensor[(2, 3)", "Tensor[(2)"),
         ([tensor(n, n)], [(2, 3)], "`%x0` .* extent in dimension 1", "n = 2, in", "3, in"),
         ([tensor(n, n + 1)], [(2, 4)], "extent in dimension 1", "n + 1 = 3, in", "4, in"),
         ([tensor(n), tensor(n)], [(2,), (3,)], "`%x1` .* dimension 0", "n = 2, in", "3, in"),
