@@ -37,7 +37,7 @@ def get_net(
     if oshape[1:] != (64, 64):
         raise ValueError(f"the generator makes pictures of 64 by 64, not {oshape[1:]}")
     code = var("data", shape=(batch_size, random_len), dtype=dtype) if code is None else code
-    x = op.nn.dense(code, var("dense_weight"), units=4 * 4 * ngf * 8)
+    x: Expr = op.nn.dense(code, var("dense_weight"), units=4 * 4 * ngf * 8)
     x = op.nn.relu(x)
     shape = (batch_size, ngf * 8, 4, 4) if layout == "NCHW" else (batch_size, 4, 4, ngf * 8)
     x = op.reshape(x, newshape=shape)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from relay import nd, op
-from relay.ir.expr import Function, var
+from relay.ir.expr import Expr, Function, var
 from relay.ir.module import IRModule
 from relay.ir.variables import free_vars
 from relay.testing import layers
@@ -20,7 +20,7 @@ def get_net(
     """Three convolutions, one hidden layer, a value for each action."""
     if layout == "NHWC":
         image_shape = (*image_shape[1:], image_shape[0])
-    x = var("data", shape=(batch_size, *image_shape), dtype=dtype)
+    x: Expr = var("data", shape=(batch_size, *image_shape), dtype=dtype)
     kernel_layout = layers.conv_kernel_layout(layout)
     sizes = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
     for number, (channels, kernel, stride) in enumerate(sizes, 1):

@@ -27,7 +27,7 @@ def batch_norm_infer(
     **attrs: Any,
 ) -> Expr:
     """Batch normalization as it is in inference: the first of its three results."""
-    return op.nn.batch_norm(  # type: ignore[no-any-return]
+    return op.nn.batch_norm(
         data,
         _parameter(gamma, name, "gamma"),
         _parameter(beta, name, "beta"),

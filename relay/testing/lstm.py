@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from relay import nd, op
 from relay.builder import ScopeBuilder
-from relay.ir.expr import Function, Tuple, TupleGetItem, Var, var
+from relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var, var
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, TupleType
 from relay.testing import layers
@@ -51,7 +51,8 @@ def get_net(
     data = var("data", shape=(batch_size, num_hidden), dtype=dtype)
     builder = ScopeBuilder()
     zeros = builder.let("zeros", op.zeros((batch_size, num_hidden), dtype))
-    out, states = zeros, builder.let("states", Tuple((zeros, zeros)))
+    out: Expr = zeros
+    states: Expr = builder.let("states", Tuple((zeros, zeros)))
     params: list[Var] = [data]
     for number in range(iterations):
         cell = lstm_cell(num_hidden, batch_size, dtype)

@@ -77,7 +77,7 @@ def residual_unit(
     bottle_neck: bool,
     spatial: Spatial,
 ) -> Expr:
-    """Add convolutions(relu(norm(data))) to data, or to a projection of data where the extents change."""
+    """Convolutions of relu(norm(data)) added to data, or to its projection where extents change."""
     ones, threes = spatial.everywhere(1), spatial.everywhere(3)
     strides = spatial.everywhere(stride)
     active = op.nn.relu(spatial.norm(data, f"{name}_bn1"))
