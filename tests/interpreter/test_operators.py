@@ -11,7 +11,6 @@ from relay.interpreter.values import TupleValue, to_value
 from relay.ir.expr import get_op
 from relay.op.opdef import OpDef
 
-
 SPAN = Span(SourceName("here.relay", "%x + %y"), 1, 1, 1, 8)
 
 
