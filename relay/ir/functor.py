@@ -17,9 +17,9 @@ from typing import Any, Generic, TypeVar
 from relay import tree
 from relay.errors import RelayError
 from relay.ir import expr as e
+from relay.ir import stack
 from relay.ir import types as t
 from relay.ir.adt import TypeData
-from relay.ir.stack import Stack
 
 R = TypeVar("R")
 
@@ -63,14 +63,13 @@ class _Functor(Generic[R]):
 
     def __init__(self) -> None:
         self.memo_map: dict[Any, R] = {}
-        self._stack = Stack()
 
     def visit(self, node: Any) -> R:
         """The result for `node`, from memory when it was visited before."""
         memo = self.memo_map
         if node in memo:
             return memo[node]
-        result = self._stack.call(self._dispatch, node)
+        result = stack.call(self._dispatch, node)
         memo[node] = result
         return result
 

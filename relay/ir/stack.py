@@ -19,79 +19,87 @@ from greenlet import getcurrent, greenlet
 A = TypeVar("A")
 T = TypeVar("T")
 
-# Looking at the depth costs about a microsecond, so it is done at every eighth level only.
+# Looking at the depth costs about a microsecond, so where there is room it is done at every eighth
+# level only.
 LOOK_EVERY = 8
+LITTLE_ROOM = 400
 
 
-class Stack:
-    """Counts how deeply calls are nested and moves on to a fresh stack in time.
+class _Segment(greenlet):
+    """A stretch of nesting. `room` is how deep its stack may grow.
 
-    The outermost call is the hub: it starts the greenlets, because a greenlet begins at the depth
-    of the one that starts it, and the hub is near the bottom.
+    The hub is the greenlet of the outermost call. It starts all segments, because a greenlet begins
+    at the depth of the one that starts it, and the hub is near the bottom. Visitors that are used
+    inside each other share it, so no use begins where another has almost filled the stack.
     """
 
-    __slots__ = ("_hub", "_level", "_room")
+    hub: greenlet
+    room: int
+    level: int = 0
 
-    def __init__(self) -> None:
-        self._hub: greenlet | None = None
-        self._level = 0
-        self._room = 0
-
-    def call(self, f: Callable[[A], T], x: A) -> T:
-        """`f(x)`, here or on a fresh stack."""
-        if self._hub is None:
-            return self._serve(f, x)
-        self._level += 1
+    def is_half_used(self) -> bool:
+        if self.level % LOOK_EVERY and self.room > LITTLE_ROOM:
+            return False
         try:
-            if self._level % LOOK_EVERY == 0 and self._is_half_used():
-                return self._hub.switch((f, x))  # type: ignore[no-any-return]
-            return f(x)
-        finally:
-            self._level -= 1
-
-    def _is_half_used(self) -> bool:
-        try:
-            sys._getframe(self._room // 2)
+            sys._getframe(self.room // 2)
         except ValueError:
             return False
         return True
 
-    def _serve(self, f: Callable[[A], T], x: A) -> T:
-        """Run `f(x)` and whatever it asks to have run elsewhere, each in a greenlet of its own."""
-        self._hub = getcurrent()
-        self._level = 0
-        self._room = sys.getrecursionlimit() - _depth()
-        waiting: list[greenlet] = []
-        current, message = _start(f), (x,)
-        resume: Callable[..., Any] = current.switch
+
+def call(f: Callable[[A], T], x: A) -> T:
+    """`f(x)`, here or on a fresh stack."""
+    segment = getcurrent()
+    if not isinstance(segment, _Segment):
+        return _serve(f, x)
+    segment.level += 1
+    try:
+        if segment.is_half_used():
+            return segment.hub.switch((f, x))  # type: ignore[no-any-return]
+        return f(x)
+    finally:
+        segment.level -= 1
+
+
+def _serve(f: Callable[[A], T], x: A) -> T:
+    """Run `f(x)` and whatever it asks to have run elsewhere, each in a segment of its own."""
+    hub = getcurrent()
+    room = sys.getrecursionlimit() - _depth()
+    contextvars.copy_context()  # makes sure that there is a context to share
+    waiting: list[_Segment] = []
+    current = _start(f, hub, room, hub.gr_context)
+    resume: Callable[..., Any] = current.switch
+    message: Any = x
+    while True:
         try:
-            while True:
-                try:
-                    answer = resume(*message)
-                except BaseException as error:
-                    if not waiting:
-                        raise
-                    current = waiting.pop()
-                    resume, message = current.throw, (error,)  # type: ignore[assignment]
-                    continue
-                if not current.dead:
-                    waiting.append(current)
-                    wanted, argument = answer
-                    current = _start(wanted)
-                    resume, message = current.switch, (argument,)
-                elif waiting:
-                    current = waiting.pop()
-                    resume, message = current.switch, (answer,)
-                else:
-                    return answer  # type: ignore[no-any-return]
-        finally:
-            self._hub = None
+            answer = resume(message)
+        except BaseException as error:
+            if not waiting:
+                message = None  # or an error and this frame, in its traceback, stay alive together
+                raise
+            current = waiting.pop()
+            resume, message = current.throw, error
+            continue
+        if not current.dead:
+            wanted, message = answer
+            waiting.append(current)
+            current = _start(wanted, hub, room, current.gr_context)
+            resume = current.switch
+        elif waiting:
+            current = waiting.pop()
+            resume, message = current.switch, answer
+        else:
+            return answer  # type: ignore[no-any-return]
 
 
-def _start(f: Callable[..., Any]) -> greenlet:
-    started = greenlet(f)
-    started.gr_context = contextvars.copy_context()
-    return started
+def _start(
+    f: Callable[..., Any], hub: greenlet, room: int, context: contextvars.Context | None
+) -> _Segment:
+    segment = _Segment(f, hub)
+    segment.hub = hub
+    segment.room = room
+    segment.gr_context = context  # the caller's own: a call sees and changes the same variables
+    return segment
 
 
 def _depth() -> int:
