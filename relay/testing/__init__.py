@@ -6,12 +6,12 @@
 With Hypothesis, `relay.testing.strategies` makes such programs and shrinks those that fail.
 """
 
-from relay.testing.choices import Choices, Seeded
-from relay.testing.features import Features
 from relay.testing.generate import assert_generated_ok, random_module
+from relay.testing.generator.choices import Choices, Seeded
+from relay.testing.generator.features import Features
+from relay.testing.generator.values import random_inputs
 from relay.testing.results import assert_has_type, assert_same_value, extents_of
 from relay.testing.run import count_ops, rand, run_infer_type, run_opt_pass
-from relay.testing.values import random_inputs
 
 __all__ = [
     "Choices",

@@ -17,10 +17,10 @@ from relay.check.infer import infer_module
 from relay.check.wellformed import check_well_formed
 from relay.ir.expr import Function, GlobalVar
 from relay.ir.module import IRModule
-from relay.testing.choices import Choices, several
-from relay.testing.features import Features
-from relay.testing.functions import Functions
-from relay.testing.types import Vocabulary, random_definitions
+from relay.testing.generator.choices import Choices, several
+from relay.testing.generator.features import Features
+from relay.testing.generator.functions import Functions
+from relay.testing.generator.types import Vocabulary, random_definitions
 
 
 def random_module(choices: Choices, features: Features | None = None, **switches: Any) -> IRModule:

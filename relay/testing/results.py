@@ -23,7 +23,7 @@ from relay.ir.types import (
     substitute,
 )
 from relay.nd import NDArray
-from relay.testing.features import SMOOTH
+from relay.testing.generator.features import SMOOTH
 
 # How far apart results at `SMOOTH` may be; all others are exact.
 TOLERANCE: Final = 1e-6

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from relay.ir.module import IRModule
-from relay.testing.features import Features
 from relay.testing.generate import random_module
-from relay.testing.values import random_inputs
+from relay.testing.generator.features import Features
+from relay.testing.generator.values import random_inputs
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy

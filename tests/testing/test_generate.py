@@ -35,7 +35,7 @@ from relay.testing import (
     random_inputs,
     random_module,
 )
-from relay.testing.features import SMOOTH
+from relay.testing.generator.features import SMOOTH
 from relay.testing.strategies import modules, programs
 
 SEEDS = range(40)

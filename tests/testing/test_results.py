@@ -7,7 +7,7 @@ import relay
 from relay import nd
 from relay.interpreter.values import ConstructorValue, RefValue, TupleValue
 from relay.testing import assert_has_type, assert_same_value
-from relay.testing.types import chain
+from relay.testing.generator.types import chain
 
 
 @pytest.fixture

@@ -31,12 +31,12 @@ from relay.ir.types import (
     TypeVar,
 )
 from relay.ir.variables import all_type_vars
-from relay.testing.choices import Choices, chance, pick, several, weighted
-from relay.testing.expressions import LARGEST_EXTENT, MAX_TURNS, Writer
-from relay.testing.features import Features
-from relay.testing.scope import UNKNOWN_COST, Callee, Scope
-from relay.testing.tensors import call
-from relay.testing.types import (
+from relay.testing.generator.choices import Choices, chance, pick, several, weighted
+from relay.testing.generator.expressions import LARGEST_EXTENT, MAX_TURNS, Writer
+from relay.testing.generator.features import Features
+from relay.testing.generator.scope import UNKNOWN_COST, Callee, Scope
+from relay.testing.generator.tensors import call
+from relay.testing.generator.types import (
     INT32,
     MAX_EXTENT,
     Vocabulary,

@@ -26,8 +26,8 @@ from relay.ir.types import (
     TypeVar,
     substitute,
 )
-from relay.testing.choices import Choices, chance, pick, several, weighted
-from relay.testing.features import Features
+from relay.testing.generator.choices import Choices, chance, pick, several, weighted
+from relay.testing.generator.features import Features
 
 INT32: Final = TensorType((), "int32")
 MAX_RANK: Final = 3

@@ -19,8 +19,8 @@ from relay.ir.expr import (
     Var,
 )
 from relay.ir.types import TupleType, Type, TypeCall
-from relay.testing.choices import Choices, chance
-from relay.testing.types import Vocabulary
+from relay.testing.generator.choices import Choices, chance
+from relay.testing.generator.types import Vocabulary
 
 MAX_CLAUSES = 6
 

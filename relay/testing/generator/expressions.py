@@ -60,12 +60,12 @@ from relay.ir.types import (
     substitute,
 )
 from relay.ir.variables import all_type_vars, free_vars
-from relay.testing.choices import Choices, chance, pick, several, weighted
-from relay.testing.features import BOUND, Features
-from relay.testing.patterns import Patterns
-from relay.testing.scope import UNKNOWN_COST, Binding, Callee, Scope
-from relay.testing.tensors import Built, TensorRules, call, clipped, converted, simplest
-from relay.testing.types import (
+from relay.testing.generator.choices import Choices, chance, pick, several, weighted
+from relay.testing.generator.features import BOUND, Features
+from relay.testing.generator.patterns import Patterns
+from relay.testing.generator.scope import UNKNOWN_COST, Binding, Callee, Scope
+from relay.testing.generator.tensors import Built, TensorRules, call, clipped, converted, simplest
+from relay.testing.generator.types import (
     INT32,
     Vocabulary,
     is_bounded,

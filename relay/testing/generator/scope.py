@@ -9,7 +9,7 @@ from typing import Final
 from relay.ir import dims
 from relay.ir.expr import Expr, TupleGetItem, Var
 from relay.ir.types import FuncType, TensorType, TupleType, Type, TypeVar
-from relay.testing.types import Vocabulary, has_reference
+from relay.testing.generator.types import Vocabulary, has_reference
 
 # What a call of an unknown function may cost.
 UNKNOWN_COST: Final = 30

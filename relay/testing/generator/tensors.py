@@ -16,10 +16,10 @@ from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr, Tuple, TupleGetItem, const, get_op
 from relay.ir.types import TensorType
 from relay.op.opdef import OpDef
-from relay.testing.choices import Choices, chance, pick
-from relay.testing.features import BOUND, EXACT_UP_TO, SMOOTH
-from relay.testing.types import MAX_EXTENT, MAX_RANK, Vocabulary, random_dim
-from relay.testing.values import random_array
+from relay.testing.generator.choices import Choices, chance, pick
+from relay.testing.generator.features import BOUND, EXACT_UP_TO, SMOOTH
+from relay.testing.generator.types import MAX_EXTENT, MAX_RANK, Vocabulary, random_dim
+from relay.testing.generator.values import random_array
 
 
 class Built(NamedTuple):

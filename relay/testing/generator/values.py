@@ -13,9 +13,9 @@ from relay.ir import dims
 from relay.ir.dims import Symbol
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, TupleType, Type
-from relay.testing.choices import Choices, signed
-from relay.testing.features import BOUND, SMOOTH
-from relay.testing.types import MAX_EXTENT
+from relay.testing.generator.choices import Choices, signed
+from relay.testing.generator.features import BOUND, SMOOTH
+from relay.testing.generator.types import MAX_EXTENT
 
 
 def random_array(choices: Choices, shape: Sequence[int], dtype: str) -> np.ndarray:
