@@ -282,9 +282,9 @@ def test_constants_may_stand_for_attribute_values() -> None:
     assert relay.reshape(x, np.array([-1])).attrs.newshape == (-1,)
     assert relay.reshape(x, -1).attrs.newshape == (-1,)
     with pytest.raises(
-        RelayError, match="attribute `newshape` of `reshape` must be a tuple of integers"
+        RelayError, match="attribute `axes` of `transpose` must be a tuple of integers"
     ):
-        relay.reshape(x, relay.var("s", shape=(2,), dtype="int32"))
+        relay.transpose(x, relay.var("s", shape=(2,), dtype="int32"))
 
 
 def test_clip_has_its_known_parameter_names() -> None:
