@@ -7,9 +7,10 @@ from typing import Literal
 
 import numpy as np
 
+from relay.errors import RelayError
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
-from relay.ir.expr import Call, Expr, TupleWrapper
+from relay.ir.expr import Call, Expr, Tuple, TupleWrapper
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.known import is_known
 from relay.op.opdef import DType, FusionKind, Tensor, define, get, sample
@@ -193,10 +194,11 @@ def _meshgrid_type(site: Site) -> Type | None:
     return TupleType((TensorType(tuple(shape), parts[0].dtype),) * len(parts))
 
 
-def meshgrid(data: Sequence[Expr], indexing: str = "ij") -> TupleWrapper:
+def meshgrid(data: Sequence[Expr] | Tuple | TupleWrapper, indexing: str = "ij") -> TupleWrapper:
     """The coordinates of a grid, one tensor for each axis, from those along the axes."""
-    call = MESHGRID(data, indexing=indexing)
-    return TupleWrapper(call, len(data))
+    if not isinstance(data, Sequence | Tuple | TupleWrapper):
+        raise RelayError(f"`meshgrid` takes several tensors, found {type(data).__name__}")
+    return TupleWrapper(MESHGRID(data, indexing=indexing), len(data))
 
 
 MESHGRID = define(

@@ -36,7 +36,6 @@ def run(name: str, *args: Any, **attrs: Any) -> Any:
 
 
 x23, image, flags = tensor(2, 3), tensor(1, 8, 4, 4), tensor(2, dtype="bool")
-bad_layout = relay.layout_transform
 
 REFUSED: list[tuple[Any, str]] = [
     # order
@@ -293,6 +292,14 @@ def test_diagonals_are_aligned_as_asked() -> None:
     call = relay.matrix_set_diag(x23, tensor(2, 2), k=(0, 1), align="LEFT_RIGHT")
     assert (call.attrs.super_diag_right_align, call.attrs.sub_diag_right_align) == (False, True)
     assert (call.attrs.k1, call.attrs.k2) == (0, 1)
+
+
+def test_a_grid_has_as_many_tensors_as_it_was_given() -> None:
+    axes = relay.Tuple((tensor(2), tensor(3)))
+    assert len(relay.meshgrid(axes)) == len(relay.meshgrid([tensor(2), tensor(3)])) == 2
+    assert len(relay.meshgrid(relay.split(tensor(6), 3))) == 3
+    with pytest.raises(RelayError, match="takes several tensors, found Var"):
+        relay.meshgrid(tensor(2))
 
 
 def test_a_window_of_ones_is_the_window_that_is_absent() -> None:
