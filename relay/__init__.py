@@ -111,6 +111,7 @@ _ALIASES = {
 }
 
 _MODULES: dict[str, str] = {
+    "annotation": "relay.op.annotation",
     "image": "relay.op.image",
     "nn": "relay.op.nn",
     "qnn": "relay.op.qnn",

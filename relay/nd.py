@@ -1,9 +1,13 @@
-"""Tensors as values: an immutable NumPy array with its device, as `relay.nd.array` makes them."""
+"""Tensors as values: an immutable NumPy array with its device, as `relay.nd.array` makes them.
+
+Only programs that manage memory themselves have tensors that change: those that lie in a `Storage`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -103,6 +107,62 @@ def array(data: Any, device: Device | None = None) -> NDArray:
 def empty(shape: tuple[int, ...], dtype: str = "float32", device: Device | None = None) -> NDArray:
     """A tensor of zeros (memory is never handed out with old contents in it)."""
     return NDArray(np.zeros(shape, dtypes.to_numpy(dtypes.canonical(dtype))), device)
+
+
+class Storage:
+    """A block of memory that tensors are laid out in. It is zero at first."""
+
+    __slots__ = ("__weakref__", "_memory", "device")
+
+    def __init__(self, size: int, device: Device | None = None) -> None:
+        if size < 0:
+            raise RelayError(f"a storage cannot have {size} bytes")
+        self._memory: bytearray | None = bytearray(size)
+        self.device = device or HOST
+
+    @property
+    def size(self) -> int:
+        """How many bytes there are; none once they are given back."""
+        return 0 if self._memory is None else len(self._memory)
+
+    def tensor(self, offset: int, shape: tuple[int, ...], dtype: str = "float32") -> StoredTensor:
+        """The tensor that lies `offset` bytes behind the beginning."""
+        stored = dtypes.to_numpy(dtype)
+        end = offset + prod(shape) * stored.itemsize
+        if self._memory is None:
+            raise RelayError("the storage was given back and holds nothing")
+        if not 0 <= offset <= end <= len(self._memory):
+            raise RelayError(
+                f"bytes {offset} to {end} do not lie in a storage of {len(self._memory)} bytes"
+            )
+        memory = np.ndarray(shape, stored, buffer=self._memory, offset=offset)
+        return StoredTensor(memory, self.device)
+
+    def free(self) -> None:
+        """Give the memory back: nothing can be laid out here any more."""
+        self._memory = None
+
+    def __repr__(self) -> str:
+        return f"Storage({self.size}, device={self.device})"
+
+
+class StoredTensor(NDArray):
+    """A tensor in a `Storage`. It can be written, and what it holds is what was written last."""
+
+    __slots__ = ("_memory",)
+
+    def __init__(self, memory: np.ndarray, device: Device) -> None:
+        NDArray.__init__(self, memory, device)
+        self._memory = memory
+
+    def write(self, value: NDArray) -> None:
+        """Change all elements to those of a tensor of the same shape and type."""
+        if value.shape != self.shape or value.dtype != self.dtype:
+            raise RelayError(
+                f"a tensor of shape {value.shape} and type {value.dtype} cannot be written to one "
+                f"of shape {self.shape} and type {self.dtype}"
+            )
+        self._memory[...] = value.array
 
 
 def as_numpy(data: Any) -> np.ndarray:

@@ -167,3 +167,50 @@ def test_tensors_and_devices_have_a_readable_form():
     assert str(nd.cpu(2)) == "cpu(2)"
     assert nd.cpu() == nd.Device("cpu", 0)
     assert relay.cpu(0) == nd.cpu()
+
+
+def test_a_tensor_in_a_storage_holds_what_was_written_last():
+    storage = nd.Storage(24)
+    first, second = storage.tensor(0, (2, 2)), storage.tensor(8, (2, 2))
+    assert first.numpy().tolist() == [[0, 0], [0, 0]]
+    second.write(nd.array(np.array([[1, 2], [3, 4]], "float32")))
+    assert first.numpy().tolist() == [[0, 0], [1, 2]]
+    with pytest.raises(ValueError, match="read-only"):
+        first.array[0] = 5
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int4", "float16", "bfloat16", "float64"])
+def test_a_storage_holds_elements_of_every_type(dtype):
+    values = nd.array(np.array([[1, 0, 1]]).astype(relay.dtypes.to_numpy(dtype)))
+    tensor = nd.Storage(32).tensor(3, (1, 3), dtype)
+    tensor.write(values)
+    assert tensor.dtype == dtype
+    assert tensor.numpy().tolist() == values.numpy().tolist()
+
+
+def test_a_tensor_may_be_written_over_itself():
+    storage = nd.Storage(16)
+    whole = storage.tensor(0, (4,))
+    whole.write(nd.array(np.arange(4, dtype="float32")))
+    storage.tensor(4, (3,)).write(storage.tensor(0, (3,)))
+    assert whole.numpy().tolist() == [0, 0, 1, 2]
+
+
+def test_a_storage_keeps_its_bounds():
+    storage = nd.Storage(8)
+    assert storage.tensor(8, (0, 3)).shape == (0, 3)
+    for offset, shape in ((0, (3,)), (-4, (1,)), (8, ())):
+        with pytest.raises(RelayError, match="do not lie in a storage of 8 bytes"):
+            storage.tensor(offset, shape)
+    with pytest.raises(RelayError, match="cannot be written"):
+        storage.tensor(0, (2,)).write(nd.array([1, 2]))
+
+
+def test_a_storage_that_was_given_back_holds_nothing():
+    storage = nd.Storage(8)
+    tensor = storage.tensor(0, (2,))
+    storage.free()
+    assert storage.size == 0
+    assert tensor.numpy().tolist() == [0, 0]  # what is out there stays readable
+    with pytest.raises(RelayError, match="given back"):
+        storage.tensor(0, (0,))

@@ -26,7 +26,7 @@ from typing import Any
 
 from relay.errors import Diagnostic, EvaluationError
 from relay.interpreter.frames import Closure, Frame, Program
-from relay.interpreter.operators import operate
+from relay.interpreter.operators import act, operate
 from relay.interpreter.promises import bind_extents, check
 from relay.interpreter.values import (
     UNIT,
@@ -230,6 +230,8 @@ def _apply(callee: Value, args: list[Value], e: Call, frame: Frame) -> Value | E
         case Closure():
             _expect_arguments(callee.name, len(callee.function.params), args, e)
             return _enter(callee, args, e)
+        case OpDef(on_values=True):
+            return _act(callee, args, e, frame)
         case OpDef():
             result = operate(callee, args, e.attrs, e.span, _is_proven(e))
             if e.ty is not None:
@@ -246,6 +248,15 @@ def _apply(callee: Value, args: list[Value], e: Call, frame: Frame) -> Value | E
 def _is_proven(e: Call) -> bool:
     """Whether inference knew every extent of the arguments, so that nothing is left to check."""
     return e.ty is not None and all(a.ty is not None and not a.ty.occurs for a in e.args)
+
+
+def _act(op: OpDef, args: list[Value], e: Call, frame: Frame) -> Evaluation:
+    """An operator on values; a function that it calls has nothing of the attributes of `e`."""
+    plain = Call(e.op, e.args, span=e.span)
+    result = yield act(op, args, e.attrs, e.span, lambda f, given: _apply(f, given, plain, frame))
+    if e.ty is not None:
+        check(result, e.ty, frame.extents, f"the result of `{op.name}`", e.span)
+    return result
 
 
 def _expect_arguments(callee: str, count: int, args: list[Value], e: Call) -> None:

@@ -1,22 +1,30 @@
-"""Operators on values: the NumPy reference of an operator applied to tensors and tuples of them."""
+"""What operators do to values: their NumPy references, on tensors and tuples of them.
+
+A few operators are about other things than numbers: memory, functions, where something is computed.
+Their references get the values as they are (`on_values` in the record).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from types import GeneratorType
 from typing import Any
 
 import numpy as np
 
 from relay import dtypes
 from relay.errors import AnySpan, Diagnostic, EvaluationError
-from relay.interpreter.values import TupleValue, Value, describe
+from relay.interpreter.values import TupleValue, Value, describe, to_value
 from relay.ir.attrs import Attrs, DictAttrs
 from relay.ir.types import TensorType, TupleType, Type
 from relay.nd import NDArray
 from relay.op.opdef import OpDef
 from relay.op.shapes import output_type
 from relay.tree import Steps, run
+
+# Calls a function with arguments: a value, or steps that end with one.
+Apply = Callable[[Value, list[Value]], Any]
 
 
 def operate(
@@ -30,6 +38,52 @@ def operate(
 
     `proven`: inference has shown that the arguments fit. Otherwise the type relation is asked.
     """
+    reference = _reference(op, args, span)
+    arrays = [
+        arg.array if type(arg) is NDArray else run(_to_arrays(arg, op, index, span))
+        for index, arg in enumerate(args)
+    ]
+    given = op.make_attrs({}) if attrs is None else attrs
+    if not proven and op.relation is not None:
+        output_type(op, [_type_of(array) for array in arrays], given, arrays, span)
+    try:
+        result = reference(*arrays, **_keywords(given))
+    except Exception as error:  # whatever the reference says is wrong is wrong with the program
+        raise _failure(op, error, span) from error
+    return _from_arrays(result)
+
+
+def act(
+    op: OpDef,
+    args: Sequence[Value],
+    attrs: Attrs | DictAttrs | None,
+    span: AnySpan | None,
+    apply: Apply,
+) -> Steps[Value]:
+    """The result of an operator on values, which may ask `apply` to call functions."""
+    reference = _reference(op, args, span)
+    given = op.make_attrs({}) if attrs is None else attrs
+    try:
+        result = reference(*args, **_keywords(given))
+    except Exception as error:
+        raise _failure(op, error, span) from error
+    if not isinstance(result, GeneratorType):
+        return to_value(result)
+    answer = None
+    while True:
+        try:
+            function, passed = result.send(answer)
+        except StopIteration as stop:
+            return to_value(stop.value)
+        except Exception as error:
+            raise _failure(op, error, span) from error
+        answer = apply(function, list(passed))
+        if isinstance(answer, GeneratorType):
+            answer = yield answer
+
+
+def _reference(op: OpDef, args: Sequence[Value], span: AnySpan | None) -> Callable[..., Any]:
+    """The reference, which there must be, for as many arguments."""
     if op.reference is None:
         raise EvaluationError(
             Diagnostic(
@@ -47,22 +101,19 @@ def operate(
                 str(len(args)),
             )
         )
-    arrays = [
-        arg.array if type(arg) is NDArray else run(_to_arrays(arg, op, index, span))
-        for index, arg in enumerate(args)
-    ]
-    given = op.make_attrs({}) if attrs is None else attrs
-    if not proven and op.relation is not None:
-        output_type(op, [_type_of(array) for array in arrays], given, arrays, span)
-    try:
-        result = op.reference(*arrays, **dict(given.items() if given is not None else ()))
-    except EvaluationError as error:
-        placed = [d if d.span else replace(d, span=span) for d in error.diagnostics]
-        raise EvaluationError(placed) from error
-    except Exception as error:  # whatever the reference says is wrong is wrong with the program
-        message = f"`{op.name}` failed: {error or type(error).__name__}"
-        raise EvaluationError(Diagnostic(message, span)) from error
-    return _from_arrays(result)
+    return op.reference
+
+
+def _keywords(given: Attrs | DictAttrs | None) -> dict[str, Any]:
+    return dict(given.items() if given is not None else ())
+
+
+def _failure(op: OpDef, error: Exception, span: AnySpan | None) -> EvaluationError:
+    """What a reference said is wrong, with the place in the program."""
+    if isinstance(error, EvaluationError):
+        return EvaluationError([d if d.span else replace(d, span=span) for d in error.diagnostics])
+    message = f"`{op.name}` failed: {error or type(error).__name__}"
+    return EvaluationError(Diagnostic(message, span))
 
 
 def _to_arrays(value: Value, op: OpDef, index: int, span: AnySpan | None) -> Steps[Any]:

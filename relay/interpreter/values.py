@@ -6,6 +6,7 @@ Python's data is accepted where a value is wanted; results are values.
     TupleValue          (a, b)                       (a, b), [a, b]
     ConstructorValue    Cons(1, Nil)
     RefValue            a mutable cell
+    Storage             memory that tensors are laid out in (`relay.nd`)
     Closure             a function and the activation it was made in (`relay.interpreter.evaluate`)
     Op, Constructor     operators and constructors are values as they stand
 """
@@ -21,7 +22,7 @@ from relay import dtypes, nd
 from relay.errors import RelayError
 from relay.ir.expr import Constant, Constructor, Expr, Op
 from relay.ir.types import TensorType, TupleType, Type
-from relay.nd import NDArray
+from relay.nd import NDArray, Storage
 from relay.tree import Steps, run
 
 # A value is shown up to this many parts: lists are long, and cells may form cycles.
@@ -37,7 +38,7 @@ class ObjectValue:
         return show(self)
 
 
-Value = NDArray | ObjectValue | Op | Constructor
+Value = NDArray | Storage | ObjectValue | Op | Constructor
 
 
 class TupleValue(ObjectValue):
@@ -101,7 +102,7 @@ def to_value(data: Any, ty: Type | None = None) -> Value:
 
 
 def _to_value(data: Any, ty: Type | None) -> Steps[Value]:
-    if isinstance(data, ObjectValue | NDArray | Op | Constructor):
+    if isinstance(data, ObjectValue | NDArray | Storage | Op | Constructor):
         return data
     if isinstance(data, Constant):
         return data.data
@@ -166,6 +167,8 @@ def describe(value: Value) -> str:
             return f"a {made.belong_to.name_hint} made by `{made.name_hint}`"
         case RefValue():
             return "a reference"
+        case Storage():
+            return f"a storage of {value.size} bytes"
         case Op():
             return f"the operator `{value.name}`"
         case Constructor():

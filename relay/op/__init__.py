@@ -3,12 +3,16 @@
 The names in `__all__` are also found at the top, as `relay.add`; those of networks in `relay.nn`.
 """
 
+from relay.op import annotation as annotation
 from relay.op import dyn as dyn
 from relay.op import image as image
+from relay.op import memory as memory
 from relay.op import nn as nn
 from relay.op import qnn as qnn
 from relay.op import random as random
 from relay.op import vision as vision
+from relay.op import vm as vm
+from relay.op.annotation import debug, device_copy
 from relay.op.binary import (
     add,
     bitwise_and,
@@ -157,6 +161,8 @@ __all__ = [
     "cosh",
     "cumprod",
     "cumsum",
+    "debug",
+    "device_copy",
     "dft",
     "divide",
     "einsum",

@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, NewType, Union, get_args, get_origin, ge
 
 from relay import dtypes
 from relay.errors import RelayError, did_you_mean
-from relay.ir.attrs import Attrs, freeze
+from relay.ir.attrs import Attrs, DictAttrs, freeze
 from relay.ir.expr import Constant
 
 DType = NewType("DType", str)  # the name of an element type
@@ -36,7 +36,7 @@ def make(owner: str, cls: Any, given: Mapping[str, Any]) -> Attrs:
             raise RelayError(f"`{owner}` has no attribute `{name}`; {hint}")
         checked[name] = fitted = fitter(_plain(value))
         if fitted is MISMATCH:
-            expected = describe(_hints(cls)[name])
+            expected = describe(declared(cls)[name])
             raise RelayError(f"attribute `{name}` of `{owner}` must be {expected}, found {value!r}")
     for name in required:
         if name not in checked:
@@ -46,7 +46,7 @@ def make(owner: str, cls: Any, given: Mapping[str, Any]) -> Attrs:
 
 
 @cache
-def _hints(cls: Any) -> dict[str, Any]:
+def declared(cls: Any) -> dict[str, Any]:
     """The declared type of each attribute, in order."""
     names = cls.keys()
     try:
@@ -59,7 +59,7 @@ def _hints(cls: Any) -> dict[str, Any]:
 @cache
 def _plan(cls: Any) -> tuple[dict[str, Fitter], list[str]]:
     """How to fit each attribute, and which ones have to be given."""
-    hints, defaults = _hints(cls), cls.defaults()
+    hints, defaults = declared(cls), cls.defaults()
     return {name: _fitter(hints[name]) for name in hints}, [n for n in hints if n not in defaults]
 
 
@@ -85,7 +85,7 @@ Fitter = Callable[[Any], Any]
 def _fitter(hint: Any) -> Fitter:
     options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     fitters = [_single(option) for option in options if option is not NoneType]
-    nothing = None if NoneType in options else MISMATCH
+    nothing = None if NoneType in options or Any in options else MISMATCH
     empty_is_nothing = DType in options
 
     def fitter(value: Any) -> Any:
@@ -115,9 +115,10 @@ def _single(hint: Any) -> Fitter:
 
 
 def _dtype(value: Any) -> Any:
-    if isinstance(value, tuple) or (isinstance(value, str) and not dtypes.is_dtype(value)):
+    try:
+        return dtypes.canonical(value)
+    except RelayError:
         return MISMATCH
-    return dtypes.canonical(value)
 
 
 _SCALARS: dict[Any, Fitter] = {
@@ -157,6 +158,8 @@ _NAMES = {
     str: "a string",
     DType: "an element type",
     NoneType: "None",
+    Callable: "a function",
+    DictAttrs: "a mapping",
     Any: "anything",
 }
 
@@ -177,15 +180,19 @@ def describe(hint: Any) -> str:
 
 
 def _plural(hint: Any) -> str:
+    if get_origin(hint) in (Union, UnionType):
+        return " or ".join(map(_plural, get_args(hint)))
     words = describe(hint)
     article, _, noun = words.partition(" ")
-    return f"{noun}s" if article in ("a", "an") else f"{words} each"
+    if article in ("a", "an"):
+        return f"{noun}s"
+    return words if hint is NoneType else f"{words} each"
 
 
 @cache
 def meanings(cls: Any) -> dict[str, str]:
     """What each attribute means, from the `name: meaning` lines of the docstrings of its class."""
-    names = _hints(cls)
+    names = declared(cls)
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         name = ""

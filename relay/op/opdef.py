@@ -80,6 +80,9 @@ class OpDef(Op):
     samples: tuple[Sample, ...] = ()
     variadic: bool = False
     stateful: bool = False
+    # whether the reference takes and gives values as they are, functions and storage too; to call
+    # a function it is a generator: `result = yield function, arguments`
+    on_values: bool = False
     support_level: int = 10
     # facts that passes and targets outside the package attach: key -> (level, value)
     extras: dict[str, tuple[int, Any]] = field(default_factory=dict)
@@ -223,12 +226,14 @@ def define(
     samples: Sequence[Sample] = (),
     variadic: bool = False,
     stateful: bool = False,
+    on_values: bool = False,
 ) -> OpDef:
     """Enter an operator: from here on it parses, prints, has a type and runs.
 
     `relation(site)` gives the result type; `reference(*arrays, **attributes)` computes with NumPy:
     a tuple argument is a tuple of arrays, several results are a tuple of arrays. Only where the
     shape of the result depends on values, `runtime_shape` gives it (see `relay.op.shapes`).
+    With `on_values` the reference gets whatever there is, as the interpreter has it.
     """
     op = OpDef(
         name,
@@ -236,13 +241,14 @@ def define(
         arguments=tuple(arguments),
         attrs=attrs,
         relation=relation,
-        reference=None if reference is None else _quietly(reference),
+        reference=reference if reference is None or on_values else _quietly(reference),
         fusion=fusion,
         runtime_shape=runtime_shape,
         helper=helper,
         samples=tuple(samples),
         variadic=variadic,
         stateful=stateful,
+        on_values=on_values,
     )
     add_op(op)
     return op

@@ -7,7 +7,7 @@ import relay
 from relay.errors import EvaluationError, SourceName, Span
 from relay.interpreter.evaluate import evaluate
 from relay.interpreter.operators import operate
-from relay.interpreter.values import TupleValue, to_value
+from relay.interpreter.values import TupleValue, describe, to_value
 from relay.ir.expr import get_op
 from relay.op.opdef import OpDef
 
@@ -73,3 +73,49 @@ def test_results_cannot_be_changed_through_an_alias_of_the_argument():
     result = evaluate(view(relay.const([1.0, 2.0])))
     with pytest.raises(ValueError, match="read-only"):
         result.array[0] = 5.0
+
+
+def on_values(name, reference, *arguments):
+    return OpDef(
+        name,
+        arguments=tuple((argument, "") for argument in arguments),
+        reference=reference,
+        on_values=True,
+    )
+
+
+def test_an_operator_on_values_may_call_functions_any_number_of_times():
+    def repeat(function, value, times):
+        for _ in range(int(times)):
+            value = yield function, [value]
+        return value, times
+
+    x = relay.var("x", shape=(), dtype="int32")
+    double = relay.Function([x], relay.add(x, x))
+    op = on_values("repeat", repeat, "function", "value", "times")
+    result = evaluate(op(double, relay.const(1), relay.const(10)))
+    assert [part.item() for part in result] == [1024, 10]
+    assert evaluate(op(double, relay.const(1), relay.const(0)))[0].item() == 1
+
+
+def test_what_goes_wrong_in_an_operator_on_values_names_it():
+    def before(value):
+        raise ValueError("at once")
+
+    def after(value):
+        yield value, []
+        raise ValueError("later")
+
+    unit = relay.Function([], relay.Tuple([]))
+    for reference, message in ((before, "at once"), (after, "later")):
+        op = on_values("broken", reference, "value")
+        with pytest.raises(EvaluationError, match=f"`broken` failed: {message}"):
+            evaluate(op(unit))
+    with pytest.raises(EvaluationError, match="this cannot be called"):
+        evaluate(on_values("broken", after, "value")(relay.const(1)))
+
+
+def test_a_storage_shows_what_it_is():
+    storage = relay.nd.Storage(16)
+    assert describe(to_value(storage)) == "a storage of 16 bytes"
+    assert repr(TupleValue([storage])) == "(<a storage of 16 bytes>,)"

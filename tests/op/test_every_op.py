@@ -69,6 +69,9 @@ PYTHON_NAMES = {
     "contrib_reverse_reshape": "reverse_reshape",
     "nn.contrib_conv2d_NCHWc": "nn.contrib_conv2d_nchwc",
     "nn.contrib_depthwise_conv2d_NCHWc": "nn.contrib_depthwise_conv2d_nchwc",
+    "on_device": "annotation.on_device",
+    "relay.op.annotation.simulated_quantize": "annotation.simulated_quantize",
+    "call_lowered": "vm.call_lowered",
     "nn.internal.sparse_dense_padded": "nn.sparse_dense_padded",
 }
 
@@ -168,14 +171,15 @@ def attempt(infer_type: Callable[[], Type]) -> Type | None:
 def test_a_record_is_complete(name: str) -> None:
     op = get(name)
     assert op.doc.endswith("."), "a record says in a sentence what the operator does"
-    assert op.reference is not None and op.relation is not None and op.samples
+    assert op.reference is not None and op.relation is not None
+    assert op.samples or op.on_values, "only values that are no tensors cannot be given as samples"
     assert all(argument and meaning for argument, meaning in op.arguments)
     assert op.signature.startswith("(")
     if op.attrs is not None:
         assert set(meanings(op.attrs)) == set(op.attrs.keys())
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if get(n).attrs])
+@pytest.mark.parametrize("name", [n for n in NAMES if get(n).attrs and get(n).samples])
 def test_samples_try_every_attribute_away_from_its_default(name: str) -> None:
     op = get(name)
     assert op.attrs is not None
@@ -189,7 +193,7 @@ def test_samples_try_every_attribute_away_from_its_default(name: str) -> None:
     assert tried == set(op.attrs.keys())
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if get(n).attrs])
+@pytest.mark.parametrize("name", [n for n in NAMES if get(n).attrs and get(n).samples])
 def test_attributes_are_frozen(name: str) -> None:
     attrs = get(name).make_attrs(get(name).samples[0].attrs)
     key = attrs.keys()[0]
@@ -261,6 +265,8 @@ def test_a_variable_extent_stands_for_every_number(name: str) -> None:
 
 @pytest.mark.parametrize(("op", "sample"), SAMPLES)
 def test_a_call_reads_back_as_it_was_written(op: OpDef, sample: Sample) -> None:
+    if any(map(callable, sample.attrs.values())):
+        pytest.skip("a Python function has no text")
     params = tuple(Var(f"x{i}", ty) for i, ty in enumerate(sample.types()))
     function = Function(params, Call(op, params, op.make_attrs(sample.attrs)))
     read = relay.parse(relay.IRModule.from_expr(function).astext())

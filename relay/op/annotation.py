@@ -1,0 +1,336 @@
+"""Values as they are, with something said about them, as `relay.annotation`.
+
+Passes and executors read what is said; what is computed does not depend on it. `debug` shows a
+value to a Python function while the interpreter runs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from relay.errors import RelayError
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.expr import Call, Expr, Function
+from relay.ir.types import IncompleteType, TensorType, Type
+from relay.nd import Device
+from relay.op.opdef import DType, FusionKind, OpDef, Sample, define, sample
+from relay.op.site import Site
+
+_ANYTHING = (sample((2, 3)), sample([(2,), (0, 3)], dtype="int8"), sample((), dtype="bool"))
+
+
+def _identity(site: Site) -> Type | None:
+    """Anything in, the same type out; known from either side."""
+    if not isinstance(site.args[0], IncompleteType):
+        return site.args[0]
+    site.assign(0, site.result)
+    return site.result
+
+
+def _annotation(
+    name: str,
+    doc: str,
+    *,
+    attributes: type[Attrs] | None = None,
+    samples: Sequence[Sample] = _ANYTHING,
+    argument: tuple[str, str] = ("data", "anything"),
+    helper: Callable[..., Any] | None = None,
+) -> OpDef:
+    """An operator whose result is its argument."""
+    return define(
+        name,
+        doc=doc,
+        arguments=[argument],
+        attrs=attributes,
+        relation=_identity,
+        reference=lambda data, **_: data,
+        fusion=FusionKind.OPAQUE,
+        helper=helper,
+        samples=samples,
+        on_values=True,
+    )
+
+
+# --- for fusion, differentiation and partial evaluation ----------------------------------------
+
+stop_fusion = _annotation(
+    "annotation.stop_fusion", "data, whose producer is not fused with its consumers."
+)
+checkpoint = _annotation(
+    "annotation.checkpoint", "data, which backpropagation computes again instead of keeping it."
+)
+
+
+@attrs
+class FunctionIdAttrs(Attrs):
+    """fid: the number that partial evaluation knows the function by"""
+
+    fid: int = -1
+
+
+with_funcid = _annotation(
+    "annotation.with_funcid",
+    "A function, with a number to know it by.",
+    attributes=FunctionIdAttrs,
+    argument=("func", "a function"),
+    samples=[sample((2,), fid=3)],
+)
+
+# --- for other compilers and accelerators ------------------------------------------------------
+
+
+@attrs
+class CompilerAttrs(Attrs):
+    """compiler: the name of the compiler"""
+
+    compiler: str
+
+
+compiler_begin = _annotation(
+    "annotation.compiler_begin",
+    "data, which is the input of a region that another compiler takes over.",
+    attributes=CompilerAttrs,
+    samples=[sample((2, 3), compiler="dnnl")],
+)
+compiler_end = _annotation(
+    "annotation.compiler_end",
+    "data, which is the result of a region that another compiler takes over.",
+    attributes=CompilerAttrs,
+    samples=[sample((2, 3), compiler="dnnl")],
+)
+bitpack_start = _annotation(
+    "annotation.bitpack_start", "data, from which on integers are packed for an accelerator."
+)
+bitpack_end = _annotation(
+    "annotation.bitpack_end", "data, up to which integers are packed for an accelerator."
+)
+
+# --- for devices -------------------------------------------------------------------------------
+
+_DEVICE = re.compile(r"([a-z_]+)(?:\((\d+)\)|:(\d+))?")
+
+
+def device_name(device: Device | str | None) -> str:
+    """How attributes name a device: `cuda(1)`; "" where it is left open.
+
+    `cuda` is `cuda(0)`, and `cuda:1` is `cuda(1)`.
+    """
+    if device is None or device == "":
+        return ""
+    parts = _DEVICE.fullmatch(str(device))
+    if parts is None:
+        raise RelayError(f'{device!r} is no device; one is called "cpu" or "cuda(1)"')
+    return f"{parts[1]}({parts[2] or parts[3] or 0})"
+
+
+@attrs
+class OnDeviceAttrs(Attrs):
+    """virtual_device: the device, as in "cuda(0)"; "" leaves it open
+    constrain_result: the result must be on that device
+    constrain_body: what body computes must be computed on that device
+    """
+
+    virtual_device: str = ""
+    constrain_result: bool = False
+    constrain_body: bool = True
+
+
+def on_device(
+    body: Expr,
+    device: Device | str | None,
+    constrain_result: bool = False,
+    constrain_body: bool = True,
+) -> Call:
+    """`body`, computed on a device, or moved to one, or both."""
+    return ON_DEVICE(body, device_name(device), constrain_result, constrain_body)
+
+
+ON_DEVICE = _annotation(
+    "on_device",
+    "body, with the device it is computed on, or moved to.",
+    attributes=OnDeviceAttrs,
+    argument=("body", "anything"),
+    helper=on_device,
+    samples=[
+        sample((2, 3)),
+        sample((2, 3), virtual_device="cuda(1)", constrain_result=True, constrain_body=False),
+    ],
+)
+
+
+def function_on_device(
+    function: Function,
+    param_devices: Sequence[Device | str | None],
+    result_device: Device | str | None,
+) -> Function:
+    """`function` with the devices that its parameters are on and that its result is to be on, as
+    the attributes `param_devices` and `result_device`."""
+    if len(param_devices) != len(function.params):
+        raise RelayError(
+            f"a function of {len(function.params)} parameters needs as many devices, found "
+            f"{len(param_devices)}"
+        )
+    names = tuple(map(device_name, param_devices))
+    return function.with_attr({"param_devices": names, "result_device": device_name(result_device)})
+
+
+@attrs
+class DeviceCopyAttrs(Attrs):
+    """src_virtual_device: the device that data is on, as in "cuda(0)"
+    dst_virtual_device: the device that the result is on
+    """
+
+    src_virtual_device: str
+    dst_virtual_device: str
+
+
+def device_copy(data: Expr, src_device: Device | str, dst_device: Device | str) -> Call:
+    """Data on another device."""
+    return DEVICE_COPY(data, device_name(src_device), device_name(dst_device))
+
+
+DEVICE_COPY = _annotation(
+    "device_copy",
+    "data on another device.",
+    attributes=DeviceCopyAttrs,
+    helper=device_copy,
+    samples=[sample((2, 3), src_virtual_device="cpu(0)", dst_virtual_device="cuda(0)")],
+)
+
+# --- for people --------------------------------------------------------------------------------
+
+
+@attrs
+class DebugAttrs(Attrs):
+    """debug_func: a Python function that is called with the value; None prints it"""
+
+    debug_func: Callable | None = None
+
+
+def _debug(program: Any, debug_func: Callable[[Any], Any] | None) -> Any:
+    (debug_func or print)(program)
+    return program
+
+
+def debug(expr: Expr, debug_func: Callable[[Any], Any] | None = None) -> Call:
+    """`expr`; whenever the interpreter gets there, `debug_func` is called with its value."""
+    return DEBUG(expr, debug_func=debug_func)
+
+
+DEBUG = define(
+    "debug",
+    doc="program, whose value is shown to a Python function when the interpreter has computed it. "
+    "The function is part of the program in memory, and not of its text.",
+    arguments=[("program", "anything")],
+    attrs=DebugAttrs,
+    relation=_identity,
+    reference=_debug,
+    fusion=FusionKind.OPAQUE,
+    helper=debug,
+    samples=[sample((2, 3)), sample((2, 3), debug_func=repr)],
+    stateful=True,
+    on_values=True,
+)
+
+# --- for quantisation --------------------------------------------------------------------------
+
+
+@attrs
+class CastHintAttrs(Attrs):
+    """dtype: the element type"""
+
+    dtype: DType
+
+
+cast_hint = _annotation(
+    "annotation.cast_hint",
+    "data, which quantisation keeps in elements of another type.",
+    attributes=CastHintAttrs,
+    samples=[sample((2, 3), attrs={"dtype": "int8"})],
+)
+
+
+@attrs
+class SimulatedQuantizeAttrs(Attrs):
+    """kind: what data is: 0 not to be quantised, 1 an input, 2 a weight, 3 an activation
+    sign: numbers below 0 are kept
+    rounding: how numbers become whole; with "round" halves go to the even one
+    """
+
+    kind: int
+    sign: bool = True
+    rounding: Literal["round", "floor", "ceil"] = "round"
+
+
+_ROUNDING = {"round": np.rint, "floor": np.floor, "ceil": np.ceil}
+
+
+def _simulated_quantize_type(site: Site) -> Type | None:
+    """The type of data; the other arguments are scalars."""
+    site.require(
+        0 <= site.attrs.kind <= 3, "`kind` is out of range", "0, 1, 2 or 3", str(site.attrs.kind)
+    )
+    if (data := site.tensor(0)) is None:
+        return None
+    for index in (1, 2, 3):
+        site.expect(index, (), "float32")
+    return TensorType(site.expect(0, data.shape, "float32").shape, "float32")
+
+
+def _simulated_quantize(
+    data: np.ndarray,
+    dom_scale: np.ndarray,
+    clip_min: np.ndarray,
+    clip_max: np.ndarray,
+    kind: int,
+    sign: bool,
+    rounding: str,
+) -> Any:
+    if kind == 0:
+        return data
+    low = clip_min if sign else np.maximum(clip_min, np.float32(0))
+    clipped = np.maximum(np.minimum(data / dom_scale, clip_max), low)
+    return _ROUNDING[rounding](clipped) * dom_scale
+
+
+simulated_quantize = define(
+    "relay.op.annotation.simulated_quantize",
+    doc="data with the error that integers would bring in: in units of dom_scale it is clipped and "
+    "made whole.",
+    arguments=[
+        ("data", "real numbers"),
+        ("dom_scale", "the distance between neighbouring integers"),
+        ("clip_min", "the lowest integer"),
+        ("clip_max", "the highest integer"),
+    ],
+    attrs=SimulatedQuantizeAttrs,
+    relation=_simulated_quantize_type,
+    reference=_simulated_quantize,
+    fusion=FusionKind.ELEMWISE,
+    samples=[
+        sample((2, 3), np.float32(0.05), np.float32(-127), np.float32(127), kind=1),
+        sample((2, 3), np.float32(0.5), np.float32(-2), np.float32(1), kind=2, rounding="floor"),
+        sample((9,), np.float32(0.5), np.float32(-2), np.float32(3), kind=3, rounding="ceil"),
+        sample((9,), np.float32(0.5), np.float32(-2), np.float32(2), kind=3, sign=False),
+        sample((2,), np.float32(0.5), np.float32(-2), np.float32(2), kind=0),
+    ],
+)
+
+__all__ = [
+    "bitpack_end",
+    "bitpack_start",
+    "cast_hint",
+    "checkpoint",
+    "compiler_begin",
+    "compiler_end",
+    "device_name",
+    "function_on_device",
+    "on_device",
+    "simulated_quantize",
+    "stop_fusion",
+    "with_funcid",
+]
