@@ -7,6 +7,7 @@ updates name one place, they are combined in order; of those that only replace, 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Literal
 
 import numpy as np
@@ -177,8 +178,7 @@ def _scatter_nd(
     if len(indices):
         return _written(data, list(indices), updates, mode)
     # no index at all: every update is as large as data
-    rows = updates.reshape(-1, 1, *data.shape)
-    for row in rows:
+    for row in updates.reshape(prod(indices.shape[1:]), 1, *data.shape):
         data = _written(data[None], [np.zeros(1, np.int64)], row, mode)[0]
     return data
 
