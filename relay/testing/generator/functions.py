@@ -31,9 +31,11 @@ from relay.ir.types import (
     TypeVar,
 )
 from relay.ir.variables import all_type_vars
+from relay.testing.generator.calls import LARGEST_EXTENT, MAX_TURNS, construct, let_call
 from relay.testing.generator.choices import Choices, chance, pick, several, weighted
-from relay.testing.generator.expressions import LARGEST_EXTENT, MAX_TURNS, Writer
+from relay.testing.generator.expressions import Writer
 from relay.testing.generator.features import Features
+from relay.testing.generator.recursion import bounded_type, counting_down
 from relay.testing.generator.scope import UNKNOWN_COST, Callee, Scope
 from relay.testing.generator.tensors import call
 from relay.testing.generator.types import (
@@ -164,12 +166,12 @@ class Functions:
 
     def counting(self) -> Made:
         words, declared, states = self.variables()
-        states += [self.writer.bounded_type(words)]
-        result = self.writer.bounded_type(words)
+        states += [bounded_type(self.writer, words)]
+        result = bounded_type(self.writer, words)
         name = self.name()
         effects = self.writer.effects
-        function, cost = self.writer.counting_down(
-            name, tuple(states), result, Scope(words), self.fuel
+        function, cost = counting_down(
+            self.writer, name, tuple(states), result, Scope(words), self.fuel
         )
         params = [INT32, *states]
         self.done(name, params, result, declared, words, cost, effects, counts=True)
@@ -178,8 +180,8 @@ class Functions:
     def mutual(self) -> Made:
         """Two functions that count down by calling each other."""
         words, declared, states = self.variables()
-        states += [self.writer.bounded_type(words)]
-        result = self.writer.bounded_type(words)
+        states += [bounded_type(self.writer, words)]
+        result = bounded_type(self.writer, words)
         first, second = self.name(), self.name()
         effects = self.writer.effects
         made: Made = []
@@ -189,8 +191,8 @@ class Functions:
         for name, other in ((first, second), (second, first)):
             self.writer.left = left
             self.writer.memory.clear()
-            function, cost = self.writer.counting_down(
-                other, tuple(states), result, Scope(words), self.fuel
+            function, cost = counting_down(
+                self.writer, other, tuple(states), result, Scope(words), self.fuel
             )
             made.append((name, replace_type_params(function, declared)))
             costs += cost
@@ -210,7 +212,7 @@ class Functions:
         words, declared, params = self.variables()
         params += self.extra(words, 1)
         whole = self.recursive_type(words)
-        result = self.writer.bounded_type(words)
+        result = bounded_type(self.writer, words)
         name = self.name()
         data = self.writer.variable(whole, words, True, "t")
         others = [self.writer.parameter(t, words) for t in params]
@@ -300,7 +302,7 @@ class Functions:
             self.choices, [c for c in definition.constructors if recursive_fields(c)]
         )
         effects = self.writer.effects
-        base = self.writer.construct(definition.constructors[0], whole, scope, 1, True)
+        base = construct(self.writer, definition.constructors[0], whole, scope, 1, True)
         below = self.writer.variable(whole, words, False)
         args: list[Expr] = [
             below if index in recursive_fields(constructor) else self.part(ty, scope)
@@ -357,7 +359,7 @@ class Functions:
         lets = []
         for callee in self.writer.callees:
             if chance(choices, 50):
-                variable, value, scope = self.writer.let_call(callee, scope, self.fuel // 2)
+                variable, value, scope = let_call(self.writer, callee, scope, self.fuel // 2)
                 lets.append((variable, value))
         result = random_type(choices, words, data_only=True)
         annotated = chance(choices, 50)

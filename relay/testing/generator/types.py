@@ -262,6 +262,11 @@ def _mentions(ty: Type, definition: TypeData) -> bool:
     )
 
 
+def needs_annotation(ty: Type) -> bool:
+    """Whether a value of that type may not tell its type by itself: an empty list does not."""
+    return any(isinstance(part, TypeCall) and part.args for part in tree.postorder(ty))
+
+
 # --- matching ----------------------------------------------------------------------------------
 
 
