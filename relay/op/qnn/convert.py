@@ -110,7 +110,7 @@ def _dequantize(
     data: np.ndarray, scale: np.ndarray, zero_point: np.ndarray, out_dtype: str, axis: int
 ) -> Any:
     scale, zero_point = (spread(p, data.ndim, axis) for p in (scale, zero_point))
-    return convert(centred(data, zero_point).astype(np.float32) * scale, out_dtype)
+    return convert(centred(data, zero_point).astype(np.float32) * scale, out_dtype)[0]
 
 
 def dequantize(
@@ -198,7 +198,7 @@ def _requantize(
         return rescaled(data, scale, zero_point, new_scale, new_zero_point, result, how)
     factor = scale.astype(compute) / new_scale.astype(compute)
     product = centred(data, zero_point).astype(compute) * factor
-    return convert(nearest(product, how).astype(np.float64) + new_zero_point, result)
+    return convert(nearest(product, how).astype(np.float64) + new_zero_point, result)[0]
 
 
 def rescaled(

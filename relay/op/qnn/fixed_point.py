@@ -22,9 +22,13 @@ Rounding = Literal["UPWARD", "TONEAREST"]
 
 
 def centred(data: np.ndarray, zero_point: np.ndarray) -> Any:
-    """The difference of data and its zero point; nothing overflows. 64 bits become Python's int."""
+    """The difference of data and its zero point, (1, *shape); nothing overflows.
+
+    What has 64 bits goes on as Python's integers. The axis in front keeps scalars arrays: NumPy
+    would make plain numbers of them, which have other rules.
+    """
     wide = object if data.dtype.itemsize > 4 else np.int64
-    return data.astype(wide) - zero_point.astype(wide)
+    return data[None].astype(wide) - zero_point.astype(wide)
 
 
 def multiplier_and_exponent(factor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -74,6 +78,6 @@ def nearest(values: np.ndarray, rounding: Rounding) -> Any:
 
 
 def saturated(values: np.ndarray, dtype: str) -> Any:
-    """Integers as elements of `dtype`; what is outside becomes the end it is beyond."""
+    """Integers (1, *shape) as elements of `dtype`; what is outside becomes the end it is beyond."""
     target = dtypes.to_numpy(dtype)
-    return np.clip(values, *limits(target)).astype(target)
+    return np.clip(values, *limits(target)).astype(target)[0]

@@ -38,7 +38,8 @@ def _avg_pool2d(
     zero_point, new_zero_point = input_zero_point.reshape(()), output_zero_point.reshape(())
 
     def mean(x: np.ndarray) -> Any:
-        total = pool_windows(centred(x, zero_point), 0, **known).sum((-2, -1))
+        (values,) = centred(x, zero_point)
+        total = pool_windows(values, 0, **known).sum((-2, -1))[None]
         count = counted(x.shape[2:], count_include_pad, **known)
         return saturated(scaled(total, scale / (new_scale * count)) + new_zero_point, x.dtype.name)
 

@@ -112,6 +112,18 @@ def test_requantising_in_floats_and_in_fixed_point_agree():
         assert np.abs(found.astype(int) - exact).max() <= (dtype == "float32")
 
 
+@pytest.mark.parametrize("rounding", ["UPWARD", "TONEAREST"])
+def test_a_scalar_of_64_bits_is_as_exact_as_a_tensor(rounding):
+    values = np.array([2**62 + 12345, -(2**63), 2**31, -3], "int64")
+    for scales in ((1, 1e9), (4e9, 1), (0.5, 1)):
+        known = [np.float32(scales[0]), np.int32(-7), np.float32(scales[1]), np.int32(3)]
+        attrs = {"out_dtype": "int32", "rounding": rounding}
+        whole = run("qnn.requantize", values, *known, **attrs)
+        each = [run("qnn.requantize", np.array(v), *known, **attrs) for v in values]
+        assert all(value.shape == () for value in each)
+        assert [value.item() for value in each] == whole.tolist()
+
+
 def test_a_run_chooses_the_element_type_that_is_simulated():
     data = relay.const(np.array([-0.6, 0.2, 999], "float32"))
     scale, zero_point = relay.const(0.5), relay.const(1)
