@@ -159,25 +159,47 @@ def _arange_type(site: Site) -> Type | None:
     extent: Dim = dims.ANY
     if None not in (known.start, known.stop, known.step):
         site.require(known.step != 0, "the step is zero", "a step other than 0", str(known.step))
+        site.require_finite("start, stop and step", known.start, known.stop, known.step)
         extent = _count(known.start, known.stop, known.step)
     return TensorType((extent,), known.dtype)
 
 
 def _arange(
-    first: np.ndarray, last: np.ndarray, distance: np.ndarray, dtype: str, **_: Any
+    first: np.ndarray, last: np.ndarray, distance: np.ndarray, dtype: str, **known: Any
 ) -> np.ndarray:
     numbers = _numbers(first, last, distance)
-    (extent,) = _arange_shape(first, last, distance)
+    (extent,) = _arange_shape(first, last, distance, **known)
     return convert(np.arange(extent) * numbers[2] + numbers[0], dtype)
 
 
 def _arange_shape(
-    first: np.ndarray, last: np.ndarray, distance: np.ndarray, **_: Any
+    first: np.ndarray,
+    last: np.ndarray,
+    distance: np.ndarray,
+    start: float | None = None,
+    stop: float | None = None,
+    step: float | None = None,
+    **_: Any,
 ) -> tuple[int, ...]:
-    start, stop, step = _numbers(first, last, distance)
-    if step == 0:
+    numbers = _numbers(first, last, distance)
+    if numbers[2] == 0:
         raise EvaluationError(Diagnostic("the step of `arange` is zero"))
-    return (_count(start, stop, step),)
+    if not all(map(math.isfinite, numbers)):
+        raise EvaluationError(
+            Diagnostic("`arange` never ends", expected="finite numbers", found=f"{numbers}")
+        )
+    extent = _count(*numbers)
+    if start is not None and stop is not None and step is not None:
+        promised = _count(start, stop, step)
+        if extent != promised:
+            raise EvaluationError(
+                Diagnostic(
+                    "the values of `arange` are not those of its attributes",
+                    expected=f"{promised} elements",
+                    found=f"{extent}",
+                )
+            )
+    return (extent,)
 
 
 def _numbers(*values: np.ndarray) -> list[float]:

@@ -5,12 +5,14 @@ An index tensor never reads outside: indices are clamped to the axis, or wrapped
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from relay.errors import Diagnostic, EvaluationError
 from relay.ir.attrs import Attrs, attrs
+from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
 from relay.op.opdef import FusionKind, Tensor, define, sample
@@ -33,6 +35,16 @@ class TakeAttrs(Attrs):
     mode: Literal["clip", "wrap", "fast"] = "clip"
 
 
+def _require_something(site: Site, extents: Sequence[Dim], indices: Sequence[Dim]) -> None:
+    """Where there are indices, the axes they select from must have elements."""
+    if 0 in extents and all(isinstance(d, int) and d > 0 for d in indices):
+        site.fail(
+            "indices select from an axis without elements",
+            "an axis of extent 1 or more, or no indices",
+            " and ".join(map(str, site.args)),
+        )
+
+
 def _take_type(site: Site) -> Type | None:
     """data[:axis] + indices[batch_dims:] + data[axis + 1:]"""
     site.require_elements(1, INTEGER)
@@ -44,8 +56,10 @@ def _take_type(site: Site) -> Type | None:
         site.require(
             known.batch_dims == 0, "`batch_dims` needs an axis", "0", str(known.batch_dims)
         )
+        _require_something(site, data.shape, indices.shape)
         return TensorType(indices.shape, data.dtype)
     axis = site.axis(known.axis, len(data.shape))
+    _require_something(site, data.shape[axis : axis + 1], indices.shape)
     rank = len(indices.shape)
     shared = known.batch_dims + rank if known.batch_dims < 0 else known.batch_dims
     site.require(
@@ -139,6 +153,7 @@ def _gather_type(site: Site) -> Type | None:
     rank = len(data.shape)
     site.tensor(1, rank)
     selected = site.axis(site.attrs.axis or 0, rank)
+    _require_something(site, data.shape[selected : selected + 1], indices.shape)
     shape = [
         b if axis == selected else site.require_equal(a, b, f"extents of axis {axis}")
         for axis, (a, b) in enumerate(zip(data.shape, indices.shape, strict=True))
@@ -214,6 +229,7 @@ def _gather_nd_type(site: Site) -> Type | None:
         f"at most {len(data.shape) - shared} indices for {data}",
         str(indices),
     )
+    _require_something(site, data.shape[shared : shared + count], places)
     for axis in range(shared):
         places[axis] = site.require_equal(
             places[axis], data.shape[axis], f"batch extents of axis {axis}"
@@ -281,6 +297,8 @@ def _adv_index_type(site: Site) -> Type | None:
         f"at most {len(data.shape)}",
         str(len(indices)),
     )
+    for index, extent in zip(indices, data.shape, strict=False):
+        _require_something(site, [extent], index.shape)
     places = broadcast_types(site, *indices).shape
     return TensorType((*places, *data.shape[len(indices) :]), data.dtype)
 

@@ -85,7 +85,9 @@ def require_layout(site: Site, name: str, text: str, letters: str) -> Layout:
         site.fail(
             f"`{name}` is no layout for this operator",
             f"the letters of {letters} in any order, or blocks of them as in {letters}8"
-            f"{letters[1].lower()}",
+            f"{letters[1].lower()}"
+            if len(letters) > 1
+            else "capital letters, and blocks of these axes as in NCHW8c",
             f'{name} = "{text}"',
         )
     return found

@@ -123,6 +123,8 @@ def _by_axis(
 ) -> np.ndarray:
     """Windows are products of segments, so one axis is combined after the other."""
     for axis, count in enumerate(sizes, start=2):
+        if count == 0:  # as many windows as elements
+            continue
         segments = [
             combine(data[(slice(None),) * axis + (segment,)], axis)
             for segment in _segments(data.shape[axis], count)

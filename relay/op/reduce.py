@@ -374,6 +374,8 @@ def _collapse_sum_to_type(site: Site) -> Type | None:
     known = site.attrs.shape
     if known is not None:
         site.require_equal(shape.shape[0], len(known), "extents in `shape`")
+        for extent in known:
+            site.require(extent >= 0, "an extent is negative", "0 or more", str(extent))
         require_broadcasts_to(site, TensorType(known, data.dtype), data.shape)
         return TensorType(known, data.dtype)
     count = shape.shape[0]
@@ -388,12 +390,22 @@ def _collapse_sum_to_type(site: Site) -> Type | None:
     return TensorType(tuple(1 if d == 1 else dims.ANY for d in kept), data.dtype)
 
 
-def _collapse_sum_to(data: np.ndarray, wanted: np.ndarray, **_: Any) -> Any:
-    return collapse(data, _collapse_sum_to_shape(data, wanted))
+def _collapse_sum_to(
+    data: np.ndarray, wanted: np.ndarray, shape: tuple[int, ...] | None = None
+) -> Any:
+    return collapse(data, _collapse_sum_to_shape(data, wanted, shape))
 
 
-def _collapse_sum_to_shape(data: np.ndarray, wanted: np.ndarray, **_: Any) -> tuple[int, ...]:
+def _collapse_sum_to_shape(
+    data: np.ndarray, wanted: np.ndarray, shape: tuple[int, ...] | None = None
+) -> tuple[int, ...]:
     extents = tuple(wanted.tolist())
+    if shape is not None and extents != shape:
+        raise EvaluationError(
+            Diagnostic(
+                "the shape is not that of the attributes", expected=str(shape), found=str(extents)
+            )
+        )
     kept = data.shape[data.ndim - len(extents) :]
     if len(extents) > data.ndim or any(
         d not in (1, whole) for d, whole in zip(extents, kept, strict=True)

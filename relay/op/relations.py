@@ -105,6 +105,9 @@ def broadcast_types(site: Site, *operands: TensorType) -> TensorType:
 
 def require_broadcasts_to(site: Site, source: TensorType, target: tuple[Dim, ...]) -> None:
     """Stretching axes of extent 1 must turn the shape of `source` into `target`."""
+    for extent in target:
+        if isinstance(extent, int) and extent < 0:
+            site.fail("an extent is negative", "0 or more", str(extent))
     fits = len(source.shape) <= len(target)
     for extent, wanted in zip(reversed(source.shape), reversed(target), strict=False):
         fits = fits and (extent == 1 or site.unify_dims(extent, wanted))

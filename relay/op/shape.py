@@ -39,7 +39,7 @@ def _expand_dims_type(site: Site) -> Type | None:
 
 def _expand_dims(data: np.ndarray, axis: int, num_newaxis: int) -> np.ndarray:
     axis %= data.ndim + 1
-    return data.reshape(*data.shape[:axis], *(1,) * num_newaxis, *data.shape[axis:])
+    return data.reshape((*data.shape[:axis], *(1,) * num_newaxis, *data.shape[axis:]))
 
 
 def expand_dims(data: Expr, axis: int | Expr, num_newaxis: int = 1) -> Call:
@@ -153,6 +153,8 @@ SHAPE_OF = define(
 
 def _ndarray_size_type(site: Site) -> Type | None:
     """A scalar."""
+    if site.tensor(0) is None:
+        return None
     return TensorType((), site.attrs.dtype or "int32")
 
 

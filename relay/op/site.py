@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, NoReturn
 
 from relay import dtypes
@@ -115,6 +116,12 @@ class Site:
         if not self.unify_dims(a, b):
             self.fail(f"{what} differ", f"{what} equal", f"{a} and {b}")
         return better_known(a, b)
+
+    def require_finite(self, name: str, *values: float) -> None:
+        """What an attribute holds must be finite."""
+        if not all(map(isfinite, values)):
+            shown = ", ".join(map(str, values))
+            self.fail(f"`{name}` is not finite", "finite numbers", f"{name} = {shown}")
 
     def require_elements(self, index: int, kind: Elements) -> None:
         """Argument `index` must have elements of that kind, once it is known."""

@@ -55,6 +55,7 @@ def _sparse_conv2d_type(site: Site) -> Type | None:
         return None
     site.require_same_dtype(dense, data)
     batch, inputs, *extents = shape
+    site.require(0 not in extents, "images are empty", "extents of 1 or more", str(dense))
     require_columns(site, 1, dims.multiply(inputs, prod(known.kernel_size)))
     result = blocked_shape(site, (batch, outputs, *extents), "NCHW", layout)
     return TensorType(result, dense.dtype)

@@ -175,9 +175,9 @@ class ClipAttrs(Attrs):
 def _clip(data: np.ndarray, a_min: float, a_max: float) -> Any:
     if is_integral(data):
         lowest, highest = limits(data.dtype)
-        low = math.ceil(a_min) if a_min > lowest else lowest
-        high = math.floor(a_max) if a_max < highest else highest
-        a_min, a_max = min(low, highest), max(high, lowest)
+        # bounds may be infinite
+        a_min = math.ceil(min(a_min, highest)) if a_min > lowest else lowest
+        a_max = math.floor(max(a_max, lowest)) if a_max < highest else highest
     return np.minimum(np.maximum(data, data.dtype.type(a_min)), data.dtype.type(a_max))
 
 

@@ -118,6 +118,7 @@ def _require_region(site: Site, known: ResizeAttrs, count: int) -> None:
         site.fail(
             "`roi` does not fit", f"{count} start(s) and {count} end(s)", f"roi = {known.roi}"
         )
+    site.require_finite("roi", *given)
 
 
 def require_elements(site: Site, extents: Sequence[Dim]) -> None:

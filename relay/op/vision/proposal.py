@@ -46,6 +46,9 @@ def _proposal_type(site: Site) -> Type | None:
     anchors = len(known.scales) * len(known.ratios)
     for name, value in (("feature_stride", known.feature_stride), ("scales and ratios", anchors)):
         site.require(value > 0, f"there is no `{name}`", "1 or more", str(value))
+    for name, values in (("scales", known.scales), ("ratios", known.ratios)):
+        site.require_finite(name, *values)
+        site.require(min(values) > 0, f"`{name}` must be positive", "more than 0", str(values))
     most = known.rpn_post_nms_top_n
     site.require(most >= 0, "`rpn_post_nms_top_n` is negative", "0 or more", str(most))
     if (scores := site.tensor(0, rank=4)) is None:

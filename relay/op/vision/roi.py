@@ -57,10 +57,18 @@ def _roi_type(site: Site) -> Type | None:
         "2 values of 1 or more",
         f"pooled_size = {known.pooled_size}",
     )
+    site.require_finite("spatial_scale", known.spatial_scale)
     data, rois = site.tensor(0), site.tensor(1, rank=2)
     extents = unblocked_shape(site, 0, layout, "NCHW")
     if data is None or extents is None or rois is None:
         return None
+    for letter, extent in zip("NCHW", extents, strict=True):
+        site.require(
+            extent != 0 or letter == "C",
+            "there is nothing to read",
+            "images, with an extent of 1 or more along each axis",
+            str(data),
+        )
     regions, _ = site.expect(1, (rois.shape[0], 5), data.dtype).shape
     shape = blocked_shape(site, (regions, extents[1], *known.pooled_size), "NCHW", layout)
     return TensorType(shape, data.dtype)
@@ -102,7 +110,8 @@ def _roi_align(
         rows = _cell_taps(top, bottom, height, image.shape[1], sample_ratio)
         columns = _cell_taps(left, right, width, image.shape[2], sample_ratio)
         read = resampled(resampled(image, 1, rows), 2, columns)
-        cells = read.reshape(len(read), height, -1, width, len(columns.positions) // width)
+        down, across = len(rows.positions) // height, len(columns.positions) // width
+        cells = read.reshape(len(read), height, down, width, across)
         result[:] = cells.mean((2, 4)) if mode == "avg" else cells.max((2, 4))
     return blocked(pooled.astype(data.dtype), "NCHW", layout)
 
