@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from relay import dtypes
-from relay.errors import RelayError
+from relay.errors import Diagnostic, EvaluationError, RelayError
 from relay.ir import dims
 from relay.ir.attrs import Attrs, DictAttrs, attrs
 from relay.ir.dims import Dim
@@ -81,6 +82,20 @@ def _reshape_tensor_type(site: Site) -> Type | None:
     return TensorType(tuple(extents), data.dtype)
 
 
+def _reshape_tensor(data: np.ndarray, shape: np.ndarray, newshape: Sequence[int]) -> np.ndarray:
+    extents = tuple(int(extent) for extent in shape)
+    known = all(wanted in (-1, found) for wanted, found in zip(newshape, extents, strict=True))
+    if not known or min(extents, default=0) < 0 or prod(extents) != data.size:
+        raise EvaluationError(
+            Diagnostic(
+                "`vm.reshape_tensor`: the new shape does not fit",
+                expected=f"{data.size} elements in the shape {tuple(newshape)}",
+                found=f"the shape {extents}",
+            )
+        )
+    return data.reshape(extents)
+
+
 def reshape_tensor(data: Expr, shape: Expr, newshape: Sequence[int]) -> Call:
     """The elements of data in another shape, without a copy."""
     known = [-1 if isinstance(extent, dims.Any) else extent for extent in newshape]
@@ -93,7 +108,7 @@ RESHAPE_TENSOR = define(
     arguments=[("data", "the input"), ("shape", "the new extents")],
     attrs=ReshapeTensorAttrs,
     relation=_reshape_tensor_type,
-    reference=lambda data, shape, newshape: data.reshape([int(extent) for extent in shape]),
+    reference=_reshape_tensor,
     runtime_shape=lambda data, shape, newshape: tuple(shape),
     fusion=FusionKind.OPAQUE,
     helper=reshape_tensor,

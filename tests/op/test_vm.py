@@ -128,6 +128,13 @@ def test_a_new_shape_may_be_known_in_part():
         infer_expr(vm.reshape_tensor(x, shape, [-2, 3]))
 
 
+@pytest.mark.parametrize("extents", [[3, 3], [3, 2], [-2, -3]])
+def test_a_new_shape_that_does_not_fit_is_refused_in_a_run(extents):
+    x, shape = relay.const(np.ones(6), "float32"), relay.const(extents, "int64")
+    with pytest.raises(EvaluationError, match="the new shape does not fit"):
+        evaluate(vm.reshape_tensor(x, shape, [-1, 3]))
+
+
 def test_the_extents_of_a_tensor_are_int64():
     x = relay.var("x", shape=(2, 3))
     assert infer_expr(vm.shape_of(x)).checked_type == relay.TensorType((2,), "int64")
