@@ -56,6 +56,7 @@ VALUES_DECIDE = {
     "dyn.squeeze": "the axes",
     "dyn.strided_slice": "the bounds",
     "dyn.topk": "the number of elements",
+    "vm.reshape_tensor": "the shape",
 }
 # In CI each kind of change is tried this often for an operator, spread over its samples.
 TRIED_IN_CI = 6
