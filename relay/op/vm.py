@@ -82,7 +82,8 @@ def _reshape_tensor_type(site: Site) -> Type | None:
     return TensorType(tuple(extents), data.dtype)
 
 
-def _reshape_tensor(data: np.ndarray, shape: np.ndarray, newshape: Sequence[int]) -> np.ndarray:
+def _new_extents(data: np.ndarray, shape: np.ndarray, newshape: Sequence[int]) -> tuple[int, ...]:
+    """The new shape, compared with what is known of it."""
     extents = tuple(int(extent) for extent in shape)
     known = all(wanted in (-1, found) for wanted, found in zip(newshape, extents, strict=True))
     if not known or min(extents, default=0) < 0 or prod(extents) != data.size:
@@ -93,7 +94,7 @@ def _reshape_tensor(data: np.ndarray, shape: np.ndarray, newshape: Sequence[int]
                 found=f"the shape {extents}",
             )
         )
-    return data.reshape(extents)
+    return extents
 
 
 def reshape_tensor(data: Expr, shape: Expr, newshape: Sequence[int]) -> Call:
@@ -108,8 +109,8 @@ RESHAPE_TENSOR = define(
     arguments=[("data", "the input"), ("shape", "the new extents")],
     attrs=ReshapeTensorAttrs,
     relation=_reshape_tensor_type,
-    reference=_reshape_tensor,
-    runtime_shape=lambda data, shape, newshape: tuple(shape),
+    reference=lambda data, shape, newshape: data.reshape(_new_extents(data, shape, newshape)),
+    runtime_shape=_new_extents,
     fusion=FusionKind.OPAQUE,
     helper=reshape_tensor,
     samples=[
