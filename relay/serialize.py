@@ -296,7 +296,7 @@ def _describe(node: Any) -> dict[str, Any]:
     cls: Any = type(node)
     if cls is not _PLAIN.get(cls.__name__):
         raise RelayError(
-            f"cannot store {type(node).__name__} {_brief(node)}: it is no node of Relay"
+            f"cannot store a {cls.__name__}: it is neither plain data nor a node of Relay"
         )
     described = {}
     for f in _fields(cls):

@@ -322,7 +322,12 @@ def test_attributes_of_every_operator_are_kept():
         op = get_op(name)
         for sample in op.samples:
             attrs = op.make_attrs(dict(sample.attrs))
-            loaded = round_trip(relay.Call(op, (), attrs))
+            call = relay.Call(op, (), attrs)
+            if attrs is not None and any(callable(value) for _, value in attrs.items()):
+                with pytest.raises(RelayError, match="neither plain data nor a node"):
+                    save_json(call)
+                continue
+            loaded = round_trip(call)
             assert type(loaded.attrs) is type(attrs)
             assert data_key(loaded.attrs) == data_key(attrs)
 
@@ -331,7 +336,7 @@ def test_what_is_no_data_is_not_stored():
     relation = relay.TypeRelation(lambda site: None, (), 0)
     with pytest.raises(RelayError, match="cannot store a type relation"):
         save_json(relay.FuncType((), relay.TupleType(()), (), (relation,)))
-    with pytest.raises(RelayError, match="cannot store object"):
+    with pytest.raises(RelayError, match="cannot store a object"):
         save_json(object())
     nested = ()
     for _ in range(100):
