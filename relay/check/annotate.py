@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from relay import tree
 from relay.check.generate import Generator
+from relay.check.unify import Mismatch
 from relay.ir.expr import Call, Expr, Function, Op, Syntax, Var
 from relay.ir.types import FuncType, IncompleteType, Occurs, Type, TypeKind
 
@@ -28,9 +29,14 @@ def annotate(expr: E, generator: Generator) -> E:
         if not ty.occurs & Occurs.HOLE:
             return ty
         if id(ty) not in resolved:
-            found = generator.solver.unifier.resolve(ty)
-            if found.occurs & Occurs.HOLE:
-                _report_unknown(node, found, generator)
+            try:
+                found = generator.solver.unifier.resolve(ty)
+            except Mismatch as mismatch:
+                generator.report(node, f"this has no type: {mismatch.why}", hint=mismatch.hint)
+                found = ty
+            else:
+                if found.occurs & Occurs.HOLE:
+                    _report_unknown(node, found, generator)
             resolved[id(ty)] = found
         return resolved[id(ty)]
 

@@ -14,6 +14,7 @@ from relay.check.exhaustive import unmatched_cases
 from relay.check.kinds import check_kind
 from relay.check.locate import locate
 from relay.check.solver import OperatorConstraint, ProjectionConstraint, Solver
+from relay.check.unify import Mismatch
 from relay.errors import Diagnostic, DiagnosticContext, RelayError, TypeCheckError, did_you_mean
 from relay.ir.adt import TypeData, constructor_type
 from relay.ir.expr import (
@@ -302,7 +303,11 @@ class Generator:
         elif callee.type_params:
             holes = call.type_args or tuple(IncompleteType(p.kind) for p in callee.type_params)
             self.type_args[id(call)] = holes
-            callee = self.solver.unifier.instantiate_at(callee, holes)
+            try:
+                callee = self.solver.unifier.instantiate_at(callee, holes)
+            except Mismatch as mismatch:
+                self.report(call, f"{name} has no type at these type arguments: {mismatch.why}")
+                return IncompleteType()
         if len(callee.arg_types) != len(args):
             self.report_arity(call, name, len(callee.arg_types))
             return callee.ret_type
@@ -314,7 +319,11 @@ class Generator:
             inputs, result = relation.args[: relation.num_inputs], relation.args[-1]
             self.solver.add(OperatorConstraint(call, op, inputs, result, relation.attrs))
         self.solver.solve()
-        return callee.ret_type
+        try:
+            return self.solver.unifier.resolve(callee.ret_type)
+        except Mismatch as mismatch:
+            self.report(call, f"the result of {name} has no type: {mismatch.why}")
+            return IncompleteType()
 
     def operator_call(self, call: Call, op: Op) -> Steps[Type]:
         if not isinstance(op, OpDef):

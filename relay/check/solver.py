@@ -162,14 +162,19 @@ class Solver:
         try:
             return self.unifier.unify(expected, found)
         except Mismatch as mismatch:
-            resolve = self.unifier.resolve
-            shown = [str(resolve(ty)) for ty in (expected, found)]
+            shown = [str(self._as_far_as_possible(ty)) for ty in (expected, found)]
             why = (
                 "" if mismatch.why == f"`{shown[0]}` is not `{shown[1]}`" else f" ({mismatch.why})"
             )
             text = message or "type mismatch"
             self.report(about, f"{text}{why}", shown[0], shown[1], mismatch.hint)
             return expected
+
+    def _as_far_as_possible(self, ty: Type) -> Type:
+        try:
+            return self.unifier.resolve(ty)
+        except Mismatch:  # it is being reported
+            return ty
 
     def project(self, ty: Type, index: int, about: Any) -> Type | None:
         """The type of field `index`; None, reported, when there is none."""
@@ -211,7 +216,12 @@ class Solver:
     def _attempt(self, constraint: Constraint, forced: bool) -> None:
         if constraint.done:
             return
-        if constraint.attempt(self, forced):
+        try:
+            solved = constraint.attempt(self, forced)
+        except Mismatch as mismatch:
+            self.report(constraint.about, f"type mismatch ({mismatch.why})", hint=mismatch.hint)
+            solved = True
+        if solved:
             constraint.done = True
             self._unsolved.pop(constraint, None)
             return

@@ -9,10 +9,12 @@ an equation with more than one way out waits until more is known.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from relay import tree
+from relay.errors import RelayError
 from relay.ir import dims
 from relay.ir.dims import ANY, Dim, Symbol
 from relay.ir.types import (
@@ -41,6 +43,17 @@ class Mismatch(Exception):
         self.hint = hint
 
 
+@contextmanager
+def _meaningful() -> Iterator[None]:
+    """What makes a dimension meaningless, as a Mismatch."""
+    try:
+        yield
+    except ZeroDivisionError:
+        raise Mismatch("a dimension is divided by zero") from None
+    except RelayError as error:
+        raise Mismatch(str(error)) from None
+
+
 class Unifier:
     """The bindings of holes. `on_bind(hole)` is called whenever one gets a value."""
 
@@ -66,21 +79,26 @@ class Unifier:
         return last  # type: ignore[no-any-return]
 
     def resolve(self, ty: Type) -> Type:
-        """`ty` with every hole that is known filled in, all the way down."""
-        while ty.occurs & Occurs.HOLE:
-            filled = map_leaves(ty, self._shallow, Occurs.HOLE)
-            if filled is ty or filled == ty:
-                return ty
-            ty = filled
+        """`ty` with every hole that is known filled in, all the way down.
+
+        Mismatch when a dimension then has no meaning: it is negative, or divided by zero.
+        """
+        with _meaningful():
+            while ty.occurs & Occurs.HOLE:
+                filled = map_leaves(ty, self._shallow, Occurs.HOLE)
+                if filled is ty or filled == ty:
+                    return ty
+                ty = filled
         return ty
 
     def resolve_dim(self, dim: Dim) -> Dim:
         """`dim` with known holes filled in."""
-        while type(dim) is not int:
-            filled = dims.substitute(dim, self._shallow)
-            if filled == dim:
-                return dim
-            dim = filled
+        with _meaningful():
+            while type(dim) is not int:
+                filled = dims.substitute(dim, self._shallow)
+                if filled == dim:
+                    return dim
+                dim = filled
         return dim
 
     def _shallow(self, leaf: Any) -> Any:
@@ -118,12 +136,13 @@ class Unifier:
     def instantiate_at(ty: FuncType, args: tuple[Any, ...]) -> FuncType:
         """A polymorphic function at given type arguments."""
         bindings = dict(zip(ty.type_params, args, strict=True))
-        return FuncType(
-            tuple(substitute(a, bindings) for a in ty.arg_types),
-            substitute(ty.ret_type, bindings),
-            (),
-            tuple(substitute(c, bindings) for c in ty.type_constraints),  # type: ignore[misc]
-        )
+        with _meaningful():
+            return FuncType(
+                tuple(substitute(a, bindings) for a in ty.arg_types),
+                substitute(ty.ret_type, bindings),
+                (),
+                tuple(substitute(c, bindings) for c in ty.type_constraints),  # type: ignore[misc]
+            )
 
     # --- unifying
 

@@ -63,11 +63,21 @@ class Attrs:
     def get(self, name: str, default: Any = None) -> Any:
         return getattr(self, name) if name in self.keys() else default
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and tuple(self.items()) == tuple(other.items())
+
+    def __hash__(self) -> int:
+        return hash((type(self), *self.items()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.items())})"
+
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def attrs(cls: type[T]) -> type[T]:
     """Turn a class of annotated fields with defaults into an immutable attribute class."""
-    return dataclass(frozen=True, slots=True, kw_only=True)(cls)
+    # what the base can do is not generated: there are hundreds of these classes to import
+    return dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)(cls)
 
 
 class DictAttrs(Mapping[str, Any]):

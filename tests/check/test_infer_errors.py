@@ -205,6 +205,29 @@ WRONG = [
         ["int32", "float32"],
     ),
     (
+        "a dimension divided by zero",
+        """def @f[n, m](%x: Tensor[(n), float32], %y: Tensor[(m), float32])
+    -> Tensor[(m // n), float32] { @f(%x, %y) }
+def @main(%x: Tensor[(0), float32]) {
+  @f(%x, %x)
+}""",
+        relay.TypeCheckError,
+        5,
+        "divided by zero",
+        [],
+    ),
+    (
+        "a dimension below zero",
+        """def @f[n](%x: Tensor[(n), float32]) -> Tensor[(n - 3), float32] { @f(%x) }
+def @main(%x: Tensor[(2), float32]) {
+  @f(%x)
+}""",
+        relay.TypeCheckError,
+        4,
+        "negative",
+        [],
+    ),
+    (
         "dimensions with no integer solution",
         """def @f[n](%x: Tensor[(2 * n), float32]) -> Tensor[(n), float32] {
   zeros(shape=[3], dtype="float32")
