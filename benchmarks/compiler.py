@@ -1,7 +1,7 @@
 """How fast the compiler itself is: inference, its memory, depth, and the cost of `import relay`.
 
     python benchmarks/compiler.py                     everything
-    python benchmarks/compiler.py --models depth      one part: import, inference, incremental, depth
+    python benchmarks/compiler.py --models depth      one: import, inference, incremental, depth
     python benchmarks/compiler.py --json out.json     records besides the tables
 
 Nothing here has a peer: these are costs of our own, and what is shown is how they grow. A program
@@ -163,7 +163,7 @@ def measure_incremental() -> list[Record]:
 def measure_depth() -> list[Record]:
     """Every stage at 1k, 10k and 100k nodes."""
     records = []
-    stages = "build infer print parse equal hash count replace evaluate".split()
+    stages = ["build", "infer", "print", "parse", "equal", "hash", "count", "replace", "evaluate"]
     print(f"{'':<8}{'nodes':>8}  " + "".join(f"{s:>10}" for s in stages) + "   (µs per node)")
     for kind, make in CHAINS.items():
         for size in SIZES:

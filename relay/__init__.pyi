@@ -28,7 +28,6 @@ from relay.errors import OperatorError as OperatorError
 from relay.errors import ParseError as ParseError
 from relay.errors import PassError as PassError
 from relay.errors import RelayError as RelayError
-from relay.errors import RelayError as TVMError
 from relay.errors import SequentialSpan as SequentialSpan
 from relay.errors import SourceName as SourceName
 from relay.errors import Span as Span
@@ -90,7 +89,6 @@ from relay.ir.types import FuncType as FuncType
 from relay.ir.types import GlobalTypeVar as GlobalTypeVar
 from relay.ir.types import IncompleteType as IncompleteType
 from relay.ir.types import RefType as RefType
-from relay.ir.types import RefType as RelayRefType
 from relay.ir.types import ShapeVar as ShapeVar
 from relay.ir.types import TensorType as TensorType
 from relay.ir.types import TupleType as TupleType
@@ -263,4 +261,6 @@ from relay.serialize import load_param_dict as load_param_dict
 from relay.serialize import save_json as save_json
 from relay.serialize import save_param_dict as save_param_dict
 
+RelayRefType = RefType
+TVMError = RelayError
 __version__: str

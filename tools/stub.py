@@ -1,6 +1,6 @@
 """Write `relay/__init__.pyi`: the public names for type checkers, which cannot see lazy ones.
 
-    python tools/stub.py            writes the file from the tables in relay/__init__.py and relay.op
+python tools/stub.py      from the tables in relay/__init__.py and relay.op
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ def text() -> str:
     """What the file must contain."""
     lines = ["# Written by tools/stub.py from the tables in relay/__init__.py and relay.op.", ""]
     imports = {f"from {home} import {name} as {name}" for name, home in relay._WHERE.items()}
-    for alias, name in relay._ALIASES.items():
-        imports.add(f"from {relay._WHERE[name]} import {name} as {alias}")
+    aliases = [f"{alias} = {name}" for alias, name in sorted(relay._ALIASES.items())]
     for name, module in relay._MODULES.items():
         package, _, last = module.rpartition(".")
         imports.add(f"from {package} import {last} as {name}")
@@ -26,7 +25,7 @@ def text() -> str:
     imports.update(
         f"from relay.op import {name} as {name}" for name in relay.op.__all__ if name not in taken
     )
-    return "\n".join([*lines, *sorted(imports), "", "__version__: str", ""])
+    return "\n".join([*lines, *sorted(imports), "", *aliases, "__version__: str", ""])
 
 
 if __name__ == "__main__":
