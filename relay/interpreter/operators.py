@@ -45,7 +45,7 @@ def operate(
     ]
     given = op.make_attrs({}) if attrs is None else attrs
     if not proven and op.relation is not None:
-        output_type(op, [_type_of(array) for array in arrays], given, arrays, span)
+        output_type(op, [run(_type_of(array)) for array in arrays], given, arrays, span)
     try:
         result = reference(*arrays, **_keywords(given))
     except Exception as error:  # whatever the reference says is wrong is wrong with the program
@@ -135,11 +135,14 @@ def _to_arrays(value: Value, op: OpDef, index: int, span: AnySpan | None) -> Ste
     )
 
 
-def _type_of(value: Any) -> Type:
+def _type_of(value: Any) -> Steps[Type]:
     """The concrete type of an array, or of a tuple of them."""
-    if isinstance(value, tuple):
-        return TupleType(tuple(map(_type_of, value)))
-    return TensorType(value.shape, dtypes.canonical(value.dtype))
+    if not isinstance(value, tuple):
+        return TensorType(value.shape, dtypes.canonical(value.dtype))
+    fields = []
+    for field in value:
+        fields.append((yield _type_of(field)))
+    return TupleType(tuple(fields))
 
 
 def _from_arrays(result: Any) -> Value:
