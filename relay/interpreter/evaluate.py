@@ -239,6 +239,8 @@ def _apply(callee: Value, args: list[Value], e: Call, frame: Frame) -> Value | E
             return result
         case Constructor():
             _expect_arguments(f"`{callee.name_hint}`", len(callee.inputs), args, e)
+            for index, (value, promised) in enumerate(zip(args, callee.inputs, strict=True)):
+                check(value, promised, {}, f"field {index} of `{callee.name_hint}`", e.span)
             return ConstructorValue(callee.tag, args, callee)
     raise EvaluationError(
         Diagnostic("this cannot be called", e.span, "a function", describe(callee))

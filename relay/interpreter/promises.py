@@ -8,7 +8,7 @@ is the same everywhere in a function; whether both hold is seen when the values 
 Called with a (2, 3) and a (4,), this says that `%y` should have extent n + 1 = 3 and has 4.
 
 Data types are checked by name, functions only for being one. What is inside is checked where it is
-taken out, so that a loop over a list does not look at the whole list in every turn.
+put in and taken out, so that a loop over a list does not look at the whole list in every turn.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ def test_a_result_type_that_says_more_than_the_body_is_a_promise():
 def test_data_types_are_checked_by_name_only():
     header = relay.GlobalTypeVar("Box")
     box = relay.ir.expr.Constructor("Box", [tensor(3)], header)
-    value = evaluate(box(relay.const(np.zeros(4))))
+    value = evaluate(box(relay.const(np.zeros(3))))
     check(value, header(), {}, "`%x`", None)
     with pytest.raises(EvaluationError, match="a Box made by `Box`"):
         check(value, relay.GlobalTypeVar("Other")(), {}, "`%x`", None)
@@ -145,7 +145,7 @@ def test_data_types_are_checked_by_name_only():
 
 def test_what_a_pattern_takes_out_of_a_data_type_is_checked():
     header = relay.GlobalTypeVar("Box")
-    box = relay.ir.expr.Constructor("Box", [tensor(3)], header)
+    box = relay.ir.expr.Constructor("Box", [tensor(relay.Any())], header)
     x, y = relay.Var("x", tensor(relay.Any())), relay.Var("y", tensor(3))
     pattern = relay.PatternConstructor(box, [relay.PatternVar(y)])
     function = evaluate(relay.Function([x], relay.Match(box(x), [relay.Clause(pattern, y)])))
@@ -166,3 +166,16 @@ def test_what_a_reference_holds_is_checked_when_it_is_read():
     assert function(np.ones(3, "float32")).numpy().tolist() == [1, 1, 1]
     with pytest.raises(EvaluationError, match="what the reference holds has the wrong extent"):
         function(np.ones(4, "float32"))
+
+
+def test_what_goes_into_a_data_type_keeps_its_promise():
+    mod = relay.parse(
+        """#[version = "0.0.5"]
+type Box { Box(Tensor[(2, 3), float32]) }
+def @main(%x: Tensor[(?, 3), float32]) { Box(%x) }
+"""
+    )
+    run = relay.create_executor("debug", mod).evaluate()
+    assert run(np.ones((2, 3), "float32")).fields[0].shape == (2, 3)
+    with pytest.raises(EvaluationError, match="field 0 of `Box`"):
+        run(np.ones((1, 3), "float32"))
