@@ -1,8 +1,12 @@
-"""Hypothesis profiles: `ci` is small and always tries the same examples, `full` searches further.
+"""What all tests share: Hypothesis profiles, and the table of what is tried of every operator.
 
-Choose one with `--hypothesis-profile=full`.
+The profile `ci` is small and always tries the same examples, `full` searches further; choose with
+`--hypothesis-profile=full`.
 """
 
+from __future__ import annotations
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -20,3 +24,27 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("ci")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """After tests of operators: which attributes their samples try away from the default."""
+    ran = any(
+        "tests/op/" in report.nodeid.replace("\\", "/")
+        for report in terminalreporter.stats.get("passed", [])
+        if hasattr(report, "nodeid")
+    )
+    if not ran:
+        return
+    from relay.ir.expr import op_names
+    from relay.op.opdef import get
+
+    terminalreporter.section("operator x attribute: values tried (* away from the default)")
+    for name in op_names():
+        op = get(name)
+        cells = []
+        for attribute in op.attrs.keys() if op.attrs is not None else ():
+            default = op.attrs.defaults().get(attribute, "required")
+            tried = {repr(op.make_attrs(s.attrs)[attribute]) for s in op.samples}
+            away = len(tried - {repr(default)})
+            cells.append(f"{attribute}{'*' * bool(away)}{away or ''}")
+        terminalreporter.write_line(f"{name:<32} {len(op.samples):>2} samples  {' '.join(cells)}")

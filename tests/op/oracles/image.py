@@ -241,7 +241,7 @@ def dilation2d(data, weight, strides, padding, dilations, data_layout, kernel_la
                 total = images[image, channel, y, x] + kernel[channel, di, dj]
                 if dtype.kind == "i":
                     bits = 8 * dtype.itemsize
-                    total = (total + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)
+                    total = (int(total) + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)
                 found.append(total)
         result[place] = max(found, default=-math.inf)
     return transposed(result, "NCHW", data_layout)
