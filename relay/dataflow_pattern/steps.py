@@ -65,7 +65,7 @@ class Step:
 
     def enter(self, search: Search, expr: Expr, rest: Goals) -> Goals:
         """The goals that remain for the parts, or FAIL. `rest` begins with binding this step."""
-        raise NotImplementedError
+        raise AssertionError(f"{type(self).__name__} does not say how it is entered")
 
 
 class Leaf(Step):

@@ -1,6 +1,8 @@
 """Multiply-accumulates, against counts made by hand."""
 
 import pytest
+import torch
+from torch.utils import flop_counter
 
 import relay
 from relay.analysis import get_total_mac_number
@@ -65,8 +67,6 @@ def test_batched_matrix_products():
 
 
 def test_torch_counts_the_same():
-    torch = pytest.importorskip("torch")
-    flop_counter = pytest.importorskip("torch.utils.flop_counter")
     shapes = [(2, 6, 17, 9), (8, 3, 5, 2), (4, 8), (3, 5, 4), (3, 7, 4)]
     data, weight, dense, left, right = (torch.zeros(*shape) for shape in shapes)
     with flop_counter.FlopCounterMode(display=False) as counted:
