@@ -42,12 +42,24 @@ def _extent(shape: tuple[Dim, ...], layout: str, axis: str) -> Dim:
 
 
 def _convolution(call: Call) -> Dim:
+    """For each element of the result: a window over the channels of a group."""
     attrs: Any = call.attrs
-    data, weight = call.args[:2]
-    channels = _extent(_shape(data), attrs.data_layout, "C")
-    window = prod(_extent(_shape(weight), attrs.kernel_layout, axis) for axis in "HW")
+    channels = _extent(_shape(call.args[0]), attrs.data_layout, "C")
     groups: int = attrs.groups
-    return prod(_shape(call)) * window * (channels // groups)
+    return prod(_shape(call)) * _window(call) * (channels // groups)
+
+
+def _transposed_convolution(call: Call) -> Dim:
+    """For each element of the input: a window over the outputs of a group."""
+    attrs: Any = call.attrs
+    outputs = _extent(_shape(call.args[1]), attrs.kernel_layout, "O")
+    return prod(_shape(call.args[0])) * _window(call) * outputs
+
+
+def _window(call: Call) -> Dim:
+    attrs: Any = call.attrs
+    layout: str = attrs.kernel_layout
+    return prod(_extent(_shape(call.args[1]), layout, axis) for axis in "DHW" if axis in layout)
 
 
 def _dense(call: Call) -> Dim:
@@ -60,7 +72,8 @@ def _matmul(call: Call) -> Dim:
 
 
 _COUNTS: dict[str, Callable[[Call], Dim]] = {
-    "nn.conv2d": _convolution,
+    **{f"nn.conv{axes}d": _convolution for axes in (1, 2, 3)},
+    **{f"nn.conv{axes}d_transpose": _transposed_convolution for axes in (1, 2, 3)},
     "nn.dense": _dense,
     "nn.matmul": _matmul,
     "nn.batch_matmul": _matmul,

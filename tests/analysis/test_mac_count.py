@@ -94,3 +94,26 @@ def test_symbolic_dimensions_give_a_symbolic_count():
 def test_an_untyped_program_is_told_to_be_typed_first():
     with pytest.raises(relay.RelayError, match="InferType"):
         get_total_mac_number(relay.nn.dense(tensor("x", 2, 3), tensor("w", 4, 3)))
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_torch_counts_convolutions_over_any_number_of_axes_the_same(axes, transposed):
+    window, extents = (3, 2, 5)[:axes], (9, 7, 8)[:axes]
+    suffix = "_transpose" if transposed else ""
+    weight = (4, 6, *window) if transposed else (6, 4, *window)
+    convolve = getattr(
+        torch.nn.functional, f"conv_transpose{axes}d" if transposed else f"conv{axes}d"
+    )
+    with flop_counter.FlopCounterMode(display=False) as counted:
+        convolve(torch.zeros(2, 4, *extents), torch.zeros(*weight), stride=2, padding=1)
+    build = getattr(relay.nn, f"conv{axes}d{suffix}")
+    call = build(
+        tensor("x", 2, 4, *extents),
+        tensor("w", *weight),
+        strides=(2,) * axes,
+        padding=(1,) * axes,
+        channels=6,
+        kernel_size=window,
+    )
+    assert 2 * macs(call) == counted.get_total_flops()
