@@ -1,0 +1,1 @@
+"""From fused Relay to kernels: tensor expressions, a schedule, loops, code."""

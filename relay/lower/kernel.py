@@ -1,0 +1,86 @@
+"""What lowering gives for one primitive function: kernels, and the steps that call them.
+
+A `Kernel` is one native function, `i32 name(ptr context, ptr args)`. `args` is an array of 8-byte
+slots: pointers to the inputs, to the outputs, one integer per symbolic size, and, where the kernel
+wants one, a pointer to its workspace.
+
+A primitive function is mostly one step. What depends on nothing but constants (a weight laid out
+for the micro-kernel that reads it) is a step of its own, marked `constant`: whoever runs the
+program runs it once, when the weights are known, and keeps the result.
+
+    Step(pack_weight,  (Param(1),),                 (Temporary(0),), constant=True)
+    Step(dense_relu,   (Param(0), Temporary(0)),    (Result(0),))
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """A dense row-major tensor. A size is a number, or the name of one known at run time."""
+
+    shape: tuple[int | str, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One native function. Kernels with the same name have the same code."""
+
+    name: str  # the symbol: what it computes, and a digest of how
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    ir: str  # definitions in LLVM's text form, complete but for `declare` lines shared by a module
+    sizes: tuple[str, ...] = ()  # symbolic sizes, in the order of their slots
+    workspace: int = 0  # bytes shared by all workers
+    worker_workspace: int = 0  # bytes more for every worker
+    # (output, input): the output may lie where the input does, when nothing else reads that later
+    in_place: tuple[tuple[int, int], ...] = ()
+    checks: tuple[str, ...] = ()  # what check number i of the checked mode guards
+    operators: tuple[str, ...] = ()  # the Relay operators inside, for reports
+    flops: int = 0
+    approximate: bool = False
+
+
+@dataclass(frozen=True)
+class Param:
+    """A parameter of the primitive function; those of tuples are counted one by one."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class Temporary:
+    """A tensor between the steps of one primitive function."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class Result:
+    """A result of the primitive function; the fields of a tuple are counted one by one."""
+
+    index: int
+
+
+Place = Param | Temporary | Result
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call of a kernel."""
+
+    kernel: Kernel
+    inputs: tuple[Place, ...]
+    outputs: tuple[Place, ...]
+    constant: bool = False  # depends on constant parameters only
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A primitive function as steps, in order."""
+
+    steps: tuple[Step, ...]
+    temporaries: tuple[TensorSpec, ...] = ()
