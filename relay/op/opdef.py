@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from relay import te
 from relay.errors import OperatorError, RelayError
 from relay.ir.attrs import Attrs, DictAttrs
 from relay.ir.expr import (
@@ -63,6 +64,9 @@ class FusionKind(IntEnum):
 
 OpPattern = FusionKind
 
+# A tuple argument is a tuple of tensors, as it is a tuple of arrays for the reference.
+Compute = Callable[..., te.Tensor | tuple[te.Tensor, ...]]
+
 
 @node
 class OpDef(Op):
@@ -73,6 +77,8 @@ class OpDef(Op):
     attrs: type[Attrs] | None = None
     relation: Relation | None = None
     reference: Callable[..., Any] | None = None
+    # (*tensors, out, **attributes) -> tensor, or a tuple of tensors: see `define`
+    compute: Compute | None = None
     fusion: FusionKind = FusionKind.OPAQUE
     # where extents depend on values: (*arrays, **attributes) -> shape, or a tuple of shapes
     runtime_shape: Callable[..., Any] | None = None
@@ -218,6 +224,7 @@ def define(
     doc: str,
     relation: Relation,
     reference: Callable[..., Any] | None = None,
+    compute: Compute | None = None,
     arguments: Iterable[tuple[str, str]] = (),
     attrs: type[Attrs] | None = None,
     fusion: FusionKind = FusionKind.OPAQUE,
@@ -233,7 +240,9 @@ def define(
     `relation(site)` gives the result type; `reference(*arrays, **attributes)` computes with NumPy:
     a tuple argument is a tuple of arrays, several results are a tuple of arrays. Only where the
     shape of the result depends on values, `runtime_shape` gives it (see `relay.op.shapes`).
-    With `on_values` the reference gets whatever there is, as the interpreter has it.
+    `compute(*tensors, out=…, **attributes)` says the same in tensor expressions (`relay.te`), from
+    which kernels are made; `out` is the shape and type of the result (`te.Spec`), for several
+    results a tuple of them. With `on_values` the reference gets whatever there is, as the interpreter has it.
     """
     op = OpDef(
         name,
@@ -242,6 +251,7 @@ def define(
         attrs=attrs,
         relation=relation,
         reference=reference if reference is None or on_values else _quietly(reference),
+        compute=compute,
         fusion=fusion,
         runtime_shape=runtime_shape,
         helper=helper,

@@ -20,6 +20,7 @@ LAYERS = (
     "dtypes",
     "tree",
     "nd",
+    "te",
     "ir",
     "op",
     "check",

@@ -1,0 +1,212 @@
+"""Tensors, and what each is computed from.
+
+    x = te.placeholder((m, k), "float32", "x")
+    y = te.placeholder((k, n), "float32", "y")
+    r = te.axis(k)
+    z = te.compute((m, n), lambda i, j: te.sum(x[i, r] * y[r, j], r))
+
+A computation says for each element what it is, not in which order elements are made: that is the
+schedule's. A sum inside an expression (`sum(…) / n`) becomes a tensor of its own; so a computation
+is either one reduction or free of them.
+
+What cannot be said element by element (sorting, say) is a `Procedure`: loops that fill whole
+tensors (`relay.te.loops.Builder` writes them).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from relay import tree
+from relay.errors import RelayError
+from relay.te.expr import (
+    INDEX,
+    Axis,
+    Const,
+    Expr,
+    Read,
+    Reduce,
+    Scalar,
+    Source,
+    Var,
+    index,
+    remake,
+    substitute,
+    variables,
+)
+from relay.te.loops import Buffer, Builder, Statement
+from relay.tree import node
+
+
+@node
+class Tensor(Source):
+    """Elements of one type in a grid; `op` says where they come from."""
+
+    op: Placeholder | Computation | Procedure
+    position: int = 0  # which of the results of `op`
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """The shape as numbers; an error when some are known at run time only."""
+        found = []
+        for size in self.shape:
+            if not isinstance(size, Const):
+                raise RelayError(f"the sizes of `{self.name}` are known at run time only")
+            found.append(int(size.value))
+        return tuple(found)
+
+
+@node
+class Placeholder:
+    """Given from outside."""
+
+
+@node
+class Computation:
+    """Element by element: for every value of the axes, `bodies` (one per result)."""
+
+    axes: tuple[Axis, ...]
+    bodies: tuple[Expr, ...]
+
+    @property
+    def reduction(self) -> Reduce | None:
+        """The reduction this is, if it is one."""
+        first = self.bodies[0]
+        return first if isinstance(first, Reduce) else None
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        """The tensors read, each once, in the order of reading."""
+        return sources(self.bodies)
+
+
+@node
+class Procedure:
+    """Loops that read `inputs` and fill `outputs`, one buffer per result."""
+
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Buffer, ...]
+    body: Statement
+
+
+def sources(bodies: Iterable[Expr]) -> list[Tensor]:
+    """The tensors that expressions read, each once."""
+    found: dict[int, Tensor] = {}
+    for body in bodies:
+        for part in tree.postorder(body):
+            if isinstance(part, Read) and isinstance(part.source, Tensor):
+                found.setdefault(id(part.source), part.source)
+    return list(found.values())
+
+
+@dataclass(frozen=True)
+class Spec:
+    """The shape and element type of a tensor to be made."""
+
+    shape: tuple[Expr, ...]
+    dtype: str
+
+
+def placeholder(shape: Sequence[Scalar], dtype: str, name: str = "x") -> Tensor:
+    """A tensor given from outside."""
+    return Tensor(name, tuple(map(index, shape)), dtype, Placeholder())
+
+
+def compute(shape: Sequence[Scalar], body: Callable[..., Expr], name: str = "compute") -> Tensor:
+    """The tensor whose element at (i, j, …) is `body(i, j, …)`."""
+    return compute_many(shape, lambda *indices: (body(*indices),), name)[0]
+
+
+def compute_many(
+    shape: Sequence[Scalar], body: Callable[..., tuple[Expr, ...]], name: str = "compute"
+) -> tuple[Tensor, ...]:
+    """Several tensors of one shape, computed together: `body` gives one element of each."""
+    sizes = tuple(map(index, shape))
+    axes = tuple(Axis(INDEX, _letter(i), size) for i, size in enumerate(sizes))
+    bodies = body(*axes)
+    for part in bodies:
+        if not isinstance(part, Expr):
+            raise RelayError(f"an element of `{name}` is a scalar expression, found {part!r}")
+    return from_bodies(axes, bodies, name)
+
+
+def from_bodies(axes: tuple[Axis, ...], bodies: tuple[Expr, ...], name: str) -> tuple[Tensor, ...]:
+    """The tensors with these elements; reductions inside the expressions are tensors of their own.
+
+    sum(x[i, k]) / 4   ->   s[i] = sum(x[i, k]);   s[i] / 4
+    """
+    if not _is_one_reduction(bodies):
+        bodies = tuple(_lift_reductions(axes, body, name) for body in bodies)
+    op = Computation(axes, bodies)
+    shape = tuple(axis.extent for axis in axes)
+    return tuple(Tensor(name, shape, body.dtype, op, i) for i, body in enumerate(bodies))
+
+
+def _is_one_reduction(bodies: tuple[Expr, ...]) -> bool:
+    first = bodies[0]
+    if not isinstance(first, Reduce) or len(bodies) != len(first.values):
+        return False
+    for position, body in enumerate(bodies):
+        if not isinstance(body, Reduce) or body.values is not first.values:
+            return False
+        if body.position != position:
+            return False
+    return not any(_has_reduction(value) for value in first.values)
+
+
+def _has_reduction(body: Expr) -> bool:
+    return any(isinstance(part, Reduce) for part in tree.postorder(body))
+
+
+def _lift_reductions(axes: tuple[Axis, ...], body: Expr, name: str) -> Expr:
+    scope = dict.fromkeys(axes)
+    for part in tree.postorder(body):
+        if isinstance(part, Reduce):
+            scope.update(dict.fromkeys(part.axes))
+    made: dict[int, tuple[tuple[Axis, ...], tuple[Tensor, ...]]] = {}
+
+    def lift(before: Expr, after: Expr) -> Expr:
+        if not isinstance(after, Reduce):
+            return remake(before, after)
+        if id(after.values) not in made:
+            used = variables(after)
+            over = tuple(axis for axis in scope if axis in used)
+            fresh: dict[Var, Expr] = {axis: Axis(INDEX, axis.name, axis.extent) for axis in over}
+            values = tuple(substitute(value, fresh) for value in after.values)
+            own = tuple(axis for axis in fresh.values() if isinstance(axis, Axis))
+            bodies = tuple(
+                Reduce(value.dtype, after.combiner, after.axes, values, i)
+                for i, value in enumerate(values)
+            )
+            made[id(after.values)] = over, from_bodies(own, bodies, f"{name}_{after.combiner}")
+        over, tensors = made[id(after.values)]
+        return tensors[after.position][over]
+
+    return tree.transform(body, lift)
+
+
+def _letter(position: int) -> str:
+    return "ijklmnop"[position] if position < 8 else f"i{position}"
+
+
+def procedure(
+    inputs: Sequence[Tensor],
+    outputs: Sequence[tuple[Sequence[Scalar], str]],
+    write: Callable[..., None],
+    name: str = "procedure",
+) -> tuple[Tensor, ...]:
+    """Tensors filled by loops: `write(builder, *outputs)` writes them with a `loops.Builder`.
+
+    Inputs are read as tensors are; what an output holds before it is written is not defined.
+    """
+    buffers = tuple(
+        Buffer(f"{name}_{i}", tuple(map(index, shape)), dtype)
+        for i, (shape, dtype) in enumerate(outputs)
+    )
+    builder = Builder()
+    write(builder, *buffers)
+    op = Procedure(tuple(inputs), buffers, builder.finish())
+    return tuple(
+        Tensor(name, buffer.shape, buffer.dtype, op, i) for i, buffer in enumerate(buffers)
+    )

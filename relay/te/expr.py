@@ -1,0 +1,651 @@
+"""Scalar expressions: what one element of a tensor is computed from.
+
+    Var            a loop index, or a size known at run time
+    Const          a number
+    Binary, Compare, Unary, Select, Cast, Bitcast
+    Call           a function of mathematics by name: exp, floor, fma …
+    Read           an element of a tensor (or of a buffer, once there are loops)
+    Reduce         a sum, a maximum … over further indices
+
+Indices are int64. Expressions share parts, so they are graphs: whoever walks one visits each node
+once (`relay.tree`), without recursion. Python's operators build them and fold constants on the way;
+`==` and `hash` compare structure, comparisons of values are `equal`, `less` and so on.
+
+What arithmetic means here is what Relay means: integers wrap, dividing an integer by zero gives
+zero, minimum and maximum hand NaN on, a shift by the width or more empties the number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from relay import dtypes, tree
+from relay.errors import RelayError
+from relay.tree import Node, children, node, postorder
+
+INDEX = "int64"
+
+
+class ScalarFamily(Node):
+    """The family of scalar expressions."""
+
+    __slots__ = ()
+
+
+@node
+class Expr(ScalarFamily):
+    """A scalar of element type `dtype`."""
+
+    family: ClassVar[type[Node]]
+
+    dtype: str
+    _hash: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((type(self), *self._parts())))
+
+    def _parts(self) -> tuple[Any, ...]:
+        """What tells this node from others of its kind, its children included."""
+        raise TypeError("an expression is one of the node kinds")
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Expr) and same(self, other)
+
+    def __add__(self, other: Scalar) -> Expr:
+        return binary("add", self, other)
+
+    def __radd__(self, other: Scalar) -> Expr:
+        return binary("add", other, self)
+
+    def __sub__(self, other: Scalar) -> Expr:
+        return binary("sub", self, other)
+
+    def __rsub__(self, other: Scalar) -> Expr:
+        return binary("sub", other, self)
+
+    def __mul__(self, other: Scalar) -> Expr:
+        return binary("mul", self, other)
+
+    def __rmul__(self, other: Scalar) -> Expr:
+        return binary("mul", other, self)
+
+    def __truediv__(self, other: Scalar) -> Expr:
+        return binary("div", self, other)
+
+    def __rtruediv__(self, other: Scalar) -> Expr:
+        return binary("div", other, self)
+
+    def __floordiv__(self, other: Scalar) -> Expr:
+        return binary("floordiv", self, other)
+
+    def __rfloordiv__(self, other: Scalar) -> Expr:
+        return binary("floordiv", other, self)
+
+    def __mod__(self, other: Scalar) -> Expr:
+        return binary("mod", self, other)
+
+    def __rmod__(self, other: Scalar) -> Expr:
+        return binary("mod", other, self)
+
+    def __and__(self, other: Scalar) -> Expr:
+        return binary("and", self, other)
+
+    def __or__(self, other: Scalar) -> Expr:
+        return binary("or", self, other)
+
+    def __xor__(self, other: Scalar) -> Expr:
+        return binary("xor", self, other)
+
+    def __lshift__(self, other: Scalar) -> Expr:
+        return binary("shl", self, other)
+
+    def __rshift__(self, other: Scalar) -> Expr:
+        return binary("shr", self, other)
+
+    def __lt__(self, other: Scalar) -> Expr:
+        return compare("lt", self, other)
+
+    def __le__(self, other: Scalar) -> Expr:
+        return compare("le", self, other)
+
+    def __gt__(self, other: Scalar) -> Expr:
+        return compare("gt", self, other)
+
+    def __ge__(self, other: Scalar) -> Expr:
+        return compare("ge", self, other)
+
+    def __neg__(self) -> Expr:
+        return unary("neg", self)
+
+    def __invert__(self) -> Expr:
+        return unary("not", self)
+
+    def __bool__(self) -> bool:
+        raise RelayError("a scalar expression has no truth value while the kernel is built")
+
+    def __repr__(self) -> str:
+        from relay.te.text import expression_text  # the printer stands above the nodes
+
+        return expression_text(self)
+
+
+Expr.family = ScalarFamily
+Scalar = Expr | int | float | bool
+
+
+@node
+class Var(Expr):
+    """A loop index or a size; every variable is its own."""
+
+    name: str
+
+    def _parts(self) -> tuple[Any, ...]:
+        return (id(self),)
+
+
+@node
+class Axis(Var):
+    """A variable with its range: 0 up to, not including, `extent`."""
+
+    # an Expr, but no part of this one: a variable has nothing below it
+    extent: Any
+
+
+@node
+class Const(Expr):
+    """A number; for `bool` True or False."""
+
+    value: int | float | bool
+
+    def _parts(self) -> tuple[Any, ...]:
+        # 0.0 and -0.0 differ, NaN equals itself
+        return (self.dtype, repr(self.value))
+
+
+# Of two operands of one type. `div` is for floats; `floordiv` and `mod` round down, `truncdiv` and
+# `truncmod` towards zero; `and`, `or`, `xor` work on bits, for `bool` on truth.
+BINARY = (
+    *("add", "sub", "mul", "div", "floordiv", "mod", "truncdiv", "truncmod"),
+    *("min", "max", "and", "or", "xor", "shl", "shr"),
+)
+COMPARE = ("eq", "ne", "lt", "le", "gt", "ge")
+UNARY = ("neg", "not", "abs")
+
+
+@node
+class Binary(Expr):
+    op: str
+    left: Expr
+    right: Expr
+
+    def _parts(self) -> tuple[Any, ...]:
+        return (self.op, self.left, self.right)
+
+
+@node
+class Compare(Expr):
+    op: str
+    left: Expr
+    right: Expr
+
+    def _parts(self) -> tuple[Any, ...]:
+        return (self.op, self.left, self.right)
+
+
+@node
+class Unary(Expr):
+    """`neg`, `abs`, or `not`: all bits turned over, for `bool` the truth."""
+
+    op: str
+    operand: Expr
+
+    def _parts(self) -> tuple[Any, ...]:
+        return (self.op, self.operand)
+
+
+@node
+class Select(Expr):
+    """`if_true` where the condition holds. The other side is not read: it may be out of range."""
+
+    condition: Expr
+    if_true: Expr
+    if_false: Expr
+
+    def _parts(self) -> tuple[Any, ...]:
+        return (self.condition, self.if_true, self.if_false)
+
+
+@node
+class Cast(Expr):
+    """The value as another type: floats to integers towards zero, then wrapped; NaN to zero."""
+
+    operand: Expr
+
+    def _parts(self) -> tuple[Any, ...]:
+        return (self.dtype, self.operand)
+
+
+@node
+class Bitcast(Expr):
+    """The same bits as another type of the same width."""
+
+    operand: Expr
+
+    def _parts(self) -> tuple[Any, ...]:
+        return (self.dtype, self.operand)
+
+
+# Functions by name, with the number of arguments. `round` goes to even, `pow` and the others are
+# those of C; `fma(a, b, c)` is a*b + c rounded once where the machine can.
+FUNCTIONS = {
+    name: arity
+    for arity, names in {
+        1: (
+            "exp exp2 exp10 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh "
+            "cosh tanh asinh acosh atanh erf sigmoid floor ceil trunc round isnan isinf isfinite "
+            "popcount clz"
+        ),
+        2: "pow fmod atan2 copysign",
+        3: "fma",
+    }.items()
+    for name in names.split()
+}
+PREDICATES = ("isnan", "isinf", "isfinite")
+
+
+@node
+class Call(Expr):
+    """A function of mathematics."""
+
+    function: str
+    args: tuple[Expr, ...]
+
+    def _parts(self) -> tuple[Any, ...]:
+        return (self.function, *self.args)
+
+
+@node
+class Source:
+    """What can be read: elements of one type in a grid. `source[i, j]` reads one."""
+
+    name: str
+    shape: tuple[Expr, ...]
+    dtype: str
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    def __getitem__(self, indices: Scalar | tuple[Scalar, ...]) -> Read:
+        each = indices if isinstance(indices, tuple) else (indices,)
+        if len(each) != len(self.shape):
+            raise RelayError(f"`{self.name}` has {len(self.shape)} axes, found {len(each)} indices")
+        return Read(self.dtype, self, tuple(map(index, each)))
+
+    def __repr__(self) -> str:
+        return f"{self.name}: {self.dtype}[{', '.join(map(repr, self.shape))}]"
+
+
+@node
+class Read(Expr):
+    """One element of a tensor."""
+
+    source: Source
+    indices: tuple[Expr, ...]
+
+    def _parts(self) -> tuple[Any, ...]:
+        return (id(self.source), *self.indices)
+
+
+@dataclass(frozen=True)
+class Combiner:
+    """How a reduction puts two partial results together, element by element of `arity` values.
+
+    `identity(dtypes)` changes nothing when combined; `combine(left, right)` is associative.
+    """
+
+    name: str
+    identity: Callable[[tuple[str, ...]], tuple[Expr, ...]]
+    combine: Callable[[tuple[Expr, ...], tuple[Expr, ...]], tuple[Expr, ...]]
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+@node
+class Reduce(Expr):
+    """Value number `position` of the reduction of `values` over `axes`."""
+
+    combiner: Combiner
+    axes: tuple[Axis, ...]
+    values: tuple[Expr, ...]
+    position: int = 0
+
+    def _parts(self) -> tuple[Any, ...]:
+        return (
+            id(self.combiner),
+            tuple(map(id, self.axes)),
+            self.values,
+            self.position,
+        )
+
+
+def same(left: Expr, right: Expr) -> bool:
+    """Whether two expressions have the same structure over the same variables and tensors."""
+    pending = [(left, right)]
+    while pending:
+        a, b = pending.pop()
+        if a is b:
+            continue
+        if a._hash != b._hash or type(a) is not type(b) or a.dtype != b.dtype:
+            return False
+        below_a, below_b = children(a), children(b)
+        if len(below_a) != len(below_b):
+            return False
+        if not below_a and a._parts() != b._parts():
+            return False
+        match a, b:
+            case Binary(), Binary() if a.op != b.op:
+                return False
+            case Compare(), Compare() if a.op != b.op:
+                return False
+            case Unary(), Unary() if a.op != b.op:
+                return False
+            case Call(), Call() if a.function != b.function:
+                return False
+            case Read(), Read() if a.source is not b.source:
+                return False
+            case Reduce(), Reduce() if (
+                a.combiner is not b.combiner or a.axes != b.axes or a.position != b.position
+            ):
+                return False
+        pending.extend(zip(below_a, below_b, strict=True))
+    return True
+
+
+# --- building
+
+
+def const(value: int | float | bool, dtype: str) -> Const:
+    """The number as an element of that type: integers wrapped, floats rounded."""
+    if dtype == "bool" or dtype == "uint1":
+        return Const(dtype, bool(value))
+    if dtypes.is_float(dtype):
+        if dtype == "float64":
+            return Const(dtype, float(value))
+        import numpy as np
+
+        with np.errstate(over="ignore"):
+            return Const(dtype, float(np.asarray(float(value)).astype(dtypes.to_numpy(dtype))))
+    bits = width(dtype)
+    wrapped = int(value) & ((1 << bits) - 1)
+    if dtype in dtypes.SIGNED and wrapped >> (bits - 1):
+        wrapped -= 1 << bits
+    return Const(dtype, wrapped)
+
+
+def width(dtype: str) -> int:
+    """The bits of a number of that type (not those of its storage)."""
+    if dtype in ("bool", "uint1"):
+        return 1
+    if dtype.startswith("float8"):
+        return 8
+    return int(dtype.lstrip("abcdefghijklmnopqrstuvwxyz"))
+
+
+def index(value: Scalar) -> Expr:
+    """An index: a number, or an expression of type int64."""
+    if isinstance(value, Expr):
+        return value if value.dtype == INDEX else cast(value, INDEX)
+    return Const(INDEX, int(value))
+
+
+def as_expr(value: Scalar, dtype: str) -> Expr:
+    """A scalar of that type; Python numbers are converted, expressions must have it."""
+    if not isinstance(value, Expr):
+        return const(value, dtype)
+    if value.dtype != dtype:
+        raise RelayError(f"operands have different types: {value.dtype} and {dtype}; cast one")
+    return value
+
+
+def _common(left: Scalar, right: Scalar) -> tuple[Expr, Expr]:
+    if isinstance(left, Expr):
+        return left, as_expr(right, left.dtype)
+    if isinstance(right, Expr):
+        return const(left, right.dtype), right
+    raise RelayError("one operand must be a scalar expression")
+
+
+def binary(op: str, left: Scalar, right: Scalar) -> Expr:
+    """`left op right`, with what is trivial done at once."""
+    a, b = _common(left, right)
+    if a.dtype == INDEX:
+        if isinstance(a, Const) and isinstance(b, Const):
+            return const(fold(op, int(a.value), int(b.value), INDEX), INDEX)
+        if (simple := _trivial_index(op, a, b)) is not None:
+            return simple
+    elif a.dtype == "bool" and (simple := _trivial_bool(op, a, b)) is not None:
+        return simple
+    return Binary(a.dtype, op, a, b)
+
+
+def _trivial_index(op: str, a: Expr, b: Expr) -> Expr | None:
+    x = a.value if isinstance(a, Const) else None
+    y = b.value if isinstance(b, Const) else None
+    match op:
+        case "add":
+            return b if x == 0 else a if y == 0 else None
+        case "sub":
+            return a if y == 0 else None
+        case "mul":
+            if x == 0 or y == 0:
+                return const(0, INDEX)
+            return b if x == 1 else a if y == 1 else None
+        case "floordiv" | "truncdiv":
+            return a if y == 1 else const(0, INDEX) if x == 0 else None
+        case "mod" | "truncmod":
+            return const(0, INDEX) if y == 1 or x == 0 else None
+        case "min" | "max":
+            return a if a is b else None
+        case _:
+            return None
+
+
+def _trivial_bool(op: str, a: Expr, b: Expr) -> Expr | None:
+    for first, second in ((a, b), (b, a)):
+        if isinstance(first, Const):
+            if op == "and":
+                return second if first.value else first
+            if op == "or":
+                return first if first.value else second
+    return None
+
+
+def fold(op: str, a: int, b: int, dtype: str) -> int:
+    """`a op b` on whole numbers, before wrapping; every case is defined."""
+    bits = width(dtype)
+    match op:
+        case "add":
+            return a + b
+        case "sub":
+            return a - b
+        case "mul":
+            return a * b
+        case "floordiv":
+            return a // b if b else 0
+        case "mod":
+            return a % b if b else 0
+        case "truncdiv":
+            return (abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1) if b else 0
+        case "truncmod":
+            return a - b * fold("truncdiv", a, b, dtype) if b else 0
+        case "min":
+            return min(a, b)
+        case "max":
+            return max(a, b)
+        case "and":
+            return a & b
+        case "or":
+            return a | b
+        case "xor":
+            return a ^ b
+        case "shl":
+            return a << b if 0 <= b < bits else 0
+        case "shr":
+            return a >> b if 0 <= b < bits else (-1 if a < 0 else 0)
+    raise RelayError(f"there is no operation `{op}` on integers")
+
+
+def compare(op: str, left: Scalar, right: Scalar) -> Expr:
+    a, b = _common(left, right)
+    if a.dtype == INDEX and isinstance(a, Const) and isinstance(b, Const):
+        x, y = a.value, b.value
+        truth = {
+            "eq": x == y,
+            "ne": x != y,
+            "lt": x < y,
+            "le": x <= y,
+            "gt": x > y,
+            "ge": x >= y,
+        }
+        return const(truth[op], "bool")
+    return Compare("bool", op, a, b)
+
+
+def equal(left: Scalar, right: Scalar) -> Expr:
+    return compare("eq", left, right)
+
+
+def not_equal(left: Scalar, right: Scalar) -> Expr:
+    return compare("ne", left, right)
+
+
+def unary(op: str, operand: Expr) -> Expr:
+    if isinstance(operand, Const) and operand.dtype == INDEX:
+        value = int(operand.value)
+        return const({"neg": -value, "not": ~value, "abs": abs(value)}[op], INDEX)
+    if isinstance(operand, Const) and operand.dtype == "bool" and op == "not":
+        return const(not operand.value, "bool")
+    return Unary(operand.dtype, op, operand)
+
+
+def minimum(left: Scalar, right: Scalar) -> Expr:
+    return binary("min", left, right)
+
+
+def maximum(left: Scalar, right: Scalar) -> Expr:
+    return binary("max", left, right)
+
+
+def truncdiv(left: Scalar, right: Scalar) -> Expr:
+    return binary("truncdiv", left, right)
+
+
+def truncmod(left: Scalar, right: Scalar) -> Expr:
+    return binary("truncmod", left, right)
+
+
+def absolute(operand: Expr) -> Expr:
+    return unary("abs", operand)
+
+
+def select(condition: Expr, if_true: Scalar, if_false: Scalar) -> Expr:
+    """`if_true` where the condition holds, `if_false` elsewhere."""
+    a, b = _common(if_true, if_false)
+    if isinstance(condition, Const):
+        return a if condition.value else b
+    return Select(a.dtype, condition, a, b)
+
+
+def every(*conditions: Expr) -> Expr:
+    """Whether all hold; of none, True."""
+    result: Expr = const(True, "bool")
+    for condition in conditions:
+        result = result & condition
+    return result
+
+
+def some(*conditions: Expr) -> Expr:
+    """Whether any holds; of none, False."""
+    result: Expr = const(False, "bool")
+    for condition in conditions:
+        result = result | condition
+    return result
+
+
+def cast(operand: Expr, dtype: str) -> Expr:
+    if operand.dtype == dtype:
+        return operand
+    if isinstance(operand, Const) and dtypes.is_integer(operand.dtype):
+        return const(operand.value, dtype)
+    return Cast(dtype, operand)
+
+
+def bitcast(operand: Expr, dtype: str) -> Expr:
+    return operand if operand.dtype == dtype else Bitcast(dtype, operand)
+
+
+def call(function: str, *args: Expr) -> Expr:
+    """A function of mathematics by name (`FUNCTIONS`)."""
+    if function not in FUNCTIONS or len(args) != FUNCTIONS[function]:
+        raise RelayError(f"there is no function `{function}` of {len(args)} arguments")
+    dtype = "bool" if function in PREDICATES else args[0].dtype
+    return Call(dtype, function, args)
+
+
+def axis(extent: Scalar, name: str = "k") -> Axis:
+    """An index to reduce over: 0 <= it < extent."""
+    return Axis(INDEX, name, index(extent))
+
+
+def reads(expr: Expr) -> list[Read]:
+    """Every read in an expression, those in indices included, each once."""
+    return [part for part in postorder(expr) if isinstance(part, Read)]
+
+
+def variables(expr: Expr) -> set[Var]:
+    """The variables an expression mentions; those a reduction runs over are left out."""
+    found: set[Var] = set()
+    bound: set[Var] = set()
+    for part in postorder(expr):
+        if isinstance(part, Var):
+            found.add(part)
+        elif isinstance(part, Reduce):
+            bound.update(part.axes)
+    return found - bound
+
+
+def substitute(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
+    """The expression with other expressions for some variables."""
+    if not values:
+        return expr
+
+    def put(before: Expr, after: Expr) -> Expr:
+        return values.get(after, after) if isinstance(after, Var) else remake(before, after)
+
+    return tree.transform(expr, put)
+
+
+def remake(before: Expr, after: Expr) -> Expr:
+    """A node whose children changed, built anew so that constants fold."""
+    if after is before:
+        return after
+    match after:
+        case Binary():
+            return binary(after.op, after.left, after.right)
+        case Compare():
+            return compare(after.op, after.left, after.right)
+        case Unary():
+            return unary(after.op, after.operand)
+        case Select():
+            return select(after.condition, after.if_true, after.if_false)
+        case Cast():
+            return cast(after.operand, after.dtype)
+        case _:
+            return after

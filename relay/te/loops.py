@@ -1,0 +1,241 @@
+"""The loop language: what a kernel does, step by step.
+
+    parallel for i in 16:
+      local sum: float32[]
+      sum[] = 0
+      for k in 64:
+        sum[] = sum[] + x[i, k]
+      y[i] = sum[]
+
+Statements store scalars into buffers; expressions are those of `relay.te.expr`, reading buffers
+(and, before lowering, tensors). A schedule produces statements; operators that are no tensor
+expressions are written in them directly, with a `Builder`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import Enum
+from typing import ClassVar
+
+from relay.errors import RelayError
+from relay.te.expr import INDEX, Expr, Scalar, Source, Var, as_expr, index
+from relay.tree import Node, node
+
+
+class Scope(Enum):
+    """Where a buffer lives."""
+
+    GLOBAL = "global"  # given to the kernel
+    WORKSPACE = "workspace"  # in the kernel's workspace: once, or once per worker in parallel loops
+    STACK = "stack"  # small and of constant size
+    REGISTER = "register"  # every index is constant once loops are unrolled
+
+
+@node
+class Buffer(Source):
+    """Memory for a dense row-major tensor."""
+
+    scope: Scope = Scope.GLOBAL
+
+
+class StatementFamily(Node):
+    """The family of statements."""
+
+    __slots__ = ()
+
+
+@node
+class Statement(StatementFamily):
+    """A step of a kernel."""
+
+    family: ClassVar[type[Node]]
+
+    def __repr__(self) -> str:
+        from relay.te.text import statement_text  # the printer stands above the nodes
+
+        return statement_text(self)
+
+
+Statement.family = StatementFamily
+
+
+class Kind(Enum):
+    """How a loop runs."""
+
+    SERIAL = "for"
+    PARALLEL = "parallel for"  # iterations spread over threads
+    VECTOR = "vector for"  # all iterations at once, in the lanes of vectors
+    UNROLLED = "unrolled for"  # one copy of the body per iteration
+
+
+@node
+class For(Statement):
+    """`body` for every value of `var` from 0 up to, not including, `extent`."""
+
+    var: Var
+    extent: Expr
+    body: Statement
+    kind: Kind = Kind.SERIAL
+
+
+@node
+class While(Statement):
+    """`body` as long as the condition holds."""
+
+    condition: Expr
+    body: Statement
+
+
+@node
+class Store(Statement):
+    """`buffer[indices] = value`"""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    value: Expr
+
+
+@node
+class If(Statement):
+    condition: Expr
+    then: Statement
+    otherwise: Statement | None = None
+
+
+@node
+class Let(Statement):
+    """`value` under a name, computed once."""
+
+    var: Var
+    value: Expr
+    body: Statement
+
+
+@node
+class Allocate(Statement):
+    """A buffer for the time of `body`. It holds nothing defined at first."""
+
+    buffer: Buffer
+    body: Statement
+
+
+@node
+class Block(Statement):
+    """One after the other."""
+
+    steps: tuple[Statement, ...]
+
+
+@node
+class Prefetch(Statement):
+    """A hint: the element will be read soon. It may be out of range."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    level: int = 3  # 3: into the nearest cache; 2, 1: further out
+
+
+def block(steps: Sequence[Statement]) -> Statement:
+    """The steps in order; a single one is itself."""
+    flat: list[Statement] = []
+    for step in steps:
+        flat.extend(step.steps if isinstance(step, Block) else (step,))
+    return flat[0] if len(flat) == 1 else Block(tuple(flat))
+
+
+class Builder:
+    """Writes loops top to bottom.
+
+    def cumulative_sum(b, out):
+        total = b.local("float32")
+        b.store(total, (), 0.0)
+        with b.loop(n) as i:
+            b.store(total, (), total[()] + x[i])
+            b.store(out, (i,), total[()])
+    """
+
+    def __init__(self) -> None:
+        self._open: list[list[Statement]] = [[]]
+        # buffers and names last until the end of the block they are made in
+        self._pending: list[list[tuple[int, Buffer | tuple[Var, Expr]]]] = [[]]
+
+    def _add(self, statement: Statement) -> None:
+        self._open[-1].append(statement)
+
+    def _begin(self) -> None:
+        self._open.append([])
+        self._pending.append([])
+
+    def _end(self) -> Statement:
+        steps, made = self._open.pop(), self._pending.pop()
+        for position, what in reversed(made):
+            body = block(steps[position:])
+            wrapped: Statement = (
+                Allocate(what, body) if isinstance(what, Buffer) else Let(*what, body)
+            )
+            steps[position:] = [wrapped]
+        return block(steps)
+
+    def store(self, buffer: Buffer, indices: Scalar | tuple[Scalar, ...], value: Scalar) -> None:
+        """`buffer[indices] = value`"""
+        each = indices if isinstance(indices, tuple) else (indices,)
+        if len(each) != buffer.rank:
+            raise RelayError(f"`{buffer.name}` has {buffer.rank} axes, found {len(each)} indices")
+        self._add(Store(buffer, tuple(map(index, each)), as_expr(value, buffer.dtype)))
+
+    def local(self, dtype: str, shape: Sequence[Scalar] = (), name: str = "local") -> Buffer:
+        """Memory until the end of the block: a scalar in a register, arrays in the workspace."""
+        scope = Scope.WORKSPACE if shape else Scope.STACK
+        buffer = Buffer(name, tuple(map(index, shape)), dtype, scope)
+        self._pending[-1].append((len(self._open[-1]), buffer))
+        return buffer
+
+    def variable(self, dtype: str, value: Scalar, name: str = "v") -> Buffer:
+        """A scalar that changes: read it as `v[()]`, set it with `store(v, (), …)`."""
+        buffer = self.local(dtype, (), name)
+        self.store(buffer, (), value)
+        return buffer
+
+    def let(self, value: Expr, name: str = "t") -> Var:
+        """A name for a value, computed here and once."""
+        var = Var(value.dtype, name)
+        self._pending[-1].append((len(self._open[-1]), (var, value)))
+        return var
+
+    @contextmanager
+    def loop(self, extent: Scalar, name: str = "i", kind: Kind = Kind.SERIAL) -> Iterator[Var]:
+        """A loop from 0 up to, not including, `extent`."""
+        var = Var(INDEX, name)
+        self._begin()
+        yield var
+        self._add(For(var, index(extent), self._end(), kind))
+
+    @contextmanager
+    def while_(self, condition: Expr) -> Iterator[None]:
+        self._begin()
+        yield
+        self._add(While(condition, self._end()))
+
+    @contextmanager
+    def if_(self, condition: Expr) -> Iterator[None]:
+        self._begin()
+        yield
+        self._add(If(condition, self._end()))
+
+    @contextmanager
+    def else_(self) -> Iterator[None]:
+        """The other side of the `if_` just before."""
+        last = self._open[-1].pop() if self._open[-1] else None
+        if not isinstance(last, If) or last.otherwise is not None:
+            raise RelayError("`else_` comes right after an `if_`")
+        self._begin()
+        yield
+        self._add(If(last.condition, last.then, self._end()))
+
+    def finish(self) -> Statement:
+        """What was written."""
+        if len(self._open) != 1:
+            raise RelayError("a block of the loop builder is still open")
+        return self._end()
