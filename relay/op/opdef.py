@@ -242,7 +242,8 @@ def define(
     shape of the result depends on values, `runtime_shape` gives it (see `relay.op.shapes`).
     `compute(*tensors, out=…, **attributes)` says the same in tensor expressions (`relay.te`), from
     which kernels are made; `out` is the shape and type of the result (`te.Spec`), for several
-    results a tuple of them. With `on_values` the reference gets whatever there is, as the interpreter has it.
+    results a tuple of them. With `on_values` the reference gets whatever there
+    is, as the interpreter has it.
     """
     op = OpDef(
         name,
