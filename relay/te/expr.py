@@ -222,7 +222,11 @@ class Select(Expr):
 
 @node
 class Cast(Expr):
-    """The value as another type: floats to integers towards zero, then wrapped; NaN to zero."""
+    """The value as another type.
+
+    Floats become integers towards zero and saturate at the ends, NaN is 0; integers keep their low
+    bits; everything but 0 is True.
+    """
 
     operand: Expr
 
