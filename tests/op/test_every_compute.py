@@ -1,0 +1,209 @@
+"""What the `compute` of an operator says in tensor expressions is what its reference does.
+
+Every sample of every record, and every element type the operator takes, goes through the slow
+evaluator of tensor expressions; integers and bools agree exactly, floats within a tolerance.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from relay import dtypes, te
+from relay.errors import RelayError
+from relay.ir.expr import op_names
+from relay.ir.types import TensorType, TupleType, Type
+from relay.op.opdef import OpDef, Sample, Tensor, get
+from relay.op.shapes import output_type, value_type
+from relay.te.evaluate import evaluate
+
+# Storage, closures, functions and devices: nothing that is computed from elements.
+NOT_COMPUTED = ("memory.", "vm.", "call_lowered")
+
+# The inputs of these are large: they are run by `pytest -m full`.
+LARGE = 20_000
+
+TOLERANCES = {
+    "float8_e4m3fn": (0.13, 0.05),
+    "float8_e5m2": (0.26, 0.05),
+    "float16": (4e-3, 2e-3),
+    "bfloat16": (2e-2, 2e-2),
+    "float32": (5e-5, 5e-6),
+    "float64": (1e-11, 1e-11),
+}
+
+NAMES = [n for n in op_names() if not n.startswith(NOT_COMPUTED) and not get(n).on_values]
+
+
+def size(sample: Sample) -> int:
+    return sum(int(np.prod(np.shape(leaf), dtype=int)) for leaf in leaves(sample.values()))
+
+
+def leaves(args: Any) -> list[Any]:
+    return [x for a in args for x in (leaves(a) if isinstance(a, tuple) else [a])]
+
+
+SAMPLES = [
+    pytest.param(
+        get(name),
+        sample,
+        id=f"{name}-{i}",
+        marks=[pytest.mark.full] if size(sample) > LARGE else [],
+    )
+    for name in NAMES
+    for i, sample in enumerate(get(name).samples)
+]
+
+
+# --- running a compute -------------------------------------------------------------------------
+
+
+def placeholders(types: Sequence[Type]) -> tuple[Any, ...]:
+    return tuple(
+        placeholders(ty.fields)
+        if isinstance(ty, TupleType)
+        else te.placeholder(ty.shape, ty.dtype, f"x{i}")
+        for i, ty in enumerate(types)
+    )
+
+
+def specs(ty: Type) -> Any:
+    if isinstance(ty, TupleType):
+        return tuple(map(specs, ty.fields))
+    assert isinstance(ty, TensorType)
+    return te.Spec(tuple(map(te.index, ty.shape)), ty.dtype)
+
+
+def run(op: OpDef, sample: Sample) -> tuple[np.ndarray, ...]:
+    """The results of the compute of `op`, evaluated element by element."""
+    assert op.compute is not None, f"`{op.name}` has no compute"
+    made = op.make_attrs(sample.attrs)
+    attrs = dict(made.items()) if made else {}
+    values = sample.values()
+    tensors = placeholders(tuple(map(value_type, values)))
+    out = specs(output_type(op, sample.types(), made, values))
+    capacity = getattr(op, "capacity", None)
+    if capacity is not None:
+        shapes = capacity(*tensors, **attrs)
+        several = isinstance(out, tuple)
+        kept = [
+            te.Spec(tuple(map(te.index, shape)), one.dtype)
+            for shape, one in zip(shapes, out if several else (out,), strict=True)
+        ]
+        out = tuple(kept) if several else kept[0]
+    results = op.compute(*tensors, out=out, **attrs)
+    results = results if isinstance(results, tuple) else (results,)
+    check_promise(op, results, out if isinstance(out, tuple) else (out,), capacity is not None)
+    inputs = dict(zip(leaves(tensors), leaves(values), strict=True))
+    found = evaluate(results, inputs)
+    if capacity is None:
+        return tuple(found)
+    *found, actual = found
+    return tuple(
+        part[tuple(map(slice, shape[: part.ndim]))]
+        for part, shape in zip(found, actual.tolist(), strict=True)
+    )
+
+
+def check_promise(
+    op: OpDef, results: tuple[te.Tensor, ...], out: tuple[te.Spec, ...], counted: bool
+) -> None:
+    """The results have the shapes and element types that were asked for."""
+    assert len(results) == len(out) + counted
+    for result, wanted in zip(results, out, strict=not counted):
+        assert result.dtype == wanted.dtype, f"`{op.name}` makes {result.dtype}: {wanted.dtype}"
+        assert result.shape == wanted.shape, f"`{op.name}` makes {result!r}: {wanted.shape!r}"
+    if counted:
+        assert results[-1].dtype == "int64" and results[-1].extents[0] == len(out)
+
+
+def agree(found: Sequence[np.ndarray], expected: Any) -> None:
+    parts = expected if isinstance(expected, tuple) else (expected,)
+    for mine, theirs in zip(found, parts, strict=True):
+        assert mine.shape == theirs.shape
+        assert mine.dtype == theirs.dtype
+        if mine.dtype.name not in TOLERANCES:
+            np.testing.assert_array_equal(mine, theirs)
+            continue
+        rtol, atol = TOLERANCES[mine.dtype.name]
+        np.testing.assert_allclose(
+            mine.astype(np.float64), theirs.astype(np.float64), rtol=rtol, atol=atol
+        )
+
+
+def check(op: OpDef, sample: Sample) -> None:
+    made = op.make_attrs(sample.attrs)
+    expected = op.reference(*sample.values(), **(dict(made.items()) if made else {}))
+    agree(run(op, sample), expected)
+
+
+# --- the table ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_operator_says_what_it_computes(name: str) -> None:
+    assert get(name).compute is not None
+
+
+@pytest.mark.parametrize(("op", "sample"), SAMPLES)
+def test_the_compute_agrees_with_the_reference(op: OpDef, sample: Sample) -> None:
+    check(op, sample)
+
+
+# The element types an operator may take besides those its samples have.
+ELEMENTS = [
+    *("bool", "int4", "uint4", "int8", "uint8", "int16", "uint16", "int32", "uint32"),
+    *("int64", "uint64", "float16", "bfloat16", "float32", "float64"),
+]
+
+
+def retyped(args: Any, before: str, after: str) -> tuple[Any, ...]:
+    return tuple(
+        retyped(a, before, after)
+        if isinstance(a, tuple)
+        else as_dtype(a, after)
+        if isinstance(a, Tensor) and a.dtype == before
+        else a
+        for a in args
+    )
+
+
+def as_dtype(tensor: Tensor, dtype: str) -> Tensor:
+    """The tensor with other elements, from the part of its range that they have."""
+    low, high = tensor.low, tensor.high
+    if dtypes.is_integer(dtype):
+        lowest, highest = int(te.lowest(dtype).value), int(te.highest(dtype).value)
+        low = min(max(int(low), lowest), highest - 1)
+        high = max(min(int(high), highest), low + 1)
+    elif dtype != "bool":
+        low = min(max(low, -1e4), 1e4 - 1)  # what float16 holds
+        high = max(min(high, 1e4), low + 1)
+    return dataclasses.replace(tensor, dtype=dtype, low=low, high=high)
+
+
+def accepted(op: OpDef, dtype: str) -> Sample | None:
+    """The first sample whose leading element type the relation lets be `dtype`."""
+    for sample in op.samples:
+        leading = next((x.dtype for x in leaves(sample.args) if isinstance(x, Tensor)), None)
+        if leading is None or size(sample) > LARGE:
+            continue
+        other = Sample(retyped(sample.args, leading, dtype), sample.attrs)
+        try:
+            output_type(op, other.types(), op.make_attrs(other.attrs), other.values())
+        except RelayError:
+            continue
+        return other
+    return None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_compute_agrees_at_every_element_type(name: str) -> None:
+    op = get(name)
+    seen = {x.dtype for s in op.samples for x in leaves(s.args) if isinstance(x, Tensor)}
+    for dtype in ELEMENTS:
+        if dtype not in seen and (sample := accepted(op, dtype)) is not None:
+            check(op, sample)
