@@ -66,6 +66,8 @@ OpPattern = FusionKind
 
 # A tuple argument is a tuple of tensors, as it is a tuple of arrays for the reference.
 Compute = Callable[..., te.Tensor | tuple[te.Tensor, ...]]
+# The most each result can hold: (*tensors, **attributes) -> a shape for each result.
+Capacity = Callable[..., tuple[tuple[te.Scalar, ...], ...]]
 
 
 @node
@@ -79,6 +81,8 @@ class OpDef(Op):
     reference: Callable[..., Any] | None = None
     # (*tensors, out, **attributes) -> tensor, or a tuple of tensors: see `define`
     compute: Compute | None = None
+    # where how much comes out is known only once it is computed: room for all that can
+    capacity: Capacity | None = None
     fusion: FusionKind = FusionKind.OPAQUE
     # where extents depend on values: (*arrays, **attributes) -> shape, or a tuple of shapes
     runtime_shape: Callable[..., Any] | None = None
@@ -225,6 +229,7 @@ def define(
     relation: Relation,
     reference: Callable[..., Any] | None = None,
     compute: Compute | None = None,
+    capacity: Capacity | None = None,
     arguments: Iterable[tuple[str, str]] = (),
     attrs: type[Attrs] | None = None,
     fusion: FusionKind = FusionKind.OPAQUE,
@@ -244,6 +249,12 @@ def define(
     which kernels are made; `out` is the shape and type of the result (`te.Spec`), for several
     results a tuple of them. With `on_values` the reference gets whatever there
     is, as the interpreter has it.
+
+    Where only the computation itself finds out how much there is (`argwhere`), `capacity` gives
+    the most: a shape for each result, which may read elements of the arguments. `out` then has
+    these shapes, and `compute` gives one tensor more: int64 of shape (results, largest rank), the
+    shape that each result turned out to have, filled up with 1. Only the first extent of a result
+    may fall short of its capacity, so that what is there lies in front.
     """
     op = OpDef(
         name,
@@ -253,6 +264,7 @@ def define(
         relation=relation,
         reference=reference if reference is None or on_values else _quietly(reference),
         compute=compute,
+        capacity=capacity,
         fusion=fusion,
         runtime_shape=runtime_shape,
         helper=helper,
