@@ -15,6 +15,8 @@ from relay import op as op
 from relay import parser as parser
 from relay import prelude as prelude
 from relay import serialize as serialize
+from relay import settings as settings
+from relay import target as target
 from relay import testing as testing
 from relay import tir as tir
 from relay import transform as transform
@@ -29,8 +31,10 @@ from relay.errors import ParseError as ParseError
 from relay.errors import PassError as PassError
 from relay.errors import RelayError as RelayError
 from relay.errors import SequentialSpan as SequentialSpan
+from relay.errors import SettingError as SettingError
 from relay.errors import SourceName as SourceName
 from relay.errors import Span as Span
+from relay.errors import TargetError as TargetError
 from relay.errors import TypeCheckError as TypeCheckError
 from relay.executors import create_executor as create_executor
 from relay.ir.adt import TypeData as TypeData

@@ -6,7 +6,9 @@
     │   ├── TypeCheckError       the program has no type
     │   │   └── KindError        a type is not well formed
     │   ├── IllFormed            a structural invariant is broken (often: by a pass, which is named)
-    │   └── EvaluationError      the program failed while it ran
+    │   ├── EvaluationError      the program failed while it ran
+    │   ├── TargetError          a target is not understood, or no code can be made for it
+    │   └── SettingError         an environment variable holds what it should not
     ├── PassError                a pass was used in a way it cannot serve
     └── OperatorError            an operator is unknown, or registered twice
 
@@ -173,6 +175,14 @@ class OperatorError(RelayError):
 
 class EvaluationError(DiagnosticError):
     """The program failed while it ran."""
+
+
+class TargetError(DiagnosticError):
+    """A target is not understood, or no code can be made for it."""
+
+
+class SettingError(DiagnosticError):
+    """An environment variable holds something that is not its kind of value."""
 
 
 @dataclass

@@ -1,0 +1,251 @@
+"""What processors can do: the instruction-set extensions that matter to generated code.
+
+LLVM knows which extensions a processor name stands for, but has no way to ask it. The tables here
+hold that knowledge for the extensions the code generator may use by itself or on our request; the
+tests compare them with the instructions LLVM really selects.
+
+    enabled("x86_64", "haswell", ("+avx512f",))    {"avx", "avx2", "avx512f", "fma", "f16c", …}
+    difference("x86_64", "haswell", that)          ("+avx512f",)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Final
+
+# --- extensions, each with those it includes ---------------------------------------------------
+
+X86_FEATURES: Final[Mapping[str, tuple[str, ...]]] = {
+    "sse2": (),
+    "sse3": ("sse2",),
+    "ssse3": ("sse3",),
+    "sse4.1": ("ssse3",),
+    "sse4.2": ("sse4.1",),
+    "popcnt": (),
+    "cx16": (),
+    "sahf": (),
+    "movbe": (),
+    "adx": (),
+    "bmi": (),
+    "bmi2": (),
+    "lzcnt": (),
+    "aes": ("sse2",),
+    "pclmul": ("sse2",),
+    "gfni": ("sse2",),
+    "avx": ("sse4.2",),
+    "avx2": ("avx",),
+    "f16c": ("avx",),
+    "fma": ("avx",),
+    "vaes": ("avx2", "aes"),
+    "vpclmulqdq": ("avx", "pclmul"),
+    "avxvnni": ("avx2",),
+    "avxvnniint8": ("avx2",),
+    "avxvnniint16": ("avx2",),
+    "avxifma": ("avx2",),
+    "avxneconvert": ("avx2",),
+    "avx512f": ("avx2", "f16c", "fma"),
+    "avx512bw": ("avx512f",),
+    "avx512cd": ("avx512f",),
+    "avx512dq": ("avx512f",),
+    "avx512vl": ("avx512f",),
+    "avx512ifma": ("avx512f",),
+    "avx512vbmi": ("avx512bw",),
+    "avx512vbmi2": ("avx512bw",),
+    "avx512vnni": ("avx512f",),
+    "avx512bitalg": ("avx512bw",),
+    "avx512vpopcntdq": ("avx512f",),
+    "avx512vp2intersect": ("avx512f",),
+    "avx512bf16": ("avx512bw",),
+    "avx512fp16": ("avx512bw",),
+}
+
+AARCH64_FEATURES: Final[Mapping[str, tuple[str, ...]]] = {
+    "fp-armv8": (),
+    "neon": ("fp-armv8",),
+    "crc": (),
+    "lse": (),
+    "rdm": ("neon",),
+    "fullfp16": ("fp-armv8",),
+    "fp16fml": ("fullfp16",),
+    "dotprod": ("neon",),
+    "bf16": ("neon",),
+    "i8mm": ("neon",),
+    "sve": ("fullfp16",),
+    "sve2": ("sve",),
+}
+
+# --- processors --------------------------------------------------------------------------------
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_V1 = _words("sse2")
+_V2 = _V1 | _words("sse3 ssse3 sse4.1 sse4.2 popcnt cx16 sahf")
+_V3 = _V2 | _words("avx avx2 bmi bmi2 f16c fma lzcnt movbe")
+_AVX512 = _words("avx512f avx512bw avx512cd avx512dq avx512vl")
+_WESTMERE = _V2 | _words("pclmul")
+_SANDYBRIDGE = _WESTMERE | _words("avx")
+_SKYLAKE = _V3 | _words("pclmul aes adx")
+_SKYLAKE_AVX512 = _SKYLAKE | _AVX512
+_CASCADELAKE = _SKYLAKE_AVX512 | _words("avx512vnni")
+_CANNONLAKE = _SKYLAKE_AVX512 | _words("avx512ifma avx512vbmi")
+_ICELAKE = _CANNONLAKE | _words(
+    "avx512bitalg avx512vbmi2 avx512vnni avx512vpopcntdq gfni vaes vpclmulqdq"
+)
+_SAPPHIRERAPIDS = _ICELAKE | _words("avx512bf16 avx512fp16 avxvnni")
+_ALDERLAKE = _SKYLAKE | _words("avxvnni gfni vaes vpclmulqdq")
+_ARROWLAKE = _ALDERLAKE | _words("avxifma avxneconvert avxvnniint8")
+_ZEN = _V3 | _words("pclmul aes adx")
+_ZEN3 = _ZEN | _words("vaes vpclmulqdq")
+_ZEN4 = _ZEN3 | (_ICELAKE - _ZEN3) | _words("avx512bf16")
+
+X86_PROCESSORS: Final[Mapping[str, frozenset[str]]] = {
+    "x86-64": _V1,
+    "x86-64-v2": _V2,
+    "x86-64-v3": _V3,
+    "x86-64-v4": _V3 | _AVX512,
+    "nehalem": _V2,
+    "westmere": _WESTMERE,
+    "sandybridge": _SANDYBRIDGE,
+    "ivybridge": _SANDYBRIDGE | _words("f16c"),
+    "haswell": _V3 | _words("pclmul"),
+    "core-avx2": _V3 | _words("pclmul"),
+    "broadwell": _V3 | _words("pclmul adx"),
+    "skylake": _SKYLAKE,
+    "skylake-avx512": _SKYLAKE_AVX512,
+    "cascadelake": _CASCADELAKE,
+    "cooperlake": _CASCADELAKE | _words("avx512bf16"),
+    "cannonlake": _CANNONLAKE,
+    "icelake-client": _ICELAKE,
+    "icelake-server": _ICELAKE,
+    "rocketlake": _ICELAKE,
+    "tigerlake": _ICELAKE | _words("avx512vp2intersect"),
+    "sapphirerapids": _SAPPHIRERAPIDS,
+    "emeraldrapids": _SAPPHIRERAPIDS,
+    "graniterapids": _SAPPHIRERAPIDS,
+    "alderlake": _ALDERLAKE,
+    "raptorlake": _ALDERLAKE,
+    "meteorlake": _ALDERLAKE,
+    "arrowlake": _ARROWLAKE,
+    "znver1": _ZEN,
+    "znver2": _ZEN,
+    "znver3": _ZEN3,
+    "znver4": _ZEN4,
+    "znver5": _ZEN4 | _words("avxvnni avx512vp2intersect"),
+}
+
+_ARMV8 = _words("fp-armv8 neon")
+_ARMV8_1 = _ARMV8 | _words("crc lse rdm")
+_ARMV8_2 = _ARMV8_1 | _words("fullfp16 dotprod")
+_ARMV8_6 = _ARMV8_2 | _words("fp16fml bf16 i8mm")
+
+AARCH64_PROCESSORS: Final[Mapping[str, frozenset[str]]] = {
+    "generic": _ARMV8,
+    "cortex-a53": _ARMV8 | _words("crc"),
+    "cortex-a57": _ARMV8 | _words("crc"),
+    "cortex-a72": _ARMV8 | _words("crc"),
+    "cortex-a76": _ARMV8_2,
+    "cortex-a78": _ARMV8_2,
+    "cortex-x1": _ARMV8_2,
+    "neoverse-n1": _ARMV8_2,
+    "neoverse-n2": _ARMV8_6 | _words("sve sve2"),
+    "neoverse-v1": _ARMV8_6 | _words("sve"),
+    "neoverse-v2": _ARMV8_6 | _words("sve sve2"),
+    "apple-m1": _ARMV8_2 | _words("fp16fml"),
+    "apple-m2": _ARMV8_6,
+    "apple-m3": _ARMV8_6,
+}
+
+FEATURES: Final = {"x86_64": X86_FEATURES, "aarch64": AARCH64_FEATURES}
+PROCESSORS: Final = {"x86_64": X86_PROCESSORS, "aarch64": AARCH64_PROCESSORS}
+GENERIC: Final = {"x86_64": "x86-64", "aarch64": "generic"}
+# the levels people speak of; what runs on every machine of a kind is built for one of them
+X86_LEVELS: Final = {"avx512": "x86-64-v4", "avx2": "x86-64-v3", "baseline": "x86-64"}
+
+
+# --- sets of extensions ------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1024)
+def included(arch: str, feature: str) -> frozenset[str]:
+    """`feature` and all it includes."""
+    table = FEATURES[arch]
+    found: set[str] = set()
+    waiting = [feature]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting.extend(table[name])
+    return frozenset(found)
+
+
+def enabled(arch: str, cpu: str, changes: Iterable[str]) -> frozenset[str]:
+    """What `cpu` can do after `changes` (`+avx2`, `-fma`, in order), as LLVM applies them.
+
+    Adding an extension adds what it includes; removing one removes what includes it. A processor
+    that is not in the tables counts as the generic one of its kind.
+    """
+    have = set(PROCESSORS[arch].get(cpu, PROCESSORS[arch][GENERIC[arch]]))
+    for change in changes:
+        sign, name = change[0], change[1:]
+        if sign == "+":
+            have |= included(arch, name)
+        else:
+            have = {other for other in have if name not in included(arch, other)}
+    return frozenset(have)
+
+
+def difference(arch: str, cpu: str, have: frozenset[str]) -> tuple[str, ...]:
+    """The fewest changes that make `cpu` one that can do exactly `have`, in alphabetical order."""
+    base = enabled(arch, cpu, ())
+    added, removed = have - base, base - have
+    plus = {a for a in added if not any(a in included(arch, b) for b in added - {a})}
+    minus = {r for r in removed if not included(arch, r) & (removed - {r})}
+    return (*(f"+{name}" for name in sorted(plus)), *(f"-{name}" for name in sorted(minus)))
+
+
+# --- this machine ------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def host() -> tuple[str, str, tuple[str, ...]]:
+    """(triple, processor, changes) of the machine this runs on.
+
+    The name of a processor promises what its maker built in; a virtual machine may hide some of
+    it, which is why the extensions are asked for one by one.
+    """
+    from llvmlite import binding
+
+    triple = binding.get_process_triple()
+    cpu = binding.get_host_cpu_name()
+    arch = architecture(triple)
+    if arch is None:
+        return triple, cpu, ()
+    told = {k: v for k, v in binding.get_host_cpu_features().items() if k in FEATURES[arch]}
+    have = {name for name in enabled(arch, cpu, ()) if told.get(name, True)}
+    have |= {name for name, present in told.items() if present}
+    # an extension counts only where all it includes is there too
+    closed = frozenset(name for name in have if included(arch, name) <= have)
+    if cpu not in PROCESSORS[arch]:
+        # younger than the tables: the richest level it contains, and what it has besides
+        levels = X86_LEVELS.values() if arch == "x86_64" else ()
+        contained = (name for name in levels if PROCESSORS[arch][name] <= closed)
+        cpu = next(contained, GENERIC[arch])
+    return triple, cpu, difference(arch, cpu, closed)
+
+
+_ARCHITECTURES: Final = {
+    "x86_64": "x86_64",
+    "amd64": "x86_64",
+    "aarch64": "aarch64",
+    "arm64": "aarch64",
+}
+
+
+def architecture(triple: str) -> str | None:
+    """The kind of processor a triple names, or None when no code is made for it."""
+    return _ARCHITECTURES.get(triple.split("-")[0])
