@@ -1,0 +1,451 @@
+"""Fused Relay -> program.
+
+    def @main(%x: Tensor[(1, 8), float32]) {
+      %0 = fn (%a, %w, Primitive=1) { nn.relu(nn.dense(%a, %w)) };
+      %0(%x, meta[relay.Constant][0])
+    }
+    ->
+    function @main("x" = %0: float32[1, 8]) {
+      %1: float32[8, 16] = constant "packed_0"
+      %2: float32[1, 16] = alloc
+      invoke @dense_relu(%0, %1) -> (%2)
+      return %2
+    }
+
+Every primitive function becomes the steps that `relay.lower` makes of it. A step that needs nothing
+but constants goes to `prepare`, whatever the reason it is constant for: the whole call is, or the
+step lays out a weight for the next one. So a value belongs to one of two stages, and where a step
+of `main` reads one of `prepare`, that becomes a constant of the program.
+
+A module may have a function `@prepare` of its own, over the weights: the last parameters of `@main`
+are then the fields of its result, as many as the attribute `Prepared` of `@main` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from relay import tree
+from relay.check.infer import infer_module
+from relay.errors import AnySpan, Diagnostic, DiagnosticError
+from relay.ir import compare, expr, types
+from relay.ir.expr import Call, Expr, GlobalVar, Let, Tuple, TupleGetItem, Var
+from relay.ir.module import IRModule
+from relay.lower.kernel import Kernel, Lowered, Param, Place, Result, TensorSpec
+from relay.nd import NDArray
+from relay.program.program import (
+    MAIN,
+    PREPARE,
+    AllocTensor,
+    Constant,
+    Function,
+    Instruction,
+    InvokeKernel,
+    LoadConstant,
+    Parameter,
+    Program,
+    Register,
+    Return,
+    ViewTensor,
+    flatten,
+    unflatten,
+)
+from relay.tree import Steps
+
+PREPARED = "Prepared"  # of @main: how many of its last parameters are results of @prepare
+
+# What makes steps of a primitive function; the flags say which flattened parameters are constant.
+LowerFunction = Callable[[expr.Function, Sequence[bool]], Lowered]
+
+# Operators that change nothing but the shape.
+RESHAPES = frozenset({"reshape", "expand_dims", "squeeze", "nn.batch_flatten"})
+
+
+def lower_module(
+    module: IRModule, lower_function: LowerFunction
+) -> tuple[Program, dict[str, NDArray]]:
+    """The program of a typed, fused module, and the values of the constants written in it.
+
+    The constants without a value there are the parameters of `@prepare`.
+    """
+    lowering = _Lowering(module, lower_function)
+    return lowering.program(), lowering.values
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A value while lowering: a register of `main`, or of `prepare`."""
+
+    stage: Builder = field(repr=False, compare=False)
+    register: Register
+
+
+@dataclass(eq=False)
+class Builder:
+    """A function in the making."""
+
+    name: str
+    registers: list[TensorSpec] = field(default_factory=list)
+    instructions: list[Instruction] = field(default_factory=list)
+    constants: dict[str, Register] = field(default_factory=dict)
+    loaded: dict[Register, str] = field(default_factory=dict)
+    roots: dict[Register, Register] = field(default_factory=dict)  # of views: whose memory it is
+
+    def new(self, spec: TensorSpec) -> Register:
+        self.registers.append(spec)
+        return len(self.registers) - 1
+
+    def load(self, name: str, spec: TensorSpec) -> Register:
+        """The register of a constant; each is loaded once."""
+        if name not in self.constants:
+            self.constants[name] = self.new(spec)
+            self.loaded[self.constants[name]] = name
+            self.instructions.append(LoadConstant(self.constants[name], name))
+        return self.constants[name]
+
+    def view(self, source: Register, spec: TensorSpec) -> Register:
+        made = self.new(spec)
+        self.instructions.append(ViewTensor(made, source))
+        self.roots[made] = self.roots.get(source, source)
+        return made
+
+    def invoke(
+        self, kernel: Kernel, inputs: Sequence[Register], specs: Sequence[TensorSpec]
+    ) -> tuple[Register, ...]:
+        outputs = tuple(self.new(spec) for spec in specs)
+        self.instructions.extend(map(AllocTensor, outputs))
+        self.instructions.append(InvokeKernel(kernel.name, tuple(inputs), outputs))
+        return outputs
+
+    def build(self, params: Sequence[Parameter], value: Any) -> Function:
+        body = (*self.instructions, Return(value))
+        return Function(self.name, tuple(params), tuple(self.registers), (body,))
+
+
+@dataclass
+class _Lowering:
+    module: IRModule
+    lower_function: LowerFunction
+    main: Builder = field(default_factory=lambda: Builder(MAIN))
+    prepare: Builder = field(default_factory=lambda: Builder(PREPARE))
+    kernels: dict[str, Kernel] = field(default_factory=dict)
+    constants: dict[str, Constant] = field(default_factory=dict)
+    values: dict[str, NDArray] = field(default_factory=dict)
+    given: dict[int, Tensor] = field(default_factory=dict)  # id of an array -> its constant
+    prepared: list[Register] = field(default_factory=list)  # the results of prepare
+    published: dict[Register, Register] = field(default_factory=dict)  # of prepare -> of main
+    done: dict[tuple[Any, ...], tuple[Register, ...]] = field(default_factory=dict)
+    lowered: dict[tuple[int, tuple[bool, ...]], list[tuple[expr.Function, Lowered]]] = field(
+        default_factory=dict
+    )
+    active: set[str] = field(default_factory=set)  # global functions being inlined
+
+    def program(self) -> Program:
+        function = self.module[MAIN]
+        require_first_order(function)
+        self.active.add(MAIN)
+        packed: tuple[Any, ...] = ()
+        if PREPARED in function.attrs:
+            packed = tree.run(self.prepared_values(self.module[PREPARE]))
+        inputs = function.params[: len(function.params) - len(packed)]
+        params = [Parameter(p.name_hint, self.parameter(p.checked_type, p.span)) for p in inputs]
+        given = [
+            unflatten(p.value, [Tensor(self.main, r) for r in flatten(p.value)]) for p in params
+        ]
+        result = tree.run(self.body(function, [*given, *packed]))
+        value = self.results(result, len(flatten(tuple(p.value for p in params))))
+        functions = (
+            self.prepare.build((), tuple(self.prepared)),
+            self.main.build(params, value),
+        )
+        return Program(tuple(self.kernels.values()), tuple(self.constants.values()), functions)
+
+    # --- constants and stages
+
+    def parameter(self, ty: types.Type, span: AnySpan | None) -> Any:
+        """Registers of `main` for a value of type `ty`."""
+        specs = tensor_specs(ty, span, "a parameter")
+        return unflatten(structure(ty), [self.main.new(spec) for spec in specs])
+
+    def prepared_values(self, function: expr.Function) -> Steps[tuple[Any, ...]]:
+        """The results of the module's own `@prepare`, whose parameters are constants by name."""
+        given = []
+        for param in function.params:
+            (spec,) = tensor_specs(param.checked_type, param.span, "a weight")
+            given.append(self.declare(param.name_hint, spec))
+        fields = yield self.body(function, given)
+        return fields if isinstance(fields, tuple) else (fields,)
+
+    def declare(self, name: str, spec: TensorSpec) -> Tensor:
+        """A constant that comes from outside."""
+        self.constants[name] = Constant(name, spec)
+        return Tensor(self.prepare, self.prepare.load(name, spec))
+
+    def constant(self, data: NDArray) -> Tensor:
+        """A constant of the program; the same array is the same constant."""
+        if id(data) not in self.given:
+            name = self.unused_name("constant")
+            self.values[name] = data
+            self.given[id(data)] = self.declare(name, TensorSpec(data.shape, data.dtype))
+        return self.given[id(data)]
+
+    def unused_name(self, stem: str) -> str:
+        number = len(self.prepared) if stem == "packed" else len(self.values)
+        while (name := f"{stem}_{number}") in self.constants:
+            number += 1
+        return name
+
+    def in_main(self, tensor: Tensor) -> Register:
+        """The register of `main` for a value of either stage."""
+        if tensor.stage is self.main:
+            return tensor.register
+        register = tensor.register
+        if register not in self.published:
+            self.published[register] = self.publish(register)
+        return self.published[register]
+
+    def publish(self, register: Register) -> Register:
+        """Make a register of `prepare` known to `main`."""
+        spec = self.prepare.registers[register]
+        root = self.prepare.roots.get(register)
+        if root is not None:  # a view costs nothing in either stage
+            return self.main.view(self.in_main(Tensor(self.prepare, root)), spec)
+        if (known := self.prepare.loaded.get(register)) is not None:
+            return self.main.load(known, spec)
+        name = self.unused_name("packed")
+        self.constants[name] = Constant(name, spec, len(self.prepared))
+        self.prepared.append(register)
+        return self.main.load(name, spec)
+
+    # --- expressions
+
+    def body(self, function: expr.Function, args: Sequence[Any]) -> Steps[Any]:
+        """The value of a function's body: tensors, in tuples."""
+        found: dict[int, Any] = {
+            id(param): value for param, value in zip(function.params, args, strict=True)
+        }
+        bound: dict[int, Expr] = {}
+        for node in tree.postorder(function.body, enter=_is_straight):
+            if isinstance(node, Let):
+                bound[id(node.variable)] = node.value
+
+        def value_of(wanted: Expr) -> Any:
+            passed = []
+            while id(wanted) not in found:
+                passed.append(id(wanted))
+                wanted = bound[id(wanted)]
+            for name in passed:
+                found[name] = found[id(wanted)]
+            return found[id(wanted)]
+
+        root = function.body
+        for node in tree.postorder(root, enter=_is_straight):
+            value: Any
+            match node:
+                case Var() | expr.Op():
+                    continue
+                case GlobalVar() | expr.Function():
+                    value = node
+                case expr.Constant():
+                    value = self.constant(node.data)
+                case Tuple():
+                    value = tuple(map(value_of, node.fields))
+                case TupleGetItem():
+                    value = value_of(node.tuple_value)[node.index]
+                case Let():
+                    value = value_of(node.body)
+                case Call():
+                    if isinstance(node.op, expr.Op):
+                        raise _unsupported(f"a call of `{node.op.name}` that is not fused", node)
+                    if isinstance(node.op, expr.Constructor):
+                        raise _unsupported("a value of a data type", node)
+                    given = list(map(value_of, node.args))
+                    if not all(map(_is_data, given)):
+                        raise _unsupported("a function that is passed on", node)
+                    callee = value_of(node.op)
+                    function = self.callee(node, callee)
+                    if function.attrs.get("Primitive"):
+                        value = self.primitive(node, function, given)
+                    else:
+                        value = yield self.inline(callee.name_hint, function, given)
+                case _:
+                    raise _unsupported(_what_it_is(node), node)
+            found[id(node)] = value
+        return value_of(root)
+
+    def callee(self, call: Call, callee: Any) -> expr.Function:
+        match callee:
+            case GlobalVar():
+                function: expr.Function = self.module[callee.name_hint]
+                if callee.name_hint in self.active:
+                    raise _unsupported(f"a recursive call of `@{callee.name_hint}`", call)
+                return function
+            case expr.Function() if callee.attrs.get("Primitive"):
+                return callee
+        raise _unsupported("a call of a closure", call)
+
+    def inline(self, name: str, function: expr.Function, args: list[Any]) -> Steps[Any]:
+        require_first_order(function)
+        self.active.add(name)
+        value = yield self.body(function, args)
+        self.active.remove(name)
+        return value
+
+    def results(self, result: Any, inputs: int) -> Any:
+        """The registers `main` returns: each of its own, and none the caller's or a constant."""
+        if not _is_data(result):
+            raise _unsupported("a result that is a function", self.module[MAIN].body)
+        taken = {*range(inputs)}
+        returned = []
+        for tensor in flatten(result):
+            constant = tensor.stage is self.prepare
+            register = self.in_main(tensor)
+            root = self.main.roots.get(register, register)
+            if constant or root in taken:
+                register = root = self.copy(register)
+            taken.add(root)
+            returned.append(register)
+        return unflatten(result, returned)
+
+    def copy(self, register: Register) -> Register:
+        """A copy in memory of its own, made by a kernel like any other."""
+        spec = self.main.registers[register]
+        x = Var("x", types.TensorType(tuple(map(int, spec.shape)), spec.dtype))
+        body = Call(expr.get_op("copy"), (x,))
+        module = IRModule({"copy": expr.Function((x,), body).with_attr("Primitive", 1)})
+        function = infer_module(module)["copy"]
+        (made,) = self.steps(function, [Tensor(self.main, register)], [spec])
+        return made.register
+
+    # --- primitive functions
+
+    def primitive(self, call: Call, function: expr.Function, args: list[Any]) -> Any:
+        given = flatten(tuple(args))
+        result_type = call.checked_type
+        specs = tensor_specs(result_type, call.span, "a result")
+        if len(given) == len(specs) == 1 and _only_reshapes(function):
+            (tensor,) = given
+            return Tensor(tensor.stage, tensor.stage.view(tensor.register, specs[0]))
+        return unflatten(structure(result_type), self.steps(function, given, specs))
+
+    def steps(
+        self, function: expr.Function, args: Sequence[Tensor], results: Sequence[TensorSpec]
+    ) -> list[Tensor]:
+        """Append the steps of a primitive function; what they result in."""
+        lowered = self.lower(function, tuple(arg.stage is self.prepare for arg in args))
+        places: dict[Place, Tensor] = {Param(i): arg for i, arg in enumerate(args)}
+        for step in lowered.steps:
+            if step.kernel.sizes:
+                raise _unsupported("a kernel over symbolic sizes", function)
+            self.kernels.setdefault(step.kernel.name, step.kernel)
+            inputs = [places[place] for place in step.inputs]
+            if all(tensor.stage is self.prepare for tensor in inputs):
+                stage, registers = self.prepare, [tensor.register for tensor in inputs]
+            else:
+                assert not step.constant, f"{step.kernel.name} reads what is not constant"
+                stage, registers = self.main, [self.in_main(tensor) for tensor in inputs]
+            outputs = self.invoke(stage, step.kernel, registers)
+            for place, register in zip(step.outputs, outputs, strict=True):
+                places[place] = Tensor(stage, register)
+        return [places[Result(i)] for i in range(len(results))]
+
+    def invoke(
+        self, stage: Builder, kernel: Kernel, inputs: Sequence[Register]
+    ) -> tuple[Register, ...]:
+        if stage is self.main:
+            return stage.invoke(kernel, inputs, kernel.outputs)
+        # one weight used in several places is prepared once
+        key = (kernel.name, *inputs)
+        if key not in self.done:
+            self.done[key] = stage.invoke(kernel, inputs, kernel.outputs)
+        return self.done[key]
+
+    def lower(self, function: expr.Function, constant: tuple[bool, ...]) -> Lowered:
+        """The steps of `function`; equal functions are lowered once."""
+        alike = self.lowered.setdefault((compare.structural_hash(function), constant), [])
+        for known, lowered in alike:
+            if known is function or compare.structural_equal(known, function):
+                return lowered
+        alike.append((function, self.lower_function(function, constant)))
+        return alike[-1][1]
+
+
+# --- what a program may have --------------------------------------------------------------------
+
+
+def require_first_order(function: expr.Function) -> None:
+    """An error when `function` takes or returns anything but tensors and tuples of them."""
+    for param in function.params:
+        tensor_specs(param.checked_type, param.span, f"parameter `%{param.name_hint}`")
+
+
+def tensor_specs(ty: types.Type, span: AnySpan | None, what: str) -> list[TensorSpec]:
+    """The tensors in `ty`, from left to right; all sizes must be numbers."""
+    specs = []
+    for leaf in flatten(structure(ty)):
+        if not isinstance(leaf, types.TensorType):
+            raise _unsupported(f"{what} of type {leaf}", span)
+        if any(type(size) is not int for size in leaf.shape):
+            raise _unsupported(f"{what} of type {leaf}, whose shape shows at run time", span)
+        specs.append(TensorSpec(leaf.concrete_shape, leaf.dtype))
+    return specs
+
+
+def structure(ty: types.Type) -> Any:
+    """A type as Python tuples of the types that are no tuples."""
+
+    def build(part: types.Type) -> Steps[Any]:
+        if not isinstance(part, types.TupleType):
+            return part
+        fields = []
+        for member in part.fields:
+            fields.append((yield build(member)))
+        return tuple(fields)
+
+    return tree.run(build(ty))
+
+
+def _is_straight(node: Any) -> bool:
+    """Whether the parts of an expression are always computed, and here."""
+    return not isinstance(node, expr.Function | expr.If | expr.Match)
+
+
+def _is_data(value: Any) -> bool:
+    return all(isinstance(leaf, Tensor) for leaf in flatten(value))
+
+
+def _only_reshapes(function: expr.Function) -> bool:
+    """Whether the elements of the only parameter come out as they are, in another shape."""
+    current = function.body
+    while isinstance(current, Call) and isinstance(current.op, expr.Op):
+        if current.op.name not in RESHAPES or len(current.args) != 1:
+            return False
+        (current,) = current.args
+    return len(function.params) == 1 and current is function.params[0]
+
+
+_CONSTRUCTS: Mapping[type, str] = {
+    expr.If: "an `if`",
+    expr.Match: "a `match`",
+    expr.RefCreate: "a reference",
+    expr.RefRead: "a reference",
+    expr.RefWrite: "a reference",
+    expr.Constructor: "a value of a data type",
+}
+
+
+def _what_it_is(node: Any) -> str:
+    return _CONSTRUCTS.get(type(node), f"a {type(node).__name__}")
+
+
+def _unsupported(what: str, where: Any) -> DiagnosticError:
+    span = where.span if isinstance(where, expr.Syntax) else where
+    return DiagnosticError(
+        Diagnostic(
+            f"the graph executor runs straight-line code over tensors, and this is {what}",
+            span,
+            hint='relay.create_executor("debug") runs every program',
+        )
+    )
