@@ -12,7 +12,8 @@ once (`relay.tree`), without recursion. Python's operators build them and fold c
 `==` and `hash` compare structure, comparisons of values are `equal`, `less` and so on.
 
 What arithmetic means here is what Relay means: integers wrap, dividing an integer by zero gives
-zero, minimum and maximum hand NaN on, a shift by the width or more empties the number.
+zero and leaves it whole, minimum and maximum hand NaN on, a shift by the width or more empties the
+number.
 """
 
 from __future__ import annotations
@@ -484,11 +485,11 @@ def fold(op: str, a: int, b: int, dtype: str) -> int:
         case "floordiv":
             return a // b if b else 0
         case "mod":
-            return a % b if b else 0
+            return a % b if b else a
         case "truncdiv":
             return (abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1) if b else 0
         case "truncmod":
-            return a - b * fold("truncdiv", a, b, dtype) if b else 0
+            return a - b * fold("truncdiv", a, b, dtype)
         case "min":
             return min(a, b)
         case "max":

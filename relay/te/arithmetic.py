@@ -1,0 +1,274 @@
+"""What every scalar operation means, on NumPy arrays (and NumPy scalars).
+
+This is the definition that generated code is held against; it is short rather than fast.
+
+Values are carried in a type wide enough to compute with: narrow floats as float32, four-bit
+integers in eight bits. Narrow floats are rounded where they are stored or cast to, and not between;
+integers wrap at every step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from relay import dtypes
+from relay.errors import RelayError
+from relay.te.expr import width
+
+Array = Any  # an array, or a NumPy scalar
+
+_CARRIERS = {
+    **dict.fromkeys(("float16", "bfloat16", *dtypes.FLOAT8), "float32"),
+    "int4": "int8",
+    "uint4": "uint8",
+    "uint1": "bool",
+}
+
+
+@cache
+def carrier(dtype: str) -> np.dtype:
+    """The NumPy type that values of `dtype` are carried in."""
+    return np.dtype(_CARRIERS.get(dtype, dtype))
+
+
+def load(stored: Array, dtype: str) -> Array:
+    """Elements of `dtype`, from memory."""
+    return stored.astype(carrier(dtype))
+
+
+def store(value: Array, dtype: str) -> Array:
+    """Elements of `dtype` as memory holds them: narrow floats are rounded here."""
+    return value.astype(dtypes.to_numpy(dtype))
+
+
+def is_truth(dtype: str) -> bool:
+    """One bit, carried as NumPy's bool."""
+    return dtype in ("bool", "uint1")
+
+
+def wrap(value: Array, dtype: str) -> Array:
+    """The low bits of integers, as an integer of `dtype`."""
+    if is_truth(dtype):
+        return (value & value.dtype.type(1)).astype(bool)
+    value = value.astype(carrier(dtype))
+    if dtype == "int4":
+        return (value << np.int8(4)) >> np.int8(4)
+    return value & np.uint8(15) if dtype == "uint4" else value
+
+
+# --- operators
+
+
+def binary(op: str, a: Array, b: Array, dtype: str) -> Array:
+    """`a op b` of two values of `dtype`."""
+    if dtypes.is_float(dtype):
+        return _FLOAT[op](a, b)
+    if is_truth(dtype):
+        a, b = a.astype(np.uint8), b.astype(np.uint8)
+    return wrap(_INTEGER[op](a, b, width(dtype)), dtype)
+
+
+_FLOAT: dict[str, Callable[[Array, Array], Array]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "floordiv": np.floor_divide,
+    "mod": np.mod,
+    "truncdiv": lambda a, b: np.trunc(np.divide(a, b)),
+    "truncmod": np.fmod,
+    "min": np.minimum,
+    "max": np.maximum,
+}
+
+
+def _floordiv(a: Array, b: Array) -> Array:
+    return np.where(b == 0, a.dtype.type(0), np.floor_divide(a, np.where(b == 0, 1, b)))
+
+
+def _truncdiv(a: Array, b: Array) -> Array:
+    floored = _floordiv(a, b)
+    # one too low where the quotient is negative and has a fraction
+    low = (b != 0) & (floored * b != a) & ((a < 0) != (b < 0))
+    return floored + low.astype(a.dtype)
+
+
+def _shift(shift: Callable[[Array, Array], Array], a: Array, count: Array, bits: int) -> Array:
+    inside = (count >= 0) & (count < bits)
+    emptied = np.where(
+        (a < 0) & (shift is np.right_shift),
+        a.dtype.type(-1 * (a.dtype.kind == "i")),
+        a.dtype.type(0),
+    )
+    return np.where(inside, shift(a, np.where(inside, count, 0).astype(a.dtype)), emptied)
+
+
+_INTEGER: dict[str, Callable[[Array, Array, int], Array]] = {
+    "add": lambda a, b, _: a + b,
+    "sub": lambda a, b, _: a - b,
+    "mul": lambda a, b, _: a * b,
+    "floordiv": lambda a, b, _: _floordiv(a, b),
+    "mod": lambda a, b, _: a - b * _floordiv(a, b),
+    "truncdiv": lambda a, b, _: _truncdiv(a, b),
+    "truncmod": lambda a, b, _: a - b * _truncdiv(a, b),
+    "min": lambda a, b, _: np.minimum(a, b),
+    "max": lambda a, b, _: np.maximum(a, b),
+    "and": lambda a, b, _: a & b,
+    "or": lambda a, b, _: a | b,
+    "xor": lambda a, b, _: a ^ b,
+    "shl": lambda a, b, bits: _shift(np.left_shift, a, b, bits),
+    "shr": lambda a, b, bits: _shift(np.right_shift, a, b, bits),
+}
+
+COMPARE: dict[str, Callable[[Array, Array], Array]] = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
+
+
+def unary(op: str, a: Array, dtype: str) -> Array:
+    """`neg`, `not` or `abs` of a value of `dtype`."""
+    if dtypes.is_float(dtype):
+        return np.negative(a) if op == "neg" else np.abs(a)
+    if is_truth(dtype):
+        return np.logical_not(a) if op == "not" else a  # a bit is its own negative
+    return wrap({"neg": np.negative, "not": np.invert, "abs": np.abs}[op](a), dtype)
+
+
+# --- conversions
+
+
+def cast(value: Array, source: str, target: str) -> Array:
+    """Floats to integers drop the fraction and saturate, NaN is 0; integers keep their low bits."""
+    if is_truth(target):
+        return np.not_equal(value, 0)
+    if dtypes.is_float(target):
+        # two steps where the result is narrow: to what memory holds, and back to the carrier
+        return load(store(value, target), target)
+    if not dtypes.is_float(source):
+        return wrap(value.astype(np.uint8) if is_truth(source) else value, target)
+    bits = width(target)
+    low, high = (-(1 << bits - 1), 1 << bits - 1) if target in dtypes.SIGNED else (0, 1 << bits)
+    exact = np.asarray(value, np.float64)  # low and high are powers of two: exact as well
+    inside = np.where((exact > low) & (exact < high), exact, 0)
+    whole = inside.astype(np.uint64 if target == "uint64" else np.int64).astype(carrier(target))
+    whole = np.where(exact >= high, np.array(high - 1, carrier(target)), whole)
+    return np.where(exact <= low, np.array(low, carrier(target)), whole)
+
+
+def bitcast(value: Array, source: str, target: str) -> Array:
+    """The same bits as another type."""
+    if not dtypes.is_float(source) and not dtypes.is_float(target):
+        return wrap(value, target)
+    return load(np.asarray(store(value, source)).view(dtypes.to_numpy(target)), target)
+
+
+# --- functions
+
+
+def call(function: str, args: list[Array], dtype: str) -> Array:
+    """A function by name, of values of `dtype`: for floats rounded from float64, all but exact."""
+    if function in _BITS:
+        return _BITS[function](args[0], width(dtype)).astype(carrier(dtype))
+    if not dtypes.is_float(dtype):
+        if function in _WHOLE:
+            return _WHOLE[function](args[0])
+        raise RelayError(f"`{function}` is a function of floats, found {dtype}")
+    if function == "fma" and dtype == "float64":
+        return _fma(*args)
+    result = _FUNCTIONS[function](*(np.asarray(arg, np.float64) for arg in args))
+    return result if result.dtype == bool else result.astype(carrier(dtype))
+
+
+def _sigmoid(x: Array) -> Array:
+    small = np.exp(-np.abs(x))
+    return np.where(x < 0, small / (1 + small), 1 / (1 + small))
+
+
+def _exp10(x: Array) -> Array:
+    return np.power(10.0, x)
+
+
+def _elementwise(function: Callable[..., Any], arguments: int, result: type) -> Any:
+    of_objects = np.frompyfunc(function, arguments, 1)
+    return lambda *args: np.asarray(of_objects(*args)).astype(result)
+
+
+_FUNCTIONS: dict[str, Callable[..., Array]] = {
+    "exp": np.exp,
+    "exp2": np.exp2,
+    "exp10": _exp10,
+    "expm1": np.expm1,
+    "log": np.log,
+    "log2": np.log2,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "erf": _elementwise(math.erf, 1, float),
+    "sigmoid": _sigmoid,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "round": np.rint,
+    "isnan": np.isnan,
+    "isinf": np.isinf,
+    "isfinite": np.isfinite,
+    "pow": np.power,
+    "fmod": np.fmod,
+    "atan2": np.arctan2,
+    "copysign": np.copysign,
+    "fma": lambda a, b, c: a * b + c,  # of float32: the product is exact
+}
+_WHOLE: dict[str, Callable[[Array], Array]] = {
+    **dict.fromkeys(("floor", "ceil", "trunc", "round"), lambda x: x),
+    **dict.fromkeys(("isnan", "isinf"), lambda x: np.zeros(np.shape(x), bool)),
+    "isfinite": lambda x: np.ones(np.shape(x), bool),
+}
+
+
+def _low_bits(value: Array, bits: int) -> Array:
+    return np.asarray(value).astype(object) & ((1 << bits) - 1)
+
+
+_BITS: dict[str, Callable[[Array, int], Array]] = {
+    "popcount": lambda x, bits: _elementwise(int.bit_count, 1, int)(_low_bits(x, bits)),
+    "clz": lambda x, bits: bits - _elementwise(int.bit_length, 1, int)(_low_bits(x, bits)),
+}
+
+
+def _exact_fma(a: float, b: float, c: float) -> float:
+    if not all(map(math.isfinite, (a, b, c))):
+        return a * b + c
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    if exact == 0:
+        return a * b + c  # for the sign of the zero
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.copysign(math.inf, exact)
+
+
+_fma = _elementwise(_exact_fma, 3, float)
