@@ -9,7 +9,7 @@ from relay.ir.expr import Expr, Let, Syntax, is_atom
 from relay.ir.scopes import Scope, Scopes
 
 
-class _Blocks(Scopes):
+class Blocks(Scopes):
     """Scopes as basic blocks: a chain of lets is one."""
 
     def _edges(self, parent: Syntax) -> Iterator[tuple[Syntax, Scope]]:
@@ -32,4 +32,4 @@ def check_basic_block_normal_form(expr: Expr) -> bool:
 
     What several blocks need is bound by a `let` around them.
     """
-    return next(_Blocks(expr).crossing(expr), None) is None
+    return next(Blocks(expr).crossing(expr), None) is None

@@ -1,0 +1,240 @@
+"""What evaluating an expression does besides giving a value: nothing, reading, or more.
+
+    nothing    operators, data, functions as values, `ref(v)`: a cell nobody knows of is no effect
+    READS      `ref_read(r)`: leaving it out changes nothing, but when it happens matters
+    ACTS       `ref_write(r, v)`, operators with effects, calls of functions that nobody knows
+
+Effects spread. From where they are, they go along edges to whatever evaluates, calls or contains
+that expression, until nothing new is reached; so recursion needs no assumptions, and the time is
+linear in the size of the program. For every expression there are three such facts: what evaluating
+it does, what calling its value does, and what calling a function inside its value does (of which
+functions a call gives back, a tuple holds, or a list is made of).
+
+A function that is a parameter is not known, and neither is one that comes out of a reference. That
+a computation fails or never ends is no effect: who leaves it out makes a program that fails into
+one that does not, and never the other way round.
+
+An expression that is shared is evaluated when it is first needed. If it reads, leaving out its
+first use lets it read later, so a shared expression that reads counts as one that acts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum
+from itertools import product
+
+from relay import tree
+from relay.ir.expr import (
+    Call,
+    Clause,
+    Constructor,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Match,
+    Op,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Syntax,
+    Tuple,
+    TupleGetItem,
+    Var,
+    is_atom,
+)
+from relay.ir.module import IRModule
+from relay.ir.types import TensorType, TupleType, Type
+from relay.ir.variables import binders
+from relay.op.opdef import OpDef
+
+# Operators that change tensors which lie in a storage (`relay.op.memory`).
+WRITERS = frozenset({"vm.invoke_tvm_op", "memory.kill"})
+
+
+class Effect(IntEnum):
+    """What happens besides, the worse the higher."""
+
+    NONE = 0
+    READS = 1
+    ACTS = 2
+
+
+# The facts about an expression: evaluating it, calling its value, calling what is inside.
+EVALUATED, CALLED, INSIDE = range(3)
+VALUE = (CALLED, INSIDE)
+Fact = tuple[object, int]  # (what the expression is known by, which of the three)
+
+
+class Purity:
+    """The effects of all expressions of a module, or of one expression on its own.
+
+    Without the module, global functions are not known.
+    """
+
+    def __init__(self, program: IRModule | Expr) -> None:
+        self._program = program  # expressions are known by identity, so they have to stay alive
+        self._levels: dict[Fact, Effect] = {}
+        self._flows: dict[Fact, list[Fact]] = {}
+        self._uses: dict[object, int] = {}
+        self._pending: list[tuple[Fact, Effect]] = []
+        self._read(program)
+        self._spread()
+
+    def effect(self, e: Expr) -> Effect:
+        """What evaluating `e` does."""
+        return self._levels.get((_key(e), EVALUATED), Effect.NONE)
+
+    def is_pure(self, e: Expr) -> bool:
+        """Whether evaluating `e` may be left out, or happen at another time."""
+        return self.effect(e) is Effect.NONE
+
+    # --- spreading
+
+    def _spread(self) -> None:
+        while self._pending:
+            fact, level = self._pending.pop()
+            if level is Effect.READS and fact[1] == EVALUATED and self._uses.get(fact[0], 0) > 1:
+                level = Effect.ACTS
+            if level > self._levels.get(fact, Effect.NONE):
+                self._levels[fact] = level
+                self._pending.extend((onward, level) for onward in self._flows.get(fact, ()))
+
+    def _flow(self, sources: Iterable[Syntax], facts: Iterable[int], to: Syntax, fact: int) -> None:
+        """What is true of the facts of the sources is true of that fact of `to`."""
+        target = (_key(to), fact)
+        for source, known in product(sources, facts):
+            self._flows.setdefault((_key(source), known), []).append(target)
+
+    def _flow_value(self, source: Syntax, to: Syntax) -> None:
+        """The value of `to` is the value of `source`."""
+        for fact in VALUE:
+            self._flow((source,), (fact,), to, fact)
+
+    def _unknown(self, e: Syntax) -> None:
+        """Nobody knows what calling the value of `e` does, unless its type says it has no
+        functions."""
+        if not isinstance(e, Expr) or not _is_data(e):
+            self._pending.extend(((_key(e), fact), Effect.ACTS) for fact in VALUE)
+
+    # --- where effects are, and which way they go
+
+    def _read(self, program: IRModule | Expr) -> None:
+        roots = list(program.functions.values()) if isinstance(program, IRModule) else [program]
+        bound: set[Var] = set()
+        free: set[Var] = set()
+        called: dict[str, GlobalVar] = {}
+        for node in (n for root in roots for n in tree.postorder(root)):
+            bound.update(binders(node))
+            if isinstance(node, Var):
+                free.add(node)
+            elif isinstance(node, GlobalVar):
+                called[node.name_hint] = node
+            elif isinstance(node, Op | Constructor):
+                self._read_atom(node)
+            elif isinstance(node, Expr) and not is_atom(node):
+                self._read_computation(node)
+            for child in tree.children(node):
+                if not is_atom(child):
+                    self._uses[id(child)] = self._uses.get(id(child), 0) + 1
+        for variable in free - bound:
+            self._unknown(variable)
+        for name, global_var in called.items():
+            if isinstance(program, IRModule) and name in program:
+                self._flow_value(program[name], global_var)
+            else:
+                self._unknown(global_var)
+
+    def _read_computation(self, e: Expr) -> None:
+        evaluated: Iterable[Syntax] = tree.children(e)
+        match e:
+            case Function(params=params, body=body):
+                evaluated = ()
+                for param in params:
+                    self._unknown(param)
+                self._flow((body,), (EVALUATED,), e, CALLED)
+                self._flow((body,), VALUE, e, INSIDE)
+            case Call():
+                self._read_call(e)
+            case Let(variable=variable, value=value, body=body):
+                self._flow_value(value, variable)
+                self._flow_value(body, e)
+            case If(true_branch=true_branch, false_branch=false_branch):
+                self._flow_value(true_branch, e)
+                self._flow_value(false_branch, e)
+            case Match(data=data, clauses=clauses):
+                evaluated = (data, *(clause.rhs for clause in clauses))
+                for clause in clauses:
+                    self._read_clause(clause, data, e)
+            case Tuple(fields=fields):
+                self._flow(fields, VALUE, e, INSIDE)
+            case TupleGetItem(tuple_value=value):
+                for fact in VALUE:
+                    self._flow((value,), (INSIDE,), e, fact)
+            case RefCreate(value=value):
+                self._flow((value,), VALUE, e, INSIDE)
+            case RefRead():
+                self._pending.append(((_key(e), EVALUATED), Effect.READS))
+                self._unknown(e)
+            case RefWrite():
+                self._pending.append(((_key(e), EVALUATED), Effect.ACTS))
+        self._flow(evaluated, (EVALUATED,), e, EVALUATED)
+
+    def _read_clause(self, clause: Clause, data: Expr, e: Match) -> None:
+        self._flow_value(clause.rhs, e)
+        for part in tree.postorder(clause.lhs):
+            for variable in binders(part):
+                for fact in VALUE:
+                    self._flow((data,), (INSIDE,), variable, fact)
+
+    def _read_call(self, e: Call) -> None:
+        match e.op:
+            case OpDef(on_values=True) as op:
+                # it may call the functions it is given, and give back what it is given
+                self._flow(e.args, VALUE, e, EVALUATED)
+                for fact in VALUE:
+                    self._flow(e.args, VALUE, e, fact)
+                if op.stateful:
+                    self._pending.append(((_key(e), EVALUATED), Effect.ACTS))
+            case OpDef(stateful=stateful):
+                if stateful:
+                    self._pending.append(((_key(e), EVALUATED), Effect.ACTS))
+            case Constructor():
+                self._flow(e.args, VALUE, e, INSIDE)
+            case Op():
+                self._pending.append(((_key(e), EVALUATED), Effect.ACTS))
+            case callee:
+                self._flow((callee,), (CALLED,), e, EVALUATED)
+                for fact in VALUE:
+                    self._flow((callee,), (INSIDE,), e, fact)
+
+    def _read_atom(self, e: Op | Constructor) -> None:
+        """An operator or a constructor, in case it is used as a value."""
+        if isinstance(e, Constructor):
+            # what it is going to hold is not known
+            self._pending.append(((_key(e), INSIDE), Effect.ACTS))
+        elif not isinstance(e, OpDef) or e.stateful or e.on_values:
+            self._pending.extend(((_key(e), fact), Effect.ACTS) for fact in VALUE)
+
+
+def manages_memory(e: Expr) -> bool:
+    """Whether tensors change while `e` is evaluated, because it writes to storage.
+
+    Then a pure computation has its place as well: its arguments are others later.
+    """
+    return any(isinstance(n, Op) and n.name in WRITERS for n in tree.postorder(e))
+
+
+def _key(e: Syntax) -> object:
+    """What an expression is known by: global functions by their names, all others by identity."""
+    return e.name_hint if isinstance(e, GlobalVar) else id(e)
+
+
+def _is_data(e: Expr) -> bool:
+    """Whether the type of `e` says that there are no functions in its value."""
+    ty: Type | None = e.ty
+    if ty is None and isinstance(e, Var):
+        ty = e.type_annotation
+    return ty is not None and all(isinstance(t, TensorType | TupleType) for t in tree.postorder(ty))
