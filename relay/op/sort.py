@@ -10,15 +10,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from relay import dtypes
+from relay import dtypes, te
 from relay.errors import Diagnostic, EvaluationError
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr, TupleWrapper
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.known import is_known
+from relay.op.loop_nest import lines
 from relay.op.numerics import widened
 from relay.op.opdef import DType, FusionKind, define, get, sample
 from relay.op.site import NUMERIC, Site
+from relay.op.sort_loops import first_positions, sort_key, sort_positions
 
 
 @attrs
@@ -55,6 +57,42 @@ def _order(data: np.ndarray, axis: int, is_ascend: bool) -> Any:
     return data.shape[axis] - 1 - np.flip(backwards, axis)
 
 
+def _ranked(
+    data: te.Tensor, axis: int, is_ascend: bool, values: te.Spec | None, positions: te.Spec | None
+) -> tuple[te.Tensor, ...]:
+    """Values, positions, or both, of the elements that come first along an axis; as many as the
+    results have room for."""
+    wanted = [spec for spec in (values, positions) if spec is not None]
+    extent, most = data.shape[axis], wanted[0].shape[axis]
+
+    def write(b: te.Builder, *outputs: te.Buffer) -> None:
+        with lines(b, data.shape, axis) as at:
+
+            def key(position: te.Expr) -> te.Expr:
+                return sort_key(data[at(position)], descending=not is_ascend)
+
+            if _is_few(most, extent):
+                order = first_positions(b, extent, most, key)
+            else:
+                order = sort_positions(b, extent, key)
+            with b.loop(most) as rank:
+                position = b.let(order[rank])
+                found: list[te.Expr] = [] if values is None else [data[at(position)]]
+                if positions is not None:
+                    found.append(te.cast(position, positions.dtype))
+                for output, value in zip(outputs, found, strict=True):
+                    b.store(output, at(rank), value)
+
+    return te.procedure([data], [(spec.shape, spec.dtype) for spec in wanted], write, "ranked")
+
+
+def _is_few(most: te.Expr, extent: te.Expr) -> bool:
+    """Whether looking for the first ones takes less time than sorting all."""
+    if most is extent or not isinstance(most, te.Const):
+        return False
+    return not isinstance(extent, te.Const) or most.value * 4 <= extent.value
+
+
 def _require_positions(site: Site, dtype: str) -> None:
     site.require(
         dtype in NUMERIC.allowed, "`dtype` cannot hold positions", "numeric elements", dtype
@@ -83,6 +121,7 @@ SORT = define(
     reference=lambda data, axis, is_ascend, dtype: np.take_along_axis(
         data, _order(data, axis, is_ascend), axis
     ),
+    compute=lambda data, axis, is_ascend, dtype, out: _ranked(data, axis, is_ascend, out, None)[0],
     fusion=FusionKind.OPAQUE,
     helper=sort,
     samples=[
@@ -120,6 +159,7 @@ ARGSORT = define(
     reference=lambda data, axis, is_ascend, dtype: _order(data, axis, is_ascend).astype(
         dtypes.to_numpy(dtype or "int32")
     ),
+    compute=lambda data, axis, is_ascend, dtype, out: _ranked(data, axis, is_ascend, None, out)[0],
     fusion=FusionKind.OPAQUE,
     helper=argsort,
     samples=[
@@ -194,6 +234,16 @@ def _topk(
     return {"values": values, "indices": positions}.get(ret_type, (values, positions))
 
 
+def ranked_first(
+    data: te.Tensor, axis: int, ret_type: str, is_ascend: bool, out: Any
+) -> te.Tensor | tuple[te.Tensor, ...]:
+    """What `topk` computes; the results say how many there are."""
+    if ret_type == "both":
+        return _ranked(data, axis, is_ascend, *out)
+    wanted = (out, None) if ret_type == "values" else (None, out)
+    return _ranked(data, axis, is_ascend, *wanted)[0]
+
+
 def topk(
     data: Expr,
     k: int | Expr = 1,
@@ -219,6 +269,9 @@ TOPK = define(
     attrs=TopkAttrs,
     relation=_topk_type,
     reference=_topk,
+    compute=lambda data, k, axis, ret_type, is_ascend, dtype, out: ranked_first(
+        data, axis, ret_type, is_ascend, out
+    ),
     fusion=FusionKind.OPAQUE,
     helper=topk,
     samples=[
