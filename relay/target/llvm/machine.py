@@ -1,0 +1,22 @@
+"""LLVM's code generator for a target, set up on first use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from relay.target.target import Target
+
+
+def target_machine(target: Target) -> Any:
+    """LLVM's code generator for `target`; its code may lie anywhere, so libraries can hold it."""
+    from llvmlite import binding
+
+    if Target.host().arch == target.arch:
+        binding.initialize_native_target()
+        binding.initialize_native_asmprinter()
+    else:
+        binding.initialize_all_targets()
+        binding.initialize_all_asmprinters()
+    return binding.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="small"
+    )

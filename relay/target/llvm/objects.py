@@ -1,0 +1,39 @@
+"""Reading object files: which functions does the code in them expect from somewhere else?
+
+Kernels are complete in themselves. LLVM may still turn an instruction the processor lacks into a
+call of a support library (float16 without F16C, a remainder of floats), which would be slow, give
+other results elsewhere, or find no library at all; so every object is looked through.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+# what LLVM may call for a block of memory; every system has them
+MEMORY_FUNCTIONS: Final = frozenset({"memcpy", "memmove", "memset", "memcmp", "bcmp"})
+
+_MAGIC: Final = b"\x7fELF\x02\x01"  # 64 bits, little endian
+_HEADER: Final = struct.Struct("<40xQ10xHHH")  # offset, size and number of section headers
+_SECTION: Final = struct.Struct("<4xI16xQQI12xQ")  # kind, offset, size, link, size of an entry
+_SYMBOL: Final = struct.Struct("<IBxH16x")  # name, kind and binding, section
+_SYMBOL_TABLE: Final = 2
+
+
+def undefined_symbols(data: bytes) -> frozenset[str]:
+    """The names an ELF object uses without defining them; none for other formats."""
+    if not data.startswith(_MAGIC):
+        return frozenset()
+    table, entry, count, _ = _HEADER.unpack_from(data)
+    sections = [_SECTION.unpack_from(data, table + entry * i) for i in range(count)]
+    found = set()
+    for kind, offset, size, link, step in sections:
+        if kind != _SYMBOL_TABLE:
+            continue
+        names = sections[link][1]
+        for position in range(offset + step, offset + size, step):  # the first entry is empty
+            name, _, section = _SYMBOL.unpack_from(data, position)
+            if section == 0:
+                start = names + name
+                found.add(data[start : data.index(b"\0", start)].decode())
+    return frozenset(found - {"_GLOBAL_OFFSET_TABLE_"})
