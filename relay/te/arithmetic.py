@@ -260,8 +260,10 @@ _BITS: dict[str, Callable[[Array, int], Array]] = {
 
 
 def _exact_fma(a: float, b: float, c: float) -> float:
-    if not all(map(math.isfinite, (a, b, c))):
+    if not math.isfinite(a) or not math.isfinite(b):
         return a * b + c
+    if not math.isfinite(c):
+        return c  # the product is a number, even where it is too large for a float
     exact = Fraction(a) * Fraction(b) + Fraction(c)
     if exact == 0:
         return a * b + c  # for the sign of the zero
