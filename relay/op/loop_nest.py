@@ -25,6 +25,9 @@ def nest(b: te.Builder, extents: Sequence[te.Scalar]) -> Iterator[Indices]:
 @contextmanager
 def spread(b: te.Builder, extents: Sequence[te.Scalar]) -> Iterator[Indices]:
     """All places of a grid, in parallel: what is done at one must not depend on the others."""
+    if not extents:
+        yield ()
+        return
     shape = tuple(map(te.index, extents))
     with b.loop(size(shape), kind=Kind.PARALLEL) as number:
         yield tuple(

@@ -6,14 +6,18 @@ updates name one place, they are combined in order; of those that only replace, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Literal
 
 import numpy as np
 
+from relay import dtypes, te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
+from relay.op import scalars
+from relay.op.elements import Indices
+from relay.op.loop_nest import nest, spread
 from relay.op.numerics import divide, in_64_bits, rounded_once
 from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.site import INTEGER, Site
@@ -55,6 +59,81 @@ def _written(
     result = data.copy()
     _COMBINE[how].at(result, where, values)
     return result
+
+
+# writes one update
+Put = Callable[[Indices, te.Expr], None]
+
+
+def _written_loops(
+    data: te.Tensor,
+    indices: te.Tensor,
+    updates: te.Tensor,
+    how: str,
+    out: te.Spec,
+    walk: Callable[[te.Builder, Put], None],
+) -> te.Tensor:
+    """Data with the updates that `walk` puts to their places, one after the other.
+
+    What is added up or multiplied is so in a wider type, where elements are narrow.
+    """
+    wide = _total_dtype(data.dtype) if how == "mean" else scalars.wide(data.dtype)
+    apart = how == "mean" or (how in ("add", "mul") and wide != data.dtype)
+    if not apart:
+        wide = data.dtype
+
+    def write(b: te.Builder, result: te.Buffer) -> None:
+        totals = b.local(wide, data.shape, "totals") if apart else result
+        counts = b.local(wide, data.shape, "counts") if how == "mean" else None
+        with spread(b, data.shape) as at:
+            b.store(totals, at, te.cast(data[at], wide))
+            if counts is not None:
+                b.store(counts, at, 1)
+
+        def put(at: Indices, update: te.Expr) -> None:
+            b.store(totals, at, _combined(how, totals[at], te.cast(update, wide)))
+            if counts is not None:
+                b.store(counts, at, counts[at] + 1)
+
+        walk(b, put)
+        if apart:
+            with spread(b, data.shape) as at:
+                total: te.Expr = totals[at]
+                if counts is not None:
+                    total = scalars.divide(total, counts[at])
+                b.store(result, at, te.cast(total, data.dtype))
+
+    inputs = [data, indices, updates]
+    return te.procedure(inputs, [(out.shape, out.dtype)], write, "scatter")[0]
+
+
+def _total_dtype(dtype: str) -> str:
+    """The type that many elements are added up in for their mean."""
+    if dtypes.is_integer(dtype):
+        return "uint64" if dtype in dtypes.UNSIGNED else "int64"
+    return scalars.wide(dtype)
+
+
+def _combined(how: str, old: te.Expr, update: te.Expr) -> te.Expr:
+    match how:
+        case "add" | "mean":
+            return old + update
+        case "mul":
+            return old * update
+        case "min":
+            return te.minimum(old, update)
+        case "max":
+            return te.maximum(old, update)
+    return update
+
+
+def _named(b: te.Builder, position: te.Expr, extent: te.Expr) -> tuple[te.Expr, te.Expr]:
+    """Which element of an axis an index names, and whether there is one."""
+    if position.dtype == "uint64":
+        position = te.minimum(position, te.cast(extent, "uint64"))
+    wide = b.let(te.cast(position, "int64"))
+    named = b.let(te.select(wide < 0, wide + extent, wide))
+    return named, (named >= 0) & (named < extent)
 
 
 def _with_numbers(site: Site, mode: str, name: str, data: TensorType) -> None:
@@ -113,6 +192,27 @@ def _scatter_elements(
     return _written(data, index, updates, reduction)
 
 
+def _scatter_elements_loops(
+    data: te.Tensor,
+    indices: te.Tensor,
+    updates: te.Tensor,
+    axis: int,
+    reduction: str,
+    out: te.Spec,
+) -> te.Tensor:
+    axis %= data.rank
+
+    def walk(b: te.Builder, put: Put) -> None:
+        # updates move along the axis only: what stands before it keeps them apart
+        with spread(b, indices.shape[:axis]) as outer, nest(b, indices.shape[axis:]) as inner:
+            source = (*outer, *inner)
+            place, inside = _named(b, indices[source], data.shape[axis])
+            with b.if_(inside):
+                put((*outer, place, *inner[1:]), updates[source])
+
+    return _written_loops(data, indices, updates, reduction, out, walk)
+
+
 scatter_elements = define(
     "scatter_elements",
     doc="data with each update written to its own place except for one axis, where an index says "
@@ -125,6 +225,7 @@ scatter_elements = define(
     attrs=ScatterElementsAttrs,
     relation=_scatter_elements_type,
     reference=rounded_once(_scatter_elements),
+    compute=_scatter_elements_loops,
     fusion=FusionKind.OPAQUE,
     samples=[
         sample((4, 3), Tensor((2, 3), "int32", 0, 4), (2, 3)),
@@ -183,6 +284,23 @@ def _scatter_nd(
     return data
 
 
+def _scatter_nd_loops(
+    data: te.Tensor, indices: te.Tensor, updates: te.Tensor, mode: str, out: te.Spec
+) -> te.Tensor:
+    count = indices.rank - 1 + data.rank - updates.rank  # of indices for each place
+
+    def walk(b: te.Builder, put: Put) -> None:
+        with nest(b, indices.shape[1:]) as number:
+            named = [_named(b, indices[axis, *number], data.shape[axis]) for axis in range(count)]
+            with (
+                b.if_(te.every(*(inside for _, inside in named))),
+                nest(b, data.shape[count:]) as rest,
+            ):
+                put((*(place for place, _ in named), *rest), updates[*number, *rest])
+
+    return _written_loops(data, indices, updates, mode, out, walk)
+
+
 scatter_nd = define(
     "scatter_nd",
     doc="data with updates written to places that several indices name. Negative indices count "
@@ -195,6 +313,7 @@ scatter_nd = define(
     attrs=ScatterNdAttrs,
     relation=_scatter_nd_type,
     reference=rounded_once(_scatter_nd),
+    compute=_scatter_nd_loops,
     fusion=FusionKind.OPAQUE,
     samples=[
         sample((4, 3), Tensor((2, 5), "int32", 0, 3), (5,)),

@@ -6,13 +6,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from relay import dtypes
+from relay import dtypes, te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Expr, TupleWrapper
 from relay.ir.types import TensorType, TupleType, Type
+from relay.op.loop_nest import spread
 from relay.op.numerics import widened
 from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.site import Site
+from relay.op.sort_loops import lower_bound, sort_key, sort_positions
 
 # --- a sorted sequence -------------------------------------------------------------------------
 
@@ -54,6 +56,24 @@ def _searchsorted(sequence: np.ndarray, values: np.ndarray, right: bool, dtype: 
     return found
 
 
+def _searchsorted_loops(
+    sequence: te.Tensor, values: te.Tensor, right: bool, dtype: str, out: te.Spec
+) -> te.Tensor:
+    def write(b: te.Builder, result: te.Buffer) -> None:
+        with spread(b, out.shape) as at:
+            row = at[: sequence.rank - 1]
+            wanted = b.let(sort_key(values[at]))
+
+            def before(position: te.Expr) -> te.Expr:
+                key = sort_key(sequence[*row, position])
+                return key <= wanted if right else key < wanted
+
+            found = lower_bound(b, sequence.shape[-1], before)
+            b.store(result, at, te.cast(found, out.dtype))
+
+    return te.procedure([sequence, values], [(out.shape, out.dtype)], write, "searchsorted")[0]
+
+
 searchsorted = define(
     "searchsorted",
     doc="Before which element of a sorted sequence each value would be put. Sequences lie along "
@@ -65,6 +85,7 @@ searchsorted = define(
     attrs=SearchSortedAttrs,
     relation=_searchsorted_type,
     reference=_searchsorted,
+    compute=_searchsorted_loops,
     fusion=FusionKind.OPAQUE,
     samples=[
         sample(np.array([-1.0, 0.0, 0.5, 1.5], "float32"), (2, 3)),
@@ -121,6 +142,52 @@ def _unique(data: np.ndarray, sorted: bool, return_counts: bool) -> tuple[np.nda
     return (*found, filled(counts, np.int32)) if return_counts else found
 
 
+def _unique_loops(
+    data: te.Tensor, sorted: bool, return_counts: bool, out: tuple[te.Spec, ...]
+) -> tuple[te.Tensor, ...]:
+    """Sorted, equal elements stand together, the first of them in front."""
+    (size,) = data.shape
+
+    def write(b: te.Builder, values: te.Buffer, *places: te.Buffer) -> None:
+        first, inverse, number = places[:3]
+        order = sort_positions(b, size, lambda position: sort_key(data[position]))
+        first_of, count_of, group_of, name_of = (
+            b.local("int64", (size,), name) for name in ("first", "count", "group", "name")
+        )
+        groups = b.variable("int64", 0, "groups")
+        with b.loop(size) as rank:
+            position = b.let(order[rank])
+            alike = te.equal(order.key(rank), order.key(rank - 1))
+            with b.if_(~te.select(te.equal(rank, 0), False, alike)):
+                b.store(first_of, groups[()], position)
+                b.store(count_of, groups[()], 0)
+                b.store(name_of, groups[()], groups[()])
+                b.store(groups, (), groups[()] + 1)
+            group = b.let(groups[()] - 1)
+            b.store(count_of, group, count_of[group] + 1)
+            b.store(group_of, position, group)
+        if not sorted:
+            appeared = b.variable("int64", 0, "appeared")
+            with b.loop(size) as position:
+                group = b.let(group_of[position])
+                with b.if_(te.equal(first_of[group], position)):
+                    b.store(name_of, group, appeared[()])
+                    b.store(appeared, (), appeared[()] + 1)
+        with b.loop(size) as position:
+            b.store(inverse, position, te.cast(name_of[group_of[position]], "int32"))
+            for result in (values, first, *places[3:]):
+                b.store(result, position, te.const(0, result.dtype))
+        with b.loop(groups[()]) as group:
+            name = b.let(name_of[group])
+            b.store(values, name, data[first_of[group]])
+            b.store(first, name, te.cast(first_of[group], "int32"))
+            for counts in places[3:]:
+                b.store(counts, name, te.cast(count_of[group], "int32"))
+        b.store(number, 0, te.cast(groups[()], "int32"))
+
+    return te.procedure([data], [(spec.shape, spec.dtype) for spec in out], write, "unique")
+
+
 def unique(data: Expr, is_sorted: bool = True, return_counts: bool = False) -> TupleWrapper:
     """The different values of data; see the operator for what the tuple holds."""
     call = UNIQUE(data, sorted=is_sorted, return_counts=return_counts)
@@ -136,6 +203,7 @@ UNIQUE = define(
     attrs=UniqueAttrs,
     relation=_unique_type,
     reference=_unique,
+    compute=_unique_loops,
     fusion=FusionKind.OPAQUE,
     helper=unique,
     samples=[
