@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
 
+from relay import te
 from relay.ir.types import TensorType, Type
-from relay.op import numerics
+from relay.op import numerics, scalars
+from relay.op.elements import broadcasting
 from relay.op.numerics import rounded_once
 from relay.op.opdef import FusionKind, OpDef, Sample, define, sample
 from relay.op.relations import broadcast, broadcast_bool, broadcast_of, broadcast_types, comparison
+from relay.op.scalars import Function
 from relay.op.site import BITS, BOOLEAN, INTEGER, NUMERIC, Relation, Site
 
 _OPERANDS = (("lhs", "left operand"), ("rhs", "right operand"))
 
 
 def _binary(
-    name: str, doc: str, relation: Relation, reference: Any, samples: tuple[Sample, ...]
+    name: str,
+    doc: str,
+    relation: Relation,
+    reference: Any,
+    scalar: Function,
+    samples: tuple[Sample, ...],
 ) -> OpDef:
     return define(
         name,
@@ -25,6 +34,7 @@ def _binary(
         arguments=_OPERANDS,
         relation=relation,
         reference=rounded_once(reference),
+        compute=broadcasting(scalar),
         fusion=FusionKind.BROADCAST,
         samples=samples,
     )
@@ -47,63 +57,81 @@ _WORDS = (
 # --- arithmetic --------------------------------------------------------------------------------
 
 
-def _arithmetic(name: str, doc: str, reference: Any) -> OpDef:
-    return _binary(name, doc, _numeric_type, reference, _NUMBERS)
+def _arithmetic(name: str, doc: str, reference: Any, scalar: Function) -> OpDef:
+    return _binary(name, doc, _numeric_type, reference, scalar, _NUMBERS)
 
 
-add = _arithmetic("add", "lhs + rhs; integers wrap.", np.add)
-subtract = _arithmetic("subtract", "lhs - rhs; integers wrap.", np.subtract)
-multiply = _arithmetic("multiply", "lhs * rhs; integers wrap.", np.multiply)
+add = _arithmetic("add", "lhs + rhs; integers wrap.", np.add, operator.add)
+subtract = _arithmetic("subtract", "lhs - rhs; integers wrap.", np.subtract, operator.sub)
+multiply = _arithmetic("multiply", "lhs * rhs; integers wrap.", np.multiply, operator.mul)
 divide = _arithmetic(
     "divide",
     "lhs / rhs. Integers truncate towards zero; x / 0 is 0, and the lowest / -1 wraps.",
     numerics.divide,
+    scalars.divide,
 )
 floor_divide = _arithmetic(
     "floor_divide",
     "lhs / rhs rounded down, without an intermediate rounding; integer x / 0 is 0.",
     numerics.floor_divide,
+    scalars.floor_divide,
 )
 trunc_divide = _arithmetic(
     "trunc_divide",
     "lhs / rhs rounded towards zero; integer x / 0 is 0.",
     numerics.trunc_divide,
+    scalars.trunc_divide,
 )
 mod = _arithmetic(
     "mod",
     "lhs - rhs * trunc(lhs / rhs), with the sign of lhs, as in C; integer x mod 0 is x.",
     numerics.trunc_mod,
+    scalars.trunc_mod,
 )
-trunc_mod = _arithmetic("trunc_mod", "The same as `mod`.", numerics.trunc_mod)
+trunc_mod = _arithmetic("trunc_mod", "The same as `mod`.", numerics.trunc_mod, scalars.trunc_mod)
 floor_mod = _arithmetic(
     "floor_mod",
     "lhs - rhs * floor(lhs / rhs), with the sign of rhs, as in Python; integer x mod 0 is x.",
     numerics.floor_mod,
+    scalars.floor_mod,
 )
 power = _arithmetic(
     "power",
     "lhs to the power of rhs. Integers wrap; a negative exponent gives 0 unless lhs is 1 or -1.",
     numerics.power,
+    scalars.power,
 )
 
 
-def _extremum(name: str, doc: str, reference: Any) -> OpDef:
-    return _binary(name, doc, broadcast, reference, (*_NUMBERS, *_FLAGS))
+def _extremum(name: str, doc: str, reference: Any, scalar: Function) -> OpDef:
+    return _binary(name, doc, broadcast, reference, scalar, (*_NUMBERS, *_FLAGS))
 
 
-maximum = _extremum("maximum", "The greater of lhs and rhs; NaN if either is NaN.", np.maximum)
-minimum = _extremum("minimum", "The smaller of lhs and rhs; NaN if either is NaN.", np.minimum)
+def _greater(lhs: te.Expr, rhs: te.Expr) -> te.Expr:
+    return lhs | rhs if scalars.is_truth(lhs) else te.maximum(lhs, rhs)
+
+
+def _smaller(lhs: te.Expr, rhs: te.Expr) -> te.Expr:
+    return lhs & rhs if scalars.is_truth(lhs) else te.minimum(lhs, rhs)
+
+
+maximum = _extremum(
+    "maximum", "The greater of lhs and rhs; NaN if either is NaN.", np.maximum, _greater
+)
+minimum = _extremum(
+    "minimum", "The smaller of lhs and rhs; NaN if either is NaN.", np.minimum, _smaller
+)
 
 # --- bits and logic ----------------------------------------------------------------------------
 
 
-def _bits(name: str, doc: str, reference: Any) -> OpDef:
-    return _binary(name, doc, broadcast_of(BITS), reference, (*_WORDS, *_FLAGS))
+def _bits(name: str, doc: str, reference: Any, scalar: Function) -> OpDef:
+    return _binary(name, doc, broadcast_of(BITS), reference, scalar, (*_WORDS, *_FLAGS))
 
 
-bitwise_and = _bits("bitwise_and", "The bits set in both.", np.bitwise_and)
-bitwise_or = _bits("bitwise_or", "The bits set in either.", np.bitwise_or)
-bitwise_xor = _bits("bitwise_xor", "The bits set in exactly one.", np.bitwise_xor)
+bitwise_and = _bits("bitwise_and", "The bits set in both.", np.bitwise_and, operator.and_)
+bitwise_or = _bits("bitwise_or", "The bits set in either.", np.bitwise_or, operator.or_)
+bitwise_xor = _bits("bitwise_xor", "The bits set in exactly one.", np.bitwise_xor, operator.xor)
 
 _SHIFTS = (
     sample((2, 3), (3,), dtype="int32", low=0, high=40),
@@ -114,6 +142,7 @@ left_shift = _binary(
     "lhs * 2**rhs, wrapped. A count that is negative, or not less than the width, gives 0.",
     broadcast_of(INTEGER),
     np.left_shift,
+    operator.lshift,
     _SHIFTS,
 )
 right_shift = _binary(
@@ -122,31 +151,49 @@ right_shift = _binary(
     "sign: 0 or -1.",
     broadcast_of(INTEGER),
     np.right_shift,
+    operator.rshift,
     _SHIFTS,
 )
 
 
-def _logical(name: str, doc: str, reference: Any) -> OpDef:
-    return _binary(name, doc, broadcast_bool, reference, _FLAGS)
+def _logical(name: str, doc: str, reference: Any, scalar: Function) -> OpDef:
+    return _binary(name, doc, broadcast_bool, reference, scalar, _FLAGS)
 
 
-logical_and = _logical("logical_and", "Whether both hold.", np.logical_and)
-logical_or = _logical("logical_or", "Whether at least one holds.", np.logical_or)
-logical_xor = _logical("logical_xor", "Whether exactly one holds.", np.logical_xor)
+logical_and = _logical("logical_and", "Whether both hold.", np.logical_and, operator.and_)
+logical_or = _logical("logical_or", "Whether at least one holds.", np.logical_or, operator.or_)
+logical_xor = _logical("logical_xor", "Whether exactly one holds.", np.logical_xor, operator.xor)
 
 # --- comparison --------------------------------------------------------------------------------
 
 
-def _comparison(name: str, doc: str, reference: Any) -> OpDef:
-    return _binary(name, doc, comparison, reference, (*_NUMBERS, *_FLAGS))
+def _comparison(name: str, doc: str, reference: Any, scalar: Function) -> OpDef:
+    return _binary(name, doc, comparison, reference, scalar, (*_NUMBERS, *_FLAGS))
 
 
-equal = _comparison("equal", "lhs == rhs; NaN equals nothing.", np.equal)
-not_equal = _comparison("not_equal", "lhs != rhs; NaN differs from everything.", np.not_equal)
-less = _comparison("less", "lhs < rhs; False for NaN.", np.less)
-less_equal = _comparison("less_equal", "lhs <= rhs; False for NaN.", np.less_equal)
-greater = _comparison("greater", "lhs > rhs; False for NaN.", np.greater)
-greater_equal = _comparison("greater_equal", "lhs >= rhs; False for NaN.", np.greater_equal)
+def _ordered(compare: Function) -> Function:
+    """False comes before True."""
+
+    def scalar(lhs: te.Expr, rhs: te.Expr) -> te.Expr:
+        if scalars.is_truth(lhs):
+            lhs, rhs = te.cast(lhs, "uint8"), te.cast(rhs, "uint8")
+        return compare(lhs, rhs)
+
+    return scalar
+
+
+equal = _comparison("equal", "lhs == rhs; NaN equals nothing.", np.equal, te.equal)
+not_equal = _comparison(
+    "not_equal", "lhs != rhs; NaN differs from everything.", np.not_equal, te.not_equal
+)
+less = _comparison("less", "lhs < rhs; False for NaN.", np.less, _ordered(operator.lt))
+less_equal = _comparison(
+    "less_equal", "lhs <= rhs; False for NaN.", np.less_equal, _ordered(operator.le)
+)
+greater = _comparison("greater", "lhs > rhs; False for NaN.", np.greater, _ordered(operator.gt))
+greater_equal = _comparison(
+    "greater_equal", "lhs >= rhs; False for NaN.", np.greater_equal, _ordered(operator.ge)
+)
 
 # --- choice ------------------------------------------------------------------------------------
 
@@ -172,6 +219,7 @@ where = define(
     ],
     relation=_where_type,
     reference=np.where,
+    compute=broadcasting(te.select),
     fusion=FusionKind.BROADCAST,
     samples=[
         sample(np.array([True, False, True]), (2, 3), (2, 3)),

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
 
+from relay import dtypes, te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr
+from relay.op import scalars
+from relay.op.elements import elementwise
 from relay.op.numerics import is_integral, limits, rounded_once
 from relay.op.opdef import FusionKind, OpDef, Sample, define, sample
 from relay.op.relations import (
@@ -18,6 +22,7 @@ from relay.op.relations import (
     same_type_of,
     with_dtype,
 )
+from relay.op.scalars import Function, is_float
 from relay.op.site import BITS, BOOLEAN, Relation
 
 
@@ -26,6 +31,7 @@ def _unary(
     doc: str,
     relation: Relation,
     reference: Any,
+    scalar: Function,
     samples: tuple[Sample, ...],
 ) -> OpDef:
     return define(
@@ -34,9 +40,15 @@ def _unary(
         arguments=[("data", "the input")],
         relation=relation,
         reference=rounded_once(reference),
+        compute=elementwise(scalar),
         fusion=FusionKind.ELEMWISE,
         samples=samples,
     )
+
+
+def _function(name: str) -> Function:
+    """The function of mathematics of that name."""
+    return lambda data: te.call(name, data)
 
 
 def _float(name: str, doc: str, reference: Any, low: float = -2.0, high: float = 2.0) -> OpDef:
@@ -47,23 +59,27 @@ def _float(name: str, doc: str, reference: Any, low: float = -2.0, high: float =
         sample((5,), dtype="float16", low=low, high=high),
         sample((0, 2), dtype="bfloat16", low=low, high=high),
     )
-    return _unary(name, doc, same_type_float, reference, samples)
+    return _unary(name, doc, same_type_float, reference, _function(name), samples)
 
 
-def _numeric(name: str, doc: str, reference: Any) -> OpDef:
+def _numeric(name: str, doc: str, reference: Any, scalar: Function) -> OpDef:
     samples = (
         sample((2, 3)),
         sample((), dtype="int32", low=-9, high=9),
         sample((4,), dtype="bfloat16"),
         sample((2, 0), dtype="uint8", high=9),
     )
-    return _unary(name, doc, same_numeric_type, reference, samples)
+    return _unary(name, doc, same_numeric_type, reference, scalar, samples)
 
 
 def _test(name: str, doc: str, reference: Any) -> OpDef:
+    def scalar(data: te.Expr) -> te.Expr:
+        # an integer is finite, and nothing else
+        return te.call(name, data) if is_float(data) else te.const(name == "isfinite", "bool")
+
     values = np.array([[1.0, np.nan, -np.inf], [0.0, np.inf, -3.5]], "float32")
     samples = (sample(values), sample(values.astype("float16")), sample((2,), dtype="int32"))
-    return _unary(name, doc, with_dtype("bool"), reference, samples)
+    return _unary(name, doc, with_dtype("bool"), reference, scalar, samples)
 
 
 _ANYTHING = (sample((2, 3)), sample((), dtype="int8"), sample((4, 0), dtype="bool"))
@@ -110,20 +126,30 @@ atanh = _float("atanh", "The number whose hyperbolic tangent is data.", np.arcta
 
 # --- rounding and sign -------------------------------------------------------------------------
 
-abs_ = _numeric("abs", "The absolute value; the lowest integer stays itself.", np.abs)
-negative = _numeric("negative", "-data; integers wrap.", np.negative)
-sign = _numeric("sign", "-1, 0 or 1 by the sign; NaN stays NaN.", np.sign)
+
+def _absolute(data: te.Expr) -> te.Expr:
+    return data if data.dtype in dtypes.UNSIGNED else te.absolute(data)
 
 
-def _whole(function: Any) -> Any:
+abs_ = _numeric("abs", "The absolute value; the lowest integer stays itself.", np.abs, _absolute)
+negative = _numeric("negative", "-data; integers wrap.", np.negative, operator.neg)
+sign = _numeric("sign", "-1, 0 or 1 by the sign; NaN stays NaN.", np.sign, scalars.sign)
+
+
+def _rounding(name: str, doc: str, function: Any) -> OpDef:
     """Rounding, which leaves integers alone."""
-    return lambda data: data if is_integral(data) else function(data)
+    return _numeric(
+        name,
+        doc,
+        lambda data: data if is_integral(data) else function(data),
+        lambda data: te.call(name, data) if is_float(data) else data,
+    )
 
 
-floor = _numeric("floor", "The largest whole number <= data.", _whole(np.floor))
-ceil = _numeric("ceil", "The smallest whole number >= data.", _whole(np.ceil))
-trunc = _numeric("trunc", "data without its fraction.", _whole(np.trunc))
-round_ = _numeric("round", "The nearest whole number; halves go to the even one.", _whole(np.rint))
+floor = _rounding("floor", "The largest whole number <= data.", np.floor)
+ceil = _rounding("ceil", "The smallest whole number >= data.", np.ceil)
+trunc = _rounding("trunc", "data without its fraction.", np.trunc)
+round_ = _rounding("round", "The nearest whole number; halves go to the even one.", np.rint)
 
 # --- bits and truth ----------------------------------------------------------------------------
 
@@ -135,6 +161,7 @@ logical_not = _unary(
     "Not data.",
     same_type_of(BOOLEAN),
     np.logical_not,
+    operator.invert,
     (sample((2, 3), dtype="bool"), sample((), dtype="bool")),
 )
 bitwise_not = _unary(
@@ -142,21 +169,30 @@ bitwise_not = _unary(
     "Every bit flipped; for bool that is `logical_not`.",
     same_type_of(BITS),
     np.invert,
+    operator.invert,
     (sample((2, 3), dtype="int32"), sample((), dtype="uint8"), sample((4,), dtype="bool")),
 )
 
 # --- the same shape, other values --------------------------------------------------------------
 
-copy = _unary("copy", "A tensor with the same elements.", same_type, np.copy, _ANYTHING)
+copy = _unary(
+    "copy", "A tensor with the same elements.", same_type, np.copy, lambda data: data, _ANYTHING
+)
 zeros_like = _unary(
     "zeros_like",
     "Zeros of the same shape and type.",
     same_type,
     np.zeros_like,
+    lambda data: te.const(0, data.dtype),
     _ANYTHING,
 )
 ones_like = _unary(
-    "ones_like", "Ones of the same shape and type.", same_type, np.ones_like, _ANYTHING
+    "ones_like",
+    "Ones of the same shape and type.",
+    same_type,
+    np.ones_like,
+    lambda data: te.const(1, data.dtype),
+    _ANYTHING,
 )
 
 
@@ -172,13 +208,25 @@ class ClipAttrs(Attrs):
     a_max: float
 
 
+def _bounds(dtype: np.dtype, a_min: float, a_max: float) -> tuple[float, float]:
+    """The bounds as elements of that type."""
+    if not dtypes.is_integer(dtype.name):
+        return a_min, a_max
+    lowest, highest = limits(dtype)
+    # bounds may be infinite
+    low = math.ceil(min(a_min, highest)) if a_min > lowest else lowest
+    high = math.floor(max(a_max, lowest)) if a_max < highest else highest
+    return low, high
+
+
 def _clip(data: np.ndarray, a_min: float, a_max: float) -> Any:
-    if is_integral(data):
-        lowest, highest = limits(data.dtype)
-        # bounds may be infinite
-        a_min = math.ceil(min(a_min, highest)) if a_min > lowest else lowest
-        a_max = math.floor(max(a_max, lowest)) if a_max < highest else highest
-    return np.minimum(np.maximum(data, data.dtype.type(a_min)), data.dtype.type(a_max))
+    low, high = _bounds(data.dtype, a_min, a_max)
+    return np.minimum(np.maximum(data, data.dtype.type(low)), data.dtype.type(high))
+
+
+def _clip_element(data: te.Expr, a_min: float, a_max: float) -> te.Expr:
+    low, high = _bounds(dtypes.to_numpy(data.dtype), a_min, a_max)
+    return te.minimum(te.maximum(data, low), high)
 
 
 def clip(a: Expr, a_min: float, a_max: float) -> Call:
@@ -193,6 +241,7 @@ CLIP = define(
     attrs=ClipAttrs,
     relation=same_numeric_type,
     reference=rounded_once(_clip),
+    compute=elementwise(scalars.rounded_once(_clip_element)),
     fusion=FusionKind.ELEMWISE,
     helper=clip,
     samples=[
