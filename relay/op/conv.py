@@ -16,6 +16,7 @@ from relay.ir import dims
 from relay.ir.attrs import attrs
 from relay.ir.dims import Dim
 from relay.ir.types import TensorType, Type
+from relay.op.conv_compute import convolution
 from relay.op.layouts import (
     blocked,
     blocked_shape,
@@ -319,6 +320,7 @@ conv1d = define(
     attrs=Conv1DAttrs,
     relation=convolution_type("W"),
     reference=convolve,
+    compute=convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=[
         sample((2, 3, 7), (4, 3, 3)),
@@ -336,6 +338,7 @@ conv2d = define(
     attrs=Conv2DAttrs,
     relation=conv2d_type,
     reference=convolve,
+    compute=convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=[
         sample((2, 3, 7, 8), (4, 3, 3, 3)),
@@ -363,6 +366,7 @@ conv3d = define(
     attrs=Conv3DAttrs,
     relation=convolution_type("DHW"),
     reference=convolve,
+    compute=convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=[
         sample((1, 2, 4, 5, 3), (3, 2, 2, 3, 2)),

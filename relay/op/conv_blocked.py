@@ -5,6 +5,7 @@ from __future__ import annotations
 from relay.ir.expr import Call, Expr
 from relay.ir.types import Type
 from relay.op.conv import ARGUMENTS, Conv2DAttrs, conv2d_type, convolve, data_shape
+from relay.op.conv_compute import convolution
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import Site
 from relay.op.window import Sizes
@@ -48,6 +49,7 @@ CONV2D_NCHWC = define(
     attrs=Conv2DAttrs,
     relation=conv2d_type,
     reference=convolve,
+    compute=convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=contrib_conv2d_nchwc,
     samples=[
@@ -130,6 +132,7 @@ DEPTHWISE_CONV2D_NCHWC = define(
     attrs=Conv2DAttrs,
     relation=_depthwise_type,
     reference=convolve,
+    compute=convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=contrib_depthwise_conv2d_nchwc,
     samples=[

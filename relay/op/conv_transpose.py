@@ -25,6 +25,7 @@ from relay.op.conv import (
     require_groups,
     require_steps,
 )
+from relay.op.conv_compute import transposed_convolution
 from relay.op.layouts import (
     blocked,
     blocked_shape,
@@ -226,6 +227,7 @@ conv1d_transpose = define(
     attrs=Conv1DTransposeAttrs,
     relation=transposed_type("W"),
     reference=convolve_transposed,
+    compute=transposed_convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=[
         sample((2, 3, 5), (3, 4, 3)),
@@ -251,6 +253,7 @@ conv2d_transpose = define(
     attrs=Conv2DTransposeAttrs,
     relation=transposed_type("HW"),
     reference=convolve_transposed,
+    compute=transposed_convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=[
         sample((2, 3, 4, 3), (3, 4, 3, 2)),
@@ -274,6 +277,7 @@ conv3d_transpose = define(
     attrs=Conv3DTransposeAttrs,
     relation=transposed_type("DHW"),
     reference=convolve_transposed,
+    compute=transposed_convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=[
         sample((1, 2, 2, 3, 3), (2, 3, 2, 1, 3)),

@@ -1,0 +1,215 @@
+"""Convolutions as tensor expressions: sums of products of data and weight, in any layout.
+
+    pad[n, c, y, x]    =  data[n, c, y - top, x - left], or 0
+    conv[n, o, y, x]   =  sum(pad[n, c, y * s + kh * d, x * s + kw * d] * weight[o, c, kh, kw])
+
+The sum runs over the input channels of a group and the window. With groups there is an axis of
+them, so that channels are sums of indices, and a last stage that joins it with the channels; where
+a group has one input channel (depthwise), output channels are divided instead and there is no sum
+over channels. A transposed convolution lays the elements of data apart and is a convolution then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from relay import te
+from relay.op.layouts import Layout, read_layout, spatial_axes
+from relay.op.scalars import wide
+from relay.op.views import (
+    Digits,
+    Place,
+    View,
+    common_blocks,
+    extent_in,
+    fill,
+    indices_in,
+    laid_out,
+    padded,
+    shape_in,
+    unblocked_axes,
+    view,
+    with_axis_before,
+)
+from relay.op.window import pad_pairs
+
+
+@dataclass(frozen=True)
+class Output:
+    """An output channel: its group, which of the group it is, and which of all."""
+
+    group: Digits
+    place: Digits
+    whole: Digits
+
+
+# The element of a weight for an output channel, an input channel of its group, and a place in the
+# window.
+Tap = Callable[[Output, Digits, Mapping[str, te.Expr]], te.Expr]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A weight: how it is read, the input channels of a group and the blocks to count them in, and
+    the extents of the window."""
+
+    tap: Tap
+    inputs: te.Expr
+    blocks: Sequence[int]
+    window: Mapping[str, te.Expr]
+
+
+def convolution(
+    data: te.Tensor,
+    weight: te.Tensor,
+    out: te.Spec,
+    strides: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+    data_layout: str,
+    kernel_layout: str,
+    out_layout: str,
+    **_: Any,
+) -> te.Tensor:
+    """Each window of data times each output channel of weight."""
+    spatial = spatial_axes(data_layout)
+    pads = dict(zip(spatial, pad_pairs(padding, len(spatial)), strict=True))
+    images, kernel = padded(view(data, data_layout), pads), view(weight, kernel_layout)
+    window = {letter: kernel.extent(letter) for letter in spatial}
+    if _is_written_depthwise(groups, images, kernel):
+        taps = Kernel(
+            lambda output, _, places: kernel.at(O=output.group, I=output.place, **places),
+            te.index(1),
+            (),
+            window,
+        )
+    else:
+        taps = Kernel(
+            lambda output, each, places: kernel.at(O=output.whole, I=each, **places),
+            kernel.extent("I"),
+            common_blocks(images.layout.blocks("C"), kernel.layout.blocks("I")),
+            window,
+        )
+    layout = read_layout(out_layout or data_layout)
+    return contract(images, taps, out, layout, groups, strides, dilation)
+
+
+def _is_written_depthwise(groups: int, images: View, kernel: View) -> bool:
+    """Whether a weight is written (channels, multiplier, …)."""
+    count = te.index(groups)
+    if groups == 1 or kernel.extent("I") == te.index(1):
+        return False
+    return kernel.extent("O") == count and images.extent("C") == count
+
+
+def transposed_convolution(
+    data: te.Tensor,
+    weight: te.Tensor,
+    out: te.Spec,
+    strides: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+    data_layout: str,
+    kernel_layout: str,
+    out_layout: str,
+    **_: Any,
+) -> te.Tensor:
+    """Data with its elements laid `strides` apart, convolved with the window turned around."""
+    spatial = spatial_axes(data_layout)
+    images, kernel = view(data, data_layout), view(weight, kernel_layout)
+    layout = read_layout(out_layout or data_layout)
+    window = {letter: kernel.extent(letter) for letter in spatial}
+    reach = {
+        letter: (window[letter] - 1) * step for letter, step in zip(spatial, dilation, strict=True)
+    }
+    pads = pad_pairs(padding, len(spatial))
+    spread = laid_out(
+        images,
+        {letter: extent_in(layout, out.shape, letter) + reach[letter] for letter in spatial},
+        {letter: reach[letter] - cut for letter, (cut, _) in zip(spatial, pads, strict=True)},
+        dict(zip(spatial, strides, strict=True)),
+    )
+
+    def tap(output: Output, each: Digits, places: Mapping[str, te.Expr]) -> te.Expr:
+        turned = {letter: window[letter] - 1 - place for letter, place in places.items()}
+        return kernel.at(I=output.group.then(each), O=output.place, **turned)
+
+    blocks = common_blocks(images.layout.blocks("C"), kernel.layout.blocks("I"))
+    taps = Kernel(tap, kernel.extent("I") // groups, blocks, window)
+    return contract(spread, taps, out, layout, groups, (1,) * len(spatial), dilation)
+
+
+def contract(
+    data: View,
+    kernel: Kernel,
+    out: te.Spec,
+    layout: Layout,
+    groups: int,
+    strides: Sequence[int],
+    dilation: Sequence[int],
+) -> te.Tensor:
+    """The sums of products of windows of data, which has room for all of them, and a weight."""
+    total = wide(out.dtype)
+    each = extent_in(layout, out.shape, "C") // groups
+    is_depthwise = groups > 1 and kernel.inputs == te.index(1)
+    stage, shape = layout, out.shape
+    if groups > 1 and not is_depthwise:
+        stage, shape = _with_groups(layout, out.shape, groups)
+    inputs, channels = (Digits(), ()) if is_depthwise else running(kernel.inputs, kernel.blocks)
+    taps = {letter: te.axis(size, f"k{letter.lower()}") for letter, size in kernel.window.items()}
+    steps = dict(zip(taps, zip(strides, dilation, strict=True), strict=True))
+
+    def output(place: Place) -> Output:
+        if "G" in place:
+            return Output(place["G"], place["C"], place["G"].then(place["C"]))
+        if is_depthwise:
+            return Output(*place["C"].divided(each), place["C"])
+        return Output(Digits(), place["C"], place["C"])
+
+    def element(place: Place) -> te.Expr:
+        channel = output(place)
+        window = {
+            letter: place[letter].whole * stride + taps[letter] * step
+            for letter, (stride, step) in steps.items()
+        }
+        value = data.at(N=place["N"], C=channel.group.then(inputs), **window)
+        weight = kernel.tap(channel, inputs, taps)
+        return te.sum(te.cast(value, total) * te.cast(weight, total), (*channels, *taps.values()))
+
+    sums = fill(shape, stage, element, "conv")
+    if stage == layout and total == out.dtype:
+        return sums
+
+    def joined(place: Place) -> te.Expr:
+        where = dict(place)
+        if stage != layout:
+            where["G"], where["C"] = place["C"].divided(each)
+        return te.cast(sums[indices_in(stage, where)], out.dtype)
+
+    return fill(out.shape, layout, joined, "result")
+
+
+def running(extent: te.Expr, blocks: Sequence[int]) -> tuple[Digits, tuple[te.Axis, ...]]:
+    """An index to sum over in blocks, where they come out even: its digits and their axes."""
+    block = prod(blocks)
+    if isinstance(extent, te.Const) and extent.value % block:
+        blocks, block = (), 1
+    sizes = [extent // block, *map(te.index, blocks)]
+    axes = tuple(te.axis(size, f"c{i}" if i else "c") for i, size in enumerate(sizes))
+    return Digits(tuple((axis, axis.extent) for axis in axes)), axes
+
+
+def _with_groups(
+    layout: Layout, shape: Sequence[te.Expr], groups: int
+) -> tuple[Layout, tuple[te.Expr, ...]]:
+    """The layout with an axis of groups before the channels, and the shape that goes with it."""
+    extents = {letter: extent_in(layout, shape, letter) for letter in layout.letters}
+    each = extents["C"] // groups
+    uneven = isinstance(each, te.Const) and each.value % prod(layout.blocks("C"))
+    stage = with_axis_before(unblocked_axes(layout, "C") if uneven else layout, "C", "G")
+    return stage, shape_in(stage, extents | {"C": each, "G": te.index(groups)})
