@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from relay import te
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
 from relay.op.blocks import divided
+from relay.op.elements import moved, regrouped
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import Site
 
@@ -43,6 +45,19 @@ def _yolo_reorg(data: np.ndarray, stride: int) -> np.ndarray:
     return blocks.reshape(batch, channels * stride**2, height // stride, width // stride)
 
 
+def _yolo_reorg_elements(data: te.Tensor, stride: int, out: te.Spec) -> te.Tensor:
+    batch, channels, height, width = data.shape
+    few = channels // (stride * stride)
+    blocks = (batch, te.index(stride), te.index(stride), few, height, width)
+    images = (batch, few, height * stride, width * stride)
+
+    def source(*place: te.Expr) -> tuple[te.Expr, ...]:
+        n, down, across, c, y, x = regrouped(place, out.shape, blocks)
+        return regrouped((n, c, y * stride + down, x * stride + across), images, data.shape)
+
+    return moved(data, out, source)
+
+
 yolo_reorg = define(
     "vision.yolo_reorg",
     doc="The elements of data, read as images of channels / stride² channels that are stride times "
@@ -52,6 +67,7 @@ yolo_reorg = define(
     attrs=YoloReorgAttrs,
     relation=_yolo_reorg_type,
     reference=_yolo_reorg,
+    compute=_yolo_reorg_elements,
     fusion=FusionKind.INJECTIVE,
     samples=[
         sample((2, 4, 2, 6), stride=2),
