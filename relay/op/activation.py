@@ -6,13 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from relay import te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import Type
+from relay.op import fast, scalars
+from relay.op.elements import Indices, elementwise, folded, without
 from relay.op.norm import along, with_channels
 from relay.op.numerics import rounded_once
-from relay.op.opdef import FusionKind, OpDef, define, sample
+from relay.op.opdef import Compute, FusionKind, OpDef, define, sample
 from relay.op.relations import same_numeric_type, same_type_float
+from relay.op.scalars import Function, wide
 from relay.op.site import FLOATING, Site
 
 relu = define(
@@ -21,6 +25,7 @@ relu = define(
     arguments=[("data", "the input")],
     relation=same_numeric_type,
     reference=rounded_once(lambda data: np.maximum(data, data.dtype.type(0))),
+    compute=elementwise(lambda data: te.maximum(data, 0)),
     fusion=FusionKind.ELEMWISE,
     samples=[sample((2, 3)), sample((), dtype="int32"), sample((0, 4), dtype="float16")],
 )
@@ -47,6 +52,9 @@ LEAKY_RELU = define(
     reference=rounded_once(
         lambda data, alpha: np.where(data > 0, data, data * data.dtype.type(alpha))
     ),
+    compute=elementwise(
+        scalars.rounded_once(lambda data, alpha: te.select(data > 0, data, data * alpha))
+    ),
     fusion=FusionKind.ELEMWISE,
     helper=leaky_relu,
     samples=[sample((2, 3)), sample((4,), alpha=0.1, dtype="float16")],
@@ -71,6 +79,14 @@ def _prelu(data: np.ndarray, alpha: np.ndarray, axis: int) -> Any:
     return np.where(data > 0, data, data * along(alpha, data.ndim, axis))
 
 
+def _prelu_compute(data: te.Tensor, alpha: te.Tensor, out: te.Spec, axis: int) -> te.Tensor:
+    def element(*i: te.Expr) -> te.Expr:
+        x = data[i]
+        return te.select(x > 0, x, x * alpha[i[axis]])
+
+    return te.compute(out.shape, element)
+
+
 prelu = define(
     "nn.prelu",
     doc="data where it is positive, data times the slope of its channel elsewhere; NaN stays NaN.",
@@ -78,6 +94,7 @@ prelu = define(
     attrs=PReluAttrs,
     relation=_prelu_type,
     reference=rounded_once(_prelu),
+    compute=_prelu_compute,
     fusion=FusionKind.BROADCAST,
     samples=[
         sample((2, 3, 4), (3,)),
@@ -116,7 +133,51 @@ def _log_softmax(data: np.ndarray, axis: int) -> Any:
     return shifted - np.log(np.exp(shifted).sum(axis, keepdims=True))
 
 
-def _define(name: str, doc: str, reference: Any) -> OpDef:
+def _stages(
+    data: te.Tensor, axis: int, exp: Function
+) -> tuple[te.Tensor, te.Tensor, te.Tensor, tuple[int]]:
+    """The highest element along the axis, exp(data - highest), and its sum, in wide types."""
+    axes = (axis % data.rank,)
+
+    def element(indices: Indices) -> te.Expr:
+        return te.cast(data[indices], wide(data.dtype))
+
+    highest = folded(data.shape, axes, element, te.max)
+    powers = te.compute(data.shape, lambda *i: exp(element(i) - highest[without(i, axes)]))
+    total = folded(data.shape, axes, lambda i: powers[i], te.sum)
+    return highest, powers, total, axes
+
+
+def _softmax_compute(exp: Function) -> Compute:
+    def compute(data: te.Tensor, out: te.Spec, axis: int) -> te.Tensor:
+        _, powers, total, axes = _stages(data, axis, exp)
+        # the sum is 1 at least, so that this division is safe, and one for a whole row
+        inverse = te.compute(total.shape, lambda *i: 1.0 / total[i])
+        return te.compute(
+            out.shape, lambda *i: te.cast(powers[i] * inverse[without(i, axes)], out.dtype)
+        )
+
+    return compute
+
+
+def _log_softmax_compute(data: te.Tensor, out: te.Spec, axis: int) -> te.Tensor:
+    highest, _, total, axes = _stages(data, axis, _exp)
+    # the logarithm of all exponentials, without overflow
+    whole = te.compute(total.shape, lambda *i: te.call("log", total[i]))
+
+    def element(*i: te.Expr) -> te.Expr:
+        row = without(i, axes)
+        shifted = te.cast(data[i], wide(data.dtype)) - highest[row]
+        return te.cast(shifted - whole[row], out.dtype)
+
+    return te.compute(out.shape, element)
+
+
+def _exp(value: te.Expr) -> te.Expr:
+    return te.call("exp", value)
+
+
+def _define(name: str, doc: str, reference: Any, compute: Compute) -> OpDef:
     return define(
         name,
         doc=doc,
@@ -124,6 +185,7 @@ def _define(name: str, doc: str, reference: Any) -> OpDef:
         attrs=SoftmaxAttrs,
         relation=_softmax_type,
         reference=rounded_once(reference),
+        compute=compute,
         fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
         samples=[
             sample((2, 3)),
@@ -134,10 +196,18 @@ def _define(name: str, doc: str, reference: Any) -> OpDef:
     )
 
 
-softmax = _define("nn.softmax", "exp(data) divided by its sum along an axis.", _softmax)
-log_softmax = _define("nn.log_softmax", "The logarithm of `nn.softmax`.", _log_softmax)
+softmax = _define(
+    "nn.softmax",
+    "exp(data) divided by its sum along an axis.",
+    _softmax,
+    _softmax_compute(_exp),
+)
+log_softmax = _define(
+    "nn.log_softmax", "The logarithm of `nn.softmax`.", _log_softmax, _log_softmax_compute
+)
 fast_softmax = _define(
     "nn.fast_softmax",
     "`nn.softmax`, of which an executor may compute the exponential approximately.",
     _softmax,
+    _softmax_compute(fast.exp_element),
 )

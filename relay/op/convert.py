@@ -6,9 +6,10 @@ import re
 
 import numpy as np
 
-from relay import dtypes
+from relay import dtypes, te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
+from relay.op.elements import elementwise
 from relay.op.numerics import convert
 from relay.op.opdef import DType, FusionKind, Tensor, define, sample
 from relay.op.site import Site
@@ -39,6 +40,7 @@ cast = define(
     attrs=CastAttrs,
     relation=_cast_type,
     reference=convert,
+    compute=elementwise(te.cast),
     fusion=FusionKind.ELEMWISE,
     samples=[
         sample((2, 3), low=-300, high=300, attrs={"dtype": "int8"}),
@@ -64,6 +66,7 @@ cast_like = define(
     arguments=[("data", "the input"), ("dtype_like", "a tensor of the wanted element type")],
     relation=_cast_like_type,
     reference=lambda data, like: convert(data, dtypes.canonical(like.dtype)),
+    compute=lambda data, like, out: elementwise(te.cast)(data, out=out, dtype=out.dtype),
     fusion=FusionKind.ELEMWISE,
     samples=[
         sample((2, 3), Tensor((5,), "int8")),
@@ -100,6 +103,11 @@ def _reinterpret(data: np.ndarray, dtype: str) -> np.ndarray:
     return np.ascontiguousarray(data).view(dtypes.to_numpy(dtype)).reshape(data.shape)
 
 
+def _reinterpret_element(data: te.Expr, dtype: str) -> te.Expr:
+    # what is stored in more bits than it has is told apart by its value
+    return te.bitcast(data, dtype) if _bits(dtype) >= 8 else te.cast(data, dtype)
+
+
 reinterpret = define(
     "reinterpret",
     doc="The same bits read as elements of another type of the same width.",
@@ -107,6 +115,7 @@ reinterpret = define(
     attrs=CastAttrs,
     relation=_reinterpret_type,
     reference=_reinterpret,
+    compute=elementwise(_reinterpret_element),
     fusion=FusionKind.ELEMWISE,
     samples=[
         sample((2, 3), attrs={"dtype": "int32"}),

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from relay import dtypes
+from relay import dtypes, te
 from relay.errors import Diagnostic, EvaluationError
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Constant, Expr, as_expr, const
 from relay.ir.types import TensorType, Type
+from relay.op.elements import filled
 from relay.op.known import is_known
 from relay.op.numerics import convert
 from relay.op.opdef import DType, FusionKind, OpDef, Tensor, define, get, sample
@@ -63,6 +64,7 @@ FULL = define(
     attrs=FillAttrs,
     relation=_filled_type,
     reference=_filled,
+    compute=lambda fill_value, out, **_: filled(out, fill_value[()]),
     fusion=FusionKind.ELEMWISE,
     helper=full,
     samples=[
@@ -90,6 +92,7 @@ def _constant(name: str, doc: str, value: int, helper: Any) -> OpDef:
         attrs=FillAttrs,
         relation=_filled_type,
         reference=lambda shape, dtype: _filled(np.array(value), shape, dtype or "float32"),
+        compute=lambda out, **_: filled(out, value),
         fusion=FusionKind.ELEMWISE,
         helper=helper,
         samples=[
@@ -118,6 +121,7 @@ full_like = define(
     reference=lambda data, fill_value: _filled(
         fill_value, data.shape, dtypes.canonical(data.dtype)
     ),
+    compute=lambda data, fill_value, out: filled(out, fill_value[()]),
     fusion=FusionKind.ELEMWISE,
     samples=[sample((2, 3), ()), sample((), Tensor((), "float32"), dtype="int32")],
 )
@@ -206,6 +210,19 @@ def _numbers(*values: np.ndarray) -> list[float]:
     return [int(v) if dtypes.is_integer(v.dtype.name) else float(v) for v in values]
 
 
+def _arange_compute(
+    first: te.Tensor, last: te.Tensor, distance: te.Tensor, out: te.Spec, **_: Any
+) -> te.Tensor:
+    whole = dtypes.is_integer(first.dtype) and dtypes.is_integer(distance.dtype)
+    counted = "int64" if whole else "float64"
+
+    def element(i: te.Expr) -> te.Expr:
+        start, step = (te.cast(number[()], counted) for number in (first, distance))
+        return te.cast(te.cast(i, counted) * step + start, out.dtype)
+
+    return te.compute(out.shape, element)
+
+
 def arange(
     start: Expr, stop: Expr | None = None, step: Expr | None = None, dtype: str = "float32"
 ) -> Call:
@@ -231,6 +248,7 @@ ARANGE = define(
     attrs=ArangeAttrs,
     relation=_arange_type,
     reference=_arange,
+    compute=_arange_compute,
     fusion=FusionKind.OPAQUE,
     runtime_shape=_arange_shape,
     helper=arange,
@@ -297,6 +315,20 @@ def _one_hot(
     return np.where(hot, convert(on_value, dtype), convert(off_value, dtype))
 
 
+def one_hot_compute(
+    indices: te.Tensor, on_value: te.Tensor, off_value: te.Tensor, out: te.Spec, axis: int, **_: Any
+) -> te.Tensor:
+    """One place along the new axis is on, the others off."""
+    new = axis % len(out.shape)
+    on, off = (te.cast(value[()], out.dtype) for value in (on_value, off_value))
+
+    def element(*i: te.Expr) -> te.Expr:
+        named = te.index(indices[(*i[:new], *i[new + 1 :])])
+        return te.select(te.equal(named, i[new]), on, off)
+
+    return te.compute(out.shape, element)
+
+
 def one_hot(
     indices: Expr,
     on_value: Expr,
@@ -324,6 +356,7 @@ ONE_HOT = define(
     attrs=OneHotAttrs,
     relation=_one_hot_type,
     reference=_one_hot,
+    compute=one_hot_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=one_hot,
     samples=[

@@ -60,6 +60,40 @@ def filled(out: te.Spec, value: te.Scalar) -> te.Tensor:
     return te.compute(out.shape, lambda *i: te.const(value, out.dtype))
 
 
+# --- many elements to one ----------------------------------------------------------------------
+
+Body = Callable[[Indices], te.Expr]
+# (value, axes) -> the value over all places along the axes: `te.sum`, or what is made of it
+Combine = Callable[[te.Expr, Sequence[te.Axis]], te.Expr]
+
+
+def folded(
+    shape: Shape, axes: Sequence[int], body: Body, combine: Combine, keep: bool = False
+) -> te.Tensor:
+    """`combine` over some axes of a grid whose element at `indices` is `body(indices)`.
+
+    The axes are gone from the result; with `keep` they stay, with extent 1.
+    """
+    over = {axis: te.axis(shape[axis], f"k{axis}") for axis in axes}
+    left = tuple(
+        te.index(1) if axis in over else extent
+        for axis, extent in enumerate(shape)
+        if keep or axis not in over
+    )
+
+    def element(*indices: te.Expr) -> te.Expr:
+        rest = iter(without(indices, axes) if keep else indices)
+        whole = tuple(over[axis] if axis in over else next(rest) for axis in range(len(shape)))
+        return combine(body(whole), tuple(over.values()))
+
+    return te.compute(left, element)
+
+
+def without(indices: Sequence[te.Expr], axes: Sequence[int]) -> Indices:
+    """The indices (or extents) of the other axes."""
+    return tuple(index for axis, index in enumerate(indices) if axis not in axes)
+
+
 # --- places ------------------------------------------------------------------------------------
 
 

@@ -11,9 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from relay import te
+from relay.op import scalars
+from relay.op.elements import elementwise
 from relay.op.numerics import rounded_once
 from relay.op.opdef import FusionKind, OpDef, define, sample
 from relay.op.relations import same_type_float
+from relay.op.scalars import Function
 
 # Coefficients, the constant one first.
 _EXP = (1.0, 1.000000032, 0.4999999421, 0.1666643126, 0.04166800204, 0.008374155312, 0.001384365351)
@@ -27,6 +31,10 @@ _ERF = (
 )
 
 
+# log(2) in two parts, of which the first times a power is exact
+_LOG_2 = (0.693359375, -2.12194440e-4)
+
+
 def _polynomial(x: np.ndarray, coefficients: Sequence[float]) -> Any:
     total: Any = x.dtype.type(coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
@@ -34,14 +42,18 @@ def _polynomial(x: np.ndarray, coefficients: Sequence[float]) -> Any:
     return total
 
 
+def _powers(dtype: Any) -> tuple[int, int]:
+    """The powers of two beyond which there is only 0, and only infinity."""
+    limits = np.finfo(dtype)
+    return int(limits.minexp - limits.nmant - 2), int(limits.maxexp + 1)
+
+
 def _exp(data: np.ndarray) -> Any:
     """2**n * p(rest), where data == n * log(2) + rest and the rest is at most log(2) / 2."""
     number = data.dtype.type
-    limits = np.finfo(data.dtype)
-    lowest, highest = number(limits.minexp - limits.nmant - 2), number(limits.maxexp + 1)
+    lowest, highest = map(number, _powers(data.dtype))
     power = np.rint(np.clip(data * number(np.log2(np.e)), lowest, highest))
-    # log(2) in two parts, of which the first times a power is exact
-    rest = (data - power * number(0.693359375)) + power * number(2.12194440e-4)
+    rest = (data - power * number(_LOG_2[0])) - power * number(_LOG_2[1])
     rest = np.clip(rest, number(-0.35), number(0.35))  # beyond the range of powers
     whole = np.where(np.isnan(power), number(0), power).astype(np.int32)
     return np.ldexp(_polynomial(rest, _EXP), whole)
@@ -58,13 +70,48 @@ def _odd(bound: float, top: Sequence[float], bottom: Sequence[float]) -> Any:
     return function
 
 
-def _fast(name: str, doc: str, reference: Any) -> OpDef:
+# --- the same of scalar expressions ------------------------------------------------------------
+
+
+def _horner(x: te.Expr, coefficients: Sequence[float]) -> te.Expr:
+    total: te.Expr = te.const(coefficients[-1], x.dtype)
+    for coefficient in reversed(coefficients[:-1]):
+        total = total * x + coefficient
+    return total
+
+
+def _clamp(x: te.Expr, low: float, high: float) -> te.Expr:
+    return te.minimum(te.maximum(x, low), high)
+
+
+def exp_element(x: te.Expr) -> te.Expr:
+    """`fast_exp` of a float32 or float64."""
+    power = te.call("round", _clamp(x * float(np.log2(np.e)), *_powers(x.dtype)))
+    rest = _clamp((x - power * _LOG_2[0]) - power * _LOG_2[1], -0.35, 0.35)
+    whole = te.cast(power, "int64" if x.dtype == "float64" else "int32")
+    # in two factors, since the powers at the ends are no normal numbers
+    half = whole >> 1
+    scaled = _horner(rest, _EXP) * scalars.two_to_the(half, x.dtype)
+    return scaled * scalars.two_to_the(whole - half, x.dtype)
+
+
+def _odd_element(bound: float, top: Sequence[float], bottom: Sequence[float]) -> Function:
+    def function(x: te.Expr) -> te.Expr:
+        inside = _clamp(x, -bound, bound)
+        square = inside * inside
+        return inside * _horner(square, top) / _horner(square, bottom)
+
+    return function
+
+
+def _fast(name: str, doc: str, reference: Any, scalar: Function) -> OpDef:
     return define(
         name,
         doc=doc,
         arguments=[("data", "the input")],
         relation=same_type_float,
         reference=rounded_once(reference),
+        compute=elementwise(scalars.rounded_once(scalar)),
         fusion=FusionKind.ELEMWISE,
         samples=[
             sample((2, 9), low=-5.0, high=5.0),
@@ -75,6 +122,16 @@ def _fast(name: str, doc: str, reference: Any) -> OpDef:
     )
 
 
-fast_exp = _fast("fast_exp", "e to the power of data, approximately.", _exp)
-fast_tanh = _fast("fast_tanh", "The hyperbolic tangent, approximately.", _odd(9.0, *_TANH))
-fast_erf = _fast("fast_erf", "The error function, approximately.", _odd(4.0, *_ERF))
+fast_exp = _fast("fast_exp", "e to the power of data, approximately.", _exp, exp_element)
+fast_tanh = _fast(
+    "fast_tanh",
+    "The hyperbolic tangent, approximately.",
+    _odd(9.0, *_TANH),
+    _odd_element(9.0, *_TANH),
+)
+fast_erf = _fast(
+    "fast_erf",
+    "The error function, approximately.",
+    _odd(4.0, *_ERF),
+    _odd_element(4.0, *_ERF),
+)
