@@ -76,6 +76,11 @@ class Computation:
         return first if isinstance(first, Reduce) else None
 
     @property
+    def reduction_axes(self) -> tuple[Axis, ...]:
+        """The axes it reduces over; none when it is no reduction."""
+        return () if self.reduction is None else self.reduction.axes
+
+    @property
     def inputs(self) -> list[Tensor]:
         """The tensors read, each once, in the order of reading."""
         return sources(self.bodies)

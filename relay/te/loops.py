@@ -14,11 +14,12 @@ expressions are written in them directly, with a `Builder`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from typing import ClassVar
 
+from relay import tree
 from relay.errors import RelayError
 from relay.te.expr import INDEX, Expr, Scalar, Source, Var, as_expr, index
 from relay.tree import Node, node
@@ -99,9 +100,13 @@ class Store(Statement):
 
 @node
 class If(Statement):
+    """A `guard` keeps a stage inside its tensor: where the condition fails nobody needs what the
+    body makes, so it may run all the same if it reads nothing out of range."""
+
     condition: Expr
     then: Statement
     otherwise: Statement | None = None
+    guard: bool = False
 
 
 @node
@@ -143,6 +148,38 @@ def block(steps: Sequence[Statement]) -> Statement:
     for step in steps:
         flat.extend(step.steps if isinstance(step, Block) else (step,))
     return flat[0] if len(flat) == 1 else Block(tuple(flat))
+
+
+def map_expressions(
+    statement: Statement,
+    change: Callable[[Expr], Expr],
+    buffers: Mapping[int, Buffer] | None = None,
+) -> Statement:
+    """The statement with every expression changed, and other buffers (by id) to store into."""
+    others = buffers or {}
+
+    def step(before: Statement, after: Statement) -> Statement:
+        match after:
+            case For():
+                return For(after.var, change(after.extent), after.body, after.kind)
+            case While():
+                return While(change(after.condition), after.body)
+            case If():
+                return If(change(after.condition), after.then, after.otherwise, after.guard)
+            case Let():
+                return Let(after.var, change(after.value), after.body)
+            case Allocate():
+                return Allocate(others.get(id(after.buffer), after.buffer), after.body)
+            case Store() | Prefetch():
+                buffer = others.get(id(after.buffer), after.buffer)
+                indices = tuple(map(change, after.indices))
+                if isinstance(after, Prefetch):
+                    return Prefetch(buffer, indices, after.level)
+                return Store(buffer, indices, change(after.value))
+            case _:
+                return after
+
+    return tree.transform(statement, step)
 
 
 class Builder:

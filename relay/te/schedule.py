@@ -38,7 +38,7 @@ from relay.te.expr import (
     variables,
 )
 from relay.te.loops import Kind, Scope
-from relay.te.simplify import Simplifier
+from relay.te.simplify import Linear, Simplifier
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def make_stage(
     shape = tensors[0].shape
     if isinstance(op, Procedure):
         return Stage(name, tensors, op, (), {}, (zero,) * len(shape), shape, scope=scope)
-    reduced = op.reduction.axes if op.reduction else ()
+    reduced = op.reduction_axes
     loops, values = _one_loop_per_axis(op.axes, reduced)
     return Stage(name, tensors, op, loops, values, (zero,) * len(shape), shape, scope=scope)
 
@@ -423,7 +423,7 @@ def compute_at(s: Schedule, stage: str, consumer: str, loop: str) -> Schedule:
     op = found.computation
     level = reader.position(loop)
     origin, region = _needed(s, found, reader, level)
-    reduced = op.reduction.axes if op.reduction else ()
+    reduced = op.reduction_axes
     local = [Axis(INDEX, axis.name, extent) for axis, extent in zip(op.axes, region, strict=True)]
     loops, offsets = _one_loop_per_axis(local, reduced)
     values: dict[Var, Expr] = {axis: offsets[axis] for axis in reduced}
@@ -528,8 +528,6 @@ def _span(position: Expr, simplifier: Simplifier, free: set[Var]) -> tuple[Expr,
         if coefficient < 0:
             below, above = above, below
         low, high = low + below * coefficient, high + above * coefficient
-    from relay.te.simplify import Linear
-
     return simplifier.build(Linear(fixed)), low, high
 
 

@@ -1,0 +1,202 @@
+"""From a schedule to loops.
+
+    c[i, j] = sum(a[i, k] * b[k, j] for k)        for i.o in 8: for j.o in 4:
+    scheduled in tiles, acc at j.o         ->       register acc[8, 16]
+                                                    for i: for j: acc[i, j] = 0
+                                                    for k: for i: for j: acc[i, j] = acc[i, j] + …
+                                                    for i.i: for j.i: c[…] = acc[i.i, j.i]
+
+Loops come out as the schedule has them, guards included; `relay.te.tidy` makes them small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from relay import tree
+from relay.te.compute import Computation, Procedure, Tensor
+from relay.te.expr import Const, Expr, Read, Reduce, Var, every, remake, substitute, variables
+from relay.te.loops import (
+    Allocate,
+    Buffer,
+    For,
+    If,
+    Scope,
+    Statement,
+    Store,
+    block,
+    map_expressions,
+)
+from relay.te.schedule import Loop, Schedule, Stage
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """Loops, and the buffers they take: one per input and output, in order."""
+
+    inputs: tuple[Buffer, ...]
+    outputs: tuple[Buffer, ...]
+    body: Statement
+
+
+def lower(schedule: Schedule) -> Lowered:
+    """The loops of a schedule."""
+    return _Lowering(schedule).run()
+
+
+class _Lowering:
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule = schedule
+        self.buffers: dict[int, Buffer] = {}  # by tensor
+        self.origins: dict[int, tuple[Expr, ...]] = {}
+        self.attached: dict[tuple[str, str], list[Stage]] = {}
+        names: set[str] = set()
+        for tensor in schedule.inputs:
+            self.buffers[id(tensor)] = Buffer(
+                _unused(tensor.name, names), tensor.shape, tensor.dtype
+            )
+        for stage in schedule.stages:
+            for tensor in stage.tensors:
+                name = _unused(stage.name, names)
+                buffer = Buffer(name, stage.region, tensor.dtype, stage.scope)
+                self.buffers[id(tensor)] = buffer
+                self.origins[id(tensor)] = stage.origin
+            if stage.at is not None:
+                self.attached.setdefault(stage.at, []).append(stage)
+
+    def run(self) -> Lowered:
+        roots = [stage for stage in self.schedule.stages if stage.at is None]
+        body = self.with_stages(roots, None)
+        return Lowered(
+            tuple(self.buffers[id(tensor)] for tensor in self.schedule.inputs),
+            tuple(self.buffers[id(tensor)] for tensor in self.schedule.outputs),
+            body,
+        )
+
+    def with_stages(self, stages: Sequence[Stage], rest: Statement | None) -> Statement:
+        """The stages one after the other, then `rest`, with memory for what they make."""
+        result: list[Statement] = [] if rest is None else [rest]
+        for stage in reversed(stages):
+            result.insert(0, self.nest(stage))
+            for tensor in stage.tensors:
+                buffer = self.buffers[id(tensor)]
+                if buffer.scope is not Scope.GLOBAL:
+                    result = [Allocate(buffer, block(result))]
+        return block(result)
+
+    def nest(self, stage: Stage) -> Statement:
+        """All loops of a stage."""
+        if isinstance(stage.op, Procedure):
+            return self.procedure(stage, stage.op)
+        op = stage.op
+        reduction = op.reduction
+        if reduction is None:
+            return self.around(stage, stage.loops, self.stores(stage, op.bodies))
+        first = next((i for i, loop in enumerate(stage.loops) if loop.reduces), len(stage.loops))
+        outer, inner = stage.loops[:first], stage.loops[first:]
+        reducing = {loop.var for loop in stage.loops if loop.reduces}
+        identity = reduction.combiner.identity(tuple(body.dtype for body in op.bodies))
+        spatial = tuple(loop for loop in inner if not loop.reduces)
+        begin = self.stores(replace(stage, guards=_without(stage.guards, reducing)), identity)
+        places = self.places(stage)
+        held = tuple(
+            Read(tensor.dtype, self.buffers[id(tensor)], places) for tensor in stage.tensors
+        )
+        values = tuple(self.expression(stage, value) for value in reduction.values)
+        combined = reduction.combiner.combine(held, values)
+        update = self.stores(stage, combined, ready=True)
+        body = block(
+            [
+                _loops(spatial, begin),
+                self.around(stage, inner, update),
+            ]
+        )
+        return self.around(stage, outer, body)
+
+    def around(self, stage: Stage, loops: Sequence[Loop], body: Statement) -> Statement:
+        """The loops around `body`, each with the stages computed inside it."""
+        for loop in reversed(loops):
+            inside = self.attached.get((stage.name, loop.name), [])
+            body = For(loop.var, loop.extent, self.with_stages(inside, body), loop.kind)
+        return body
+
+    def stores(self, stage: Stage, bodies: Sequence[Expr], ready: bool = False) -> Statement:
+        places = self.places(stage)
+        steps = [
+            Store(
+                self.buffers[id(tensor)],
+                places,
+                bodies[tensor.position]
+                if ready
+                else self.expression(stage, bodies[tensor.position]),
+            )
+            for tensor in stage.tensors
+        ]
+        return _guarded(stage.guards, block(steps))
+
+    def places(self, stage: Stage) -> tuple[Expr, ...]:
+        """Where in its buffer a stage puts the element it is at."""
+        op = stage.computation
+        return tuple(
+            stage.values[axis] - start for axis, start in zip(op.axes, stage.origin, strict=True)
+        )
+
+    def expression(self, stage: Stage, body: Expr) -> Expr:
+        """An expression over axes and tensors, over loop variables and buffers."""
+        return tree.transform(substitute(body, stage.values), self.read)
+
+    def read(self, before: Expr, after: Expr) -> Expr:
+        if isinstance(after, Read) and isinstance(after.source, Tensor):
+            buffer = self.buffers[id(after.source)]
+            starts = self.origins.get(id(after.source))
+            indices = after.indices
+            if starts is not None:
+                indices = tuple(i - start for i, start in zip(indices, starts, strict=True))
+            return Read(after.dtype, buffer, indices)
+        if isinstance(after, Reduce):
+            raise TypeError("a reduction stands alone in its stage")
+        return remake(before, after)
+
+    def procedure(self, stage: Stage, op: Procedure) -> Statement:
+        outputs = {
+            id(buffer): self.buffers[id(tensor)]
+            for tensor in stage.tensors
+            for buffer in (op.outputs[tensor.position],)
+        }
+
+        def expression(expr: Expr) -> Expr:
+            def step(before: Expr, after: Expr) -> Expr:
+                if isinstance(after, Read) and id(after.source) in outputs:
+                    return Read(after.dtype, outputs[id(after.source)], after.indices)
+                return self.read(before, after)
+
+            return tree.transform(expr, step)
+
+        return map_expressions(op.body, expression, outputs)
+
+
+def _guarded(guards: Sequence[Expr], body: Statement) -> Statement:
+    condition = every(*guards)
+    if isinstance(condition, Const) and condition.value:
+        return body
+    return If(condition, body, guard=True)
+
+
+def _loops(loops: Sequence[Loop], body: Statement) -> Statement:
+    for loop in reversed(loops):
+        body = For(loop.var, loop.extent, body, loop.kind)
+    return body
+
+
+def _without(guards: Sequence[Expr], reducing: set[Var]) -> tuple[Expr, ...]:
+    return tuple(guard for guard in guards if not variables(guard) & reducing)
+
+
+def _unused(name: str, names: set[str]) -> str:
+    chosen, number = name, 0
+    while chosen in names:
+        number += 1
+        chosen = f"{name}{number}"
+    names.add(chosen)
+    return chosen
