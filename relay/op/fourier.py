@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from relay import te
 from relay.errors import Diagnostic, EvaluationError
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
@@ -14,6 +16,8 @@ from relay.ir.expr import Call, Expr, TupleWrapper
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.convert import cast_like
 from relay.op.creation import ones
+from relay.op.fourier_loops import Complex, prepare
+from relay.op.loop_nest import lines, spread
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import FLOATING, Site
 
@@ -47,6 +51,30 @@ def _dft(re_data: np.ndarray, im_data: np.ndarray, inverse: bool) -> tuple[np.nd
     return numbers.real.astype(re_data.dtype), numbers.imag.astype(re_data.dtype)
 
 
+def _dft_loops(
+    re_data: te.Tensor, im_data: te.Tensor, inverse: bool, out: tuple[te.Spec, te.Spec]
+) -> tuple[te.Tensor, ...]:
+    length = re_data.shape[-1]
+
+    def write(b: te.Builder, *results: te.Buffer) -> None:
+        transform = prepare(b, length, inverse)
+        scale = te.const(1.0, "float64") / te.cast(length, "float64")
+        with lines(b, re_data.shape, -1) as at:
+
+            def load(n: te.Expr) -> Complex:
+                return te.cast(re_data[at(n)], "float64"), te.cast(im_data[at(n)], "float64")
+
+            def keep(k: te.Expr, number: Complex) -> None:
+                for result, part in zip(results, number, strict=True):
+                    value = part * scale if inverse else part
+                    b.store(result, at(k), te.cast(value, result.dtype))
+
+            transform(load, keep, length)
+
+    inputs = [re_data, im_data]
+    return te.procedure(inputs, [(spec.shape, spec.dtype) for spec in out], write, "dft")
+
+
 def dft(re_data: Expr, im_data: Expr, inverse: bool = False) -> TupleWrapper:
     """The discrete Fourier transform along the last axis, as real and imaginary parts."""
     return TupleWrapper(DFT(re_data, im_data, inverse=inverse), 2)
@@ -60,6 +88,7 @@ DFT = define(
     attrs=DftAttrs,
     relation=_dft_type,
     reference=_dft,
+    compute=_dft_loops,
     fusion=FusionKind.OPAQUE,
     helper=dft,
     samples=[
@@ -154,6 +183,40 @@ def _stft(
     return parts.swapaxes(-3, -2).astype(data.dtype)
 
 
+def _stft_loops(
+    data: te.Tensor,
+    window: te.Tensor,
+    n_fft: int,
+    hop_length: int,
+    win_length: int,
+    normalized: bool,
+    onesided: bool,
+    out: te.Spec,
+) -> te.Tensor:
+    hop, length = _lengths(n_fft, hop_length, win_length)
+    start = (n_fft - length) // 2
+    *batch, frequencies, transforms, _ = out.shape
+    scale = 1 / math.sqrt(n_fft) if normalized else 1.0
+
+    def write(b: te.Builder, result: te.Buffer) -> None:
+        transform = prepare(b, te.index(n_fft))
+        with spread(b, (*batch, transforms)) as (*image, number):
+
+            def load(n: te.Expr) -> Complex:
+                inside = (n >= start) & (n < start + length)
+                weight = te.select(inside, te.cast(window[n - start], "float64"), 0.0)
+                value = te.cast(data[*image, number * hop + n], "float64") * weight
+                return value, te.const(0, "float64")
+
+            def keep(k: te.Expr, found: Complex) -> None:
+                for part, value in enumerate(found):
+                    b.store(result, (*image, k, number, part), te.cast(value * scale, out.dtype))
+
+            transform(load, keep, frequencies)
+
+    return te.procedure([data, window], [(out.shape, out.dtype)], write, "stft")[0]
+
+
 def stft(
     data: Expr,
     n_fft: int,
@@ -189,6 +252,7 @@ STFT = define(
     attrs=StftAttrs,
     relation=_stft_type,
     reference=_stft,
+    compute=_stft_loops,
     fusion=FusionKind.OPAQUE,
     helper=stft,
     samples=[

@@ -10,19 +10,21 @@ The same generator gives the same numbers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
+from math import pi, prod
 from typing import Any
 
 import numpy as np
 
-from relay import dtypes
+from relay import dtypes, te
 from relay.errors import RelayError
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Constant, Expr, TupleWrapper, const
 from relay.ir.types import TensorType, TupleType, Type
+from relay.op.loop_nest import spread
 from relay.op.opdef import DType, FusionKind, Tensor, define, sample
 from relay.op.random import threefry
 from relay.op.site import FLOATING, Site
+from relay.op.sort_loops import lower_bound
 
 GENERATOR = TensorType((threefry.WORDS,), "uint64")
 
@@ -79,6 +81,7 @@ THREEFRY_GENERATE = define(
     attrs=ThreefryGenerateAttrs,
     relation=_generate_type,
     reference=_generate,
+    compute=lambda key, out_shape, out: threefry.take_loops(key, out[1].shape),
     fusion=FusionKind.OPAQUE,
     helper=threefry_generate,
     samples=[
@@ -108,6 +111,7 @@ THREEFRY_SPLIT = define(
     arguments=[("key", "the generator")],
     relation=_split_type,
     reference=threefry.split,
+    compute=threefry.split_loops,
     fusion=FusionKind.OPAQUE,
     helper=threefry_split,
     samples=[
@@ -182,6 +186,52 @@ def _normal(
     return following, values.astype(mean.dtype).reshape(out_shape)
 
 
+Specs = tuple[te.Spec, te.Spec]
+
+
+def _share(word: te.Expr) -> te.Expr:
+    """What `shares` gives for a word."""
+    return te.cast(word >> 11, "float64") * 2.0**-53
+
+
+def _uniform_elements(
+    key: te.Tensor,
+    low: te.Tensor,
+    high: te.Tensor,
+    out_shape: Sequence[int],
+    out_dtype: str | None,
+    out: Specs,
+) -> tuple[te.Tensor, ...]:
+    wanted = out[1]
+    following, words = threefry.take_loops(key, wanted.shape)
+    first, last = (te.cast(bound[()], "float64") for bound in (low, high))
+
+    def drawn(*i: te.Expr) -> te.Expr:
+        return te.cast(first + _share(words[i]) * (last - first), wanted.dtype)
+
+    return following, te.compute(wanted.shape, drawn, "uniform")
+
+
+def _normal_elements(
+    key: te.Tensor,
+    mean: te.Tensor,
+    scale: te.Tensor,
+    out_shape: Sequence[int],
+    out_dtype: str | None,
+    out: Specs,
+) -> tuple[te.Tensor, ...]:
+    wanted = out[1]
+    following, words = threefry.take_loops(key, (*wanted.shape, te.index(2)))
+    middle, deviation = (te.cast(value[()], "float64") for value in (mean, scale))
+
+    def drawn(*i: te.Expr) -> te.Expr:
+        length = te.call("sqrt", te.call("log", 1.0 - _share(words[*i, 0])) * -2.0)
+        cosine = te.call("cos", _share(words[*i, 1]) * (2 * pi))
+        return te.cast(middle + length * cosine * deviation, wanted.dtype)
+
+    return following, te.compute(wanted.shape, drawn, "normal")
+
+
 def _scalar(value: Expr | float, dtype: str) -> Expr:
     return const(value, dtype) if isinstance(value, int | float) else value
 
@@ -211,6 +261,7 @@ UNIFORM = define(
     attrs=DrawAttrs,
     relation=_draw_type,
     reference=_uniform,
+    compute=_uniform_elements,
     fusion=FusionKind.OPAQUE,
     helper=uniform,
     samples=[
@@ -246,6 +297,7 @@ NORMAL = define(
     attrs=DrawAttrs,
     relation=_draw_type,
     reference=_normal,
+    compute=_normal_elements,
     fusion=FusionKind.OPAQUE,
     helper=normal,
     samples=[
@@ -289,6 +341,32 @@ def _multinomial(key: np.ndarray, probs: np.ndarray, num_samples: int) -> tuple[
     return following, chosen.astype(np.int32).reshape(*batch, num_samples)
 
 
+def _multinomial_loops(
+    key: te.Tensor, probs: te.Tensor, num_samples: int, out: Specs
+) -> tuple[te.Tensor, ...]:
+    wanted = out[1]
+    following, words = threefry.take_loops(key, wanted.shape)
+    *batch, classes = probs.shape
+
+    def write(b: te.Builder, result: te.Buffer) -> None:
+        with spread(b, batch) as row:
+            sums = b.local("float64", (classes,), "sums")
+            total = b.variable("float64", 0.0, "total")
+            with b.loop(classes) as number:
+                share = b.let(te.cast(probs[*row, number], "float64"))
+                b.store(total, (), total[()] + te.select(share > 0, share, 0.0))
+                b.store(sums, number, total[()])
+            with b.loop(num_samples) as i:
+                drawn = b.let(_share(words[*row, i]) * total[()])
+                found = lower_bound(b, classes, lambda number: sums[number] <= drawn)
+                chosen = te.minimum(found, classes - 1)
+                b.store(result, (*row, i), te.cast(chosen, "int32"))
+
+    outputs = [(wanted.shape, wanted.dtype)]
+    (chosen,) = te.procedure([probs, words], outputs, write, "multinomial")
+    return following, chosen
+
+
 def multinomial(key: Expr, probs: Expr, num_samples: int) -> TupleWrapper:
     """The generator to go on with, and classes drawn with the given probabilities."""
     return TupleWrapper(MULTINOMIAL(key, probs, num_samples=num_samples), 2)
@@ -302,6 +380,7 @@ MULTINOMIAL = define(
     attrs=MultinomialAttrs,
     relation=_multinomial_type,
     reference=_multinomial,
+    compute=_multinomial_loops,
     fusion=FusionKind.OPAQUE,
     helper=multinomial,
     samples=[

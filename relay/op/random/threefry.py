@@ -16,15 +16,20 @@ J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw: Parallel random numbers, as 
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import numpy as np
+
+from relay import te
+from relay.op.elements import place, size
+from relay.te.loops import Kind
 
 WORDS: Final = 10  # of a generator
 
 _NUMBERS, _LEFT, _RIGHT = 0, 1, 2
 
-_PARITY: Final = np.uint64(0x1BD11BDAA9FC1A22)
+_PARITY: Final = 0x1BD11BDAA9FC1A22
 # How far the second word of each pair is rotated, round after round.
 _ROTATIONS: Final = (
     (14, 16),
@@ -39,27 +44,37 @@ _ROTATIONS: Final = (
 _ROUNDS: Final = 20
 
 
-def _rotated(words: np.ndarray, distance: int) -> np.ndarray:
-    result: np.ndarray = (words << np.uint64(distance)) | (words >> np.uint64(64 - distance))
-    return result
+def cipher(
+    key: Sequence[Any], counter: Sequence[Any], name: Callable[[Any], Any] = lambda word: word
+) -> tuple[Any, ...]:
+    """The block of four words that a key of four words makes of a counter of four.
+
+    Words are arrays of uint64, all blocks at once, or scalar expressions; then `name` gives one a
+    name, so that it is computed once.
+    """
+
+    def rotated(word: Any, distance: int) -> Any:
+        return (word << distance) | (word >> (64 - distance))
+
+    schedule = (*key, name(key[0] ^ key[1] ^ key[2] ^ key[3] ^ _PARITY))
+    a, b, c, d = (name(word + part) for word, part in zip(counter, key, strict=True))
+    for step in range(_ROUNDS):
+        left, right = _ROTATIONS[step % 8]
+        a = name(a + b)
+        c = name(c + d)
+        a, b, c, d = a, name(rotated(d, right) ^ c), c, name(rotated(b, left) ^ a)
+        if step % 4 == 3:
+            turn = step // 4 + 1
+            a = name(a + schedule[turn % 5])
+            b = name(b + schedule[(turn + 1) % 5])
+            c = name(c + schedule[(turn + 2) % 5])
+            d = name(d + schedule[(turn + 3) % 5] + turn)
+    return a, b, c, d
 
 
 def encrypt(key: np.ndarray, counters: np.ndarray) -> np.ndarray:
     """The blocks (n, 4) that a key of four words makes of counters (n, 4)."""
-    schedule = (*key, np.bitwise_xor.reduce(key) ^ _PARITY)
-    a, b, c, d = (words + schedule[i] for i, words in enumerate(counters.T))
-    for step in range(_ROUNDS):
-        left, right = _ROTATIONS[step % 8]
-        a = a + b
-        c = c + d
-        a, b, c, d = a, _rotated(d, right) ^ c, c, _rotated(b, left) ^ a
-        if step % 4 == 3:
-            turn = step // 4 + 1
-            a = a + schedule[turn % 5]
-            b = b + schedule[(turn + 1) % 5]
-            c = c + schedule[(turn + 2) % 5]
-            d = d + schedule[(turn + 3) % 5] + np.uint64(turn)
-    return np.stack((a, b, c, d), -1)
+    return np.stack(cipher(tuple(key), tuple(counters.T)), -1)
 
 
 def make_key(seed: int) -> np.ndarray:
@@ -90,3 +105,54 @@ def split(generator: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     rest = np.zeros(WORDS - 4, np.uint64)
     left, right = encrypt(generator[:4], counters)
     return np.concatenate((left, rest)), np.concatenate((right, rest))
+
+
+# --- the same as loops -------------------------------------------------------------------------
+
+
+def take_loops(generator: te.Tensor, shape: Sequence[te.Expr]) -> tuple[te.Tensor, te.Tensor]:
+    """The generator for the next numbers, and random words of that shape."""
+    count = size(shape)
+    blocks = (count + 3) // 4
+
+    def write(b: te.Builder, numbers: te.Buffer) -> None:
+        key = [b.let(generator[i]) for i in range(4)]
+        with b.loop(blocks, kind=Kind.PARALLEL) as block:
+            counter = _ahead(generator, block)
+            words = cipher(key, (*map(b.let, counter), _word(_NUMBERS), _word(0)), b.let)
+            for i, word in enumerate(words):
+                number = b.let(block * 4 + i)
+                with b.if_(number < count):
+                    b.store(numbers, place(number, shape), word)
+
+    def following(i: te.Expr) -> te.Expr:
+        low, high = _ahead(generator, blocks)
+        return te.select(te.equal(i, 4), low, te.select(te.equal(i, 5), high, generator[i]))
+
+    (numbers,) = te.procedure([generator], [(shape, "uint64")], write, "threefry")
+    return te.compute(generator.shape, following, "generator"), numbers
+
+
+def split_loops(generator: te.Tensor, out: tuple[te.Spec, te.Spec]) -> tuple[te.Tensor, ...]:
+    """Two generators with keys of their own."""
+
+    def write(b: te.Builder, *results: te.Buffer) -> None:
+        key = [b.let(generator[i]) for i in range(4)]
+        for result, purpose in zip(results, (_LEFT, _RIGHT), strict=True):
+            counter = (generator[4], generator[5], _word(purpose), _word(0))
+            words = cipher(key, counter, b.let)
+            for i in range(WORDS):
+                b.store(result, i, words[i] if i < 4 else 0)
+
+    outputs = [(spec.shape, spec.dtype) for spec in out]
+    return te.procedure([generator], outputs, write, "threefry_split")
+
+
+def _ahead(generator: te.Tensor, blocks: te.Expr) -> tuple[te.Expr, te.Expr]:
+    """The low and the high word of the counter, so many blocks further on."""
+    low = generator[4] + te.cast(blocks, "uint64")
+    return low, generator[5] + te.cast(low < generator[4], "uint64")
+
+
+def _word(value: int) -> te.Expr:
+    return te.const(value, "uint64")
