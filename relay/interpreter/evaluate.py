@@ -130,7 +130,7 @@ def _compute(e: Expr, frame: Frame) -> Evaluation:
         case Match():
             data = yield _evaluate(e.data, frame)
             for clause in e.clauses:
-                if (variables := _matches(clause.lhs, data)) is not None:
+                if (variables := matches(clause.lhs, data)) is not None:
                     for variable, found in variables.items():
                         _bind(variable, found, frame)
                     return _evaluate(clause.rhs, frame)
@@ -199,7 +199,7 @@ def _cell(value: Value, e: RefRead | RefWrite) -> RefValue:
     raise EvaluationError(Diagnostic(message, e.span, "a reference", describe(value)))
 
 
-def _matches(pattern: Pattern, data: Value) -> dict[Var, Value] | None:
+def matches(pattern: Pattern, data: Value) -> dict[Var, Value] | None:
     """The values of the variables in `pattern` when `data` has its form; None when it has not."""
     found: dict[Var, Value] = {}
     pending = [(pattern, data)]

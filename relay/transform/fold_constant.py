@@ -1,0 +1,416 @@
+"""Compute at compile time what depends on nothing but constants:
+
+add(%x, multiply(2f, 3f))  ->  add(%x, 6f)
+
+What is known is followed through tuples, data and names: a `let` of a constant goes, a projection
+of a known tuple is its field, an `if` on a known condition is one of its branches, and a `match` on
+known data is one of its clauses. Calls of operators on known tensors are evaluated by the
+interpreter, and so are calls of primitive functions; one that fails is left for the run to report.
+The shape of a tensor of static type is known without the tensor.
+
+Left alone are operators with effects, operators that draw random numbers (a run draws them),
+annotations, and, unless `fold_qnn` is set, operators on quantised numbers.
+
+A result must be worth keeping. It may have `SMALL` bytes, or `GROWTH` times as many as the
+constants it was made of. So weights are converted and laid out once and for all, while a large
+tensor of zeros, or a small one broadcast to a large one, is made anew in every run, which is as
+fast as reading it. What was made by folding counts as what it was made of, so that a chain of calls
+does not grow without end.
+
+Folding may find extents that inference did not know. Where others rely on the type, in branches and
+clauses, arguments of functions, data and references, it stays as it was:
+
+ref(arange(0f, 3f, 1f))  ->  ref({ let %known: Tensor[(?), float32] = [0f, 1f, 2f]; %known })
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, TypeVar
+
+import numpy as np
+
+from relay import dtypes, tree
+from relay.analysis.purity import Purity
+from relay.errors import RelayError
+from relay.interpreter.evaluate import evaluate, matches
+from relay.interpreter.operators import operate
+from relay.interpreter.values import ConstructorValue, TupleValue, Value
+from relay.ir.expr import (
+    Call,
+    Clause,
+    Constant,
+    Constructor,
+    Expr,
+    Function,
+    If,
+    Let,
+    Match,
+    Op,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Syntax,
+    Tuple,
+    TupleGetItem,
+    Var,
+    is_atom,
+)
+from relay.ir.module import IRModule
+from relay.ir.types import TensorType, TupleType, Type, is_dynamic
+from relay.ir.variables import all_vars, free_vars
+from relay.nd import NDArray
+from relay.op.opdef import OpDef
+from relay.op.shapes import output_type, value_type
+from relay.transform.base import FunctionPass
+from relay.transform.context import PassContext
+from relay.tree import Steps
+
+N = TypeVar("N", bound=Syntax)
+
+# Steps that end with a folded expression, or with more steps to be taken instead.
+Folded = Steps[Any]
+
+SMALL = 1 << 16
+GROWTH = 8
+
+# Operators whose result depends on the type of their argument alone.
+OF_SHAPES = frozenset({"shape_of", "ndarray_size", "vm.shape_of"})
+# Functions with these attributes are one thing for somebody else, who expects what is in them.
+OPAQUE = ("Primitive", "Composite", "Compiler")
+
+__all__ = ["FoldConstant", "FoldConstantExpr"]
+
+
+@dataclass(frozen=True)
+class FoldConstant(FunctionPass):
+    """Evaluates what is constant; `fold_qnn` includes operators on quantised numbers."""
+
+    opt_level = 2
+    required = ("InferType",)
+    fold_qnn: bool = False
+
+    def transform_function(
+        self, function: Function, module: IRModule, context: PassContext
+    ) -> Function:
+        result = FoldConstantExpr(function, module, self.fold_qnn)
+        assert isinstance(result, Function)
+        return result
+
+
+def FoldConstantExpr(expr: Expr, mod: IRModule | None = None, fold_qnn: bool = False) -> Expr:
+    """`expr` with constant parts evaluated. What is known of types is read off where it stands."""
+    result: Expr = tree.run(_Folding(expr, fold_qnn).fold(expr))
+    return result
+
+
+class _Folding:
+    """Folds an expression. The steps are those of evaluation, as far as values are known.
+
+    A known tensor stands in the folded program as a constant. Tuples and data stay what they are,
+    and their values are remembered: that of `%x` in `let %x = (1, 2); …` too.
+    """
+
+    def __init__(self, root: Expr, fold_qnn: bool) -> None:
+        self._root = root
+        self._fold_qnn = fold_qnn
+        self._done: dict[int, Expr] = {}
+        self._values: dict[Expr, Value] = {}  # of folded expressions and of variables
+        self._tuples: dict[Var, Tuple] = {}  # what variables are bound to; some fields are known
+        self._standing: set[Var] = set()  # variables that the folded program mentions
+        self._constants: dict[int, Constant] = {}  # by the tensor in it
+        self._origins: dict[int, int] = {}  # of tensors that folding made: from how many bytes
+        self._purity: Purity | None = None
+
+    # --- expressions
+
+    def fold(self, e: Expr) -> Folded:
+        if is_atom(e):
+            return self._atom(e)
+        if id(e) not in self._done:
+            self._done[id(e)] = yield self._compute(e)
+        return self._done[id(e)]
+
+    def _atom(self, e: Expr) -> Expr:
+        if isinstance(e, Constant):
+            self._constants.setdefault(id(e.data), e)
+        elif isinstance(e, Var):
+            if isinstance(known := self._values.get(e), NDArray):
+                return self._constant(known)
+            self._standing.add(e)
+        return e
+
+    def _compute(self, e: Expr) -> Folded:
+        match e:
+            case Call(op=callee):
+                # an argument of an operator may turn out to be of a more precise type
+                args = yield self._all(e.args, keeping_types=not isinstance(callee, Op))
+                function = yield self.fold(callee)
+                return self._call(e, _over(e, function, *args))
+            case Let(variable=variable):
+                value = yield self.fold(e.value)
+                known = self._value(value)
+                if known is not None:
+                    self._values[variable] = known
+                elif isinstance(value, Tuple):
+                    self._tuples[variable] = value
+                body = yield self.fold(e.body)
+                return body if isinstance(known, NDArray) else _over(e, variable, value, body)
+            case If():
+                cond = yield self.fold(e.cond)
+                if isinstance(known := self._value(cond), NDArray):
+                    return self.fold(e.true_branch if bool(known) else e.false_branch)
+                branches = yield self._all((e.true_branch, e.false_branch), keeping_types=True)
+                return _over(e, cond, *branches)
+            case Match():
+                data = yield self.fold(e.data)
+                if (known := self._value(data)) is not None:
+                    for clause in e.clauses:
+                        if (found := matches(clause.lhs, known)) is not None:
+                            return self._clause(clause, found)
+                results = yield self._all([c.rhs for c in e.clauses], keeping_types=True)
+                clauses = [_over(c, c.lhs, r) for c, r in zip(e.clauses, results, strict=True)]
+                return _over(e, data, *clauses)
+            case Tuple():
+                fields = yield self._all(e.fields)
+                result = _over(e, *fields)
+                if (values := self._all_values(fields)) is not None:
+                    self._values[result] = TupleValue(values)
+                return result
+            case TupleGetItem():
+                return self._field(e, (yield self.fold(e.tuple_value)))
+            case Function() if any(e.attrs.get(name) for name in OPAQUE):
+                return self._opaque(e)
+            case Function():
+                return _over(e, *e.params, (yield self.fold(e.body)))
+            case RefCreate():
+                return _over(e, *(yield self._all((e.value,), keeping_types=True)))
+            case RefRead(ref=ref):
+                return _over(e, (yield self.fold(ref)))
+            case RefWrite():
+                return _over(e, *(yield self._all((e.ref, e.value))))
+        return e
+
+    def _all(self, parts: Iterable[Expr], keeping_types: bool = False) -> Steps[list[Expr]]:
+        folded = []
+        for part in parts:
+            result = self._atom(part) if is_atom(part) else (yield self.fold(part))
+            folded.append(self._with_type(part, result) if keeping_types else result)
+        return folded
+
+    def _with_type(self, before: Expr, after: Expr) -> Expr:
+        """`after`, of the type `before` has where folding may have found out more."""
+        ty = _type(before)
+        if after is before or ty is None or not is_dynamic(ty):
+            return after
+        known = Var("known", ty)
+        return Let(known, after, known)
+
+    def _opaque(self, function: Function) -> Expr:
+        """The function as it is, but for variables that are not bound any more."""
+        seeds: dict[Syntax, Syntax] = {}
+        for variable in all_vars(function):
+            if (constant := self._atom(variable)) is not variable:
+                seeds[variable] = constant
+        result = tree.transform(function, lambda _, after: after, seeds) if seeds else function
+        assert isinstance(result, Function)
+        return result
+
+    def _clause(self, clause: Clause, found: Mapping[Var, Value]) -> Folded:
+        """The right side of a clause that is known to be taken."""
+        for variable, value in found.items():
+            self._values[variable] = value
+        result: Expr = yield self.fold(clause.rhs)
+        for variable, value in found.items():
+            if variable in self._standing:
+                result = Let(variable, self._quoted(value), result)
+        return result
+
+    def _field(self, e: TupleGetItem, value: Expr) -> Expr:
+        known = self._value(value)
+        if isinstance(known, TupleValue) and e.index < len(known):
+            field = known[e.index]
+            result = self._quoted(field) if _is_tensors(field) else _over(e, value)
+            self._values[result] = field
+            return result
+        held = self._tuples.get(value) if isinstance(value, Var) else value
+        if isinstance(held, Tuple) and e.index < len(held):
+            field_expr = held[e.index]
+            # the other fields are not evaluated any more
+            if is_atom(field_expr) if held is not value else self._is_pure(e.tuple_value):
+                return field_expr
+        return _over(e, value)
+
+    # --- calls
+
+    def _call(self, before: Call, after: Call) -> Expr:
+        values = self._all_values(after.args)
+        match after.op:
+            case OpDef(name=name) as op if name in OF_SHAPES and values is None:
+                return self._shape(op, before) or after
+            case OpDef() as op if values is not None and self._is_foldable(op):
+                return self._evaluated(op, after, values) or after
+            case Constructor() as constructor if values is not None:
+                self._values[after] = ConstructorValue(constructor.tag, values, constructor)
+            case Function() as function if values is not None and self._is_kernel(function):
+                return self._run(before, after, values) or after
+        return after
+
+    def _is_foldable(self, op: OpDef) -> bool:
+        return not (
+            op.stateful
+            or op.on_values
+            or op.reference is None
+            or op.name.startswith("random.")
+            or (op.name.startswith("qnn.") and not self._fold_qnn)
+        )
+
+    def _is_kernel(self, function: Function) -> bool:
+        """Whether calling the function is evaluating operators that can be folded."""
+        if not function.attrs.get("Primitive") or free_vars(function):
+            return False
+        return all(
+            self._is_foldable(n)
+            if isinstance(n, OpDef)
+            else isinstance(n, Function | Call | Tuple | TupleGetItem | Let | Var | Constant)
+            for n in tree.postorder(function)
+        )
+
+    def _shape(self, op: OpDef, call: Call) -> Expr | None:
+        """The shape of a tensor that is not known, but for its type."""
+        (tensor,) = call.args
+        ty = _type(tensor)
+        if not isinstance(ty, TensorType) or _size(ty) is None or not self._is_pure(tensor):
+            return None
+        # all elements are in one place, so this takes no memory
+        stand_in = np.broadcast_to(np.zeros((), dtypes.to_numpy(ty.dtype)), ty.concrete_shape)
+        return self._evaluated(op, call, [NDArray(stand_in)])
+
+    def _evaluated(self, op: OpDef, call: Call, values: Sequence[Value]) -> Expr | None:
+        if not all(map(_is_tensors, values)):
+            return None
+        attrs = op.make_attrs({}) if call.attrs is None else call.attrs
+        arrays: list[Any] = [_arrays(value) for value in values]
+        try:
+            ty = output_type(op, list(map(value_type, arrays)), attrs, arrays, call.span)
+            if not self._is_worth_keeping(ty, values):
+                return None
+            result = operate(op, values, attrs, call.span, proven=True)
+        except RelayError:
+            return None  # the run reports it, if it ever gets there
+        return self._kept(result, values)
+
+    def _run(self, before: Call, after: Call, values: Sequence[Value]) -> Expr | None:
+        """A call of a primitive function, evaluated."""
+        if before.ty is None or not self._is_worth_keeping(before.ty, values):
+            return None
+        variables = [Var(f"x{i}") for i in range(len(values))]
+        call = Call(after.op, tuple(variables), after.attrs, after.type_args)
+        try:
+            result = evaluate(call, bindings=dict(zip(variables, values, strict=True)))
+        except RelayError:
+            return None
+        return self._kept(result, values)
+
+    # --- sizes
+
+    def _is_worth_keeping(self, ty: Type, values: Sequence[Value]) -> bool:
+        size = _size(ty)
+        return size is not None and size <= max(SMALL, GROWTH * self._origin(values))
+
+    def _origin(self, values: Iterable[Value]) -> int:
+        """How many bytes of constants these values are made of."""
+        tensors = {id(t): t for v in values for t in _tensors(v)}
+        return sum(self._origins.get(key, t.array.nbytes) for key, t in tensors.items())
+
+    def _kept(self, result: Value, made_of: Sequence[Value]) -> Expr:
+        origin = self._origin(made_of)
+        kept = [NDArray(_contiguous(t.array)) for t in _tensors(result)]
+        for tensor in kept:
+            self._origins[id(tensor)] = min(origin, tensor.array.nbytes)
+        value = kept[0] if isinstance(result, NDArray) else TupleValue(kept)
+        expr = self._quoted(value)
+        self._values[expr] = value
+        return expr
+
+    # --- what is known
+
+    def _value(self, e: Expr) -> Value | None:
+        """The value of a folded expression, if it is known."""
+        return e.data if isinstance(e, Constant) else self._values.get(e)
+
+    def _all_values(self, parts: Iterable[Expr]) -> list[Value] | None:
+        values = [self._value(part) for part in parts]
+        return None if None in values else values  # type: ignore[return-value]
+
+    def _is_pure(self, e: Expr) -> bool:
+        """Whether the expression, one of those given, need not be evaluated."""
+        if is_atom(e):
+            return True
+        if self._purity is None:
+            self._purity = Purity(self._root)
+        return self._purity.is_pure(e)
+
+    def _constant(self, tensor: NDArray) -> Constant:
+        """The constant of that tensor: one and the same wherever it stands."""
+        return self._constants.setdefault(id(tensor), Constant(tensor))
+
+    def _quoted(self, value: Value) -> Expr:
+        """An expression of that value."""
+        result: Expr = tree.run(self._quote(value))
+        return result
+
+    def _quote(self, value: Value) -> Steps[Expr]:
+        if isinstance(value, NDArray):
+            return self._constant(value)
+        assert isinstance(value, TupleValue | ConstructorValue)
+        fields = []
+        for field in value.fields:
+            fields.append((yield self._quote(field)))
+        if isinstance(value, TupleValue):
+            return Tuple(tuple(fields))
+        return Call(value.constructor, tuple(fields))
+
+
+def _over(e: N, *parts: Syntax) -> N:
+    """`e` with other parts; `e` itself when they are its own."""
+    result: Any = tree.rebuild(e, parts)
+    return result  # type: ignore[no-any-return]
+
+
+def _type(e: Expr) -> Type | None:
+    return e.type_annotation if e.ty is None and isinstance(e, Var) else e.ty
+
+
+def _tensors(value: Value) -> Iterator[NDArray]:
+    """The tensors of a tensor, or of a tuple of tensors."""
+    parts = value.fields if isinstance(value, TupleValue) else (value,)
+    return (part for part in parts if isinstance(part, NDArray))
+
+
+def _arrays(value: Value) -> Any:
+    """The array of a tensor, or a tuple of arrays, as references take them."""
+    arrays = tuple(tensor.array for tensor in _tensors(value))
+    return arrays if isinstance(value, TupleValue) else arrays[0]
+
+
+def _is_tensors(value: Value) -> bool:
+    """Whether the value is what operators take and give: a tensor, or a tuple of tensors."""
+    parts = value.fields if isinstance(value, TupleValue) else (value,)
+    return all(isinstance(part, NDArray) for part in parts)
+
+
+def _size(ty: Type) -> int | None:
+    """The bytes of a tensor or of several; None where they are not known, or too many to count."""
+    total = 0
+    for part in ty.fields if isinstance(ty, TupleType) else (ty,):
+        if not isinstance(part, TensorType) or not all(isinstance(d, int) for d in part.shape):
+            return None
+        total += prod(part.concrete_shape) * dtypes.to_numpy(part.dtype).itemsize
+    return total if total < 1 << 62 else None
+
+
+def _contiguous(array: np.ndarray) -> np.ndarray:
+    return array if array.flags.c_contiguous else array.copy(order="C")
