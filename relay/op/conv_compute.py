@@ -17,6 +17,7 @@ from math import prod
 from typing import Any
 
 from relay import te
+from relay.op.contraction import converted, product
 from relay.op.layouts import Layout, read_layout, spatial_axes
 from relay.op.scalars import wide
 from relay.op.views import (
@@ -29,6 +30,7 @@ from relay.op.views import (
     indices_in,
     laid_out,
     padded,
+    running,
     shape_in,
     unblocked_axes,
     view,
@@ -159,8 +161,11 @@ def contract(
     is_depthwise = groups > 1 and kernel.inputs == te.index(1)
     stage, shape = layout, out.shape
     if groups > 1 and not is_depthwise:
-        stage, shape = _with_groups(layout, out.shape, groups)
-    inputs, channels = (Digits(), ()) if is_depthwise else running(kernel.inputs, kernel.blocks)
+        stage, shape = with_groups(layout, out.shape, "C", groups)
+    inputs = Digits()
+    channels: tuple[te.Axis, ...] = ()
+    if not is_depthwise:
+        inputs, channels = running(kernel.inputs, kernel.blocks, "c")
     taps = {letter: te.axis(size, f"k{letter.lower()}") for letter, size in kernel.window.items()}
     steps = dict(zip(taps, zip(strides, dilation, strict=True), strict=True))
 
@@ -179,37 +184,32 @@ def contract(
         }
         value = data.at(N=place["N"], C=channel.group.then(inputs), **window)
         weight = kernel.tap(channel, inputs, taps)
-        return te.sum(te.cast(value, total) * te.cast(weight, total), (*channels, *taps.values()))
+        return te.sum(product((value, weight), total), (*channels, *taps.values()))
 
-    sums = fill(shape, stage, element, "conv")
-    if stage == layout and total == out.dtype:
-        return sums
+    return joined(fill(shape, stage, element, "conv"), stage, out, layout, "C", each)
 
-    def joined(place: Place) -> te.Expr:
-        where = dict(place)
-        if stage != layout:
-            where["G"], where["C"] = place["C"].divided(each)
+
+def with_groups(
+    layout: Layout, shape: Sequence[te.Expr], letter: str, groups: int
+) -> tuple[Layout, tuple[te.Expr, ...]]:
+    """The layout with an axis G of groups before an axis of channels, and the shape with it."""
+    extents = {name: extent_in(layout, shape, name) for name in layout.letters}
+    each = extents[letter] // groups
+    uneven = isinstance(each, te.Const) and each.value % prod(layout.blocks(letter))
+    stage = with_axis_before(unblocked_axes(layout, letter) if uneven else layout, letter, "G")
+    return stage, shape_in(stage, extents | {letter: each, "G": te.index(groups)})
+
+
+def joined(
+    sums: te.Tensor, stage: Layout, out: te.Spec, layout: Layout, letter: str, each: te.Expr
+) -> te.Tensor:
+    """The result from sums that may have an axis of groups, and be of a wider element type."""
+    if stage == layout:
+        return converted(sums, out.dtype)
+
+    def element(place: Place) -> te.Expr:
+        group, inside = place[letter].divided(each)
+        where = {**place, "G": group, letter: inside}
         return te.cast(sums[indices_in(stage, where)], out.dtype)
 
-    return fill(out.shape, layout, joined, "result")
-
-
-def running(extent: te.Expr, blocks: Sequence[int]) -> tuple[Digits, tuple[te.Axis, ...]]:
-    """An index to sum over in blocks, where they come out even: its digits and their axes."""
-    block = prod(blocks)
-    if isinstance(extent, te.Const) and extent.value % block:
-        blocks, block = (), 1
-    sizes = [extent // block, *map(te.index, blocks)]
-    axes = tuple(te.axis(size, f"c{i}" if i else "c") for i, size in enumerate(sizes))
-    return Digits(tuple((axis, axis.extent) for axis in axes)), axes
-
-
-def _with_groups(
-    layout: Layout, shape: Sequence[te.Expr], groups: int
-) -> tuple[Layout, tuple[te.Expr, ...]]:
-    """The layout with an axis of groups before the channels, and the shape that goes with it."""
-    extents = {letter: extent_in(layout, shape, letter) for letter in layout.letters}
-    each = extents["C"] // groups
-    uneven = isinstance(each, te.Const) and each.value % prod(layout.blocks("C"))
-    stage = with_axis_before(unblocked_axes(layout, "C") if uneven else layout, "C", "G")
-    return stage, shape_in(stage, extents | {"C": each, "G": te.index(groups)})
+    return fill(out.shape, layout, element, "result")

@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from relay import te
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.types import TensorType, Type
+from relay.op import elements
 from relay.op.conv import (
     Conv2DAttrs,
     convolve,
@@ -26,10 +28,12 @@ from relay.op.conv import (
     require_groups,
     require_steps,
 )
+from relay.op.conv_compute import convolution
 from relay.op.layouts import read_layout
 from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.relations import size
 from relay.op.site import NUMERIC, Site
+from relay.op.views import view
 from relay.op.window import window_counts
 
 
@@ -72,6 +76,22 @@ def _transform(weights: np.ndarray, tile_N: int, tile_K: int) -> np.ndarray:
     return padded.reshape(shape).transpose(2, 0, 3, 1)
 
 
+def _transform_compute(weights: te.Tensor, out: te.Spec, tile_N: int, tile_K: int) -> te.Tensor:
+    *window, columns = weights.shape
+    rows = elements.size(window)
+
+    def element(*i: te.Expr) -> te.Expr:
+        across, down, place, depth = i
+        row, column = down * tile_K + depth, across * tile_N + place
+        return te.select(
+            te.every(row < rows, column < columns),
+            weights[(*elements.place(row, window), column)],
+            0,
+        )
+
+    return te.compute(out.shape, element, "tiles")
+
+
 contrib_conv2d_gemm_weight_transform = define(
     "nn.contrib_conv2d_gemm_weight_transform",
     doc="The weight of a convolution, HWIO, as a matrix in tiles, filled up with zeros.",
@@ -79,6 +99,7 @@ contrib_conv2d_gemm_weight_transform = define(
     attrs=GemmTransformAttrs,
     relation=_transform_type,
     reference=_transform,
+    compute=_transform_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=[
         sample((2, 3, 2, 5), tile_N=4, tile_K=5),
@@ -147,6 +168,38 @@ def _gemm(
     )
 
 
+def _gemm_compute(
+    data: te.Tensor,
+    weight: te.Tensor,
+    out: te.Spec,
+    groups: int,
+    channels: int,
+    kernel_size: Sequence[int],
+    data_layout: str,
+    kernel_layout: str,
+    **known: Any,
+) -> te.Tensor:
+    """The convolution with the weight taken out of its tiles."""
+    inputs = view(data, data_layout).extent("C") // groups
+    _, _, columns, rows = weight.shape
+    shape = (*map(te.index, kernel_size), inputs, te.index(channels))
+
+    def element(*i: te.Expr) -> te.Expr:
+        *window, output = i
+        row = elements.position(window, shape[:3])
+        return weight[output // columns, row // rows, output % columns, row % rows]
+
+    return convolution(
+        data,
+        te.compute(shape, element, "weight"),
+        out,
+        groups=groups,
+        data_layout=data_layout,
+        kernel_layout="HWIO",
+        **known,
+    )
+
+
 contrib_conv2d_gemm_without_weight_transform = define(
     "nn.contrib_conv2d_gemm_without_weight_transform",
     doc="`nn.conv2d` with a weight in tiles, as its transform makes them; `channels` and "
@@ -155,6 +208,7 @@ contrib_conv2d_gemm_without_weight_transform = define(
     attrs=GemmConv2DAttrs,
     relation=_gemm_type,
     reference=_gemm,
+    compute=_gemm_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=[
         sample((1, 2, 5, 4), (2, 3, 4, 5), channels=5, kernel_size=(2, 3)),

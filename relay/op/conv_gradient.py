@@ -7,15 +7,27 @@ from typing import Any
 
 import numpy as np
 
+from relay import te
 from relay.ir import dims
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.contraction import product
 from relay.op.conv import Conv2DAttrs, columns, data_shape, require_groups, require_steps
-from relay.op.layouts import blocked, blocked_shape, require_layout, unblocked, unblocked_shape
+from relay.op.conv_compute import joined, with_groups
+from relay.op.layouts import (
+    blocked,
+    blocked_shape,
+    read_layout,
+    require_layout,
+    unblocked,
+    unblocked_shape,
+)
 from relay.op.matmul import multiplied, product_dtype
 from relay.op.opdef import FusionKind, define, sample
+from relay.op.scalars import wide
 from relay.op.site import Site
-from relay.op.window import Sizes, window_counts
+from relay.op.views import Digits, Place, fill, padded, view
+from relay.op.window import Sizes, pad_pairs, window_counts
 
 
 def _backward_weight_type(site: Site) -> Type | None:
@@ -82,6 +94,43 @@ def _backward_weight(
     return blocked(result, "OIHW", kernel_layout)
 
 
+def _backward_weight_compute(
+    grad: te.Tensor,
+    data: te.Tensor,
+    out: te.Spec,
+    strides: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+    data_layout: str,
+    kernel_layout: str,
+    out_layout: str,
+    **_: Any,
+) -> te.Tensor:
+    """The sum over the images and the windows in each, of the elements of windows times the
+    gradient."""
+    images = padded(view(data, data_layout), dict(zip("HW", pad_pairs(padding, 2), strict=True)))
+    slopes, layout = view(grad, out_layout or data_layout), read_layout(kernel_layout)
+    outputs = slopes.extent("C") // groups
+    axes = {letter: te.axis(slopes.extent(letter), f"r{letter.lower()}") for letter in "NHW"}
+    stage, shape = layout, out.shape
+    if groups > 1:
+        stage, shape = with_groups(layout, out.shape, "O", groups)
+    total = wide(out.dtype)
+
+    def element(place: Place) -> te.Expr:
+        group = place.get("G", Digits())
+        window = {
+            letter: axes[letter] * stride + place[letter].whole * step
+            for letter, stride, step in zip("HW", strides, dilation, strict=True)
+        }
+        value = images.at(N=axes["N"], C=group.then(place["I"]), **window)
+        slope = slopes.at(C=group.then(place["O"]), **axes)
+        return te.sum(product((value, slope), total), tuple(axes.values()))
+
+    return joined(fill(shape, stage, element, "gradient"), stage, out, layout, "O", outputs)
+
+
 def conv2d_backward_weight(
     grad: Expr,
     data: Expr,
@@ -122,6 +171,7 @@ CONV2D_BACKWARD_WEIGHT = define(
     attrs=Conv2DAttrs,
     relation=_backward_weight_type,
     reference=_backward_weight,
+    compute=_backward_weight_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=conv2d_backward_weight,
     samples=[

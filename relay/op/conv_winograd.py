@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from relay import dtypes
+from relay import dtypes, te
 from relay.ir import dims
 from relay.ir.attrs import attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.contraction import converted
 from relay.op.conv import (
     Conv2DAttrs,
     Conv3DAttrs,
@@ -24,9 +25,12 @@ from relay.op.conv import (
     require_inputs,
     require_steps,
 )
+from relay.op.conv_compute import convolution
 from relay.op.numerics import computing_dtype
 from relay.op.opdef import FusionKind, Tensor, define, sample
+from relay.op.scalars import wide
 from relay.op.site import FLOATING, Relation, Site
+from relay.op.tables import applied
 from relay.op.window import Sizes, window_counts
 from relay.op.winograd import (
     along,
@@ -140,6 +144,25 @@ def _winograd(
     return found.astype(result)
 
 
+def _winograd_compute(
+    data: te.Tensor,
+    weight: te.Tensor,
+    out: te.Spec,
+    tile_size: int,
+    kernel_size: Sequence[int],
+    kernel_layout: str,
+    **known: Any,
+) -> te.Tensor:
+    """The convolution with the weight that was transformed, which is restored axis by axis."""
+    plain = converted(weight, wide(out.dtype))
+    for axis, size in enumerate(kernel_size):
+        if is_transformed(axis, kernel_size):
+            inverse = np.linalg.pinv(transforms(tile_size, size).kernel)
+            plain = applied(inverse, plain, axis, "restored")
+    kernel_layout = "DHW"[3 - len(kernel_size) :] + "OI"
+    return convolution(data, plain, out, kernel_layout=kernel_layout, **known)
+
+
 def contrib_conv2d_winograd_without_weight_transform(
     data: Expr,
     weight: Expr,
@@ -186,6 +209,7 @@ CONV2D_WINOGRAD = define(
     attrs=WinogradConv2DAttrs,
     relation=winograd_type("HW"),
     reference=_winograd,
+    compute=_winograd_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=contrib_conv2d_winograd_without_weight_transform,
     samples=[
@@ -261,6 +285,7 @@ CONV3D_WINOGRAD = define(
     attrs=WinogradConv3DAttrs,
     relation=winograd_type("DHW"),
     reference=_winograd,
+    compute=_winograd_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=contrib_conv3d_winograd_without_weight_transform,
     samples=[

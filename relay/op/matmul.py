@@ -3,19 +3,24 @@ float32; integers wrap."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from relay import dtypes
+from relay import dtypes, te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.contraction import Factors, contraction
+from relay.op.elements import stretched_index
 from relay.op.layouts import blocked_shape, require_layout, unblocked, unblocked_shape
 from relay.op.numerics import computing_dtype
 from relay.op.opdef import DType, FusionKind, Tensor, define, sample
 from relay.op.site import NUMERIC, Site
+from relay.op.views import Digits, along, running, view
 
 # --- element types of products, for convolutions too -------------------------------------------
 
@@ -81,6 +86,27 @@ def _dense_type(site: Site) -> Type | None:
     return TensorType((*data.shape[:-1], units), product_dtype(site, data, weight))
 
 
+def dense_compute(
+    data: te.Tensor, weight: te.Tensor, out: te.Spec, weight_layout: str = "NC", **_: Any
+) -> te.Tensor:
+    """Each row of data times each row of weight, which may lie in blocks."""
+    rows = view(weight, weight_layout)
+    index, axes = running(data.shape[-1], rows.layout.blocks("C"), "r")
+    head, blocks = out.shape[:-1], rows.layout.blocks("N")
+    units = (out.shape[-1] // prod(blocks), *map(te.index, blocks))
+
+    def factors(*i: te.Expr) -> Factors:
+        unit = Digits(tuple(zip(i[len(head) :], units, strict=True)))
+        return data[(*i[: len(head)], index.whole)], rows.at(N=unit, C=index)
+
+    sums = contraction(te.Spec((*head, *units), out.dtype), factors, axes, "dense")
+    if not blocks:
+        return sums
+    return te.compute(
+        out.shape, lambda *i: sums[(*i[:-1], *along(i[-1], out.shape[-1]).cut(blocks))], "result"
+    )
+
+
 dense = define(
     "nn.dense",
     doc="data times the transpose of weight: a fully connected layer.",
@@ -90,6 +116,7 @@ dense = define(
     reference=lambda data, weight, units, out_dtype: multiplied(
         lambda x, w: np.matmul(x, w.T), data, weight, out_dtype
     ),
+    compute=dense_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=[
         sample((2, 3), (4, 3)),
@@ -143,6 +170,7 @@ contrib_dense_pack = define(
     reference=lambda data, weight, weight_layout, units, out_dtype: multiplied(
         lambda x, w: np.matmul(x, w.T), data, unblocked(weight, weight_layout, "NC"), out_dtype
     ),
+    compute=dense_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=[
         sample((2, 6), (2, 6, 4), weight_layout="NC4n", units=8),
@@ -219,6 +247,35 @@ def _matmul(
     return multiplied(np.matmul, left, right, out_dtype)
 
 
+def matmul_compute(
+    a: te.Tensor,
+    b: te.Tensor,
+    out: te.Spec,
+    transpose_a: bool,
+    transpose_b: bool,
+    **_: Any,
+) -> te.Tensor:
+    """Each row times each column; what one side has no batch for serves all."""
+    inner = te.axis(a.shape[-2 if transpose_a else -1], "r")
+
+    def factors(*i: te.Expr) -> Factors:
+        *batch, row, column = i if a.rank > 1 else (te.index(0), *i)
+        left = (inner, row) if transpose_a else (row, inner)
+        right = (column, inner) if transpose_b else (inner, column)
+        return _of_batch(a, batch, left, out), _of_batch(b, batch, right, out)
+
+    return contraction(out, factors, [inner], "matmul")
+
+
+def _of_batch(
+    tensor: te.Tensor, batch: Sequence[te.Expr], place: tuple[te.Expr, te.Expr], out: te.Spec
+) -> te.Expr:
+    """An element of a matrix of a batch; a vector is a matrix of one row."""
+    if tensor.rank < 2:
+        return tensor[place[1]]
+    return tensor[(*stretched_index(tensor.shape[:-2], tuple(batch), out.shape[:-2]), *place)]
+
+
 def matmul(
     tensor_a: Expr,
     tensor_b: Expr,
@@ -247,6 +304,7 @@ MATMUL = define(
     attrs=MatmulAttrs,
     relation=_matmul_type,
     reference=_matmul,
+    compute=matmul_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=matmul,
     samples=[
@@ -296,6 +354,7 @@ BATCH_MATMUL = define(
     attrs=BatchMatmulAttrs,
     relation=_batch_matmul_type,
     reference=_matmul,
+    compute=matmul_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=batch_matmul,
     samples=[

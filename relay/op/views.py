@@ -102,6 +102,18 @@ def common_blocks(*cuts: Sequence[int]) -> list[int]:
     return found
 
 
+def running(
+    extent: te.Expr, blocks: Sequence[int], name: str
+) -> tuple[Digits, tuple[te.Axis, ...]]:
+    """An index to sum over in blocks, where they come out even: its digits and their axes."""
+    block = prod(blocks)
+    if isinstance(extent, te.Const) and extent.value % block:
+        blocks, block = (), 1
+    sizes = [extent // block, *map(te.index, blocks)]
+    axes = tuple(te.axis(size, f"{name}{i}" if i else name) for i, size in enumerate(sizes))
+    return Digits(tuple((axis, axis.extent) for axis in axes)), axes
+
+
 # --- tensors -----------------------------------------------------------------------------------
 
 Place = Mapping[str, Digits]  # an index for each letter of a layout

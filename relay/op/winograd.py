@@ -14,19 +14,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from relay import dtypes
+from relay import dtypes, te
 from relay.errors import Diagnostic, EvaluationError
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.types import TensorType, Type
+from relay.op.contraction import converted
 from relay.op.numerics import computing_dtype, widened
 from relay.op.opdef import DType, FusionKind, define, sample
+from relay.op.scalars import wide
 from relay.op.site import FLOATING, Relation, Site
+from relay.op.tables import applied
 
 # --- the matrices ------------------------------------------------------------------------------
 
@@ -144,6 +147,27 @@ def transform_weight(weight: np.ndarray, tile_size: int) -> np.ndarray:
     return result.astype(weight.dtype)
 
 
+def transform_compute(weight: te.Tensor, out: te.Spec, tile_size: int) -> te.Tensor:
+    """Axis by axis; then the window moves to the front."""
+    count = weight.rank - 2
+    plain = _transformed(weight, wide(weight.dtype), tile_size)
+    return te.compute(
+        out.shape,
+        lambda *i: te.cast(plain[(*i[count:], *i[:count])], out.dtype),
+        "weight",
+    )
+
+
+def _transformed(weight: te.Tensor, dtype: str, tile_size: int) -> te.Tensor:
+    """The window axes of a weight (o, i, k…) transformed where they stand, in that type."""
+    sizes = weight.extents[2:]
+    result = converted(weight, dtype)
+    for axis, size in enumerate(sizes):
+        if is_transformed(axis, sizes):
+            result = applied(transforms(tile_size, size).kernel, result, 2 + axis, "transformed")
+    return result
+
+
 contrib_conv2d_winograd_weight_transform = define(
     "nn.contrib_conv2d_winograd_weight_transform",
     doc="The weight of a convolution of images, OIHW, as Winograd's algorithm takes it, HWOI.",
@@ -151,6 +175,7 @@ contrib_conv2d_winograd_weight_transform = define(
     attrs=WinogradTransformAttrs,
     relation=transform_type(2),
     reference=transform_weight,
+    compute=transform_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=[
         sample((2, 3, 3, 3), tile_size=2),
@@ -167,6 +192,7 @@ contrib_conv3d_winograd_weight_transform = define(
     attrs=WinogradTransformAttrs,
     relation=transform_type(3),
     reference=transform_weight,
+    compute=transform_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=[
         sample((2, 3, 3, 3, 3), tile_size=2),
@@ -225,6 +251,12 @@ def _nnpack_transform(
     return np.moveaxis(transform_weight(wide, _TILE), (2, 3), (0, 1)).astype(result)
 
 
+def _nnpack_compute(weight: te.Tensor, out: te.Spec, **_: Any) -> te.Tensor:
+    types = (wide(weight.dtype), wide(out.dtype))
+    dtype = "float64" if "float64" in types else "float32"
+    return converted(_transformed(weight, dtype, _TILE), out.dtype)
+
+
 contrib_conv2d_winograd_nnpack_weight_transform = define(
     "nn.contrib_conv2d_winograd_nnpack_weight_transform",
     doc="The weight of a convolution with windows of 3 by 3, OIHW, transformed for tiles of 6 by 6 "
@@ -233,6 +265,7 @@ contrib_conv2d_winograd_nnpack_weight_transform = define(
     attrs=NNPACKTransformAttrs,
     relation=_nnpack_type,
     reference=_nnpack_transform,
+    compute=_nnpack_compute,
     fusion=FusionKind.OPAQUE,
     samples=[
         sample((2, 3, 3, 3), convolution_algorithm=3),
