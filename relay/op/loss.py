@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
 
+from relay import te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
+from relay.op.elements import Indices, folded
 from relay.op.numerics import rounded_once
-from relay.op.opdef import FusionKind, Tensor, define, sample
+from relay.op.opdef import Compute, FusionKind, Tensor, define, sample
+from relay.op.scalars import wide, widened
 from relay.op.site import FLOATING, INTEGER, Site
 
 # --- cross entropy -----------------------------------------------------------------------------
@@ -31,12 +35,22 @@ def _cross_entropy_with_logits(x: np.ndarray, y: np.ndarray) -> Any:
     return -(x * y).sum(dtype=x.dtype) / x.dtype.type(x.shape[0])
 
 
+def _entropy(logarithm: Callable[[te.Expr], te.Expr]) -> Compute:
+    def compute(x: te.Tensor, y: te.Tensor, out: te.Spec) -> te.Tensor:
+        total = folded(x.shape, (0, 1), lambda i: logarithm(widened(x[i])) * widened(y[i]), te.sum)
+        rows = te.cast(x.shape[0], wide(out.dtype))
+        return te.compute((), lambda: te.cast(-total[()] / rows, out.dtype))
+
+    return compute
+
+
 cross_entropy = define(
     "nn.cross_entropy",
     doc="The sum of -y * log(x), divided by the number of rows.",
     arguments=[("x", "predicted probabilities, a row each"), ("y", "the true ones")],
     relation=_cross_entropy_type,
     reference=rounded_once(lambda x, y: _cross_entropy_with_logits(np.log(x), y)),
+    compute=_entropy(lambda x: te.call("log", x)),
     fusion=FusionKind.OPAQUE,
     samples=[
         sample((2, 3), (2, 3), low=0.1, high=1),
@@ -54,6 +68,7 @@ cross_entropy_with_logits = define(
     ],
     relation=_cross_entropy_type,
     reference=rounded_once(_cross_entropy_with_logits),
+    compute=_entropy(lambda x: x),
     fusion=FusionKind.OPAQUE,
     samples=[
         sample((2, 3), (2, 3)),
@@ -117,6 +132,37 @@ def _nll_loss(
     return total if reduction == "sum" else total / weight.sum(dtype=weight.dtype)
 
 
+def _nll_loss_compute(
+    predictions: te.Tensor,
+    targets: te.Tensor,
+    weights: te.Tensor,
+    out: te.Spec,
+    reduction: str,
+    ignore_index: int,
+) -> te.Tensor:
+    axis = _class_axis(predictions.rank)
+    zero = te.const(0.0, wide(out.dtype))
+
+    def of_target(indices: Indices) -> tuple[te.Expr, te.Expr]:
+        """The loss, and the weight of its class; both 0 where the target does not count."""
+        wanted = te.index(targets[indices])
+        counts = te.every(
+            te.not_equal(wanted, ignore_index), wanted >= 0, wanted < weights.shape[0]
+        )
+        chosen = widened(predictions[(*indices[:axis], wanted, *indices[axis:])])
+        weight = widened(weights[wanted])
+        return te.select(counts, -chosen * weight, zero), te.select(counts, weight, zero)
+
+    if reduction == "none":
+        return te.compute(out.shape, lambda *i: te.cast(of_target(i)[0], out.dtype))
+    every = range(targets.rank)
+    total = folded(targets.shape, every, lambda i: of_target(i)[0], te.sum)
+    if reduction == "sum":
+        return te.compute((), lambda: te.cast(total[()], out.dtype))
+    weight = folded(targets.shape, every, lambda i: of_target(i)[1], te.sum)
+    return te.compute((), lambda: te.cast(total[()] / weight[()], out.dtype))
+
+
 nll_loss = define(
     "nn.nll_loss",
     doc="Minus the prediction for the class that a target names, times the weight of the class. A "
@@ -129,6 +175,7 @@ nll_loss = define(
     attrs=NLLLossAttrs,
     relation=_nll_loss_type,
     reference=rounded_once(_nll_loss),
+    compute=_nll_loss_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=[
         sample((4, 3), Tensor((4,), "int32", 0, 3), (3,)),

@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from relay import te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr, TupleGetItem, TupleWrapper
 from relay.ir.types import TensorType, TupleType, Type
+from relay.op.elements import copied, filled
 from relay.op.numerics import computing_dtype, rounded_once
 from relay.op.opdef import FusionKind, define, sample
+from relay.op.scalars import widened
 from relay.op.site import FLOATING, NUMERIC, Site
 
 
@@ -53,6 +56,7 @@ bias_add = define(
     attrs=BiasAddAttrs,
     relation=_bias_add_type,
     reference=rounded_once(lambda data, bias, axis: data + along(bias, data.ndim, axis)),
+    compute=lambda data, bias, out, axis: te.compute(out.shape, lambda *i: data[i] + bias[i[axis]]),
     fusion=FusionKind.BROADCAST,
     samples=[
         sample((2, 3, 4), (3,)),
@@ -113,6 +117,35 @@ def _batch_norm(
     return result.astype(data.dtype), moving_mean, moving_var
 
 
+def _batch_norm_compute(
+    data: te.Tensor,
+    gamma: te.Tensor,
+    beta: te.Tensor,
+    moving_mean: te.Tensor,
+    moving_var: te.Tensor,
+    out: tuple[te.Spec, ...],
+    axis: int,
+    epsilon: float,
+    center: bool,
+    scale: bool,
+) -> tuple[te.Tensor, ...]:
+    def factor_of(channel: te.Expr) -> te.Expr:
+        inverse = 1.0 / te.call("sqrt", widened(moving_var[channel]) + epsilon)
+        return inverse * widened(gamma[channel]) if scale else inverse
+
+    factor = te.compute(gamma.shape, factor_of)
+
+    def element(*i: te.Expr) -> te.Expr:
+        channel = i[axis]
+        result = (widened(data[i]) - widened(moving_mean[channel])) * factor[channel]
+        if center:
+            result = result + widened(beta[channel])
+        return te.cast(result, data.dtype)
+
+    result = te.compute(out[0].shape, element)
+    return result, copied(moving_mean, out[1]), copied(moving_var, out[2])
+
+
 def batch_norm(
     data: Expr,
     gamma: Expr,
@@ -143,6 +176,7 @@ BATCH_NORM = define(
     attrs=BatchNormAttrs,
     relation=_batch_norm_type,
     reference=_batch_norm,
+    compute=_batch_norm_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=batch_norm,
     samples=[
@@ -190,6 +224,7 @@ DROPOUT = define(
     attrs=DropoutAttrs,
     relation=_dropout_type,
     reference=lambda data, rate: (data, np.ones_like(data)),
+    compute=lambda data, out, rate: (copied(data, out[0]), filled(out[1], 1)),
     fusion=FusionKind.OPAQUE,
     helper=dropout,
     stateful=True,

@@ -5,20 +5,23 @@ Batch normalization, whose statistics are given, stands in `relay.op.norm`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from relay import te
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.elements import Body, Indices, Shape, folded, size, without
 from relay.op.norm import BatchNormAttrs, along, with_channels
 from relay.op.numerics import rounded_once
-from relay.op.opdef import FusionKind, define, sample
+from relay.op.opdef import Compute, FusionKind, define, sample
 from relay.op.relations import same_type_float
+from relay.op.scalars import wide, widened
 from relay.op.site import FLOATING, Site
 
 # --- mean and variance -------------------------------------------------------------------------
@@ -147,6 +150,108 @@ def _group_norm(
     return _affine(np.moveaxis(normal, 1, axis), gamma, beta, axis, center, scale)
 
 
+# --- in tensor expressions ---------------------------------------------------------------------
+
+
+def _statistics(
+    shape: Shape, axes: Sequence[int], element: Body, epsilon: float
+) -> tuple[te.Tensor, te.Tensor]:
+    """The mean, and 1 / sqrt(variance + epsilon), of a grid along some of its axes."""
+    count = size([shape[axis] for axis in axes])
+
+    def average(value: te.Expr, over: Sequence[te.Axis]) -> te.Expr:
+        return te.sum(value, over) / te.cast(count, value.dtype)
+
+    mean = folded(shape, axes, element, average)
+
+    def square(indices: Indices) -> te.Expr:
+        distance = element(indices) - mean[without(indices, axes)]
+        return distance * distance
+
+    inverse = folded(
+        shape,
+        axes,
+        square,
+        lambda value, over: 1.0 / te.call("sqrt", average(value, over) + epsilon),
+    )
+    return mean, inverse
+
+
+def _normalized(
+    data: te.Tensor,
+    gamma: te.Tensor,
+    beta: te.Tensor,
+    out: te.Spec,
+    statistics: tuple[te.Tensor, te.Tensor],
+    row: Callable[[Indices], Indices],
+    axis: int,
+    center: bool,
+    scale: bool,
+) -> te.Tensor:
+    """The data by the statistics at `row`, then by the scale and offset of its channel."""
+    mean, inverse = statistics
+
+    def element(*i: te.Expr) -> te.Expr:
+        place = row(i)
+        result = (widened(data[i]) - mean[place]) * inverse[place]
+        if scale:
+            result = result * widened(gamma[i[axis]])
+        if center:
+            result = result + widened(beta[i[axis]])
+        return te.cast(result, out.dtype)
+
+    return te.compute(out.shape, element)
+
+
+def _along_axes(axes_of: Callable[[int, int], tuple[int, ...]]) -> Compute:
+    """Statistics along the axes that `axes_of(axis, rank)` gives."""
+
+    def compute(
+        data: te.Tensor,
+        gamma: te.Tensor,
+        beta: te.Tensor,
+        out: te.Spec,
+        axis: int,
+        epsilon: float,
+        center: bool,
+        scale: bool,
+    ) -> te.Tensor:
+        axes = axes_of(axis % data.rank, data.rank)
+        found = _statistics(data.shape, axes, lambda i: widened(data[i]), epsilon)
+        return _normalized(
+            data, gamma, beta, out, found, lambda i: without(i, axes), axis, center, scale
+        )
+
+    return compute
+
+
+def _group_norm_compute(
+    data: te.Tensor,
+    gamma: te.Tensor,
+    beta: te.Tensor,
+    out: te.Spec,
+    num_groups: int,
+    axis: int,
+    epsilon: float,
+    center: bool,
+    scale: bool,
+) -> te.Tensor:
+    axis %= data.rank
+    batch, *extents = data.shape
+    channels = extents.pop(axis - 1) // num_groups
+    grid = (batch, te.index(num_groups), channels, *extents)
+
+    def element(indices: Indices) -> te.Expr:
+        first, group, channel, *rest = indices
+        rest.insert(axis - 1, group * channels + channel)
+        return widened(data[(first, *rest)])
+
+    found = _statistics(grid, range(2, len(grid)), element, epsilon)
+    return _normalized(
+        data, gamma, beta, out, found, lambda i: (i[0], i[axis] // channels), axis, center, scale
+    )
+
+
 _SCALE_AND_OFFSET = [
     ("gamma", "the scale of each channel"),
     ("beta", "the offset of each channel"),
@@ -160,6 +265,7 @@ layer_norm = define(
     attrs=LayerNormAttrs,
     relation=_layer_norm_type,
     reference=rounded_once(_layer_norm),
+    compute=_along_axes(lambda axis, rank: (axis,)),
     fusion=FusionKind.OPAQUE,
     samples=[
         sample((2, 3, 4), (4,), (4,)),
@@ -178,6 +284,7 @@ instance_norm = define(
     attrs=BatchNormAttrs,
     relation=_instance_norm_type,
     reference=rounded_once(_instance_norm),
+    compute=_along_axes(lambda axis, rank: tuple(a for a in range(1, rank) if a != axis)),
     fusion=FusionKind.OPAQUE,
     samples=[
         sample((2, 3, 4, 5), (3,), (3,)),
@@ -195,6 +302,7 @@ group_norm = define(
     attrs=GroupNormAttrs,
     relation=_group_norm_type,
     reference=rounded_once(_group_norm),
+    compute=_group_norm_compute,
     fusion=FusionKind.OPAQUE,
     samples=[
         sample((2, 6, 4, 5), (6,), (6,), num_groups=3),
@@ -231,6 +339,26 @@ def _l2_normalize(data: np.ndarray, eps: float, axis: Sequence[int] | None) -> A
     return data / np.sqrt(np.maximum(squares, data.dtype.type(eps)))
 
 
+def _l2_normalize_compute(
+    data: te.Tensor, out: te.Spec, eps: float, axis: Sequence[int] | None
+) -> te.Tensor:
+    axes = range(data.rank) if axis is None else [a % data.rank for a in axis]
+
+    def square(indices: Indices) -> te.Expr:
+        value = widened(data[indices])
+        return value * value
+
+    inverse = folded(
+        data.shape,
+        axes,
+        square,
+        lambda value, over: 1.0 / te.call("sqrt", te.maximum(te.sum(value, over), eps)),
+    )
+    return te.compute(
+        out.shape, lambda *i: te.cast(widened(data[i]) * inverse[without(i, axes)], out.dtype)
+    )
+
+
 l2_normalize = define(
     "nn.l2_normalize",
     doc="Vectors divided by their length; the square of the length counts as eps at least.",
@@ -238,6 +366,7 @@ l2_normalize = define(
     attrs=L2NormalizeAttrs,
     relation=_l2_normalize_type,
     reference=rounded_once(_l2_normalize),
+    compute=_l2_normalize_compute,
     fusion=FusionKind.OPAQUE,
     samples=[
         sample((2, 3, 4), eps=1e-3, axis=1),
@@ -291,6 +420,30 @@ def _lrn(
     return result
 
 
+def _lrn_compute(
+    data: te.Tensor, out: te.Spec, size: int, axis: int, bias: float, alpha: float, beta: float
+) -> te.Tensor:
+    axis %= data.rank
+    step = te.axis(size)
+    computed = wide(data.dtype)
+
+    def square(*i: te.Expr) -> te.Expr:
+        place = i[axis] + step - size // 2
+        inside = te.every(place >= 0, place < data.shape[axis])
+        value = te.select(
+            inside, widened(data[(*i[:axis], place, *i[axis + 1 :])]), te.const(0.0, computed)
+        )
+        return te.sum(value * value, step)
+
+    total = te.compute(out.shape, square)
+
+    def element(*i: te.Expr) -> te.Expr:
+        divisor = te.call("pow", total[i] * (alpha / size) + bias, te.const(beta, computed))
+        return te.cast(widened(data[i]) / divisor, out.dtype)
+
+    return te.compute(out.shape, element)
+
+
 def lrn(
     data: Expr,
     size: int = 5,
@@ -311,6 +464,7 @@ LRN = define(
     attrs=LRNAttrs,
     relation=_lrn_type,
     reference=rounded_once(_lrn),
+    compute=_lrn_compute,
     fusion=FusionKind.OPAQUE,
     helper=lrn,
     samples=[

@@ -13,17 +13,20 @@ from typing import Any
 
 import numpy as np
 
+from relay import dtypes, te
 from relay.errors import Diagnostic, EvaluationError
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Constant, Expr
 from relay.ir.types import TensorType, Type
-from relay.op import numerics
+from relay.op import numerics, scalars
+from relay.op.elements import Indices, folded, position, size, stretched
 from relay.op.known import as_tensor
 from relay.op.numerics import limits, rounded_once
-from relay.op.opdef import FusionKind, OpDef, define, sample
+from relay.op.opdef import Compute, FusionKind, OpDef, define, sample
 from relay.op.relations import require_broadcasts_to
+from relay.op.scalars import Function, wide, widened
 from relay.op.site import BOOLEAN, FLOATING, INTEGER, NUMERIC, Elements, Relation, Site
 
 
@@ -135,10 +138,83 @@ def _position(lowest: bool) -> Any:
     return rounded_once(reference)
 
 
+# --- tensor expressions ------------------------------------------------------------------------
+
+
+def _over(combine: Function) -> Compute:
+    """A compute from `combine(value, axes)`; partial results have the type of the value."""
+
+    def compute(
+        data: te.Tensor,
+        out: te.Spec,
+        axis: Sequence[int] | None,
+        keepdims: bool,
+        exclude: bool,
+    ) -> te.Tensor:
+        return folded(
+            data.shape,
+            _reduced(axis, exclude, data.rank),
+            lambda i: widened(data[i]),
+            lambda value, axes: te.cast(combine(value, axes), out.dtype),
+            keepdims,
+        )
+
+    return compute
+
+
+def _mean_of(value: te.Expr, axes: Sequence[te.Axis]) -> te.Expr:
+    if scalars.is_float(value):
+        exact = value
+    else:
+        exact = te.cast(value, "int64" if value.dtype in dtypes.SIGNED else "uint64")
+    count = te.cast(size([axis.extent for axis in axes]), exact.dtype)
+    return scalars.divide(te.sum(exact, axes), count)
+
+
+def _greatest(value: te.Expr, axes: Sequence[te.Axis]) -> te.Expr:
+    return te.any(value, axes) if scalars.is_truth(value) else te.max(value, axes)
+
+
+def _smallest(value: te.Expr, axes: Sequence[te.Axis]) -> te.Expr:
+    return te.all(value, axes) if scalars.is_truth(value) else te.min(value, axes)
+
+
+def _position_of(lowest: bool) -> Compute:
+    find = te.argmin if lowest else te.argmax
+
+    def compute(
+        data: te.Tensor,
+        out: te.Spec,
+        axis: Sequence[int] | None,
+        keepdims: bool,
+        exclude: bool,
+        select_last_index: bool,
+    ) -> te.Tensor:
+        gone = _reduced(axis, exclude, data.rank)
+        count = size([data.shape[a] for a in gone])
+
+        def combine(value: te.Expr, axes: Sequence[te.Axis]) -> te.Expr:
+            if scalars.is_truth(value):
+                value = te.cast(value, "uint8")
+            place = position(axes, [a.extent for a in axes])
+            # the first from the back is the last
+            place = count - 1 - place if select_last_index else place
+            found = find(value, te.cast(place, out.dtype), axes)[1]
+            if select_last_index:
+                found = te.cast(count - 1, out.dtype) - found
+            return te.select(te.equal(count, 0), te.const(-1, out.dtype), found)
+
+        return folded(data.shape, gone, lambda i: widened(data[i]), combine, keepdims)
+
+    return compute
+
+
 # --- the operators -----------------------------------------------------------------------------
 
 
-def _define(name: str, doc: str, relation: Relation, reference: Any, *kinds: str) -> OpDef:
+def _define(
+    name: str, doc: str, relation: Relation, reference: Any, compute: Compute, *kinds: str
+) -> OpDef:
     return define(
         name,
         doc=doc,
@@ -146,6 +222,7 @@ def _define(name: str, doc: str, relation: Relation, reference: Any, *kinds: str
         attrs=ReduceAttrs,
         relation=relation,
         reference=reference,
+        compute=compute,
         fusion=FusionKind.COMM_REDUCE,
         samples=[
             made
@@ -167,6 +244,7 @@ sum_ = _define(
     "The sum of the elements; integers wrap.",
     _reduction(NUMERIC),
     _over_axes(lambda data, axes, keep: data.sum(axes, dtype=data.dtype, keepdims=keep)),
+    _over(te.sum),
     "float32",
     "int8",
     "bfloat16",
@@ -176,6 +254,7 @@ prod = _define(
     "The product of the elements; integers wrap.",
     _reduction(NUMERIC),
     _over_axes(lambda data, axes, keep: data.prod(axes, dtype=data.dtype, keepdims=keep)),
+    _over(te.product),
     "float32",
     "int32",
 )
@@ -186,6 +265,7 @@ max_ = _define(
     _over_axes(
         lambda data, axes, keep: data.max(axes, keepdims=keep, initial=limits(data.dtype)[0])
     ),
+    _over(_greatest),
     "float32",
     "uint8",
     "float16",
@@ -198,6 +278,7 @@ min_ = _define(
     _over_axes(
         lambda data, axes, keep: data.min(axes, keepdims=keep, initial=limits(data.dtype)[1])
     ),
+    _over(_smallest),
     "float32",
     "int64",
     "bool",
@@ -208,6 +289,7 @@ mean = _define(
     "quotient truncated towards zero.",
     _reduction(NUMERIC),
     _over_axes(_mean),
+    _over(_mean_of),
     "float32",
     "int8",
     "float16",
@@ -217,6 +299,7 @@ all_ = _define(
     "Whether every element holds.",
     _reduction(BOOLEAN),
     _over_axes(lambda data, axes, keep: data.all(axes, keepdims=keep)),
+    _over(te.all),
     "bool",
 )
 any_ = _define(
@@ -224,6 +307,7 @@ any_ = _define(
     "Whether at least one element holds.",
     _reduction(BOOLEAN),
     _over_axes(lambda data, axes, keep: data.any(axes, keepdims=keep)),
+    _over(te.any),
     "bool",
 )
 
@@ -236,6 +320,7 @@ def _define_position(name: str, doc: str, lowest: bool) -> OpDef:
         attrs=ArgReduceAttrs,
         relation=_reduction(None, "int32"),
         reference=_position(lowest),
+        compute=_position_of(lowest),
         fusion=FusionKind.COMM_REDUCE,
         samples=[
             sample((2, 3, 4)),
@@ -287,6 +372,31 @@ def _variance(
     return squares.sum(axes, dtype=data.dtype, keepdims=keepdims) / data.dtype.type(count)
 
 
+def _variance_compute(
+    data: te.Tensor,
+    mean: te.Tensor,
+    out: te.Spec,
+    axis: Sequence[int] | None,
+    keepdims: bool,
+    exclude: bool,
+    unbiased: bool,
+) -> te.Tensor:
+    gone = _reduced(axis, exclude, data.rank)
+    count = te.cast(size([data.shape[a] for a in gone]) - int(unbiased), wide(out.dtype))
+
+    def square(indices: Indices) -> te.Expr:
+        distance = widened(data[indices]) - widened(stretched(mean, indices, data.shape))
+        return distance * distance
+
+    return folded(
+        data.shape,
+        gone,
+        square,
+        lambda value, axes: te.cast(te.sum(value, axes) / count, out.dtype),
+        keepdims,
+    )
+
+
 def variance(
     data: Expr,
     axis: int | Sequence[int] | None = None,
@@ -307,6 +417,7 @@ VARIANCE = define(
     attrs=VarianceAttrs,
     relation=_variance_type,
     reference=rounded_once(_variance),
+    compute=_variance_compute,
     fusion=FusionKind.COMM_REDUCE,
     helper=variance,
     samples=[
@@ -339,6 +450,28 @@ def collapse(data: np.ndarray, shape: tuple[int, ...]) -> Any:
     return data.sum(axes, dtype=data.dtype, keepdims=True).reshape(shape)
 
 
+def _collapse_compute(data: te.Tensor, _: te.Tensor, out: te.Spec, **__: Any) -> te.Tensor:
+    extra = data.rank - len(out.shape)
+    over: list[te.Axis] = []
+    steps: list[te.Axis | None] = []
+    for axis, extent in enumerate(data.shape):
+        kept = None if axis < extra else out.shape[axis - extra]
+        if kept is not None and kept == extent:
+            steps.append(None)
+            continue
+        # where only a run knows whether an axis was stretched, it also knows how far to go
+        far = extent if kept is None else te.select(te.equal(kept, 1), extent, te.index(1))
+        over.append(te.axis(far, f"k{axis}"))
+        steps.append(over[-1])
+
+    def element(*indices: te.Expr) -> te.Expr:
+        places = (te.index(0),) * extra + indices
+        whole = tuple(p if s is None else p + s for p, s in zip(places, steps, strict=True))
+        return te.cast(te.sum(widened(data[whole]), over), out.dtype)
+
+    return te.compute(out.shape, element)
+
+
 collapse_sum_like = define(
     "collapse_sum_like",
     doc="The sum over the axes that broadcasting a tensor to the shape of data stretches; what the "
@@ -346,6 +479,7 @@ collapse_sum_like = define(
     arguments=[("data", "the input"), ("collapse_type", "a tensor of the wanted shape")],
     relation=_collapse_type,
     reference=rounded_once(lambda data, like: collapse(data, like.shape)),
+    compute=_collapse_compute,
     fusion=FusionKind.COMM_REDUCE,
     samples=[
         sample((2, 3, 4), (3, 1)),
@@ -434,6 +568,7 @@ COLLAPSE_SUM_TO = define(
     attrs=CollapseSumToAttrs,
     relation=_collapse_sum_to_type,
     reference=rounded_once(_collapse_sum_to),
+    compute=_collapse_compute,
     runtime_shape=_collapse_sum_to_shape,
     fusion=FusionKind.COMM_REDUCE,
     helper=collapse_sum_to,

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 
-from relay import dtypes
+from relay import dtypes, te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.elements import place, position
+from relay.op.elements import size as element_count
 from relay.op.numerics import convert, widened
-from relay.op.opdef import DType, FusionKind, OpDef, define, sample
+from relay.op.opdef import Compute, DType, FusionKind, OpDef, define, sample
 from relay.op.relations import size
+from relay.op.scalars import Function, wide
 from relay.op.site import NUMERIC, Site
+from relay.te.loops import Kind
 
 
 @attrs
@@ -66,6 +73,53 @@ def _scan(step: np.ufunc) -> Any:
     return reference
 
 
+def _scan_loops(step: Function, identity: int) -> Compute:
+    """One running total per row; where rows lie side by side, all of them advance together."""
+
+    def compute(
+        data: te.Tensor, out: te.Spec, axis: int | None, dtype: str | None, exclusive: bool
+    ) -> te.Tensor:
+        counted = wide(out.dtype)
+
+        def advance(
+            b: te.Builder,
+            total: te.Buffer,
+            row: tuple[te.Expr, ...],
+            value: te.Expr,
+            write: Callable[[te.Expr], None],
+        ) -> None:
+            before = b.let(total[row])
+            after = b.let(step(before, te.cast(te.cast(value, out.dtype), counted)))
+            write(te.cast(before if exclusive else after, out.dtype))
+            b.store(total, row, after)
+
+        def flat(b: te.Builder, result: te.Buffer) -> None:
+            total = b.variable(counted, identity)
+            with ExitStack() as nest:
+                i = tuple(nest.enter_context(b.loop(extent)) for extent in data.shape)
+                target = position(i, data.shape)
+                advance(b, total, (), data[i], lambda value: b.store(result, target, value))
+
+        def rows(b: te.Builder, result: te.Buffer) -> None:
+            along = 0 if axis is None else axis % data.rank
+            outer, inner = data.shape[:along], data.shape[along + 1 :]
+            with b.loop(element_count(outer), "row", Kind.PARALLEL) as row:
+                first = place(row, outer)
+                total = b.local(counted, inner, "total")
+                with ExitStack() as nest:
+                    j = tuple(nest.enter_context(b.loop(extent)) for extent in inner)
+                    b.store(total, j, te.const(identity, counted))
+                with b.loop(data.shape[along]) as k, ExitStack() as nest:
+                    j = tuple(nest.enter_context(b.loop(extent)) for extent in inner)
+                    i = (*first, k, *j)
+                    advance(b, total, j, data[i], lambda value: b.store(result, i, value))
+
+        write = flat if axis is None else rows
+        return te.procedure([data], [(out.shape, out.dtype)], write, "scan")[0]
+
+    return compute
+
+
 def cumsum(
     data: Expr, axis: int | None = None, dtype: str | None = None, exclusive: bool | None = None
 ) -> Call:
@@ -80,7 +134,7 @@ def cumprod(
     return CUMPROD(data, axis=axis, dtype=dtype, exclusive=bool(exclusive))
 
 
-def _define(name: str, doc: str, step: np.ufunc, helper: Any) -> OpDef:
+def _define(name: str, doc: str, step: np.ufunc, scalar: Function, helper: Any) -> OpDef:
     return define(
         name,
         doc=doc,
@@ -88,6 +142,7 @@ def _define(name: str, doc: str, step: np.ufunc, helper: Any) -> OpDef:
         attrs=ScanAttrs,
         relation=_scan_type,
         reference=_scan(step),
+        compute=_scan_loops(scalar, step.identity),
         fusion=FusionKind.OPAQUE,
         helper=helper,
         samples=[
@@ -104,11 +159,16 @@ def _define(name: str, doc: str, step: np.ufunc, helper: Any) -> OpDef:
 
 
 CUMSUM = _define(
-    "cumsum", "The sum of the elements so far along an axis; integers wrap.", np.add, cumsum
+    "cumsum",
+    "The sum of the elements so far along an axis; integers wrap.",
+    np.add,
+    operator.add,
+    cumsum,
 )
 CUMPROD = _define(
     "cumprod",
     "The product of the elements so far along an axis; integers wrap.",
     np.multiply,
+    operator.mul,
     cumprod,
 )

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from relay import te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
 from relay.op.numerics import convert
@@ -65,6 +66,24 @@ def _sequence_mask(
     return np.where(places < ends, data, convert(np.array(mask_value), data.dtype.name))
 
 
+def _end(lengths: te.Tensor, extent: te.Expr, sequence: te.Expr) -> te.Expr:
+    """Where a sequence ends along an axis of that extent."""
+    return te.minimum(te.maximum(te.index(lengths[sequence]), 0), extent)
+
+
+def _sequence_mask_compute(
+    data: te.Tensor, valid_length: te.Tensor, out: te.Spec, mask_value: float, axis: int
+) -> te.Tensor:
+    axis %= data.rank
+    mask = te.cast(te.const(mask_value, "float64"), out.dtype)
+
+    def element(*i: te.Expr) -> te.Expr:
+        end = _end(valid_length, data.shape[axis], i[1 - axis])
+        return te.select(i[axis] < end, data[i], mask)
+
+    return te.compute(out.shape, element)
+
+
 sequence_mask = define(
     "sequence_mask",
     doc="data with a value in place of everything behind the end of each sequence.",
@@ -75,6 +94,7 @@ sequence_mask = define(
     attrs=SequenceMaskAttrs,
     relation=_sequence_mask_type,
     reference=_sequence_mask,
+    compute=_sequence_mask_compute,
     fusion=FusionKind.INJECTIVE,
     samples=[
         sample((4, 3), Tensor((3,), "int32", 0, 5)),
@@ -121,6 +141,19 @@ def _reverse_sequence(
     return np.take_along_axis(data, np.broadcast_to(source, data.shape), axis)
 
 
+def _reverse_sequence_compute(
+    data: te.Tensor, seq_lengths: te.Tensor, out: te.Spec, seq_axis: int, batch_axis: int
+) -> te.Tensor:
+    axis, batch = seq_axis % data.rank, batch_axis % data.rank
+
+    def element(*i: te.Expr) -> te.Expr:
+        end = _end(seq_lengths, data.shape[axis], i[batch])
+        source = te.select(i[axis] < end, end - 1 - i[axis], i[axis])
+        return data[(*i[:axis], source, *i[axis + 1 :])]
+
+    return te.compute(out.shape, element)
+
+
 reverse_sequence = define(
     "reverse_sequence",
     doc="Each sequence from its last element to its first; what lies behind its end stays.",
@@ -131,6 +164,7 @@ reverse_sequence = define(
     attrs=ReverseSequenceAttrs,
     relation=_reverse_sequence_type,
     reference=_reverse_sequence,
+    compute=_reverse_sequence_compute,
     fusion=FusionKind.INJECTIVE,
     samples=[
         sample((3, 5), Tensor((3,), "int32", 0, 6)),
