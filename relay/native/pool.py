@@ -1,0 +1,615 @@
+"""The threads that share a parallel loop, as LLVM IR.
+
+A loop over `extent` is cut into n shares, one for each thread that may take part:
+
+    share w:  [extent * w / n, extent * (w + 1) / n)
+
+Whoever runs share w is worker w. Share 0 is the caller's, share w is meant for thread w, so that
+data stays in the caches of one core from loop to loop. But nobody waits for a thread that has not
+begun: when the caller is done with its own share, it runs those that nobody has claimed. A thread
+that sleeps, or has lost its core to another program, costs nothing but its help.
+
+The pool's *word* holds a number that grows with every loop, its epoch, and in the low bits n; a
+store of it starts a loop. The claim of share w is the epoch of the last loop in which it was taken;
+claims only ever grow, so a thread that comes late finds its share taken. Where the claim is older
+than the epoch a thread has seen, that loop cannot have ended, and what the pool says about it
+holds. `pending` counts the shares of others that are not done; the caller waits for it to be 0.
+
+A thread that finds nothing to do spins for a moment, then spins and yields, then sleeps until the
+word changes (a futex under Linux, a condition variable elsewhere). It notes in `asleep` that it
+does, so that starting a loop makes a system call only when one of its threads sleeps.
+
+The pool belongs to one caller at a time. Who finds it taken, and that includes a parallel loop
+inside a parallel loop, runs the whole loop itself: nobody ever waits for the pool.
+
+Threads are started when a loop first wants them. They block signals, which are the main thread's.
+"""
+
+from __future__ import annotations
+
+from string import Template
+from typing import Final, Literal
+
+from relay.native.abi import MOST_THREADS, THREADS
+from relay.target.target import Target
+
+Parking = Literal["futex", "condition", "serial"]
+
+# Waiting, in nanoseconds. Within a network the next loop comes in microseconds; waking a sleeper
+# takes from fifty to several hundred of them, so threads stay awake across the work between two
+# loops, but soon let other programs have the core.
+SPIN: Final = 20_000
+AWAKE: Final = 2_000_000
+CALLER_SPIN: Final = 20_000
+
+_PARTICIPANTS: Final = 0xFFF  # the bits of the word that say how many threads take part
+_STOP: Final = _PARTICIPANTS  # as a number of threads: end
+
+# Offsets into the pool. What the caller writes, what threads write back and what is hardly ever
+# written lie on pairs of cache lines of their own, because processors fetch lines in pairs.
+_LOCK: Final = 0
+_STARTED: Final = 8
+_INITIALISED: Final = 16
+_WORD: Final = 128
+_BODY: Final = 136
+_CLOSURE: Final = 144
+_CONTEXT: Final = 152
+_EXTENT: Final = 160
+_PENDING: Final = 256
+_ASLEEP: Final = 384  # a bit for every worker
+_MUTEX: Final = 512
+_CONDITION: Final = 640
+_WORKERS: Final = 768  # per worker: its claim, the word when it was started, its handle
+_WORKER_SIZE: Final = 64
+_SIZE: Final = _WORKERS + _WORKER_SIZE * MOST_THREADS
+
+
+def parking(target: Target) -> Parking:
+    """How threads sleep on `target`; where there are no POSIX threads, loops run in the caller."""
+    if target.system == "linux":
+        return "futex"
+    return "serial" if target.system in ("windows", "unknown") else "condition"
+
+
+def text(target: Target, how: Parking | None = None) -> str:
+    """`relay_parallel`, `relay_pool_stop` and `relay_pool_reset` for `target`."""
+    how = how or parking(target)
+    if how == "serial":
+        return _SERIAL
+    sleeping = _FUTEX if how == "futex" else _CONDITION_VARIABLE
+    return "".join(
+        part.substitute(_names(target))
+        for part in (_DECLARATIONS, _PARALLEL, _WORKER, _GROW, _STOPPING, sleeping)
+    )
+
+
+def imports(target: Target, how: Parking | None = None) -> frozenset[str]:
+    """The functions of the system that the code calls."""
+    how = how or parking(target)
+    if how == "serial":
+        return frozenset()
+    return _THREADS | (frozenset({"syscall"}) if how == "futex" else _CONDITIONS)
+
+
+_THREADS: Final = frozenset(
+    {
+        "pthread_create",
+        "pthread_join",
+        "pthread_sigmask",
+        "sigfillset",
+        "sigdelset",
+        "sched_yield",
+        "clock_gettime",
+    }
+)
+_CONDITIONS: Final = frozenset(
+    {
+        "pthread_mutex_init",
+        "pthread_mutex_lock",
+        "pthread_mutex_unlock",
+        "pthread_cond_init",
+        "pthread_cond_wait",
+        "pthread_cond_broadcast",
+    }
+)
+
+
+def _names(target: Target) -> dict[str, object]:
+    """What the templates leave open: fields of the pool, numbers of the system."""
+    x86 = target.arch == "x86_64"
+    linux = target.system == "linux"
+    fields = {
+        "lock": _LOCK,
+        "started": _STARTED,
+        "initialised": _INITIALISED,
+        "word": _WORD,
+        "body": _BODY,
+        "closure": _CLOSURE,
+        "context": _CONTEXT,
+        "extent": _EXTENT,
+        "pending": _PENDING,
+        "asleep": _ASLEEP,
+        "mutex": _MUTEX,
+        "condition": _CONDITION,
+        "workers": _WORKERS,
+    }
+    # `isb` stops an ARM core about as long as `pause` stops an x86 one; its `yield` does nothing
+    relax = "@llvm.x86.sse2.pause()" if x86 else "@llvm.aarch64.isb(i32 15)"
+    return {
+        **{k: f"getelementptr (i8, ptr @relay_pool, i64 {v})" for k, v in fields.items()},
+        "size": _SIZE,
+        "asleep_words": MOST_THREADS // 64,
+        "most": MOST_THREADS,
+        "threads_offset": THREADS,
+        "participants": _PARTICIPANTS,
+        "epoch": _PARTICIPANTS + 1,
+        "stop": _STOP,
+        "spin": SPIN,
+        "awake": AWAKE,
+        "caller_spin": CALLER_SPIN,
+        "relax": f"call void {relax}",
+        "plain_arithmetic": plain_arithmetic(target),
+        "futex": 202 if x86 else 98,
+        "wait_bitset": 9 | 128,  # with a set of bits, within one process
+        "wake_bitset": 10 | 128,
+        "monotonic": 1 if linux else 6,
+        "set_mask": 2 if linux else 3,
+        "bus_error": 7 if linux else 10,
+    }
+
+
+def plain_arithmetic(target: Target) -> str:
+    """Instructions after which floats round to nearest, and denormals are kept."""
+    if target.arch == "aarch64":
+        return "  call void @llvm.aarch64.set.fpcr(i64 0)"
+    return (
+        "  %control = alloca i32\n"
+        "  store i32 8064, ptr %control\n"  # the processor's own default: exceptions masked
+        "  call void @llvm.x86.sse.ldmxcsr(ptr %control)"
+    )
+
+
+# --- the code ----------------------------------------------------------------------------------
+
+_SERIAL: Final = """\
+define void @relay_parallel(ptr %context, ptr %body, ptr %closure, i64 %extent) nounwind {
+  call void %body(ptr %context, ptr %closure, i64 0, i64 %extent, i64 0)
+  ret void
+}
+define i32 @relay_pool_stop() nounwind {
+  ret i32 0
+}
+define void @relay_pool_reset() nounwind {
+  ret void
+}
+define ptr @relay_pool_address() nounwind {
+  ret ptr null
+}
+"""
+
+_DECLARATIONS: Final = Template("""\
+@relay_pool = internal global [$size x i8] zeroinitializer, align 128
+
+declare i32 @pthread_create(ptr, ptr, ptr, ptr)
+declare i32 @pthread_join(i64, ptr)
+declare i32 @pthread_sigmask(i32, ptr, ptr)
+declare i32 @sigfillset(ptr)
+declare i32 @sigdelset(ptr, i32)
+declare i32 @sched_yield()
+declare i32 @clock_gettime(i32, ptr)
+
+define ptr @relay_pool_address() nounwind {
+  ret ptr @relay_pool
+}
+
+define internal i64 @relay_now() nounwind {
+  %time = alloca [2 x i64]
+  %status = call i32 @clock_gettime(i32 $monotonic, ptr %time)
+  %seconds = load i64, ptr %time
+  %fraction = getelementptr i64, ptr %time, i64 1
+  %nanoseconds = load i64, ptr %fraction
+  %scaled = mul i64 %seconds, 1000000000
+  %now = add i64 %scaled, %nanoseconds
+  ret i64 %now
+}
+
+define internal i64 @relay_next_word(i64 %count) alwaysinline nounwind {
+  %word = load atomic i64, ptr $word monotonic, align 8
+  %epoch = and i64 %word, -$epoch
+  %next = add i64 %epoch, $epoch
+  %full = or i64 %next, %count
+  ret i64 %full
+}
+
+; Take share `worker` of the loop that began with `word`; false when somebody has.
+define internal i1 @relay_claim(i64 %worker, i64 %word) alwaysinline nounwind {
+entry:
+  %claim.at = getelementptr [8 x i64], ptr $workers, i64 %worker
+  %claim = load atomic i64, ptr %claim.at monotonic, align 8
+  %free = icmp ult i64 %claim, %word
+  br i1 %free, label %take, label %taken
+take:
+  %swap = cmpxchg ptr %claim.at, i64 %claim, i64 %word acq_rel monotonic
+  %ours = extractvalue { i64, i1 } %swap, 1
+  ret i1 %ours
+taken:
+  ret i1 false
+}
+
+; Run share `worker` of the current loop, which has been claimed.
+define internal void @relay_share(i64 %worker, i64 %count) nounwind {
+  %body = load ptr, ptr $body
+  %closure = load ptr, ptr $closure
+  %context = load ptr, ptr $context
+  %extent = load i64, ptr $extent
+  %next = add i64 %worker, 1
+  %begin.scaled = mul i64 %extent, %worker
+  %end.scaled = mul i64 %extent, %next
+  %begin = udiv i64 %begin.scaled, %count
+  %end = udiv i64 %end.scaled, %count
+  call void %body(ptr %context, ptr %closure, i64 %begin, i64 %end, i64 %worker)
+  %left = atomicrmw sub ptr $pending, i64 1 release
+  ret void
+}
+""")
+
+_PARALLEL: Final = Template("""
+define void @relay_parallel(ptr %context, ptr %body, ptr %closure, i64 %extent) nounwind {
+entry:
+  %since = alloca i64
+  %looks = alloca i32
+  %threads.at = getelementptr i8, ptr %context, i64 $threads_offset
+  %threads = load i64, ptr %threads.at
+  %useful = call i64 @llvm.smin.i64(i64 %threads, i64 %extent)
+  %wanted = call i64 @llvm.smin.i64(i64 %useful, i64 $most)
+  %several = icmp sgt i64 %wanted, 1
+  br i1 %several, label %try, label %alone
+try:
+  %taken = cmpxchg ptr $lock, i32 0, i32 1 acquire monotonic
+  %ours = extractvalue { i32, i1 } %taken, 1
+  br i1 %ours, label %locked, label %alone
+locked:
+  %started = load i64, ptr $started
+  %others = sub i64 %wanted, 1
+  %enough = icmp sge i64 %started, %others
+  br i1 %enough, label %begin, label %grow
+grow:
+  %grown = call i64 @relay_grow(i64 %others)
+  %all = add i64 %grown, 1
+  %fewer = call i64 @llvm.smin.i64(i64 %wanted, i64 %all)
+  %any = icmp sgt i64 %fewer, 1
+  br i1 %any, label %begin, label %unlock
+unlock:
+  store atomic i32 0, ptr $lock release, align 4
+  br label %alone
+alone:
+  call void %body(ptr %context, ptr %closure, i64 0, i64 %extent, i64 0)
+  ret void
+
+begin:
+  %count = phi i64 [ %wanted, %locked ], [ %fewer, %grow ]
+  store ptr %body, ptr $body
+  store ptr %closure, ptr $closure
+  store ptr %context, ptr $context
+  store i64 %extent, ptr $extent
+  %last = sub i64 %count, 1
+  store atomic i64 %last, ptr $pending monotonic, align 8
+  %word = call i64 @relay_next_word(i64 %count)
+  store atomic i64 %word, ptr $word seq_cst, align 8
+  br label %sleepers
+
+sleepers:                                ; is one of our threads asleep?
+  %row = phi i64 [ 0, %begin ], [ %row.next, %sleepers.more ]
+  %wake.before = phi i1 [ false, %begin ], [ %wake, %sleepers.more ]
+  %row.at = getelementptr i64, ptr $asleep, i64 %row
+  %bits = load atomic i64, ptr %row.at seq_cst, align 8
+  %last.row = lshr i64 %last, 6
+  %final = icmp eq i64 %row, %last.row
+  %last.bit = and i64 %last, 63
+  %unused = sub i64 63, %last.bit
+  %ours.last = lshr i64 -1, %unused
+  %mask = select i1 %final, i64 %ours.last, i64 -1
+  %asleep = and i64 %bits, %mask
+  %none = icmp eq i64 %asleep, 0
+  br i1 %none, label %sleepers.more, label %found
+found:                                   ; woken once is enough, however long it takes
+  %others.bits = xor i64 %asleep, -1
+  %cleared = atomicrmw and ptr %row.at, i64 %others.bits seq_cst
+  br label %sleepers.more
+sleepers.more:
+  %wake = phi i1 [ %wake.before, %sleepers ], [ true, %found ]
+  %row.next = add i64 %row, 1
+  br i1 %final, label %sleepers.all, label %sleepers
+sleepers.all:
+  br i1 %wake, label %wake.them, label %share
+wake.them:
+  call void @relay_wake(i64 %count)
+  br label %share
+
+share:
+  %end = udiv i64 %extent, %count
+  call void %body(ptr %context, ptr %closure, i64 0, i64 %end, i64 0)
+  store i64 0, ptr %since
+  store i32 0, ptr %looks
+  br label %wait
+wait:
+  %pending = load atomic i64, ptr $pending acquire, align 8
+  %finished = icmp eq i64 %pending, 0
+  br i1 %finished, label %done, label %pause
+pause:
+  $relax
+  %looks.old = load i32, ptr %looks
+  %looks.new = add i32 %looks.old, 1
+  store i32 %looks.new, ptr %looks
+  %low = and i32 %looks.new, 31
+  %check = icmp eq i32 %low, 0
+  br i1 %check, label %help, label %wait
+
+help:                                    ; run what nobody has begun
+  %first.time = icmp eq i32 %looks.new, 32
+  br i1 %first.time, label %next, label %clock
+next:
+  %worker = phi i64 [ 1, %help ], [ %worker.next, %next.more ]
+  %claimed = call i1 @relay_claim(i64 %worker, i64 %word)
+  br i1 %claimed, label %stand.in, label %next.more
+stand.in:
+  call void @relay_share(i64 %worker, i64 %count)
+  br label %next.more
+next.more:
+  %worker.next = add i64 %worker, 1
+  %others.left = icmp slt i64 %worker.next, %count
+  br i1 %others.left, label %next, label %wait
+
+clock:                                   ; the rest has been begun by others
+  %now = call i64 @relay_now()
+  %since.old = load i64, ptr %since
+  %unset = icmp eq i64 %since.old, 0
+  %since.new = select i1 %unset, i64 %now, i64 %since.old
+  store i64 %since.new, ptr %since
+  %waited = sub i64 %now, %since.new
+  %long = icmp sgt i64 %waited, $caller_spin
+  br i1 %long, label %yield, label %wait
+yield:                                   ; this core may be what they are waiting for
+  %yielded = call i32 @sched_yield()
+  br label %wait
+done:
+  store atomic i32 0, ptr $lock release, align 4
+  ret void
+}
+""")
+
+_WORKER: Final = Template("""
+define internal ptr @relay_worker(ptr %argument) nounwind {
+entry:
+  %seen = alloca i64
+  %since = alloca i64
+  %looks = alloca i32
+$plain_arithmetic
+  %worker = ptrtoint ptr %argument to i64
+  %own = getelementptr [8 x i64], ptr $workers, i64 %worker
+  %first.at = getelementptr i64, ptr %own, i64 1
+  %first = load i64, ptr %first.at
+  store i64 %first, ptr %seen
+  store i64 0, ptr %since
+  store i32 0, ptr %looks
+  br label %look
+look:
+  %word = load atomic i64, ptr $word acquire, align 8
+  %old = load i64, ptr %seen
+  %same = icmp eq i64 %word, %old
+  br i1 %same, label %pause, label %changed
+changed:
+  store i64 %word, ptr %seen
+  %count = and i64 %word, $participants
+  %ends = icmp eq i64 %count, $stop
+  br i1 %ends, label %leave, label %started
+started:
+  %needed = icmp ult i64 %worker, %count
+  br i1 %needed, label %claim, label %look
+claim:
+  %claimed = call i1 @relay_claim(i64 %worker, i64 %word)
+  br i1 %claimed, label %work, label %worked
+work:
+  call void @relay_share(i64 %worker, i64 %count)
+  br label %worked
+worked:
+  store i64 0, ptr %since
+  store i32 0, ptr %looks
+  br label %look
+
+pause:
+  $relax
+  %looks.old = load i32, ptr %looks
+  %looks.new = add i32 %looks.old, 1
+  store i32 %looks.new, ptr %looks
+  %low = and i32 %looks.new, 31
+  %check = icmp eq i32 %low, 0
+  br i1 %check, label %clock, label %look
+clock:                                   ; how long since there was something to do?
+  %now = call i64 @relay_now()
+  %since.old = load i64, ptr %since
+  %unset = icmp eq i64 %since.old, 0
+  %since.new = select i1 %unset, i64 %now, i64 %since.old
+  store i64 %since.new, ptr %since
+  %waited = sub i64 %now, %since.new
+  %short = icmp slt i64 %waited, $spin
+  br i1 %short, label %look, label %longer
+longer:
+  %medium = icmp slt i64 %waited, $awake
+  br i1 %medium, label %yield, label %sleep
+yield:
+  %yielded = call i32 @sched_yield()
+  br label %look
+sleep:
+  %row = lshr i64 %worker, 6
+  %row.at = getelementptr i64, ptr $asleep, i64 %row
+  %position = and i64 %worker, 63
+  %bit = shl i64 1, %position
+  %others = xor i64 %bit, -1
+  %asleep = atomicrmw or ptr %row.at, i64 %bit seq_cst
+  call void @relay_sleep(i64 %old, i64 %worker)
+  %awake = atomicrmw and ptr %row.at, i64 %others seq_cst
+  br label %look
+leave:
+  ret ptr null
+}
+""")
+
+_GROW: Final = Template("""
+define internal i64 @relay_grow(i64 %wanted) nounwind noinline {
+entry:
+  %none = alloca [16 x i64]
+  %before = alloca [16 x i64]
+  call void @relay_prepare()
+  ; a new thread inherits the mask; faults in our code stay visible
+  %filled = call i32 @sigfillset(ptr %none)
+  %illegal = call i32 @sigdelset(ptr %none, i32 4)
+  %bus = call i32 @sigdelset(ptr %none, i32 $bus_error)
+  %arithmetic = call i32 @sigdelset(ptr %none, i32 8)
+  %segment = call i32 @sigdelset(ptr %none, i32 11)
+  %masked = call i32 @pthread_sigmask(i32 $set_mask, ptr %none, ptr %before)
+  ; it waits for a change of the word as it is now, not as it will be when the thread runs
+  %word = load atomic i64, ptr $word monotonic, align 8
+  br label %loop
+loop:
+  %started = load i64, ptr $started
+  %more = icmp slt i64 %started, %wanted
+  br i1 %more, label %create, label %done
+create:
+  %worker = add i64 %started, 1
+  %argument = inttoptr i64 %worker to ptr
+  %own = getelementptr [8 x i64], ptr $workers, i64 %worker
+  %first = getelementptr i64, ptr %own, i64 1
+  store i64 %word, ptr %first
+  %handle = getelementptr i64, ptr %own, i64 2
+  %status = call i32 @pthread_create(ptr %handle, ptr null, ptr @relay_worker, ptr %argument)
+  %created = icmp eq i32 %status, 0
+  br i1 %created, label %count, label %done
+count:
+  store i64 %worker, ptr $started
+  br label %loop
+done:
+  %restored = call i32 @pthread_sigmask(i32 $set_mask, ptr %before, ptr null)
+  ret i64 %started
+}
+""")
+
+_STOPPING: Final = Template("""
+; End all threads and wait for them; 1 when a loop is running.
+define i32 @relay_pool_stop() nounwind {
+entry:
+  %taken = cmpxchg ptr $lock, i32 0, i32 1 acquire monotonic
+  %ours = extractvalue { i32, i1 } %taken, 1
+  br i1 %ours, label %locked, label %busy
+busy:
+  ret i32 1
+locked:
+  %started = load i64, ptr $started
+  %any = icmp sgt i64 %started, 0
+  br i1 %any, label %end, label %done
+end:
+  %word = call i64 @relay_next_word(i64 $stop)
+  store atomic i64 %word, ptr $word seq_cst, align 8
+  call void @relay_wake(i64 $most)
+  br label %loop
+loop:
+  %worker = phi i64 [ 1, %end ], [ %next, %loop ]
+  %own = getelementptr [8 x i64], ptr $workers, i64 %worker
+  %handle.at = getelementptr i64, ptr %own, i64 2
+  %handle = load i64, ptr %handle.at
+  %joined = call i32 @pthread_join(i64 %handle, ptr null)
+  %next = add i64 %worker, 1
+  %more = icmp sle i64 %next, %started
+  br i1 %more, label %loop, label %done
+done:
+  store i64 0, ptr $started
+  store atomic i32 0, ptr $lock release, align 4
+  ret i32 0
+}
+
+; After a fork no thread of the pool exists in the new process.
+define void @relay_pool_reset() nounwind {
+  store i64 0, ptr $started
+  store i64 0, ptr $initialised
+  store atomic i64 0, ptr $pending monotonic, align 8
+  store [$asleep_words x i64] zeroinitializer, ptr $asleep
+  store atomic i32 0, ptr $lock release, align 4
+  ret void
+}
+""")
+
+_FUTEX: Final = Template("""
+declare i64 @syscall(i64, ...)
+
+define internal void @relay_prepare() nounwind {
+  ret void
+}
+
+; A futex looks at 32 bits: the lower half of the word.
+define internal void @relay_sleep(i64 %seen, i64 %worker) nounwind noinline {
+  %half = trunc i64 %seen to i32
+  %narrow = trunc i64 %worker to i32
+  %position = and i32 %narrow, 31
+  %bits = shl i32 1, %position
+  %status = call i64 (i64, ...) @syscall(i64 $futex, ptr $word, i32 $wait_bitset, i32 %half,
+                                         ptr null, ptr null, i32 %bits)
+  ret void
+}
+
+; Wake the threads below `count`; a bit stands for every 32nd of them.
+define internal void @relay_wake(i64 %count) nounwind noinline {
+  %narrow = trunc i64 %count to i32
+  %all = icmp ugt i32 %narrow, 31
+  %shift = and i32 %narrow, 31
+  %power = shl i32 1, %shift
+  %few = sub i32 %power, 1
+  %bits = select i1 %all, i32 -1, i32 %few
+  %status = call i64 (i64, ...) @syscall(i64 $futex, ptr $word, i32 $wake_bitset, i32 2147483647,
+                                         ptr null, ptr null, i32 %bits)
+  ret void
+}
+""")
+
+_CONDITION_VARIABLE: Final = Template("""
+declare i32 @pthread_mutex_init(ptr, ptr)
+declare i32 @pthread_mutex_lock(ptr)
+declare i32 @pthread_mutex_unlock(ptr)
+declare i32 @pthread_cond_init(ptr, ptr)
+declare i32 @pthread_cond_wait(ptr, ptr)
+declare i32 @pthread_cond_broadcast(ptr)
+
+define internal void @relay_prepare() nounwind {
+  %before = load i64, ptr $initialised
+  %again = icmp ne i64 %before, 0
+  br i1 %again, label %done, label %first
+first:
+  %mutex = call i32 @pthread_mutex_init(ptr $mutex, ptr null)
+  %condition = call i32 @pthread_cond_init(ptr $condition, ptr null)
+  store i64 1, ptr $initialised
+  br label %done
+done:
+  ret void
+}
+
+define internal void @relay_sleep(i64 %seen, i64 %worker) nounwind noinline {
+  %locked = call i32 @pthread_mutex_lock(ptr $mutex)
+  br label %look
+look:
+  %word = load atomic i64, ptr $word seq_cst, align 8
+  %same = icmp eq i64 %word, %seen
+  br i1 %same, label %wait, label %done
+wait:
+  %waited = call i32 @pthread_cond_wait(ptr $condition, ptr $mutex)
+  br label %look
+done:
+  %unlocked = call i32 @pthread_mutex_unlock(ptr $mutex)
+  ret void
+}
+
+define internal void @relay_wake(i64 %count) nounwind noinline {
+  %locked = call i32 @pthread_mutex_lock(ptr $mutex)
+  %woken = call i32 @pthread_cond_broadcast(ptr $condition)
+  %unlocked = call i32 @pthread_mutex_unlock(ptr $mutex)
+  ret void
+}
+""")

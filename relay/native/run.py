@@ -1,0 +1,186 @@
+"""A whole program inside one native call, as LLVM IR.
+
+    i32 relay_run(ptr context, ptr table, i64 count, ptr frame)
+
+The frame is an array of 8-byte slots: the addresses of all tensors of one call of the program, and
+its symbolic sizes. The table lists the program's calls in order, each with the kernel, the slots
+its arguments are in, and how many those are:
+
+    { ptr kernel, ptr indices, i64 count }      indices: i32, one per argument
+
+For every call the arguments are gathered and the kernel runs; the first status that is not zero
+ends the program, and the number of its call is left in the context.
+
+Kernels run with the floating-point environment of a fresh process: a library that has set the
+processor to flush denormals to zero changes neither our results nor, because the pool's threads
+have one of their own, makes them depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+from string import Template
+from typing import Final
+
+from relay.native import abi
+from relay.target.target import Target
+
+_ARGUMENTS: Final = 64  # more than these are gathered by a function of their own
+
+
+def text(target: Target) -> str:
+    """`relay_run`, `relay_call` and `relay_context` for `target`."""
+    arithmetic = _X86 if target.arch == "x86_64" else _AARCH64
+    return arithmetic + _RUN.substitute(
+        arguments=_ARGUMENTS,
+        parallel=abi.PARALLEL,
+        threads=abi.THREADS,
+        pool=abi.POOL,
+        error=abi.ERROR,
+        record=abi.RECORD,
+        size=abi.CONTEXT_SIZE // 8,
+    )
+
+
+_X86: Final = """\
+define internal i64 @relay_arithmetic() nounwind {
+  %control = alloca i32
+  call void @llvm.x86.sse.stmxcsr(ptr %control)
+  %value = load i32, ptr %control
+  %flags = and i32 %value, -64
+  %wide = zext i32 %flags to i64
+  ret i64 %wide
+}
+define internal void @relay_set_arithmetic(i64 %value) nounwind {
+  %control = alloca i32
+  %narrow = trunc i64 %value to i32
+  store i32 %narrow, ptr %control
+  call void @llvm.x86.sse.ldmxcsr(ptr %control)
+  ret void
+}
+@relay_plain_arithmetic = internal constant i64 8064
+"""
+
+_AARCH64: Final = """\
+define internal i64 @relay_arithmetic() nounwind {
+  %value = call i64 @llvm.aarch64.get.fpcr()
+  ret i64 %value
+}
+define internal void @relay_set_arithmetic(i64 %value) nounwind {
+  call void @llvm.aarch64.set.fpcr(i64 %value)
+  ret void
+}
+@relay_plain_arithmetic = internal constant i64 0
+"""
+
+_RUN: Final = Template("""
+declare void @relay_parallel(ptr, ptr, ptr, i64)
+declare ptr @relay_pool_address()
+
+define void @relay_context(ptr %context, i64 %threads) nounwind {
+  store [$size x i64] zeroinitializer, ptr %context
+  %parallel = getelementptr i8, ptr %context, i64 $parallel
+  store ptr @relay_parallel, ptr %parallel
+  %threads.at = getelementptr i8, ptr %context, i64 $threads
+  store i64 %threads, ptr %threads.at
+  %pool = getelementptr i8, ptr %context, i64 $pool
+  %address = call ptr @relay_pool_address()
+  store ptr %address, ptr %pool
+  ret void
+}
+
+define internal void @relay_gather(ptr %args, ptr %indices, i64 %count, ptr %frame) nounwind {
+entry:
+  %none = icmp sle i64 %count, 0
+  br i1 %none, label %done, label %loop
+loop:
+  %k = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %index.at = getelementptr i32, ptr %indices, i64 %k
+  %index = load i32, ptr %index.at
+  %index.wide = zext i32 %index to i64
+  %slot = getelementptr i64, ptr %frame, i64 %index.wide
+  %value = load i64, ptr %slot
+  %arg = getelementptr i64, ptr %args, i64 %k
+  store i64 %value, ptr %arg
+  %next = add i64 %k, 1
+  %more = icmp slt i64 %next, %count
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+
+define internal i32 @relay_call_wide(ptr %context, ptr %kernel, ptr %indices, i64 %count,
+                                     ptr %frame) nounwind noinline {
+  %args = alloca i64, i64 %count, align 16
+  call void @relay_gather(ptr %args, ptr %indices, i64 %count, ptr %frame)
+  %status = call i32 %kernel(ptr %context, ptr %args)
+  ret i32 %status
+}
+
+define i32 @relay_run(ptr %context, ptr %table, i64 %count, ptr %frame) nounwind {
+entry:
+  %args = alloca [$arguments x i64], align 16
+  %error = getelementptr i8, ptr %context, i64 $error
+  store i64 0, ptr %error
+  %before = call i64 @relay_arithmetic()
+  %plain = load i64, ptr @relay_plain_arithmetic
+  %usual = icmp eq i64 %before, %plain
+  br i1 %usual, label %begin, label %change
+change:
+  call void @relay_set_arithmetic(i64 %plain)
+  br label %begin
+begin:
+  %any = icmp sgt i64 %count, 0
+  br i1 %any, label %loop, label %end
+loop:
+  %i = phi i64 [ 0, %begin ], [ %i.next, %after ]
+  %call = getelementptr { ptr, ptr, i64 }, ptr %table, i64 %i
+  %kernel = load ptr, ptr %call
+  %indices.at = getelementptr { ptr, ptr, i64 }, ptr %call, i64 0, i32 1
+  %indices = load ptr, ptr %indices.at
+  %used.at = getelementptr { ptr, ptr, i64 }, ptr %call, i64 0, i32 2
+  %used = load i64, ptr %used.at
+  %wide = icmp sgt i64 %used, $arguments
+  br i1 %wide, label %many, label %few
+few:
+  call void @relay_gather(ptr %args, ptr %indices, i64 %used, ptr %frame)
+  %status.few = call i32 %kernel(ptr %context, ptr %args)
+  br label %called
+many:
+  %status.many = call i32 @relay_call_wide(ptr %context, ptr %kernel, ptr %indices, i64 %used,
+                                           ptr %frame)
+  br label %called
+called:
+  %status = phi i32 [ %status.few, %few ], [ %status.many, %many ]
+  %fine = icmp eq i32 %status, 0
+  br i1 %fine, label %after, label %failed
+after:
+  %i.next = add i64 %i, 1
+  %more = icmp slt i64 %i.next, %count
+  br i1 %more, label %loop, label %end
+failed:
+  %record = getelementptr i8, ptr %context, i64 $record
+  store i64 %i, ptr %record
+  br label %end
+end:
+  %result = phi i32 [ 0, %begin ], [ 0, %after ], [ %status, %failed ]
+  br i1 %usual, label %leave, label %restore
+restore:
+  call void @relay_set_arithmetic(i64 %before)
+  br label %leave
+leave:
+  ret i32 %result
+}
+
+; The same with all arguments in memory: a foreign call costs less the fewer it has.
+define i32 @relay_call(ptr %request) nounwind {
+  %context = load ptr, ptr %request
+  %table.at = getelementptr i64, ptr %request, i64 1
+  %table = load ptr, ptr %table.at
+  %count.at = getelementptr i64, ptr %request, i64 2
+  %count = load i64, ptr %count.at
+  %frame.at = getelementptr i64, ptr %request, i64 3
+  %frame = load ptr, ptr %frame.at
+  %status = call i32 @relay_run(ptr %context, ptr %table, i64 %count, ptr %frame)
+  ret i32 %status
+}
+""")

@@ -1,0 +1,162 @@
+"""The native runtime in this process: loaded once, on first use.
+
+    context = Context(threads=2)                        one per call that runs at the same time
+    request = Request(context, table, count, frame)     addresses, and a number of calls
+    status = runtime().call(request.address)            runs the program; releases the GIL
+
+Its code is never unloaded, because the pool's threads are inside it. At the end of the process
+they are asked to end; in a forked child there are none, and new ones start when they are wanted.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from relay.native import abi, pool, run
+from relay.native.cores import default_threads
+from relay.target.llvm.jit import Library, load
+from relay.target.target import Target
+
+_FUNCTIONS = (
+    "relay_run",
+    "relay_call",
+    "relay_context",
+    "relay_parallel",
+    "relay_pool_stop",
+    "relay_pool_reset",
+)
+
+
+def runtime_object(target: Target) -> bytes:
+    """The runtime's code for `target`, to load here or to link into a library."""
+    from relay.target.llvm.compile import compile_module
+
+    texts = [pool.text(target), run.text(target)]
+    return compile_module(texts, target, imports=pool.imports(target))
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """The functions of the native runtime, callable from Python."""
+
+    library: Library
+    # i32 (context, table, count, frame): addresses as integers
+    run: Callable[[int, int, int, int], int]
+    # i32 (request): the same, cheaper to call
+    call: Callable[[int], int]
+    # void (context, threads)
+    prepare: Callable[[int, int], None]
+    # i32 (): 1 when a loop is running in another thread
+    stop: Callable[[], int]
+    reset: Callable[[], None]
+
+
+class _Process:
+    """The one runtime of this process."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.runtime: Runtime | None = None
+
+    def get(self, code: bytes | None) -> Runtime:
+        with self.lock:
+            if self.runtime is None:
+                self.runtime = start(code or runtime_object(portable(Target.host())))
+                if hasattr(os, "register_at_fork"):
+                    os.register_at_fork(after_in_child=self.forked)
+                atexit.register(self.runtime.stop)
+            return self.runtime
+
+    def forked(self) -> None:
+        """A thread that held the lock does not exist in the child."""
+        self.lock = threading.Lock()
+        if self.runtime is not None:
+            self.runtime.reset()
+
+
+_process = _Process()
+
+
+def runtime(code: bytes | None = None) -> Runtime:
+    """The native runtime. The first call loads it from `code`, or compiles it first."""
+    return _process.runtime or _process.get(code)
+
+
+def portable(host: Target) -> Target:
+    """The plainest processor of this kind: the runtime has nothing to gain from another."""
+    return Target(f"llvm -mtriple={host.triple} -mcpu=generic")
+
+
+def start(code: bytes) -> Runtime:
+    """Load a runtime. Programs share the one `runtime()` gives, because they share its threads."""
+    library = load(code, _FUNCTIONS)
+    library.keep_forever()
+
+    def function(name: str, result: type | None, *arguments: type) -> Callable[..., Any]:
+        return ctypes.CFUNCTYPE(result, *arguments)(library.address(name))
+
+    pointer, integer, status = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
+    return Runtime(
+        library,
+        run=function("relay_run", status, pointer, pointer, integer, pointer),
+        call=function("relay_call", status, pointer),
+        prepare=function("relay_context", None, pointer, integer),
+        stop=function("relay_pool_stop", status),
+        reset=function("relay_pool_reset", None),
+    )
+
+
+class Context:
+    """What the kernels of one running call share. Not for two calls at the same time."""
+
+    __slots__ = ("_words", "address")
+
+    def __init__(self, threads: int | None = None, *, within: Runtime | None = None) -> None:
+        self._words = (ctypes.c_int64 * (abi.CONTEXT_SIZE // 8))()
+        self.address = ctypes.addressof(self._words)
+        wanted = default_threads() if threads is None else threads
+        if not 1 <= wanted <= abi.MOST_THREADS:
+            raise ValueError(f"a call uses 1 to {abi.MOST_THREADS} threads, not {wanted}")
+        (within or runtime()).prepare(self.address, wanted)
+
+    @property
+    def threads(self) -> int:
+        """The most threads a parallel loop may use."""
+        return self._words[abi.THREADS // 8]
+
+    @threads.setter
+    def threads(self, count: int) -> None:
+        self._words[abi.THREADS // 8] = count
+
+    @property
+    def error(self) -> int:
+        """0, or the code a parallel loop failed with."""
+        return self._words[abi.ERROR // 8]
+
+    @property
+    def details(self) -> tuple[int, int, int]:
+        """What explains the error."""
+        first, second, third = (self._words[offset // 8] for offset in abi.DETAILS)
+        return first, second, third
+
+    @property
+    def record(self) -> int:
+        """Which of the program's calls failed."""
+        return self._words[abi.RECORD // 8]
+
+
+class Request:
+    """The arguments of `run` in memory, made once for calls that are repeated."""
+
+    __slots__ = ("_context", "_words", "address")
+
+    def __init__(self, context: Context, table: int, count: int, frame: int) -> None:
+        self._context = context  # must outlive the request
+        self._words = (ctypes.c_int64 * 4)(context.address, table, count, frame)
+        self.address = ctypes.addressof(self._words)
