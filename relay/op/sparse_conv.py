@@ -8,15 +8,26 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from relay import te
 from relay.ir import dims
 from relay.ir.attrs import attrs
 from relay.ir.types import TensorType, Type
+from relay.op import elements, scalars
 from relay.op.conv import convolve
 from relay.op.layouts import blocked_shape, require_layout, unblocked_shape
+from relay.op.loop_nest import nest, spread
 from relay.op.numerics import rounded_once
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import Site
-from relay.op.sparse_matrix import PARTS, require_columns, stored_rows, to_dense
+from relay.op.sparse_matrix import (
+    PARTS,
+    block_shape,
+    require_columns,
+    stored_at,
+    stored_in_row,
+    stored_rows,
+    to_dense,
+)
 from relay.op.window import WindowAttrs, require_sizes
 
 
@@ -87,6 +98,63 @@ def _sparse_conv2d(
     )
 
 
+def _sparse_conv2d_loops(
+    dense: te.Tensor,
+    data: te.Tensor,
+    indices: te.Tensor,
+    indptr: te.Tensor,
+    layout: str,
+    kernel_size: Sequence[int],
+    out: te.Spec,
+) -> te.Tensor:
+    """For every stored element the whole image, moved by its place in the window."""
+    extents = dict(zip(layout, dense.shape, strict=True))
+    window = dict(zip("CHW", (extents["C"], *map(te.index, kernel_size)), strict=True))
+    order = [letter for letter in layout if letter != "N"]
+    block, width = block_shape(data)
+    columns = elements.size(list(window.values()))
+    wide = scalars.wide(out.dtype)
+
+    def at(n: te.Expr, c: te.Expr, y: te.Expr, x: te.Expr) -> elements.Indices:
+        place = {"N": n, "C": c, "H": y, "W": x}
+        return tuple(place[letter] for letter in layout)
+
+    def write(b: te.Builder, result: te.Buffer) -> None:
+        image = (extents["H"], extents["W"])
+        with spread(b, (extents["N"], indptr.shape[0] - 1, block)) as (n, row, part):
+            sums = b.local(wide, image, "sums")
+            with nest(b, image) as (y, x):
+                b.store(sums, (y, x), 0)
+            with (
+                stored_in_row(b, indices, indptr, row, columns // width) as (number, column),
+                b.loop(width) as i,
+            ):
+                weight = b.let(scalars.widened(stored_at(data, number, part, i)))
+                names = elements.place(column * width + i, [window[name] for name in order])
+                place = dict(zip(order, map(b.let, names), strict=True))
+                moves = [
+                    b.let(place[name] - size // 2)
+                    for name, size in zip("HW", kernel_size, strict=True)
+                ]
+                # the part of the image that is still inside of it when it is moved
+                first = [b.let(te.maximum(-move, 0)) for move in moves]
+                common = [
+                    te.maximum(extent - te.absolute(move), 0)
+                    for extent, move in zip(image, moves, strict=True)
+                ]
+                with nest(b, common) as (y, x):
+                    y, x = b.let(first[0] + y), b.let(first[1] + x)
+                    source = dense[at(n, place["C"], y + moves[0], x + moves[1])]
+                    product = scalars.widened(source) * weight
+                    b.store(sums, (y, x), sums[y, x] + product)
+            with nest(b, image) as (y, x):
+                target = at(n, row * block + part, y, x)
+                b.store(result, target, te.cast(sums[y, x], out.dtype))
+
+    inputs = [dense, data, indices, indptr]
+    return te.procedure(inputs, [(out.shape, out.dtype)], write, "sparse_conv2d")[0]
+
+
 sparse_conv2d = define(
     "nn.sparse_conv2d",
     doc="`nn.conv2d` with a sparse weight, padded so that images keep their size. Its matrix has a "
@@ -96,6 +164,7 @@ sparse_conv2d = define(
     attrs=SparseConv2DAttrs,
     relation=_sparse_conv2d_type,
     reference=rounded_once(_sparse_conv2d),
+    compute=_sparse_conv2d_loops,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=[
         sample((1, 3, 2, 4), (3, 2, 2), np.array([1, 0, 1]), np.array([0, 1, 3])),

@@ -10,16 +10,21 @@ is used with says it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
+from relay import te
 from relay.errors import Diagnostic, EvaluationError
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr, TupleWrapper, as_expr, const
 from relay.ir.types import TensorType, TupleType, Type
+from relay.op import scalars
+from relay.op.loop_nest import spread
 from relay.op.numerics import rounded_once
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import INTEGER, NUMERIC, Site
@@ -115,6 +120,37 @@ def parts_of(matrix: Any) -> tuple[Expr, Expr, Expr]:
     return data, indices, indptr
 
 
+def stored_at(data: te.Tensor, number: te.Expr, y: te.Expr, x: te.Expr) -> te.Expr:
+    """An element of a stored block; blocks that lack an axis have the extent 1 there."""
+    return data[(number, y, x)[: data.rank]]
+
+
+def block_shape(data: te.Tensor) -> tuple[te.Expr, te.Expr]:
+    """The height and width of the stored blocks."""
+    height, width = (*data.shape[1:], te.index(1), te.index(1))[:2]
+    return height, width
+
+
+@contextmanager
+def stored_in_row(
+    b: te.Builder, indices: te.Tensor, indptr: te.Tensor, row: te.Expr, columns: te.Expr
+) -> Iterator[tuple[te.Expr, te.Expr]]:
+    """The number and the column of each block that is stored in a row of blocks.
+
+    Bounds and columns that name nothing, which the interpreter refuses, are passed over.
+    """
+    stored = indices.shape[0]
+    begin, end = (
+        te.minimum(te.maximum(te.cast(indptr[i], "int64"), 0), stored) for i in (row, row + 1)
+    )
+    begin = b.let(begin)
+    with b.loop(te.maximum(end - begin, 0)) as i:
+        number = b.let(begin + i)
+        column = b.let(te.cast(indices[number], "int64"))
+        with b.if_((column >= 0) & (column < columns)):
+            yield number, column
+
+
 PARTS = [
     ("sparse_data", "the stored elements, or blocks of them"),
     ("sparse_indices", "their columns"),
@@ -158,6 +194,35 @@ def _sparse_dense(
     return np.matmul(whole, dense.T) if sparse_lhs else np.matmul(dense, whole.T)
 
 
+def _sparse_dense_loops(
+    dense: te.Tensor,
+    data: te.Tensor,
+    indices: te.Tensor,
+    indptr: te.Tensor,
+    sparse_lhs: bool,
+    out: te.Spec,
+) -> te.Tensor:
+    height, width = block_shape(data)
+    rows, columns = indptr.shape[0] - 1, dense.shape[1] // width
+    wide = scalars.wide(out.dtype)
+
+    def write(b: te.Builder, result: te.Buffer) -> None:
+        with spread(b, (dense.shape[0], rows)) as (m, row), b.loop(height) as y:
+            total = b.variable(wide, 0, "total")
+            with (
+                stored_in_row(b, indices, indptr, row, columns) as (number, column),
+                b.loop(width) as x,
+            ):
+                left = scalars.widened(stored_at(data, number, y, x))
+                right = scalars.widened(dense[m, column * width + x])
+                b.store(total, (), total[()] + left * right)
+            n = row * height + y
+            b.store(result, (n, m) if sparse_lhs else (m, n), te.cast(total[()], out.dtype))
+
+    inputs = [dense, data, indices, indptr]
+    return te.procedure(inputs, [(out.shape, out.dtype)], write, "sparse_dense")[0]
+
+
 def sparse_dense(dense_mat: Expr, sparse_mat: Any, sparse_lhs: bool = False) -> Call:
     """`dense` with a sparse weight: a matrix of SciPy, or (data, indices, indptr)."""
     return SPARSE_DENSE(dense_mat, *parts_of(sparse_mat), sparse_lhs=sparse_lhs)
@@ -178,6 +243,7 @@ SPARSE_DENSE = define(
     attrs=SparseDenseAttrs,
     relation=_sparse_dense_type,
     reference=rounded_once(_sparse_dense),
+    compute=_sparse_dense_loops,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=sparse_dense,
     samples=_PRODUCT_SAMPLES,
@@ -193,6 +259,7 @@ sparse_dense_padded = define(
     attrs=SparseDenseAttrs,
     relation=_sparse_dense_type,
     reference=rounded_once(_sparse_dense),
+    compute=_sparse_dense_loops,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=_PRODUCT_SAMPLES,
 )
@@ -212,6 +279,32 @@ def _sparse_add_type(site: Site) -> Type | None:
     return TensorType((rows, dense.shape[1]), dense.dtype)
 
 
+def _sparse_add_loops(
+    dense: te.Tensor, data: te.Tensor, indices: te.Tensor, indptr: te.Tensor, out: te.Spec
+) -> te.Tensor:
+    height, width = block_shape(data)
+    columns = dense.shape[1]
+    wide = scalars.wide(out.dtype)
+
+    def write(b: te.Builder, result: te.Buffer) -> None:
+        with spread(b, (indptr.shape[0] - 1, height)) as (row, y):
+            place = b.let(row * height + y)
+            sums = b.local(wide, (columns,), "sums")
+            with b.loop(columns) as i:
+                b.store(sums, i, scalars.widened(dense[place, i]))
+            with (
+                stored_in_row(b, indices, indptr, row, columns // width) as (number, column),
+                b.loop(width) as x,
+            ):
+                i = b.let(column * width + x)
+                b.store(sums, i, sums[i] + scalars.widened(stored_at(data, number, y, x)))
+            with b.loop(columns) as i:
+                b.store(result, (place, i), te.cast(sums[i], out.dtype))
+
+    inputs = [dense, data, indices, indptr]
+    return te.procedure(inputs, [(out.shape, out.dtype)], write, "sparse_add")[0]
+
+
 def sparse_add(dense_mat: Expr, sparse_mat: Any) -> Call:
     """dense_mat plus a sparse matrix: one of SciPy, or (data, indices, indptr)."""
     return SPARSE_ADD(dense_mat, *parts_of(sparse_mat))
@@ -225,6 +318,7 @@ SPARSE_ADD = define(
     reference=rounded_once(
         lambda dense, data, indices, indptr: dense + to_dense(data, indices, indptr, dense.shape[1])
     ),
+    compute=_sparse_add_loops,
     fusion=FusionKind.OPAQUE,
     helper=sparse_add,
     samples=[
@@ -257,6 +351,33 @@ def _sparse_transpose(
     )
 
 
+def _sparse_transpose_loops(
+    data: te.Tensor, indices: te.Tensor, indptr: te.Tensor, out: tuple[te.Spec, ...]
+) -> tuple[te.Tensor, ...]:
+    """Counts the elements of each column, and so knows where each column begins."""
+    size = indptr.shape[0] - 1
+
+    def write(b: te.Builder, values: te.Buffer, rows: te.Buffer, bounds: te.Buffer) -> None:
+        # ends[c] is where the next element of column c goes
+        ends = b.local("int64", (size + 1,), "ends")
+        with b.loop(size + 1) as i:
+            b.store(ends, i, 0)
+        with b.loop(size) as row, stored_in_row(b, indices, indptr, row, size) as (_, column):
+            b.store(ends, column + 1, ends[column + 1] + 1)
+        with b.loop(size) as i:
+            b.store(ends, i + 1, ends[i + 1] + ends[i])
+        with b.loop(size + 1) as i:
+            b.store(bounds, i, te.cast(ends[i], bounds.dtype))
+        with b.loop(size) as row, stored_in_row(b, indices, indptr, row, size) as (number, column):
+            place = b.let(ends[column])
+            b.store(values, place, data[number])
+            b.store(rows, place, te.cast(row, rows.dtype))
+            b.store(ends, column, place + 1)
+
+    outputs = [(spec.shape, spec.dtype) for spec in out]
+    return te.procedure([data, indices, indptr], outputs, write, "sparse_transpose")
+
+
 def sparse_transpose(x: Any) -> TupleWrapper:
     """The transpose of a sparse matrix of SciPy, or of (data, indices, indptr)."""
     return TupleWrapper(SPARSE_TRANSPOSE(*parts_of(x)), 3)
@@ -269,6 +390,7 @@ SPARSE_TRANSPOSE = define(
     arguments=PARTS,
     relation=_sparse_transpose_type,
     reference=_sparse_transpose,
+    compute=_sparse_transpose_loops,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=sparse_transpose,
     samples=[
