@@ -7,14 +7,17 @@ A word holds the same bit of as many neighbours as it has bits, the first one in
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from relay import dtypes
+from relay import dtypes, te
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op import scalars
 from relay.op.numerics import widened
 from relay.op.opdef import DType, FusionKind, define, sample
 from relay.op.site import INTEGER, Elements, Site
@@ -106,6 +109,26 @@ def _bitpack(
     return np.stack(planes, bit_axis)
 
 
+def _bitpack_compute(
+    data: te.Tensor, out: te.Spec, pack_axis: int, bit_axis: int, **_: Any
+) -> te.Tensor:
+    """Each bit of a word is one of an element."""
+    packed, bits = pack_axis % data.rank, bit_axis % (data.rank + 1)
+    width = word_width(out.dtype)
+
+    def element(*i: te.Expr) -> te.Expr:
+        bit, place = te.cast(i[bits], "uint64"), [*i[:bits], *i[bits + 1 :]]
+        first = place[packed] * width
+        total: te.Expr = te.const(0, "uint64")
+        for number in range(width):
+            place[packed] = first + number
+            one = te.cast(scalars.widened(data[tuple(place)]), "uint64") >> bit & 1
+            total = total | one << (width - 1 - number)
+        return te.cast(total, out.dtype)
+
+    return te.compute(out.shape, element, "words")
+
+
 def bitpack(
     data: Expr,
     bits: int = 1,
@@ -126,6 +149,7 @@ BITPACK = define(
     attrs=BitPackAttrs,
     relation=_bitpack_type,
     reference=_bitpack,
+    compute=_bitpack_compute,
     fusion=FusionKind.INJECTIVE,
     helper=bitpack,
     samples=[
@@ -147,3 +171,22 @@ def unpacked(words: np.ndarray, pack_axis: int, bit_axis: int) -> np.ndarray:
     flat = np.asarray(numbers).reshape(*planes.shape[1:-1], planes.shape[-1] * width)
     # without the axis of the bits, those behind it have moved up
     return np.moveaxis(flat, -1, pack_axis - (bit_axis < pack_axis))
+
+
+def unpacked_compute(words: te.Tensor, pack_axis: int, bit_axis: int, dtype: str) -> te.Tensor:
+    """The numbers that were packed, in that type."""
+    width = word_width(words.dtype)
+    shape = [extent for axis, extent in enumerate(words.shape) if axis != bit_axis]
+    packed = pack_axis - (bit_axis < pack_axis)
+    shape[packed] = shape[packed] * width
+
+    def element(*i: te.Expr) -> te.Expr:
+        place = [*i[:packed], i[packed] // width, *i[packed + 1 :]]
+        high = te.cast(width - 1 - i[packed] % width, words.dtype)
+        total: te.Expr = te.const(0, dtype)
+        for bit in range(words.extents[bit_axis]):
+            word = words[(*place[:bit_axis], bit, *place[bit_axis:])]
+            total = total | te.cast(word >> high & 1, dtype) << bit
+        return total
+
+    return te.compute(shape, element, "numbers")

@@ -15,15 +15,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from relay import dtypes
+from relay import dtypes, te
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
-from relay.op.bitpack import DEFAULT_WORD, require_bits, require_word, unpacked, word_width
+from relay.op import scalars
+from relay.op.bitpack import (
+    DEFAULT_WORD,
+    require_bits,
+    require_word,
+    unpacked,
+    unpacked_compute,
+    word_width,
+)
 from relay.op.conv import convolve, data_shape
+from relay.op.conv_compute import convolution
 from relay.op.layouts import blocked_shape, read_layout, require_layout, unblocked_shape
-from relay.op.matmul import multiplied
+from relay.op.matmul import dense_compute, multiplied
 from relay.op.numerics import widened
 from relay.op.opdef import DType, FusionKind, Tensor, define, sample
 from relay.op.site import INTEGER, Site
@@ -35,6 +44,19 @@ def _counted(numbers: np.ndarray, bits: int, unipolar: bool = False) -> np.ndarr
     mask = (1 << bits) - 1
     low = widened(numbers).astype(np.int64) & mask
     return 2 * low - mask if unipolar else low
+
+
+def _counted_compute(
+    numbers: te.Tensor, bits: int, dtype: str, unipolar: bool = False
+) -> te.Tensor:
+    """What numbers count as, in the type that their products are added up in."""
+    mask = (1 << bits) - 1
+
+    def element(*i: te.Expr) -> te.Expr:
+        low = te.cast(numbers[i], "int64") & mask
+        return te.cast(2 * low - mask if unipolar else low, scalars.wide(dtype))
+
+    return te.compute(numbers.shape, element, "counted")
 
 
 # --- convolutions ------------------------------------------------------------------------------
@@ -164,6 +186,36 @@ def _bitserial_conv2d(
     )
 
 
+def _bitserial_conv2d_compute(
+    data: te.Tensor,
+    weight: te.Tensor,
+    out: te.Spec,
+    strides: Sequence[int],
+    padding: Sequence[int],
+    activation_bits: int,
+    weight_bits: int,
+    data_layout: str,
+    kernel_layout: str,
+    unipolar: bool,
+    **_: Any,
+) -> te.Tensor:
+    """The convolution of the numbers that the bits stand for."""
+    if weight.rank > len(read_layout(kernel_layout).axes):
+        weight = unpacked_compute(weight, kernel_layout.index("I"), weight.rank - 1, "int64")
+    return convolution(
+        _counted_compute(data, activation_bits, out.dtype),
+        _counted_compute(weight, weight_bits, out.dtype, unipolar),
+        out,
+        strides=strides,
+        padding=padding,
+        dilation=(1, 1),
+        groups=1,
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout="",
+    )
+
+
 def bitserial_conv2d(
     data: Expr,
     weight: Expr,
@@ -205,6 +257,7 @@ BITSERIAL_CONV2D = define(
     attrs=BitserialConv2DAttrs,
     relation=_bitserial_conv2d_type,
     reference=_bitserial_conv2d,
+    compute=_bitserial_conv2d_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=bitserial_conv2d,
     samples=[
@@ -306,6 +359,24 @@ def _bitserial_dense(
     )
 
 
+def _bitserial_dense_compute(
+    data: te.Tensor,
+    weight: te.Tensor,
+    out: te.Spec,
+    data_bits: int,
+    weight_bits: int,
+    unipolar: bool,
+    **_: Any,
+) -> te.Tensor:
+    if weight.rank == 3:
+        weight = unpacked_compute(weight, 2, 1, "int64")
+    return dense_compute(
+        _counted_compute(data, data_bits, out.dtype),
+        _counted_compute(weight, weight_bits, out.dtype, unipolar),
+        out,
+    )
+
+
 def bitserial_dense(
     data: Expr,
     weight: Expr,
@@ -330,6 +401,7 @@ BITSERIAL_DENSE = define(
     attrs=BitserialDenseAttrs,
     relation=_bitserial_dense_type,
     reference=_bitserial_dense,
+    compute=_bitserial_dense_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=bitserial_dense,
     samples=[

@@ -48,17 +48,18 @@ class Output:
     whole: Digits
 
 
-# The element of a weight for an output channel, an input channel of its group, and a place in the
-# window.
-Tap = Callable[[Output, Digits, Mapping[str, te.Expr]], te.Expr]
+Taps = Mapping[str, te.Expr]  # a place in the window
+# The element of data in the window of a place of the result, in an input channel.
+Window = Callable[[Place, Digits, Taps], te.Expr]
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A weight: how it is read, the input channels of a group and the blocks to count them in, and
-    the extents of the window."""
+    """A weight: its element for an output channel, an input channel of the group and a place in the
+    window; how many input channels a group has and the blocks to count them in; and the extents of
+    the window."""
 
-    tap: Tap
+    at: Callable[[Output, Digits, Taps], te.Expr]
     inputs: te.Expr
     blocks: Sequence[int]
     window: Mapping[str, te.Expr]
@@ -81,31 +82,50 @@ def convolution(
     spatial = spatial_axes(data_layout)
     pads = dict(zip(spatial, pad_pairs(padding, len(spatial)), strict=True))
     images, kernel = padded(view(data, data_layout), pads), view(weight, kernel_layout)
-    window = {letter: kernel.extent(letter) for letter in spatial}
-    if _is_written_depthwise(groups, images, kernel):
-        taps = Kernel(
-            lambda output, _, places: kernel.at(O=output.group, I=output.place, **places),
-            te.index(1),
-            (),
-            window,
-        )
-    else:
-        taps = Kernel(
-            lambda output, each, places: kernel.at(O=output.whole, I=each, **places),
-            kernel.extent("I"),
-            common_blocks(images.layout.blocks("C"), kernel.layout.blocks("I")),
-            window,
-        )
-    layout = read_layout(out_layout or data_layout)
-    return contract(images, taps, out, layout, groups, strides, dilation)
-
-
-def _is_written_depthwise(groups: int, images: View, kernel: View) -> bool:
-    """Whether a weight is written (channels, multiplier, …)."""
     count = te.index(groups)
-    if groups == 1 or kernel.extent("I") == te.index(1):
-        return False
-    return kernel.extent("O") == count and images.extent("C") == count
+    if (
+        groups > 1
+        and kernel.extent("I") != te.index(1)
+        and (kernel.extent("O") == count == images.extent("C"))
+    ):
+        taps = _written_depthwise(kernel, spatial)
+    else:
+        taps = plain_kernel(kernel, spatial, images.layout.blocks("C"))
+    layout = read_layout(out_layout or data_layout)
+    return contract(windows(images, strides, dilation), taps, out, layout, groups)
+
+
+def plain_kernel(kernel: View, spatial: str, blocks: Sequence[int] = ()) -> Kernel:
+    """A weight O, I / groups and a window, for data whose channels have these blocks."""
+    return Kernel(
+        lambda output, each, taps: kernel.at(O=output.whole, I=each, **taps),
+        kernel.extent("I"),
+        common_blocks(blocks, kernel.layout.blocks("I")),
+        {letter: kernel.extent(letter) for letter in spatial},
+    )
+
+
+def _written_depthwise(kernel: View, spatial: str) -> Kernel:
+    """A weight written (channels, multiplier, …)."""
+    return Kernel(
+        lambda output, _, taps: kernel.at(O=output.group, I=output.place, **taps),
+        te.index(1),
+        (),
+        {letter: kernel.extent(letter) for letter in spatial},
+    )
+
+
+def windows(data: View, strides: Sequence[int], dilation: Sequence[int]) -> Window:
+    """Windows of data, which has room for all of them."""
+
+    def element(place: Place, channel: Digits, taps: Taps) -> te.Expr:
+        inside = {
+            letter: place[letter].whole * stride + tap * step
+            for (letter, tap), stride, step in zip(taps.items(), strides, dilation, strict=True)
+        }
+        return data.at(N=place["N"], C=channel, **inside)
+
+    return element
 
 
 def transposed_convolution(
@@ -137,25 +157,20 @@ def transposed_convolution(
         dict(zip(spatial, strides, strict=True)),
     )
 
-    def tap(output: Output, each: Digits, places: Mapping[str, te.Expr]) -> te.Expr:
-        turned = {letter: window[letter] - 1 - place for letter, place in places.items()}
-        return kernel.at(I=output.group.then(each), O=output.place, **turned)
+    def turned(output: Output, each: Digits, taps: Taps) -> te.Expr:
+        places = {letter: window[letter] - 1 - tap for letter, tap in taps.items()}
+        return kernel.at(I=output.group.then(each), O=output.place, **places)
 
     blocks = common_blocks(images.layout.blocks("C"), kernel.layout.blocks("I"))
-    taps = Kernel(tap, kernel.extent("I") // groups, blocks, window)
-    return contract(spread, taps, out, layout, groups, (1,) * len(spatial), dilation)
+    every = windows(spread, (1,) * len(spatial), dilation)
+    taps = Kernel(turned, kernel.extent("I") // groups, blocks, window)
+    return contract(every, taps, out, layout, groups)
 
 
 def contract(
-    data: View,
-    kernel: Kernel,
-    out: te.Spec,
-    layout: Layout,
-    groups: int,
-    strides: Sequence[int],
-    dilation: Sequence[int],
+    window: Window, kernel: Kernel, out: te.Spec, layout: Layout, groups: int
 ) -> te.Tensor:
-    """The sums of products of windows of data, which has room for all of them, and a weight."""
+    """The sums of the products of windows and a weight."""
     total = wide(out.dtype)
     each = extent_in(layout, out.shape, "C") // groups
     is_depthwise = groups > 1 and kernel.inputs == te.index(1)
@@ -167,7 +182,6 @@ def contract(
     if not is_depthwise:
         inputs, channels = running(kernel.inputs, kernel.blocks, "c")
     taps = {letter: te.axis(size, f"k{letter.lower()}") for letter, size in kernel.window.items()}
-    steps = dict(zip(taps, zip(strides, dilation, strict=True), strict=True))
 
     def output(place: Place) -> Output:
         if "G" in place:
@@ -178,13 +192,8 @@ def contract(
 
     def element(place: Place) -> te.Expr:
         channel = output(place)
-        window = {
-            letter: place[letter].whole * stride + taps[letter] * step
-            for letter, (stride, step) in steps.items()
-        }
-        value = data.at(N=place["N"], C=channel.group.then(inputs), **window)
-        weight = kernel.tap(channel, inputs, taps)
-        return te.sum(product((value, weight), total), (*channels, *taps.values()))
+        factors = window(place, channel.group.then(inputs), taps), kernel.at(channel, inputs, taps)
+        return te.sum(product(factors, total), (*channels, *taps.values()))
 
     return joined(fill(shape, stage, element, "conv"), stage, out, layout, "C", each)
 

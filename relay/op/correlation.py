@@ -8,14 +8,24 @@ from typing import Any
 
 import numpy as np
 
+from relay import te
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.types import TensorType, Type
-from relay.op.layouts import blocked, blocked_shape, require_layout, unblocked, unblocked_shape
+from relay.op.layouts import (
+    blocked,
+    blocked_shape,
+    read_layout,
+    require_layout,
+    unblocked,
+    unblocked_shape,
+)
 from relay.op.numerics import rounded_once
 from relay.op.opdef import FusionKind, define, sample
+from relay.op.scalars import wide
 from relay.op.site import FLOATING, Site, better_known
+from relay.op.views import Place, extent_in, fill, padded, view
 from relay.op.window import Pair, long_padding, pad_pairs, require_padding
 
 
@@ -119,6 +129,49 @@ def _correlation(
     return blocked(np.stack(planes, 1) / count, "NCHW", layout)
 
 
+def _correlation_compute(
+    data1: te.Tensor,
+    data2: te.Tensor,
+    out: te.Spec,
+    kernel_size: int,
+    max_displacement: int,
+    stride1: int,
+    stride2: int,
+    padding: Sequence[int],
+    is_multiply: bool,
+    layout: str,
+) -> te.Tensor:
+    """The sums for each displacement down and right; then displacements become channels."""
+    pads = dict(zip("HW", pad_pairs(padding, 2), strict=True))
+    first, second = (padded(view(data, layout), pads) for data in (data1, data2))
+    radius = max_displacement // stride2
+    shifts, start = 2 * radius + 1, max_displacement - radius * stride2
+    target, dtype = read_layout(layout), wide(out.dtype)
+    batch, *spatial = (extent_in(target, out.shape, letter) for letter in "NHW")
+    channel = te.axis(first.extent("C"), "c")
+    rows, columns = te.axis(kernel_size, "kh"), te.axis(kernel_size, "kw")
+
+    def alike(n: te.Expr, down: te.Expr, right: te.Expr, y: te.Expr, x: te.Expr) -> te.Expr:
+        top, left = y * stride1 + rows, x * stride1 + columns
+        mine = te.cast(
+            first.at(N=n, C=channel, H=top + max_displacement, W=left + max_displacement), dtype
+        )
+        shifted = {"H": top + down * stride2 + start, "W": left + right * stride2 + start}
+        other = te.cast(second.at(N=n, C=channel, **shifted), dtype)
+        term = mine * other if is_multiply else te.absolute(mine - other)
+        return te.sum(term, (channel, rows, columns))
+
+    sums = te.compute((batch, shifts, shifts, *spatial), alike, "correlation")
+    count = te.cast(first.extent("C") * kernel_size**2, dtype)
+
+    def mean(place: Place) -> te.Expr:
+        down, right = place["C"].cut((shifts,))
+        where = (place["N"].whole, down, right, place["H"].whole, place["W"].whole)
+        return te.cast(sums[where] / count, out.dtype)
+
+    return fill(out.shape, target, mean, "mean")
+
+
 correlation = define(
     "nn.correlation",
     doc="Patches of data1 against patches of data2 displaced by up to max_displacement: for each "
@@ -127,6 +180,7 @@ correlation = define(
     attrs=CorrelationAttrs,
     relation=_correlation_type,
     reference=rounded_once(_correlation),
+    compute=_correlation_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=[
         sample((2, 3, 5, 6), (2, 3, 5, 6)),

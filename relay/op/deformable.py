@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from relay import dtypes
+from relay import dtypes, te
 from relay.ir import dims
 from relay.ir.attrs import attrs
 from relay.ir.expr import Call, Expr
@@ -24,12 +24,22 @@ from relay.op.conv import (
     require_inputs,
     require_steps,
 )
-from relay.op.layouts import blocked, blocked_shape, require_layout, unblocked, unblocked_shape
+from relay.op.conv_compute import Taps, contract, plain_kernel
+from relay.op.layouts import (
+    blocked,
+    blocked_shape,
+    read_layout,
+    require_layout,
+    unblocked,
+    unblocked_shape,
+)
 from relay.op.matmul import multiplied
 from relay.op.numerics import computing_dtype
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.relations import size
+from relay.op.scalars import wide
 from relay.op.site import FLOATING, Site
+from relay.op.views import Digits, Place, View, along, view
 from relay.op.window import Sizes, window_counts
 
 
@@ -136,6 +146,67 @@ def _deformable(
     return blocked(result, "NCHW", out_layout or data_layout)
 
 
+def _between_compute(images: View, n: te.Expr, c: te.Expr, y: te.Expr, x: te.Expr) -> te.Expr:
+    """The element of images at a place that may lie between elements."""
+    height, width = (te.cast(images.extent(letter), y.dtype) for letter in "HW")
+    top, left = te.call("floor", y), te.call("floor", x)
+    total: te.Expr = te.const(0, y.dtype)
+    for down, right in product((0, 1), repeat=2):
+        row, column = top + down, left + right
+        inside = te.every(row >= 0, row < height, column >= 0, column < width)
+        nearness = (1 - te.absolute(y - row)) * (1 - te.absolute(x - column))
+        value = images.at(N=n, C=c, H=te.cast(row, "int64"), W=te.cast(column, "int64"))
+        total = total + te.select(inside, te.cast(value, y.dtype) * nearness, 0)
+    return total
+
+
+def _deformable_compute(
+    data: te.Tensor,
+    offset: te.Tensor,
+    weight: te.Tensor,
+    out: te.Spec,
+    strides: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+    data_layout: str,
+    kernel_layout: str,
+    out_layout: str,
+    deformable_groups: int,
+    **_: Any,
+) -> te.Tensor:
+    """The elements of all windows are fetched; then they are multiplied with the weight."""
+    images, moves = view(data, data_layout), view(offset, data_layout)
+    kernel = view(weight, kernel_layout)
+    dtype, channels = wide(out.dtype), images.extent("C")
+    window = {letter: kernel.extent(letter) for letter in "HW"}
+
+    def fetched(
+        n: te.Expr, c: te.Expr, kh: te.Expr, kw: te.Expr, y: te.Expr, x: te.Expr
+    ) -> te.Expr:
+        part, _inside = along(c, channels).divided(channels // deformable_groups)
+        element = (part.whole * window["H"] + kh) * window["W"] + kw
+
+        def coordinate(axis: int, position: te.Expr, step: te.Expr) -> te.Expr:
+            start = position * strides[axis] + step * dilation[axis] - padding[axis]
+            move = moves.at(N=n, C=element * 2 + axis, H=y, W=x)
+            return te.cast(move, dtype) + te.cast(start, dtype)
+
+        return _between_compute(images, n, c, coordinate(0, y, kh), coordinate(1, x, kw))
+
+    positions = (moves.extent(letter) for letter in "HW")
+    windows = te.compute(
+        (images.extent("N"), channels, *window.values(), *positions), fetched, "fetched"
+    )
+
+    def window_of(place: Place, channel: Digits, taps: Taps) -> te.Expr:
+        where = (place["H"].whole, place["W"].whole)
+        return windows[(place["N"].whole, channel.whole, *taps.values(), *where)]
+
+    layout = read_layout(out_layout or data_layout)
+    return contract(window_of, plain_kernel(kernel, "HW"), out, layout, groups)
+
+
 def deformable_conv2d(
     data: Expr,
     offset: Expr,
@@ -184,6 +255,7 @@ DEFORMABLE_CONV2D = define(
     attrs=DeformableConv2DAttrs,
     relation=_deformable_type,
     reference=_deformable,
+    compute=_deformable_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=deformable_conv2d,
     samples=[

@@ -6,17 +6,23 @@ ii->i           diagonal                ij,ij->         sum of all products
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
 from itertools import chain
 
 import numpy as np
 
+from relay import te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.types import TensorType, Type
+from relay.op.contraction import converted
+from relay.op.elements import stretched
 from relay.op.numerics import computing_dtype, widened
 from relay.op.opdef import FusionKind, define, sample
+from relay.op.scalars import wide
 from relay.op.site import NUMERIC, Site
 
 REST = "..."  # the axes that no letter names
@@ -138,6 +144,78 @@ def _einsum(operands: tuple[np.ndarray, ...], equation: str) -> np.ndarray:
     return result
 
 
+@dataclass(frozen=True)
+class _Term:
+    """A tensor and the names of its axes."""
+
+    tensor: te.Tensor
+    names: tuple[str, ...]
+
+    def at(self, place: Mapping[str, te.Expr], extents: Mapping[str, te.Expr]) -> te.Expr:
+        """Its element at the indices of names that have these extents."""
+        indices = tuple(place[name] for name in self.names)
+        return stretched(self.tensor, indices, [extents[name] for name in self.names])
+
+
+def _einsum_compute(operands: tuple[te.Tensor, ...], out: te.Spec, equation: str) -> te.Tensor:
+    """One operand after the other is multiplied with what there is; a name is summed as soon as
+    nothing else has it."""
+    known = parse_equation(equation)
+    assert known is not None
+    terms = [
+        _Term(operand, _each_name(names, operand.rank))
+        for operand, names in zip(operands, known.operands, strict=True)
+    ]
+    result = _each_name(known.result, len(out.shape))
+    extents: dict[str, te.Expr] = {}
+    for term in terms:
+        for name, extent in zip(term.names, term.tensor.shape, strict=True):
+            if extents.get(name, te.index(1)) == te.index(1):
+                extents[name] = extent
+    dtype = wide(out.dtype)
+    if len(terms) > 1:
+        terms = [_alone(term, terms, result, dtype) for term in terms]
+    while len(terms) > 2:
+        first, second, *others = terms
+        needed = {*result, *chain.from_iterable(term.names for term in others)}
+        names = tuple(name for name in dict.fromkeys(first.names + second.names) if name in needed)
+        terms = [_multiplied([first, second], names, extents, dtype), *others]
+    return converted(_multiplied(terms, result, extents, dtype).tensor, out.dtype)
+
+
+def _each_name(names: tuple[str, ...], rank: int) -> tuple[str, ...]:
+    """A name for each axis; those that `...` stands for are counted from the last one."""
+    unnamed = rank - len(names) + 1
+    rest = [f"{REST}{number}" for number in reversed(range(unnamed))]
+    return tuple(chain.from_iterable(rest if name == REST else (name,) for name in names))
+
+
+def _alone(term: _Term, terms: list[_Term], result: tuple[str, ...], dtype: str) -> _Term:
+    """The term summed over the names that it alone has."""
+    others = {*result, *chain.from_iterable(o.names for o in terms if o is not term)}
+    names = tuple(name for name in dict.fromkeys(term.names) if name in others)
+    if len(names) == len(set(term.names)):
+        return term
+    own = dict(zip(term.names, term.tensor.shape, strict=True))
+    return _multiplied([term], names, own, dtype)
+
+
+def _multiplied(
+    terms: list[_Term], names: tuple[str, ...], extents: Mapping[str, te.Expr], dtype: str
+) -> _Term:
+    """The products of terms, summed over all names but these."""
+    every = dict.fromkeys(chain.from_iterable(term.names for term in terms))
+    summed = {name: te.axis(extents[name], name[0]) for name in every if name not in names}
+
+    def element(*i: te.Expr) -> te.Expr:
+        place = {**dict(zip(names, i, strict=True)), **summed}
+        factors = [te.cast(term.at(place, extents), dtype) for term in terms]
+        return te.sum(reduce(operator.mul, factors), tuple(summed.values()))
+
+    shape = [extents[name] for name in names]
+    return _Term(te.compute(shape, element, "einsum"), names)
+
+
 einsum = define(
     "einsum",
     doc="The sum of the products of the operands over the axes that the result does not name; "
@@ -146,6 +224,7 @@ einsum = define(
     attrs=EinsumAttrs,
     relation=_einsum_type,
     reference=_einsum,
+    compute=_einsum_compute,
     fusion=FusionKind.INJECTIVE,
     samples=[
         sample([(2, 3), (3, 4)], equation="ij,jk->ik"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from relay import te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
 from relay.op.opdef import FusionKind, define, sample
@@ -39,6 +40,20 @@ def _fifo_buffer(data: np.ndarray, buffer: np.ndarray, axis: int) -> np.ndarray:
     return np.delete(joined, gone, axis)
 
 
+def _fifo_buffer_compute(data: te.Tensor, buffer: te.Tensor, out: te.Spec, axis: int) -> te.Tensor:
+    stream = axis % buffer.rank
+    kept = buffer.shape[stream] - data.shape[stream]  # fewer than none if more enters than fits
+
+    def element(*i: te.Expr) -> te.Expr:
+        def at(place: te.Expr) -> tuple[te.Expr, ...]:
+            return (*i[:stream], place, *i[stream + 1 :])
+
+        old, new = i[stream] + data.shape[stream], i[stream] - kept
+        return te.select(i[stream] < kept, buffer[at(old)], data[at(new)])
+
+    return te.compute(out.shape, element, "buffer")
+
+
 fifo_buffer = define(
     "nn.fifo_buffer",
     doc="The buffer after data has entered at its end: as many elements leave at its begin.",
@@ -46,6 +61,7 @@ fifo_buffer = define(
     attrs=FIFOBufferAttrs,
     relation=_fifo_buffer_type,
     reference=_fifo_buffer,
+    compute=_fifo_buffer_compute,
     fusion=FusionKind.OPAQUE,
     samples=[
         sample((2, 3), (5, 3)),

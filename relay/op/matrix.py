@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from relay import te
 from relay.errors import RelayError
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
@@ -40,6 +41,14 @@ def _trilu(data: np.ndarray, k: np.ndarray, upper: bool) -> np.ndarray:
     return np.where(kept, data, np.zeros((), data.dtype))
 
 
+def _trilu_compute(data: te.Tensor, k: te.Tensor, out: te.Spec, upper: bool) -> te.Tensor:
+    def element(*i: te.Expr) -> te.Expr:
+        above, first = i[-1] - i[-2], te.cast(k[()], "int64")
+        return te.select(above >= first if upper else above <= first, data[i], 0)
+
+    return te.compute(out.shape, element, "triangle")
+
+
 def trilu(data: Expr, k: int | Expr, upper: bool = True) -> Call:
     """A triangle of each matrix, from diagonal `k` on; 0 is the main one, 1 the one above it."""
     number = k if isinstance(k, Expr | TupleWrapper) else const(k, "int32")
@@ -54,6 +63,7 @@ TRILU = define(
     attrs=TriluAttrs,
     relation=_trilu_type,
     reference=_trilu,
+    compute=_trilu_compute,
     fusion=FusionKind.ELEMWISE,
     helper=trilu,
     samples=[
@@ -126,6 +136,32 @@ def _matrix_set_diag(matrix: np.ndarray, diagonal: np.ndarray, **keywords: int) 
     return result
 
 
+def _matrix_set_diag_compute(
+    matrix: te.Tensor, diagonal: te.Tensor, out: te.Spec, **keywords: int
+) -> te.Tensor:
+    known = MatrixSetDiagAttrs(**keywords)  # type: ignore[arg-type]
+    rows, columns = matrix.shape[-2:]
+
+    def element(*i: te.Expr) -> te.Expr:
+        *batch, row, column = i
+        k = column - row
+        length = te.minimum(rows + te.minimum(k, 0), columns - te.maximum(k, 0))
+        right = diagonal.shape[-1] - length
+        start = te.select(
+            k >= 0,
+            right if known.super_diag_right_align else te.index(0),
+            right if known.sub_diag_right_align else te.index(0),
+        )
+        line = () if known.k1 == known.k2 else (known.k2 - k,)
+        return te.select(
+            te.every(k >= known.k1, k <= known.k2),
+            diagonal[(*batch, *line, start + te.minimum(row, column))],
+            matrix[i],
+        )
+
+    return te.compute(out.shape, element, "diagonals")
+
+
 def matrix_set_diag(
     data: Expr,
     diagonal: Expr,
@@ -162,6 +198,7 @@ MATRIX_SET_DIAG = define(
     attrs=MatrixSetDiagAttrs,
     relation=_matrix_set_diag_type,
     reference=_matrix_set_diag,
+    compute=_matrix_set_diag_compute,
     fusion=FusionKind.INJECTIVE,
     helper=matrix_set_diag,
     samples=[
