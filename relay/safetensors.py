@@ -43,7 +43,7 @@ _STORED_AS: Final = {"int4": "int8", "uint4": "uint8"}
 _RANGES: Final = {"bool": (0, 1), "uint1": (0, 1), "uint4": (0, 15), "int4": (-8, 7)}
 _METADATA: Final = "__metadata__"
 _DTYPE_NOTE: Final = "relay.dtype."
-_ALIGNMENT: Final = 8
+ALIGNMENT: Final = 64  # a cache line, and the widest vector a processor loads
 MAX_RANK: Final = 32
 
 
@@ -105,8 +105,9 @@ def save_param_dict(params: Mapping[str, Any]) -> bytes:
         array = nd.as_numpy(value)
         arrays[name] = (array, dtypes.canonical(array.dtype))
 
-    # wide elements first, so that every tensor lies aligned without gaps between them
-    placed = sorted(arrays, key=lambda name: -arrays[name][0].dtype.itemsize)
+    # in the order of what their sizes are multiples of, every tensor lies aligned to that, and the
+    # format has no gaps: a mapped file can be computed with where it lies
+    placed = sorted(arrays, key=lambda name: -_alignment(arrays[name][0].nbytes))
     offsets: dict[str, tuple[int, int]] = {}
     end = 0
     for name in placed:
@@ -123,17 +124,26 @@ def save_param_dict(params: Mapping[str, Any]) -> bytes:
             "data_offsets": list(offsets[name]),
         }
     text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % _ALIGNMENT)
+    text += b" " * (-(8 + len(text)) % ALIGNMENT)
     parts = [len(text).to_bytes(8, "little"), text]
     parts.extend(array_to_bytes(arrays[name][0]) for name in placed)
     return b"".join(parts)
+
+
+def _alignment(size: int) -> int:
+    """The largest power of two up to `ALIGNMENT` that divides `size`."""
+    return min(size & -size or ALIGNMENT, ALIGNMENT)
 
 
 def load_param_dict(data: bytes | bytearray | memoryview) -> dict[str, nd.NDArray]:
     """The named tensors in `data`, in the order of the header."""
     if not isinstance(data, bytes | bytearray | memoryview):
         raise RelayError(f"parameters are read from bytes, found {type(data).__name__}")
-    whole = memoryview(bytes(data))
+    return view_param_dict(memoryview(bytes(data)))
+
+
+def view_param_dict(whole: memoryview) -> dict[str, nd.NDArray]:
+    """Like `load_param_dict`, without a copy: the tensors are what `whole` holds from then on."""
     header, body = _read_header(whole)
     metadata = header.pop(_METADATA, {})
     if not isinstance(metadata, dict):

@@ -2,20 +2,32 @@
 
 f = create_executor("debug", mod).evaluate()      # main, as a Python function
 f(np.ones(3, "float32")).numpy()
+
+    debug.py        the interpreter
+    graph.py        straight-line programs, compiled
+    executable.py   a compiled program, as Python calls it; needs no compiler, nor does what it
+                    imports: native.py, arrays.py, memory.py, report.py, artifact.py
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from relay.errors import RelayError
-from relay.executors.debug import DebugExecutor
-from relay.executors.executor import Executor
-from relay.ir.module import IRModule
-from relay.nd import Device
+from relay.errors import RelayError, did_you_mean
 
-KINDS: Mapping[str, type[Executor]] = {"debug": DebugExecutor}
+if TYPE_CHECKING:
+    from relay.executors.executor import Executor
+    from relay.ir.module import IRModule
+    from relay.nd import Device
+
+# Kind -> the file and the class in it, imported when asked for: who loads a compiled model does
+# not load the compiler.
+KINDS: Mapping[str, tuple[str, str]] = {
+    "debug": ("relay.executors.debug", "DebugExecutor"),
+    "graph": ("relay.executors.graph", "GraphExecutor"),
+}
 
 
 def create_executor(
@@ -27,5 +39,11 @@ def create_executor(
 ) -> Executor:
     """An executor for the functions of `mod`; `params` are values for parameters, by name."""
     if kind not in KINDS:
-        raise RelayError(f"there is no executor {kind!r}; there is {', '.join(sorted(KINDS))}")
-    return KINDS[kind](mod, device, target, params)
+        hint = did_you_mean(str(kind), KINDS)
+        raise RelayError(
+            f"there is no executor {kind!r}; there is {', '.join(sorted(KINDS))}"
+            + (f"; {hint}" if hint else "")
+        )
+    home, name = KINDS[kind]
+    made: Executor = getattr(importlib.import_module(home), name)(mod, device, target, params)
+    return made

@@ -1,0 +1,190 @@
+"""How tensors cross the border between Python and native code.
+
+In: NumPy arrays, `relay.nd` arrays, torch tensors and whatever else speaks DLPack are read where
+they lie when they are dense and in order; otherwise, and for lists and numbers, a copy is made.
+Out: results are NumPy arrays in memory of a pool, handed out as the kind the caller works with.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from ctypes import addressof, c_char
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from relay import dtypes, nd
+from relay.errors import Diagnostic, EvaluationError, RelayError
+
+# A result as the kind of array the caller works with.
+Wrap = Callable[[np.ndarray], Any]
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """An input or an output of a model."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+# --- in ------------------------------------------------------------------------------------------
+
+
+def address(array: np.ndarray) -> int:
+    """Where the elements of `array` begin."""
+    try:
+        # a third of the time of the next line
+        return addressof(c_char.from_buffer(array))  # type: ignore[arg-type]
+    except (
+        TypeError,
+        ValueError,
+        BufferError,
+    ):  # read-only, empty, or an element type of ml_dtypes
+        return int(array.__array_interface__["data"][0])
+
+
+def read(data: Any, wanted: TensorInfo) -> np.ndarray:
+    """`data` as an array native code can read: dense, in order, in this machine's byte order."""
+    try:
+        array = _as_numpy(data, wanted)
+    except (RelayError, ValueError, TypeError, OverflowError) as error:
+        raise EvaluationError(
+            Diagnostic(f"input `{wanted.name}` is no tensor: {error}", expected=str(wanted))
+        ) from None
+    if array.dtype != dtypes.to_numpy(wanted.dtype):
+        raise _mismatch("element type", wanted, array)
+    if array.shape != wanted.shape:
+        raise _mismatch("shape", wanted, array)
+    if array.flags.c_contiguous and array.flags.aligned:
+        return array
+    return np.array(array, order="C", copy=True)
+
+
+def writable(data: Any, wanted: TensorInfo) -> np.ndarray:
+    """The caller's memory for a result, as an array: nothing is copied here."""
+    array = _from_torch(data) if _is_torch(data) else data
+    if type(array) is not np.ndarray or not array.flags.carray or not array.dtype.isnative:
+        raise EvaluationError(
+            Diagnostic(
+                f"output `{wanted.name}` cannot be written there",
+                expected="a NumPy array or a torch tensor, dense, in order and not read-only",
+                found=f"a {type(data).__name__}",
+            )
+        )
+    if array.dtype != dtypes.to_numpy(wanted.dtype):
+        raise _mismatch("element type", wanted, array)
+    if array.shape != wanted.shape:
+        raise _mismatch("shape", wanted, array)
+    return array
+
+
+def _mismatch(what: str, wanted: TensorInfo, array: np.ndarray) -> EvaluationError:
+    found = f"{array.dtype.name}[{', '.join(map(str, array.shape))}]"
+    same_size = what == "shape" and array.size == int(np.prod(wanted.shape, dtype=np.int64))
+    hint = {
+        "element type": f"convert it: x.astype({wanted.dtype!r})",
+        "shape": f"x.reshape({wanted.shape})" if same_size else None,
+    }[what]
+    return EvaluationError(
+        Diagnostic(
+            f"`{wanted.name}` has another {what}",
+            expected=f"{wanted.dtype}[{', '.join(map(str, wanted.shape))}]",
+            found=found,
+            hint=hint,
+        )
+    )
+
+
+def _as_numpy(data: Any, wanted: TensorInfo) -> np.ndarray:
+    if _is_torch(data):
+        return _from_torch(data)
+    if isinstance(data, list | tuple | bool | int | float) and not isinstance(data, np.generic):
+        return _from_python(data, dtypes.to_numpy(wanted.dtype))
+    return nd.as_numpy(data)
+
+
+def _from_python(data: Any, dtype: np.dtype) -> np.ndarray:
+    """Python's numbers have no element type: they take the one that is wanted."""
+    made = np.asarray(data)
+    if made.dtype == dtype or made.dtype.hasobject or made.dtype.kind not in "biuf":
+        return made
+    if made.size and not _is_close_kind(made.dtype, dtype):
+        return made  # the caller says what is wrong
+    return np.asarray(data, dtype) if made.dtype.kind in "iu" else made.astype(dtype)
+
+
+def _is_close_kind(given: np.dtype, wanted: np.dtype) -> bool:
+    """Whether numbers written as `given` may mean `wanted`: 1 may be 1.0, and 1.5 never 1."""
+    if given.kind == "b":
+        return wanted.kind == "b"
+    return given.kind in "iu" or dtypes.is_float(dtypes.from_numpy(wanted))
+
+
+# --- out -----------------------------------------------------------------------------------------
+
+
+def wrapper(inputs: Sequence[Any]) -> Wrap:
+    """How results are handed out: as what the inputs are; as NumPy arrays when in doubt."""
+    for data in inputs:
+        if type(data) is np.ndarray:
+            continue
+        if _is_torch(data):
+            return _to_torch
+        if isinstance(data, nd.NDArray):
+            return nd.NDArray
+        if hasattr(data, "__array_namespace__") and not isinstance(data, np.ndarray | np.generic):
+            return _through_dlpack(data.__array_namespace__())
+    return plain
+
+
+def plain(array: np.ndarray) -> np.ndarray:
+    """The array as it is."""
+    return array
+
+
+def _through_dlpack(namespace: Any) -> Wrap:
+    def wrap(array: np.ndarray) -> Any:
+        return namespace.from_dlpack(array)
+
+    return wrap
+
+
+# --- torch, which is never imported here: whoever passes a tensor has done so ---------------------
+
+# what NumPy has only through ml_dtypes travels as integers of the same width
+_AS_INTEGERS = {"bfloat16": "int16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
+
+
+def _is_torch(data: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(data, torch.Tensor)
+
+
+def _from_torch(tensor: Any) -> np.ndarray:
+    if tensor.device.type != "cpu":
+        raise RelayError(f"it lies on {tensor.device}, not in the memory of the CPU")
+    torch = sys.modules["torch"]
+    tensor = tensor.detach().resolve_conj().resolve_neg()
+    name = str(tensor.dtype).removeprefix("torch.")
+    if name in _AS_INTEGERS:
+        integers = tensor.view(getattr(torch, _AS_INTEGERS[name])).numpy()
+        return integers.view(dtypes.to_numpy(name))  # type: ignore[no-any-return]
+    return tensor.numpy()  # type: ignore[no-any-return]
+
+
+def _to_torch(array: np.ndarray) -> Any:
+    torch = sys.modules["torch"]
+    name = dtypes.from_numpy(array.dtype)
+    if name in _AS_INTEGERS:
+        integers = torch.from_numpy(array.view(_AS_INTEGERS[name]))
+        return integers.view(getattr(torch, name))
+    if name in ("int4", "uint4"):
+        return array  # torch has no such tensors
+    return torch.from_numpy(array)

@@ -1,0 +1,377 @@
+"""A compiled model, as Python calls it.
+
+    exe = relay.compile(mod, params)
+    y = exe(x)                        by position, by name (exe(data=x)), or both
+    exe(x, out=y)                     into memory of the caller's
+    exe.set_params(weight=w)          new weights; what is computed from them is computed again
+
+Results are what the inputs are: NumPy arrays, torch tensors, relay.nd arrays. A result belongs to
+whoever holds it and never changes afterwards; inputs are never written. An executable may be called
+from several threads at once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from relay import dtypes, nd
+from relay.errors import Diagnostic, EvaluationError, RelayError, did_you_mean
+from relay.executors.arrays import TensorInfo, Wrap, address, plain, read, wrapper, writable
+from relay.executors.memory import OutputPool, address_of, allocate, typed
+from relay.executors.native import Constants, NativeFunction
+from relay.executors.report import BenchmarkResult, KernelInfo, Kernels, Memory, Profile, StepTime
+from relay.native.cores import default_threads
+from relay.program.plan import ALIGNMENT
+from relay.program.program import (
+    MAIN,
+    PREPARE,
+    Function,
+    LoadConstant,
+    Program,
+    Value,
+    flatten,
+    nbytes,
+    unflatten,
+)
+from relay.program.slice import needed_for
+from relay.target.llvm.jit import load
+from relay.target.target import Target
+
+
+@dataclass(frozen=True)
+class Code:
+    """The machine code of a program's kernels."""
+
+    target: Target
+    objects: tuple[bytes, ...]
+
+
+class Executable:
+    """A compiled model. `weights` are the constants that come from outside, by name; `prepared`
+    those that were computed from them already, if they were."""
+
+    def __init__(
+        self,
+        program: Program,
+        code: Code,
+        weights: Mapping[str, np.ndarray],
+        threads: int | None = None,
+        prepared: Mapping[str, np.ndarray] | None = None,
+    ) -> None:
+        self.program = program
+        self.code = code
+        self.threads = default_threads() if threads is None else threads
+        self._library = load(code.objects, [kernel.name for kernel in program.kernels])
+        main = program[MAIN]
+        self._main = self._bind(main)
+        self.inputs = tuple(_inputs(main))
+        self.outputs = tuple(_outputs(main))
+        self._wanted = [(i, dtypes.to_numpy(i.dtype), i.shape) for i in self.inputs]
+        self._positional = None if _has_tuples(main) else len(main.params)
+        self._result: Value = main.result
+        self._pools = [OutputPool(o.shape, o.dtype) for o in self.outputs]
+        self._weights = dict(weights)
+        if prepared is None:
+            prepared = self._prepare(program[PREPARE], [c.name for c in self._prepared()])
+        self._constants = self._gather(prepared)
+
+    # --- calling
+
+    def __call__(self, *args: Any, out: Any = None, **named: Any) -> Any:
+        if named or len(args) != self._positional:
+            args = self._arrange(args, named)
+        arrays = []  # alive until the call has ended
+        addresses = []
+        wrap: Wrap = plain
+        for data, (wanted, dtype, shape) in zip(args, self._wanted, strict=True):
+            # a call of a small model takes a few microseconds: the usual case is checked here
+            if type(data) is not ndarray:
+                wrap = wrapper(args) if wrap is plain else wrap
+                data = read(data, wanted)
+            elif data.dtype is not dtype or data.shape != shape or not data.flags.carray:
+                data = read(data, wanted)
+            arrays.append(data)
+            addresses.append(address(data))
+        if out is not None:
+            return self._call_into(out, arrays, addresses)
+        results = []
+        for pool in self._pools:
+            array, place = pool.take()
+            results.append(array)
+            addresses.append(place)
+        self._main(self._constants, addresses)
+        if wrap is not plain:
+            results = [wrap(array) for array in results]
+        return results[0] if self._result.__class__ is int else unflatten(self._result, results)
+
+    def _call_into(self, out: Any, arrays: Sequence[np.ndarray], addresses: list[int]) -> Any:
+        """Write the results to `out`, which is returned."""
+        given = flatten(tuple(out) if isinstance(out, list) else out)
+        if len(given) != len(self.outputs):
+            raise _refusal("`out` has another number of tensors", len(self.outputs), len(given))
+        copies = []
+        for data, wanted, pool in zip(given, self.outputs, self._pools, strict=True):
+            array = writable(data, wanted)
+            place = address(array)
+            if place % ALIGNMENT or any(np.may_share_memory(array, other) for other in arrays):
+                aside, place = pool.take()
+                copies.append((array, aside))
+            arrays = [*arrays, array]
+            addresses.append(place)
+        self._main(self._constants, addresses)
+        for array, aside in copies:
+            array[...] = aside
+        return out
+
+    def _arrange(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The tensors of a call in the order of the inputs; tuples are taken apart."""
+        params = self.program[MAIN].params
+        names = [param.name for param in params]
+        if len(args) > len(params):
+            raise _refusal("too many inputs", self._signature(), f"{len(args)}")
+        given = dict(zip(names, args, strict=False))
+        for name, data in named.items():
+            if name not in names:
+                hint = did_you_mean(name, names) or f"there is {', '.join(names) or 'none'}"
+                raise EvaluationError(Diagnostic(f"there is no input `{name}`", hint=hint))
+            if name in given:
+                raise _refusal(f"input `{name}` is given twice", self._signature())
+            given[name] = data
+        if missing := [f"`{name}`" for name in names if name not in given]:
+            raise _refusal(f"no value for {', '.join(missing)}", self._signature())
+        leaves: list[Any] = []
+        for param in params:
+            leaves.extend(_take_apart(param.name, param.value, given[param.name]))
+        return tuple(leaves)
+
+    def _signature(self) -> str:
+        return ", ".join(map(str, self.inputs)) or "no inputs"
+
+    # --- weights
+
+    @property
+    def params(self) -> dict[str, nd.NDArray]:
+        """The weights the executable was made with, as far as it has them still."""
+        return {name: nd.NDArray(array) for name, array in self._weights.items()}
+
+    def set_params(self, params: Mapping[str, Any] | None = None, **named: Any) -> None:
+        """Change weights. Calls that run meanwhile end with those they began with."""
+        changed: dict[str, np.ndarray] = {}
+        for name, data in {**(params or {}), **named}.items():
+            constant = self.program.constant_table.get(name)
+            if constant is None or constant.prepared is not None:
+                hint = did_you_mean(name, self._given_names())
+                raise EvaluationError(Diagnostic(f"there is no weight `{name}`", hint=hint))
+            spec = constant.spec
+            wanted = TensorInfo(name, tuple(map(int, spec.shape)), spec.dtype)
+            changed[name] = np.array(read(data, wanted))
+        function, affected = needed_for(self.program, changed)
+        weights = {**self._weights, **changed}
+        self._require(function, weights)
+        self._weights = weights
+        prepared = {c.name: self._constants.arrays[c.name] for c in self._prepared()}
+        prepared.update(self._prepare(function, affected))
+        self._constants = self._gather(prepared)
+
+    def _prepared(self) -> list[Any]:
+        """The constants that `prepare` computes, in the order of its results."""
+        found = [c for c in self.program.constants if c.prepared is not None]
+        return sorted(found, key=lambda c: c.prepared or 0)
+
+    def _given_names(self) -> list[str]:
+        return [c.name for c in self.program.constants if c.prepared is None]
+
+    def _require(self, function: Function, weights: Mapping[str, np.ndarray]) -> None:
+        missing = [name for name in constants_read(function) if name not in weights]
+        if missing:
+            names = ", ".join(f"`{name}`" for name in missing)
+            raise RelayError(
+                f"no value for {names}; a weight that others are computed together with must be "
+                "set with them when the executable was saved without its weights"
+            )
+
+    def _prepare(self, function: Function, names: Sequence[str]) -> dict[str, np.ndarray]:
+        """Run `prepare`, or a part of it; its results by name."""
+        made = {}
+        addresses = []
+        for name in names:
+            spec = self.program.constant_table[name].spec
+            made[name] = typed(allocate(nbytes(spec)), tuple(map(int, spec.shape)), spec.dtype)
+            addresses.append(address_of(made[name]))
+        if names:
+            self._require(function, self._weights)
+            read_here = Constants(aligned(self._weights, constants_read(function)))
+            self._bind(function)(read_here, addresses)
+        return made
+
+    def _gather(self, prepared: Mapping[str, np.ndarray]) -> Constants:
+        """What `main` reads, and what `prepare` made."""
+        names = [n for n in constants_read(self.program[MAIN]) if n not in prepared]
+        return Constants({**prepared, **aligned(self._weights, names)})
+
+    def _bind(self, function: Function) -> NativeFunction:
+        return NativeFunction(self.program, function, self._library.address, self.threads)
+
+    # --- looking at it
+
+    @property
+    def memory(self) -> Memory:
+        """What the executable needs, in bytes."""
+        kernels = self._main.steps
+        return Memory(
+            self._main.plan.arena,
+            max((k.workspace + k.worker_workspace * self.threads for k in kernels), default=0),
+            self._constants.nbytes,
+            sum(map(_nbytes, self.inputs)),
+            sum(map(_nbytes, self.outputs)),
+        )
+
+    @property
+    def kernels(self) -> Kernels:
+        """The kernels a call runs; a table when printed."""
+        return Kernels.of(self._main.steps)
+
+    def benchmark(
+        self, *args: Any, repeat: int = 10, number: int | None = None, **named: Any
+    ) -> BenchmarkResult:
+        """Time `repeat` times `number` calls; without arguments, with random inputs.
+
+        Without `number`, as many calls as take about 20 ms.
+        """
+        if not args and not named:
+            args = self.example_inputs()
+        self(*args, **named)
+        if number is None:
+            start = time.perf_counter()
+            self(*args, **named)
+            number = max(1, round(0.02 / max(time.perf_counter() - start, 1e-7)))
+        results = []
+        for _ in range(repeat):
+            start = time.perf_counter()
+            for _ in range(number):
+                self(*args, **named)
+            results.append((time.perf_counter() - start) / number)
+        return BenchmarkResult(tuple(results))
+
+    def profile(self, *args: Any, repeat: int = 10, **named: Any) -> Profile:
+        """The time of every step: the median of `repeat` runs of the whole program."""
+        if not args and not named:
+            args = self.example_inputs()
+        leaves = self._arrange(args, named)
+        arrays = [read(data, wanted) for data, wanted in zip(leaves, self.inputs, strict=True)]
+        results = [pool.take() for pool in self._pools]
+        addresses = [*map(address, arrays), *(place for _, place in results)]
+        steps = self._main.one_by_one(self._constants, addresses)
+        times: list[list[float]] = [[] for _ in steps]
+        for _ in range(repeat + 1):  # the first one only warms up
+            for step, seconds in zip(steps, times, strict=True):
+                start = time.perf_counter()
+                step()
+                seconds.append(time.perf_counter() - start)
+        return Profile(
+            StepTime(KernelInfo.of(kernel, 1), float(np.median(seconds[1:])))
+            for kernel, seconds in zip(self._main.steps, times, strict=True)
+        )
+
+    def example_inputs(self) -> tuple[Any, ...]:
+        """Inputs of the right types: normally distributed floats, and zeros."""
+        chance = np.random.default_rng(0)
+        made = []
+        for wanted in self.inputs:
+            numbers = chance.standard_normal(wanted.shape, np.float32)
+            made.append(
+                numbers.astype(dtypes.to_numpy(wanted.dtype))
+                if dtypes.is_float(wanted.dtype)
+                else np.zeros(wanted.shape, dtypes.to_numpy(wanted.dtype))
+            )
+        structure = tuple(param.value for param in self.program[MAIN].params)
+        return tuple(unflatten(structure, made))
+
+    def save(self, path: str | Path, *, params: bool = False) -> None:
+        """Write the executable to one file, which `relay.load` reads.
+
+        With `params` the weights as they were given go along, so that any of them can be changed
+        later; otherwise only what the kernels read.
+        """
+        from relay.executors.artifact import save
+
+        save(self, Path(path), params=params)
+
+    def __repr__(self) -> str:
+        outputs = ", ".join(map(str, self.outputs))
+        return f"<Relay executable ({self._signature()}) -> ({outputs})>"
+
+
+# --- parts ---------------------------------------------------------------------------------------
+
+
+def constants_read(function: Function) -> list[str]:
+    """The names of the constants a function loads."""
+    return [i.constant for i in function.straight_line if isinstance(i, LoadConstant)]
+
+
+def aligned(weights: Mapping[str, np.ndarray], names: Iterable[str]) -> dict[str, np.ndarray]:
+    """The tensors of that name where kernels may read them; copied if they lie elsewhere."""
+    found = {}
+    for name in names:
+        array = weights[name]
+        if not array.flags.c_contiguous or address_of(array) % ALIGNMENT:
+            block = typed(allocate(array.nbytes), array.shape, dtypes.from_numpy(array.dtype))
+            block[...] = array
+            array = block
+        found[name] = array
+    return found
+
+
+def _inputs(function: Function) -> Iterable[TensorInfo]:
+    for param in function.params:
+        leaves = flatten(param.value)
+        for number, register in enumerate(leaves):
+            spec = function.registers[register]
+            name = f"{param.name}.{number}" if isinstance(param.value, tuple) else param.name
+            yield TensorInfo(name, tuple(map(int, spec.shape)), spec.dtype)
+
+
+def _outputs(function: Function) -> Iterable[TensorInfo]:
+    for number, register in enumerate(flatten(function.result)):
+        spec = function.registers[register]
+        yield TensorInfo(f"output_{number}", tuple(map(int, spec.shape)), spec.dtype)
+
+
+def _has_tuples(function: Function) -> bool:
+    return any(isinstance(param.value, tuple) for param in function.params)
+
+
+def _take_apart(name: str, structure: Any, data: Any) -> list[Any]:
+    """The leaves of `data`, which must be nested like `structure`."""
+    leaves = []
+    pending = [(structure, data)]
+    while pending:
+        wanted, given = pending.pop()
+        if not isinstance(wanted, tuple):
+            leaves.append(given)
+        elif isinstance(given, tuple | list) and len(given) == len(wanted):
+            pending.extend(reversed(list(zip(wanted, given, strict=True))))
+        else:
+            raise _refusal(
+                f"input `{name}` is a tuple of tensors",
+                f"a tuple of {len(wanted)}",
+                f"a {type(given).__name__}",
+            )
+    return leaves
+
+
+def _nbytes(info: TensorInfo) -> int:
+    return int(np.prod(info.shape, dtype=np.int64)) * dtypes.to_numpy(info.dtype).itemsize
+
+
+def _refusal(message: str, expected: object, found: object = None) -> EvaluationError:
+    seen = None if found is None else str(found)
+    return EvaluationError(Diagnostic(message, expected=str(expected), found=seen))

@@ -1,0 +1,196 @@
+"""What an executable says about itself: memory, kernels, and where the time goes.
+
+All of them are data first (`exe.memory.arena`, `exe.kernels[0].flops`) and a table when printed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median, pstdev
+
+from relay.lower.kernel import Kernel
+from relay.program.program import nbytes
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes an executable needs; arena and outputs once per call that runs at the same time."""
+
+    arena: int  # intermediate results and workspaces of a call
+    workspace: int  # the largest workspace in it
+    constants: int  # what kernels read: weights, laid out for them
+    inputs: int
+    outputs: int
+
+    def __str__(self) -> str:
+        rows = [
+            ("arena", self.arena, f"of it workspace up to {size_text(self.workspace)}"),
+            ("constants", self.constants, ""),
+            ("inputs", self.inputs, ""),
+            ("outputs", self.outputs, ""),
+        ]
+        return "\n".join(
+            f"{name:<10}{size_text(size):>10}  {note}".rstrip() for name, size, note in rows
+        )
+
+
+@dataclass(frozen=True)
+class KernelInfo:
+    """One kernel of an executable."""
+
+    name: str
+    operators: tuple[str, ...]
+    calls: int
+    bytes: int  # read and written by one call
+    flops: int  # of one call
+    approximate: bool
+
+    @classmethod
+    def of(cls, kernel: Kernel, calls: int) -> KernelInfo:
+        return cls(
+            kernel.name,
+            kernel.operators,
+            calls,
+            sum(map(nbytes, (*kernel.inputs, *kernel.outputs))),
+            kernel.flops,
+            kernel.approximate,
+        )
+
+
+class Kernels(tuple[KernelInfo, ...]):
+    """The kernels of an executable, in the order of their first call."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, called: Iterable[Kernel]) -> Kernels:
+        """From the kernel of every call of a program."""
+        calls: dict[str, Kernel] = {}
+        count: Counter[str] = Counter()
+        for kernel in called:
+            calls.setdefault(kernel.name, kernel)
+            count[kernel.name] += 1
+        return cls(KernelInfo.of(kernel, count[name]) for name, kernel in calls.items())
+
+    def __str__(self) -> str:
+        rows = [
+            (
+                kernel.name,
+                str(kernel.calls),
+                size_text(kernel.bytes),
+                number_text(kernel.flops),
+                "approximate" if kernel.approximate else "",
+                " ".join(kernel.operators),
+            )
+            for kernel in self
+        ]
+        return table_text(("kernel", "calls", "bytes", "flops", "", "operators"), rows, "<>>><<")
+
+
+@dataclass(frozen=True)
+class StepTime:
+    """One call of a kernel, and how long it took."""
+
+    kernel: KernelInfo
+    seconds: float
+
+
+class Profile(tuple[StepTime, ...]):
+    """The calls of a program in order, each with the time it took."""
+
+    __slots__ = ()
+
+    @property
+    def seconds(self) -> float:
+        return sum(step.seconds for step in self)
+
+    def __str__(self) -> str:
+        whole = self.seconds or 1.0
+        rows = [
+            (
+                str(position),
+                step.kernel.name,
+                time_text(step.seconds),
+                f"{100 * step.seconds / whole:.1f} %",
+                f"{step.kernel.flops / step.seconds / 1e9:.1f}" if step.seconds else "",
+                f"{step.kernel.bytes / step.seconds / 1e9:.1f}" if step.seconds else "",
+                " ".join(step.kernel.operators),
+            )
+            for position, step in enumerate(self)
+        ]
+        head = ("", "kernel", "time", "share", "GFLOP/s", "GB/s", "operators")
+        return table_text(head, rows, "><>>>><") + f"\nall steps: {time_text(self.seconds)}"
+
+
+@dataclass(frozen=True)
+class BenchmarkResult:
+    """Times of calls, in seconds; each entry of `results` is the mean of several calls in a row."""
+
+    results: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        return fmean(self.results)
+
+    @property
+    def median(self) -> float:
+        return median(self.results)
+
+    @property
+    def min(self) -> float:
+        return min(self.results)
+
+    @property
+    def max(self) -> float:
+        return max(self.results)
+
+    @property
+    def std(self) -> float:
+        return pstdev(self.results)
+
+    def __str__(self) -> str:
+        names = ("mean", "median", "min", "max", "std")
+        return "  ".join(f"{name} {time_text(getattr(self, name))}" for name in names)
+
+
+# --- text ----------------------------------------------------------------------------------------
+
+
+def size_text(size: float) -> str:
+    """`1.5 MiB`"""
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"
+
+
+def number_text(number: float) -> str:
+    """`3.6 G`"""
+    for unit in ("", " k", " M", " G"):
+        if number < 1000:
+            return f"{number:.0f}" if unit == "" else f"{number:.1f}{unit}"
+        number /= 1000
+    return f"{number:.1f} T"
+
+
+def time_text(seconds: float) -> str:
+    """`12.3 µs`"""
+    for unit, scale in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
+        if seconds * scale >= 1:
+            return f"{seconds * scale:.3g} {unit}"
+    return f"{seconds * 1e9:.0f} ns"
+
+
+def table_text(head: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> str:
+    """Columns side by side; `align` has `<` or `>` for each."""
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    lines = [
+        "  ".join(
+            f"{cell:{side}{width}}" for cell, side, width in zip(row, align, widths, strict=True)
+        )
+        for row in (head, *rows)
+    ]
+    return "\n".join(line.rstrip() for line in lines)
