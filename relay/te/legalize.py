@@ -1,0 +1,149 @@
+"""Scalar expressions a processor has instructions for.
+
+    x + y                 of float16     ->   float32(x) + float32(y), rounded where it is stored
+    a*b + c               of floats      ->   fma(a, b, c), where the machine has it
+    exp(x)                               ->   a polynomial (relay.te.math)
+    int32(x)              of float32     ->   with the values int32 does not have made safe
+
+Narrow floats are computed in float32 and rounded when stored or cast; four-bit integers are computed
+in eight bits and wrapped. What comes out has only float32, float64, truth and integers of 8 to 64
+bits in it, except right at reads and in the last cast before a store.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from relay import dtypes, tree
+from relay.te import math as elementary
+from relay.te import narrow
+from relay.te.expr import (
+    Binary,
+    Bitcast,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Read,
+    Select,
+    Unary,
+    binary,
+    call,
+    const,
+    equal,
+    not_equal,
+    remake,
+    select,
+    unary,
+)
+from relay.te.loops import Statement, Store, map_expressions
+
+NARROW_FLOATS = ("float16", "bfloat16", *dtypes.FLOAT8)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the machine can do in one instruction."""
+
+    has_fma: bool = True
+    has_f16c: bool = True
+    has_rounding: bool = True  # floor, ceil, trunc, round
+
+
+def carrier(dtype: str) -> str:
+    """The type that values of `dtype` are computed in."""
+    if dtype in NARROW_FLOATS:
+        return "float32"
+    return {"int4": "int8", "uint4": "uint8", "uint1": "bool"}.get(dtype, dtype)
+
+
+def legalize(statement: Statement, facts: Facts) -> Statement:
+    """The statement with every expression in instructions of the machine."""
+    done: dict[Expr, Expr] = {}
+
+    def step(before: Expr, after: Expr) -> Expr:
+        if (known := done.get(before)) is None:
+            known = done[before] = _one(before, after, facts)
+        return known
+
+    def change(expr: Expr) -> Expr:
+        return tree.transform(expr, step)
+
+    def store(before: Statement, after: Statement) -> Statement:
+        if isinstance(after, Store):
+            return Store(
+                after.buffer, after.indices, stored(after.value, after.buffer.dtype, facts)
+            )
+        return after
+
+    return tree.transform(map_expressions(statement, change), store)
+
+
+def stored(value: Expr, dtype: str, facts: Facts) -> Expr:
+    """A value in its carrier as memory holds it."""
+    return narrow.to_narrow(value, dtype, facts) if dtype in NARROW_FLOATS else value
+
+
+def _one(before: Expr, after: Expr, facts: Facts) -> Expr:
+    """`after`, whose children are legal, for `before`."""
+    kind = carrier(before.dtype)
+    match after:
+        case Const():
+            return const(after.value, kind)
+        case Read():
+            if before.dtype in NARROW_FLOATS:
+                return narrow.from_narrow(after, facts)
+            return after if kind == after.dtype else Read(kind, after.source, after.indices)
+        case Binary():
+            if dtypes.is_float(kind):
+                return _float_binary(after.op, after.left, after.right, facts)
+            return _wrapped(binary(after.op, after.left, after.right), before.dtype)
+        case Unary():
+            return _wrapped(unary(after.op, after.operand), before.dtype)
+        case Select():
+            return select(after.condition, after.if_true, after.if_false)
+        case Cast():
+            assert isinstance(before, Cast)
+            return narrow.expand_cast(after.operand, before.operand.dtype, before.dtype, facts)
+        case Bitcast():
+            assert isinstance(before, Bitcast)
+            bits = stored(after.operand, before.operand.dtype, facts)
+            if before.dtype in NARROW_FLOATS:
+                return narrow.from_narrow(Bitcast(before.dtype, bits), facts)
+            return Bitcast(before.dtype, bits)
+        case Call():
+            return elementary.expand(Call(kind, after.function, after.args), facts)
+        case _:
+            return remake(before, after)
+
+
+def _wrapped(value: Expr, dtype: str) -> Expr:
+    """Four-bit integers keep four bits."""
+    if dtype == "int4":
+        return (value << 4) >> 4
+    return value & 15 if dtype == "uint4" else value
+
+
+def _float_binary(op: str, left: Expr, right: Expr, facts: Facts) -> Expr:
+    match op:
+        case "add" | "sub" if facts.has_fma:
+            if isinstance(left, Binary) and left.op == "mul":
+                return call("fma", left.left, left.right, right if op == "add" else -right)
+            if isinstance(right, Binary) and right.op == "mul":
+                factor = right.left if op == "add" else -right.left
+                return call("fma", factor, right.right, left)
+        case "truncdiv":
+            return elementary.expand(call("trunc", left / right), facts)
+        case "truncmod":
+            return elementary.expand(call("fmod", left, right), facts)
+        case "mod" | "floordiv":
+            rest = elementary.expand(call("fmod", left, right), facts)
+            # the rest takes the sign of the divisor
+            wrong = not_equal(rest, 0.0) & ((rest < 0.0) ^ (right < 0.0))
+            floored = select(wrong, rest + right, rest)
+            if op == "mod":
+                sign = call("copysign", const(0, right.dtype), right)
+                return select(equal(floored, 0.0), sign, floored)
+            quotient = elementary.expand(call("round", (left - floored) / right), facts)
+            return select(equal(right, 0.0), left / right, quotient)
+    return binary(op, left, right)
