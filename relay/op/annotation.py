@@ -12,11 +12,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from relay import te
 from relay.errors import RelayError
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr, Function
 from relay.ir.types import IncompleteType, TensorType, Type
 from relay.nd import Device
+from relay.op.elements import copied
 from relay.op.opdef import DType, FusionKind, OpDef, Sample, define, sample
 from relay.op.site import Site
 
@@ -29,6 +31,17 @@ def _identity(site: Site) -> Type | None:
         return site.args[0]
     site.assign(0, site.result)
     return site.result
+
+
+Tensors = te.Tensor | tuple[te.Tensor, ...]
+
+
+def _same(data: Tensors, out: te.Spec | tuple[te.Spec, ...], **_: Any) -> Tensors:
+    if isinstance(data, te.Tensor):
+        assert isinstance(out, te.Spec)
+        return copied(data, out)
+    assert isinstance(out, tuple)
+    return tuple(map(copied, data, out))
 
 
 def _annotation(
@@ -48,6 +61,7 @@ def _annotation(
         attrs=attributes,
         relation=_identity,
         reference=lambda data, **_: data,
+        compute=_same,
         fusion=FusionKind.OPAQUE,
         helper=helper,
         samples=samples,
@@ -229,6 +243,7 @@ DEBUG = define(
     attrs=DebugAttrs,
     relation=_identity,
     reference=_debug,
+    compute=_same,
     fusion=FusionKind.OPAQUE,
     helper=debug,
     samples=[sample((2, 3)), sample((2, 3), debug_func=repr)],
@@ -297,6 +312,28 @@ def _simulated_quantize(
     return _ROUNDING[rounding](clipped) * dom_scale
 
 
+def _simulated_quantize_compute(
+    data: te.Tensor,
+    dom_scale: te.Tensor,
+    clip_min: te.Tensor,
+    clip_max: te.Tensor,
+    out: te.Spec,
+    kind: int,
+    sign: bool,
+    rounding: str,
+) -> te.Tensor:
+    if kind == 0:
+        return copied(data, out)
+    scale, high = dom_scale[()], clip_max[()]
+    low = clip_min[()] if sign else te.maximum(clip_min[()], 0.0)
+
+    def element(*i: te.Expr) -> te.Expr:
+        clipped = te.maximum(te.minimum(data[i] / scale, high), low)
+        return te.call(rounding, clipped) * scale
+
+    return te.compute(out.shape, element)
+
+
 simulated_quantize = define(
     "relay.op.annotation.simulated_quantize",
     doc="data with the error that integers would bring in: in units of dom_scale it is clipped and "
@@ -310,6 +347,7 @@ simulated_quantize = define(
     attrs=SimulatedQuantizeAttrs,
     relation=_simulated_quantize_type,
     reference=_simulated_quantize,
+    compute=_simulated_quantize_compute,
     fusion=FusionKind.ELEMWISE,
     samples=[
         sample((2, 3), np.float32(0.05), np.float32(-127), np.float32(127), kind=1),

@@ -8,16 +8,25 @@ from typing import Literal
 
 import numpy as np
 
-from relay import dtypes
+from relay import dtypes, te
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
-from relay.op.layouts import blocked, blocked_shape, require_layout, unblocked, unblocked_shape
+from relay.op.elements import place, position
+from relay.op.layouts import (
+    blocked,
+    blocked_shape,
+    read_layout,
+    require_layout,
+    unblocked,
+    unblocked_shape,
+)
 from relay.op.numerics import convert
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import Relation, Site
+from relay.op.views import Place, fill, view
 
 Pairs = tuple[tuple[int, int], ...]
 # (site, channels, spatial extents) -> the same of the result
@@ -131,6 +140,47 @@ def _batch_to_space(data: np.ndarray, block_shape: Sequence[int], crops: Pairs) 
     return whole[(slice(None), *kept)]
 
 
+def _space_to_batch_compute(
+    data: te.Tensor,
+    out: te.Spec,
+    block_shape: tuple[int, ...],
+    paddings: Pairs,
+    pad_value: float,
+) -> te.Tensor:
+    blocks = tuple(map(te.index, block_shape))
+    value = te.cast(te.const(pad_value, "float64"), out.dtype)
+
+    def element(*i: te.Expr) -> te.Expr:
+        *inside, batch = place(i[0], (*blocks, data.shape[0]))
+        source, conditions = list(i[1:]), []
+        for axis, (before, after) in enumerate(paddings):
+            source[axis] = i[1 + axis] * blocks[axis] + inside[axis] - before
+            if before:
+                conditions.append(source[axis] >= 0)
+            if after:
+                conditions.append(source[axis] < data.shape[1 + axis])
+        return te.select(te.every(*conditions), data[(batch, *source)], value)
+
+    return te.compute(out.shape, element)
+
+
+def _batch_to_space_compute(
+    data: te.Tensor, out: te.Spec, block_shape: tuple[int, ...], crops: Pairs
+) -> te.Tensor:
+    blocks = tuple(map(te.index, block_shape))
+
+    def element(*i: te.Expr) -> te.Expr:
+        source, inside = list(i[1:]), []
+        for axis, (before, _) in enumerate(crops):
+            whole = i[1 + axis] + before
+            source[axis] = whole // blocks[axis]
+            inside.append(whole % blocks[axis])
+        batch = position((*inside, i[0]), (*blocks, out.shape[0]))
+        return data[(batch, *source)]
+
+    return te.compute(out.shape, element)
+
+
 def space_to_batch_nd(
     data: Expr,
     block_shape: Sequence[int],
@@ -150,6 +200,7 @@ SPACE_TO_BATCH_ND = define(
     attrs=SpaceToBatchNDAttrs,
     relation=_space_to_batch_type,
     reference=_space_to_batch,
+    compute=_space_to_batch_compute,
     fusion=FusionKind.INJECTIVE,
     helper=space_to_batch_nd,
     samples=[
@@ -168,6 +219,7 @@ batch_to_space_nd = define(
     attrs=BatchToSpaceNDAttrs,
     relation=_batch_to_space_type,
     reference=_batch_to_space,
+    compute=_batch_to_space_compute,
     fusion=FusionKind.INJECTIVE,
     samples=[
         sample((12, 2, 2, 3), block_shape=(2, 3), crops=((0, 0), (0, 0))),
@@ -247,6 +299,36 @@ def _space_to_depth(data: np.ndarray, block_size: int, layout: str, mode: str) -
     return blocked(result, "NCHW", layout)
 
 
+def _depth_to_space_compute(
+    data: te.Tensor, out: te.Spec, block_size: int, layout: str, mode: str
+) -> te.Tensor:
+    source = view(data, layout)
+
+    def element(at: Place) -> te.Expr:
+        rows, columns = (at[letter].divided(te.index(block_size)) for letter in "HW")
+        inside = rows[1].then(columns[1])
+        channel = inside.then(at["C"]) if mode == "DCR" else at["C"].then(inside)
+        return source.at(N=at["N"], C=channel, H=rows[0], W=columns[0])
+
+    return fill(out.shape, read_layout(layout), element, "depth_to_space")
+
+
+def _space_to_depth_compute(
+    data: te.Tensor, out: te.Spec, block_size: int, layout: str, mode: str
+) -> te.Tensor:
+    source, block = view(data, layout), te.index(block_size)
+
+    def element(at: Place) -> te.Expr:
+        if mode == "DCR":
+            inside, channel = at["C"].divided(source.extent("C"))
+        else:
+            channel, inside = at["C"].divided(block * block)
+        row, column = inside.divided(block)
+        return source.at(N=at["N"], C=channel, H=at["H"].then(row), W=at["W"].then(column))
+
+    return fill(out.shape, read_layout(layout), element, "space_to_depth")
+
+
 depth_to_space = define(
     "nn.depth_to_space",
     doc="Channels become blocks of space.",
@@ -254,6 +336,7 @@ depth_to_space = define(
     attrs=SubPixelAttrs,
     relation=_rebuilt(_channels_to_blocks),
     reference=_depth_to_space,
+    compute=_depth_to_space_compute,
     fusion=FusionKind.INJECTIVE,
     samples=[
         sample((2, 8, 3, 4), block_size=2),
@@ -270,6 +353,7 @@ space_to_depth = define(
     attrs=SubPixelAttrs,
     relation=_rebuilt(_blocks_to_channels),
     reference=_space_to_depth,
+    compute=_space_to_depth_compute,
     fusion=FusionKind.INJECTIVE,
     samples=[
         sample((2, 2, 6, 4), block_size=2),

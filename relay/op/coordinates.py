@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from relay import dtypes
+from relay import dtypes, te
 from relay.errors import Diagnostic, EvaluationError
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr, TupleWrapper, const
 from relay.ir.types import TensorType, TupleType, Type
+from relay.op.elements import Shape
 from relay.op.known import is_known
+from relay.op.loop_nest import spread
 from relay.op.numerics import convert
 from relay.op.opdef import FusionKind, Tensor, define, get, sample
 from relay.op.site import INTEGER, Site
@@ -71,11 +74,42 @@ def _sparse_to_dense(
     indices: np.ndarray, values: np.ndarray, default_value: np.ndarray, output_shape: Sequence[int]
 ) -> np.ndarray:
     result = np.full(output_shape, convert(default_value, dtypes.canonical(values.dtype)))
-    rows = indices if indices.ndim == 2 else indices.reshape(-1, 1)
+    rows = indices.astype(np.int64)
+    rows = rows if rows.ndim == 2 else rows.reshape(-1, 1)
     inside = ((rows >= 0) & (rows < np.array(output_shape, np.int64))).all(1)
     each = np.broadcast_to(values, rows.shape[:1])
     result[tuple(rows[inside].T)] = each[inside]
     return result
+
+
+def sparse_to_dense_loops(
+    indices: te.Tensor,
+    values: te.Tensor,
+    default_value: te.Tensor,
+    *_: te.Tensor,
+    out: te.Spec,
+    **__: Any,
+) -> te.Tensor:
+    """The shape is that of out; another argument or attribute says it again."""
+    count = indices.shape[0] if indices.rank else te.index(1)
+
+    def write(b: te.Builder, result: te.Buffer) -> None:
+        with spread(b, result.shape) as i:
+            b.store(result, i, te.cast(default_value[()], out.dtype))
+        # one after the other, so that the last value for an element stays
+        with b.loop(count) as row:
+            own = (row,) if indices.rank else ()
+            rank = len(out.shape) if indices.rank == 2 else 1
+            named = [
+                b.let(te.index(indices[(*own, axis) if indices.rank == 2 else own]))
+                for axis in range(rank)
+            ]
+            inside = [te.every(n >= 0, n < d) for n, d in zip(named, out.shape, strict=True)]
+            with b.if_(te.every(*inside)):
+                b.store(result, tuple(named), values[own if values.rank else ()])
+
+    inputs = [indices, values, default_value]
+    return te.procedure(inputs, [(out.shape, out.dtype)], write, "sparse_to_dense")[0]
 
 
 def sparse_to_dense(
@@ -106,6 +140,7 @@ SPARSE_TO_DENSE = define(
     attrs=SparseToDenseAttrs,
     relation=_sparse_to_dense_type,
     reference=_sparse_to_dense,
+    compute=sparse_to_dense_loops,
     fusion=FusionKind.OPAQUE,
     helper=sparse_to_dense,
     samples=[
@@ -178,6 +213,68 @@ def _sparse_fill_empty_rows_shape(
     return (number, indices.shape[1]), (number,), (len(counts),)
 
 
+def _filled_rows_capacity(
+    indices: te.Tensor, values: te.Tensor, dense_shape: te.Tensor, _: te.Tensor
+) -> tuple[Shape, ...]:
+    rows = te.maximum(te.index(dense_shape[0]), 0)
+    most = indices.shape[0] + rows
+    return (most, indices.shape[1]), (most,), (rows,)
+
+
+def _filled_rows_loops(
+    indices: te.Tensor,
+    values: te.Tensor,
+    dense_shape: te.Tensor,
+    default_value: te.Tensor,
+    out: tuple[te.Spec, ...],
+) -> tuple[te.Tensor, ...]:
+    """Elements are counted by row, the counts become the places where rows begin, and every
+    element goes to the next free place of its row."""
+    count, rank = indices.shape
+    (rows,) = out[2].shape
+
+    def write(
+        b: te.Builder, places: te.Buffer, filled: te.Buffer, empty: te.Buffer, shapes: te.Buffer
+    ) -> None:
+        following = b.local("int64", (rows,), "following")
+        with b.loop(rows) as row:
+            b.store(following, row, 0)
+        with b.loop(count) as k, row_of(b, k) as row:
+            b.store(following, row, following[row] + 1)
+        total = b.variable("int64", 0, "total")
+        with b.loop(rows) as row:
+            start = b.let(total[()])
+            size = b.let(following[row])
+            b.store(following, row, start)
+            b.store(empty, row, te.cast(te.equal(size, 0), "int64"))
+            with b.if_(te.equal(size, 0)):
+                b.store(filled, start, default_value[()])
+                with b.loop(rank) as axis:
+                    number = te.select(te.equal(axis, 0), row, te.index(0))
+                    b.store(places, (start, axis), te.cast(number, out[0].dtype))
+            b.store(total, (), start + te.maximum(size, 1))
+        with b.loop(count) as k, row_of(b, k) as row:
+            at = b.let(following[row])
+            b.store(filled, at, values[k])
+            with b.loop(rank) as axis:
+                b.store(places, (at, axis), indices[k, axis])
+            b.store(following, row, at + 1)
+        for result, shape in enumerate(((total[()], rank), (total[()], 1), (rows, 1))):
+            for axis, extent in enumerate(shape):
+                b.store(shapes, (result, axis), extent)
+
+    @contextmanager
+    def row_of(b: te.Builder, k: te.Expr) -> Iterator[te.Expr]:
+        """The row of an element, if there is such a row."""
+        row = b.let(te.index(indices[k, 0]))
+        with b.if_(te.every(row >= 0, row < rows)):
+            yield row
+
+    outputs = [*((spec.shape, spec.dtype) for spec in out), ((3, 2), "int64")]
+    inputs = [indices, values, dense_shape, default_value]
+    return te.procedure(inputs, outputs, write, "sparse_fill_empty_rows")
+
+
 def sparse_fill_empty_rows(
     sparse_indices: Expr, sparse_values: Expr, dense_shape: Expr, default_value: Expr
 ) -> TupleWrapper:
@@ -199,6 +296,8 @@ SPARSE_FILL_EMPTY_ROWS = define(
     ],
     relation=_sparse_fill_empty_rows_type,
     reference=_sparse_fill_empty_rows,
+    compute=_filled_rows_loops,
+    capacity=_filled_rows_capacity,
     runtime_shape=_sparse_fill_empty_rows_shape,
     fusion=FusionKind.OPAQUE,
     helper=sparse_fill_empty_rows,
@@ -263,6 +362,41 @@ def _sparse_reshape(
     return found, np.array(after, new_shape.dtype)
 
 
+def _sparse_reshape_compute(
+    indices: te.Tensor, prev_shape: te.Tensor, new_shape: te.Tensor, out: tuple[te.Spec, ...]
+) -> tuple[te.Tensor, ...]:
+    old = [te.index(prev_shape[axis]) for axis in range(prev_shape.extents[0])]
+    asked = [te.index(new_shape[axis]) for axis in range(new_shape.extents[0])]
+    before, rest = te.index(1), te.index(1)
+    for extent in old:
+        before = before * extent
+    for extent in asked:
+        rest = te.select(te.equal(extent, -1), rest, rest * extent)
+    new = [te.select(te.equal(extent, -1), before // rest, extent) for extent in asked]
+
+    def chosen(axis: te.Expr, values: Sequence[te.Expr]) -> te.Expr:
+        found: te.Expr = te.index(0)
+        for number, value in reversed(list(enumerate(values))):
+            found = te.select(te.equal(axis, number), value, found)
+        return found
+
+    def coordinate(row: te.Expr, axis: te.Expr) -> te.Expr:
+        place: te.Expr = te.index(0)
+        for number, extent in enumerate(old):
+            place = place * extent + te.index(indices[row, number])
+        parts: list[te.Expr] = []
+        for extent in reversed(new):
+            own = te.maximum(extent, 1)
+            parts.insert(0, place % own)
+            place = place // own
+        return te.cast(chosen(axis, parts), out[0].dtype)
+
+    return (
+        te.compute(out[0].shape, coordinate),
+        te.compute(out[1].shape, lambda axis: te.cast(chosen(axis, new), out[1].dtype)),
+    )
+
+
 def sparse_reshape(sparse_indices: Expr, prev_shape: Expr, new_shape: Expr) -> TupleWrapper:
     """The coordinates of a sparse tensor under another shape, and that shape."""
     return TupleWrapper(SPARSE_RESHAPE(sparse_indices, prev_shape, new_shape), 2)
@@ -279,6 +413,7 @@ SPARSE_RESHAPE = define(
     ],
     relation=_sparse_reshape_type,
     reference=_sparse_reshape,
+    compute=_sparse_reshape_compute,
     fusion=FusionKind.INJECTIVE,
     helper=sparse_reshape,
     samples=[

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from relay import te
 from relay.errors import RelayError
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr, Tuple, TupleWrapper
 from relay.ir.types import TensorType, TupleType, Type
+from relay.op.elements import moved, place, stretched_index
 from relay.op.known import is_known
 from relay.op.opdef import DType, FusionKind, Tensor, define, get, sample
 from relay.op.relations import require_broadcasts_to, size
@@ -38,6 +40,11 @@ def _broadcast_to_type(site: Site) -> Type | None:
     return TensorType(site.attrs.shape, data.dtype)
 
 
+def broadcast(data: te.Tensor, *_: te.Tensor, out: te.Spec, **__: Any) -> te.Tensor:
+    """Data stretched to the shape of out, which other arguments and attributes say again."""
+    return moved(data, out, lambda *i: stretched_index(data.shape, i, out.shape))
+
+
 def broadcast_to(data: Expr, shape: int | Sequence[int] | Expr) -> Call:
     """Data stretched to a shape, which may be a tensor of one axis."""
     if is_known(shape):
@@ -52,6 +59,7 @@ BROADCAST_TO = define(
     attrs=BroadcastToAttrs,
     relation=_broadcast_to_type,
     reference=lambda data, shape, dtype: np.broadcast_to(data, shape),
+    compute=broadcast,
     fusion=FusionKind.BROADCAST,
     helper=broadcast_to,
     samples=[
@@ -77,6 +85,7 @@ broadcast_to_like = define(
     arguments=[("data", "the input"), ("broadcast_type", "a tensor of the wanted shape")],
     relation=_broadcast_to_like_type,
     reference=lambda data, like: np.broadcast_to(data, like.shape),
+    compute=broadcast,
     fusion=FusionKind.BROADCAST,
     samples=[
         sample((3, 1), (2, 3, 4)),
@@ -109,6 +118,17 @@ def _tile_type(site: Site) -> Type | None:
     return TensorType(tuple(map(dims.multiply, extents, counts)), data.dtype)
 
 
+def tiled(data: te.Tensor, *_: te.Tensor, out: te.Spec, **__: Any) -> te.Tensor:
+    """Copies of data, as many as fill the shape of out."""
+    extra = len(out.shape) - data.rank
+
+    def source(*i: te.Expr) -> list[te.Expr]:
+        axes = zip(i[extra:], data.shape, out.shape[extra:], strict=True)
+        return [k if extent == whole else k % extent for k, extent, whole in axes]
+
+    return moved(data, out, source)
+
+
 def tile(data: Expr, reps: int | Sequence[int] | Expr) -> Call:
     """Copies of data side by side; how often along each axis may be a tensor of one axis."""
     if is_known(reps):
@@ -123,6 +143,7 @@ TILE = define(
     attrs=TileAttrs,
     relation=_tile_type,
     reference=lambda data, reps: np.tile(data, reps),
+    compute=tiled,
     fusion=FusionKind.BROADCAST,
     helper=tile,
     samples=[
@@ -155,6 +176,13 @@ def _repeat_type(site: Site) -> Type | None:
     return TensorType(tuple(shape), data.dtype)
 
 
+def _repeat_compute(data: te.Tensor, out: te.Spec, repeats: int, axis: int | None) -> te.Tensor:
+    if axis is None:
+        return moved(data, out, lambda i: place(i // repeats, data.shape))
+    along = axis % data.rank
+    return moved(data, out, lambda *i: (*i[:along], i[along] // repeats, *i[along + 1 :]))
+
+
 repeat = define(
     "repeat",
     doc="Each element several times in a row.",
@@ -162,6 +190,7 @@ repeat = define(
     attrs=RepeatAttrs,
     relation=_repeat_type,
     reference=lambda data, repeats, axis: np.repeat(data, repeats, axis),
+    compute=_repeat_compute,
     fusion=FusionKind.BROADCAST,
     samples=[
         sample((2, 3), repeats=2, axis=0),
@@ -194,6 +223,19 @@ def _meshgrid_type(site: Site) -> Type | None:
     return TupleType((TensorType(tuple(shape), parts[0].dtype),) * len(parts))
 
 
+def _meshgrid_compute(
+    data: tuple[te.Tensor, ...], out: tuple[te.Spec, ...], indexing: str
+) -> tuple[te.Tensor, ...]:
+    axes = list(range(len(data)))
+    if indexing == "xy" and len(axes) > 1:
+        axes[:2] = 1, 0
+
+    def along(part: te.Tensor, spec: te.Spec, axis: int) -> te.Tensor:
+        return moved(part, spec, lambda *i: i[axis : axis + part.rank])
+
+    return tuple(map(along, data, out, axes))
+
+
 def meshgrid(data: Sequence[Expr] | Tuple | TupleWrapper, indexing: str = "ij") -> TupleWrapper:
     """The coordinates of a grid, one tensor for each axis, from those along the axes."""
     if not isinstance(data, Sequence | Tuple | TupleWrapper):
@@ -209,6 +251,7 @@ MESHGRID = define(
     attrs=MeshgridAttrs,
     relation=_meshgrid_type,
     reference=lambda data, indexing: tuple(np.meshgrid(*data, indexing=indexing)),
+    compute=_meshgrid_compute,
     fusion=FusionKind.INJECTIVE,
     helper=meshgrid,
     samples=[

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from relay import te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
+from relay.op.elements import elementwise
 from relay.op.numerics import limits
 from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.site import Elements, Site
@@ -30,6 +32,14 @@ def _scaled(data: np.ndarray, multiplier: Any, shift: Any) -> Any:
     rounded = (np.right_shift(product, np.maximum(right - 1, 0)) + 1) >> 1
     found = np.where(right > 0, rounded, np.left_shift(product, np.maximum(-right, 0)))
     return found.astype(np.int32)
+
+
+def _scaled_element(data: te.Expr, multiplier: te.Expr, shift: te.Expr) -> te.Expr:
+    product = te.cast(data, "int64") * multiplier
+    right = FRACTION_BITS - shift
+    rounded = ((product >> te.maximum(right - 1, 0)) + 1) >> 1
+    found = te.select(right > 0, rounded, product << te.maximum(-right, 0))
+    return te.cast(found, "int32")
 
 
 # --- one factor --------------------------------------------------------------------------------
@@ -68,6 +78,11 @@ fixed_point_multiply = define(
     attrs=FixedPointMultiplyAttrs,
     relation=_fixed_point_type,
     reference=_scaled,
+    compute=elementwise(
+        lambda data, multiplier, shift: _scaled_element(
+            data, te.const(multiplier, "int64"), te.const(shift, "int64")
+        )
+    ),
     fusion=FusionKind.ELEMWISE,
     samples=[
         sample((2, 3), dtype="int32", low=-999, high=999, multiplier=1431655765, shift=-3),
@@ -127,6 +142,28 @@ def _scaled_per_axis(
     return _scaled(data, spread(fp_multiplier), shift)
 
 
+def _scaled_per_axis_compute(
+    data: te.Tensor,
+    fp_multiplier: te.Tensor,
+    left_shift: te.Tensor,
+    right_shift: te.Tensor,
+    out: te.Spec,
+    is_lshift_required: bool,
+    is_rshift_required: bool,
+    axes: tuple[int, ...],
+) -> te.Tensor:
+    def element(*i: te.Expr) -> te.Expr:
+        at = tuple(i[axis] for axis in axes)
+        shift: te.Expr = te.const(0, "int64")
+        if is_lshift_required:
+            shift = shift + te.cast(left_shift[at], "int64")
+        if is_rshift_required:
+            shift = shift - te.cast(right_shift[at], "int64")
+        return _scaled_element(data[i], te.cast(fp_multiplier[at], "int64"), shift)
+
+    return te.compute(out.shape, element)
+
+
 fixed_point_multiply_per_axis = define(
     "fixed_point_multiply_per_axis",
     doc="data times real numbers that are given as fractions and powers of two, one for each place "
@@ -140,6 +177,7 @@ fixed_point_multiply_per_axis = define(
     attrs=FixedPointMultiplyPerAxisAttrs,
     relation=_fixed_point_per_axis_type,
     reference=_scaled_per_axis,
+    compute=_scaled_per_axis_compute,
     fusion=FusionKind.BROADCAST,
     samples=[
         sample(

@@ -8,6 +8,7 @@ positions, and over ranges of them, which give the shape of the result.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from relay import te
 from relay.ir import dims
 from relay.ir.dims import Dim
 
@@ -51,6 +53,11 @@ class IndexMap:
         """For each axis of the result, where the elements go, as arrays of the old shape."""
         places = dict(zip(self.inputs, np.indices(tuple(extents), sparse=True), strict=True))
         return tuple(_evaluate(output, places, np.asarray, _NUMBERS) for output in self.outputs)
+
+    def place(self, indices: Sequence[te.Expr]) -> tuple[te.Expr, ...]:
+        """Where the element at these indices goes."""
+        names = dict(zip(self.inputs, indices, strict=True))
+        return tuple(_evaluate(output, names, te.index, _SCALARS) for output in self.outputs)
 
 
 @cache
@@ -152,6 +159,14 @@ _NUMBERS: dict[str, Callable[..., np.ndarray]] = {
     "*": np.multiply,
     "//": np.floor_divide,
     "%": np.mod,
+}
+
+_SCALARS: dict[str, Callable[[te.Expr, te.Expr], te.Expr]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
 }
 
 # --- ranges ------------------------------------------------------------------------------------

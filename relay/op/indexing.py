@@ -10,11 +10,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from relay import dtypes, te
 from relay.errors import Diagnostic, EvaluationError
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.elements import moved, place, size, stretched
 from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.relations import broadcast_types
 from relay.op.site import INTEGER, Site
@@ -116,6 +118,37 @@ def _take(
     return np.array(taken, data.dtype).reshape(*batch, *tail)
 
 
+def inside(index: te.Expr, extent: te.Expr, mode: str = "clip") -> te.Expr:
+    """An index inside an axis of that extent."""
+    # only numbers of uint64 may be too great for the type of indices
+    wide = index if index.dtype == "uint64" else te.index(index)
+    if mode == "wrap":
+        return te.index(wide % te.cast(extent, wide.dtype))
+    return te.index(te.minimum(te.maximum(wide, 0), te.cast(extent - 1, wide.dtype)))
+
+
+def _take_compute(
+    data: te.Tensor,
+    indices: te.Tensor,
+    out: te.Spec,
+    axis: int | None,
+    batch_dims: int,
+    mode: str,
+) -> te.Tensor:
+    if axis is None:
+        whole = size(data.shape)
+        return moved(data, out, lambda *i: place(inside(indices[i], whole, mode), data.shape))
+    along = axis % data.rank
+    shared = batch_dims % indices.rank if batch_dims < 0 else batch_dims
+
+    def source(*i: te.Expr) -> tuple[te.Expr, ...]:
+        after = along + indices.rank - shared
+        index = indices[(*i[:shared], *i[along:after])]
+        return (*i[:along], inside(index, data.shape[along], mode), *i[after:])
+
+    return moved(data, out, source)
+
+
 take = define(
     "take",
     doc="The elements that indices name along an axis.",
@@ -123,6 +156,7 @@ take = define(
     attrs=TakeAttrs,
     relation=_take_type,
     reference=_take,
+    compute=_take_compute,
     fusion=FusionKind.INJECTIVE,
     samples=[
         sample((4, 3), Tensor((2, 5), "int32", 0, 12)),
@@ -161,6 +195,17 @@ def _gather_type(site: Site) -> Type | None:
     return TensorType(tuple(shape), data.dtype)
 
 
+def _gather_compute(
+    data: te.Tensor, indices: te.Tensor, out: te.Spec, axis: int | None
+) -> te.Tensor:
+    along = (axis or 0) % data.rank
+    return moved(
+        data,
+        out,
+        lambda *i: (*i[:along], inside(indices[i], data.shape[along]), *i[along + 1 :]),
+    )
+
+
 def gather(data: Expr, axis: int, indices: Expr) -> Call:
     """result[i, j] = data[indices[i, j], j] for axis 0, and so on for others."""
     return GATHER(data, indices, axis=axis)
@@ -176,6 +221,7 @@ GATHER = define(
     reference=lambda data, indices, axis: np.take_along_axis(
         data, _positions(indices, data.shape[axis or 0], "clip"), axis or 0
     ),
+    compute=_gather_compute,
     fusion=FusionKind.INJECTIVE,
     helper=gather,
     samples=[
@@ -254,6 +300,23 @@ def _gather_nd(
     return data[(*batch, *named)]
 
 
+def _gather_nd_compute(
+    data: te.Tensor,
+    indices: te.Tensor,
+    out: te.Spec,
+    batch_dims: int,
+    index_rank: int | None,
+) -> te.Tensor:
+    count = indices.extents[0] if index_rank is None else index_rank
+
+    def source(*i: te.Expr) -> list[te.Expr]:
+        named, rest = i[: indices.rank - 1], i[indices.rank - 1 :]
+        chosen = [inside(indices[(k, *named)], data.shape[batch_dims + k]) for k in range(count)]
+        return [*i[:batch_dims], *chosen, *rest]
+
+    return moved(data, out, source)
+
+
 gather_nd = define(
     "gather_nd",
     doc="The elements, or slices of the last axes, at places that several indices name. Indices "
@@ -265,6 +328,7 @@ gather_nd = define(
     attrs=GatherNdAttrs,
     relation=_gather_nd_type,
     reference=_gather_nd,
+    compute=_gather_nd_compute,
     fusion=FusionKind.INJECTIVE,
     samples=[
         sample((4, 3), Tensor((2, 5), "int32", 0, 4)),
@@ -315,6 +379,24 @@ def _adv_index(inputs: tuple[np.ndarray, ...]) -> Any:
     return data[tuple(named)]
 
 
+def _adv_index_compute(inputs: tuple[te.Tensor, ...], out: te.Spec) -> te.Tensor:
+    data, *indices = inputs
+    rank = max(index.rank for index in indices)
+
+    def position(index: te.Expr, extent: te.Expr) -> te.Expr:
+        if index.dtype in dtypes.SIGNED:
+            wide = te.index(index)
+            index = te.select(wide < 0, wide + extent, wide)
+        return inside(index, extent)
+
+    def source(*i: te.Expr) -> list[te.Expr]:
+        named = [stretched(index, i[:rank], out.shape[:rank]) for index in indices]
+        chosen = [position(index, d) for index, d in zip(named, data.shape, strict=False)]
+        return [*chosen, *i[rank:]]
+
+    return moved(data, out, source)
+
+
 adv_index = define(
     "adv_index",
     doc="The elements, or slices of the last axes, at places that index tensors name, one for each "
@@ -323,6 +405,7 @@ adv_index = define(
     arguments=[("inputs", "a tuple of the data and of index tensors")],
     relation=_adv_index_type,
     reference=_adv_index,
+    compute=_adv_index_compute,
     fusion=FusionKind.INJECTIVE,
     samples=[
         sample([(4, 3), Tensor((5,), "int32", -4, 4)]),

@@ -7,12 +7,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from relay import dtypes
+from relay import dtypes, te
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr, TupleWrapper, const
 from relay.ir.types import TensorType, Type
+from relay.op.elements import Indices
 from relay.op.known import is_known
 from relay.op.numerics import convert
 from relay.op.opdef import FusionKind, Tensor, define, get, sample
@@ -61,6 +62,40 @@ def _with_own_elements(data: np.ndarray, widths: Widths, mode: str) -> np.ndarra
     return np.pad(data, widths, how) if data.ndim else data
 
 
+def padded(
+    data: te.Tensor,
+    out: te.Spec,
+    before: Sequence[te.Scalar],
+    mode: str,
+    value: te.Expr | None = None,
+) -> te.Tensor:
+    """Data with elements around it: `before` says how many stand before each axis."""
+    # the mirror of place k stands at -k, or at -1 - k if the edge is repeated
+    edge = 1 if mode == "SYMMETRIC" else 0
+
+    def own(place: te.Expr, extent: te.Expr) -> te.Expr:
+        if mode == "edge":
+            return te.minimum(te.maximum(place, 0), extent - 1)
+        behind = te.select(place < extent, place, (extent - 1) * 2 + edge - place)
+        return te.select(place < 0, -place - edge, behind)
+
+    def element(*i: te.Expr) -> te.Expr:
+        places: Indices = tuple(k - width for k, width in zip(i, before, strict=True))
+        inside: list[te.Expr] = []
+        source = list(places)
+        for axis, extent in enumerate(data.shape):
+            if extent == out.shape[axis]:
+                continue
+            if value is None:
+                source[axis] = own(places[axis], extent)
+            else:
+                inside += [places[axis] >= 0, places[axis] < extent]
+        read = data[tuple(source)]
+        return read if value is None else te.select(te.every(*inside), read, value)
+
+    return te.compute(out.shape, element, "pad")
+
+
 # --- padding -----------------------------------------------------------------------------------
 
 
@@ -93,6 +128,13 @@ def _pad(data: np.ndarray, pad_value: np.ndarray, pad_width: Widths, pad_mode: s
     return padded
 
 
+def _pad_compute(
+    data: te.Tensor, pad_value: te.Tensor, out: te.Spec, pad_width: Widths, pad_mode: str
+) -> te.Tensor:
+    value = te.cast(pad_value[()], out.dtype) if pad_mode == "constant" else None
+    return padded(data, out, [before for before, _ in pad_width], pad_mode, value)
+
+
 def pad(
     data: Expr,
     pad_width: Sequence[Sequence[int]] | Expr,
@@ -115,6 +157,7 @@ PAD = define(
     attrs=PadAttrs,
     relation=_pad_type,
     reference=_pad,
+    compute=_pad_compute,
     fusion=FusionKind.INJECTIVE,
     helper=pad,
     samples=[
@@ -157,6 +200,9 @@ MIRROR_PAD = define(
     attrs=MirrorPadAttrs,
     relation=_mirror_pad_type,
     reference=lambda data, mode, pad_width: _with_own_elements(data, pad_width, mode),
+    compute=lambda data, out, mode, pad_width: padded(
+        data, out, [before for before, _ in pad_width], mode
+    ),
     fusion=FusionKind.INJECTIVE,
     helper=mirror_pad,
     samples=[
@@ -206,6 +252,20 @@ def _dilate(data: np.ndarray, strides: Sequence[int], dilation_value: float) -> 
     return spread
 
 
+def _dilate_compute(
+    data: te.Tensor, out: te.Spec, strides: Sequence[int], dilation_value: float
+) -> te.Tensor:
+    value = te.cast(te.const(dilation_value, "float64"), out.dtype)
+
+    def element(*i: te.Expr) -> te.Expr:
+        steps = list(zip(i, strides, strict=True))
+        between = [te.not_equal(k % stride, 0) for k, stride in steps if stride > 1]
+        read = data[tuple(k // stride for k, stride in steps)]
+        return te.select(te.some(*between), value, read)
+
+    return te.compute(out.shape, element)
+
+
 dilate = define(
     "nn.dilate",
     doc="The elements of data further apart, with a value between them. The value is converted to "
@@ -214,6 +274,7 @@ dilate = define(
     attrs=DilateAttrs,
     relation=_dilate_type,
     reference=_dilate,
+    compute=_dilate_compute,
     fusion=FusionKind.INJECTIVE,
     samples=[
         sample((2, 3)),

@@ -6,9 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from relay import dtypes, te
 from relay.errors import Diagnostic, EvaluationError
 from relay.ir import dims
 from relay.ir.types import TensorType, Type
+from relay.op import scalars
+from relay.op.elements import size
+from relay.op.loop_nest import nest, spread
 from relay.op.numerics import floor_divide, floor_mod, in_64_bits, widened
 from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.relations import same_type_of
@@ -23,6 +27,20 @@ def _argwhere_type(site: Site) -> Type | None:
     return TensorType((dims.ANY, len(condition.shape)), "int32")
 
 
+def _argwhere_loops(condition: te.Tensor, out: te.Spec) -> tuple[te.Tensor, ...]:
+    def write(b: te.Builder, result: te.Buffer, shape: te.Buffer) -> None:
+        count = b.variable("int64", 0, "count")
+        with nest(b, condition.shape) as i, b.if_(te.cast(condition[i], "bool")):
+            for axis, index in enumerate(i):
+                b.store(result, (count[()], axis), te.cast(index, out.dtype))
+            b.store(count, (), count[()] + 1)
+        b.store(shape, (0, 0), count[()])
+        b.store(shape, (0, 1), condition.rank)
+
+    outputs = [(out.shape, out.dtype), ((1, 2), "int64")]
+    return te.procedure([condition], outputs, write, "argwhere")
+
+
 argwhere = define(
     "argwhere",
     doc="The positions of the elements that are not 0, in order, one row each.",
@@ -30,6 +48,8 @@ argwhere = define(
     relation=_argwhere_type,
     reference=lambda condition: np.argwhere(widened(condition)).astype(np.int32),
     fusion=FusionKind.OPAQUE,
+    compute=_argwhere_loops,
+    capacity=lambda condition: ((size(condition.shape), te.index(condition.rank)),),
     runtime_shape=lambda condition: (np.count_nonzero(widened(condition)), condition.ndim),
     samples=[
         sample((2, 3), dtype="bool"),
@@ -60,6 +80,21 @@ def _unravel_index(indices: np.ndarray, shape: np.ndarray) -> Any:
     return found
 
 
+def _unravel_index_compute(data: te.Tensor, shape: te.Tensor, out: te.Spec) -> te.Tensor:
+    wide = "uint64" if data.dtype in dtypes.UNSIGNED else "int64"
+
+    def element(*i: te.Expr) -> te.Expr:
+        rest = te.cast(data[i[1:]], wide)
+        found: te.Expr = te.const(0, wide)
+        for axis in reversed(range(shape.extents[0])):
+            extent = te.cast(shape[axis], wide)
+            found = te.select(te.equal(i[0], axis), scalars.floor_mod(rest, extent), found)
+            rest = scalars.floor_divide(rest, extent)
+        return te.cast(found, out.dtype)
+
+    return te.compute(out.shape, element)
+
+
 unravel_index = define(
     "unravel_index",
     doc="The positions, one row for each axis, of elements that are counted through all axes of a "
@@ -70,6 +105,7 @@ unravel_index = define(
     ],
     relation=_unravel_index_type,
     reference=_unravel_index,
+    compute=_unravel_index_compute,
     fusion=FusionKind.INJECTIVE,
     samples=[
         sample(Tensor((5,), "int32", 0, 24), np.array([2, 3, 4], "int32")),
@@ -92,6 +128,19 @@ def _invert_permutation(data: np.ndarray) -> np.ndarray:
     return np.argsort(widened(data)).astype(data.dtype)
 
 
+def _invert_permutation_loops(data: te.Tensor, out: te.Spec) -> te.Tensor:
+    def write(b: te.Builder, result: te.Buffer) -> None:
+        # what is no permutation leaves places that nothing is written to
+        with spread(b, result.shape) as i:
+            b.store(result, i, 0)
+        with nest(b, data.shape) as i:
+            number = b.let(te.index(data[i]))
+            with b.if_(te.every(number >= 0, number < data.shape[0])):
+                b.store(result, number, te.cast(i[0], out.dtype))
+
+    return te.procedure([data], [(out.shape, out.dtype)], write, "invert_permutation")[0]
+
+
 def _invert_permutation_type(site: Site) -> Type | None:
     """The same type, of one axis."""
     site.tensor(0, rank=1)
@@ -106,7 +155,8 @@ invert_permutation = define(
     arguments=[("data", "the numbers from 0 on in some order")],
     relation=_invert_permutation_type,
     reference=_invert_permutation,
-    fusion=FusionKind.INJECTIVE,
+    compute=_invert_permutation_loops,
+    fusion=FusionKind.OPAQUE,
     samples=[
         sample(np.array([3, 4, 0, 2, 1], "int64")),
         sample(np.array([1, 0, 2], "uint8")),

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from relay import dtypes
+from relay import dtypes, te
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr, TupleWrapper
 from relay.ir.types import TensorType, TupleType, Type
+from relay.op.elements import Indices, moved
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.relations import same_type
 from relay.op.site import Site, running
@@ -42,6 +43,11 @@ def _transpose_type(site: Site) -> Type | None:
     return TensorType(tuple(data.shape[axis] for axis in axes), data.dtype)
 
 
+def _transpose_compute(data: te.Tensor, out: te.Spec, axes: Sequence[int] | None) -> te.Tensor:
+    order = range(data.rank)[::-1] if axes is None else [axis % data.rank for axis in axes]
+    return moved(data, out, lambda *i: [i[order.index(axis)] for axis in range(data.rank)])
+
+
 transpose = define(
     "transpose",
     doc="The axes of data in another order.",
@@ -49,6 +55,7 @@ transpose = define(
     attrs=TransposeAttrs,
     relation=_transpose_type,
     reference=lambda data, axes: np.transpose(data, axes),
+    compute=_transpose_compute,
     fusion=FusionKind.INJECTIVE,
     samples=[sample((2, 3, 4)), sample((2, 3, 4), axes=(1, -1, 0)), sample((), dtype="int8")],
 )
@@ -69,6 +76,15 @@ def _reverse_type(site: Site) -> Type | None:
     return same_type(site)
 
 
+def _reverse_compute(data: te.Tensor, out: te.Spec, axis: int | None) -> te.Tensor:
+    turned = range(data.rank) if axis is None else (axis % data.rank,)
+
+    def source(*i: te.Expr) -> list[te.Expr]:
+        return [data.shape[a] - 1 - k if a in turned else k for a, k in enumerate(i)]
+
+    return moved(data, out, source)
+
+
 reverse = define(
     "reverse",
     doc="The elements along an axis from last to first.",
@@ -76,6 +92,7 @@ reverse = define(
     attrs=ReverseAttrs,
     relation=_reverse_type,
     reference=lambda data, axis: np.flip(data, axis),
+    compute=_reverse_compute,
     fusion=FusionKind.INJECTIVE,
     samples=[sample((2, 3), axis=0), sample((2, 3), axis=-1, dtype="int32"), sample((2, 3))],
 )
@@ -125,6 +142,30 @@ def _concatenate_type(site: Site) -> Type | None:
     return TensorType(tuple(shape), parts[0].dtype)
 
 
+def joined(
+    parts: Sequence[tuple[te.Expr, Callable[[Indices], te.Expr]]], out: te.Spec, axis: int
+) -> te.Tensor:
+    """Parts one after the other: the extent of each along the axis, and what it reads at indices
+    of its own."""
+
+    def element(*i: te.Expr) -> te.Expr:
+        found: te.Expr | None = None
+        start = out.shape[axis]
+        for extent, read in reversed(parts):
+            start = start - extent
+            here = read((*i[:axis], i[axis] - start, *i[axis + 1 :]))
+            found = here if found is None else te.select(i[axis] < start + extent, here, found)
+        assert found is not None, "the relation asks for one part at least"
+        return found
+
+    return te.compute(out.shape, element)
+
+
+def _concatenate_compute(data: tuple[te.Tensor, ...], out: te.Spec, axis: int) -> te.Tensor:
+    axis %= len(out.shape)
+    return joined([(part.shape[axis], part.__getitem__) for part in data], out, axis)
+
+
 concatenate = define(
     "concatenate",
     doc="Tensors one after the other along an axis they have.",
@@ -132,6 +173,7 @@ concatenate = define(
     attrs=JoinAttrs,
     relation=_concatenate_type,
     reference=lambda data, axis: np.concatenate(data, axis),
+    compute=_concatenate_compute,
     fusion=FusionKind.INJECTIVE,
     samples=[
         sample([(2, 3), (4, 3)]),
@@ -152,6 +194,15 @@ def _stack_type(site: Site) -> Type | None:
     return TensorType(tuple(shape), parts[0].dtype)
 
 
+def _stack_compute(data: tuple[te.Tensor, ...], out: te.Spec, axis: int) -> te.Tensor:
+    axis %= len(out.shape)
+
+    def reader(part: te.Tensor) -> Callable[[Indices], te.Expr]:
+        return lambda i: part[(*i[:axis], *i[axis + 1 :])]
+
+    return joined([(te.index(1), reader(part)) for part in data], out, axis)
+
+
 stack = define(
     "stack",
     doc="Tensors of one shape side by side along a new axis.",
@@ -159,6 +210,7 @@ stack = define(
     attrs=JoinAttrs,
     relation=_stack_type,
     reference=lambda data, axis: np.stack(data, axis),
+    compute=_stack_compute,
     fusion=FusionKind.INJECTIVE,
     samples=[
         sample([(2, 3), (2, 3), (2, 3), (2, 3)]),
@@ -224,6 +276,23 @@ def _split(
     return tuple(np.split(data, np.cumsum(extents[:-1], dtype=int), axis))
 
 
+def _split_compute(
+    data: te.Tensor, out: tuple[te.Spec, ...], axis: int, **_: Any
+) -> tuple[te.Tensor, ...]:
+    axis %= data.rank
+    found: list[te.Tensor] = []
+    start: te.Expr = te.index(0)
+    for part in out:
+        found.append(_from(data, part, axis, start))
+        start = start + part.shape[axis]
+    return tuple(found)
+
+
+def _from(data: te.Tensor, out: te.Spec, axis: int, start: te.Expr) -> te.Tensor:
+    """The part of data that begins at a place along an axis."""
+    return moved(data, out, lambda *i: (*i[:axis], i[axis] + start, *i[axis + 1 :]))
+
+
 def split(data: Expr, indices_or_sections: int | Sequence[int], axis: int = 0) -> TupleWrapper:
     """Parts of data along an axis: so many equal ones, or those between the given places."""
     call = SPLIT(data, indices_or_sections, axis)
@@ -238,6 +307,7 @@ SPLIT = define(
     attrs=SplitAttrs,
     relation=_split_type,
     reference=_split,
+    compute=_split_compute,
     fusion=FusionKind.INJECTIVE,
     helper=split,
     samples=[

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from relay import te
 from relay.errors import Diagnostic, EvaluationError
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
+from relay.op.elements import place, position
 from relay.op.index_map import parse_index_map
 from relay.op.layouts import (
     blocked,
@@ -21,8 +23,10 @@ from relay.op.layouts import (
     unblocked,
     unblocked_shape,
 )
+from relay.op.loop_nest import nest, spread
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import Site
+from relay.op.views import fill, view
 
 
 @attrs
@@ -56,6 +60,13 @@ def _layout_transform(data: np.ndarray, src_layout: str, dst_layout: str) -> np.
     return blocked(unblocked(data, src_layout, letters), letters, dst_layout)
 
 
+def _layout_transform_compute(
+    data: te.Tensor, out: te.Spec, src_layout: str, dst_layout: str
+) -> te.Tensor:
+    source = view(data, src_layout)
+    return fill(out.shape, read_layout(dst_layout), lambda at: source.at(**at), "layout_transform")
+
+
 layout_transform = define(
     "layout_transform",
     doc="data in another layout: its axes in another order, some of them cut into blocks.",
@@ -63,6 +74,7 @@ layout_transform = define(
     attrs=LayoutTransformAttrs,
     relation=_layout_transform_type,
     reference=_layout_transform,
+    compute=_layout_transform_compute,
     fusion=FusionKind.INJECTIVE,
     samples=[
         sample((2, 3, 4, 5), src_layout="NCHW", dst_layout="NHWC"),
@@ -135,6 +147,27 @@ def _retile(data: np.ndarray, src_layout: str, dst_layout: str) -> np.ndarray:
     return cut.transpose(np.argsort(after))
 
 
+def _retile_compute(data: te.Tensor, out: te.Spec, src_layout: str, dst_layout: str) -> te.Tensor:
+    source, target = _tiles(src_layout) or [], _tiles(dst_layout) or []
+
+    def parts(tiles: Tiles, letter: str) -> tuple[list[int], list[te.Expr]]:
+        """Where an axis stands, and how long its parts are."""
+        axes = [axis for axis, (name, _) in enumerate(tiles) if name == letter]
+        return axes, [te.index(tiles[axis][1]) for axis in axes]
+
+    def element(*i: te.Expr) -> te.Expr:
+        found: list[te.Expr] = [te.index(0)] * len(source)
+        for letter in dict(source):
+            axes, extents = parts(target, letter)
+            whole = position([i[axis] for axis in axes], extents)
+            axes, extents = parts(source, letter)
+            for axis, index in zip(axes, place(whole, extents), strict=True):
+                found[axis] = index
+        return data[tuple(found)]
+
+    return te.compute(out.shape, element)
+
+
 auto_scheduler_layout_transform = define(
     "auto_scheduler_layout_transform",
     doc="data with its axes cut into other tiles. A layout names each axis by a letter after its "
@@ -143,6 +176,7 @@ auto_scheduler_layout_transform = define(
     attrs=LayoutTransformAttrs,
     relation=_retile_type,
     reference=_retile,
+    compute=_retile_compute,
     fusion=FusionKind.INJECTIVE,
     samples=[
         sample((2, 8, 3), src_layout="2n8c3h", dst_layout="2n2c3h4c"),
@@ -191,6 +225,20 @@ def _broadcast(positions: Sequence[np.ndarray], shape: tuple[int, ...]) -> tuple
     return tuple(np.broadcast_to(places, shape) for places in positions)
 
 
+def _mapped_loops(data: te.Tensor, out: te.Spec, index_map: str) -> te.Tensor:
+    known = parse_index_map(index_map)
+    assert known is not None, "the relation has read it"
+
+    def write(b: te.Builder, result: te.Buffer) -> None:
+        with spread(b, result.shape) as i:
+            b.store(result, i, te.const(0, out.dtype))
+        # one after the other: of several elements for one place the last one stays
+        with nest(b, data.shape) as i:
+            b.store(result, known.place(i), data[i])
+
+    return te.procedure([data], [(out.shape, out.dtype)], write, "index_map")[0]
+
+
 meta_schedule_layout_transform = define(
     "meta_schedule_layout_transform",
     doc="data with each element at the position that an index map computes from its own; zeros "
@@ -199,7 +247,8 @@ meta_schedule_layout_transform = define(
     attrs=MetaScheduleLayoutTransformAttrs,
     relation=_index_map_type,
     reference=_mapped,
-    fusion=FusionKind.INJECTIVE,
+    compute=_mapped_loops,
+    fusion=FusionKind.OPAQUE,
     samples=[
         sample((8, 3), index_map="i, j -> i // 4, j, i % 4"),
         sample((2, 3, 4), index_map="(n, h, w) -> (n * 3 + h, w)", dtype="int8"),

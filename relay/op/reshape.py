@@ -8,12 +8,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from relay import dtypes
+from relay import dtypes, te
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.elements import moved, regrouped
 from relay.op.known import is_known
 from relay.op.opdef import FusionKind, define, get, sample
 from relay.op.relations import size
@@ -158,6 +159,11 @@ def _reference(name: str, relation: Relation) -> Any:
     return reference
 
 
+def reshaped(data: te.Tensor, *_: te.Tensor, out: te.Spec, **__: Any) -> te.Tensor:
+    """The same elements in the same order; other arguments and attributes only say the shape."""
+    return moved(data, out, lambda *i: regrouped(i, out.shape, data.shape))
+
+
 def reshape(data: Expr, newshape: int | Sequence[int] | Expr, allowzero: bool = False) -> Call:
     """Data under another shape, which may be a tensor of one axis; see the codes of `newshape`."""
     if is_known(newshape):
@@ -172,6 +178,7 @@ RESHAPE = define(
     attrs=ReshapeAttrs,
     relation=_reshape_type,
     reference=_reference("reshape", _reshape_type),
+    compute=reshaped,
     fusion=FusionKind.INJECTIVE,
     helper=reshape,
     samples=[
@@ -224,6 +231,7 @@ REVERSE_RESHAPE = define(
     attrs=ReshapeAttrs,
     relation=_reverse_reshape_type,
     reference=_reference("contrib_reverse_reshape", _reverse_reshape_type),
+    compute=reshaped,
     fusion=FusionKind.INJECTIVE,
     helper=reverse_reshape,
     samples=[
@@ -294,6 +302,7 @@ reshape_like = define(
     attrs=ReshapeLikeAttrs,
     relation=_reshape_like_type,
     reference=_reshape_like,
+    compute=reshaped,
     fusion=FusionKind.INJECTIVE,
     samples=[
         sample((2, 6), (3, 4)),
@@ -318,6 +327,7 @@ batch_flatten = define(
     arguments=[("data", "the input")],
     relation=_batch_flatten_type,
     reference=lambda data: data.reshape(data.shape[0], product(data.shape[1:])),
+    compute=reshaped,
     fusion=FusionKind.INJECTIVE,
     samples=[sample((2, 3, 4)), sample((5,), dtype="int32"), sample((2, 0, 3))],
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -13,14 +12,13 @@ from relay import dtypes, te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
-from relay.op.elements import place, position
-from relay.op.elements import size as element_count
+from relay.op.elements import position
+from relay.op.loop_nest import nest, spread
 from relay.op.numerics import convert, widened
 from relay.op.opdef import Compute, DType, FusionKind, OpDef, define, sample
 from relay.op.relations import size
 from relay.op.scalars import Function, wide
 from relay.op.site import NUMERIC, Site
-from relay.te.loops import Kind
 
 
 @attrs
@@ -95,22 +93,18 @@ def _scan_loops(step: Function, identity: int) -> Compute:
 
         def flat(b: te.Builder, result: te.Buffer) -> None:
             total = b.variable(counted, identity)
-            with ExitStack() as nest:
-                i = tuple(nest.enter_context(b.loop(extent)) for extent in data.shape)
+            with nest(b, data.shape) as i:
                 target = position(i, data.shape)
                 advance(b, total, (), data[i], lambda value: b.store(result, target, value))
 
         def rows(b: te.Builder, result: te.Buffer) -> None:
             along = 0 if axis is None else axis % data.rank
             outer, inner = data.shape[:along], data.shape[along + 1 :]
-            with b.loop(element_count(outer), "row", Kind.PARALLEL) as row:
-                first = place(row, outer)
+            with spread(b, outer) as first:
                 total = b.local(counted, inner, "total")
-                with ExitStack() as nest:
-                    j = tuple(nest.enter_context(b.loop(extent)) for extent in inner)
+                with nest(b, inner) as j:
                     b.store(total, j, te.const(identity, counted))
-                with b.loop(data.shape[along]) as k, ExitStack() as nest:
-                    j = tuple(nest.enter_context(b.loop(extent)) for extent in inner)
+                with b.loop(data.shape[along]) as k, nest(b, inner) as j:
                     i = (*first, k, *j)
                     advance(b, total, j, data[i], lambda value: b.store(result, i, value))
 

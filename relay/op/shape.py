@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from relay import dtypes
+from relay import dtypes, te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.elements import filled, moved, size, without
 from relay.op.known import is_known
 from relay.op.opdef import DType, FusionKind, define, get, sample
 from relay.op.site import Site
@@ -42,6 +43,11 @@ def _expand_dims(data: np.ndarray, axis: int, num_newaxis: int) -> np.ndarray:
     return data.reshape((*data.shape[:axis], *(1,) * num_newaxis, *data.shape[axis:]))
 
 
+def _expand_dims_compute(data: te.Tensor, out: te.Spec, axis: int, num_newaxis: int) -> te.Tensor:
+    axis %= data.rank + 1
+    return moved(data, out, lambda *i: without(i, range(axis, axis + num_newaxis)))
+
+
 def expand_dims(data: Expr, axis: int | Expr, num_newaxis: int = 1) -> Call:
     """Data with new axes of extent 1 at `axis`, which may be a scalar tensor."""
     if is_known(axis):
@@ -56,6 +62,7 @@ EXPAND_DIMS = define(
     attrs=ExpandDimsAttrs,
     relation=_expand_dims_type,
     reference=_expand_dims,
+    compute=_expand_dims_compute,
     fusion=FusionKind.BROADCAST,
     helper=expand_dims,
     samples=[
@@ -94,6 +101,19 @@ def _squeeze_type(site: Site) -> Type | None:
     return TensorType(tuple(d for axis, d in enumerate(data.shape) if axis not in gone), data.dtype)
 
 
+def _squeeze_compute(data: te.Tensor, out: te.Spec, axis: Sequence[int] | None) -> te.Tensor:
+    if axis is None:
+        gone = {a for a, extent in enumerate(data.extents) if extent == 1}
+    else:
+        gone = {a % data.rank for a in axis}
+
+    def source(*i: te.Expr) -> list[te.Expr]:
+        rest = iter(i)
+        return [te.index(0) if a in gone else next(rest) for a in range(data.rank)]
+
+    return moved(data, out, source)
+
+
 def squeeze(data: Expr, axis: int | Sequence[int] | Expr | None = None) -> Call:
     """Data without axes of extent 1: all of them, or those named, perhaps by a tensor."""
     if is_known(axis):
@@ -108,6 +128,7 @@ SQUEEZE = define(
     attrs=SqueezeAttrs,
     relation=_squeeze_type,
     reference=lambda data, axis: np.squeeze(data, axis),
+    compute=_squeeze_compute,
     fusion=FusionKind.INJECTIVE,
     helper=squeeze,
     samples=[
@@ -133,6 +154,16 @@ def _shape_of_type(site: Site) -> Type | None:
     return None if data is None else TensorType((len(data.shape),), site.attrs.dtype or "int32")
 
 
+def _shape_of_compute(data: te.Tensor, out: te.Spec, dtype: str | None) -> te.Tensor:
+    def element(i: te.Expr) -> te.Expr:
+        found: te.Expr = te.index(0)
+        for axis, extent in reversed(list(enumerate(data.shape))):
+            found = te.select(te.equal(i, axis), extent, found)
+        return te.cast(found, out.dtype)
+
+    return te.compute(out.shape, element)
+
+
 def shape_of(data: Expr, dtype: str = "int32") -> Call:
     """The extents of a tensor, as a tensor of one axis."""
     return SHAPE_OF(data, dtype=dtype)
@@ -145,6 +176,7 @@ SHAPE_OF = define(
     attrs=ShapeQueryAttrs,
     relation=_shape_of_type,
     reference=lambda data, dtype: np.array(data.shape, dtypes.to_numpy(dtype or "int32")),
+    compute=_shape_of_compute,
     fusion=FusionKind.OPAQUE,
     helper=shape_of,
     samples=[sample((2, 3)), sample((4, 0), attrs={"dtype": "int64"}), sample(())],
@@ -170,6 +202,7 @@ NDARRAY_SIZE = define(
     attrs=ShapeQueryAttrs,
     relation=_ndarray_size_type,
     reference=lambda data, dtype: np.array(data.size, dtypes.to_numpy(dtype or "int32")),
+    compute=lambda data, out, dtype: filled(out, size(data.shape)),
     fusion=FusionKind.INJECTIVE,
     helper=ndarray_size,
     samples=[sample((2, 3)), sample((4, 0), attrs={"dtype": "int64"}), sample(())],

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any, Literal
 
 import numpy as np
 
+from relay import te
 from relay.errors import Diagnostic, EvaluationError
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.elements import copied, moved
 from relay.op.known import as_tensor, is_known
 from relay.op.opdef import FusionKind, Tensor, define, get, sample
 from relay.op.shapes import output_type, value_type
@@ -145,6 +147,38 @@ def _strided_slice(data: np.ndarray, **keywords: Any) -> np.ndarray:
     return data[_index(data.shape, StridedSliceAttrs(**keywords))]
 
 
+def first_place(begin: te.Expr, stride: te.Expr, extent: te.Expr) -> te.Expr:
+    """Where a slice starts: counted from the front, and clamped to the axis."""
+    from_front = te.select(begin < 0, begin + extent, begin)
+    last = te.select(stride > 0, extent, extent - 1)
+    return te.minimum(te.maximum(from_front, te.select(stride > 0, te.index(0), -1)), last)
+
+
+def sliced(
+    data: te.Tensor, out: te.Spec, slices: Mapping[int, tuple[te.Expr, te.Expr]]
+) -> te.Tensor:
+    """A slice (begin, stride) along each axis that has one; out knows how long they are."""
+
+    def source(*i: te.Expr) -> list[te.Expr]:
+        found = list(i)
+        for axis, (begin, stride) in slices.items():
+            found[axis] = first_place(begin, stride, data.shape[axis]) + i[axis] * stride
+        return found
+
+    return moved(data, out, source)
+
+
+def _strided_slice_compute(data: te.Tensor, out: te.Spec, **keywords: Any) -> te.Tensor:
+    known = StridedSliceAttrs(**keywords)
+    slices = _slices(known)
+    axes = range(len(slices)) if known.axes is None else known.axes
+    bounds = {
+        axis % data.rank: (te.index(begin), te.index(stride))
+        for axis, (begin, _, stride) in zip(axes, slices, strict=True)
+    }
+    return sliced(data, out, bounds)
+
+
 def strided_slice(
     data: Expr,
     begin: int | Sequence[int] | Expr,
@@ -169,6 +203,7 @@ STRIDED_SLICE = define(
     attrs=StridedSliceAttrs,
     relation=_strided_slice_type,
     reference=_strided_slice,
+    compute=_strided_slice_compute,
     fusion=FusionKind.INJECTIVE,
     helper=strided_slice,
     samples=[
@@ -248,6 +283,7 @@ slice_like = define(
     attrs=SliceLikeAttrs,
     relation=_slice_like_type,
     reference=_slice_like,
+    compute=lambda data, like, out, axes: copied(data, out),
     fusion=FusionKind.INJECTIVE,
     samples=[
         sample((4, 5), (2, 3)),
@@ -291,6 +327,41 @@ def _strided_set(
     return result
 
 
+def value_at(values: te.Tensor, number: int, default: te.Scalar) -> te.Expr:
+    """One of a list of integers; the default where the list is shorter."""
+    return te.select(
+        te.index(number) < values.shape[0], te.index(values[number]), te.index(default)
+    )
+
+
+def slice_from(begin: te.Tensor, strides: te.Tensor, number: int) -> tuple[te.Expr, te.Expr]:
+    """(begin, stride) of a slice whose bounds a run finds."""
+    stride = value_at(strides, number, 1)
+    whole = te.select(stride > 0, te.index(0), UNBOUNDED)
+    return value_at(begin, number, whole), stride
+
+
+def _strided_set_compute(
+    data: te.Tensor,
+    v: te.Tensor,
+    begin: te.Tensor,
+    end: te.Tensor,
+    strides: te.Tensor,
+    out: te.Spec,
+) -> te.Tensor:
+    def element(*i: te.Expr) -> te.Expr:
+        inside, place = [], []
+        for axis in range(data.rank):
+            first, stride = slice_from(begin, strides, axis)
+            distance = i[axis] - first_place(first, stride, data.shape[axis])
+            steps = distance // stride
+            inside += [te.equal(steps * stride, distance), steps >= 0, steps < v.shape[axis]]
+            place.append(steps)
+        return te.select(te.every(*inside), v[tuple(place)], data[i])
+
+    return te.compute(out.shape, element)
+
+
 def strided_set(
     data: Expr,
     v: Expr,
@@ -316,6 +387,7 @@ STRIDED_SET = define(
     ],
     relation=_strided_set_type,
     reference=_strided_set,
+    compute=_strided_set_compute,
     fusion=FusionKind.INJECTIVE,
     helper=strided_set,
     samples=[
@@ -388,6 +460,23 @@ def _sliding_window(
     return view[(*(slice(None),) * first, *steps)]
 
 
+def _sliding_window_compute(
+    data: te.Tensor,
+    out: te.Spec,
+    axis: int,
+    window_shape: tuple[int, ...],
+    strides: tuple[int, ...],
+) -> te.Tensor:
+    first, count = axis % data.rank, len(strides)
+
+    def source(*i: te.Expr) -> list[te.Expr]:
+        stops, inside = i[first : first + count], i[first + count :]
+        slid = [s * stride + k for s, stride, k in zip(stops, strides, inside, strict=True)]
+        return [*i[:first], *slid]
+
+    return moved(data, out, source)
+
+
 sliding_window = define(
     "sliding_window",
     doc="A window slid over the last axes, with every place it stops at.",
@@ -395,6 +484,7 @@ sliding_window = define(
     attrs=SlidingWindowAttrs,
     relation=_sliding_window_type,
     reference=_sliding_window,
+    compute=_sliding_window_compute,
     fusion=FusionKind.OPAQUE,
     samples=[
         sample((2, 5, 6), axis=1, window_shape=(3, 2), strides=(1, 3)),

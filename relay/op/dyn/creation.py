@@ -6,10 +6,11 @@ import numpy as np
 
 from relay.ir import dims
 from relay.ir.types import TensorType, Type
-from relay.op.coordinates import SPARSE_TO_DENSE, sparse_values_type
-from relay.op.creation import FULL, ONE_HOT, ONES, ZEROS
+from relay.op.coordinates import SPARSE_TO_DENSE, sparse_to_dense_loops, sparse_values_type
+from relay.op.creation import FULL, ONE_HOT, ONES, ZEROS, one_hot_compute
 from relay.op.dyn.form import define_dynamic, require_scalar, value_count
 from relay.op.dyn.shape import ints
+from relay.op.elements import filled
 from relay.op.opdef import OpDef, Tensor, sample
 from relay.op.site import INTEGER, Site
 
@@ -23,12 +24,13 @@ def _constant_type(site: Site) -> Type | None:
     return TensorType((dims.ANY,) * count, site.attrs.dtype or "float32")
 
 
-def _constant(static: OpDef) -> OpDef:
+def _constant(static: OpDef, value: int) -> OpDef:
     return define_dynamic(
         static,
         arguments=[_SHAPE],
         values={"shape": "shape"},
         relation=_constant_type,
+        compute=lambda shape, out, **_: filled(out, value),
         samples=[
             sample(ints(2, 3)),
             sample(ints(dtype="int32"), attrs={"dtype": "bool"}),
@@ -37,8 +39,8 @@ def _constant(static: OpDef) -> OpDef:
     )
 
 
-zeros = _constant(ZEROS)
-ones = _constant(ONES)
+zeros = _constant(ZEROS, 0)
+ones = _constant(ONES, 1)
 
 
 def _full_type(site: Site) -> Type | None:
@@ -54,6 +56,7 @@ full = define_dynamic(
     arguments=[("fill_value", "the value, a scalar"), _SHAPE],
     values={"shape": "shape"},
     relation=_full_type,
+    compute=lambda fill_value, shape, out, **_: filled(out, fill_value[()]),
     samples=[
         sample((), ints(2, 3)),
         sample((), ints(dtype="int32"), dtype="int32", attrs={"dtype": "int8"}),
@@ -81,6 +84,9 @@ one_hot = define_dynamic(
     arguments=[*ONE_HOT.arguments, ("depth", "the extent of the new axis, an integer")],
     values={"depth": "depth"},
     relation=_one_hot_type,
+    compute=lambda indices, on, off, depth, out, axis, dtype: one_hot_compute(
+        indices, on, off, out, axis
+    ),
     samples=[
         sample(Tensor((2, 3), "int32", -1, 5), (), (), np.array(4, "int64")),
         sample(
@@ -111,6 +117,7 @@ sparse_to_dense = define_dynamic(
     ],
     values={"output_shape": "output_shape"},
     relation=_sparse_to_dense_type,
+    compute=sparse_to_dense_loops,
     samples=[
         sample(Tensor((3, 2), "int32", 0, 3), (3,), (), ints(3, 4)),
         sample(Tensor((4,), "int64", -1, 7), (), (), ints(5, dtype="int32"), dtype="int8"),

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from relay import te
 from relay.ir import dims
 from relay.ir.types import TensorType, Type
 from relay.op.dyn.form import define_dynamic, require_scalar
 from relay.op.dyn.shape import ints
 from relay.op.opdef import sample
 from relay.op.site import INTEGER, Site
-from relay.op.slicing import STRIDED_SLICE, UNBOUNDED
-from relay.op.sort import TOPK, topk_fields
+from relay.op.slicing import STRIDED_SLICE, UNBOUNDED, slice_from, sliced
+from relay.op.sort import TOPK, ranked_first, topk_fields
 
 
 def _strided_slice_type(site: Site) -> Type | None:
@@ -35,6 +36,23 @@ def _strided_slice_type(site: Site) -> Type | None:
     return TensorType(shape, data.dtype)
 
 
+def _strided_slice_compute(
+    data: te.Tensor,
+    begin: te.Tensor,
+    end: te.Tensor,
+    strides: te.Tensor,
+    out: te.Spec,
+    axes: tuple[int, ...] | None,
+    slice_mode: str,
+) -> te.Tensor:
+    named = range(data.rank) if axes is None else axes
+    slices = {}
+    for number, axis in enumerate(named):
+        first, stride = slice_from(begin, strides, number)
+        slices[axis % data.rank] = first, te.index(1) if slice_mode == "size" else stride
+    return sliced(data, out, slices)
+
+
 strided_slice = define_dynamic(
     STRIDED_SLICE,
     arguments=[
@@ -45,6 +63,7 @@ strided_slice = define_dynamic(
     ],
     values={"begin": "begin", "end": "end", "strides": "strides"},
     relation=_strided_slice_type,
+    compute=_strided_slice_compute,
     samples=[
         sample((5, 6), ints(1, 0), ints(4, 3), ints(1, 2)),
         sample((5, 6), ints(-3), ints(UNBOUNDED), ints(dtype="int32"), dtype="int8"),
@@ -69,6 +88,9 @@ topk = define_dynamic(
     arguments=[("data", "the input"), ("k", "how many, an integer; less than 1 is all")],
     values={"k": "k"},
     relation=_topk_type,
+    compute=lambda data, k, axis, ret_type, is_ascend, dtype, out: ranked_first(
+        data, axis, ret_type, is_ascend, out
+    ),
     samples=[
         sample((2, 5), np.array(3, "int64")),
         sample((4, 3), np.array(2, "int32"), axis=0, is_ascend=True, attrs={"dtype": "int64"}),

@@ -11,9 +11,9 @@ from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.ir.types import TensorType, Type
 from relay.op.dyn.form import define_dynamic, require_scalar, value_count
-from relay.op.extend import BROADCAST_TO, TILE
+from relay.op.extend import BROADCAST_TO, TILE, broadcast, tiled
 from relay.op.opdef import FusionKind, sample
-from relay.op.reshape import RESHAPE
+from relay.op.reshape import RESHAPE, reshaped
 from relay.op.shape import EXPAND_DIMS, SQUEEZE
 from relay.op.site import Site
 
@@ -48,6 +48,7 @@ reshape = define_dynamic(
     arguments=[("data", "the input"), ("newshape", "the new extents, or codes 0, -1 and -3")],
     values={"newshape": "newshape"},
     relation=_reshape_type,
+    compute=reshaped,
     accept=_require_one_axis_each,
     samples=[
         sample((2, 3, 4), ints(4, -1)),
@@ -73,6 +74,7 @@ squeeze = define_dynamic(
     arguments=[("data", "the input"), ("axes", "the axes of extent 1 to drop, integers")],
     values={"axes": "axis"},
     relation=_squeeze_type,
+    compute=reshaped,
     samples=[
         sample((1, 3, 1), ints(0, -1)),
         sample((1, 3), ints(0, dtype="int32"), dtype="int8"),
@@ -96,6 +98,7 @@ expand_dims = define_dynamic(
     arguments=[("data", "the input"), ("axis", "where the new axes stand, an integer")],
     values={"axis": "axis"},
     relation=_expand_dims_type,
+    compute=reshaped,
     fusion=FusionKind.INJECTIVE,
     samples=[
         sample((2, 3), np.array(1, "int64")),
@@ -123,6 +126,7 @@ broadcast_to = define_dynamic(
     arguments=[("data", "the input"), ("shape", "the shape of the result, integers")],
     values={"shape": "shape"},
     relation=_broadcast_to_type,
+    compute=broadcast,
     samples=[
         sample((3, 1), ints(2, 3, 4)),
         sample((), ints(2, dtype="int32"), dtype="int8"),
@@ -144,6 +148,7 @@ tile = define_dynamic(
     arguments=[("data", "the input"), ("reps", "how often along each axis, integers")],
     values={"reps": "reps"},
     relation=_tile_type,
+    compute=tiled,
     fusion=FusionKind.INJECTIVE,
     samples=[
         sample((2, 3), ints(2, 1)),
