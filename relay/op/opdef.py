@@ -67,7 +67,7 @@ OpPattern = FusionKind
 # A tuple argument is a tuple of tensors, as it is a tuple of arrays for the reference.
 Compute = Callable[..., te.Tensor | tuple[te.Tensor, ...]]
 # The most each result can hold: (*tensors, **attributes) -> a shape for each result.
-Capacity = Callable[..., tuple[tuple[te.Scalar, ...], ...]]
+Capacity = Callable[..., tuple[Sequence[te.Scalar], ...]]
 
 
 @node

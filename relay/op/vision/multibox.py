@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from relay import te
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Expr, TupleWrapper
 from relay.ir.types import TensorType, TupleType, Type
+from relay.op import scalars
+from relay.op.elements import place
+from relay.op.loop_nest import spread
 from relay.op.numerics import widened
 from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.site import FLOATING, Site
@@ -76,6 +81,50 @@ def _multibox_prior(
     return result.reshape(1, -1, 4).astype(data.dtype)
 
 
+def _multibox_prior_elements(
+    data: te.Tensor,
+    sizes: Sequence[float],
+    ratios: Sequence[float],
+    steps: Sequence[float],
+    offsets: Sequence[float],
+    clip: bool,
+    out: te.Spec,
+) -> te.Tensor:
+    height, width = data.shape[2:]
+    roots = [1.0] * len(sizes) + [math.sqrt(ratio) for ratio in ratios[1:]]
+    scales = [*sizes, *[sizes[0]] * (len(ratios) - 1)]
+    pairs = list(zip(scales, roots, strict=True))
+    aspect = te.cast(height, "float64") / te.cast(te.maximum(width, 1), "float64")
+
+    def centre(index: te.Expr, axis: int, extent: te.Expr) -> te.Expr:
+        moved = te.cast(index, "float64") + offsets[axis]
+        if steps[axis] > 0:
+            return moved * steps[axis]
+        return moved / te.cast(te.maximum(extent, 1), "float64")
+
+    def corner(_: te.Expr, number: te.Expr, side: te.Expr) -> te.Expr:
+        y, x, anchor = place(number, (height, width, te.index(len(scales))))
+        across = _chosen(anchor, [scale * root / 2 for scale, root in pairs]) * aspect
+        down = _chosen(anchor, [scale / root / 2 for scale, root in pairs])
+        along_x = te.equal(side % 2, 0)
+        half = te.select(along_x, across, down)
+        middle = te.select(along_x, centre(x, 1, width), centre(y, 0, height))
+        found = te.select(side < 2, middle - half, middle + half)
+        if clip:
+            found = te.minimum(te.maximum(found, 0.0), 1.0)
+        return te.cast(found, out.dtype)
+
+    return te.compute(out.shape, corner, "multibox_prior")
+
+
+def _chosen(number: te.Expr, values: Sequence[float]) -> te.Expr:
+    """One of a few constants."""
+    found: te.Expr = te.const(values[-1], "float64")
+    for i in reversed(range(len(values) - 1)):
+        found = te.select(te.equal(number, i), values[i], found)
+    return found
+
+
 multibox_prior = define(
     "vision.multibox_prior",
     doc="Anchors (left, top, right, bottom) for every element of a feature map: one for each size, "
@@ -84,6 +133,7 @@ multibox_prior = define(
     attrs=MultiBoxPriorAttrs,
     relation=_multibox_prior_type,
     reference=_multibox_prior,
+    compute=_multibox_prior_elements,
     fusion=FusionKind.OPAQUE,
     samples=[
         sample((2, 3, 2, 4)),
@@ -165,6 +215,63 @@ def _multibox_transform_loc(
     return rows, counts
 
 
+def _multibox_transform_loc_loops(
+    cls_prob: te.Tensor,
+    loc_pred: te.Tensor,
+    anchor: te.Tensor,
+    clip: bool,
+    threshold: float,
+    variances: Sequence[float],
+    keep_background: bool,
+    out: tuple[te.Spec, te.Spec],
+) -> tuple[te.Tensor, ...]:
+    batch, classes, anchors = cls_prob.shape
+    wide = scalars.wide(cls_prob.dtype)
+    first = 0 if keep_background else 1
+
+    def decoded(image: te.Expr, number: te.Expr) -> list[te.Expr]:
+        """What `_decoded` gives for one anchor."""
+        corner = [scalars.widened(anchor[0, number, i]) for i in range(4)]
+        moves = [scalars.widened(loc_pred[image, number * 4 + i]) * variances[i] for i in range(4)]
+        found: list[list[te.Expr]] = [[], []]
+        for i in range(2):
+            side = corner[i + 2] - corner[i]
+            middle = moves[i] * side + (corner[i] + corner[i + 2]) / 2.0
+            half = te.call("exp", moves[i + 2]) * side / 2.0
+            found[0].append(middle - half)
+            found[1].append(middle + half)
+        box = [*found[0], *found[1]]
+        return [te.minimum(te.maximum(value, 0.0), 1.0) for value in box] if clip else box
+
+    def write(b: te.Builder, rows: te.Buffer, counts: te.Buffer) -> None:
+        with spread(b, (batch,)) as (image,):
+            count = b.variable("int64", 0, "count")
+            with b.loop(anchors) as number:
+                chosen = b.variable("int64", 0, "chosen")
+                score = b.variable(wide, 0.0, "score")
+                with b.loop(te.maximum(classes - first, 0)) as i:
+                    value = b.let(scalars.widened(cls_prob[image, i + first, number]))
+                    is_new_nan = te.call("isnan", value) & ~te.call("isnan", score[()])
+                    with b.if_(te.equal(i, 0) | (value > score[()]) | is_new_nan):
+                        b.store(chosen, (), i + first)
+                        b.store(score, (), value)
+                with b.if_(~(score[()] >= threshold)):
+                    b.store(chosen, (), 0)
+                with b.if_((chosen[()] > 0) | te.const(keep_background, "bool")):
+                    row = [te.cast(chosen[()] - first, wide), score[()], *decoded(image, number)]
+                    for column, part in enumerate(row):
+                        b.store(rows, (image, count[()], column), te.cast(part, rows.dtype))
+                    b.store(count, (), count[()] + 1)
+            b.store(counts, image, te.cast(count[()], "int32"))
+            with b.loop(anchors - count[()]) as left:
+                for column in range(6):
+                    b.store(rows, (image, count[()] + left, column), -1)
+
+    inputs = [cls_prob, loc_pred, anchor]
+    outputs = [(spec.shape, spec.dtype) for spec in out]
+    return te.procedure(inputs, outputs, write, "multibox_transform_loc")
+
+
 def multibox_transform_loc(
     cls_prob: Expr,
     loc_pred: Expr,
@@ -195,6 +302,7 @@ MULTIBOX_TRANSFORM_LOC = define(
     attrs=MultiBoxTransformLocAttrs,
     relation=_multibox_transform_loc_type,
     reference=_multibox_transform_loc,
+    compute=_multibox_transform_loc_loops,
     fusion=FusionKind.OPAQUE,
     helper=multibox_transform_loc,
     samples=[

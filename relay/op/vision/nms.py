@@ -14,6 +14,7 @@ from relay.ir.types import TensorType, TupleType, Type
 from relay.op.numerics import widened
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import FLOATING, INTEGER, Site
+from relay.op.vision import nms_loops
 from relay.op.vision.boxes import best_boxes, by_score, corners
 
 
@@ -105,6 +106,7 @@ GET_VALID_COUNTS = define(
     attrs=GetValidCountsAttrs,
     relation=_get_valid_counts_type,
     reference=_get_valid_counts,
+    compute=nms_loops.valid_counts,
     fusion=FusionKind.OPAQUE,
     helper=get_valid_counts,
     samples=[
@@ -268,6 +270,7 @@ NON_MAX_SUPPRESSION = define(
     attrs=NonMaximumSuppressionAttrs,
     relation=_non_max_suppression_type,
     reference=_non_max_suppression,
+    compute=nms_loops.suppression,
     fusion=FusionKind.OPAQUE,
     helper=non_max_suppression,
     samples=[
@@ -414,6 +417,7 @@ ALL_CLASS_NON_MAX_SUPPRESSION = define(
     attrs=AllClassNMSAttrs,
     relation=_all_class_type,
     reference=_all_class,
+    compute=nms_loops.all_classes,
     fusion=FusionKind.OPAQUE,
     helper=all_class_non_max_suppression,
     samples=[
@@ -562,6 +566,7 @@ REGULAR_NON_MAX_SUPPRESSION = define(
     attrs=RegularNMSAttrs,
     relation=_regular_type,
     reference=_regular,
+    compute=nms_loops.best_of_classes,
     fusion=FusionKind.OPAQUE,
     helper=regular_non_max_suppression,
     samples=[

@@ -1,0 +1,108 @@
+"""Boxes as loops: what `relay.op.vision.boxes` says of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from relay import te
+from relay.op.sort_loops import sort_key, sort_positions
+
+Box = Sequence[te.Expr]  # the lowest and the highest corner: four numbers
+At = Callable[[te.Expr], te.Expr]  # (number of a box) -> something of it
+
+
+def corners(values: Box) -> list[te.Expr]:
+    """A box that is given by two opposite corners, by its lowest and its highest one."""
+    low = [te.minimum(values[i], values[i + 2]) for i in range(2)]
+    high = [te.maximum(values[i], values[i + 2]) for i in range(2)]
+    return [*low, *high]
+
+
+def overlap(box: Box, other: Box, pixel: float = 0.0) -> te.Expr:
+    """The area that two boxes share, divided by the area they cover."""
+
+    def area(low: Box, high: Box) -> te.Expr:
+        sides = [te.maximum(high[i] - low[i] + pixel, 0.0) for i in range(2)]
+        return sides[0] * sides[1]
+
+    shared = area(
+        [te.maximum(box[i], other[i]) for i in (0, 1)],
+        [te.minimum(box[i], other[i]) for i in (2, 3)],
+    )
+    covered = area(box[:2], box[2:]) + area(other[:2], other[2:]) - shared
+    return te.select(covered > 0.0, shared / covered, 0.0)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Some boxes in the order of their scores: how many, and which is at each rank."""
+
+    count: te.Expr
+    at: At
+
+
+def by_score(
+    b: te.Builder, count: te.Expr, capacity: te.Scalar, takes_part: At, score: At
+) -> Ranking:
+    """The boxes that take part, the highest score first; of equal ones the first comes first."""
+    found = b.local("int64", (capacity,), "found")
+    number = b.variable("int64", 0, "number")
+    with b.loop(count) as box, b.if_(takes_part(box)):
+        b.store(found, number[()], box)
+        b.store(number, (), number[()] + 1)
+    # of the negative score, so that NaN comes last
+    order = sort_positions(
+        b, number[()], lambda place: sort_key(-score(found[place])), capacity=capacity
+    )
+    return Ranking(number[()], lambda rank: found[order[rank]])
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Ranks of the boxes that are kept: how many, and each."""
+
+    count: te.Expr
+    ranks: te.Buffer
+
+    def __getitem__(self, place: te.Scalar) -> te.Expr:
+        return self.ranks[place]
+
+
+def best_boxes(
+    b: te.Builder,
+    count: te.Expr,
+    capacity: te.Scalar,
+    most: te.Expr,
+    box: Callable[[te.Expr], Box],
+    suppresses: At,
+    alike: Callable[[te.Expr, te.Expr], te.Expr] | None = None,
+    pixel: float = 0.0,
+) -> Kept:
+    """Of boxes that come in the order of their scores, those that no kept one suppresses.
+
+    `suppresses` looks at an overlap, `alike` at two ranks: boxes that are not alike let each other
+    be. At most `most` are kept; negative is all.
+    """
+    dtype = box(te.index(0))[0].dtype
+    ranks = b.local("int64", (capacity,), "ranks")
+    sides = b.local(dtype, (capacity, 4), "sides")
+    number = b.variable("int64", 0, "number")
+    rank = b.variable("int64", 0, "rank")
+    with b.while_((rank[()] < count) & te.not_equal(number[()], most)):
+        mine = [b.let(value) for value in box(rank[()])]
+        alive = b.variable("bool", True, "alive")
+        other = b.variable("int64", 0, "other")
+        with b.while_(alive[()] & (other[()] < number[()])):
+            gone = suppresses(overlap([sides[other[()], i] for i in range(4)], mine, pixel))
+            if alike is not None:
+                gone = gone & alike(ranks[other[()]], rank[()])
+            b.store(alive, (), ~gone)
+            b.store(other, (), other[()] + 1)
+        with b.if_(alive[()]):
+            b.store(ranks, number[()], rank[()])
+            for i, value in enumerate(mine):
+                b.store(sides, (number[()], i), value)
+            b.store(number, (), number[()] + 1)
+        b.store(rank, (), rank[()] + 1)
+    return Kept(number[()], ranks)
