@@ -11,6 +11,7 @@ from relay.analysis.mac_count import get_total_mac_number
 from relay.analysis.normal_forms import check_basic_block_normal_form
 from relay.analysis.operations_distribution import analyze_operations_distribution
 from relay.analysis.operator_frequencies import list_op_freqs
+from relay.analysis.purity import Effect, Purity
 from relay.analysis.type_variables import all_type_vars, bound_type_vars, free_type_vars
 from relay.analysis.visiting import post_order_visit
 from relay.analysis.well_formed import well_formed
@@ -20,7 +21,9 @@ from relay.ir.variables import all_vars, bound_vars, free_vars
 
 __all__ = [
     "CallGraph",
+    "Effect",
     "Feature",
+    "Purity",
     "all_dtypes",
     "all_type_vars",
     "all_vars",

@@ -22,9 +22,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
+from inspect import isgeneratorfunction
 from itertools import product
 
 from relay import tree
+from relay.errors import RelayError
 from relay.ir.expr import (
     Call,
     Clause,
@@ -84,7 +86,9 @@ class Purity:
         self._spread()
 
     def effect(self, e: Expr) -> Effect:
-        """What evaluating `e` does."""
+        """What evaluating `e`, a part of the program, does."""
+        if not is_atom(e) and id(e) not in self._uses:
+            raise RelayError("effects are known of the parts of a program; this is none of it")
         return self._levels.get((_key(e), EVALUATED), Effect.NONE)
 
     def is_pure(self, e: Expr) -> bool:
@@ -126,6 +130,7 @@ class Purity:
         bound: set[Var] = set()
         free: set[Var] = set()
         called: dict[str, GlobalVar] = {}
+        self._uses.update((id(root), 1) for root in roots)
         for node in (n for root in roots for n in tree.postorder(root)):
             bound.update(binders(node))
             if isinstance(node, Var):
@@ -192,9 +197,9 @@ class Purity:
     def _read_call(self, e: Call) -> None:
         match e.op:
             case OpDef(on_values=True) as op:
-                # it may call the functions it is given, and give back what it is given
-                self._flow(e.args, VALUE, e, EVALUATED)
-                for fact in VALUE:
+                if isgeneratorfunction(op.reference):  # it calls functions that it is given
+                    self._flow(e.args, VALUE, e, EVALUATED)
+                for fact in VALUE:  # it may give back what it is given
                     self._flow(e.args, VALUE, e, fact)
                 if op.stateful:
                     self._pending.append(((_key(e), EVALUATED), Effect.ACTS))
