@@ -4,8 +4,9 @@
     request = Request(context, table, count, frame)     addresses, and a number of calls
     status = runtime().call(request.address)            runs the program; releases the GIL
 
-Its code is never unloaded, because the pool's threads are inside it. At the end of the process
-they are asked to end; in a forked child there are none, and new ones start when they are wanted.
+Its code is never unloaded, because the pool's threads are inside it. They end before the process
+does and before it forks, unless another thread is using them, which no end may wait for. A child
+begins without any. Wherever they are missing, new ones start when a loop wants them.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class _Process:
             if self.runtime is None:
                 self.runtime = start(code or runtime_object(portable(Target.host())))
                 if hasattr(os, "register_at_fork"):
-                    os.register_at_fork(after_in_child=self.forked)
+                    os.register_at_fork(before=self.runtime.stop, after_in_child=self.forked)
                 atexit.register(self.runtime.stop)
             return self.runtime
 
