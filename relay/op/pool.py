@@ -11,6 +11,7 @@ import numpy as np
 from relay.ir.attrs import attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op import pool_compute
 from relay.op.layouts import (
     blocked,
     blocked_shape,
@@ -237,6 +238,7 @@ MAX_POOL1D = define(
     attrs=MaxPool1DAttrs,
     relation=pool_type("W"),
     reference=rounded_once(max_pool),
+    compute=pool_compute.max_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=max_pool1d,
     samples=[
@@ -268,6 +270,7 @@ MAX_POOL2D = define(
     attrs=MaxPool2DAttrs,
     relation=pool_type("HW"),
     reference=rounded_once(max_pool),
+    compute=pool_compute.max_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=max_pool2d,
     samples=[
@@ -301,6 +304,7 @@ MAX_POOL3D = define(
     attrs=MaxPool3DAttrs,
     relation=pool_type("DHW"),
     reference=rounded_once(max_pool),
+    compute=pool_compute.max_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=max_pool3d,
     samples=[
@@ -358,6 +362,7 @@ AVG_POOL1D = define(
     attrs=AvgPool1DAttrs,
     relation=pool_type("W"),
     reference=rounded_once(avg_pool),
+    compute=pool_compute.avg_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=avg_pool1d,
     samples=[
@@ -401,6 +406,7 @@ AVG_POOL2D = define(
     attrs=AvgPool2DAttrs,
     relation=pool_type("HW"),
     reference=rounded_once(avg_pool),
+    compute=pool_compute.avg_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=avg_pool2d,
     samples=[
@@ -449,6 +455,7 @@ AVG_POOL3D = define(
     attrs=AvgPool3DAttrs,
     relation=pool_type("DHW"),
     reference=rounded_once(avg_pool),
+    compute=pool_compute.avg_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=avg_pool3d,
     samples=[

@@ -14,6 +14,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op import pool_compute
 from relay.op.layouts import blocked_shape, require_layout, unblocked_shape
 from relay.op.numerics import divide, in_64_bits, limits, rounded_once
 from relay.op.opdef import FusionKind, define, sample
@@ -211,6 +212,7 @@ adaptive_max_pool1d = define(
     attrs=AdaptivePool1DAttrs,
     relation=adaptive_type("W"),
     reference=rounded_once(adaptive_max_pool),
+    compute=pool_compute.adaptive_max_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=_SAMPLES_1D,
 )
@@ -222,6 +224,7 @@ adaptive_max_pool2d = define(
     attrs=AdaptivePool2DAttrs,
     relation=adaptive_type("HW"),
     reference=rounded_once(adaptive_max_pool),
+    compute=pool_compute.adaptive_max_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=_SAMPLES_2D,
 )
@@ -233,6 +236,7 @@ adaptive_max_pool3d = define(
     attrs=AdaptivePool3DAttrs,
     relation=adaptive_type("DHW"),
     reference=rounded_once(adaptive_max_pool),
+    compute=pool_compute.adaptive_max_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=_SAMPLES_3D,
 )
@@ -244,6 +248,7 @@ adaptive_avg_pool1d = define(
     attrs=AdaptivePool1DAttrs,
     relation=adaptive_type("W"),
     reference=rounded_once(adaptive_avg_pool),
+    compute=pool_compute.adaptive_avg_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=_SAMPLES_1D,
 )
@@ -255,6 +260,7 @@ adaptive_avg_pool2d = define(
     attrs=AdaptivePool2DAttrs,
     relation=adaptive_type("HW"),
     reference=rounded_once(adaptive_avg_pool),
+    compute=pool_compute.adaptive_avg_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=_SAMPLES_2D,
 )
@@ -266,6 +272,7 @@ adaptive_avg_pool3d = define(
     attrs=AdaptivePool3DAttrs,
     relation=adaptive_type("DHW"),
     reference=rounded_once(adaptive_avg_pool),
+    compute=pool_compute.adaptive_avg_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=_SAMPLES_3D,
 )
@@ -286,6 +293,7 @@ global_max_pool2d = define(
     attrs=GlobalPool2DAttrs,
     relation=_global_type,
     reference=rounded_once(global_max_pool),
+    compute=pool_compute.adaptive_max_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=_GLOBAL_SAMPLES,
 )
@@ -297,6 +305,7 @@ global_avg_pool2d = define(
     attrs=GlobalPool2DAttrs,
     relation=_global_type,
     reference=rounded_once(global_avg_pool),
+    compute=pool_compute.adaptive_avg_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=_GLOBAL_SAMPLES,
 )

@@ -10,6 +10,7 @@ import numpy as np
 
 from relay.ir.expr import Call, Expr
 from relay.ir.types import Type
+from relay.op import pool_compute
 from relay.op.layouts import blocked, spatial_axes, unblocked
 from relay.op.numerics import limits, rounded_once
 from relay.op.opdef import FusionKind, define, sample
@@ -117,6 +118,7 @@ MAX_POOL2D_GRAD = define(
     attrs=MaxPool2DAttrs,
     relation=_gradient_type,
     reference=rounded_once(max_pool_gradient),
+    compute=pool_compute.max_pool_gradient,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=max_pool2d_grad,
     samples=[
@@ -162,6 +164,7 @@ AVG_POOL2D_GRAD = define(
     attrs=AvgPool2DAttrs,
     relation=_gradient_type,
     reference=rounded_once(avg_pool_gradient),
+    compute=pool_compute.avg_pool_gradient,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=avg_pool2d_grad,
     samples=[
