@@ -1,0 +1,373 @@
+"""Which operators make one kernel, and why not more."""
+
+import random
+
+import numpy as np
+import pytest
+
+import relay
+from relay import tree
+from relay.check.infer import infer_module
+from relay.op.opdef import FusionKind
+from relay.testing import assert_same_value
+from relay.transform import FuseOps
+from relay.transform.fusion_groups import Dataflow, Groups, post_dominators
+
+HEADER = '#[version = "0.0.5"]\n'
+DENSE = "%x: Tensor[(4, 4), float32], %w: Tensor[(4, 4), float32]"
+
+
+def groups_of(function, limit=256):
+    return Groups(Dataflow(function), 2, limit)
+
+
+def grouped(groups):
+    """(the operators of a group, why it ends) for every group."""
+    names = {}
+    for node, root in zip(groups.nodes, groups.root, strict=True):
+        if node.is_operator:
+            names.setdefault(root, []).append(node.name)
+    return [(" ".join(names[root]), str(groups.boundary(root))) for root in sorted(names)]
+
+
+def assert_groups(body, *expected, params="%x: Tensor[(4, 4), float32]"):
+    """Each of `expected`: the operators, or these and how the group ends."""
+    mod = relay.parse(f"{HEADER}def @main({params}) {{ {body} }}")
+    found = grouped(groups_of(mod["main"]))
+    wanted = [e if isinstance(e, tuple) else (e,) for e in expected]
+    assert [f[: len(w)] for f, w in zip(found, wanted, strict=True)] == wanted
+
+
+ONLY_BEHIND = "a kernel with an anchor takes in elementwise operators only, and none before it"
+ONE_ANCHOR = "a kernel has at most one anchor"
+BEHIND_ANCHOR = "an anchor is followed by elementwise operators only"
+REDUCTION = "a reduction takes in elementwise operators only, and is the last of its kernel"
+OUTSIDE_TUPLE = "a tuple that no operator takes in is outside of all kernels"
+LEAVES = "the value is needed by what is no operator, or in another block"
+
+
+# --- elementwise, broadcast, injective -----------------------------------------------------------
+
+
+def test_elementwise_broadcast_and_injective_operators_chain():
+    assert_groups(
+        "exp(transpose(add(reshape(%x, newshape=[4, 1, 4]), 1f), axes=[2, 1, 0]))",
+        ("reshape add transpose exp", f"exp -> Function: {LEAVES}"),
+    )
+
+
+def test_all_paths_of_a_diamond_come_along():
+    assert_groups(
+        "%0 = exp(%x); %1 = sqrt(%0); add(add(%1, negative(%1)), transpose(%0))",
+        "exp sqrt negative add transpose add",
+    )
+
+
+def test_paths_that_do_not_meet_end_a_group():
+    assert_groups(
+        "%0 = exp(%x); (sqrt(%0), argsort(%0))",
+        ("exp", f"exp -> Tuple: {OUTSIDE_TUPLE}"),
+        ("sqrt", f"sqrt -> Tuple: {OUTSIDE_TUPLE}"),
+        "argsort",
+    )
+    assert_groups(
+        "%0 = exp(%x); if (%c) { sqrt(%0) } else { negative(%0) }",
+        ("exp", f"exp -> negative: {LEAVES}"),
+        "sqrt",
+        "negative",
+        params="%x: Tensor[(4, 4), float32], %c: bool",
+    )
+
+
+def test_what_nobody_needs_is_a_group_of_its_own():
+    assert_groups(
+        "let %a = exp(%x); sqrt(%x)", ("exp", "exp -> nothing: nobody needs the value"), "sqrt"
+    )
+
+
+# --- anchors -------------------------------------------------------------------------------------
+
+
+def test_an_anchor_takes_in_what_is_elementwise_behind_it():
+    assert_groups(
+        "nn.relu(add(nn.dense(exp(%x), %w), negative(%b)))",
+        ("exp", f"exp -> nn.dense: {ONLY_BEHIND}"),
+        "nn.dense negative add nn.relu",
+        params=f"{DENSE}, %b: Tensor[(4), float32]",
+    )
+
+
+def test_an_anchor_is_not_stretched_moved_or_reduced():
+    for consumer in ("add(%0, %b)", "transpose(%0)", "sum(%0)"):
+        name = consumer.partition("(")[0]
+        assert_groups(
+            f"%0 = nn.dense(%x, %w); {consumer}",
+            ("nn.dense", f"nn.dense -> {name}: {BEHIND_ANCHOR}"),
+            name,
+            params=f"{DENSE}, %b: Tensor[(2, 4, 4), float32]",
+        )
+
+
+def test_a_group_has_one_anchor():
+    assert_groups(
+        "%0 = nn.dense(%x, %w); argsort(add(%0, nn.dense(%w, %0)))",
+        ("nn.dense", f"nn.dense -> nn.dense: {ONE_ANCHOR}"),
+        "nn.dense add",
+        "argsort",
+        params=DENSE,
+    )
+    assert_groups(
+        "add(nn.dense(%x, %w), transpose(nn.dense(%w, %x)))",
+        ("nn.dense", f"nn.dense -> transpose: {BEHIND_ANCHOR}"),
+        ("transpose", f"transpose -> add: {ONLY_BEHIND}"),
+        "nn.dense add",
+        params=DENSE,
+    )
+
+
+def test_of_two_anchors_the_first_takes_in_what_is_behind_both():
+    mod = relay.parse(f"{HEADER}def @main({DENSE}) {{ add(nn.dense(%x, %w), nn.dense(%w, %x)) }}")
+    groups = groups_of(mod["main"])
+    assert groups.root == [2, 1, 2]
+    assert str(groups.boundary(1)) == f"nn.dense -> add: {ONE_ANCHOR}"
+
+
+def test_a_residual_block_goes_through_its_anchor():
+    assert_groups(
+        "%0 = exp(%x); nn.relu(add(nn.dense(%0, %w), %0))",
+        ("exp", f"exp -> nn.dense: {ONLY_BEHIND}"),
+        "nn.dense add nn.relu",
+        params=DENSE,
+    )
+
+
+def test_what_is_needed_twice_behind_an_anchor_joins_it_whichever_comes_first():
+    for operands, expected in [
+        ("%1, %0", "nn.dense exp add multiply"),
+        ("%0, %1", "exp nn.dense add multiply"),
+    ]:
+        body = f"%0 = exp(%x); %1 = nn.dense(%x, %w); multiply(add({operands}), %0)"
+        assert_groups(body, expected, params=DENSE)
+
+
+def test_an_anchor_does_not_join_what_is_transposed_later():
+    # the diamond from `exp` to the last `add` was a group before, with `%1` in it
+    assert_groups(
+        "%0 = exp(%x); %1 = add(%0, nn.dense(%x, %w)); add(transpose(%1), %0)",
+        ("nn.dense", f"nn.dense -> add: {BEHIND_ANCHOR}"),
+        "exp add transpose add",
+        params=DENSE,
+    )
+
+
+def test_an_unknown_extent_may_be_stretched():
+    params = "%x: Tensor[(?, 4), float32], %w: Tensor[(4, 4), float32], %b: Tensor[(?, 4), float32]"
+    assert_groups("nn.relu(nn.dense(%x, %w))", "nn.dense nn.relu", params=params)
+    assert_groups("add(nn.dense(%x, %w), %b)", "nn.dense", "add", params=params)
+    named = params.replace("?", "n")
+    mod = relay.parse(f"{HEADER}def @main[n: Shape]({named}) {{ add(nn.dense(%x, %w), %b) }}")
+    assert [names for names, _ in grouped(groups_of(mod["main"]))] == ["nn.dense add"]
+
+
+# --- reductions ----------------------------------------------------------------------------------
+
+
+def test_a_reduction_takes_in_what_it_reduces_and_is_the_last():
+    assert_groups(
+        "sqrt(sum(multiply(%x, exp(%x)), axis=[1]))",
+        ("exp multiply sum", f"sum -> sqrt: {REDUCTION}"),
+        "sqrt",
+    )
+    assert_groups("sum(transpose(%x))", ("transpose", f"transpose -> sum: {REDUCTION}"), "sum")
+
+
+def test_paths_through_a_reduction_are_not_fused():
+    assert_groups(
+        "%0 = exp(%x); divide(%0, sum(%0, axis=[1], keepdims=True))",
+        ("exp", f"exp -> sum: {REDUCTION}"),
+        "sum",
+        "divide",
+    )
+
+
+# --- tuples --------------------------------------------------------------------------------------
+
+
+def test_a_tuple_is_inside_with_all_that_it_is_made_of():
+    assert_groups("exp(concatenate((exp(%x), transpose(%x))))", "exp transpose concatenate exp")
+
+
+def test_tuples_in_tuples_are_inside():
+    assert_groups(
+        "concatenate((concatenate((exp(%x), %x)), concatenate((sqrt(%x), %x))))",
+        "exp concatenate sqrt concatenate concatenate",
+    )
+
+
+def test_anchors_stay_out_of_tuples():
+    assert_groups(
+        "concatenate((nn.relu(nn.dense(%x, %w)), exp(%x)))",
+        ("nn.dense nn.relu", f"nn.relu -> Tuple: {OUTSIDE_TUPLE}"),
+        "exp concatenate",
+        params=DENSE,
+    )
+
+
+def test_a_tuple_is_not_the_result():
+    assert_groups(
+        "(exp(%x), sqrt(%x))",
+        ("exp", f"exp -> Tuple: {OUTSIDE_TUPLE}"),
+        ("sqrt", f"sqrt -> Tuple: {OUTSIDE_TUPLE}"),
+    )
+
+
+def test_fields_that_meet_again_are_inside():
+    assert_groups(
+        "%0 = split(%x, indices_or_sections=2); add(exp(%0.0), multiply(%0.1, %0.0))",
+        "split exp multiply add",
+    )
+
+
+# --- opaque operators ----------------------------------------------------------------------------
+
+
+def test_an_opaque_operator_is_alone():
+    why = "an opaque operator is a kernel of its own"
+    assert_groups(
+        "exp(sort(exp(%x)))", ("exp", f"exp -> sort: {why}"), ("sort", f"sort -> exp: {why}"), "exp"
+    )
+
+
+def test_an_operator_whose_shape_depends_on_values_is_alone():
+    assert_groups(
+        "exp(dyn.reshape(exp(%x), add(%s, 0i64)))",
+        "exp",
+        "add",
+        "dyn.reshape",
+        "exp",
+        params="%x: Tensor[(4, 4), float32], %s: Tensor[(2), int64]",
+    )
+
+
+# --- the graph -----------------------------------------------------------------------------------
+
+
+def test_post_dominators_are_where_all_paths_meet():
+    mod = relay.parse(
+        f"{HEADER}def @main(%x: Tensor[(4), float32]) {{ "
+        "%0 = exp(%x); %1 = sqrt(%0); %2 = add(%1, sin(%1)); (add(%0, %2), cos(%2)) }"
+    )
+    nodes = Dataflow(mod["main"]).nodes
+    names = [node.name for node in nodes]
+    found = {
+        (names[i], None if end is None else names[end])
+        for i, end in enumerate(post_dominators(nodes))
+    }
+    assert found == {
+        ("exp", "Tuple"),
+        ("sqrt", "add"),
+        ("sin", "add"),
+        ("add", "Tuple"),
+        ("cos", "Tuple"),
+        ("Tuple", None),
+    }
+
+
+# --- random graphs -------------------------------------------------------------------------------
+
+SQUARE = (4, 4)
+
+
+def random_graph(seed, size):
+    """A graph of operators of all kinds on square matrices."""
+    rng = random.Random(seed)
+    x, w = relay.var("x", shape=SQUARE), relay.var("w", shape=SQUARE)
+    made = [x, w]
+
+    def recent():
+        return made[-1 - min(int(rng.expovariate(0.5)), len(made) - 1)]
+
+    for _ in range(size):
+        a, b = recent(), recent()
+        kind = rng.randrange(12)
+        if kind < 3:
+            made.append(rng.choice([relay.tanh, relay.nn.relu, relay.negative])(a))
+        elif kind < 6:
+            made.append(rng.choice([relay.add, relay.maximum])(a, b))
+        elif kind == 6:
+            made.append(relay.transpose(a))
+        elif kind == 7:
+            made.append(relay.add(b, relay.mean(a, axis=1, keepdims=True)))
+        elif kind == 8:
+            made.append(relay.nn.dense(a, w) * relay.const(0.25))
+        elif kind == 9:
+            made.append(relay.sort(a))
+        elif kind == 10:
+            parts = relay.split(a, 2, axis=0)
+            made.append(
+                relay.concatenate([parts[rng.randrange(2)], parts[0]], axis=rng.randrange(1))
+            )
+        else:
+            stacked = relay.concatenate([a, b], axis=0)
+            made.append(relay.strided_slice(stacked, [2, 0], [6, 4]))
+    results = relay.Tuple(made[-2:]) if rng.randrange(3) == 0 else made[-1]
+    return infer_module(relay.IRModule.from_expr(relay.Function([x, w], results)))
+
+
+def with_lets(function):
+    """`function` in A-normal form: every computation is bound, in the order of evaluation."""
+    bound, lets = {}, []
+    for e in tree.postorder(function.body):
+        if not isinstance(e, relay.Var | relay.Constant | relay.op.OpDef):
+            value = tree.rebuild(e, [bound.get(child, child) for child in tree.children(e)])
+            bound[e] = relay.var("v")
+            lets.append((bound[e], value))
+    body = bound[function.body]
+    for variable, value in reversed(lets):
+        body = relay.Let(variable, value, body)
+    return infer_module(relay.IRModule.from_expr(relay.Function(function.params, body)))
+
+
+def assert_invariants(groups, limit=256):
+    """What every group is."""
+    members = {}
+    for i, root in enumerate(groups.root):
+        members.setdefault(root, set()).add(i)
+    for root, inside in members.items():
+        kinds = [groups.nodes[i].kind for i in inside]
+        assert groups.operators(root) == sum(groups.nodes[i].is_operator for i in inside) <= limit
+        for i in inside - {root}:
+            # nothing but the root is needed outside
+            assert groups.nodes[i].leaves_to is None
+            assert all(user in inside for user, _ in groups.nodes[i].outputs)
+        if len(inside) > 1:
+            assert FusionKind.OPAQUE not in kinds
+            assert groups.nodes[root].kind is not FusionKind.TUPLE
+        anchors = [i for i in inside if groups.nodes[i].kind is FusionKind.OUT_ELEMWISE_FUSABLE]
+        reductions = [i for i in inside if groups.nodes[i].kind is FusionKind.COMM_REDUCE]
+        assert len(anchors) + len(reductions) <= 1
+        assert set(reductions) <= {root}
+        reached = list(anchors)
+        for i in reached:
+            if i != root:
+                assert all(edge is FusionKind.ELEMWISE for _, edge in groups.nodes[i].outputs)
+                reached.extend(user for user, _ in groups.nodes[i].outputs if user not in reached)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_graphs_fall_into_kernels(seed):
+    mod = random_graph(seed, 40)
+    groups = groups_of(mod["main"])
+    assert_invariants(groups)
+    assert_invariants(groups_of(mod["main"], limit=3), limit=3)
+    # a normal form has the same groups, and for the same reasons
+    bound = groups_of(with_lets(mod["main"])["main"])
+    assert bound.root == groups.root
+    inputs = [np.random.default_rng(seed).normal(size=SQUARE).astype("float32") for _ in range(2)]
+
+    def evaluate(module):
+        return relay.create_executor("debug", module).evaluate()(*inputs)
+
+    expected = evaluate(mod)
+    for module in (mod, with_lets(mod["main"])):
+        assert_same_value(evaluate(FuseOps()(module)), expected)
