@@ -12,6 +12,14 @@ Box = Sequence[te.Expr]  # the lowest and the highest corner: four numbers
 At = Callable[[te.Expr], te.Expr]  # (number of a box) -> something of it
 
 
+def chosen(number: te.Expr, values: Sequence[float]) -> te.Expr:
+    """One of a few constants, in float64."""
+    found: te.Expr = te.const(values[-1], "float64")
+    for i in reversed(range(len(values) - 1)):
+        found = te.select(te.equal(number, i), float(values[i]), found)
+    return found
+
+
 def corners(values: Box) -> list[te.Expr]:
     """A box that is given by two opposite corners, by its lowest and its highest one."""
     low = [te.minimum(values[i], values[i + 2]) for i in range(2)]

@@ -19,6 +19,7 @@ from relay.op.loop_nest import spread
 from relay.op.numerics import widened
 from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.site import FLOATING, Site
+from relay.op.vision import box_loops
 
 # --- anchors -----------------------------------------------------------------------------------
 
@@ -104,8 +105,8 @@ def _multibox_prior_elements(
 
     def corner(_: te.Expr, number: te.Expr, side: te.Expr) -> te.Expr:
         y, x, anchor = place(number, (height, width, te.index(len(scales))))
-        across = _chosen(anchor, [scale * root / 2 for scale, root in pairs]) * aspect
-        down = _chosen(anchor, [scale / root / 2 for scale, root in pairs])
+        across = box_loops.chosen(anchor, [scale * root / 2 for scale, root in pairs]) * aspect
+        down = box_loops.chosen(anchor, [scale / root / 2 for scale, root in pairs])
         along_x = te.equal(side % 2, 0)
         half = te.select(along_x, across, down)
         middle = te.select(along_x, centre(x, 1, width), centre(y, 0, height))
@@ -115,14 +116,6 @@ def _multibox_prior_elements(
         return te.cast(found, out.dtype)
 
     return te.compute(out.shape, corner, "multibox_prior")
-
-
-def _chosen(number: te.Expr, values: Sequence[float]) -> te.Expr:
-    """One of a few constants."""
-    found: te.Expr = te.const(values[-1], "float64")
-    for i in reversed(range(len(values) - 1)):
-        found = te.select(te.equal(number, i), values[i], found)
-    return found
 
 
 multibox_prior = define(

@@ -8,12 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from relay import te
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
+from relay.op import scalars
+from relay.op.elements import place, size
+from relay.op.loop_nest import spread
 from relay.op.numerics import rounded_once
 from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.site import FLOATING, Site
+from relay.op.vision import box_loops
 from relay.op.vision.boxes import best_boxes, by_score
 
 
@@ -128,6 +133,112 @@ def _proposal(
     return result.reshape(-1, 5)
 
 
+def _moved_box(anchor: Sequence[te.Expr], deltas: Sequence[te.Expr]) -> list[te.Expr]:
+    """What `_moved` gives for one box."""
+    low, high = [], []
+    for i in range(2):
+        side = anchor[i + 2] - anchor[i] + 1.0
+        centre = anchor[i] + (side - 1.0) / 2.0 + deltas[i] * side
+        half = (te.call("exp", deltas[i + 2]) * side - 1.0) / 2.0
+        low.append(centre - half)
+        high.append(centre + half)
+    return [*low, *high]
+
+
+def _candidates(
+    cls_prob: te.Tensor,
+    bbox_pred: te.Tensor,
+    im_info: te.Tensor,
+    base: np.ndarray,
+    stride: int,
+    least_size: int,
+    iou_loss: bool,
+) -> tuple[te.Tensor, ...]:
+    """For each image and anchor, in the order rows, columns, anchors: left, top, right and bottom
+    of the box, in float64, and its rating."""
+    batch, _, height, width = cls_prob.shape
+    wide = scalars.wide(cls_prob.dtype)
+    grid = (height, width, te.index(len(base)))
+
+    def candidate(image: te.Expr, number: te.Expr) -> tuple[te.Expr, ...]:
+        y, x, anchor = place(number, grid)
+        tall, broad, scale = (scalars.widened(im_info[image, i]) for i in range(3))
+        start, deltas = [], []
+        for i, along in enumerate((x, y, x, y)):
+            first = box_loops.chosen(anchor, base[:, i].tolist())
+            start.append(te.cast(first + te.cast(along * stride, "float64"), wide))
+            deltas.append(scalars.widened(bbox_pred[image, anchor * 4 + i, y, x]))
+        if iou_loss:
+            moved = [corner + delta for corner, delta in zip(start, deltas, strict=True)]
+        else:
+            moved = _moved_box(start, deltas)
+        box = [
+            te.maximum(te.minimum(value, extent - 1.0), 0.0)
+            for value, extent in zip(moved, (broad, tall, broad, tall), strict=True)
+        ]
+        least = scale * float(least_size)
+        small = te.some(*(box[i + 2] - box[i] + 1.0 < least for i in range(2)))
+        grown = te.select(small, te.cast(least / 2.0, "float64"), 0.0)
+        exact = [te.cast(value, "float64") for value in box]
+        rows, columns = (te.cast(extent / float(stride), "int64") for extent in (tall, broad))
+        score = scalars.widened(cls_prob[image, anchor + len(base), y, x])
+        rating = te.select(te.some(small, y >= rows, x >= columns), -1.0, score)
+        return (*(v - grown for v in exact[:2]), *(v + grown for v in exact[2:]), rating)
+
+    return te.compute_many((batch, size(grid)), candidate, "candidate")
+
+
+def _proposal_loops(
+    cls_prob: te.Tensor,
+    bbox_pred: te.Tensor,
+    im_info: te.Tensor,
+    scales: Sequence[float],
+    ratios: Sequence[float],
+    feature_stride: int,
+    threshold: float,
+    rpn_pre_nms_top_n: int,
+    rpn_post_nms_top_n: int,
+    rpn_min_size: int,
+    iou_loss: bool,
+    out: te.Spec,
+) -> te.Tensor:
+    base = _anchors(scales, ratios, feature_stride)
+    *sides, ratings = candidates = _candidates(
+        cls_prob, bbox_pred, im_info, base, feature_stride, rpn_min_size, iou_loss
+    )
+    batch, count = ratings.shape
+    most = rpn_post_nms_top_n
+
+    def write(b: te.Builder, result: te.Buffer) -> None:
+        with spread(b, (batch,)) as (image,):
+            ranking = box_loops.by_score(
+                b, count, count, lambda _: te.const(True, "bool"), lambda box: ratings[image, box]
+            )
+            few = rpn_pre_nms_top_n > 0
+            kept = box_loops.best_boxes(
+                b,
+                te.minimum(ranking.count, rpn_pre_nms_top_n) if few else ranking.count,
+                count,
+                te.index(most),
+                lambda rank: [side[image, ranking.at(rank)] for side in sides],
+                lambda shared: shared > threshold,
+                pixel=1.0,
+            )
+            with b.loop(most) as i:
+                row = b.let(image * most + i)
+                with b.if_(kept.count > 0):
+                    # where there are too few they are repeated
+                    box = b.let(ranking.at(kept[i % kept.count]))
+                    values = (te.cast(image, out.dtype), *(side[image, box] for side in sides))
+                    for column, value in enumerate(values):
+                        b.store(result, (row, column), te.cast(value, out.dtype))
+                with b.else_():
+                    for column in range(5):
+                        b.store(result, (row, column), 0.0)
+
+    return te.procedure(candidates, [(out.shape, out.dtype)], write, "proposal")[0]
+
+
 proposal = define(
     "vision.proposal",
     doc="Anchors moved by predictions, cut off at the edges of the image, and suppressed by better "
@@ -142,6 +253,7 @@ proposal = define(
     attrs=ProposalAttrs,
     relation=_proposal_type,
     reference=rounded_once(_proposal),
+    compute=_proposal_loops,
     fusion=FusionKind.OPAQUE,
     samples=[
         sample(

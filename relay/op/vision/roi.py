@@ -15,6 +15,7 @@ from relay.op.layouts import blocked, blocked_shape, require_layout, unblocked, 
 from relay.op.numerics import widened
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import FLOATING, Site
+from relay.op.vision import roi_loops
 
 
 @attrs
@@ -134,6 +135,7 @@ roi_align = define(
     attrs=ROIAlignAttrs,
     relation=_roi_type,
     reference=_roi_align,
+    compute=roi_loops.roi_align,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=[
         sample((2, 3, 6, 7), _REGIONS[0], pooled_size=(2, 3), spatial_scale=0.5),
@@ -205,6 +207,7 @@ roi_pool = define(
     attrs=ROIPoolAttrs,
     relation=_roi_type,
     reference=_roi_pool,
+    compute=roi_loops.roi_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=[
         sample((2, 3, 6, 7), _REGIONS[0], pooled_size=(2, 3), spatial_scale=0.5),

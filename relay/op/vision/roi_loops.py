@@ -1,0 +1,195 @@
+"""Regions of interest as loops: the computes of `relay.op.vision.roi`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from relay import te
+from relay.op import scalars
+from relay.op.loop_nest import nest, spread
+from relay.op.views import View, along, extent_in, indices_in, view
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A part of a region, for all channels at once. Lists have an entry for rows and columns."""
+
+    images: View
+    image: te.Expr  # the number of the one that the region is of
+    region: list[tuple[te.Expr, te.Expr]]  # from where to where, in elements
+    place: list[te.Expr]  # which cell of the region it is
+    put: Callable[[te.Expr, te.Expr], None]  # (channel, value) stores the result
+
+    @property
+    def extents(self) -> list[te.Expr]:
+        return [self.images.extent(letter) for letter in "HW"]
+
+    @property
+    def channels(self) -> te.Expr:
+        return self.images.extent("C")
+
+    def read(self, channel: te.Expr, y: te.Expr, x: te.Expr) -> te.Expr:
+        return scalars.widened(self.images.at(N=self.image, C=channel, H=y, W=x))
+
+
+def _cell_by_cell(
+    data: te.Tensor,
+    rois: te.Tensor,
+    pooled_size: Sequence[int],
+    spatial_scale: float,
+    layout: str,
+    out: te.Spec,
+    fill: Callable[[te.Builder, Cell], None],
+) -> te.Tensor:
+    """The result whose cells `fill` writes."""
+    images = view(data, layout)
+
+    def write(b: te.Builder, result: te.Buffer) -> None:
+        with spread(b, (rois.shape[0], *pooled_size)) as (region, *place):
+            last = te.cast(images.extent("N") - 1, "float64")
+            number = te.cast(rois[region, 0], "float64")
+            image = b.let(te.cast(te.minimum(te.maximum(number, 0.0), last), "int64"))
+            left, top, right, bottom = (
+                b.let(te.cast(rois[region, i], "float64") * spatial_scale) for i in range(1, 5)
+            )
+
+            def put(channel: te.Expr, value: te.Expr) -> None:
+                digits = {
+                    letter: along(index, extent_in(images.layout, out.shape, letter))
+                    for letter, index in zip("NCHW", (region, channel, *place), strict=True)
+                }
+                b.store(result, indices_in(images.layout, digits), te.cast(value, out.dtype))
+
+            fill(b, Cell(images, image, [(top, bottom), (left, right)], place, put))
+
+    return te.procedure([data, rois], [(out.shape, out.dtype)], write, "regions")[0]
+
+
+# --- roi_align ---------------------------------------------------------------------------------
+
+
+def roi_align(
+    data: te.Tensor,
+    rois: te.Tensor,
+    pooled_size: Sequence[int],
+    spatial_scale: float,
+    sample_ratio: int,
+    layout: str,
+    mode: str,
+    out: te.Spec,
+) -> te.Tensor:
+    """`vision.roi_align`"""
+    wide = scalars.wide(data.dtype)
+
+    def fill(b: te.Builder, cell: Cell) -> None:
+        samples = [
+            _samples(b, start, end, cells, sample_ratio)
+            for (start, end), cells in zip(cell.region, pooled_size, strict=True)
+        ]
+        totals = b.local(wide, (cell.channels,), "totals")
+        with b.loop(cell.channels) as c:
+            b.store(totals, c, 0.0 if mode == "avg" else te.lowest(wide))
+        with nest(b, [count for count, _ in samples]) as numbers:
+            rows, columns = (
+                _taps(b, start + (te.cast(index * count + n, "float64") + 0.5) * step, extent, wide)
+                for (start, _), (count, step), index, n, extent in zip(
+                    cell.region, samples, cell.place, numbers, cell.extents, strict=True
+                )
+            )
+            with b.loop(cell.channels) as c:
+                value = _weighted(
+                    (_weighted((cell.read(c, y, x), down) for y, down in rows), across)
+                    for x, across in columns
+                )
+                together = totals[c] + value if mode == "avg" else te.maximum(totals[c], value)
+                b.store(totals, c, together)
+        number = b.let(te.cast(samples[0][0] * samples[1][0], wide))
+        with b.loop(cell.channels) as c:
+            cell.put(c, totals[c] / number if mode == "avg" else totals[c])
+
+    return _cell_by_cell(data, rois, pooled_size, spatial_scale, layout, out, fill)
+
+
+def _samples(
+    b: te.Builder, start: te.Expr, end: te.Expr, cells: int, ratio: int
+) -> tuple[te.Expr, te.Expr]:
+    """How many places are read in each cell along an axis, and how far apart they are."""
+    length = b.let(te.maximum(end - start, 1.0))
+    count = te.index(ratio)
+    if ratio <= 0:
+        # of a region without end nothing is read
+        whole = te.cast(te.call("ceil", length / float(cells)), "int64")
+        count = b.let(te.select(te.call("isfinite", length), whole, 0))
+    return count, b.let(length / te.cast(count * cells, "float64"))
+
+
+def _taps(
+    b: te.Builder, place: te.Expr, extent: te.Expr, dtype: str
+) -> list[tuple[te.Expr, te.Expr]]:
+    """The elements on both sides of a place, and their weights."""
+    place = b.let(place)
+    inside = b.let(te.minimum(te.maximum(place, 0.0), te.cast(extent - 1, "float64")))
+    low = b.let(te.cast(te.call("floor", inside), "int64"))
+    high = b.let(te.minimum(low + 1, extent - 1))
+    share = b.let(inside - te.cast(low, "float64"))
+    exists = b.let((place >= -1.0) & (place <= te.cast(extent, "float64")))
+    weights = [
+        b.let(te.cast(te.select(exists, weight, 0.0), dtype)) for weight in (1.0 - share, share)
+    ]
+    return list(zip((low, high), weights, strict=True))
+
+
+def _weighted(terms: Iterable[tuple[te.Expr, te.Expr]]) -> te.Expr:
+    first, second = (value * weight for value, weight in terms)
+    return first + second
+
+
+# --- roi_pool ----------------------------------------------------------------------------------
+
+
+def roi_pool(
+    data: te.Tensor,
+    rois: te.Tensor,
+    pooled_size: Sequence[int],
+    spatial_scale: float,
+    layout: str,
+    out: te.Spec,
+) -> te.Tensor:
+    """`vision.roi_pool`"""
+    wide = scalars.wide(data.dtype)
+
+    def fill(b: te.Builder, cell: Cell) -> None:
+        bounds = [
+            _bounds(b, *region, place, cells, extent)
+            for region, place, cells, extent in zip(
+                cell.region, cell.place, pooled_size, cell.extents, strict=True
+            )
+        ]
+        (above, height), (before, width) = bounds
+        with b.loop(cell.channels) as c:
+            best = b.variable(wide, te.lowest(wide), "best")
+            with nest(b, (height, width)) as (y, x):
+                b.store(best, (), te.maximum(best[()], cell.read(c, above + y, before + x)))
+            cell.put(c, te.select((height > 0) & (width > 0), best[()], 0.0))
+
+    return _cell_by_cell(data, rois, pooled_size, spatial_scale, layout, out, fill)
+
+
+def _bounds(
+    b: te.Builder, start: te.Expr, end: te.Expr, cell: te.Expr, cells: int, extent: te.Expr
+) -> tuple[te.Expr, te.Expr]:
+    """The first element of an axis that a cell covers, and how many it covers."""
+    first = b.let(_rounded(start))
+    length = b.let(te.maximum(_rounded(end) - first + 1, 1))
+    begin, stop = (
+        b.let(te.minimum(te.maximum(place, 0), extent))
+        for place in (first + cell * length // cells, first - (-(cell + 1) * length // cells))
+    )
+    return begin, b.let(te.maximum(stop - begin, 0))
+
+
+def _rounded(value: te.Expr) -> te.Expr:
+    """To the nearest whole number, halves away from zero."""
+    size = te.call("floor", te.absolute(value) + 0.5)
+    return te.cast(te.call("copysign", size, value), "int64")
