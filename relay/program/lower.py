@@ -17,8 +17,8 @@ but constants goes to `prepare`, whatever the reason it is constant for: the who
 step lays out a weight for the next one. So a value belongs to one of two stages, and where a step
 of `main` reads one of `prepare`, that becomes a constant of the program.
 
-A module may have a function `@prepare` of its own, over the weights: the last parameters of `@main`
-are then the fields of its result, as many as the attribute `Prepared` of `@main` says.
+What the pass LiftWeights took out of `@main` is a function over the weights, which become constants
+by their names; the last parameters of `@main` are the fields of its result.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ from relay.program.program import (
     flatten,
     unflatten,
 )
+from relay.program.slice import prune
+from relay.transform import lift_weights
 from relay.tree import Steps
-
-PREPARED = "Prepared"  # of @main: how many of its last parameters are results of @prepare
 
 # What makes steps of a primitive function; the flags say which flattened parameters are constant.
 LowerFunction = Callable[[expr.Function, Sequence[bool]], Lowered]
@@ -68,7 +68,7 @@ def lower_module(
 ) -> tuple[Program, dict[str, NDArray]]:
     """The program of a typed, fused module, and the values of the constants written in it.
 
-    The constants without a value there are the parameters of `@prepare`.
+    The constants without a value there are weights.
     """
     lowering = _Lowering(module, lower_function)
     return lowering.program(), lowering.values
@@ -147,8 +147,9 @@ class _Lowering:
         require_first_order(function)
         self.active.add(MAIN)
         packed: tuple[Any, ...] = ()
-        if PREPARED in function.attrs:
-            packed = tree.run(self.prepared_values(self.module[PREPARE]))
+        if lift_weights.PREPARE in function.attrs:
+            lifted = self.module[function.attrs[lift_weights.PREPARE]]
+            packed = tree.run(self.prepared_values(lifted))
         inputs = function.params[: len(function.params) - len(packed)]
         params = [Parameter(p.name_hint, self.parameter(p.checked_type, p.span)) for p in inputs]
         given = [
@@ -157,7 +158,7 @@ class _Lowering:
         result = tree.run(self.body(function, [*given, *packed]))
         value = self.results(result, len(flatten(tuple(p.value for p in params))))
         functions = (
-            self.prepare.build((), tuple(self.prepared)),
+            prune(self.prepare.build((), tuple(self.prepared))),
             self.main.build(params, value),
         )
         return Program(tuple(self.kernels.values()), tuple(self.constants.values()), functions)
@@ -170,13 +171,13 @@ class _Lowering:
         return unflatten(structure(ty), [self.main.new(spec) for spec in specs])
 
     def prepared_values(self, function: expr.Function) -> Steps[tuple[Any, ...]]:
-        """The results of the module's own `@prepare`, whose parameters are constants by name."""
+        """The fields of what a function over weights gives."""
         given = []
         for param in function.params:
             (spec,) = tensor_specs(param.checked_type, param.span, "a weight")
             given.append(self.declare(param.name_hint, spec))
         fields = yield self.body(function, given)
-        return fields if isinstance(fields, tuple) else (fields,)
+        return fields  # type: ignore[no-any-return]
 
     def declare(self, name: str, spec: TensorSpec) -> Tensor:
         """A constant that comes from outside."""

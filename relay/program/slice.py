@@ -1,14 +1,15 @@
-"""The part of `prepare` that has to run again when some weights change."""
+"""Straight-line code cut down to what is needed: for its results, or after some weights change."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from relay.program.program import (
     PREPARE,
     AllocTensor,
     Function,
+    Instruction,
     InvokeKernel,
     LoadConstant,
     Program,
@@ -16,6 +17,7 @@ from relay.program.program import (
     Return,
     ViewTensor,
     flatten,
+    unflatten,
 )
 
 
@@ -32,6 +34,34 @@ def needed_for(program: Program, changed: Collection[str]) -> tuple[Function, li
         Return(tuple(results[index] for index in kept)),
     )
     return replace(prepare, blocks=(body,)), [names[index] for index in kept]
+
+
+def prune(function: Function) -> Function:
+    """`function` without what its result does not need; registers are numbered anew."""
+    needed = _needed(function, {*flatten(function.result), *function.inputs})
+    kept = sorted(needed)
+    number = {register: new for new, register in enumerate(kept)}
+
+    def renumbered(registers: Iterable[Register]) -> tuple[Register, ...]:
+        return tuple(number[register] for register in registers)
+
+    body: list[Instruction] = []
+    for instruction in function.straight_line:
+        match instruction:
+            case Return(value):
+                body.append(Return(unflatten(value, renumbered(flatten(value)))))
+            case _ if not _wanted(instruction, needed):
+                continue
+            case LoadConstant(output, name):
+                body.append(LoadConstant(number[output], name))
+            case AllocTensor(output):
+                body.append(AllocTensor(number[output]))
+            case ViewTensor(output, source):
+                body.append(ViewTensor(number[output], number[source]))
+            case InvokeKernel(kernel, inputs, outputs):
+                body.append(InvokeKernel(kernel, renumbered(inputs), renumbered(outputs)))
+    registers = tuple(function.registers[register] for register in kept)
+    return replace(function, registers=registers, blocks=(tuple(body),))
 
 
 def _reached_from(function: Function, constants: Collection[str]) -> set[Register]:

@@ -62,7 +62,7 @@ def @prepare(%w: Tensor[(16, 8), float32]) {
   (%0(%w), %w)
 }
 def @main(%x: Tensor[(1, 8), float32], %v: Tensor[(16, 8), float32],
-          %w: Tensor[(16, 8), float32], Prepared=2) {
+          %w: Tensor[(16, 8), float32], Prepare="prepare") {
   %1 = fn (%a: Tensor[(1, 8), float32], %b: Tensor[(16, 8), float32], Primitive=1) {
     nn.relu(nn.dense(%a, %b, units=None))
   };
