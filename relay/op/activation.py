@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -148,7 +149,7 @@ def _stages(
     return highest, powers, total, axes
 
 
-def _softmax_compute(exp: Function) -> Compute:
+def _softmax_compute(exp: Function) -> Callable[[te.Tensor, te.Spec, int], te.Tensor]:
     def compute(data: te.Tensor, out: te.Spec, axis: int) -> te.Tensor:
         _, powers, total, axes = _stages(data, axis, exp)
         # the sum is 1 at least, so that this division is safe, and one for a whole row
@@ -196,11 +197,12 @@ def _define(name: str, doc: str, reference: Any, compute: Compute) -> OpDef:
     )
 
 
+exact_softmax = _softmax_compute(_exp)
 softmax = _define(
     "nn.softmax",
     "exp(data) divided by its sum along an axis.",
     _softmax,
-    _softmax_compute(_exp),
+    exact_softmax,
 )
 log_softmax = _define(
     "nn.log_softmax", "The logarithm of `nn.softmax`.", _log_softmax, _log_softmax_compute

@@ -15,7 +15,6 @@ from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr, TupleWrapper, const
 from relay.ir.types import TensorType, TupleType, Type
-from relay.op.elements import Shape
 from relay.op.known import is_known
 from relay.op.loop_nest import spread
 from relay.op.numerics import convert
@@ -215,7 +214,7 @@ def _sparse_fill_empty_rows_shape(
 
 def _filled_rows_capacity(
     indices: te.Tensor, values: te.Tensor, dense_shape: te.Tensor, _: te.Tensor
-) -> tuple[Shape, ...]:
+) -> tuple[tuple[te.Scalar, ...], ...]:
     rows = te.maximum(te.index(dense_shape[0]), 0)
     most = indices.shape[0] + rows
     return (most, indices.shape[1]), (most,), (rows,)
@@ -259,9 +258,10 @@ def _filled_rows_loops(
             with b.loop(rank) as axis:
                 b.store(places, (at, axis), indices[k, axis])
             b.store(following, row, at + 1)
-        for result, shape in enumerate(((total[()], rank), (total[()], 1), (rows, 1))):
-            for axis, extent in enumerate(shape):
-                b.store(shapes, (result, axis), extent)
+        found: list[tuple[te.Scalar, te.Scalar]] = [(total[()], rank), (total[()], 1), (rows, 1)]
+        for number, extents in enumerate(found):
+            for place, extent in enumerate(extents):
+                b.store(shapes, (number, place), extent)
 
     @contextmanager
     def row_of(b: te.Builder, k: te.Expr) -> Iterator[te.Expr]:

@@ -4,14 +4,18 @@ tensors of such integers joined. All is computed with integers; halves go up."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from relay import te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import Type
-from relay.op.opdef import FusionKind, OpDef, define, sample
-from relay.op.qnn.convert import rescaled
+from relay.op.elements import Indices, stretched_index
+from relay.op.opdef import Compute, FusionKind, OpDef, define, sample
+from relay.op.qnn import words
+from relay.op.qnn.convert import rescaled, rescaled_tensor
 from relay.op.qnn.fixed_point import centred, saturated, scaled, times
 from relay.op.qnn.parameters import (
     QUANTIZED,
@@ -20,13 +24,16 @@ from relay.op.qnn.parameters import (
     affine,
     affine_vectors,
     axis_extent,
+    channel_of,
+    channels_of,
     int8,
+    parameter_at,
     parameters_known,
     require_parameter,
     spread,
     uint8,
 )
-from relay.op.rearrange import JoinAttrs
+from relay.op.rearrange import JoinAttrs, joined
 from relay.op.rearrange import concatenate as join
 from relay.op.relations import broadcast_types
 from relay.op.site import Site
@@ -101,7 +108,91 @@ def _on_integers(combine: Combine) -> Callable[..., Any]:
     return reference
 
 
-def _define(name: str, doc: str, combine: Combine) -> OpDef:
+@dataclass(frozen=True)
+class _Side:
+    """One of the two tensors, with how its integers stand for numbers."""
+
+    data: te.Tensor
+    scale: te.Tensor
+    zero_point: te.Tensor
+    axis: int
+
+    def value(self, own: Indices) -> te.Expr:
+        """An integer less its zero point."""
+        zero = parameter_at(self.zero_point, *channel_of(own, self.axis, self.zero_point))
+        return words.centred(self.data[own], zero)
+
+    def scale_at(self, *channel: te.Expr) -> te.Expr:
+        return te.cast(parameter_at(self.scale, *channel), "float64")
+
+    def channel(self, own: Indices) -> Indices:
+        return channel_of(own, self.axis, self.scale)
+
+
+# (lhs, rhs, the new scale) -> the new integer at indices of both sides
+Combined = Callable[[_Side, _Side, te.Expr], Callable[[Indices, Indices], te.Expr]]
+
+
+def _sum(sign: int) -> Combined:
+    def combined(lhs: _Side, rhs: _Side, scale: te.Expr) -> Callable[[Indices, Indices], te.Expr]:
+        left, right = map(_rounded, (lhs, rhs), (scale, scale))
+        return lambda i, j: left(i) + right(j) if sign > 0 else left(i) - right(j)
+
+    return combined
+
+
+def _rounded(side: _Side, scale: te.Expr) -> Callable[[Indices], te.Expr]:
+    """The integers of one side, rounded to the new scale."""
+    factor = words.factors(channels_of(side.scale), lambda *c: side.scale_at(*c) / scale)
+    return lambda own: words.scaled(side.value(own), factor(*side.channel(own)))
+
+
+def _product(lhs: _Side, rhs: _Side, scale: te.Expr) -> Callable[[Indices, Indices], te.Expr]:
+    # both may have channels, along different axes
+    count = len(channels_of(lhs.scale))
+    factor = words.factors(
+        (*channels_of(lhs.scale), *channels_of(rhs.scale)),
+        lambda *c: lhs.scale_at(*c[:count]) * rhs.scale_at(*c[count:]) / scale,
+    )
+
+    def element(i: Indices, j: Indices) -> te.Expr:
+        whole = words.product(lhs.value(i), rhs.value(j))
+        return words.scaled_long(whole, factor(*lhs.channel(i), *rhs.channel(j)))
+
+    return element
+
+
+def _elements(combined: Combined) -> Compute:
+    def compute(
+        lhs: te.Tensor,
+        rhs: te.Tensor,
+        lhs_scale: te.Tensor,
+        lhs_zero_point: te.Tensor,
+        rhs_scale: te.Tensor,
+        rhs_zero_point: te.Tensor,
+        output_scale: te.Tensor,
+        output_zero_point: te.Tensor,
+        out: te.Spec,
+        lhs_axis: int,
+        rhs_axis: int,
+    ) -> te.Tensor:
+        combine = combined(
+            _Side(lhs, lhs_scale, lhs_zero_point, lhs_axis),
+            _Side(rhs, rhs_scale, rhs_zero_point, rhs_axis),
+            te.cast(parameter_at(output_scale), "float64"),
+        )
+        new_zero = te.cast(parameter_at(output_zero_point), "int64")
+
+        def element(*i: te.Expr) -> te.Expr:
+            left, right = (stretched_index(x.shape, i, out.shape) for x in (lhs, rhs))
+            return words.saturated(combine(left, right) + new_zero, out.dtype)
+
+        return te.compute(out.shape, element)
+
+    return compute
+
+
+def _define(name: str, doc: str, combine: Combine, combined: Combined) -> OpDef:
     fine, coarse, same = affine(0.03, -5), affine(0.5, 7), affine(0.02, 5)
     return define(
         name,
@@ -119,6 +210,7 @@ def _define(name: str, doc: str, combine: Combine) -> OpDef:
         attrs=BinaryAttrs,
         relation=_binary_type,
         reference=_on_integers(combine),
+        compute=_elements(combined),
         fusion=FusionKind.BROADCAST,
         samples=[
             sample(int8(4, 5), int8(4, 5), *fine, *same, *coarse),
@@ -138,13 +230,17 @@ add = _define(
     "qnn.add",
     "lhs + rhs, as real numbers; each side is rounded to the new scale before.",
     _add,
+    _sum(1),
 )
 subtract = _define(
     "qnn.subtract",
     "lhs - rhs, as real numbers; each side is rounded to the new scale before.",
     _subtract,
+    _sum(-1),
 )
-mul = _define("qnn.mul", "lhs * rhs, as real numbers; the product is rounded once.", _multiply)
+mul = _define(
+    "qnn.mul", "lhs * rhs, as real numbers; the product is rounded once.", _multiply, _product
+)
 
 # --- joining -----------------------------------------------------------------------------------
 
@@ -190,6 +286,25 @@ def _concatenate(
     return np.concatenate(parts, axis)
 
 
+def _concatenate_compute(
+    data: tuple[te.Tensor, ...],
+    input_scales: tuple[te.Tensor, ...],
+    input_zero_points: tuple[te.Tensor, ...],
+    output_scale: te.Tensor,
+    output_zero_point: te.Tensor,
+    out: te.Spec,
+    axis: int,
+) -> te.Tensor:
+    axis %= len(out.shape)
+    parts = [
+        rescaled_tensor(
+            part, scale, zero, output_scale, output_zero_point, te.Spec(part.shape, out.dtype)
+        )
+        for part, scale, zero in zip(data, input_scales, input_zero_points, strict=True)
+    ]
+    return joined([(part.shape[axis], part.__getitem__) for part in parts], out, axis)
+
+
 concatenate = define(
     "qnn.concatenate",
     doc="Tensors one after the other along an axis, each rounded to the new scale.",
@@ -203,6 +318,7 @@ concatenate = define(
     attrs=JoinAttrs,
     relation=_concatenate_type,
     reference=_concatenate,
+    compute=_concatenate_compute,
     fusion=FusionKind.INJECTIVE,
     samples=[
         sample(

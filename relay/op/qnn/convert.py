@@ -6,11 +6,13 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
+from relay import te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
 from relay.op.numerics import convert, widened
 from relay.op.opdef import DType, FusionKind, Tensor, define, sample
+from relay.op.qnn import words
 from relay.op.qnn.fixed_point import Rounding, centred, nearest, saturated, scaled
 from relay.op.qnn.parameters import (
     QUANTIZED,
@@ -18,11 +20,16 @@ from relay.op.qnn.parameters import (
     affine,
     affine_vectors,
     axis_extent,
+    channel_of,
+    channels_of,
+    parameter_at,
     parameters_known,
     quantized,
+    quantized_element,
     require_dtype,
     spread,
 )
+from relay.op.scalars import widened as widened_element
 from relay.op.site import FLOATING, Elements, Site
 
 _REALS = Elements("float32 or narrower", frozenset(("float32", "float16", "bfloat16")))
@@ -57,6 +64,21 @@ def _quantize(
     return quantized(widened(data), scale, zero_point, out_dtype)
 
 
+def _quantize_compute(
+    data: te.Tensor,
+    scale: te.Tensor,
+    zero_point: te.Tensor,
+    out: te.Spec,
+    axis: int,
+    out_dtype: str,
+) -> te.Tensor:
+    def element(*i: te.Expr) -> te.Expr:
+        step, zero = (parameter_at(p, *channel_of(i, axis, p)) for p in (scale, zero_point))
+        return quantized_element(widened_element(data[i]), step, zero, out.dtype)
+
+    return te.compute(out.shape, element)
+
+
 def quantize(
     data: Expr,
     output_scale: Expr,
@@ -82,6 +104,7 @@ QUANTIZE = define(
     attrs=QuantizeAttrs,
     relation=_quantize_type,
     reference=_quantize,
+    compute=_quantize_compute,
     fusion=FusionKind.ELEMWISE,
     helper=quantize,
     samples=[
@@ -113,6 +136,26 @@ def _dequantize(
     return convert(centred(data, zero_point).astype(np.float32) * scale, out_dtype)[0]
 
 
+def _dequantize_compute(
+    data: te.Tensor,
+    scale: te.Tensor,
+    zero_point: te.Tensor,
+    out: te.Spec,
+    axis: int,
+    out_dtype: str,
+) -> te.Tensor:
+    def element(*i: te.Expr) -> te.Expr:
+        factor, zero = (parameter_at(p, *channel_of(i, axis, p)) for p in (scale, zero_point))
+        return te.cast(te.cast(_distance(data[i], zero), "float32") * factor, out.dtype)
+
+    return te.compute(out.shape, element)
+
+
+def _distance(data: te.Expr, zero_point: te.Expr) -> te.Expr:
+    """The difference in float64, which is exact for integers of 32 bits."""
+    return te.cast(data, "float64") - te.cast(zero_point, "float64")
+
+
 def dequantize(
     data: Expr,
     input_scale: Expr,
@@ -135,6 +178,7 @@ DEQUANTIZE = define(
     attrs=QuantizeAttrs,
     relation=_dequantize_type,
     reference=_dequantize,
+    compute=_dequantize_compute,
     fusion=FusionKind.ELEMWISE,
     helper=dequantize,
     samples=[
@@ -215,6 +259,81 @@ def rescaled(
     return saturated(scaled(centred(data, zero_point), factor, rounding) + new_zero_point, dtype)
 
 
+def _requantize_compute(
+    data: te.Tensor,
+    input_scale: te.Tensor,
+    input_zero_point: te.Tensor,
+    output_scale: te.Tensor,
+    output_zero_point: te.Tensor,
+    out: te.Spec,
+    axis: int,
+    rounding: str,
+    compute_dtype: str,
+    out_dtype: str | None,
+) -> te.Tensor:
+    how: Rounding = "TONEAREST" if rounding == "TONEAREST" else "UPWARD"
+    if not compute_dtype.startswith("float"):
+        return rescaled_tensor(
+            data,
+            input_scale,
+            input_zero_point,
+            output_scale,
+            output_zero_point,
+            out,
+            axis,
+            how,
+        )
+    parameters = input_scale, output_scale, input_zero_point, output_zero_point
+
+    def element(*i: te.Expr) -> te.Expr:
+        old, new, zero, new_zero = (parameter_at(p, *channel_of(i, axis, p)) for p in parameters)
+        factor = te.cast(old, compute_dtype) / te.cast(new, compute_dtype)
+        product = te.cast(_distance(data[i], zero), compute_dtype) * factor
+        whole = te.cast(_nearest(product, how), "float64")
+        return te.cast(whole + te.cast(new_zero, "float64"), out.dtype)
+
+    return te.compute(out.shape, element)
+
+
+def _nearest(value: te.Expr, rounding: Rounding) -> te.Expr:
+    size = te.absolute(value) if rounding == "TONEAREST" else value
+    floor = te.call("floor", size)
+    whole = te.select(size - floor >= 0.5, floor + 1.0, floor)
+    return te.call("copysign", whole, value) if rounding == "TONEAREST" else whole
+
+
+def rescaled_tensor(
+    data: te.Tensor,
+    scale: te.Tensor,
+    zero_point: te.Tensor,
+    new_scale: te.Tensor,
+    new_zero_point: te.Tensor,
+    out: te.Spec,
+    axis: int = -1,
+    rounding: Rounding = "UPWARD",
+) -> te.Tensor:
+    """`rescaled` in tensor expressions; parameters may be vectors along the axis."""
+
+    def quotient(*channel: te.Expr) -> te.Expr:
+        old, new = (te.cast(parameter_at(p, *channel), "float64") for p in (scale, new_scale))
+        return old / new
+
+    factor = words.factors(channels_of(scale, new_scale), quotient)
+
+    def element(*i: te.Expr) -> te.Expr:
+        zero, new_zero = (
+            parameter_at(p, *channel_of(i, axis, p)) for p in (zero_point, new_zero_point)
+        )
+        own = factor(*channel_of(i, axis, scale, new_scale))
+        if te.width(data.dtype) > 32:
+            found = words.scaled_long(words.difference(data[i], zero), own, rounding)
+        else:
+            found = words.scaled(words.centred(data[i], zero), own, rounding)
+        return words.saturated(found + te.cast(new_zero, "int64"), out.dtype)
+
+    return te.compute(out.shape, element)
+
+
 def requantize(
     data: Expr,
     input_scale: Expr,
@@ -257,6 +376,7 @@ REQUANTIZE = define(
     attrs=RequantizeAttrs,
     relation=_requantize_type,
     reference=_requantize,
+    compute=_requantize_compute,
     fusion=FusionKind.ELEMWISE,
     helper=requantize,
     samples=[

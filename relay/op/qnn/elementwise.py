@@ -11,16 +11,28 @@ from typing import Any
 
 import numpy as np
 
+from relay import te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import Type
 from relay.op import unary
-from relay.op.activation import SoftmaxAttrs
+from relay.op.activation import SoftmaxAttrs, exact_softmax
 from relay.op.activation import softmax as real_softmax
-from relay.op.opdef import FusionKind, OpDef, Sample, Tensor, define, sample
+from relay.op.opdef import Compute, FusionKind, OpDef, Sample, Tensor, define, sample
+from relay.op.qnn import words
 from relay.op.qnn.fixed_point import centred, saturated, scaled
-from relay.op.qnn.parameters import QUANTIZED, affine, parameters_known, quantized, real
+from relay.op.qnn.parameters import (
+    QUANTIZED,
+    affine,
+    parameter_at,
+    parameters_known,
+    quantized,
+    quantized_element,
+    real,
+    real_element,
+)
 from relay.op.relations import same_type_of
+from relay.op.scalars import Function
 from relay.op.site import Site
 
 _ARGUMENTS = [
@@ -77,8 +89,41 @@ def _samples(scale: float, output_scale: float, **known: Any) -> list[Sample]:
     ]
 
 
+def _element_by_element(function: Function) -> Compute:
+    """A function of real numbers; integers of 8 bits look it up in a table of all of them."""
+
+    def compute(
+        x: te.Tensor,
+        scale: te.Tensor,
+        zero_point: te.Tensor,
+        output_scale: te.Tensor,
+        output_zero_point: te.Tensor,
+        out: te.Spec,
+    ) -> te.Tensor:
+        old, zero, new_scale, new_zero = map(
+            parameter_at, (scale, zero_point, output_scale, output_zero_point)
+        )
+
+        def result(number: te.Expr) -> te.Expr:
+            value = function(real_element(number, old, zero))
+            return quantized_element(value, new_scale, new_zero, out.dtype)
+
+        if te.width(x.dtype) > 8:
+            return te.compute(out.shape, lambda *i: result(x[i]))
+        lowest = int(te.lowest(x.dtype).value)
+        table = te.compute((256,), lambda k: result(k + lowest), "table")
+        return te.compute(out.shape, lambda *i: table[te.index(x[i]) - lowest])
+
+    return compute
+
+
 def _define(
-    name: str, doc: str, function: Callable[..., Any] | OpDef, scale: float, output_scale: float
+    name: str,
+    doc: str,
+    function: Callable[..., Any] | OpDef,
+    scalar: Function,
+    scale: float,
+    output_scale: float,
 ) -> OpDef:
     values = function.reference if isinstance(function, OpDef) else function
     assert values is not None
@@ -88,6 +133,7 @@ def _define(
         arguments=_ARGUMENTS,
         relation=_unary_type,
         reference=_on_integers(values),
+        compute=_element_by_element(scalar),
         fusion=FusionKind.ELEMWISE,
         samples=_samples(scale, output_scale),
     )
@@ -97,27 +143,41 @@ def _hardswish(x: np.ndarray) -> Any:
     return x * np.clip(x + 3, 0, 6) / 6
 
 
-sqrt = _define("sqrt", "The square root, and 0 for negative numbers.", unary.sqrt, 0.05, 0.02)
+def _hardswish_element(x: te.Expr) -> te.Expr:
+    return x * te.minimum(te.maximum(x + 3.0, 0.0), 6.0) / 6.0
+
+
+def _of(name: str) -> Function:
+    return lambda x: te.call(name, x)
+
+
+sqrt = _define(
+    "sqrt", "The square root, and 0 for negative numbers.", unary.sqrt, _of("sqrt"), 0.05, 0.02
+)
 rsqrt = _define(
     "rsqrt",
     "1 / sqrt(x): the highest number for 0, and 0 for negative numbers.",
     unary.rsqrt,
+    _of("rsqrt"),
     0.05,
     0.02,
 )
-exp = _define("exp", "e to the power of x.", unary.exp, 0.02, 0.05)
+exp = _define("exp", "e to the power of x.", unary.exp, _of("exp"), 0.02, 0.05)
 log = _define(
     "log",
     "The natural logarithm: the lowest number for 0, and 0 for negative numbers.",
     unary.log,
+    _of("log"),
     0.05,
     0.03,
 )
-erf = _define("erf", "The error function.", unary.erf, 0.02, 0.01)
-sigmoid = _define("sigmoid", "1 / (1 + exp(-x)).", unary.sigmoid, 0.05, 1 / 256)
-tanh = _define("tanh", "The hyperbolic tangent.", unary.tanh, 0.03, 1 / 128)
-hardswish = _define("hardswish", "x * min(max(x + 3, 0), 6) / 6.", _hardswish, 0.05, 0.04)
-abs_ = _define("abs", "The absolute value.", unary.abs_, 0.05, 0.03)
+erf = _define("erf", "The error function.", unary.erf, _of("erf"), 0.02, 0.01)
+sigmoid = _define("sigmoid", "1 / (1 + exp(-x)).", unary.sigmoid, _of("sigmoid"), 0.05, 1 / 256)
+tanh = _define("tanh", "The hyperbolic tangent.", unary.tanh, _of("tanh"), 0.03, 1 / 128)
+hardswish = _define(
+    "hardswish", "x * min(max(x + 3, 0), 6) / 6.", _hardswish, _hardswish_element, 0.05, 0.04
+)
+abs_ = _define("abs", "The absolute value.", unary.abs_, te.absolute, 0.05, 0.03)
 
 
 # --- leaky relu --------------------------------------------------------------------------------
@@ -144,6 +204,30 @@ def _leaky_relu(
     return saturated(
         np.where(values < 0, below, above) + output_zero_point.reshape(()), x.dtype.name
     )
+
+
+def _leaky_relu_compute(
+    x: te.Tensor,
+    scale: te.Tensor,
+    zero_point: te.Tensor,
+    output_scale: te.Tensor,
+    output_zero_point: te.Tensor,
+    out: te.Spec,
+    alpha: float,
+) -> te.Tensor:
+    def quotient() -> te.Expr:
+        old, new = (te.cast(parameter_at(p), "float64") for p in (scale, output_scale))
+        return old / new
+
+    above, below = words.factors((), quotient), words.factors((), lambda: quotient() * alpha)
+
+    def element(*i: te.Expr) -> te.Expr:
+        value = words.centred(x[i], parameter_at(zero_point))
+        found = te.select(value < 0, words.scaled(value, below()), words.scaled(value, above()))
+        shifted = found + te.cast(parameter_at(output_zero_point), "int64")
+        return words.saturated(shifted, out.dtype)
+
+    return te.compute(out.shape, element)
 
 
 def leaky_relu(
@@ -174,6 +258,7 @@ LEAKY_RELU = define(
     attrs=LeakyReluAttrs,
     relation=_unary_type,
     reference=_leaky_relu,
+    compute=_leaky_relu_compute,
     fusion=FusionKind.ELEMWISE,
     helper=leaky_relu,
     samples=[*_samples(0.05, 0.04), *_samples(0.02, 0.05, alpha=0.1)],
@@ -189,6 +274,25 @@ def _softmax_type(site: Site) -> Type | None:
     return _unary_type(site)
 
 
+def _softmax_compute(
+    x: te.Tensor,
+    scale: te.Tensor,
+    zero_point: te.Tensor,
+    output_scale: te.Tensor,
+    output_zero_point: te.Tensor,
+    out: te.Spec,
+    axis: int,
+) -> te.Tensor:
+    old, zero, new_scale, new_zero = map(
+        parameter_at, (scale, zero_point, output_scale, output_zero_point)
+    )
+    numbers = te.compute(out.shape, lambda *i: real_element(x[i], old, zero), "real")
+    shares = exact_softmax(numbers, te.Spec(out.shape, "float64"), axis)
+    return te.compute(
+        out.shape, lambda *i: quantized_element(shares[i], new_scale, new_zero, out.dtype)
+    )
+
+
 assert real_softmax.reference is not None
 
 softmax = define(
@@ -198,6 +302,7 @@ softmax = define(
     attrs=SoftmaxAttrs,
     relation=_softmax_type,
     reference=_on_integers(real_softmax.reference),
+    compute=_softmax_compute,
     fusion=FusionKind.OPAQUE,
     samples=[
         sample(Tensor((3, 5), "int8", -128, 128), *affine(0.1, 4), *affine(1 / 256, -128)),

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from relay import te
 from relay.ir.dims import Dim
 from relay.ir.types import TensorType
 from relay.op.norm import along
@@ -104,6 +105,46 @@ def quantized(values: np.ndarray, scale: np.ndarray, zero_point: np.ndarray, dty
     """The integers that stand for real numbers: the nearest, of two the even one; numbers outside
     become the end they are beyond, NaN becomes 0."""
     return convert(np.rint(values / scale).astype(np.float64) + zero_point, dtype)
+
+
+# --- scalar expressions ------------------------------------------------------------------------
+
+
+def is_scalar(parameter: te.Tensor) -> bool:
+    """Whether there is one scale or zero point for all channels."""
+    return parameter.rank == 0 or parameter.shape == (te.index(1),)
+
+
+def parameter_at(parameter: te.Tensor, *channel: te.Expr) -> te.Expr:
+    """The scale or zero point of a channel; without one it is the same for all."""
+    if parameter.rank == 0:
+        return parameter[()]
+    return parameter[0] if is_scalar(parameter) else parameter[channel]
+
+
+def channel_of(
+    indices: tuple[te.Expr, ...], axis: int, *parameters: te.Tensor
+) -> tuple[te.Expr, ...]:
+    """The index of the channel, if one of the parameters is a vector; else none."""
+    return () if all(map(is_scalar, parameters)) else (indices[axis],)
+
+
+def channels_of(*parameters: te.Tensor) -> tuple[te.Expr, ...]:
+    """The shape of what is computed from parameters: that of the vectors, if there are some."""
+    vectors = [parameter for parameter in parameters if not is_scalar(parameter)]
+    return vectors[0].shape if vectors else ()
+
+
+def real_element(data: te.Expr, scale: te.Expr, zero_point: te.Expr) -> te.Expr:
+    """The real number that an integer stands for, in float64."""
+    centred = te.cast(data, "float64") - te.cast(zero_point, "float64")
+    return centred * te.cast(scale, "float64")
+
+
+def quantized_element(value: te.Expr, scale: te.Expr, zero_point: te.Expr, dtype: str) -> te.Expr:
+    """The integer that stands for a real number."""
+    whole = te.call("round", value / te.cast(scale, value.dtype))
+    return te.cast(te.cast(whole, "float64") + te.cast(zero_point, "float64"), dtype)
 
 
 # --- samples -----------------------------------------------------------------------------------

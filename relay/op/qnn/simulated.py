@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from relay import dtypes
+from relay import dtypes, te
 from relay.errors import RelayError, did_you_mean
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr, const
@@ -21,6 +21,8 @@ from relay.op.qnn.parameters import (
     affine,
     affine_vectors,
     axis_extent,
+    channel_of,
+    parameter_at,
     parameters_known,
     spread,
 )
@@ -75,6 +77,44 @@ def _simulated_dequantize(
     return (data - zero_point.astype(data.dtype)) * scale
 
 
+def _simulated_quantize_compute(
+    data: te.Tensor,
+    code: te.Tensor,
+    scale: te.Tensor,
+    zero_point: te.Tensor,
+    out: te.Spec,
+    axis: int,
+) -> te.Tensor:
+    def element(*i: te.Expr) -> te.Expr:
+        factor, zero = (parameter_at(p, *channel_of(i, axis, p)) for p in (scale, zero_point))
+        shifted = te.call("round", data[i] / factor) + te.cast(zero, out.dtype)
+        found: te.Expr = data[i]
+        for number, simulated in _SIMULATED.items():
+            low, high = map(float, limits(simulated))
+            clipped = te.minimum(te.maximum(shifted, low), high)
+            found = te.select(te.equal(code[()], number), clipped, found)
+        return found
+
+    return te.compute(out.shape, element)
+
+
+def _simulated_dequantize_compute(
+    data: te.Tensor,
+    code: te.Tensor,
+    scale: te.Tensor,
+    zero_point: te.Tensor,
+    out: te.Spec,
+    axis: int,
+) -> te.Tensor:
+    known = te.some(*(te.equal(code[()], number) for number in _SIMULATED))
+
+    def element(*i: te.Expr) -> te.Expr:
+        factor, zero = (parameter_at(p, *channel_of(i, axis, p)) for p in (scale, zero_point))
+        return te.select(known, (data[i] - te.cast(zero, out.dtype)) * factor, data[i])
+
+    return te.compute(out.shape, element)
+
+
 def _code(dtype: str | Expr) -> Expr:
     """The number of an element type, which may be computed."""
     if isinstance(dtype, Expr):
@@ -121,6 +161,7 @@ SIMULATED_QUANTIZE = define(
     attrs=SimulatedAttrs,
     relation=_simulated_type,
     reference=_simulated_quantize,
+    compute=_simulated_quantize_compute,
     fusion=FusionKind.ELEMWISE,
     helper=simulated_quantize,
     samples=[
@@ -144,6 +185,7 @@ SIMULATED_DEQUANTIZE = define(
     attrs=SimulatedAttrs,
     relation=_simulated_type,
     reference=_simulated_dequantize,
+    compute=_simulated_dequantize_compute,
     fusion=FusionKind.ELEMWISE,
     helper=simulated_dequantize,
     samples=[

@@ -1,0 +1,146 @@
+"""What `relay.op.qnn.fixed_point` does, in scalar expressions: words of 64 bits, or two of them.
+
+    factor = factors((), lambda: a / b)         0.3 as 1288490189 * 2**(-1 - 31), worked out once
+    scaled(x, factor())                         x times the factor, rounded once
+
+A product of an integer of 33 bits and a multiplier of 31 fits into one word. What may be longer is
+`Long`: high * 2**32 + low. What leaves 62 bits on the way becomes the end it is beyond, which the
+element types of results, of 32 bits at most, cannot tell from itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from relay import te
+from relay.op.elements import Shape
+from relay.op.qnn.fixed_point import Rounding
+
+_LOW = (1 << 32) - 1
+
+
+@dataclass(frozen=True)
+class Factor:
+    """multiplier * 2**(exponent - 31), both int64; the multiplier has 31 bits."""
+
+    multiplier: te.Expr
+    exponent: te.Expr
+
+
+def factors(shape: Shape, value: Callable[..., te.Expr]) -> Callable[..., Factor]:
+    """Factors from float64 numbers `value(…)`, one for each place of a shape."""
+    multipliers, exponents = te.compute_many(shape, lambda *i: _parts(value(*i)), "factor")
+    return lambda *i: Factor(multipliers[i], exponents[i])
+
+
+def _parts(value: te.Expr) -> tuple[te.Expr, te.Expr]:
+    """The multiplier and the exponent of a float64 number, from its bits."""
+    bits = te.bitcast(value, "int64")
+    fraction = (bits & ((1 << 52) - 1)) | (1 << 52)
+    signed = te.select(bits < 0, -fraction, fraction)
+    rounded = (signed + (1 << 21)) >> 22
+    exponent = ((bits >> 52) & 0x7FF) - 1022
+    carried = te.equal(rounded, 1 << 31)
+    empty = te.equal(value, 0.0)
+    multiplier = te.select(carried, te.const(1 << 30, "int64"), rounded)
+    return (
+        te.select(empty, te.const(0, "int64"), multiplier),
+        te.select(carried, exponent + 1, exponent),
+    )
+
+
+def centred(data: te.Expr, zero_point: te.Expr) -> te.Expr:
+    """The difference of an integer, of 32 bits at most, and its zero point, as int64."""
+    return te.cast(data, "int64") - te.cast(zero_point, "int64")
+
+
+def scaled(value: te.Expr, factor: Factor, rounding: Rounding = "UPWARD") -> te.Expr:
+    """An integer of 33 bits times a factor."""
+    product = value * factor.multiplier
+    if rounding == "TONEAREST":
+        size = _halved(te.absolute(product), factor)
+        return te.select(product < 0, -size, size)
+    return _halved(product, factor)
+
+
+def _halved(product: te.Expr, factor: Factor) -> te.Expr:
+    """The product by the power of two of the factor; halves go up."""
+    right = _right(factor)
+    left = te.maximum(-right, 0)
+    bound = te.const(1 << 62, "int64") >> left
+    inside = te.minimum(te.maximum(product, -bound), bound)
+    return (((inside << left) >> te.maximum(right, 0)) + 1) >> 1
+
+
+def _right(factor: Factor) -> te.Expr:
+    """How far a product is shifted to the right before the bit that rounds is its last.
+
+    To the left 29 places are enough: a multiplier is 2**30 at least.
+    """
+    return te.maximum(30 - factor.exponent, -29)
+
+
+def saturated(value: te.Expr, dtype: str) -> te.Expr:
+    """An int64 as an element of `dtype`; what is outside becomes the end it is beyond."""
+    low, high = te.lowest(dtype).value, te.highest(dtype).value
+    return te.cast(te.minimum(te.maximum(value, low), high), dtype)
+
+
+# --- two words ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Long:
+    """high * 2**32 + low, where low has 32 bits and no sign."""
+
+    high: te.Expr
+    low: te.Expr
+
+
+def carried(high: te.Expr, low: te.Expr) -> Long:
+    """High * 2**32 + low, where low may have any int64 value."""
+    return Long(high + (low >> 32), low & _LOW)
+
+
+def long(value: te.Expr) -> Long:
+    """An int64."""
+    return carried(te.const(0, "int64"), value)
+
+
+def difference(data: te.Expr, zero_point: te.Expr) -> Long:
+    """The difference of an int64 and its zero point."""
+    whole, zero = long(data), long(te.cast(zero_point, "int64"))
+    return carried(whole.high - zero.high, whole.low - zero.low)
+
+
+def product(x: te.Expr, y: te.Expr) -> Long:
+    """The product of two integers of 33 bits."""
+    upper, lower = x * (y >> 16), x * (y & 0xFFFF)
+    return carried(upper >> 16, ((upper & 0xFFFF) << 16) + lower)
+
+
+def scaled_long(value: Long, factor: Factor, rounding: Rounding = "UPWARD") -> te.Expr:
+    """An integer of 65 bits times a factor, which is positive."""
+    if rounding == "TONEAREST":
+        below = value.high < 0
+        opposite = carried(-value.high, -value.low)
+        size = scaled_long(
+            Long(
+                te.select(below, opposite.high, value.high),
+                te.select(below, opposite.low, value.low),
+            ),
+            factor,
+        )
+        return te.select(below, -size, size)
+    whole = carried(value.high * factor.multiplier, value.low * factor.multiplier)
+    right = _right(factor)
+    # 2**(32 - right) for the high word, of which not all may fit
+    left = te.maximum(32 - right, 0)
+    bound = te.const(1 << 61, "int64") >> left
+    high = te.minimum(te.maximum(whole.high, -bound), bound)
+    low = te.select(te.equal(high, whole.high), whole.low, te.const(0, "int64"))
+    shifted = ((high << left) >> te.maximum(right - 32, 0)) + (
+        (low << te.maximum(-right, 0)) >> te.maximum(right, 0)
+    )
+    return (shifted + 1) >> 1
