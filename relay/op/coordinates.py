@@ -259,9 +259,9 @@ def _filled_rows_loops(
                 b.store(places, (at, axis), indices[k, axis])
             b.store(following, row, at + 1)
         found: list[tuple[te.Scalar, te.Scalar]] = [(total[()], rank), (total[()], 1), (rows, 1)]
-        for number, extents in enumerate(found):
+        for result, extents in enumerate(found):
             for place, extent in enumerate(extents):
-                b.store(shapes, (number, place), extent)
+                b.store(shapes, (result, place), extent)
 
     @contextmanager
     def row_of(b: te.Builder, k: te.Expr) -> Iterator[te.Expr]:
