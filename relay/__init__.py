@@ -104,6 +104,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "relay.builder": ("ScopeBuilder",),
     "relay.prelude": ("Prelude",),
     "relay.executors": ("create_executor",),
+    "relay.pipeline": ("optimize",),
 }
 _WHERE = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -123,7 +124,9 @@ _MODULES: dict[str, str] = {
         name: f"relay.{name}"
         for name in (
             "analysis",
+            "build_module",
             "builder",
+            "cache",
             "check",
             "dataflow_pattern",
             "dtypes",
@@ -135,6 +138,7 @@ _MODULES: dict[str, str] = {
             "nd",
             "op",
             "parser",
+            "pipeline",
             "prelude",
             "serialize",
             "settings",

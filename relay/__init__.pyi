@@ -1,7 +1,9 @@
 # Written by tools/stub.py from the tables in relay/__init__.py and relay.op.
 
 from relay import analysis as analysis
+from relay import build_module as build_module
 from relay import builder as builder
+from relay import cache as cache
 from relay import check as check
 from relay import dataflow_pattern as dataflow_pattern
 from relay import dtypes as dtypes
@@ -13,6 +15,7 @@ from relay import loops as loops
 from relay import nd as nd
 from relay import op as op
 from relay import parser as parser
+from relay import pipeline as pipeline
 from relay import prelude as prelude
 from relay import serialize as serialize
 from relay import settings as settings
@@ -259,6 +262,7 @@ from relay.op import zeros_like as zeros_like
 from relay.parser import fromtext as fromtext
 from relay.parser import parse as parse
 from relay.parser import parse_expr as parse_expr
+from relay.pipeline import optimize as optimize
 from relay.prelude import Prelude as Prelude
 from relay.serialize import load_json as load_json
 from relay.serialize import load_param_dict as load_param_dict

@@ -34,12 +34,16 @@ _FUNCTIONS = (
 )
 
 
+def runtime_texts(target: Target) -> list[str]:
+    """The runtime in LLVM IR."""
+    return [pool.text(target), run.text(target)]
+
+
 def runtime_object(target: Target) -> bytes:
     """The runtime's code for `target`, to load here or to link into a library."""
     from relay.target.llvm.compile import compile_module
 
-    texts = [pool.text(target), run.text(target)]
-    return compile_module(texts, target, imports=pool.imports(target))
+    return compile_module(runtime_texts(target), target, imports=pool.imports(target))
 
 
 @dataclass(frozen=True)

@@ -206,7 +206,7 @@ class _Helpers:
 
         def look_after(worker: Worker) -> None:
             if not worker.ready():
-                log.warning("a process that was to compile did not start; others take its work")
+                log.info("a process that was to compile did not start; others take its work")
                 return
             while (index := _next(waiting)) is not None:
                 try:

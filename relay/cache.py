@@ -1,0 +1,286 @@
+"""Compiled kernels on disk, found again by what they were compiled from.
+
+    cache = Cache.default()                             the user's, as the settings say
+    objects = compile_cached(modules, target, cache)    what is there, and the rest compiled
+
+The name of an entry is a digest of everything its code depends on: the text, the target, the
+compiler. Its content is a digest of the code and the code, so what is damaged is noticed, removed
+and compiled again. Entries are written elsewhere and moved into place: a reader sees all of one or
+nothing, however many processes write at once.
+
+Loading an entry runs it. So the folder belongs to the user alone; one that others own or may write
+to is not used. Nothing here ever fails: without a folder, on a full or a read-only disk, there is
+simply no cache, and the log says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+import stat
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import relay
+from relay import settings
+from relay.native.runtime import Runtime, portable, runtime, runtime_object, runtime_texts
+from relay.target.llvm.compile import COMPILER_VERSION, Level, compile_many, llvm_version
+from relay.target.target import Target
+
+log = logging.getLogger("relay")
+
+_MAGIC: Final = b"relay object 1\n"
+_DIGEST_SIZE: Final = hashlib.sha256().digest_size
+_ENTRY: Final = re.compile(r"[0-9a-f]{64}")
+_UNFINISHED: Final = ".writing-"
+_ABANDONED: Final = 3600  # seconds after which an unfinished file has no writer any more
+_REMEMBERED: Final = 60  # a use is noted when the last note is older than this many seconds
+_KEPT: Final = 0.75  # of the limit, after the oldest have gone
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What a cache has done in this process."""
+
+    hits: int = 0
+    misses: int = 0
+    stored: int = 0
+    damaged: int = 0
+    evicted: int = 0
+
+
+class Cache:
+    """A folder of at most `limit` bytes; None for the folder is a cache that keeps nothing."""
+
+    def __init__(self, path: str | os.PathLike[str] | None, limit: int | None = None) -> None:
+        self.path = None if path is None else Path(path)
+        self.limit = settings.DEFAULT_CACHE_SIZE if limit is None else limit
+        self.statistics = Statistics()
+        self._lock = threading.Lock()
+        self._checked = False
+        self._writable = True
+        self._size: int | None = None  # as far as this process knows
+
+    @classmethod
+    def default(cls) -> Cache:
+        """The user's cache, as `RELAY_CACHE_DIR` and `RELAY_CACHE_SIZE` say."""
+        return cls(settings.cache_folder(), settings.cache_size())
+
+    def get(self, key: str) -> bytes | None:
+        """The code stored under `key`, or None."""
+        data = self._read(key)
+        self._count(hits=int(data is not None), misses=int(data is None))
+        return data
+
+    def put(self, key: str, data: bytes) -> None:
+        """Store `data` under `key`, if that is possible."""
+        if len(data) > self.limit or (folder := self._folder()) is None or not self._writable:
+            return
+        content = _MAGIC + hashlib.sha256(data).digest() + data
+        try:
+            place = folder / key[:2] / key
+            place.parent.mkdir(mode=0o700, exist_ok=True)
+            _write(place, content)
+        except OSError as error:
+            log.info("compiled kernels are not kept: %s", error)
+            self._writable = False
+            return
+        self._count(stored=1)
+        self._grown(folder, len(content))
+
+    def clear(self) -> None:
+        """Remove every entry, and nothing else that may be in the folder."""
+        folder = self._folder()
+        for place, _ in _entries(folder) if folder is not None else ():
+            place.unlink(missing_ok=True)
+        self._size = 0
+
+    def size(self) -> int:
+        """How many bytes all entries take."""
+        folder = self._folder()
+        return sum(info.st_size for _, info in _entries(folder)) if folder is not None else 0
+
+    # --- the folder ---------------------------------------------------------------------------
+
+    def _folder(self) -> Path | None:
+        """The folder, once it has been found to be safe; None where there is none."""
+        with self._lock:
+            if not self._checked:
+                self._checked = True
+                if self.path is not None and (reason := _unsafe(self.path)):
+                    log.info("no cache of compiled kernels in %s: %s", self.path, reason)
+                    self.path = None
+            return self.path
+
+    def _read(self, key: str) -> bytes | None:
+        if (folder := self._folder()) is None:
+            return None
+        place = folder / key[:2] / key
+        try:
+            with open(place, "rb", opener=_open_here) as file:
+                content = file.read()
+                info = os.fstat(file.fileno())
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            log.info("a compiled kernel cannot be read: %s", error)
+            return None
+        head = len(_MAGIC) + _DIGEST_SIZE
+        data = content[head:]
+        if content[:head] != _MAGIC + hashlib.sha256(data).digest():
+            log.info("a compiled kernel is damaged and will be compiled again: %s", place)
+            self._count(damaged=1)
+            _remove(place)
+            return None
+        if time.time() - info.st_mtime > _REMEMBERED:
+            try:
+                os.utime(place)  # the time of its last use decides what goes first
+            except OSError:
+                log.debug("the use of %s cannot be noted", place)
+        return data
+
+    def _grown(self, folder: Path, added: int) -> None:
+        """Keep below the limit. The folder is looked through only when it may be too large."""
+        with self._lock:
+            if self._size is not None:
+                self._size += added
+            if self._size is None or self._size > self.limit:
+                self._size = self._evict(folder)
+
+    def _evict(self, folder: Path) -> int:
+        """Remove what was not used for longest, if there is too much; the size afterwards."""
+        found = sorted(_entries(folder), key=lambda entry: entry[1].st_mtime)
+        total = sum(info.st_size for _, info in found)
+        if total <= self.limit:
+            return total
+        gone = 0
+        for place, info in found:
+            if total <= self.limit * _KEPT:
+                break
+            _remove(place)
+            total -= info.st_size
+            gone += 1
+        self.statistics = replace(self.statistics, evicted=self.statistics.evicted + gone)
+        log.info("removed %d compiled kernels that were not used for longest", gone)
+        return total
+
+    def _count(self, **changes: int) -> None:
+        with self._lock:
+            now = self.statistics
+            self.statistics = replace(now, **{k: getattr(now, k) + n for k, n in changes.items()})
+
+
+def _unsafe(path: Path) -> str | None:
+    """Why the folder cannot be used, or None; it is made when it is not there."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        info = path.stat()
+    except OSError as error:
+        return str(error)
+    if not hasattr(os, "geteuid"):
+        return None
+    if info.st_uid != os.geteuid():
+        return "it belongs to another user"
+    if info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return "others may write to it"
+    return None
+
+
+def _entries(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Every entry with its size and time; files nobody finished are removed on the way."""
+    for group in _scan(folder):
+        if len(group.name) != 2 or not group.is_dir(follow_symlinks=False):
+            continue
+        for entry in _scan(group.path):
+            try:
+                info = entry.stat(follow_symlinks=False)
+            except OSError:
+                continue  # another process was faster
+            if _ENTRY.fullmatch(entry.name):
+                yield Path(entry.path), info
+            elif entry.name.startswith(_UNFINISHED) and time.time() - info.st_mtime > _ABANDONED:
+                _remove(Path(entry.path))
+
+
+def _scan(folder: str | Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as found:
+            return list(found)
+    except OSError:
+        return []
+
+
+def _open_here(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))
+
+
+def _write(place: Path, content: bytes) -> None:
+    """Write a file that is there completely or not at all."""
+    descriptor, name = tempfile.mkstemp(prefix=_UNFINISHED, dir=place.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        os.replace(name, place)
+    except OSError:
+        _remove(Path(name))
+        raise
+
+
+def _remove(place: Path) -> None:
+    try:
+        place.unlink(missing_ok=True)
+    except OSError as error:
+        log.info("cannot remove %s: %s", place, error)
+
+
+# --- compiling through the cache ---------------------------------------------------------------
+
+
+def key_of(texts: Sequence[str], target: Target, opt: Level = 1) -> str:
+    """The name of the code these texts compile to: a digest of all it depends on."""
+    made = hashlib.sha256()
+    compiler = (relay.__version__, str(COMPILER_VERSION), llvm_version(), str(opt))
+    for part in (*compiler, str(target), *texts):
+        data = part.encode()
+        made.update(len(data).to_bytes(8, "little"))
+        made.update(data)
+    return made.hexdigest()
+
+
+def compile_cached(
+    modules: Sequence[Sequence[str]], target: Target, cache: Cache, *, opt: Level = 1
+) -> list[bytes]:
+    """An object file for each of `modules`; only what the cache does not have is compiled."""
+    keys = [key_of(texts, target, opt) for texts in modules]
+    found = {key: data for key in dict.fromkeys(keys) if (data := cache.get(key)) is not None}
+    missing = {key: texts for key, texts in zip(keys, modules, strict=True) if key not in found}
+    if missing:
+        log.info(
+            "%d of %d kernels are new to %s",
+            len(missing),
+            len(set(keys)),
+            f"the cache in {cache.path}" if cache.path is not None else "this process",
+        )
+        compiled = compile_many(list(missing.values()), target, opt=opt)
+        for key, data in zip(missing, compiled, strict=True):
+            cache.put(key, data)
+            found[key] = data
+    return [found[key] for key in keys]
+
+
+def cached_runtime(cache: Cache) -> Runtime:
+    """The native runtime of this process, its code from the cache where that has it."""
+    target = portable(Target.host())
+    key = key_of(runtime_texts(target), target)
+    code = cache.get(key)
+    if code is None:
+        code = runtime_object(target)
+        cache.put(key, code)
+    return runtime(code)
