@@ -19,6 +19,7 @@ from relay.op.known import is_known
 from relay.op.loop_nest import spread
 from relay.op.numerics import convert
 from relay.op.opdef import FusionKind, Tensor, define, get, sample
+from relay.op.positions import distances
 from relay.op.site import INTEGER, Site
 
 # --- to a dense tensor -------------------------------------------------------------------------
@@ -365,35 +366,34 @@ def _sparse_reshape(
 def _sparse_reshape_compute(
     indices: te.Tensor, prev_shape: te.Tensor, new_shape: te.Tensor, out: tuple[te.Spec, ...]
 ) -> tuple[te.Tensor, ...]:
-    old = [te.index(prev_shape[axis]) for axis in range(prev_shape.extents[0])]
-    asked = [te.index(new_shape[axis]) for axis in range(new_shape.extents[0])]
-    before, rest = te.index(1), te.index(1)
-    for extent in old:
-        before = before * extent
-    for extent in asked:
-        rest = te.select(te.equal(extent, -1), rest, rest * extent)
-    new = [te.select(te.equal(extent, -1), before // rest, extent) for extent in asked]
+    old, new = te.axis(prev_shape.shape[0]), te.axis(new_shape.shape[0])
+    before = te.compute((), lambda: te.product(te.index(prev_shape[old]), old))
 
-    def chosen(axis: te.Expr, values: Sequence[te.Expr]) -> te.Expr:
-        found: te.Expr = te.index(0)
-        for number, value in reversed(list(enumerate(values))):
-            found = te.select(te.equal(axis, number), value, found)
-        return found
+    def known(axis: te.Expr) -> te.Expr:
+        asked = te.index(new_shape[axis])
+        return te.select(te.equal(asked, -1), te.index(1), asked)
+
+    rest = te.compute((), lambda: te.product(known(new), new))
+
+    def found(axis: te.Expr) -> te.Expr:
+        asked = te.index(new_shape[axis])
+        return te.select(te.equal(asked, -1), before[()] // rest[()], asked)
+
+    extents = te.compute(new_shape.shape, found)
+    old_steps = distances(prev_shape.shape[0], lambda axis: te.index(prev_shape[axis]))
+    new_steps = distances(new_shape.shape[0], lambda axis: te.maximum(extents[axis], 1))
+    places = te.compute(
+        indices.shape[:1],
+        lambda row: te.sum(te.index(indices[row, old]) * old_steps[old], old),
+    )
 
     def coordinate(row: te.Expr, axis: te.Expr) -> te.Expr:
-        place: te.Expr = te.index(0)
-        for number, extent in enumerate(old):
-            place = place * extent + te.index(indices[row, number])
-        parts: list[te.Expr] = []
-        for extent in reversed(new):
-            own = te.maximum(extent, 1)
-            parts.insert(0, place % own)
-            place = place // own
-        return te.cast(chosen(axis, parts), out[0].dtype)
+        line = places[row] // new_steps[axis]
+        return te.cast(line % te.maximum(extents[axis], 1), out[0].dtype)
 
     return (
         te.compute(out[0].shape, coordinate),
-        te.compute(out[1].shape, lambda axis: te.cast(chosen(axis, new), out[1].dtype)),
+        te.compute(out[1].shape, lambda axis: te.cast(extents[axis], out[1].dtype)),
     )
 
 

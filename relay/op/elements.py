@@ -174,13 +174,14 @@ def _run(shape: Shape, other: Shape, start: int, begin: int) -> tuple[int, int]:
     stop, end = start + 1, begin + 1
     if shape[start] == other[begin]:
         return stop, end
-    while (mine := _number(shape[start:stop])) != (theirs := _number(other[begin:end])):
-        # without numbers to compare, or elements to count, the rest is one run
-        ended = stop == len(shape) if mine < theirs else end == len(other)
-        if ended or not mine or not theirs:
-            return len(shape), len(other)
+    while (mine := _number(shape[start:stop])) and (theirs := _number(other[begin:end])):
+        if mine == theirs:
+            return stop, end
+        if (stop == len(shape)) if mine < theirs else (end == len(other)):
+            break
         stop, end = (stop + 1, end) if mine < theirs else (stop, end + 1)
-    return stop, end
+    # without numbers to compare, or elements to count, the rest is one run
+    return len(shape), len(other)
 
 
 def _number(extents: Shape) -> int:

@@ -16,6 +16,7 @@ from relay.op.loop_nest import nest, spread
 from relay.op.numerics import floor_divide, floor_mod, in_64_bits, widened
 from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.relations import same_type_of
+from relay.op.scalars import Function
 from relay.op.site import INTEGER, Site
 
 
@@ -80,17 +81,26 @@ def _unravel_index(indices: np.ndarray, shape: np.ndarray) -> Any:
     return found
 
 
+def distances(rank: te.Expr, extent: Function) -> te.Tensor:
+    """For each axis of a shape that is data, how many elements lie between neighbours along it:
+    the product of the extents that follow."""
+
+    def element(axis: te.Expr) -> te.Expr:
+        own = extent(later)
+        return te.product(te.select(later > axis, own, te.const(1, own.dtype)), later)
+
+    later = te.axis(rank)
+    return te.compute((rank,), element)
+
+
 def _unravel_index_compute(data: te.Tensor, shape: te.Tensor, out: te.Spec) -> te.Tensor:
     wide = "uint64" if data.dtype in dtypes.UNSIGNED else "int64"
 
-    def element(*i: te.Expr) -> te.Expr:
-        rest = te.cast(data[i[1:]], wide)
-        found: te.Expr = te.const(0, wide)
-        for axis in reversed(range(shape.extents[0])):
-            extent = te.cast(shape[axis], wide)
-            found = te.select(te.equal(i[0], axis), scalars.floor_mod(rest, extent), found)
-            rest = scalars.floor_divide(rest, extent)
-        return te.cast(found, out.dtype)
+    steps = distances(shape.shape[0], lambda axis: te.cast(shape[axis], wide))
+
+    def element(axis: te.Expr, *i: te.Expr) -> te.Expr:
+        lines = scalars.floor_divide(te.cast(data[i], wide), steps[axis])
+        return te.cast(scalars.floor_mod(lines, te.cast(shape[axis], wide)), out.dtype)
 
     return te.compute(out.shape, element)
 

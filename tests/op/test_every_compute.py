@@ -7,7 +7,7 @@ evaluator of tensor expressions; integers and bools agree exactly, floats within
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,9 @@ TOLERANCES = {
 # Approximate by design, whatever the element type.
 APPROXIMATE = {"nn.fast_softmax": (1e-6, 1e-6)}
 
+# Their extents decide what is computed, or how, so that they are numbers.
+OF_NUMBERS = ("gather_nd", "squeeze")
+
 NAMES = [n for n in op_names() if not n.startswith(NOT_COMPUTED)]
 
 
@@ -64,30 +67,36 @@ SAMPLES = [
 # --- running a compute -------------------------------------------------------------------------
 
 
-def placeholders(types: Sequence[Type]) -> tuple[Any, ...]:
+Extent = Callable[[int], te.Expr]
+
+
+def placeholders(types: Sequence[Type], extent: Extent) -> tuple[Any, ...]:
     return tuple(
-        placeholders(ty.fields)
+        placeholders(ty.fields, extent)
         if isinstance(ty, TupleType)
-        else te.placeholder(ty.shape, ty.dtype, f"x{i}")
+        else te.placeholder(tuple(map(extent, ty.shape)), ty.dtype, f"x{i}")
         for i, ty in enumerate(types)
     )
 
 
-def specs(ty: Type) -> Any:
+def specs(ty: Type, extent: Extent) -> Any:
     if isinstance(ty, TupleType):
-        return tuple(map(specs, ty.fields))
+        return tuple(specs(field, extent) for field in ty.fields)
     assert isinstance(ty, TensorType)
-    return te.Spec(tuple(map(te.index, ty.shape)), ty.dtype)
+    return te.Spec(tuple(map(extent, ty.shape)), ty.dtype)
 
 
-def run(op: OpDef, sample: Sample) -> tuple[np.ndarray, ...]:
-    """The results of the compute of `op`, evaluated element by element."""
+def run(op: OpDef, sample: Sample, extent: Extent = te.index) -> tuple[np.ndarray, ...]:
+    """The results of the compute of `op`, evaluated element by element.
+
+    `extent` says how the compute sees an extent: as the number, or as a variable.
+    """
     assert op.compute is not None, f"`{op.name}` has no compute"
     made = op.make_attrs(sample.attrs)
     attrs = dict(made.items()) if made else {}
     values = sample.values()
-    tensors = placeholders(tuple(map(value_type, values)))
-    out = specs(output_type(op, sample.types(), made, values))
+    tensors = placeholders(tuple(map(value_type, values)), extent)
+    out = specs(output_type(op, sample.types(), made, values), extent)
     inputs = dict(zip(leaves(tensors), leaves(values), strict=True))
     if op.capacity is not None:
         shapes = op.capacity(*tensors, **attrs)
@@ -100,7 +109,7 @@ def run(op: OpDef, sample: Sample) -> tuple[np.ndarray, ...]:
     results = op.compute(*tensors, out=out, **attrs)
     results = results if isinstance(results, tuple) else (results,)
     check_promise(op, results, out if isinstance(out, tuple) else (out,))
-    found = evaluate(results, inputs)
+    found = evaluate(results, inputs, getattr(extent, "sizes", {}))
     if op.capacity is None:
         return tuple(found)
     *found, actual = found
@@ -158,6 +167,31 @@ def test_every_operator_says_what_it_computes(name: str) -> None:
 @pytest.mark.parametrize(("op", "sample"), SAMPLES)
 def test_the_compute_agrees_with_the_reference(op: OpDef, sample: Sample) -> None:
     check(op, sample)
+
+
+class Unknown:
+    """Extents as variables, one for each number; an extent of 1 stays one."""
+
+    def __init__(self) -> None:
+        self.sizes: dict[te.Var, int] = {}
+
+    def __call__(self, extent: int) -> te.Expr:
+        if extent == 1:
+            return te.index(1)
+        known = {number: size for size, number in self.sizes.items()}
+        if extent not in known:
+            known[extent] = te.Var("int64", f"n{extent}")
+            self.sizes[known[extent]] = extent
+        return known[extent]
+
+
+@pytest.mark.parametrize(("op", "sample"), SAMPLES)
+def test_a_compute_takes_extents_that_only_a_run_knows(op: OpDef, sample: Sample) -> None:
+    if op.name in OF_NUMBERS or op.capacity is not None:
+        return
+    made = op.make_attrs(sample.attrs)
+    expected = op.reference(*sample.values(), **(dict(made.items()) if made else {}))
+    agree(op, run(op, sample, Unknown()), expected)
 
 
 # The element types an operator may take besides those its samples have.
