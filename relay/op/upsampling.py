@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from relay import te
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
-from relay.op.image.resize import require_elements, resize
+from relay.op.image.resize import require_elements, resize, resize_compute
 from relay.op.known import as_tensor, is_known
 from relay.op.layouts import blocked_shape, require_layout, unblocked, unblocked_shape
 from relay.op.opdef import FusionKind, define, get, sample
@@ -144,6 +145,39 @@ def _upsampling3d(
     return _enlarged(data, factors, layout, name, coordinate_transformation_mode)
 
 
+def upsampling_compute(
+    data: te.Tensor, *_factors: te.Tensor, out: te.Spec, **attrs: Any
+) -> te.Tensor:
+    """The factors are in the size of the result already."""
+    mode = "align_corners" if attrs["align_corners"] else "asymmetric"
+    return _enlarged_compute(data, out, attrs["layout"], attrs["method"].removeprefix("bi"), mode)
+
+
+def upsampling3d_compute(
+    data: te.Tensor, *_factors: te.Tensor, out: te.Spec, **attrs: Any
+) -> te.Tensor:
+    """The factors are in the size of the result already."""
+    mode = attrs["coordinate_transformation_mode"]
+    return _enlarged_compute(data, out, attrs["layout"], attrs["method"].removeprefix("tri"), mode)
+
+
+def _enlarged_compute(
+    data: te.Tensor, out: te.Spec, layout: str, method: str, mode: str
+) -> te.Tensor:
+    return resize_compute(
+        data,
+        out,
+        roi=None,
+        layout=layout,
+        method=method,
+        coordinate_transformation_mode=mode,
+        rounding_method="",
+        cubic_alpha=-0.5,
+        cubic_exclude=False,
+        extrapolation_value=0.0,
+    )
+
+
 def upsampling(
     data: Expr,
     scale_h: float | Expr = 1,
@@ -166,6 +200,7 @@ UPSAMPLING = define(
     attrs=UpSamplingAttrs,
     relation=_upsampling_type("HW"),
     reference=_upsampling,
+    compute=upsampling_compute,
     fusion=FusionKind.INJECTIVE,
     helper=upsampling,
     samples=[
@@ -204,6 +239,7 @@ UPSAMPLING3D = define(
     attrs=UpSampling3DAttrs,
     relation=_upsampling_type("DHW"),
     reference=_upsampling3d,
+    compute=upsampling3d_compute,
     fusion=FusionKind.INJECTIVE,
     helper=upsampling3d,
     samples=[

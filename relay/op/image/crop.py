@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
-from relay import dtypes
+from relay import dtypes, te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
 from relay.op.image.resize import require_elements
 from relay.op.interpolation import Method, as_dtype, outside, read, region_places
+from relay.op.interpolation_compute import Grid, Places, Region, inside, real, resampled
 from relay.op.layouts import blocked, blocked_shape, require_layout, unblocked, unblocked_shape
 from relay.op.numerics import convert
 from relay.op.opdef import DType, FusionKind, Tensor, define, sample
 from relay.op.site import FLOATING, INTEGER, NUMERIC, Site
+from relay.op.views import Place, along, view
 
 
 @attrs
@@ -89,6 +91,43 @@ def _crop_and_resize(
     return blocked(crops, "NCHW", layout)
 
 
+def _crop_and_resize_compute(
+    data: te.Tensor,
+    boxes: te.Tensor,
+    box_indices: te.Tensor,
+    out: te.Spec,
+    crop_size: Sequence[int],
+    layout: str,
+    method: str,
+    extrapolation_value: float,
+    **_: Any,
+) -> te.Tensor:
+    images = view(data, layout)
+
+    def read(place: Place) -> te.Expr:
+        image, count = te.cast(box_indices[place["N"].whole], "int64"), images.extent("N")
+        return images.at(**{**place, "N": along(inside(image, count), count)})
+
+    def places(axis: int, letter: str) -> Callable[[te.Expr], Places]:
+        return lambda box: Region(
+            te.index(crop_size[axis]),
+            images.extent(letter),
+            real(boxes[box, axis]),
+            real(boxes[box, 2 + axis]),
+        )
+
+    grid = Grid(
+        read,
+        data.dtype,
+        {letter: images.extent(letter) for letter in "HW"},
+        {letter: places(axis, letter) for axis, letter in enumerate("HW")},
+        per_image=True,
+    )
+    how = Method("linear" if method == "bilinear" else method)
+    beyond = te.cast(real(extrapolation_value), out.dtype)
+    return resampled(grid, out, images.layout, how, beyond)
+
+
 def crop_and_resize(
     data: Expr,
     boxes: Expr,
@@ -118,6 +157,7 @@ CROP_AND_RESIZE = define(
     attrs=CropAndResizeAttrs,
     relation=_crop_and_resize_type,
     reference=_crop_and_resize,
+    compute=_crop_and_resize_compute,
     fusion=FusionKind.INJECTIVE,
     helper=crop_and_resize,
     samples=[

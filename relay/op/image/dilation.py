@@ -6,14 +6,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from relay import dtypes
+from relay import dtypes, te
 from relay.ir.attrs import attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.contraction import converted
 from relay.op.layouts import blocked, blocked_shape, require_layout, unblocked, unblocked_shape
 from relay.op.numerics import computing_dtype, convert, limits
 from relay.op.opdef import DType, FusionKind, define, sample
+from relay.op.scalars import wide
 from relay.op.site import NUMERIC, Site, better_known
+from relay.op.views import Place, fill, view
 from relay.op.window import (
     Sizes,
     WindowAttrs,
@@ -90,6 +93,28 @@ def _dilation2d(data: np.ndarray, weight: np.ndarray, **given: Any) -> Any:
     return blocked(result.astype(stored), "NCHW", known.data_layout)
 
 
+def _dilation2d_compute(
+    data: te.Tensor, weight: te.Tensor, out: te.Spec, **given: Any
+) -> te.Tensor:
+    known = Dilation2DAttrs(**given)
+    images, kernel = view(data, known.data_layout), view(weight, known.kernel_layout)
+    dtype, lowest = wide(out.dtype), te.lowest(wide(out.dtype))
+    taps = {letter: te.axis(kernel.extent(letter), f"k{letter.lower()}") for letter in "HW"}
+
+    def element(place: Place) -> te.Expr:
+        where, exists = {}, []
+        for axis, (letter, tap) in enumerate(taps.items()):
+            start = place[letter].whole * known.strides[axis] - known.padding[axis]
+            where[letter] = start + tap * known.dilations[axis]
+            exists += [where[letter] >= 0, where[letter] < images.extent(letter)]
+        value = te.cast(images.at(N=place["N"], C=place["C"], **where), dtype)
+        height = value + te.cast(kernel.at(I=place["C"], **taps), dtype)
+        return te.max(te.select(te.every(*exists), height, lowest), tuple(taps.values()))
+
+    highest = fill(out.shape, images.layout, element, "highest")
+    return converted(highest, out.dtype)
+
+
 def dilation2d(
     data: Expr,
     weight: Expr,
@@ -114,6 +139,7 @@ DILATION2D = define(
     attrs=Dilation2DAttrs,
     relation=_dilation2d_type,
     reference=_dilation2d,
+    compute=_dilation2d_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=dilation2d,
     samples=[

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
+from functools import reduce
 from itertools import product
 from typing import Any, Literal
 
 import numpy as np
 
+from relay import te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
 from relay.op.interpolation import cubic_weights, in_floats
-from relay.op.layouts import blocked, blocked_shape, require_layout, unblocked, unblocked_shape
+from relay.op.interpolation_compute import Taps, real
+from relay.op.interpolation_compute import cubic_weights as cubic_weights_compute
+from relay.op.layouts import (
+    blocked,
+    blocked_shape,
+    require_layout,
+    spatial_axes,
+    unblocked,
+    unblocked_shape,
+)
 from relay.op.numerics import rounded_once
 from relay.op.opdef import FusionKind, Tensor, define, sample
+from relay.op.scalars import wide
 from relay.op.site import FLOATING, Site
+from relay.op.views import Place, fill, view
 
 # --- affine_grid -------------------------------------------------------------------------------
 
@@ -54,6 +68,23 @@ def _affine_grid(data: np.ndarray, target_shape: Sequence[int]) -> Any:
     return np.einsum("nij,jhw->nihw", data, places)
 
 
+def _affine_grid_compute(data: te.Tensor, out: te.Spec, target_shape: Sequence[int]) -> te.Tensor:
+    dtype = wide(out.dtype)
+    height, width = target_shape
+
+    def from_end_to_end(index: te.Expr, count: int) -> te.Expr:
+        if count == 1:
+            return te.const(0, dtype)
+        return te.cast(real(index) * (2 / (count - 1)) - 1, dtype)
+
+    def element(n: te.Expr, i: te.Expr, y: te.Expr, x: te.Expr) -> te.Expr:
+        row = [te.cast(data[n, i, j], dtype) for j in range(3)]
+        place = row[0] * from_end_to_end(x, width) + row[1] * from_end_to_end(y, height) + row[2]
+        return te.cast(place, out.dtype)
+
+    return te.compute(out.shape, element, "grid")
+
+
 affine_grid = define(
     "image.affine_grid",
     doc="For each element of an image the place it is read from, by an affine map: matrix times "
@@ -62,6 +93,7 @@ affine_grid = define(
     attrs=AffineGridAttrs,
     relation=_affine_grid_type,
     reference=rounded_once(_affine_grid),
+    compute=_affine_grid_compute,
     fusion=FusionKind.INJECTIVE,
     samples=[
         sample((2, 2, 3), target_shape=(3, 4)),
@@ -179,6 +211,89 @@ def _grid_sample(
     return blocked(np.moveaxis(total, -1, 1).astype(data.dtype), letters, layout)
 
 
+def _axis_taps_compute(
+    place: te.Expr, extent: te.Expr, method: str, padding_mode: str, align_corners: bool
+) -> Taps:
+    """The elements of an axis that are read; those that do not exist weigh nothing."""
+    size = real(extent)
+    place = (place + 1) * (size - 1) / 2 if align_corners else ((place + 1) * size - 1) / 2
+
+    def brought_in(where: te.Expr) -> te.Expr:
+        if padding_mode == "zeros":
+            return where
+        if padding_mode == "reflection":
+            where = _mirrored_compute(where, extent, align_corners)
+        return te.minimum(te.maximum(where, 0), size - 1)
+
+    if method == "bicubic":
+        low = te.call("floor", place)
+        positions = [brought_in(low + step) for step in (-1, 0, 1, 2)]
+        weights = cubic_weights_compute(place - low, -0.75)
+    elif method == "bilinear":
+        place = brought_in(place)
+        low = te.call("floor", place)
+        positions, weights = [low, low + 1], [1 - (place - low), place - low]
+    else:
+        positions, weights = [te.call("round", brought_in(place))], [real(1)]
+    exist = [te.every(position >= 0, position < size) for position in positions]
+    return [
+        (te.cast(te.select(exists, position, 0), "int64"), te.select(exists, weight, 0))
+        for exists, position, weight in zip(exist, positions, weights, strict=True)
+    ]
+
+
+def _mirrored_compute(place: te.Expr, extent: te.Expr, align_corners: bool) -> te.Expr:
+    start, length = (0.0, real(extent - 1)) if align_corners else (-0.5, real(extent))
+    turned = te.call("fmod", te.absolute(place - start), 2 * length)
+    return te.select(te.equal(length, 0), 0, length - te.absolute(turned - length) + start)
+
+
+def _grid_sample_compute(
+    data: te.Tensor,
+    grid: te.Tensor,
+    out: te.Spec,
+    method: str,
+    layout: str,
+    padding_mode: str,
+    align_corners: bool,
+) -> te.Tensor:
+    """What is read along each axis is found once for all channels."""
+    images, spatial = view(data, layout), spatial_axes(layout)
+    dtype = wide(data.dtype)
+
+    def table(axis: int, letter: str) -> tuple[te.Tensor, ...]:
+        # the grid names x before y, data has y before x
+        number = len(spatial) - 1 - axis
+
+        def body(n: te.Expr, *place: te.Expr) -> tuple[te.Expr, ...]:
+            taps = _axis_taps_compute(
+                real(grid[(n, te.index(number), *place)]),
+                images.extent(letter),
+                method,
+                padding_mode,
+                align_corners,
+            )
+            return (*(at for at, _ in taps), *(te.cast(weight, dtype) for _, weight in taps))
+
+        return te.compute_many((grid.shape[0], *grid.shape[2:]), body, f"along_{letter}")
+
+    tables = [table(axis, letter) for axis, letter in enumerate(spatial)]
+
+    def element(place: Place) -> te.Expr:
+        where = (place["N"].whole, *(place[letter].whole for letter in spatial))
+        read = [[tensor[where] for tensor in tensors] for tensors in tables]
+        axes = [list(zip(r[: len(r) // 2], r[len(r) // 2 :], strict=True)) for r in read]
+        terms = []
+        for chosen in product(*axes):
+            source = {letter: at for letter, (at, _) in zip(spatial, chosen, strict=True)}
+            value = images.at(N=place["N"], C=place["C"], **source)
+            weight = reduce(operator.mul, (weight for _, weight in chosen))
+            terms.append(te.cast(value, dtype) * weight)
+        return te.cast(reduce(operator.add, terms), out.dtype)
+
+    return fill(out.shape, images.layout, element, "sampled")
+
+
 grid_sample = define(
     "image.grid_sample",
     doc="data read at places given as x and y, or x, y and z, each from -1 to 1 within data.",
@@ -189,6 +304,7 @@ grid_sample = define(
     attrs=GridSampleAttrs,
     relation=_grid_sample_type,
     reference=_grid_sample,
+    compute=_grid_sample_compute,
     fusion=FusionKind.INJECTIVE,
     samples=[
         *(

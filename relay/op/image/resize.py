@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
-from relay import dtypes
+from relay import dtypes, te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
@@ -22,11 +22,27 @@ from relay.op.interpolation import (
     read,
     source_places,
 )
+from relay.op.interpolation_compute import (
+    Grid,
+    Places,
+    Region,
+    real,
+    resampled,
+)
+from relay.op.interpolation_compute import source_places as places_of
 from relay.op.known import as_tensor, is_known
-from relay.op.layouts import blocked, blocked_shape, require_layout, unblocked, unblocked_shape
+from relay.op.layouts import (
+    blocked,
+    blocked_shape,
+    require_layout,
+    spatial_axes,
+    unblocked,
+    unblocked_shape,
+)
 from relay.op.numerics import convert
 from relay.op.opdef import DType, FusionKind, Sample, define, get, sample
 from relay.op.site import NUMERIC, Relation, Site
+from relay.op.views import extent_in, view
 from relay.op.window import per_axis
 
 
@@ -164,6 +180,44 @@ def resize(
     return blocked(result, letters, layout)
 
 
+def resize_compute(
+    data: te.Tensor,
+    out: te.Spec,
+    roi: Sequence[float | te.Expr] | None,
+    layout: str,
+    method: str,
+    coordinate_transformation_mode: str,
+    rounding_method: str,
+    cubic_alpha: float,
+    cubic_exclude: bool,
+    extrapolation_value: float,
+    **_: Any,
+) -> te.Tensor:
+    """Axis by axis; the size is that of the result."""
+    mode, images = coordinate_transformation_mode, view(data, layout)
+    spatial = spatial_axes(layout)
+    cropping = mode == "tf_crop_and_resize"
+    starts, ends = (roi[: len(spatial)], roi[len(spatial) :]) if roi else ((), ())
+
+    def places(axis: int, letter: str) -> Callable[[te.Expr], Places]:
+        count = extent_in(images.layout, out.shape, letter)
+        extent = images.extent(letter)
+        if cropping:
+            return lambda _: Region(count, extent, real(starts[axis]), real(ends[axis]))
+        return lambda _: places_of(count, extent, mode)
+
+    grid = Grid(
+        lambda place: images.at(**place),
+        data.dtype,
+        {letter: images.extent(letter) for letter in spatial},
+        {letter: places(axis, letter) for axis, letter in enumerate(spatial)},
+    )
+    rounding = rounding_method or default_rounding(mode)
+    how = Method(method, rounding, cubic_alpha, cubic_exclude)
+    beyond = te.cast(real(extrapolation_value), out.dtype) if cropping else None
+    return resampled(grid, out, images.layout, how, beyond)
+
+
 # --- the operators -----------------------------------------------------------------------------
 
 
@@ -264,6 +318,7 @@ RESIZE1D = define(
     attrs=Resize1DAttrs,
     relation=resize_type("W"),
     reference=resize,
+    compute=resize_compute,
     fusion=FusionKind.INJECTIVE,
     helper=resize1d,
     samples=[
@@ -322,6 +377,7 @@ RESIZE2D = define(
     attrs=Resize2DAttrs,
     relation=resize_type("HW"),
     reference=resize,
+    compute=resize_compute,
     fusion=FusionKind.INJECTIVE,
     helper=resize2d,
     samples=[
@@ -353,6 +409,7 @@ RESIZE3D = define(
     attrs=Resize3DAttrs,
     relation=resize_type("DHW"),
     reference=resize,
+    compute=resize_compute,
     fusion=FusionKind.INJECTIVE,
     helper=resize3d,
     samples=[
