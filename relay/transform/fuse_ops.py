@@ -21,7 +21,8 @@ from relay.ir.expr import Call, Constant, Expr, Function, Let, Op, Syntax, Var
 from relay.ir.module import IRModule
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
-from relay.transform.fusion_groups import PRIMITIVE, Boundary, Dataflow, Groups, is_sealed
+from relay.transform.fusion_dataflow import PRIMITIVE, Dataflow, is_sealed
+from relay.transform.fusion_groups import Boundary, Groups
 from relay.transform.infer_type import InferType
 from relay.tree import Steps
 

@@ -11,7 +11,8 @@ from relay.check.infer import infer_module
 from relay.op.opdef import FusionKind
 from relay.testing import assert_same_value
 from relay.transform import FuseOps
-from relay.transform.fusion_groups import Dataflow, Groups, post_dominators
+from relay.transform.fusion_dataflow import Dataflow
+from relay.transform.fusion_groups import Groups
 
 HEADER = '#[version = "0.0.5"]\n'
 DENSE = "%x: Tensor[(4, 4), float32], %w: Tensor[(4, 4), float32]"
@@ -249,28 +250,12 @@ def test_an_operator_whose_shape_depends_on_values_is_alone():
     )
 
 
-# --- the graph -----------------------------------------------------------------------------------
-
-
-def test_post_dominators_are_where_all_paths_meet():
-    mod = relay.parse(
-        f"{HEADER}def @main(%x: Tensor[(4), float32]) {{ "
-        "%0 = exp(%x); %1 = sqrt(%0); %2 = add(%1, sin(%1)); (add(%0, %2), cos(%2)) }"
+def test_nothing_is_fused_where_tensors_change():
+    assert_groups(
+        "let %k = memory.kill(%x); sqrt(exp(%x))",
+        ("exp", "exp -> sqrt: nothing is fused here"),
+        "sqrt",
     )
-    nodes = Dataflow(mod["main"]).nodes
-    names = [node.name for node in nodes]
-    found = {
-        (names[i], None if end is None else names[end])
-        for i, end in enumerate(post_dominators(nodes))
-    }
-    assert found == {
-        ("exp", "Tuple"),
-        ("sqrt", "add"),
-        ("sin", "add"),
-        ("add", "Tuple"),
-        ("cos", "Tuple"),
-        ("Tuple", None),
-    }
 
 
 # --- random graphs -------------------------------------------------------------------------------
