@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from relay import te
 from relay.ir import dims
 from relay.ir.types import TensorType, Type
 from relay.op.dyn.form import define_dynamic
 from relay.op.layouts import blocked_shape, require_layout, unblocked_shape
 from relay.op.opdef import OpDef, Sample, Tensor, sample
-from relay.op.pad import PAD
+from relay.op.pad import PAD, padded
 from relay.op.site import FLOATING, INTEGER, NUMERIC, Relation, Site
 from relay.op.upsampling import UPSAMPLING, UPSAMPLING3D
 
@@ -28,6 +29,14 @@ def _pad_type(site: Site) -> Type | None:
     return TensorType((dims.ANY,) * len(data.shape), data.dtype)
 
 
+def _pad_compute(
+    data: te.Tensor, pad_width: te.Tensor, pad_value: te.Tensor, out: te.Spec, pad_mode: str
+) -> te.Tensor:
+    before = [te.index(pad_width[axis, 0]) for axis in range(data.rank)]
+    value = te.cast(pad_value[()], out.dtype) if pad_mode == "constant" else None
+    return padded(data, out, before, pad_mode, value)
+
+
 pad = define_dynamic(
     PAD,
     arguments=[
@@ -37,6 +46,7 @@ pad = define_dynamic(
     ],
     values={"pad_width": "pad_width"},
     relation=_pad_type,
+    compute=_pad_compute,
     samples=[
         sample((2, 3), np.array([[1, 2], [0, 3]], "int64"), ()),
         sample((3, 4), np.array([[2, 1], [0, 3]], "int32"), (), pad_mode="reflect"),
