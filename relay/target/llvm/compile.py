@@ -21,7 +21,8 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, Literal
 
 from relay import settings
@@ -56,8 +57,8 @@ def compile_module(
 
     `imports` names the functions of other libraries the code may call; any other is an error.
     """
-    machine, module = _optimised(texts, target, opt)
-    data: bytes = machine.emit_object(module)
+    with _optimised(texts, target, opt) as (machine, module):
+        data: bytes = machine.emit_object(module)
     if unknown := undefined_symbols(data) - MEMORY_FUNCTIONS - frozenset(imports):
         raise TargetError(
             Diagnostic(
@@ -71,34 +72,37 @@ def compile_module(
 
 def assembly(texts: Sequence[str], target: Target, *, opt: Level = 1) -> str:
     """The instructions of all texts, as an assembler reads them."""
-    machine, module = _optimised(texts, target, opt)
-    text: str = machine.emit_assembly(module)
+    with _optimised(texts, target, opt) as (machine, module):
+        text: str = machine.emit_assembly(module)
     return text
 
 
-def _optimised(texts: Sequence[str], target: Target, opt: Level) -> tuple[Any, Any]:
-    """(target machine, module with all texts, after the passes)"""
+@contextmanager
+def _optimised(texts: Sequence[str], target: Target, opt: Level) -> Iterator[tuple[Any, Any]]:
+    """(target machine, module with all texts, after the passes), until the end of the block."""
     from llvmlite import binding
 
     machine = target_machine(target)
-    # a context of its own: names in a shared one would depend on what was compiled before
-    context = binding.create_context()
-    try:
-        module = binding.parse_assembly("", context)
+    # A context of its own: names in a shared one would depend on what was compiled before. It must
+    # outlive its modules, which the garbage collector does not know; so both are closed here.
+    with binding.create_context() as context, binding.parse_assembly("", context) as module:
         module.triple = target.triple
         module.data_layout = str(machine.target_data)
-        for text in texts:
-            part = binding.parse_assembly(text, context)
-            part.triple = module.triple
-            part.data_layout = module.data_layout
-            module.link_in(part)
-        module.verify()
-    except RuntimeError as error:
-        raise TargetError(
-            Diagnostic("LLVM does not take the code made for a kernel", found=str(error).strip())
-        ) from None
-    _simplify(module, machine, opt)
-    return machine, module
+        try:
+            for text in texts:
+                with binding.parse_assembly(text, context) as part:
+                    part.triple = module.triple
+                    part.data_layout = module.data_layout
+                    module.link_in(part)
+            module.verify()
+        except RuntimeError as error:
+            raise TargetError(
+                Diagnostic(
+                    "LLVM does not take the code made for a kernel", found=str(error).strip()
+                )
+            ) from None
+        _simplify(module, machine, opt)
+        yield machine, module
 
 
 def _simplify(module: Any, machine: Any, opt: Level) -> None:

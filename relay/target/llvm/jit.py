@@ -16,6 +16,7 @@ from typing import Any
 
 from relay.errors import Diagnostic, TargetError
 from relay.target.llvm.machine import target_machine
+from relay.target.llvm.objects import architecture
 from relay.target.target import Target
 
 
@@ -67,8 +68,17 @@ def load(
     """
     from llvmlite import binding
 
+    host = Target.host()
     builder = binding.JITLibraryBuilder()
     for data in (objects,) if isinstance(objects, bytes) else objects:
+        if architecture(data) not in (host.arch, None):  # LLVM would link it all the same
+            raise TargetError(
+                Diagnostic(
+                    "the compiled code cannot be loaded: it is for another kind of machine",
+                    expected=host.arch,
+                    found=architecture(data),
+                )
+            )
         builder.add_object_img(data)
     for symbol in symbols:
         builder.export_symbol(symbol)
@@ -77,7 +87,7 @@ def load(
     builder.add_current_process()
     try:
         engine = binding.create_lljit_compiler(
-            target_machine(Target.host()),
+            target_machine(host),
             use_jit_link=sys.platform.startswith("linux"),
             suppress_errors=True,
         )

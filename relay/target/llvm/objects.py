@@ -1,4 +1,4 @@
-"""Reading object files: which functions does the code in them expect from somewhere else?
+"""Reading object files: for which machine, and what do they expect from somewhere else?
 
 Kernels are complete in themselves. LLVM may still turn an instruction the processor lacks into a
 call of a support library (float16 without F16C, a remainder of floats), which would be slow, give
@@ -18,6 +18,16 @@ _HEADER: Final = struct.Struct("<40xQ10xHHH")  # offset, size and number of sect
 _SECTION: Final = struct.Struct("<4xI16xQQI12xQ")  # kind, offset, size, link, size of an entry
 _SYMBOL: Final = struct.Struct("<IBxH16x")  # name, kind and binding, section
 _SYMBOL_TABLE: Final = 2
+
+
+_MACHINES: Final = {62: "x86_64", 183: "aarch64"}
+
+
+def architecture(data: bytes) -> str | None:
+    """The kind of machine an ELF object is for; None when that is not known."""
+    if not data.startswith(_MAGIC):
+        return None
+    return _MACHINES.get(int.from_bytes(data[18:20], "little"))
 
 
 def undefined_symbols(data: bytes) -> frozenset[str]:

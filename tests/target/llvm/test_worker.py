@@ -1,0 +1,93 @@
+"""A process that compiles for another one: its frames, its errors, its end."""
+
+import io
+import json
+import os
+import time
+
+import pytest
+
+from relay.errors import TargetError
+from relay.target import Target
+from relay.target.llvm.compile import compile_module
+from relay.target.llvm.worker import READY, Worker, read_frame, serve, write_frame
+
+TEXT = "define i32 @answer() { ret i32 42 }"
+
+
+@pytest.mark.parametrize("data", [b"", b"x", bytes(100_000)])
+def test_a_frame_comes_back(data):
+    stream = io.BytesIO()
+    write_frame(stream, data)
+    stream.seek(0)
+    assert read_frame(stream) == data
+    with pytest.raises(EOFError):
+        read_frame(stream)
+
+
+def test_half_a_frame_is_the_end():
+    stream = io.BytesIO()
+    write_frame(stream, b"something")
+    with pytest.raises(EOFError):
+        read_frame(io.BytesIO(stream.getvalue()[:-1]))
+
+
+def test_the_serving_end_answers_until_nothing_more_comes():
+    requests, answers = io.BytesIO(), io.BytesIO()
+    for text in (TEXT, "nonsense", TEXT):
+        request = {"target": str(Target.host()), "opt": 1, "texts": 1}
+        write_frame(requests, json.dumps(request).encode())
+        write_frame(requests, text.encode())
+    requests.seek(0)
+    serve(requests, answers)
+    answers.seek(0)
+    assert read_frame(answers) == READY
+    expected = compile_module([TEXT], Target.host())
+    for right in (True, False, True):
+        error = json.loads(read_frame(answers))["error"]
+        data = read_frame(answers)
+        assert (error is None) == right
+        assert data == (expected if right else b"")
+    assert answers.read() == b""
+
+
+@pytest.fixture
+def worker():
+    made = Worker.start()
+    yield made
+    made.stop()
+
+
+def test_another_process_compiles(worker):
+    assert worker.ready()
+    assert worker.compile([TEXT], str(Target.host()), 1) == compile_module([TEXT], Target.host())
+    with pytest.raises(TargetError, match="LLVM does not take the code"):
+        worker.compile(["nonsense"], str(Target.host()), 1)
+    assert worker.compile([TEXT], str(Target.host()), 0)
+
+
+def test_a_process_that_dies_is_an_error(worker):
+    assert worker.ready()
+    worker._process.kill()
+    with pytest.raises(TargetError, match="ended unexpectedly"):
+        worker.compile([TEXT], str(Target.host()), 1)
+
+
+def test_it_ends_when_its_starter_is_gone(worker):
+    assert worker.ready()
+    worker._requests.close()
+    assert worker._process.wait(timeout=20) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "getpgid"), reason="a system with process groups")
+def test_ctrl_c_is_not_for_it(worker):
+    assert worker.ready()
+    assert os.getpgid(worker._process.pid) != os.getpgid(0)
+
+
+def test_stopping_does_not_wait_for_work(worker):
+    started = time.perf_counter()
+    worker.stop()
+    assert worker._process.returncode is not None
+    assert time.perf_counter() - started < 60
+    assert not worker.ready()
