@@ -14,27 +14,34 @@ from relay import dtypes, te
 
 Key = Callable[[te.Expr], te.Expr]  # (position) -> key
 
+_MANY = 256  # elements that are sorted faster by their bytes than by merging
+
 
 def sort_key(value: te.Expr, descending: bool = False) -> te.Expr:
-    """An integer in the place of a value: -0.0 equals 0.0, NaN is the greatest and equals NaN."""
+    """An unsigned integer in the place of a value: -0.0 equals 0.0, NaN is the greatest and equals
+    NaN."""
     if dtypes.is_float(value.dtype):
         key = _float_key(value)
-    elif te.width(value.dtype) < 8:
-        key = te.cast(value, "int8" if value.dtype in dtypes.SIGNED else "uint8")
+    elif value.dtype in dtypes.SIGNED:
+        wide = te.cast(value, "int8") if value.dtype == "int4" else value
+        key = te.bitcast(wide, f"u{wide.dtype}") ^ _sign(wide.dtype)
     else:
-        key = value
+        key = te.cast(value, "uint8") if te.width(value.dtype) < 8 else value
     return ~key if descending else key
 
 
 def _float_key(value: te.Expr) -> te.Expr:
-    """The bits as an integer: of negative numbers, which grow towards zero, turned over."""
+    """The bits with the sign turned over; all bits of negative numbers, which grow towards zero."""
     wide = value if value.dtype == "float64" else te.cast(value, "float32")
-    integer = "int64" if wide.dtype == "float64" else "int32"
-    most = te.highest(integer)
-    bits = te.bitcast(wide, integer)
-    ordered = te.select(bits < 0, bits ^ most, bits)
-    exact = te.select(te.equal(wide, 0.0), 0, ordered)
-    return te.select(te.call("isnan", wide), most, exact)
+    unsigned = wide.dtype.replace("float", "uint")
+    sign = _sign(wide.dtype)
+    bits = te.select(te.equal(wide, 0.0), 0, te.bitcast(wide, unsigned))
+    ordered = te.select(bits < sign, bits ^ sign, ~bits)
+    return te.select(te.call("isnan", wide), te.highest(unsigned), ordered)
+
+
+def _sign(dtype: str) -> int:
+    return 1 << (te.width(dtype) - 1)
 
 
 @dataclass(frozen=True)
@@ -57,8 +64,7 @@ def sort_positions(
 ) -> Order:
     """The positions 0 to count - 1 by ascending key, equal ones in their order.
 
-    Merges runs of 1, 2, 4 … from one side of a buffer to the other. `capacity` is what count, where
-    only a run finds it, is at most.
+    `capacity` is what count, where only a run finds it, is at most.
     """
     count = te.index(count)
     room = count if capacity is None else te.index(capacity)
@@ -67,6 +73,57 @@ def sort_positions(
         b.store(keys, (0, i), key(i))
         b.store(positions, (0, i), i)
     side = b.variable("int64", 0, "side")
+    if isinstance(room, te.Const) and room.value < _MANY:
+        _merge_runs(b, keys, positions, side, count)
+    else:
+        _distribute(b, keys, positions, side, count)
+    return Order(keys, positions, side[()])
+
+
+# --- many: by the bytes of their keys
+
+
+def _distribute(
+    b: te.Builder, keys: te.Buffer, positions: te.Buffer, side: te.Buffer, count: te.Expr
+) -> None:
+    """By one byte after the other, from the lowest to the highest, which leaves the order of equal
+    ones: how many have a byte says where those with the next one begin."""
+    starts = b.local("int64", (256,), "starts")
+    with b.if_(count > 1), b.loop(te.width(keys.dtype) // 8) as number:
+        now = b.let(side[()])
+        shift = b.let(te.cast(number * 8, keys.dtype))
+
+        def byte(rank: te.Scalar) -> te.Expr:
+            return te.cast((keys[now, rank] >> shift) & 255, "int64")
+
+        with b.loop(256) as value:
+            b.store(starts, value, 0)
+        with b.loop(count) as i:
+            value = b.let(byte(i))
+            b.store(starts, value, starts[value] + 1)
+        # where all have the same byte there is nothing to move
+        with b.if_(starts[byte(0)] < count):
+            total = b.variable("int64", 0, "total")
+            with b.loop(256) as value:
+                having = b.let(starts[value])
+                b.store(starts, value, total[()])
+                b.store(total, (), total[()] + having)
+            with b.loop(count) as i:
+                value = b.let(byte(i))
+                target = b.let(starts[value])
+                b.store(starts, value, target + 1)
+                b.store(keys, (1 - now, target), keys[now, i])
+                b.store(positions, (1 - now, target), positions[now, i])
+            b.store(side, (), 1 - now)
+
+
+# --- not so many: by merging
+
+
+def _merge_runs(
+    b: te.Builder, keys: te.Buffer, positions: te.Buffer, side: te.Buffer, count: te.Expr
+) -> None:
+    """Sorted runs of 1, 2, 4 … elements, two at a time, from one side to the other."""
     width = b.variable("int64", 1, "width")
     with b.while_(width[()] < count):
         both = b.let(width[()] * 2)
@@ -76,7 +133,6 @@ def sort_positions(
             _merge(b, keys, positions, side[()], begin, middle, te.minimum(begin + both, count))
         b.store(side, (), 1 - side[()])
         b.store(width, (), both)
-    return Order(keys, positions, side[()])
 
 
 def _merge(
@@ -108,6 +164,9 @@ def _merge(
         with b.while_(run[()] < bound):
             move(run[()])
             b.store(run, (), run[()] + 1)
+
+
+# --- the first of them
 
 
 def first_positions(b: te.Builder, count: te.Scalar, most: te.Scalar, key: Key) -> Order:
@@ -179,13 +238,17 @@ def _table(b: te.Builder, key: Key, shape: tuple[te.Scalar, ...]) -> tuple[te.Bu
     return b.local(dtype, shape, "keys"), b.local("int64", shape, "positions")
 
 
+# --- sorted already
+
+
 def lower_bound(b: te.Builder, count: te.Scalar, before: Callable[[te.Expr], te.Expr]) -> te.Expr:
     """How many positions, from 0 on, `before` holds for, which holds for none after the first it
     does not hold for."""
-    low, high = b.variable("int64", 0, "low"), b.variable("int64", te.index(count), "high")
-    with b.while_(low[()] < high[()]):
-        middle = b.let((low[()] + high[()]) // 2)
-        inside = b.let(before(middle))
-        b.store(low, (), te.select(inside, middle + 1, low[()]))
-        b.store(high, (), te.select(inside, high[()], middle))
-    return low[()]
+    # halves what is left whatever is found: so many steps for every search, and no branch in them
+    base, left = b.variable("int64", 0, "base"), b.variable("int64", te.index(count), "left")
+    with b.while_(left[()] > 0):
+        half = b.let((left[()] + 1) // 2)
+        behind = b.let(base[()] + half)
+        b.store(base, (), te.select(before(behind - 1), behind, base[()]))
+        b.store(left, (), left[()] - half)
+    return base[()]
