@@ -172,7 +172,12 @@ def indices_in(layout: Layout, place: Place) -> Indices:
 def place_in(layout: Layout, indices: Sequence[te.Expr], shape: Sequence[te.Expr]) -> Place:
     """What indices into a tensor of that layout and shape mean for its whole axes."""
     return {
-        letter: Digits(tuple((indices[axis], shape[axis]) for axis in layout.places(letter)))
+        letter: Digits(
+            tuple(
+                (indices[axis], te.index(layout.axes[axis][1] or shape[axis]))
+                for axis in layout.places(letter)
+            )
+        )
         for letter in layout.letters
     }
 

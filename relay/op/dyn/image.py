@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from relay import te
 from relay.ir import dims
 from relay.ir.types import TensorType, Type
 from relay.op.dyn.form import define_dynamic
 from relay.op.dyn.shape import ints
-from relay.op.image.resize import RESIZE2D
+from relay.op.image.resize import RESIZE2D, resize_compute
 from relay.op.layouts import blocked_shape, require_layout, unblocked_shape
 from relay.op.opdef import sample
 from relay.op.site import FLOATING, INTEGER, NUMERIC, Site
@@ -34,6 +37,15 @@ def _resize2d_type(site: Site) -> Type | None:
     return TensorType(shape, site.attrs.out_dtype or data.dtype)
 
 
+def _resize2d_compute(
+    data: te.Tensor, size: te.Tensor, roi: te.Tensor, out: te.Spec, **attrs: Any
+) -> te.Tensor:
+    """The size is that of the result; the region is read where there is one."""
+    cropping = attrs["coordinate_transformation_mode"] == "tf_crop_and_resize"
+    region = [roi[number] for number in range(4)] if cropping else None
+    return resize_compute(data, out, roi=region, **attrs)
+
+
 resize2d = define_dynamic(
     RESIZE2D,
     arguments=[
@@ -43,6 +55,7 @@ resize2d = define_dynamic(
     ],
     values={"size": "size", "roi": "roi"},
     relation=_resize2d_type,
+    compute=_resize2d_compute,
     samples=[
         sample((1, 2, 5, 3), ints(3, 7), np.zeros(0, "float32")),
         sample(

@@ -82,6 +82,7 @@ def _upsampling(static: OpDef, spatial: str, samples: list[Sample]) -> OpDef:
         arguments=[*static.arguments, *factors],
         values={name: name for name, _ in factors},
         relation=_upsampling_type(spatial),
+        compute=static.compute,
         samples=samples,
     )
 
