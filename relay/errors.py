@@ -7,6 +7,7 @@
     │   │   └── KindError        a type is not well formed
     │   ├── IllFormed            a structural invariant is broken (often: by a pass, which is named)
     │   ├── EvaluationError      the program failed while it ran
+    │   ├── LowerError           a program cannot become kernels
     │   ├── TargetError          a target is not understood, or no code can be made for it
     │   └── SettingError         an environment variable holds what it should not
     ├── PassError                a pass was used in a way it cannot serve
@@ -175,6 +176,10 @@ class OperatorError(RelayError):
 
 class EvaluationError(DiagnosticError):
     """The program failed while it ran."""
+
+
+class LowerError(DiagnosticError):
+    """A program that cannot become kernels."""
 
 
 class TargetError(DiagnosticError):

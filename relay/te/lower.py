@@ -127,11 +127,9 @@ class _Lowering:
             Store(
                 self.buffers[id(tensor)],
                 places,
-                bodies[tensor.position]
-                if ready
-                else self.expression(stage, bodies[tensor.position]),
+                bodies[place] if ready else self.expression(stage, bodies[place]),
             )
-            for tensor in stage.tensors
+            for tensor, place in zip(stage.tensors, stage.places, strict=True)
         ]
         return _guarded(stage.guards, block(steps))
 
@@ -161,8 +159,8 @@ class _Lowering:
     def procedure(self, stage: Stage, op: Procedure) -> Statement:
         outputs = {
             id(buffer): self.buffers[id(tensor)]
-            for tensor in stage.tensors
-            for buffer in (op.outputs[tensor.position],)
+            for tensor, place in zip(stage.tensors, stage.places, strict=True)
+            for buffer in (op.outputs[place],)
         }
 
         def expression(expr: Expr) -> Expr:

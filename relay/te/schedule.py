@@ -81,6 +81,7 @@ class Stage:
     guards: tuple[Expr, ...] = ()
     at: tuple[str, str] | None = None  # stage, loop
     scope: Scope = Scope.WORKSPACE
+    places: tuple[int, ...] = ()  # which body each of the tensors is
 
     def loop(self, name: str) -> Loop:
         for loop in self.loops:
@@ -165,6 +166,8 @@ def create(outputs: Sequence[Tensor], inputs: Sequence[Tensor] | None = None) ->
     for tensors in made.values():
         first = tensors[0]
         assert not isinstance(first.op, Placeholder)
+        if isinstance(first.op, Computation) and first.op.reduction is not None:
+            tensors = _all_results(first, tensors)
         name = _unused(first.name, names)
         scope = Scope.WORKSPACE
         if any(id(tensor) in wanted for tensor in tensors):
@@ -173,17 +176,28 @@ def create(outputs: Sequence[Tensor], inputs: Sequence[Tensor] | None = None) ->
     return Schedule(tuple(stages), tuple(given if inputs is None else inputs), tuple(outputs))
 
 
+def _all_results(first: Tensor, tensors: Sequence[Tensor]) -> list[Tensor]:
+    """The results of a reduction, in order: also those nobody reads, it needs them itself."""
+    assert isinstance(first.op, Computation)
+    given = {tensor.position: tensor for tensor in tensors}
+    return [
+        given.get(i) or Tensor(first.name, first.shape, body.dtype, first.op, i)
+        for i, body in enumerate(first.op.bodies)
+    ]
+
+
 def make_stage(
     name: str, tensors: tuple[Tensor, ...], op: Computation | Procedure, scope: Scope
 ) -> Stage:
     """A stage as it is before anything is decided."""
     zero = const(0, INDEX)
     shape = tensors[0].shape
+    places = tuple(tensor.position for tensor in tensors)
+    origin = (zero,) * len(shape)
     if isinstance(op, Procedure):
-        return Stage(name, tensors, op, (), {}, (zero,) * len(shape), shape, scope=scope)
-    reduced = op.reduction_axes
-    loops, values = _one_loop_per_axis(op.axes, reduced)
-    return Stage(name, tensors, op, loops, values, (zero,) * len(shape), shape, scope=scope)
+        return Stage(name, tensors, op, (), {}, origin, shape, scope=scope, places=places)
+    loops, values = _one_loop_per_axis(op.axes, op.reduction_axes)
+    return Stage(name, tensors, op, loops, values, origin, shape, scope=scope, places=places)
 
 
 def _one_loop_per_axis(
@@ -364,39 +378,73 @@ def set_scope(s: Schedule, stage: str, scope: Scope) -> Schedule:
 
 
 def inline(s: Schedule, stage: str) -> Schedule:
-    """Compute where it is read, again for every reader; the stage is gone.
+    """Compute where it is read, again for every reader. The stage is gone, unless it is an output.
 
     t[i] = x[i] + 1;  y[i] = t[i] * 2   ->   y[i] = (x[i] + 1) * 2
     """
     found = s[stage]
     if found.is_reduction:
         raise RelayError(f"stage `{stage}` is a reduction and cannot be computed where it is read")
-    if s.is_output(found):
-        raise RelayError(f"stage `{stage}` is an output")
     op = found.computation
-    bodies = {id(tensor): op.bodies[tensor.position] for tensor in found.tensors}
+    bodies = {
+        id(tensor): op.bodies[place]
+        for tensor, place in zip(found.tensors, found.places, strict=True)
+    }
+    keep = s.is_output(found)
     return replace(
         s,
         stages=tuple(
-            _with_bodies_inlined(one, op.axes, bodies) for one in s.stages if one is not found
+            one if one is found else _with_bodies_inlined(one, op.axes, bodies)
+            for one in s.stages
+            if keep or one is not found
         ),
     )
 
 
 def _with_bodies_inlined(stage: Stage, axes: tuple[Axis, ...], bodies: Mapping[int, Expr]) -> Stage:
-    if not isinstance(stage.op, Computation):
-        if any(id(tensor) in bodies for tensor in stage.op.inputs):
-            raise RelayError(f"procedure `{stage.name}` reads memory: its inputs stay as they are")
-        return stage
     if not any(id(tensor) in bodies for tensor in stage.op.inputs):
         return stage
+    if not isinstance(stage.op, Computation):
+        raise RelayError(f"procedure `{stage.name}` reads memory: its inputs stay as they are")
+    # the same element read twice is one expression, however long the chain of stages
+    done: dict[Expr, Expr] = {}
 
     def put(before: Expr, after: Expr) -> Expr:
         if isinstance(after, Read) and id(after.source) in bodies:
-            return substitute(bodies[id(after.source)], dict(zip(axes, after.indices, strict=True)))
+            if after not in done:
+                places = dict(zip(axes, after.indices, strict=True))
+                done[after] = substitute(bodies[id(after.source)], dict(places))
+            return done[after]
         return remake(before, after)
 
     return replace(stage, op=Computation(stage.op.axes, transform_bodies(stage.op.bodies, put)))
+
+
+def join(s: Schedule, first: str, second: str) -> Schedule:
+    """Two stages of one shape that do not read each other, in the same loops.
+
+    y[i] = x[i] + 1;  z[i] = x[i] * 2   ->   for i: y[i] = x[i] + 1; z[i] = x[i] * 2
+    """
+    one, other = s[first], s[second]
+    axes = one.computation.axes
+    if [axis.extent for axis in axes] != [axis.extent for axis in other.computation.axes]:
+        raise RelayError(f"stages `{first}` and `{second}` have different shapes")
+    if one.is_reduction or other.is_reduction:
+        raise RelayError("reductions are not joined: join what reads them")
+    names: dict[Var, Expr] = dict(zip(other.computation.axes, axes, strict=True))
+    bodies = (
+        *one.computation.bodies,
+        *(substitute(body, names) for body in other.computation.bodies),
+    )
+    offset = len(one.computation.bodies)
+    tensors = (*one.tensors, *other.tensors)
+    places = (*one.places, *(place + offset for place in other.places))
+    made = make_stage(one.name, tensors, Computation(axes, bodies), one.scope)
+    made = replace(made, places=places)
+    # where the later of the two stood, everything both read is there
+    stages = [stage for stage in s.stages if stage is not one]
+    stages[stages.index(other)] = made
+    return replace(s, stages=tuple(stages))
 
 
 def transform_bodies(
@@ -671,6 +719,65 @@ def extract(s: Schedule, stage: str, part: Expr, axes: Sequence[Axis], name: str
     return _insert_before(s, changed, tensor, name)
 
 
+def reindex(s: Schedule, stage: str, groups: Sequence[Sequence[Axis]]) -> Schedule:
+    """Other axes for the same tensor: each group of the old ones is one of the new.
+
+    t[i, j, l] = f(i, j, l);  y = t[i, j, l]
+      ->   t[l, ij] = f(ij // n, ij % n, l);  y = t[l, i*n + j]       reindex(s, "t", [[l], [i, j]])
+    """
+    found = s[stage]
+    op = found.computation
+    values: dict[Var, Expr] = {}
+    axes: list[Axis] = []
+    simplify = Simplifier()
+    for group in groups:
+        size = simplify(_product([axis.extent for axis in group]))
+        joined = Axis(INDEX, "".join(axis.name for axis in group), size)
+        axes.append(joined)
+        rest: Expr = joined
+        for axis in reversed(group[1:]):
+            values[axis] = rest % axis.extent
+            rest = rest // axis.extent
+        values[group[0]] = rest
+
+    def put(before: Expr, after: Expr) -> Expr:
+        return values.get(after, after) if isinstance(after, Var) else remake(before, after)
+
+    made = from_bodies(tuple(axes), transform_bodies(op.bodies, put), found.name)
+    positions = [[op.axes.index(axis) for axis in group] for group in groups]
+    others = {id(old): made[place] for old, place in zip(found.tensors, found.places, strict=True)}
+
+    def read(before: Expr, after: Expr) -> Expr:
+        if isinstance(after, Read) and id(after.source) in others:
+            places = []
+            for group, where in zip(groups, positions, strict=True):
+                place = after.indices[where[0]]
+                for axis, i in zip(group[1:], where[1:], strict=True):
+                    place = place * axis.extent + after.indices[i]
+                places.append(place)
+            return Read(after.dtype, others[id(after.source)], tuple(places))
+        return remake(before, after)
+
+    assert isinstance(made[0].op, Computation)
+    stages = []
+    for one in s.stages:
+        if one is found:
+            stages.append(make_stage(found.name, made, made[0].op, found.scope))
+        elif isinstance(one.op, Computation):
+            bodies = transform_bodies(one.op.bodies, read)
+            stages.append(replace(one, op=Computation(one.op.axes, bodies)))
+        else:
+            stages.append(one)
+    return replace(s, stages=tuple(stages))
+
+
+def _product(sizes: Sequence[Expr]) -> Expr:
+    total: Expr = const(1, INDEX)
+    for size in sizes:
+        total = total * size
+    return total
+
+
 def cache_write(s: Schedule, stage: str, name: str) -> Schedule:
     """Compute into a tensor of its own first, then copy: the copy's loops can hold a tile of it.
 
@@ -751,8 +858,10 @@ __all__ = [
     "extract",
     "fuse",
     "inline",
+    "join",
     "pack",
     "parallel",
+    "reindex",
     "reorder",
     "rfactor",
     "set_scope",

@@ -201,6 +201,9 @@ class Simplifier:
         return binary(expr.op, expr.left, expr.right)
 
     def _recombined(self, total: Linear) -> Expr:
+        return self.build(self.recombined(total))
+
+    def recombined(self, total: Linear) -> Linear:
         """(x // c) * (c*k) + (x % c) * k  ->  x * k"""
         for atom, coefficient in total.terms.items():
             if not (isinstance(atom, Binary) and atom.op == "mod"):
@@ -216,8 +219,8 @@ class Simplifier:
                 remaining = total.plus(Linear({atom: 1}), -coefficient)
                 remaining = remaining.plus(terms, -divisor * coefficient)
                 whole = self.linear(atom.left).times(coefficient)
-                return self._recombined(remaining.plus(whole))
-        return self.build(total)
+                return self.recombined(remaining.plus(whole))
+        return total
 
     def _quotient_of(self, remainder: Binary) -> tuple[Linear, int] | None:
         """(x // c as a sum, c) for x % c."""

@@ -1,0 +1,171 @@
+"""A primitive function becomes kernels.
+
+    fused Relay -> tensor expressions -> schedule -> loops -> LLVM IR
+
+`Options` say how; the same function, target and options give the same kernels, to the byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from relay.ir.expr import Function
+from relay.lower.kernel import (
+    Kernel,
+    Lowered,
+    Param,
+    Place,
+    Result,
+    Step,
+    Temporary,
+    TensorSpec,
+)
+from relay.lower.to_compute import Computed, to_compute
+from relay.target.llvm.codegen import generate
+from relay.target.llvm.schedules import facts
+from relay.target.llvm.schedules.choose import choose
+from relay.target.target import Target
+from relay.te import lower as te_lower
+from relay.te.compute import Tensor
+from relay.te.expr import Const
+from relay.te.legalize import Facts, legalize
+from relay.te.schedule import Schedule
+from relay.te.tidy import tidy
+
+
+@dataclass(frozen=True)
+class Options:
+    """How kernels are made."""
+
+    checked: bool = False  # check every index, and report the first that is out of range
+    threads: bool = True  # loops may be spread over threads
+
+
+def lower(
+    function: Function, constant: Sequence[bool], target: Target, options: Options | None = None
+) -> Lowered:
+    """The kernels of a primitive function. `constant[i]`: flattened parameter i never changes."""
+    options = options or Options()
+    computed = to_compute(function)
+    return lower_computed(computed, constant, target, options)
+
+
+def lower_computed(
+    computed: Computed, constant: Sequence[bool], target: Target, options: Options
+) -> Lowered:
+    outputs, places_of_results = _distinct_outputs(computed)
+    constants = [t for t, known in zip(computed.inputs, constant, strict=True) if known]
+    scheduled = choose(outputs, computed.inputs, target, constants, threads=options.threads)
+    where: dict[int, Place] = {id(t): Param(i) for i, t in enumerate(computed.inputs)}
+    steps: list[Step] = []
+    temporaries: list[TensorSpec] = []
+    for schedule in scheduled.prepare:
+        kernel = _kernel(schedule, "prepare", computed.operators, target, options)
+        made = schedule.outputs[0]
+        inputs = tuple(where[id(t)] for t in schedule.inputs)
+        where[id(made)] = Temporary(len(temporaries))
+        temporaries.append(_spec(made))
+        steps.append(Step(kernel, inputs, (where[id(made)],), constant=True))
+    main = _without_unused_inputs(scheduled.main)
+    kernel = _kernel(main, "", computed.operators, target, options)
+    steps.append(
+        Step(
+            kernel,
+            tuple(where[id(tensor)] for tensor in main.inputs),
+            tuple(places_of_results),
+        )
+    )
+    return Lowered(tuple(steps), tuple(temporaries))
+
+
+def _distinct_outputs(computed: Computed) -> tuple[list[Tensor], list[Place]]:
+    """Each result a tensor of its own, computed and not merely handed on."""
+    from relay import te
+
+    outputs: list[Tensor] = []
+    seen = {id(tensor) for tensor in computed.inputs}
+    for tensor in computed.outputs:
+        if id(tensor) in seen:
+            source = tensor
+            tensor = te.compute(source.shape, lambda *i, source=source: source[i], "copy")
+        seen.add(id(tensor))
+        outputs.append(tensor)
+    return outputs, [Result(i) for i in range(len(outputs))]
+
+
+def _without_unused_inputs(s: Schedule) -> Schedule:
+    read = {id(tensor) for stage in s.stages for tensor in stage.inputs}
+    return replace(s, inputs=tuple(tensor for tensor in s.inputs if id(tensor) in read))
+
+
+def _kernel(
+    s: Schedule, role: str, operators: Sequence[str], target: Target, options: Options
+) -> Kernel:
+    loops = te_lower.lower(s)
+    machine = Facts(
+        has_fma=target.has_fma,
+        has_f16c=target.has_f16c,
+        has_rounding=target.arch == "aarch64" or "sse4.1" in target.enabled,
+    )
+    body = tidy(legalize(loops.body, machine))
+    pairs = in_place(s)
+    code = generate(
+        _NAME, replace(loops, body=body), target, checked=options.checked, may_alias=bool(pairs)
+    )
+    # the name says what is inside, and a digest of the code makes it the kernel's own
+    digest = hashlib.sha256(f"{target}\n{code.ir}".encode()).hexdigest()[:16]
+    words = [re.sub(r"\W", "_", name.removeprefix("nn.")) for name in operators]
+    name = "_".join(["relay", *([role] if role else []), *words])[:80] + f"_{digest}"
+    return Kernel(
+        name=name,
+        inputs=tuple(map(_spec, s.inputs)),
+        outputs=tuple(map(_spec, s.outputs)),
+        ir=code.ir.replace(_NAME, name),
+        workspace=code.workspace,
+        worker_workspace=code.worker_workspace,
+        in_place=pairs,
+        checks=code.checks,
+        operators=tuple(operators),
+        flops=_flops(s),
+    )
+
+
+_NAME = "relay.kernel"
+
+
+def _spec(tensor: Tensor) -> TensorSpec:
+    sizes = [int(n.value) if isinstance(n, Const) else repr(n) for n in tensor.shape]
+    return TensorSpec(tuple(sizes), tensor.dtype)
+
+
+def _flops(s: Schedule) -> int:
+    total = 0
+    for stage in s.stages:
+        if stage.loops and stage.computation:
+            total += facts.points(stage) * facts.arithmetic(stage)
+    return total
+
+
+def in_place(s: Schedule) -> tuple[tuple[int, int], ...]:
+    """(output, input) pairs: each element of the output needs that element of the input only."""
+    if len(s.stages) != 1 or not s.stages[0].loops or s.stages[0].is_reduction:
+        return ()
+    stage = s.stages[0]
+    simplify = facts.simplifier(stage)
+    own = tuple(
+        simplify(stage.values[axis]) for axis in stage.computation.axes
+    )
+    same: dict[int, bool] = {}
+    for read in facts.reads(stage):
+        places = tuple(map(simplify, read.indices))
+        even = places == own and read.source.shape == stage.tensors[0].shape
+        same[id(read.source)] = same.get(id(read.source), True) and even
+    pairs = []
+    for i, output in enumerate(s.outputs):
+        for j, given in enumerate(s.inputs):
+            if same.get(id(given)) and given.dtype == output.dtype and len(s.outputs) == 1:
+                pairs.append((i, j))
+    return tuple(pairs)

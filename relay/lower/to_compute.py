@@ -1,0 +1,131 @@
+"""A primitive function becomes tensor expressions: every call is what its operator says it computes.
+
+    fn (%x, %w, Primitive=1) { nn.relu(nn.dense(%x, %w)) }
+      ->   d[i, j] = sum(x[i, k] * w[j, k] for k);  y[i, j] = max(d[i, j], 0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from relay import te, tree
+from relay.errors import Diagnostic, LowerError
+from relay.ir.attrs import Attrs, DictAttrs
+from relay.ir.expr import Call, Constant, Expr, Function, Let, Tuple, TupleGetItem, Var
+from relay.ir.types import TensorType, TupleType, Type
+from relay.op.opdef import OpDef
+
+# A tensor, or for a tuple its fields.
+Value = te.Tensor | tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A function as tensors: those given and those made, fields of tuples one by one."""
+
+    inputs: tuple[te.Tensor, ...]
+    outputs: tuple[te.Tensor, ...]
+    operators: tuple[str, ...]
+
+
+def to_compute(function: Function) -> Computed:
+    """The tensors of a typed first-order function."""
+    values: dict[Expr, Value] = {}
+    inputs: list[te.Tensor] = []
+    operators: list[str] = []
+    for param in function.params:
+        values[param] = _placeholders(param.checked_type, param.name_hint, inputs)
+    body, lets = function.body, []
+    while isinstance(body, Let):
+        lets.append((body.var, body.value))
+        body = body.body
+    for var, bound in lets:
+        _expression(bound, values, operators)
+        values[var] = values[bound]
+    _expression(body, values, operators)
+    return Computed(tuple(inputs), tuple(flatten(values[body])), tuple(operators))
+
+
+def _expression(root: Expr, values: dict[Expr, Value], operators: list[str]) -> None:
+    def enter(expr: Expr) -> bool:
+        return expr not in values and not isinstance(expr, OpDef)
+
+    for expr in tree.postorder(root, enter):
+        if expr in values or isinstance(expr, OpDef):
+            continue
+        match expr:
+            case Call(op=OpDef()):
+                operators.append(expr.op.name)
+                values[expr] = _call(expr, expr.op, [values[arg] for arg in expr.args])
+            case Tuple():
+                values[expr] = tuple(values[part] for part in expr.fields)
+            case TupleGetItem():
+                whole = values[expr.tuple_value]
+                assert isinstance(whole, tuple)
+                values[expr] = whole[expr.index]
+            case Constant():
+                values[expr] = _constant(expr)
+            case Var():
+                raise _error(expr, f"variable `%{expr.name_hint}` has no value here")
+            case _:
+                raise _error(expr, f"{type(expr).__name__} cannot be part of a kernel")
+
+
+def _call(expr: Call, op: OpDef, args: Sequence[Value]) -> Value:
+    if op.compute is None:
+        raise _error(expr, f"operator `{op.name}` does not say how it is computed")
+    attrs = op.make_attrs({}) if expr.attrs is None else expr.attrs
+    return op.compute(*args, out=_specs(expr.checked_type, expr), **_keywords(attrs))
+
+
+def _keywords(attrs: Attrs | DictAttrs | None) -> Mapping[str, Any]:
+    if attrs is None:
+        return {}
+    return dict(attrs.items())
+
+
+def _specs(ty: Type, expr: Expr) -> Any:
+    if isinstance(ty, TupleType):
+        return tuple(_specs(field, expr) for field in ty.fields)
+    assert isinstance(ty, TensorType)
+    return te.Spec(_shape(ty, expr), ty.dtype)
+
+
+def _shape(ty: TensorType, expr: Expr) -> tuple[te.Expr, ...]:
+    sizes = []
+    for size in ty.shape:
+        if not isinstance(size, int):
+            raise _error(expr, f"size `{size}` is known at run time only")
+        sizes.append(te.const(size, "int64"))
+    return tuple(sizes)
+
+
+def _placeholders(ty: Type, name: str, inputs: list[te.Tensor]) -> Value:
+    if isinstance(ty, TupleType):
+        return tuple(_placeholders(f, f"{name}_{i}", inputs) for i, f in enumerate(ty.fields))
+    if not isinstance(ty, TensorType):
+        raise LowerError(f"parameter `%{name}` of a kernel is a tensor, found {ty}")
+    made = te.placeholder(_shape(ty, Var(name, ty)), ty.dtype, name)
+    inputs.append(made)
+    return made
+
+
+def _constant(expr: Constant) -> te.Tensor:
+    array = expr.data.array
+    if array.size != 1:
+        raise _error(expr, "only scalar constants stand in a kernel; give others as arguments")
+    value = te.const(array.item(), expr.data.dtype)
+    return te.compute(array.shape, lambda *_: value, "constant")
+
+
+def flatten(value: Value) -> list[te.Tensor]:
+    """The tensors of a value, fields of tuples one by one."""
+    if not isinstance(value, tuple):
+        return [value]
+    return [tensor for part in value for tensor in flatten(part)]
+
+
+def _error(expr: Expr, message: str) -> LowerError:
+    return LowerError(Diagnostic(message, expr.span))

@@ -1,0 +1,7 @@
+"""How kernels for CPUs are scheduled: one file per shape of computation.
+
+choose.py        which of them, and what is computed where it is read
+elementwise.py   every element by itself
+rows.py          reductions: rows that stay in the cache, sums in vector lanes
+contraction.py   sums of products: tiles that stay in registers
+"""

@@ -1,0 +1,335 @@
+"""Which stages are computed where, and by which schedule.
+
+What is cheap is computed where it is read. What remains is gathered around the stages that write
+results: a sum of products in the tiles of its reader, reductions in the rows of theirs; what cannot
+be placed inside a reader is computed before it. Outputs of one shape share their loops.
+
+Stages that depend on constants only (a weight in panels) are kernels of their own, for the time when
+the constants are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from relay.target.llvm.schedules import facts
+from relay.target.llvm.schedules.contraction import (
+    Form,
+    constants_only,
+    contraction,
+    matching_loops,
+    recognise,
+)
+from relay.target.llvm.schedules.elementwise import elementwise
+from relay.target.llvm.schedules.rows import rows
+from relay.target.target import Target
+from relay.te.compute import Computation, Procedure, Tensor
+from relay.te.expr import Binary, Cast, Expr, Read
+from relay.te.loops import Scope
+from relay.te.schedule import (
+    Schedule,
+    Stage,
+    cache_write,
+    create,
+    inline,
+    join,
+    make_stage,
+)
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """The kernels of one primitive function: `prepare` makes tensors that `main` reads."""
+
+    prepare: tuple[Schedule, ...]
+    main: Schedule
+
+
+@dataclass
+class _Cluster:
+    """A stage that writes memory, and the stages computed in its loops, in order."""
+
+    root: str
+    inside: list[str] = field(default_factory=list)
+    form: Form | None = None  # when what is inside is a sum of products
+
+
+def choose(
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    target: Target,
+    constants: Sequence[Tensor] = (),
+    *,
+    threads: bool = True,
+) -> Scheduled:
+    """Schedules for tensors to be computed from others, some of them known beforehand."""
+    known = {id(tensor) for tensor in constants}
+    s = inline_cheap(create(outputs, inputs))
+    s = _with_copies(s)
+    s = _joined(s)
+    s, clusters = _clusters(s)
+    for cluster in clusters:
+        s = _schedule(s, cluster, target, known, threads)
+    return _hoisted(s, known, target)
+
+
+# --- computed where it is read
+
+
+def inline_cheap(s: Schedule) -> Schedule:
+    """Stages that need not be kept are computed where they are read."""
+    for name in [stage.name for stage in s.stages]:
+        stage = s[name]
+        if not isinstance(stage.op, Computation) or stage.is_reduction:
+            continue
+        readers = s.readers(name)
+        if not readers or any(isinstance(one.op, Procedure) for one in readers):
+            continue
+        if not _worth_keeping(s, stage, readers):
+            s = inline(s, name)
+    return s
+
+
+def _worth_keeping(s: Schedule, stage: Stage, readers: Sequence[Stage]) -> bool:
+    if any(_is_factor(stage, reader) for reader in readers):
+        # a padded image is read many times; a transposed one is read as easily as it is
+        return not all(isinstance(_uncast(body), Read) for body in stage.computation.bodies)
+    if s.is_output(stage) and not any(one.is_reduction for one in readers):
+        return False
+    uses = sum(facts.points(reader) for reader in readers)
+    return uses > facts.elements(stage) * 3 // 2 and facts.is_expensive(stage)
+
+
+def _uncast(expr: Expr) -> Expr:
+    while isinstance(expr, Cast):
+        expr = expr.operand
+    return expr
+
+
+def _is_factor(stage: Stage, reader: Stage) -> bool:
+    """Whether the reader sums products, and the stage is one of the factors."""
+    reduction = reader.computation.reduction
+    if reduction is None or len(reduction.values) != 1:
+        return False
+    value = reduction.values[0]
+    if not (isinstance(value, Binary) and value.op == "mul"):
+        return False
+    made = {id(tensor) for tensor in stage.tensors}
+    factors = [_uncast(value.left), _uncast(value.right)]
+    return any(isinstance(one, Read) and id(one.source) in made for one in factors)
+
+
+def _with_copies(s: Schedule) -> Schedule:
+    """A reduction that is an output is computed in its own place and copied: the copy has loops."""
+    for stage in s.stages:
+        if stage.is_reduction and s.is_output(stage):
+            s = cache_write(s, stage.name, f"{stage.name}.acc")
+    return s
+
+
+def _joined(s: Schedule) -> Schedule:
+    """Outputs of one shape that are ready at the same time share their loops."""
+    names = [
+        stage.name
+        for stage in s.stages
+        if s.is_output(stage) and isinstance(stage.op, Computation) and not stage.is_reduction
+    ]
+    for i, first in enumerate(names):
+        for second in names[i + 1 :]:
+            if first in s.names and second in s.names and _can_join(s, s[first], s[second]):
+                s = join(s, first, second)
+    return s
+
+
+def _can_join(s: Schedule, first: Stage, second: Stage) -> bool:
+    shapes = [[axis.extent for axis in one.computation.axes] for one in (first, second)]
+    if shapes[0] != shapes[1]:
+        return False
+    # nothing between the two may wait for the first
+    return not _reaches(s, first, second) and not s.readers(first.name)
+
+
+def _reaches(s: Schedule, first: Stage, second: Stage) -> bool:
+    made = {id(tensor) for tensor in first.tensors}
+    pending = list(second.inputs)
+    while pending:
+        tensor = pending.pop()
+        if id(tensor) in made:
+            return True
+        stage = s.stage_of(tensor)
+        if stage is not None:
+            pending += stage.inputs
+    return False
+
+
+# --- clusters
+
+
+def _clusters(s: Schedule) -> tuple[Schedule, list[_Cluster]]:
+    clusters: list[_Cluster] = []
+    home: dict[str, _Cluster] = {}  # stage -> the cluster it is computed in
+    for name in reversed([stage.name for stage in s.stages]):
+        stage = s[name]
+        readers = s.readers(name)
+        around = {id(home[one.name]): home[one.name] for one in readers if one.name in home}
+        if s.is_output(stage) or isinstance(stage.op, Procedure) or len(around) != 1:
+            s, cluster = _own_cluster(s, name)
+        else:
+            (candidate,) = around.values()
+            if _can_enter(s, stage, candidate):
+                candidate.inside.insert(0, name)
+                form = recognise(s, name) if stage.is_reduction else None
+                candidate.form = form if _fits(s, candidate, name, form) else candidate.form
+                home[name] = candidate
+                continue
+            s, cluster = _own_cluster(s, name)
+        clusters.append(cluster)
+        for member in (cluster.root, *cluster.inside):
+            home[member] = cluster
+    clusters.reverse()
+    return s, clusters
+
+
+def _own_cluster(s: Schedule, name: str) -> tuple[Schedule, _Cluster]:
+    stage = s[name]
+    if not stage.is_reduction:
+        return s, _Cluster(name)
+    inner = f"{name}.acc"
+    s = cache_write(s, name, inner)
+    cluster = _Cluster(name, [inner])
+    form = recognise(s, inner)
+    cluster.form = form if _fits(s, cluster, inner, form) else None
+    return s, cluster
+
+
+def _fits(s: Schedule, cluster: _Cluster, name: str, form: Form | None) -> bool:
+    return (
+        form is not None
+        and cluster.inside == [name]
+        and matching_loops(s, cluster.root, name) is not None
+    )
+
+
+def _can_enter(s: Schedule, stage: Stage, cluster: _Cluster) -> bool:
+    """Whether a stage can be computed in the loops of a cluster without computing anything twice."""
+    root = s[cluster.root]
+    if isinstance(root.op, Procedure) or cluster.form is not None:
+        return False
+    if not root.computation.axes:
+        return False
+    form = recognise(s, stage.name) if stage.is_reduction else None
+    if form is not None:
+        alone = not cluster.inside
+        return alone and matching_loops(s, cluster.root, stage.name) is not None
+    if not stage.is_reduction:
+        # a row that is kept: there must be rows
+        return any(s[name].is_reduction for name in cluster.inside) and _is_row(s, stage, cluster)
+    return _is_row(s, stage, cluster)
+
+
+def _is_row(s: Schedule, stage: Stage, cluster: _Cluster) -> bool:
+    """Whether every reader in the cluster reads it at its own leading or matching axes."""
+    from relay.te.expr import Var
+
+    made = {id(tensor) for tensor in stage.tensors}
+    count = len(stage.computation.axes)
+    if stage.is_reduction and count == 0:
+        return False
+    for reader in s.readers(stage.name):
+        simplify = facts.simplifier(reader)
+        own = {loop.var for loop in reader.loops if not loop.reduces}
+        for read in facts.reads(reader):
+            if id(read.source) not in made:
+                continue
+            places = [simplify(place) for place in read.indices]
+            if stage.is_reduction:
+                if not all(isinstance(place, Var) and place in own for place in places):
+                    return False
+            elif not all(isinstance(place, Var) for place in places):
+                return False
+    return True
+
+
+# --- schedules
+
+
+def _schedule(
+    s: Schedule, cluster: _Cluster, target: Target, known: set[int], threads: bool
+) -> Schedule:
+    root = s[cluster.root]
+    if isinstance(root.op, Procedure):
+        return s
+    if cluster.form is not None:
+        (name,) = cluster.inside
+        matched = matching_loops(s, cluster.root, name)
+        assert matched is not None
+        s, loops = matched
+        return contraction(
+            s, cluster.root, name, cluster.form, loops, target, known, threads=threads
+        )
+    if cluster.inside:
+        return rows(s, cluster.root, cluster.inside, target, threads=threads)
+    return elementwise(s, cluster.root, target, threads=threads)
+
+
+def _hoisted(s: Schedule, known: set[int], target: Target) -> Scheduled:
+    """Stages that depend on constants only become kernels of their own, what they make an input."""
+    prepare: list[Schedule] = []
+    if known:
+        for stage in s.stages:
+            if stage.at is None and not s.is_output(stage) and constants_only(s, stage.name, known):
+                made = stage.tensors[0]
+                # the last of a chain of them: those before go along
+                if all(constants_only(s, one.name, known) for one in s.readers(stage.name)):
+                    continue
+                prepare.append(_alone(s, stage, target))
+                s = replace(
+                    s,
+                    stages=tuple(one for one in s.stages if one.name != stage.name),
+                    inputs=(*s.inputs, made),
+                )
+        s = _without_unread(s)
+    return Scheduled(tuple(prepare), s)
+
+
+def _without_unread(s: Schedule) -> Schedule:
+    while True:
+        unread = [
+            stage.name for stage in s.stages if not s.is_output(stage) and not s.readers(stage.name)
+        ]
+        if not unread:
+            break
+        s = replace(s, stages=tuple(one for one in s.stages if one.name not in unread))
+    wanted = {id(tensor) for stage in s.stages for tensor in stage.inputs}
+    del wanted
+    return s
+
+
+def _alone(s: Schedule, stage: Stage, target: Target) -> Schedule:
+    """A schedule for one tensor by itself."""
+    made = stage.tensors[0]
+    assert isinstance(stage.op, Computation)
+    needed = [one for one in s.stages if _feeds(s, one, stage)]
+    fresh = [
+        make_stage(one.name, one.tensors, one.op, Scope.WORKSPACE)
+        for one in needed
+        if isinstance(one.op, Computation)
+    ]
+    last = make_stage(stage.name, stage.tensors, stage.op, Scope.GLOBAL)
+    inputs = tuple(
+        tensor for tensor in s.inputs if any(_reads(one, tensor) for one in (*fresh, last))
+    )
+    alone = Schedule((*fresh, last), inputs, (made,))
+    for one in alone.stages:
+        if not one.is_reduction:
+            alone = elementwise(alone, one.name, target)
+    return alone
+
+
+def _feeds(s: Schedule, stage: Stage, reader: Stage) -> bool:
+    return stage is not reader and _reaches(s, stage, reader)
+
+
+def _reads(stage: Stage, tensor: Tensor) -> bool:
+    return any(one is tensor for one in stage.inputs)

@@ -1,0 +1,387 @@
+"""Sums of products: a tile of results stays in registers while what it is made of streams by.
+
+    c[i, j] = sum(a[i, k] * b[k, j] for k); y[i, j] = relu(c[i, j] + bias[j])
+      ->   parallel for a panel of columns:
+             pack the panel of b                          (or packed before: weights)
+             for a few rows:
+               acc[6, 64] in registers
+               for k: acc[i, j] += a[i, k] * panel[k, j]
+               y = relu(acc + bias)
+
+Matrix products, batched or not, and convolutions in every layout have this form. Axes of the result
+belong to one factor (rows or columns) or to both (batches). Columns are those along which vectors
+run: the innermost axis of the result, where its factor can be read or packed in vectors; otherwise
+the other factor's innermost axis, and results are scattered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from relay import tree
+from relay.target.llvm.schedules import facts
+from relay.target.llvm.schedules.elementwise import elementwise
+from relay.target.target import Target
+from relay.te import access
+from relay.te.expr import Axis, Binary, Cast, Const, Expr, Read, Var, variables
+from relay.te.loops import Scope
+from relay.te.reduction import SUM
+from relay.te.schedule import (
+    Schedule,
+    compute_at,
+    extract,
+    fuse,
+    inline,
+    pack,
+    parallel,
+    reindex,
+    reorder,
+    set_scope,
+    split,
+    unroll,
+    vectorize,
+)
+from relay.te.simplify import Simplifier
+
+_DEPTH = 4  # steps of the reduction written out
+_SHORT = 12  # a last row axis below this is taken together with the one before
+
+
+@dataclass(frozen=True)
+class Form:
+    """The axes of a sum of two factors, by what reads them, and the factors."""
+
+    batch: tuple[Axis, ...]  # both
+    rows: tuple[Axis, ...]  # the left factor only
+    columns: tuple[Axis, ...]  # the right factor only
+    reduced: tuple[Axis, ...]
+    left: Expr
+    right: Expr
+
+
+def recognise(s: Schedule, name: str) -> Form | None:
+    """The form of a stage that is a sum of products, vectors running along its columns."""
+    op = s[name].computation
+    reduction = op.reduction
+    if reduction is None or reduction.combiner is not SUM or len(reduction.values) != 1:
+        return None
+    value = reduction.values[0]
+    if not (isinstance(value, Binary) and value.op == "mul"):
+        return None
+    left, right = value.left, value.right
+    if not (_varies(left, op.reduction_axes) and _varies(right, op.reduction_axes)):
+        return None
+    in_left, in_right = variables(left), variables(right)
+    batch = tuple(axis for axis in op.axes if axis in in_left and axis in in_right)
+    only_left = tuple(a for a in op.axes if a in in_left and a not in in_right)
+    only_right = tuple(a for a in op.axes if a in in_right and a not in in_left)
+    if len(batch) + len(only_left) + len(only_right) < len(op.axes):
+        return None
+    if not only_left or not only_right:
+        return None
+    form = Form(batch, only_left, only_right, op.reduction_axes, left, right)
+    if not _suits(form):
+        return None
+    return form if _columns_are_right(form, op.axes) else _turned(form)
+
+
+def _turned(form: Form) -> Form:
+    return Form(form.batch, form.columns, form.rows, form.reduced, form.right, form.left)
+
+
+def _varies(factor: Expr, axes: tuple[Axis, ...]) -> bool:
+    return bool(variables(factor) & set(axes)) and any(
+        isinstance(part, Read) for part in tree.postorder(factor)
+    )
+
+
+def _suits(form: Form) -> bool:
+    """Tiles pay when every element of both factors is used a few times."""
+    rows = prod(facts.extents(axis.extent for axis in form.rows))
+    columns = prod(facts.extents(axis.extent for axis in form.columns))
+    depth = prod(facts.extents(axis.extent for axis in form.reduced))
+    return min(rows, columns) >= 2 and max(rows, columns) >= 4 and depth >= 4
+
+
+def _columns_are_right(form: Form, axes: tuple[Axis, ...]) -> bool:
+    """Whether vectors should run along the right factor's axes."""
+    last = axes[-1]
+    if last in form.batch:
+        return True
+    inner_is_right = last in form.columns
+    inner, other = (form.right, form.left) if inner_is_right else (form.left, form.right)
+    simplify = Simplifier()
+    for axis in (*axes, *form.reduced):
+        simplify.bind(axis, axis.extent)
+    # vectors run along the innermost axis of the result if memory is contiguous there
+    straight = isinstance(_uncast(inner), Read) and all(
+        _steps_along(part, form, axes, simplify)
+        for part in tree.postorder(inner)
+        if isinstance(part, Read)
+    )
+    if straight or not isinstance(_uncast(other), Read):
+        return inner_is_right
+    # windows with strides or padding: vectors of the other factor, and results scattered
+    return not inner_is_right
+
+
+def _steps_along(read: Read, form: Form, axes: tuple[Axis, ...], simplify: Simplifier) -> bool:
+    """Whether a factor walks memory as the result does along its innermost axes."""
+    mine = [axis for axis in axes if axis in variables(read) and axis not in form.batch]
+    expected = 1
+    for axis in reversed(mine):
+        if access.stride(read, axis, simplify) != expected:
+            return axis is not mine[-1] and expected >= 16
+        expected *= facts.extents([axis.extent])[0]
+    return True
+
+
+def _uncast(expr: Expr) -> Expr:
+    while isinstance(expr, Cast):
+        expr = expr.operand
+    return expr
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Rows, and vectors of columns, that stay in registers."""
+
+    rows: int
+    vectors: int
+    lanes: int
+
+    @property
+    def columns(self) -> int:
+        return self.vectors * self.lanes
+
+
+def tile_for(rows: int, columns: int, dtype: str, target: Target) -> Tile:
+    """How many rows and vectors of columns fit in the registers."""
+    lanes = target.vector_bits // 8 // (8 if dtype in ("float64", "int64", "uint64") else 4)
+    while lanes > 2 and lanes >= 2 * columns:
+        lanes //= 2
+    most = 4 if target.vector_registers == 32 else 2
+    vectors = max(1, min(most, -(-columns // lanes)))
+    # beside the tile: one vector per column of the panel, and two for what is broadcast
+    budget = (target.vector_registers - vectors - 2) // vectors
+    return Tile(_even_rows(rows, min(budget, 6 if vectors > 1 else 12)), vectors, lanes)
+
+
+def _even_rows(extent: int, most: int) -> int:
+    """As many rows as possible, without a last tile of a single one."""
+    if extent <= most:
+        return extent
+    candidates = range(most, max(1, most - 3), -1)
+    for rows in candidates:
+        if extent % rows == 0:
+            return rows
+    return next((rows for rows in candidates if extent % rows != 1), most)
+
+
+def matching_loops(s: Schedule, root: str, name: str) -> tuple[Schedule, list[str]] | None:
+    """For each axis of `name` the loop of `root` it is read at; None when they do not match.
+
+    Where `root` reads at (i // k, i % k), as after a reshape, its loop is split in two.
+    """
+    made = {id(tensor) for tensor in s[name].tensors}
+    for _ in range(len(s[name].computation.axes) + 1):
+        stage = s[root]
+        places = [read.indices for read in facts.reads(stage) if id(read.source) in made]
+        if not places or any(place != places[0] for place in places):
+            return None
+        simplify = facts.simplifier(stage)
+        found = [simplify(place) for place in places[0]]
+        by_var: dict[Var, str] = {loop.var: loop.name for loop in stage.loops}
+        names = [by_var.get(place, "") if isinstance(place, Var) else "" for place in found]
+        if all(names):
+            if len(set(names)) == len(names) == len(stage.loops):
+                return s, names
+            return None
+        divided = _divided_loop(found, by_var)
+        if divided is None or stage.loop(divided[0]).count % divided[1]:
+            return None
+        s = split(s, root, divided[0], divided[1])
+    return None
+
+
+def _divided_loop(places: Sequence[Expr], by_var: dict[Var, str]) -> tuple[str, int] | None:
+    for place in places:
+        if (
+            isinstance(place, Binary)
+            and place.op == "floordiv"
+            and isinstance(place.left, Var)
+            and isinstance(place.right, Const)
+        ):
+            return by_var[place.left], int(place.right.value)
+    return None
+
+
+def contraction(
+    s: Schedule,
+    root: str,
+    name: str,
+    form: Form,
+    loops: Sequence[str],
+    target: Target,
+    constants: set[int],
+    *,
+    threads: bool = True,
+) -> Schedule:
+    """Schedule `root`, which reads the sum of products `name` at its own `loops`."""
+    axes = s[name].computation.axes
+    loop_of = dict(zip(axes, loops, strict=True))
+    row_group, far_rows = _row_group(form)
+    column_group, far_columns = _column_group(form, axes)
+    outer = (*form.batch, *far_columns, *far_rows)
+    rows = prod(facts.extents(axis.extent for axis in row_group))
+    columns = prod(facts.extents(axis.extent for axis in column_group))
+    tile = tile_for(rows, columns, s[name].tensors[0].dtype, target)
+    work = facts.points(s[name])
+    s = reindex(s, name, [*((axis,) for axis in outer), row_group, column_group])
+    # the loops of the root in the same order, groups as one loop
+    s = reorder(s, root, *(loop_of[axis] for axis in (*outer, *row_group, *column_group)))
+    s, row = _fused(s, root, [loop_of[axis] for axis in row_group])
+    s, column = _fused(s, root, [loop_of[axis] for axis in column_group])
+    s, panel = _pack(s, name, len(form.batch) + len(far_columns), len(outer), form, tile)
+    s = split(s, root, column, tile.columns, ("panel", "c"))
+    s = split(s, root, row, tile.rows, ("tile", "r"))
+    before = [loop_of[axis] for axis in (*form.batch, *far_columns)]
+    between = [loop_of[axis] for axis in far_rows]
+    s = reorder(s, root, *before, "panel", *between, "tile", "r", "c")
+    s = _vectors(s, root, "c", tile)
+    s = unroll(s, root, "r")
+    panels = prod(facts.extents(s[root].loop(one).extent for one in (*before, "panel")))
+    ready = constants_only(s, panel, constants)
+    at_panel = not ready and panels >= 8
+    level = "panel" if at_panel or (ready and panels >= 16) else "tile"
+    spread = threads and work >= facts.PARALLEL_WORK
+    if spread:
+        s, fused = _spread(s, root, level)
+        level = fused
+    s = compute_at(s, name, root, level if level.endswith("tile") else "tile")
+    s = _micro_kernel(s, name, tile)
+    if ready:
+        return s
+    if at_panel:
+        s = compute_at(s, panel, root, level)
+        return elementwise(s, panel, target, threads=False)
+    return elementwise(s, panel, target, threads=threads)
+
+
+def constants_only(s: Schedule, name: str, constants: set[int]) -> bool:
+    """Whether a stage depends on constants and nothing else."""
+    pending = list(s[name].inputs)
+    while pending:
+        tensor = pending.pop()
+        stage = s.stage_of(tensor)
+        if stage is not None:
+            pending += stage.inputs
+        elif id(tensor) not in constants:
+            return False
+    return True
+
+
+def _row_group(form: Form) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
+    """The row axes that tiles run over as one, and those outside them."""
+    group = [form.rows[-1]]
+    rest = list(form.rows[:-1])
+    while rest and prod(facts.extents(axis.extent for axis in group)) < _SHORT:
+        group.insert(0, rest.pop())
+    return tuple(group), tuple(rest)
+
+
+def _column_group(form: Form, axes: tuple[Axis, ...]) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
+    """The column axes that follow each other in the result, and those outside them."""
+    group = [form.columns[-1]]
+    rest = list(form.columns[:-1])
+    position = axes.index(group[0])
+    while rest:
+        before = rest[-1]
+        between = axes[axes.index(before) + 1 : position]
+        blocked = group[0] is axes[-1] and _is_block(group[0])
+        if any(facts.extents([axis.extent])[0] > 1 for axis in between) and not blocked:
+            break
+        group.insert(0, rest.pop())
+        position = axes.index(before)
+    return tuple(group), tuple(rest)
+
+
+def _is_block(axis: Axis) -> bool:
+    """A short innermost axis, as blocked layouts have: the blocks go on in another axis."""
+    return isinstance(axis.extent, Const) and int(axis.extent.value) in (4, 8, 16, 32, 64)
+
+
+def _fused(s: Schedule, root: str, names: list[str]) -> tuple[Schedule, str]:
+    name = names[0]
+    for other in names[1:]:
+        s = fuse(s, root, name, other)
+        name = f"{name}.{other}"
+    return s, name
+
+
+def _pack(
+    s: Schedule, name: str, shared: int, outer: int, form: Form, tile: Tile
+) -> tuple[Schedule, str]:
+    """The right factor in panels, row after row of as many columns as a tile has.
+
+    `shared`: how many outer axes may matter to it.
+    """
+    op = s[name].computation
+    reduction = op.reduction
+    assert reduction is not None
+    value = reduction.values[0]
+    assert isinstance(value, Binary)
+    part = value.right if _is_right(value, op.axes[-1]) else value.left
+    used = variables(part)
+    own = [axis for axis in op.axes[:shared] if axis in used]
+    depth = [axis for axis in reduction.axes if axis in used]
+    over = [*own, *depth, op.axes[-1]]
+    whole, panel = f"{name}.factor", f"{name}.panel"
+    s = extract(s, name, part, over, whole)
+    factor = s[whole].tensors[0]
+    last = len(over) - 1
+    order = (*range(len(own)), last, *range(len(own), last), last + 1)
+    s = pack(s, name, factor, panel, [(last, tile.columns)], order)
+    return inline(s, whole), panel
+
+
+def _is_right(value: Binary, column: Axis) -> bool:
+    return column in variables(value.right)
+
+
+def _vectors(s: Schedule, stage: str, loop: str, tile: Tile) -> Schedule:
+    if tile.vectors == 1:
+        return vectorize(s, stage, loop)
+    s = split(s, stage, loop, tile.lanes, ("cv", "cl"))
+    return unroll(vectorize(s, stage, "cl"), stage, "cv")
+
+
+def _micro_kernel(s: Schedule, name: str, tile: Tile) -> Schedule:
+    """The tile in registers; the reduction outside it, its innermost axis a few steps at a time."""
+    spatial = [loop for loop in s[name].loops if not loop.reduces]
+    reducing = [loop.name for loop in s[name].loops if loop.reduces]
+    for loop in spatial[:-1]:
+        s = unroll(s, name, loop.name)
+    s = _vectors(s, name, spatial[-1].name, tile)
+    columns = ["cv", "cl"] if tile.vectors > 1 else [spatial[-1].name]
+    depth = s[name].loop(reducing[-1])
+    if isinstance(depth.extent, Const) and depth.count <= _DEPTH:
+        s = unroll(s, name, depth.name)
+    else:
+        s = split(s, name, depth.name, _DEPTH, ("ko", "ki"))
+        s = unroll(s, name, "ki")
+        reducing[-1:] = ["ko", "ki"]
+    s = reorder(s, name, *reducing, *(loop.name for loop in spatial[:-1]), *columns)
+    return set_scope(s, name, Scope.REGISTER)
+
+
+def _spread(s: Schedule, root: str, level: str) -> tuple[Schedule, str]:
+    """Threads over everything outside and at `level`, as one loop."""
+    while s[root].loops[0].name != level:
+        first, second = s[root].loops[:2]
+        name = f"{first.name}.{second.name}"
+        s = fuse(s, root, first.name, second.name, name)
+        level = name if second.name == level else level
+    return parallel(s, root, level), level

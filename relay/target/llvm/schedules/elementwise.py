@@ -1,0 +1,63 @@
+"""Every element by itself: vectors along the innermost axis, threads over the rest.
+
+    for i in 64: for j in 100: y[i, j] = …
+      ->   parallel for p in 400: vector for l in 16: …
+
+Axes that walk memory as one are one loop. An innermost axis too short for a vector takes the next
+one in; indices then are computed per lane.
+"""
+
+from __future__ import annotations
+
+from relay.target.llvm.schedules import facts
+from relay.target.target import Target
+from relay.te.expr import Const
+from relay.te.schedule import Schedule, fuse, parallel, split, vectorize
+
+_CHUNK = 64  # vectors that one turn of a parallel loop computes at most
+
+
+def elementwise(s: Schedule, stage: str, target: Target, *, threads: bool = True) -> Schedule:
+    """Schedule a stage that reduces nothing."""
+    found = s[stage]
+    if not found.loops:
+        return s
+    work = facts.points(found) * facts.cost(found)
+    lanes = facts.lanes(found, target)
+    s = facts.collapse(s, stage)
+    while len(s[stage].loops) > 1:
+        last = s[stage].loops[-1]
+        if not isinstance(last.extent, Const) or last.count >= lanes // 2:
+            break
+        s = fuse(s, stage, s[stage].loops[-2].name, last.name)
+    last = s[stage].loops[-1]
+    width = lanes
+    if isinstance(last.extent, Const):
+        while width > 1 and width // 2 >= last.count:
+            width //= 2
+    if width > 1:
+        s = split(s, stage, last.name, width, ("v", "l"))
+        s = vectorize(s, stage, "l")
+        inner = "v"
+    else:
+        inner = last.name
+    if threads and work >= facts.PARALLEL_WORK:
+        s = _spread(s, stage, inner)
+    return s
+
+
+def _spread(s: Schedule, stage: str, inner: str) -> Schedule:
+    """Threads over everything outside the vectors."""
+    loop = s[stage].loop(inner)
+    count = loop.count if isinstance(loop.extent, Const) else 1 << 16
+    if count > 8:
+        chunk = max(1, min(_CHUNK, count // 8))
+        s = split(s, stage, inner, chunk, ("c", "w"))
+        inner = "c"
+    while s[stage].loops[0].name != inner:
+        first, second = s[stage].loops[:2]
+        name = f"{first.name}.{second.name}"
+        s = fuse(s, stage, first.name, second.name, name)
+        if second.name == inner:
+            inner = name
+    return parallel(s, stage, inner)

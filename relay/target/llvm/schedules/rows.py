@@ -1,0 +1,308 @@
+"""Reductions, with what reads them, in one pass over data that stays in the cache.
+
+    m[i] = max(x[i, k] for k); s[i] = sum(exp(x[i, k] - m[i]) for k); y[i, j] = exp(…) / s[i]
+      ->   parallel for i:
+             m = …;  s = …                  in vector lanes, partial results side by side
+             for j: y[i, j] = …             in vectors
+
+The axes on which reductions depend are rows, the others columns: rows outside, columns inside. Where
+vectors run along the rows (sums over the first axis, pooling windows), a tile of them is one turn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+from relay.target.llvm.schedules import facts
+from relay.target.llvm.schedules.elementwise import elementwise
+from relay.target.target import Target
+from relay.te import access
+from relay.te.expr import Const, Var, variables
+from relay.te.loops import Scope
+from relay.te.schedule import (
+    Schedule,
+    compute_at,
+    fuse,
+    parallel,
+    reorder,
+    rfactor,
+    set_scope,
+    split,
+    unroll,
+    vectorize,
+)
+
+_UNROLL = 32  # copies of a small window at most
+_PARTS = 4  # vectors of partial results, to hide the latency of additions
+_REGISTERS = 8  # vectors a tile may take
+
+
+def rows(
+    s: Schedule, root: str, inside: list[str], target: Target, *, threads: bool = True
+) -> Schedule:
+    """Schedule stage `root` with the stages `inside` computed in its loops, in their order."""
+    work = sum(facts.points(s[name]) * facts.cost(s[name]) for name in (root, *inside))
+    lanes = min(facts.lanes(s[name], target) for name in (root, *inside))
+    row, column = _rows_and_columns(s, root, inside)
+    tiled = bool(row) and _runs_along(s, root, inside, row[-1])
+    if row and column:
+        s = reorder(s, root, *row, *column)
+    level, s = _outer_loops(s, root, row, column, tiled, lanes)
+    if level is None:
+        return _everything_first(s, root, inside, target, threads)
+    if threads and work >= facts.PARALLEL_WORK:
+        level, s = _spread(s, root, level)
+    for name in reversed(inside):
+        s = compute_at(s, name, root, level)
+    for name in inside:
+        s = _inner_stage(s, name, target, lanes)
+    return s
+
+
+def _everything_first(
+    s: Schedule, root: str, inside: list[str], target: Target, threads: bool
+) -> Schedule:
+    """A reduction to a single number leaves no rows: it is computed first, then its readers."""
+    for name in inside:
+        s = _inner_stage(s, name, target, facts.lanes(s[name], target))
+    return elementwise(s, root, target, threads=threads)
+
+
+def _rows_and_columns(s: Schedule, root: str, inside: list[str]) -> tuple[list[str], list[str]]:
+    """The loops of `root` that stages inside it depend on, and the others."""
+    found = s[root]
+    made = {id(tensor) for name in inside for tensor in s[name].tensors if s[name].is_reduction}
+    used: set[Var] = set()
+    for read in facts.reads(found):
+        if id(read.source) in made:
+            for place in read.indices:
+                used |= variables(place)
+    if not any(id(read.source) in made for read in facts.reads(found)):
+        # the reductions are read by other stages only: rows are the axes those are read at
+        for name in inside:
+            used |= _axes_through(s, root, name)
+    row = [loop.name for loop in found.loops if loop.var in used]
+    return row, [loop.name for loop in found.loops if loop.var not in used]
+
+
+def _axes_through(s: Schedule, root: str, name: str) -> set[Var]:
+    """The loops of `root` whose variable reaches an axis of stage `name` through other stages."""
+    if not s[name].is_reduction:
+        return set()
+    count = len(s[name].computation.axes)
+    return {loop.var for loop in s[root].loops[:count]}
+
+
+def _runs_along(s: Schedule, root: str, inside: list[str], row: str) -> bool:
+    """Whether vectors run along that loop of `root` rather than along what is reduced."""
+    if s[root].loops[-1].name != row:
+        return False
+    along, across = 0, 0
+    for name in inside:
+        stage = s[name]
+        if not stage.is_reduction:
+            continue
+        axes = stage.computation.axes
+        if not axes:
+            return False
+        last = stage.loops[len(axes) - 1]
+        reducing = [loop for loop in stage.loops if loop.reduces]
+        size = prod(facts.extents(loop.extent for loop in reducing))
+        simplify = facts.simplifier(stage)
+        for read in facts.reads(stage):
+            if access.stride(read, last.var, simplify) == 1:
+                along += 1
+            elif any(access.stride(read, loop.var, simplify) == 1 for loop in reducing):
+                # a window too short for a vector is better walked across
+                across += 1 if size >= 16 else 0
+                along += 1 if size < 16 else 0
+    return along >= across and along > 0
+
+
+def _outer_loops(
+    s: Schedule, root: str, row: list[str], column: list[str], tiled: bool, lanes: int
+) -> tuple[str | None, Schedule]:
+    """The loop inside which a row (or a tile of rows) is made; vectors for the rest."""
+    if not row:
+        return None, s
+    if tiled:
+        last = s[root].loop(row[-1])
+        count = last.count if isinstance(last.extent, Const) else 1 << 16
+        vectors = 1
+        while vectors < 4 and count >= 2 * vectors * lanes:
+            vectors *= 2
+        width = min(lanes, _power(count))
+        tile = width * vectors
+        s = split(s, root, row[-1], tile, ("t", "ti"))
+        others = [name for name in row[:-1]]
+        s = reorder(s, root, *others, "t", *column, "ti")
+        s = split(s, root, "ti", width, ("tv", "l")) if vectors > 1 else s
+        if width > 1:
+            s = vectorize(s, root, "l" if vectors > 1 else "ti")
+        if vectors > 1:
+            s = unroll(s, root, "tv")
+        return "t", s
+    if column:
+        s = facts.collapse(s, root)  # rows and columns apart: rows stay outside
+        last = s[root].loops[-1]
+        if last.name in row:
+            return row[-1], s
+        count = last.count if isinstance(last.extent, Const) else 1 << 16
+        width = min(lanes, _power(count))
+        if width > 1:
+            s = split(s, root, last.name, width, ("v", "l"))
+            s = vectorize(s, root, "l")
+    return _last_row(s, root, row), s
+
+
+def _last_row(s: Schedule, root: str, row: list[str]) -> str:
+    """The innermost of the row loops, under the name it has now."""
+    best = 0
+    names = set(row)
+    for position, loop in enumerate(s[root].loops):
+        if loop.name in names or any(part in names for part in loop.name.split(".")):
+            best = position
+    return s[root].loops[best].name
+
+
+def _power(count: int) -> int:
+    """The smallest power of two that is at least `count`."""
+    return 1 << max(0, (count - 1)).bit_length()
+
+
+def _inner_stage(s: Schedule, name: str, target: Target, lanes: int) -> Schedule:
+    stage = s[name]
+    if not stage.is_reduction:
+        return _vectors(s, name, lanes)
+    size = prod(facts.extents(stage.region))
+    if size > 1:
+        return _tile(s, name, lanes, size)
+    return _lanes(s, name, lanes)
+
+
+def _vectors(s: Schedule, name: str, lanes: int) -> Schedule:
+    """A row that several stages read: vectors along it."""
+    stage = s[name]
+    if not stage.loops:
+        return s
+    last = stage.loops[-1]
+    count = last.count if isinstance(last.extent, Const) else 1 << 16
+    width = min(lanes, _power(count))
+    if width > 1:
+        s = split(s, name, last.name, width, (f"{last.name}.v", f"{last.name}.l"))
+        s = vectorize(s, name, f"{last.name}.l")
+    return s
+
+
+def _tile(s: Schedule, name: str, lanes: int, size: int) -> Schedule:
+    """A tile of results in registers, the reduction outside it."""
+    stage = s[name]
+    spatial = [loop for loop in stage.loops if not loop.reduces]
+    reducing = [loop.name for loop in stage.loops if loop.reduces]
+    last = spatial[-1]
+    count = last.count if isinstance(last.extent, Const) else 1 << 16
+    width = min(lanes, _power(count))
+    names = [loop.name for loop in spatial[:-1]]
+    if width > 1 and count > width:
+        s = split(s, name, last.name, width, (f"{last.name}.v", f"{last.name}.l"))
+        names += [f"{last.name}.v", f"{last.name}.l"]
+        s = vectorize(s, name, f"{last.name}.l")
+    else:
+        names.append(last.name)
+        if width > 1:
+            s = vectorize(s, name, last.name)
+    s = reorder(s, name, *reducing, *names)
+    if size <= _REGISTERS * lanes:
+        for loop in names:
+            if s[name].loop(loop).kind.value == "for":
+                s = unroll(s, name, loop)
+        s = set_scope(s, name, Scope.REGISTER)
+    window = prod(facts.extents(s[name].loop(loop).extent for loop in reducing))
+    if window * max(1, size // lanes) <= _UNROLL:
+        for loop in reducing:
+            s = unroll(s, name, loop)
+    return s
+
+
+def _lanes(s: Schedule, name: str, lanes: int) -> Schedule:
+    """One result: partial ones in vector lanes, put together at the end by halves."""
+    stage = s[name]
+    s = set_scope(s, name, Scope.REGISTER)
+    reducing = [loop for loop in stage.loops if loop.reduces]
+    simplify = facts.simplifier(stage)
+    scores = [
+        sum(access.stride(read, loop.var, simplify) == 1 for read in facts.reads(stage))
+        for loop in reducing
+    ]
+    best = max(range(len(reducing)), key=lambda i: (scores[i], i))
+    loop = reducing[best]
+    count = loop.count if isinstance(loop.extent, Const) else 1 << 16
+    if count < 4 or lanes == 1:
+        return s
+    width = lanes
+    while width > 2 and width > count:
+        width //= 2
+    parts = 1
+    while parts < _PARTS and count >= 4 * parts * width:
+        parts *= 2
+    s = _partial(s, name, best, width * parts, f"{name}.p", width)
+    total = width * parts
+    level = 0
+    while total > 1:
+        half = width if total > width else total // 2
+        if half == 1:
+            break
+        s = _partial(s, name, 0, half, f"{name}.p{level}", half)
+        total, level = half, level + 1
+    for rest in s[name].loops:
+        if rest.reduces:
+            s = unroll(s, name, rest.name)
+    return s
+
+
+def _partial(s: Schedule, name: str, axis: int, total: int, part: str, width: int) -> Schedule:
+    """`total` partial results in registers, vectors of `width` of them."""
+    place, scope = s[name].at, s[name].scope
+    s = _rfactor_in_place(s, name, axis, total, part)
+    stage = s[part]
+    lane = [loop for loop in stage.loops if not loop.reduces][-1].name
+    names = [loop.name for loop in stage.loops if not loop.reduces and loop.name != lane]
+    reducing = [loop.name for loop in stage.loops if loop.reduces]
+    if total > width:
+        s = split(s, part, lane, width, ("lv", "ll"))
+        s = unroll(s, part, "lv")
+        s = vectorize(s, part, "ll")
+        names += ["lv", "ll"]
+    else:
+        s = vectorize(s, part, lane)
+        names.append(lane)
+    s = reorder(s, part, *reducing, *names)
+    s = set_scope(s, part, Scope.REGISTER)
+    steps = prod(facts.extents(s[part].loop(loop).extent for loop in reducing))
+    if steps <= 4:
+        for loop in reducing:
+            s = unroll(s, part, loop)
+    assert s[name].at == place and s[name].scope is scope
+    return s
+
+
+def _rfactor_in_place(s: Schedule, name: str, axis: int, lanes: int, part: str) -> Schedule:
+    """`rfactor` of a stage that already has its place: both parts are computed there."""
+    before = s[name]
+    s = rfactor(s, name, axis, lanes, part)
+    s = s.with_stage(replace(s[name], scope=before.scope))
+    if before.at is None:
+        return s
+    s = compute_at(s, name, *before.at)
+    return compute_at(s, part, *before.at)
+
+
+def _spread(s: Schedule, root: str, level: str) -> tuple[str, Schedule]:
+    """Threads over the loops outside and at `level`, as one."""
+    while s[root].loops[0].name != level:
+        first, second = s[root].loops[:2]
+        name = f"{first.name}.{second.name}"
+        s = fuse(s, root, first.name, second.name, name)
+        level = name if second.name == level else level
+    return level, parallel(s, root, level)
