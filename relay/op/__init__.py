@@ -42,6 +42,7 @@ from relay.op.binary import (
     trunc_mod,
     where,
 )
+from relay.op.collapse import collapse_sum_like, collapse_sum_to
 from relay.op.convert import cast, cast_like, reinterpret
 from relay.op.coordinates import sparse_fill_empty_rows, sparse_reshape, sparse_to_dense
 from relay.op.creation import arange, full, full_like, one_hot, ones, zeros
@@ -68,7 +69,7 @@ from relay.op.positions import argwhere, invert_permutation, unravel_index
 from relay.op.rearrange import concatenate, reverse, split, stack, transpose
 from relay.op.reduce import all_ as all
 from relay.op.reduce import any_ as any
-from relay.op.reduce import argmax, argmin, collapse_sum_like, collapse_sum_to, mean, prod, variance
+from relay.op.reduce import argmax, argmin, mean, prod, variance
 from relay.op.reduce import max_ as max
 from relay.op.reduce import min_ as min
 from relay.op.reduce import sum_ as sum
