@@ -20,10 +20,10 @@ import numpy as np
 from relay.errors import Diagnostic, EvaluationError
 from relay.executors.memory import address_of, allocate
 from relay.lower.kernel import Kernel
-from relay.native import abi
 from relay.native.runtime import Context, Request, runtime
 from relay.program.plan import Arena, InConstant, Input, Output, Place, plan
 from relay.program.program import Function, InvokeKernel, Program, flatten
+from relay.target import abi
 
 
 class Constants:

@@ -30,7 +30,7 @@ from __future__ import annotations
 from string import Template
 from typing import Final, Literal
 
-from relay.native.abi import MOST_THREADS, THREADS
+from relay.target.abi import MOST_THREADS, THREADS
 from relay.target.target import Target
 
 Parking = Literal["futex", "condition", "serial"]

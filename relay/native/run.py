@@ -21,7 +21,7 @@ from __future__ import annotations
 from string import Template
 from typing import Final
 
-from relay.native import abi
+from relay.target import abi
 from relay.target.target import Target
 
 _ARGUMENTS: Final = 64  # more than these are gathered by a function of their own

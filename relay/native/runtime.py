@@ -19,8 +19,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from relay.native import abi, pool, run
+from relay.native import pool, run
 from relay.native.cores import default_threads
+from relay.target import abi
 from relay.target.llvm.jit import Library, load
 from relay.target.target import Target
 

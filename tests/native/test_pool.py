@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from relay.native import pool
-from relay.native.abi import MOST_THREADS
 from relay.target import Target
+from relay.target.abi import MOST_THREADS
 from relay.target.llvm.compile import assembly, compile_module
 
 

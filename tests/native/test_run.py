@@ -5,9 +5,9 @@ import ctypes
 import numpy as np
 import pytest
 
-from relay.native import abi, run
+from relay.native import run
 from relay.native.runtime import Context, Request, runtime
-from relay.target import Target
+from relay.target import Target, abi
 from relay.target.llvm.compile import compile_module
 from relay.target.llvm.jit import load
 

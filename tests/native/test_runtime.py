@@ -4,10 +4,9 @@ import threading
 
 import pytest
 
-from relay.native import abi
 from relay.native.cores import default_threads, usable_cores
 from relay.native.runtime import Context, portable, runtime, runtime_object
-from relay.target import Target
+from relay.target import Target, abi
 
 
 def test_all_threads_get_the_same_runtime():
