@@ -3,6 +3,7 @@
 import numpy as np
 
 import relay
+from relay import te
 from relay.ir.attrs import Attrs, attrs
 from relay.op.opdef import FusionKind, define, sample
 
@@ -19,6 +20,7 @@ scale = define(
     attrs=ScaleAttrs,
     relation=lambda site: site.tensor(0),
     reference=lambda data, factor: data * data.dtype.type(factor),
+    compute=lambda data, factor, out: te.compute(out.shape, lambda *i: data[i] * factor),
     fusion=FusionKind.ELEMWISE,
     samples=[sample((2, 3), factor=0.5)],
 )
