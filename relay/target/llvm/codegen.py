@@ -22,7 +22,7 @@ from typing import Any, assert_never
 
 from relay import dtypes, tree
 from relay.errors import RelayError
-from relay.native import abi
+from relay.target import abi
 from relay.target.target import Target
 from relay.te.expr import (
     INDEX,
