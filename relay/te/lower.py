@@ -11,17 +11,18 @@ Loops come out as the schedule has them, guards included; `relay.te.tidy` makes 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from relay import tree
-from relay.te.compute import Computation, Procedure, Tensor
+from relay.te.compute import Procedure, Tensor
 from relay.te.expr import Const, Expr, Read, Reduce, Var, every, remake, substitute, variables
 from relay.te.loops import (
     Allocate,
     Buffer,
     For,
     If,
+    Let,
     Scope,
     Statement,
     Store,
@@ -105,7 +106,7 @@ class _Lowering:
         )
         values = tuple(self.expression(stage, value) for value in reduction.values)
         combined = reduction.combiner.combine(held, values)
-        update = self.stores(stage, combined, ready=True)
+        update = self.update(stage, combined)
         body = block(
             [
                 _loops(spatial, begin),
@@ -132,6 +133,16 @@ class _Lowering:
             for tensor, place in zip(stage.tensors, stage.places, strict=True)
         ]
         return _guarded(stage.guards, block(steps))
+
+    def update(self, stage: Stage, combined: Sequence[Expr]) -> Statement:
+        """All values of a reduction at once: each is computed before any is written."""
+        if len(combined) == 1:
+            return self.stores(stage, combined, ready=True)
+        names = [Var(value.dtype, f"{stage.name}.new{i}") for i, value in enumerate(combined)]
+        body = self.stores(replace(stage, guards=()), names, ready=True)
+        for name, value in reversed(list(zip(names, combined, strict=True))):
+            body = Let(name, value, body)
+        return _guarded(stage.guards, body)
 
     def places(self, stage: Stage) -> tuple[Expr, ...]:
         """Where in its buffer a stage puts the element it is at."""

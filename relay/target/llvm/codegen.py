@@ -24,6 +24,7 @@ from relay import dtypes, tree
 from relay.errors import RelayError
 from relay.target import abi
 from relay.target.target import Target
+from relay.te import access
 from relay.te.expr import (
     INDEX,
     Axis,
@@ -40,7 +41,6 @@ from relay.te.expr import (
     Source,
     Unary,
     Var,
-    const,
     variables,
     width,
 )
@@ -255,6 +255,7 @@ class _Function:
         self.in_parallel = False
         self.worker = "0"
         self.dependent: dict[Expr, bool] = {}  # on the lane
+        self.varying: set[Var] = set()  # the lane, and names for what depends on it
 
     # --- text
 
@@ -339,6 +340,8 @@ class _Function:
                 yield self._if(statement)
             case Let():
                 self.variables[statement.var] = self.value(statement.value)
+                if self.depends(statement.value):
+                    self.varying.add(statement.var)
                 if statement.value.dtype == INDEX:
                     self.simplify.ranges[statement.var] = self.simplify.interval(statement.value)
                 yield self._statement(statement.body)
@@ -394,6 +397,7 @@ class _Function:
         if not isinstance(loop.extent, Const):
             raise RelayError(f"vector loop `{loop.var.name}` needs a constant extent")
         self.lane, self.lanes = loop.var, int(loop.extent.value)
+        self.varying = {loop.var}
         self.simplify.bind(loop.var, loop.extent)
         self.dependent = {}
         with self.scope():
@@ -551,15 +555,7 @@ class _Function:
         return self.pointer(buffer, total)
 
     def flat(self, buffer: Source, indices: Sequence[Expr]) -> Linear:
-        """The position of an element in the row-major order, as a sum."""
-        total = Linear({})
-        for position, stride in zip(indices, strides(buffer.shape), strict=True):
-            part = self.simplify(position)
-            if isinstance(stride, Const):
-                total = total.plus(self.simplify.linear(part), int(stride.value))
-            else:
-                total = total.plus(self.simplify.linear(self.simplify(part * stride)))
-        return total
+        return access.flat(buffer.shape, indices, self.simplify)
 
     def pointer(self, buffer: Source, total: Linear) -> str:
         """The address of an element: what varies first, then what is constant, so that neighbours
@@ -727,7 +723,7 @@ class _Function:
             return False
         known = self.dependent.get(expr)
         if known is None:
-            known = self.lane in variables(expr)
+            known = not self.varying.isdisjoint(variables(expr))
             self.dependent[expr] = known
         return known
 
@@ -1113,14 +1109,6 @@ def literal(expr: Const) -> str:
     if dtypes.is_float(expr.dtype):
         raise TypeError(f"{expr.dtype} is computed as float32")
     return str(int(value))
-
-
-def strides(shape: Sequence[Expr]) -> list[Expr]:
-    """By how much each index counts in the row-major order."""
-    found: list[Expr] = [const(1, INDEX)] if shape else []
-    for extent in reversed(shape[1:]):
-        found.insert(0, found[0] * extent)
-    return found
 
 
 def _constant_size(buffer: Buffer) -> int:

@@ -68,7 +68,7 @@ def choose(
     s = inline_cheap(create(outputs, inputs))
     s = _with_copies(s)
     s = _joined(s)
-    s, clusters = _clusters(s)
+    s, clusters = _clusters(s, known)
     for cluster in clusters:
         s = _schedule(s, cluster, target, known, threads)
     return _hoisted(s, known, target)
@@ -166,7 +166,7 @@ def _reaches(s: Schedule, first: Stage, second: Stage) -> bool:
 # --- clusters
 
 
-def _clusters(s: Schedule) -> tuple[Schedule, list[_Cluster]]:
+def _clusters(s: Schedule, known: set[int]) -> tuple[Schedule, list[_Cluster]]:
     clusters: list[_Cluster] = []
     home: dict[str, _Cluster] = {}  # stage -> the cluster it is computed in
     for name in reversed([stage.name for stage in s.stages]):
@@ -174,16 +174,16 @@ def _clusters(s: Schedule) -> tuple[Schedule, list[_Cluster]]:
         readers = s.readers(name)
         around = {id(home[one.name]): home[one.name] for one in readers if one.name in home}
         if s.is_output(stage) or isinstance(stage.op, Procedure) or len(around) != 1:
-            s, cluster = _own_cluster(s, name)
+            s, cluster = _own_cluster(s, name, known)
         else:
             (candidate,) = around.values()
-            if _can_enter(s, stage, candidate):
+            if _can_enter(s, stage, candidate, known):
                 candidate.inside.insert(0, name)
-                form = recognise(s, name) if stage.is_reduction else None
+                form = recognise(s, name, known) if stage.is_reduction else None
                 candidate.form = form if _fits(s, candidate, name, form) else candidate.form
                 home[name] = candidate
                 continue
-            s, cluster = _own_cluster(s, name)
+            s, cluster = _own_cluster(s, name, known)
         clusters.append(cluster)
         for member in (cluster.root, *cluster.inside):
             home[member] = cluster
@@ -191,14 +191,14 @@ def _clusters(s: Schedule) -> tuple[Schedule, list[_Cluster]]:
     return s, clusters
 
 
-def _own_cluster(s: Schedule, name: str) -> tuple[Schedule, _Cluster]:
+def _own_cluster(s: Schedule, name: str, known: set[int]) -> tuple[Schedule, _Cluster]:
     stage = s[name]
     if not stage.is_reduction:
         return s, _Cluster(name)
     inner = f"{name}.acc"
     s = cache_write(s, name, inner)
     cluster = _Cluster(name, [inner])
-    form = recognise(s, inner)
+    form = recognise(s, inner, known)
     cluster.form = form if _fits(s, cluster, inner, form) else None
     return s, cluster
 
@@ -211,14 +211,14 @@ def _fits(s: Schedule, cluster: _Cluster, name: str, form: Form | None) -> bool:
     )
 
 
-def _can_enter(s: Schedule, stage: Stage, cluster: _Cluster) -> bool:
+def _can_enter(s: Schedule, stage: Stage, cluster: _Cluster, known: set[int]) -> bool:
     """Whether a stage can be computed in the loops of a cluster without computing anything twice."""
     root = s[cluster.root]
     if isinstance(root.op, Procedure) or cluster.form is not None:
         return False
     if not root.computation.axes:
         return False
-    form = recognise(s, stage.name) if stage.is_reduction else None
+    form = recognise(s, stage.name, known) if stage.is_reduction else None
     if form is not None:
         alone = not cluster.inside
         return alone and matching_loops(s, cluster.root, stage.name) is not None

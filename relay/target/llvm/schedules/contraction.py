@@ -24,7 +24,6 @@ from relay import tree
 from relay.target.llvm.schedules import facts
 from relay.target.llvm.schedules.elementwise import elementwise
 from relay.target.target import Target
-from relay.te import access
 from relay.te.expr import Axis, Binary, Cast, Const, Expr, Read, Var, variables
 from relay.te.loops import Scope
 from relay.te.reduction import SUM
@@ -43,7 +42,6 @@ from relay.te.schedule import (
     unroll,
     vectorize,
 )
-from relay.te.simplify import Simplifier
 
 _DEPTH = 4  # steps of the reduction written out
 _SHORT = 12  # a last row axis below this is taken together with the one before
@@ -61,7 +59,7 @@ class Form:
     right: Expr
 
 
-def recognise(s: Schedule, name: str) -> Form | None:
+def recognise(s: Schedule, name: str, constants: set[int]) -> Form | None:
     """The form of a stage that is a sum of products, vectors running along its columns."""
     op = s[name].computation
     reduction = op.reduction
@@ -84,7 +82,7 @@ def recognise(s: Schedule, name: str) -> Form | None:
     form = Form(batch, only_left, only_right, op.reduction_axes, left, right)
     if not _suits(form):
         return None
-    return form if _columns_are_right(form, op.axes) else _turned(form)
+    return form if _columns_are_right(form, op.axes, constants) else _turned(form)
 
 
 def _turned(form: Form) -> Form:
@@ -105,37 +103,37 @@ def _suits(form: Form) -> bool:
     return min(rows, columns) >= 2 and max(rows, columns) >= 4 and depth >= 4
 
 
-def _columns_are_right(form: Form, axes: tuple[Axis, ...]) -> bool:
+def _columns_are_right(form: Form, axes: tuple[Axis, ...], constants: set[int]) -> bool:
     """Whether vectors should run along the right factor's axes."""
     last = axes[-1]
     if last in form.batch:
         return True
     inner_is_right = last in form.columns
     inner, other = (form.right, form.left) if inner_is_right else (form.left, form.right)
-    simplify = Simplifier()
-    for axis in (*axes, *form.reduced):
-        simplify.bind(axis, axis.extent)
-    # vectors run along the innermost axis of the result if memory is contiguous there
-    straight = isinstance(_uncast(inner), Read) and all(
-        _steps_along(part, form, axes, simplify)
-        for part in tree.postorder(inner)
+    if _is_constant(inner, constants):
+        return inner_is_right
+    # an image seen through windows would be copied many times over: rather vectors of the other
+    # factor, and results scattered
+    spread_out = isinstance(_uncast(other), Read) and _copies(inner, form, axes) > 2
+    return not inner_is_right if spread_out else inner_is_right
+
+
+def _is_constant(factor: Expr, constants: set[int]) -> bool:
+    return all(
+        id(part.source) in constants for part in tree.postorder(factor) if isinstance(part, Read)
+    )
+
+
+def _copies(factor: Expr, form: Form, axes: tuple[Axis, ...]) -> float:
+    """How often an element of a factor would be in its panels."""
+    used = variables(factor)
+    panel = prod(facts.extents(axis.extent for axis in (*axes, *form.reduced) if axis in used))
+    held = max(
+        prod(facts.extents(part.source.shape))
+        for part in tree.postorder(factor)
         if isinstance(part, Read)
     )
-    if straight or not isinstance(_uncast(other), Read):
-        return inner_is_right
-    # windows with strides or padding: vectors of the other factor, and results scattered
-    return not inner_is_right
-
-
-def _steps_along(read: Read, form: Form, axes: tuple[Axis, ...], simplify: Simplifier) -> bool:
-    """Whether a factor walks memory as the result does along its innermost axes."""
-    mine = [axis for axis in axes if axis in variables(read) and axis not in form.batch]
-    expected = 1
-    for axis in reversed(mine):
-        if access.stride(read, axis, simplify) != expected:
-            return axis is not mine[-1] and expected >= 16
-        expected *= facts.extents([axis.extent])[0]
-    return True
+    return panel / max(1, held)
 
 
 def _uncast(expr: Expr) -> Expr:
