@@ -173,8 +173,10 @@ def unpacked(words: np.ndarray, pack_axis: int, bit_axis: int) -> np.ndarray:
     return np.moveaxis(flat, -1, pack_axis - (bit_axis < pack_axis))
 
 
-def unpacked_compute(words: te.Tensor, pack_axis: int, bit_axis: int, dtype: str) -> te.Tensor:
-    """The numbers that were packed, in that type."""
+def unpacked_compute(
+    words: te.Tensor, bits: int, pack_axis: int, bit_axis: int, dtype: str
+) -> te.Tensor:
+    """The numbers of so many bits that were packed, in that type."""
     width = word_width(words.dtype)
     shape = [extent for axis, extent in enumerate(words.shape) if axis != bit_axis]
     packed = pack_axis - (bit_axis < pack_axis)
@@ -184,7 +186,7 @@ def unpacked_compute(words: te.Tensor, pack_axis: int, bit_axis: int, dtype: str
         place = [*i[:packed], i[packed] // width, *i[packed + 1 :]]
         high = te.cast(width - 1 - i[packed] % width, words.dtype)
         total: te.Expr = te.const(0, dtype)
-        for bit in range(words.extents[bit_axis]):
+        for bit in range(bits):
             word = words[(*place[:bit_axis], bit, *place[bit_axis:])]
             total = total | te.cast(word >> high & 1, dtype) << bit
         return total

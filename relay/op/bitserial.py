@@ -201,7 +201,9 @@ def _bitserial_conv2d_compute(
 ) -> te.Tensor:
     """The convolution of the numbers that the bits stand for."""
     if weight.rank > len(read_layout(kernel_layout).axes):
-        weight = unpacked_compute(weight, kernel_layout.index("I"), weight.rank - 1, "int64")
+        weight = unpacked_compute(
+            weight, weight_bits, kernel_layout.index("I"), weight.rank - 1, "int64"
+        )
     return convolution(
         _counted_compute(data, activation_bits, out.dtype),
         _counted_compute(weight, weight_bits, out.dtype, unipolar),
@@ -369,7 +371,7 @@ def _bitserial_dense_compute(
     **_: Any,
 ) -> te.Tensor:
     if weight.rank == 3:
-        weight = unpacked_compute(weight, 2, 1, "int64")
+        weight = unpacked_compute(weight, weight_bits, 2, 1, "int64")
     return dense_compute(
         _counted_compute(data, data_bits, out.dtype),
         _counted_compute(weight, weight_bits, out.dtype, unipolar),

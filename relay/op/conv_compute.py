@@ -82,13 +82,11 @@ def convolution(
     spatial = spatial_axes(data_layout)
     pads = dict(zip(spatial, pad_pairs(padding, len(spatial)), strict=True))
     images, kernel = padded(view(data, data_layout), pads), view(weight, kernel_layout)
-    count = te.index(groups)
-    if (
-        groups > 1
-        and kernel.extent("I") != te.index(1)
-        and (kernel.extent("O") == count == images.extent("C"))
-    ):
-        taps = _written_depthwise(kernel, spatial)
+    is_depthwise = _is_written_depthwise(kernel, images, groups)
+    if not isinstance(is_depthwise, te.Const):
+        taps = _either_kernel(is_depthwise, kernel, spatial)
+    elif is_depthwise.value:
+        taps = _depthwise_kernel(kernel, spatial)
     else:
         taps = plain_kernel(kernel, spatial, images.layout.blocks("C"))
     layout = read_layout(out_layout or data_layout)
@@ -105,13 +103,36 @@ def plain_kernel(kernel: View, spatial: str, blocks: Sequence[int] = ()) -> Kern
     )
 
 
-def _written_depthwise(kernel: View, spatial: str) -> Kernel:
+def _depthwise_kernel(kernel: View, spatial: str) -> Kernel:
     """A weight written (channels, multiplier, …)."""
     return Kernel(
         lambda output, _, taps: kernel.at(O=output.group, I=output.place, **taps),
         te.index(1),
         (),
         {letter: kernel.extent(letter) for letter in spatial},
+    )
+
+
+def _either_kernel(is_depthwise: te.Expr, kernel: View, spatial: str) -> Kernel:
+    """A weight of which only a run knows how it is written."""
+
+    def at(output: Output, each: Digits, taps: Taps) -> te.Expr:
+        row = te.select(is_depthwise, output.group.whole, output.whole.whole)
+        column = te.select(is_depthwise, output.place.whole, each.whole)
+        return kernel.at(O=row, I=column, **taps)
+
+    inputs = te.select(is_depthwise, te.index(1), kernel.extent("I"))
+    return Kernel(at, inputs, (), {letter: kernel.extent(letter) for letter in spatial})
+
+
+def _is_written_depthwise(kernel: View, images: View, groups: int) -> te.Expr:
+    """Whether each input channel is a group of its own, and has a row of the weight to itself."""
+    if groups == 1:
+        return te.const(False, "bool")
+    return te.every(
+        te.not_equal(kernel.extent("I"), 1),
+        te.equal(kernel.extent("O"), groups),
+        te.equal(images.extent("C"), groups),
     )
 
 

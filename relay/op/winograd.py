@@ -150,7 +150,7 @@ def transform_weight(weight: np.ndarray, tile_size: int) -> np.ndarray:
 def transform_compute(weight: te.Tensor, out: te.Spec, tile_size: int) -> te.Tensor:
     """Axis by axis; then the window moves to the front."""
     count = weight.rank - 2
-    plain = _transformed(weight, wide(weight.dtype), tile_size)
+    plain = _transformed(weight, weight.extents[2:], wide(weight.dtype), tile_size)
     return te.compute(
         out.shape,
         lambda *i: te.cast(plain[(*i[count:], *i[:count])], out.dtype),
@@ -158,9 +158,8 @@ def transform_compute(weight: te.Tensor, out: te.Spec, tile_size: int) -> te.Ten
     )
 
 
-def _transformed(weight: te.Tensor, dtype: str, tile_size: int) -> te.Tensor:
+def _transformed(weight: te.Tensor, sizes: Sequence[int], dtype: str, tile_size: int) -> te.Tensor:
     """The window axes of a weight (o, i, k…) transformed where they stand, in that type."""
-    sizes = weight.extents[2:]
     result = converted(weight, dtype)
     for axis, size in enumerate(sizes):
         if is_transformed(axis, sizes):
@@ -254,7 +253,8 @@ def _nnpack_transform(
 def _nnpack_compute(weight: te.Tensor, out: te.Spec, **_: Any) -> te.Tensor:
     types = (wide(weight.dtype), wide(out.dtype))
     dtype = "float64" if "float64" in types else "float32"
-    return converted(_transformed(weight, dtype, _TILE), out.dtype)
+    plain = _transformed(weight, (3, 3), dtype, _TILE)
+    return te.compute(out.shape, lambda *i: te.cast(plain[i], out.dtype), "weight")
 
 
 contrib_conv2d_winograd_nnpack_weight_transform = define(

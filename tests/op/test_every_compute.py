@@ -39,7 +39,12 @@ TOLERANCES = {
 APPROXIMATE = {"nn.fast_softmax": (1e-6, 1e-6)}
 
 # Their extents decide what is computed, or how, so that they are numbers.
-OF_NUMBERS = ("gather_nd", "squeeze")
+OF_NUMBERS = (
+    "gather_nd",
+    "nn.contrib_conv2d_winograd_weight_transform",
+    "nn.contrib_conv3d_winograd_weight_transform",
+    "squeeze",
+)
 
 NAMES = [n for n in op_names() if not n.startswith(NOT_COMPUTED)]
 
