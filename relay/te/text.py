@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import assert_never
 
 from relay import tree
@@ -53,12 +54,25 @@ _SIGNS = {
 }
 
 
+# A longer part that is used again is written once, under a name: written out each time, x**31 by
+# squaring would take gigabytes.
+_LONG = 120
+
+
 def expression_text(expr: Expr) -> str:
-    """One line, fully bracketed."""
+    """One line, fully bracketed; `… where t0 = …` names what is long and used several times."""
+    parts = list(tree.postorder(expr))
+    uses = Counter(id(child) for part in parts for child in tree.children(part))
     done: dict[int, str] = {}
-    for part in tree.postorder(expr):
-        done[id(part)] = _one(part, [done[id(child)] for child in tree.children(part)])
-    return done[id(expr)]
+    named: list[str] = []
+    for part in parts:
+        text = _one(part, [done[id(child)] for child in tree.children(part)])
+        if len(text) > _LONG and uses[id(part)] > 1:
+            name = f"t{len(named)}"
+            named.append(f"{name} = {text}")
+            text = name
+        done[id(part)] = text
+    return " where ".join([done[id(expr)], *([", ".join(named)] if named else [])])
 
 
 def _one(expr: Expr, below: list[str]) -> str:

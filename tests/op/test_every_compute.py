@@ -17,7 +17,7 @@ from relay import dtypes, te
 from relay.errors import RelayError
 from relay.ir.expr import op_names
 from relay.ir.types import TensorType, TupleType, Type
-from relay.op.opdef import OpDef, Sample, Tensor, get
+from relay.op.opdef import FusionKind, OpDef, Sample, Tensor, get
 from relay.op.shapes import output_type, value_type
 from relay.te.evaluate import evaluate
 
@@ -252,3 +252,49 @@ def test_the_compute_agrees_at_every_element_type(name: str) -> None:
     for dtype in ELEMENTS:
         if dtype not in seen and (sample := accepted(op, dtype)) is not None:
             check(op, sample)
+
+
+# --- where arithmetic has edges ----------------------------------------------------------------
+
+REALS = [0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1.5, 2.5, -2.5, 7.0, -0.3, 3e4, -3e4, 1e-7]
+NO_NUMBERS = [np.inf, -np.inf, np.nan]
+
+
+def edges(dtype: str) -> np.ndarray:
+    """The ends of an element type, what lies around 0, and what is no number."""
+    stored = dtypes.to_numpy(dtype)
+    if dtype == "bool":
+        return np.array([False, True])
+    if dtypes.is_integer(dtype):
+        low, high = int(te.lowest(dtype).value), int(te.highest(dtype).value)
+        found = {low, low + 1, low // 2, *range(-3, 6), high // 2, high - 1, high}
+        return np.array(sorted(n for n in found if low <= n <= high), object).astype(stored)
+    return np.array([*REALS, *NO_NUMBERS], np.float64).astype(stored)
+
+
+def on_edges(op: OpDef, dtype: str) -> Sample | None:
+    """Every element of an operator of one tensor, every pair of one of two; None if it takes none
+    of that type."""
+    values = edges(dtype)
+    sample = Sample((values,) if len(op.arguments) == 1 else (values[:, None], values))
+    try:
+        output_type(op, sample.types(), None, sample.values())
+    except RelayError:
+        return None
+    return sample
+
+
+ARITHMETIC = [
+    name
+    for name in NAMES
+    if get(name).attrs is None
+    and [argument for argument, _ in get(name).arguments] in (["data"], ["lhs", "rhs"])
+    and get(name).fusion in (FusionKind.ELEMWISE, FusionKind.BROADCAST)
+]
+
+
+@pytest.mark.parametrize("name", ARITHMETIC)
+def test_the_compute_agrees_at_the_edges_of_numbers(name: str) -> None:
+    for dtype in ELEMENTS:
+        if (sample := on_edges(get(name), dtype)) is not None:
+            check(get(name), sample)
