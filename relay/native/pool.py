@@ -39,7 +39,7 @@ Parking = Literal["futex", "condition", "serial"]
 # takes from fifty to several hundred of them, so threads stay awake across the work between two
 # loops, but soon let other programs have the core.
 SPIN: Final = 20_000
-AWAKE: Final = 2_000_000
+AWAKE: Final = 1_000_000
 CALLER_SPIN: Final = 20_000
 
 _PARTICIPANTS: Final = 0xFFF  # the bits of the word that say how many threads take part
