@@ -69,7 +69,7 @@ def _is_true(condition: te.Expr) -> bool:
     return isinstance(condition, te.Const) and bool(condition.value)
 
 
-def _windows(
+def window_elements(
     data: View, axes: Mapping[str, Slide], out: te.Spec, target: Layout, value: te.Scalar
 ) -> tuple[Callable[[Place], te.Expr], tuple[te.Axis, ...]]:
     """The elements of the window of a place, and the axes that run through them. Around data
@@ -108,7 +108,7 @@ def max_pool(
     axes = slides(pool_size, strides, dilation, padding, layout)
     target = read_layout(out_layout or layout)
     lowest = te.lowest(data.dtype)
-    element, taps = _windows(view(data, layout), axes, out, target, lowest)
+    element, taps = window_elements(view(data, layout), axes, out, target, lowest)
     return fill(out.shape, target, lambda place: te.max(element(place), taps), "pool")
 
 
@@ -127,7 +127,7 @@ def avg_pool(
     """The mean of each window."""
     axes = slides(pool_size, strides, dilation, padding, layout)
     images, target = view(data, layout), read_layout(out_layout or layout)
-    element, taps = _windows(images, axes, out, target, 0)
+    element, taps = window_elements(images, axes, out, target, 0)
     dtype = sum_dtype(data.dtype, prod(pool_size))
 
     def mean(place: Place) -> te.Expr:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from relay import te
 from relay.ir import dims
 from relay.ir.attrs import attrs
 from relay.ir.dims import Dim
@@ -14,19 +15,23 @@ from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
 from relay.op import conv as dense_conv
 from relay.op import conv_transpose
+from relay.op.conv_compute import convolution, transposed_convolution
 from relay.op.layouts import read_layout, unblocked
 from relay.op.opdef import DType, FusionKind, Tensor, define, sample
-from relay.op.qnn.parameters import int8, spread, uint8
+from relay.op.qnn.parameters import int8, is_scalar, parameter_at, spread, uint8
 from relay.op.qnn.products import (
     PARAMETERS,
     SUM_DTYPE,
     factors,
     scalars,
     shifted,
+    shifted_by_one,
+    shifted_compute,
     vectors,
     with_parameters,
 )
 from relay.op.site import Site
+from relay.op.views import place_in, view
 from relay.op.window import Sizes
 
 # --- convolution -------------------------------------------------------------------------------
@@ -78,6 +83,37 @@ def _conv2d(
         shifted(whole, zero_point, out_dtype),
         kernel_layout="OIHW",
         out_dtype=out_dtype,
+        **known,
+    )
+
+
+def _conv2d_compute(
+    data: te.Tensor,
+    weight: te.Tensor,
+    input_zero_point: te.Tensor,
+    kernel_zero_point: te.Tensor,
+    *_scales: te.Tensor,
+    out: te.Spec,
+    kernel_layout: str,
+    **known: Any,
+) -> te.Tensor:
+    kernel = view(weight, kernel_layout)
+    outputs, each = kernel.extent("O"), kernel.extent("I")
+
+    def zero_point(*i: te.Expr) -> te.Expr:
+        if is_scalar(kernel_zero_point):
+            return parameter_at(kernel_zero_point)
+        place = place_in(kernel.layout, i, weight.shape)
+        row, column = place["O"].whole, place["I"].whole
+        # depthwise, (channels, multiplier): one for each place of both
+        by_row = te.equal(kernel_zero_point.shape[0], outputs)
+        return kernel_zero_point[te.select(by_row, row, row * each + column)]
+
+    return convolution(
+        shifted_by_one(data, input_zero_point, out.dtype),
+        shifted_compute(weight, zero_point, out.dtype),
+        out,
+        kernel_layout=kernel_layout,
         **known,
     )
 
@@ -134,6 +170,7 @@ CONV2D = define(
     attrs=Conv2DAttrs,
     relation=_conv2d_type,
     reference=_conv2d,
+    compute=_conv2d_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=conv2d,
     samples=[
@@ -224,6 +261,38 @@ def _conv2d_transpose(
     )
 
 
+def _conv2d_transpose_compute(
+    data: te.Tensor,
+    weight: te.Tensor,
+    input_zero_point: te.Tensor,
+    kernel_zero_point: te.Tensor,
+    *_scales: te.Tensor,
+    out: te.Spec,
+    kernel_layout: str,
+    groups: int,
+    **known: Any,
+) -> te.Tensor:
+    kernel = view(weight, kernel_layout)
+    rows, each = kernel.extent("I") // groups, kernel.extent("O")
+
+    def zero_point(*i: te.Expr) -> te.Expr:
+        if is_scalar(kernel_zero_point):
+            return parameter_at(kernel_zero_point)
+        place = place_in(kernel.layout, i, weight.shape)
+        # each group has its rows of the weight, and its output channels
+        group, _row = place["I"].divided(rows)
+        return kernel_zero_point[group.whole * each + place["O"].whole]
+
+    return transposed_convolution(
+        shifted_by_one(data, input_zero_point, out.dtype),
+        shifted_compute(weight, zero_point, out.dtype),
+        out,
+        kernel_layout=kernel_layout,
+        groups=groups,
+        **known,
+    )
+
+
 def conv2d_transpose(
     data: Expr,
     weight: Expr,
@@ -278,6 +347,7 @@ CONV2D_TRANSPOSE = define(
     attrs=Conv2DTransposeAttrs,
     relation=_conv2d_transpose_type,
     reference=_conv2d_transpose,
+    compute=_conv2d_transpose_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=conv2d_transpose,
     samples=[

@@ -6,23 +6,27 @@ from typing import Any
 
 import numpy as np
 
+from relay import te
 from relay.ir.attrs import attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
 from relay.op import matmul
-from relay.op.layouts import unblocked
+from relay.op.layouts import read_layout, unblocked
 from relay.op.opdef import DType, FusionKind, OpDef, Tensor, define, sample
-from relay.op.qnn.parameters import int8, spread, uint8
+from relay.op.qnn.parameters import int8, parameter_at, spread, uint8
 from relay.op.qnn.products import (
     PARAMETERS,
     SUM_DTYPE,
     factors,
     scalars,
     shifted,
+    shifted_by_one,
+    shifted_compute,
     vectors,
     with_parameters,
 )
 from relay.op.site import Relation, Site
+from relay.op.views import place_in
 
 
 @attrs
@@ -57,6 +61,29 @@ def _dense(
     left = shifted(data, input_zero_point.reshape(()), out_dtype)
     right = shifted(weight, spread(kernel_zero_point, 2, 0), out_dtype)
     return np.matmul(left, right.T)
+
+
+def _dense_compute(
+    data: te.Tensor,
+    weight: te.Tensor,
+    input_zero_point: te.Tensor,
+    kernel_zero_point: te.Tensor,
+    *_scales: te.Tensor,
+    out: te.Spec,
+    weight_layout: str = "NC",
+    **_: Any,
+) -> te.Tensor:
+    layout = read_layout(weight_layout)
+
+    def zero_point(*i: te.Expr) -> te.Expr:
+        return parameter_at(kernel_zero_point, place_in(layout, i, weight.shape)["N"].whole)
+
+    return matmul.dense_compute(
+        shifted_by_one(data, input_zero_point, out.dtype),
+        shifted_compute(weight, zero_point, out.dtype),
+        out,
+        weight_layout,
+    )
 
 
 def dense(
@@ -98,6 +125,7 @@ DENSE = define(
     attrs=DenseAttrs,
     relation=_dense_type(matmul.dense),
     reference=_dense,
+    compute=_dense_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=dense,
     samples=[
@@ -163,6 +191,7 @@ DENSE_PACK = define(
     attrs=DensePackAttrs,
     relation=_dense_type(matmul.contrib_dense_pack),
     reference=_dense_pack,
+    compute=_dense_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=contrib_dense_pack,
     samples=[
@@ -211,6 +240,23 @@ def _batch_matmul(
     )
 
 
+def _batch_matmul_compute(
+    x: te.Tensor,
+    y: te.Tensor,
+    x_zero_point: te.Tensor,
+    y_zero_point: te.Tensor,
+    *_scales: te.Tensor,
+    out: te.Spec,
+    **known: Any,
+) -> te.Tensor:
+    return matmul.matmul_compute(
+        shifted_by_one(x, x_zero_point, out.dtype),
+        shifted_by_one(y, y_zero_point, out.dtype),
+        out,
+        **known,
+    )
+
+
 def batch_matmul(
     x: Expr,
     y: Expr,
@@ -241,6 +287,7 @@ BATCH_MATMUL = define(
     attrs=BatchMatmulAttrs,
     relation=_batch_matmul_type,
     reference=_batch_matmul,
+    compute=_batch_matmul_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=batch_matmul,
     samples=[

@@ -6,13 +6,25 @@ from typing import Any
 
 import numpy as np
 
+from relay import te
 from relay.ir.expr import Call, Expr
 from relay.ir.types import Type
+from relay.op import pool_compute
+from relay.op.layouts import read_layout
 from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.pool import AvgPool2DAttrs, counted, pool_windows, pooled_type, with_whole_axes
+from relay.op.qnn import words
 from relay.op.qnn.fixed_point import centred, saturated, scaled
-from relay.op.qnn.parameters import QUANTIZED, affine, int8, parameters_known, uint8
+from relay.op.qnn.parameters import (
+    QUANTIZED,
+    affine,
+    int8,
+    parameter_at,
+    parameters_known,
+    uint8,
+)
 from relay.op.site import Site
+from relay.op.views import Place, along, extent_in, fill, indices_in, view
 from relay.op.window import Sizes
 
 
@@ -44,6 +56,50 @@ def _avg_pool2d(
         return saturated(scaled(total, scale / (new_scale * count)) + new_zero_point, x.dtype.name)
 
     return with_whole_axes(data, layout, out_layout, mean)
+
+
+def _avg_pool2d_compute(
+    data: te.Tensor,
+    input_scale: te.Tensor,
+    input_zero_point: te.Tensor,
+    output_scale: te.Tensor,
+    output_zero_point: te.Tensor,
+    out: te.Spec,
+    layout: str,
+    out_layout: str,
+    count_include_pad: bool,
+    ceil_mode: bool,
+    **known: Any,
+) -> te.Tensor:
+    """The sum of each window, scaled by the factor that goes with how many elements it has."""
+    axes, target = pool_compute.slides(layout=layout, **known), read_layout(out_layout or layout)
+    zero = parameter_at(input_zero_point)
+    values = te.compute(data.shape, lambda *i: words.centred(data[i], zero), "centred")
+    images = view(values, layout)
+    element, taps = pool_compute.window_elements(images, axes, out, target, 0)
+    scale, new_scale = (
+        te.cast(parameter_at(one), "float64") for one in (input_scale, output_scale)
+    )
+
+    def factor_at(*position: te.Expr) -> te.Expr:
+        place = {
+            letter: along(index, extent_in(target, out.shape, letter))
+            for letter, index in zip(axes, position, strict=True)
+        }
+        count = pool_compute.counted(images, axes, place, out.shape, target, count_include_pad)
+        return scale / (new_scale * te.cast(count, "float64"))
+
+    positions = [extent_in(target, out.shape, letter) for letter in axes]
+    factor = words.factors(positions, factor_at)
+    sums = fill(out.shape, target, lambda place: te.sum(element(place), taps), "sums")
+
+    def mean(place: Place) -> te.Expr:
+        total = words.long(sums[indices_in(target, place)])
+        scaled = words.scaled_long(total, factor(*(place[letter].whole for letter in axes)))
+        shifted = scaled + te.cast(parameter_at(output_zero_point), "int64")
+        return words.saturated(shifted, out.dtype)
+
+    return fill(out.shape, target, mean, "mean")
 
 
 def avg_pool2d(
@@ -94,6 +150,7 @@ AVG_POOL2D = define(
     attrs=AvgPool2DAttrs,
     relation=_avg_pool2d_type,
     reference=_avg_pool2d,
+    compute=_avg_pool2d_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=avg_pool2d,
     samples=[

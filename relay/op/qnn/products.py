@@ -7,12 +7,13 @@ from there. Zero points stand before the scales, unlike everywhere else.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
-from relay import dtypes
+from relay import dtypes, te
 from relay.ir.dims import Dim
 from relay.ir.types import Type
 from relay.op.opdef import DType
@@ -20,6 +21,7 @@ from relay.op.qnn.parameters import (
     ACCUMULATORS,
     FACTORS,
     affine_vectors,
+    parameter_at,
     parameters_known,
     require_dtype,
 )
@@ -54,6 +56,21 @@ def shifted(data: np.ndarray, zero_point: np.ndarray, dtype: str) -> Any:
     """The difference of data and its zero point, in elements of that type."""
     kind = dtypes.to_numpy(dtype)
     return data.astype(kind) - zero_point.astype(kind)
+
+
+def shifted_compute(data: te.Tensor, zero_point: Callable[..., te.Expr], dtype: str) -> te.Tensor:
+    """The difference of the element of data at (i, j, …) and `zero_point(i, j, …)`, in elements of
+    that type."""
+    return te.compute(
+        data.shape,
+        lambda *i: te.cast(data[i], dtype) - te.cast(zero_point(*i), dtype),
+        "shifted",
+    )
+
+
+def shifted_by_one(data: te.Tensor, zero_point: te.Tensor, dtype: str) -> te.Tensor:
+    """The difference of data and its zero point, in elements of that type."""
+    return shifted_compute(data, lambda *_: parameter_at(zero_point), dtype)
 
 
 # --- samples -----------------------------------------------------------------------------------
