@@ -57,12 +57,18 @@ class _Lowering:
             self.buffers[id(tensor)] = Buffer(
                 _unused(tensor.name, names), tensor.shape, tensor.dtype
             )
+        wanted = set(map(id, schedule.outputs))
         for stage in schedule.stages:
             for tensor in stage.tensors:
                 name = _unused(stage.name, names)
-                buffer = Buffer(name, stage.region, tensor.dtype, stage.scope)
-                self.buffers[id(tensor)] = buffer
-                self.origins[id(tensor)] = stage.origin
+                region, scope = stage.region, stage.scope
+                if isinstance(stage.op, Procedure):
+                    region = tensor.shape  # each result has its own
+                else:
+                    self.origins[id(tensor)] = stage.origin
+                if scope is Scope.GLOBAL and id(tensor) not in wanted:
+                    scope = Scope.WORKSPACE
+                self.buffers[id(tensor)] = Buffer(name, region, tensor.dtype, scope)
             if stage.at is not None:
                 self.attached.setdefault(stage.at, []).append(stage)
 

@@ -166,8 +166,8 @@ def create(outputs: Sequence[Tensor], inputs: Sequence[Tensor] | None = None) ->
     for tensors in made.values():
         first = tensors[0]
         assert not isinstance(first.op, Placeholder)
-        if isinstance(first.op, Computation) and first.op.reduction is not None:
-            tensors = _all_results(first, tensors)
+        if isinstance(first.op, Procedure) or first.op.reduction is not None:
+            tensors = _all_results(first.op, tensors)
         name = _unused(first.name, names)
         scope = Scope.WORKSPACE
         if any(id(tensor) in wanted for tensor in tensors):
@@ -176,13 +176,18 @@ def create(outputs: Sequence[Tensor], inputs: Sequence[Tensor] | None = None) ->
     return Schedule(tuple(stages), tuple(given if inputs is None else inputs), tuple(outputs))
 
 
-def _all_results(first: Tensor, tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The results of a reduction, in order: also those nobody reads, it needs them itself."""
-    assert isinstance(first.op, Computation)
+def _all_results(op: Computation | Procedure, tensors: Sequence[Tensor]) -> list[Tensor]:
+    """The results of a reduction or a procedure, in order: also those nobody reads, it needs them
+    itself."""
+    name = tensors[0].name
     given = {tensor.position: tensor for tensor in tensors}
+    shapes: list[tuple[tuple[Expr, ...], str]]
+    if isinstance(op, Procedure):
+        shapes = [(buffer.shape, buffer.dtype) for buffer in op.outputs]
+    else:
+        shapes = [(tensors[0].shape, body.dtype) for body in op.bodies]
     return [
-        given.get(i) or Tensor(first.name, first.shape, body.dtype, first.op, i)
-        for i, body in enumerate(first.op.bodies)
+        given.get(i) or Tensor(name, shape, dtype, op, i) for i, (shape, dtype) in enumerate(shapes)
     ]
 
 
