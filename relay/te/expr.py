@@ -43,6 +43,7 @@ class Expr(ScalarFamily):
 
     dtype: str
     _hash: int = field(init=False, default=0)
+    _variables: frozenset[Any] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_hash", hash((type(self), *self._parts())))
@@ -614,27 +615,49 @@ def reads(expr: Expr) -> list[Read]:
     return [part for part in postorder(expr) if isinstance(part, Read)]
 
 
-def variables(expr: Expr) -> set[Var]:
+def variables(expr: Expr) -> frozenset[Var]:
     """The variables an expression mentions; those a reduction runs over are left out."""
-    found: set[Var] = set()
-    bound: set[Var] = set()
-    for part in postorder(expr):
-        if isinstance(part, Var):
-            found.add(part)
-        elif isinstance(part, Reduce):
-            bound.update(part.axes)
-    return found - bound
+    if expr._variables is None:
+        for part in postorder(expr, enter=lambda e: e._variables is None):
+            if part._variables is None:
+                object.__setattr__(part, "_variables", _mentioned(part))
+    assert expr._variables is not None
+    return expr._variables
+
+
+def _mentioned(expr: Expr) -> frozenset[Var]:
+    if isinstance(expr, Var):
+        return frozenset((expr,))
+    found: frozenset[Var] = frozenset()
+    for child in children(expr):
+        below = child._variables
+        assert below is not None
+        found = found | below if found else below
+    return found - frozenset(expr.axes) if isinstance(expr, Reduce) else found
 
 
 def substitute(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
     """The expression with other expressions for some variables."""
-    if not values:
+    changing = frozenset(values)
+    if changing.isdisjoint(variables(expr)):
         return expr
-
-    def put(before: Expr, after: Expr) -> Expr:
-        return values.get(after, after) if isinstance(after, Var) else remake(before, after)
-
-    return tree.transform(expr, put)
+    done: dict[int, Expr] = {}
+    pending = [(expr, False)]
+    while pending:
+        current, ready = pending.pop()
+        if id(current) in done:
+            continue
+        if isinstance(current, Var):
+            done[id(current)] = values.get(current, current)
+        elif changing.isdisjoint(variables(current)):
+            done[id(current)] = current
+        elif ready:
+            below = [done[id(child)] for child in children(current)]
+            done[id(current)] = remake(current, tree.rebuild(current, below))
+        else:
+            pending.append((current, True))
+            pending.extend((child, False) for child in children(current))
+    return done[id(expr)]
 
 
 def remake(before: Expr, after: Expr) -> Expr:

@@ -36,9 +36,9 @@ def elementwise(s: Schedule, stage: str, target: Target, *, threads: bool = True
         while width > 1 and width // 2 >= last.count:
             width //= 2
     if width > 1:
-        s = split(s, stage, last.name, width, ("v", "l"))
-        s = vectorize(s, stage, "l")
-        inner = "v"
+        inner, lane = f"{last.name}.v", f"{last.name}.l"
+        s = split(s, stage, last.name, width, (inner, lane))
+        s = vectorize(s, stage, lane)
     else:
         inner = last.name
     if threads and work >= facts.PARALLEL_WORK:
@@ -52,8 +52,8 @@ def _spread(s: Schedule, stage: str, inner: str) -> Schedule:
     count = loop.count if isinstance(loop.extent, Const) else 1 << 16
     if count > 8:
         chunk = max(1, min(_CHUNK, count // 8))
-        s = split(s, stage, inner, chunk, ("c", "w"))
-        inner = "c"
+        s = split(s, stage, inner, chunk, (f"{inner}.c", f"{inner}.w"))
+        inner = f"{inner}.c"
     while s[stage].loops[0].name != inner:
         first, second = s[stage].loops[:2]
         name = f"{first.name}.{second.name}"
