@@ -119,6 +119,7 @@ class _Folding:
         self._done: dict[int, Expr] = {}
         self._values: dict[Expr, Value] = {}  # of folded expressions and of variables
         self._tuples: dict[Var, Tuple] = {}  # what variables are bound to; some fields are known
+        self._unfolded: dict[Tuple, Tuple] = {}  # what folded tuples were
         self._standing: set[Var] = set()  # variables that the folded program mentions
         self._constants: dict[int, Constant] = {}  # by the tensor in it
         self._origins: dict[int, int] = {}  # of tensors that folding made: from how many bytes
@@ -152,6 +153,8 @@ class _Folding:
             case Let(variable=variable):
                 value = yield self.fold(e.value)
                 known = self._value(value)
+                if _is_ascription(e):
+                    return self._known(_over(e, variable, value, variable), known)
                 if known is not None:
                     self._values[variable] = known
                 elif isinstance(value, Tuple):
@@ -175,10 +178,10 @@ class _Folding:
                 return _over(e, data, *clauses)
             case Tuple():
                 fields = yield self._all(e.fields)
+                values = self._all_values(fields)
                 result = _over(e, *fields)
-                if (values := self._all_values(fields)) is not None:
-                    self._values[result] = TupleValue(values)
-                return result
+                self._unfolded[result] = e
+                return self._known(result, None if values is None else TupleValue(values))
             case TupleGetItem():
                 return self._field(e, (yield self.fold(e.tuple_value)))
             case Function() if any(e.attrs.get(name) for name in OPAQUE):
@@ -205,8 +208,10 @@ class _Folding:
         ty = _type(before)
         if after is before or ty is None or not is_dynamic(ty):
             return after
+        if isinstance(after, Let) and _is_ascription(after) and _type(after.variable) == ty:
+            return after
         known = Var("known", ty)
-        return Let(known, after, known)
+        return self._known(Let(known, after, known), self._value(after))
 
     def _opaque(self, function: Function) -> Expr:
         """The function as it is, but for variables that are not bound any more."""
@@ -233,15 +238,23 @@ class _Folding:
         if isinstance(known, TupleValue) and e.index < len(known):
             field = known[e.index]
             result = self._quoted(field) if _is_tensors(field) else _over(e, value)
-            self._values[result] = field
-            return result
+            return self._known(result, field)
         held = self._tuples.get(value) if isinstance(value, Var) else value
         if isinstance(held, Tuple) and e.index < len(held):
             field_expr = held[e.index]
-            # the other fields are not evaluated any more
-            if is_atom(field_expr) if held is not value else self._is_pure(e.tuple_value):
+            # a name keeps its tuple; without one the other fields are not evaluated any more
+            if is_atom(field_expr) if held is not value else self._may_take(held, e.index):
                 return field_expr
         return _over(e, value)
+
+    def _may_take(self, folded: Tuple, index: int) -> bool:
+        """Whether one field may stand for a projection of the tuple: the others do nothing."""
+        fields = self._unfolded[folded].fields
+        return all(
+            is_atom(after) or self._is_pure(before)
+            for i, (after, before) in enumerate(zip(folded.fields, fields, strict=True))
+            if i != index
+        )
 
     # --- calls
 
@@ -253,7 +266,7 @@ class _Folding:
             case OpDef() as op if values is not None and self._is_foldable(op):
                 return self._evaluated(op, after, values) or after
             case Constructor() as constructor if values is not None:
-                self._values[after] = ConstructorValue(constructor.tag, values, constructor)
+                return self._known(after, ConstructorValue(constructor.tag, values, constructor))
             case Function() as function if values is not None and self._is_kernel(function):
                 return self._run(before, after, values) or after
         return after
@@ -331,15 +344,19 @@ class _Folding:
         for tensor in kept:
             self._origins[id(tensor)] = min(origin, tensor.array.nbytes)
         value = kept[0] if isinstance(result, NDArray) else TupleValue(kept)
-        expr = self._quoted(value)
-        self._values[expr] = value
-        return expr
+        return self._known(self._quoted(value), value)
 
     # --- what is known
 
     def _value(self, e: Expr) -> Value | None:
         """The value of a folded expression, if it is known."""
         return e.data if isinstance(e, Constant) else self._values.get(e)
+
+    def _known(self, e: Expr, value: Value | None) -> Expr:
+        """`e`, a folded expression, with its value noted if there is one."""
+        if value is not None:
+            self._values[e] = value
+        return e
 
     def _all_values(self, parts: Iterable[Expr]) -> list[Value] | None:
         values = [self._value(part) for part in parts]
@@ -382,6 +399,12 @@ def _over(e: N, *parts: Syntax) -> N:
 
 def _type(e: Expr) -> Type | None:
     return e.type_annotation if e.ty is None and isinstance(e, Var) else e.ty
+
+
+def _is_ascription(e: Let) -> bool:
+    """`let %x: T = v; %x`, where T says less than the type of v may say."""
+    ty = e.variable.type_annotation
+    return e.body is e.variable and ty is not None and is_dynamic(ty)
 
 
 def _tensors(value: Value) -> Iterator[NDArray]:

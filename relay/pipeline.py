@@ -1,0 +1,108 @@
+"""Which passes a program goes through before it is lowered, by level.
+
+    mod = relay.pipeline.passes(2)(mod)
+    mod, params = relay.optimize(mod, target, params)
+
+A level is a tuple of passes in the order they run; the reason for each stands beside it. All end
+with FuseOps, after which every operator is in a primitive function and is compiled as one kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from relay.errors import PassError
+from relay.ir.expr import Expr
+from relay.ir.module import IRModule
+from relay.ir.parameters import bind_params_by_name
+from relay.transform.base import Pass
+from relay.transform.context import PassContext
+from relay.transform.dead_code_elimination import DeadCodeElimination
+from relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
+from relay.transform.fold_constant import FoldConstant
+from relay.transform.fuse_ops import FuseOps
+from relay.transform.infer_type import InferType
+from relay.transform.lift_weights import LiftWeights
+from relay.transform.remove_unused_functions import RemoveUnusedFunctions
+from relay.transform.sequential import Sequential
+from relay.transform.simplify_inference import SimplifyInference
+from relay.transform.to_basic_block_normal_form import ToBasicBlockNormalForm
+
+# As written: for debugging, and to compare the other levels with.
+LEVEL_0: tuple[Pass, ...] = (
+    InferType(),  # lowering needs to know every shape
+    LiftWeights(),  # before fusion, which would mix what runs once with what runs in every call
+    ToBasicBlockNormalForm(),  # every branch is lowered on its own
+    FuseOps(fuse_opt_level=0),  # one operator is one kernel
+)
+
+# No work that need not be done at all, or not in every run.
+LEVEL_1: tuple[Pass, ...] = (
+    RemoveUnusedFunctions(),  # first: what main does not reach costs the others time
+    InferType(),
+    SimplifyInference(),  # before folding: scale and shift of a batch_norm are constants then
+    FoldConstant(),
+    DeadCodeElimination(),  # sweeps what the two above left behind
+    LiftWeights(),
+    ToBasicBlockNormalForm(),
+    FuseOps(fuse_opt_level=0),
+)
+
+# No work done twice, and nothing written to memory only to be read back at once.
+LEVEL_2: tuple[Pass, ...] = (
+    RemoveUnusedFunctions(),
+    InferType(),
+    SimplifyInference(),
+    FoldConstant(),
+    EliminateCommonSubexpr(),  # after folding: constants that turn out equal make more equal
+    DeadCodeElimination(inline_once=True),  # what has one use joins the graph that fusion sees
+    LiftWeights(),
+    ToBasicBlockNormalForm(),  # after merging, by which a branch may use what is outside
+    FuseOps(fuse_opt_level=2),  # last: fused functions are opaque to the others
+)
+
+LEVEL_3 = LEVEL_2
+LEVEL_4 = LEVEL_3
+
+LEVELS = (LEVEL_0, LEVEL_1, LEVEL_2, LEVEL_3, LEVEL_4)
+
+
+@dataclass(frozen=True)
+class Pipeline(Sequential):
+    """Runs all its passes but those that the PassContext disables.
+
+    The passes were chosen for a level already, so the level of the context does not count.
+    """
+
+    def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
+        for member in self.passes:
+            if member.name not in context.disabled_pass:
+                module = member(module)
+        return module
+
+
+def passes(level: int) -> Sequential:
+    """The passes of a level from 0 to 4, as one."""
+    if isinstance(level, bool) or not isinstance(level, int) or level not in range(len(LEVELS)):
+        raise PassError(f"levels go from 0 to {len(LEVELS) - 1}, found {level!r}")
+    return Pipeline(LEVELS[level], name=f"level {level}")
+
+
+def optimize(
+    mod: IRModule | Expr, target: Any = None, params: Mapping[str, Any] | None = None
+) -> tuple[IRModule, dict[str, Any]]:
+    """The program after the passes of the PassContext's level, with `params` bound in `main`.
+
+    Also gives those of the parameters that `main` does not have. No pass asks about the target.
+    """
+    module = IRModule.from_expr(mod) if isinstance(mod, Expr) else mod.copy()
+    given = dict(params or {})
+    if given:
+        main = module["main"]
+        module["main"] = bind_params_by_name(main, given)
+        for param in main.params:
+            given.pop(param.name_hint, None)
+    level = min(max(PassContext.current().opt_level, 0), len(LEVELS) - 1)
+    return passes(level)(module), given
