@@ -43,8 +43,10 @@ LAYERS = (
 )
 # Small modules beside the layers, with the layer they stand next to.
 BESIDE = {
+    "build_module": "transform",
     "builder": "check",
     "loops": "check",
+    "pipeline": "transform",
     "safetensors": "nd",
     "tensor_array": "prelude",
     "tir": "ir",
