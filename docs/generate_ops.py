@@ -27,7 +27,7 @@ PAGE = Path(__file__).with_name("ops.md")
 GROUPS = {
     "Functions of one tensor": ("unary", "convert", "fast"),
     "Functions of two tensors": ("binary",),
-    "Reductions and scans": ("reduce", "scan"),
+    "Reductions and scans": ("reduce", "collapse", "scan"),
     "New tensors": ("creation",),
     "Shapes": ("shape", "reshape", "extend", "pad"),
     "Elements in other places": ("rearrange", "relayout", "blocks", "matrix", "sequence"),

@@ -2,9 +2,10 @@
 
 elementwise(function)       result[i, j] = function(x[i, j])
 broadcasting(function)      result[i, j] = function(x[i, j], y[j])   by the shapes of x and y
-moved(source)               result[i, j] = x[source(i, j)]
+moved(x, out, source)       result[i, j] = x[source(i, j)]
 stretched(x, indices, …)    the element of a smaller tensor at indices of a larger one
 regrouped(indices, …)       the same place counted under another shape
+folded(shape, axes, …)      sums and the like over some axes
 """
 
 from __future__ import annotations
