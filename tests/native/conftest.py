@@ -196,3 +196,9 @@ def execute(kernels):
 def program(kernels):
     """A program of calls [(kernel, slots of its arguments), …] over a frame."""
     return lambda calls, frame: Program(kernels, calls, frame)
+
+
+@pytest.fixture
+def kernel_text():
+    """The kernels, to be compiled for other machines."""
+    return KERNELS
