@@ -201,7 +201,9 @@ def contract(
     inputs = Digits()
     channels: tuple[te.Axis, ...] = ()
     if not is_depthwise:
-        inputs, channels = running(kernel.inputs, kernel.blocks, "c")
+        # a group may have part of a block
+        whole = groups == 1 or isinstance(kernel.inputs, te.Const)
+        inputs, channels = running(kernel.inputs, kernel.blocks if whole else (), "c")
     taps = {letter: te.axis(size, f"k{letter.lower()}") for letter, size in kernel.window.items()}
 
     def output(place: Place) -> Output:
@@ -225,8 +227,8 @@ def with_groups(
     """The layout with an axis G of groups before an axis of channels, and the shape with it."""
     extents = {name: extent_in(layout, shape, name) for name in layout.letters}
     each = extents[letter] // groups
-    uneven = isinstance(each, te.Const) and each.value % prod(layout.blocks(letter))
-    stage = with_axis_before(unblocked_axes(layout, letter) if uneven else layout, letter, "G")
+    are_even = te.equal(each % prod(layout.blocks(letter)), 0) == te.const(True, "bool")
+    stage = with_axis_before(layout if are_even else unblocked_axes(layout, letter), letter, "G")
     return stage, shape_in(stage, extents | {letter: each, "G": te.index(groups)})
 
 
