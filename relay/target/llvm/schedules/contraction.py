@@ -44,6 +44,7 @@ from relay.te.schedule import (
 )
 
 _DEPTH = 4  # steps of the reduction written out
+_ENOUGH = 8  # turns of a parallel loop that keep threads busy
 _SHORT = 12  # a last row axis below this is taken together with the one before
 
 
@@ -250,22 +251,39 @@ def contraction(
     s = reorder(s, root, *before, "panel", *between, "tile", "r", "c")
     s = _vectors(s, root, "c", tile)
     s = unroll(s, root, "r")
-    panels = prod(facts.extents(s[root].loop(one).extent for one in (*before, "panel")))
     ready = constants_only(s, panel, constants)
-    at_panel = not ready and panels >= 8
-    level = "panel" if at_panel or (ready and panels >= 16) else "tile"
-    spread = threads and work >= facts.PARALLEL_WORK
-    if spread:
-        s, fused = _spread(s, root, level)
-        level = fused
-    s = compute_at(s, name, root, level if level.endswith("tile") else "tile")
+    panels = prod(facts.extents(s[root].loop(one).extent for one in (*before, "panel")))
+    at_panel = not ready and panels >= _ENOUGH
+    level = "panel"
+    if threads and work >= facts.PARALLEL_WORK:
+        s, level = _spread(s, root, panels, between)
+    s = compute_at(s, name, root, "tile")
     s = _micro_kernel(s, name, tile)
     if ready:
         return s
     if at_panel:
         s = compute_at(s, panel, root, level)
-        return elementwise(s, panel, target, threads=False)
-    return elementwise(s, panel, target, threads=threads)
+    return elementwise(s, panel, target, threads=threads and not at_panel)
+
+
+def _spread(
+    s: Schedule, root: str, panels: int, between: Sequence[str]
+) -> tuple[Schedule, str]:
+    """Threads over panels; where there are few of them, over rows too, or over tiles.
+
+    Tiles stay a loop of their own: only then the last, smaller one can be told from the others.
+    """
+    far = prod(facts.extents(s[root].loop(one).extent for one in between))
+    if panels < _ENOUGH and panels * far < _ENOUGH:
+        loops = [loop.name for loop in s[root].loops if loop.name != "tile"]
+        return parallel(reorder(s, root, "tile", *loops), root, "tile"), "tile"
+    level = "panel" if panels >= _ENOUGH else between[-1]
+    while s[root].loops[0].name != level:
+        first, second = s[root].loops[:2]
+        name = f"{first.name}.{second.name}"
+        s = fuse(s, root, first.name, second.name, name)
+        level = name if second.name == level else level
+    return parallel(s, root, level), level
 
 
 def constants_only(s: Schedule, name: str, constants: set[int]) -> bool:
@@ -373,13 +391,3 @@ def _micro_kernel(s: Schedule, name: str, tile: Tile) -> Schedule:
         reducing[-1:] = ["ko", "ki"]
     s = reorder(s, name, *reducing, *(loop.name for loop in spatial[:-1]), *columns)
     return set_scope(s, name, Scope.REGISTER)
-
-
-def _spread(s: Schedule, root: str, level: str) -> tuple[Schedule, str]:
-    """Threads over everything outside and at `level`, as one loop."""
-    while s[root].loops[0].name != level:
-        first, second = s[root].loops[:2]
-        name = f"{first.name}.{second.name}"
-        s = fuse(s, root, first.name, second.name, name)
-        level = name if second.name == level else level
-    return parallel(s, root, level), level
