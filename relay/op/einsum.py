@@ -225,7 +225,7 @@ einsum = define(
     relation=_einsum_type,
     reference=_einsum,
     compute=_einsum_compute,
-    fusion=FusionKind.INJECTIVE,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=[
         sample([(2, 3), (3, 4)], equation="ij,jk->ik"),
         sample([(3, 3)], equation="ii->i", dtype="int32"),
