@@ -5,9 +5,9 @@
     exp(x)                               ->   a polynomial (relay.te.math)
     int32(x)              of float32     ->   with the values int32 does not have made safe
 
-Narrow floats are computed in float32 and rounded when stored or cast; four-bit integers are computed
-in eight bits and wrapped. What comes out has only float32, float64, truth and integers of 8 to 64
-bits in it, except right at reads and in the last cast before a store.
+Narrow floats are computed in float32 and rounded when stored or cast; four-bit integers are
+computed in eight bits and wrapped. What comes out has only float32, float64, truth and integers of
+8 to 64 bits in it, except right at reads and in the last cast before a store.
 """
 
 from __future__ import annotations

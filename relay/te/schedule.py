@@ -417,8 +417,8 @@ def _with_bodies_inlined(stage: Stage, axes: tuple[Axis, ...], bodies: Mapping[i
     def put(before: Expr, after: Expr) -> Expr:
         if isinstance(after, Read) and id(after.source) in bodies:
             if after not in done:
-                places = dict(zip(axes, after.indices, strict=True))
-                done[after] = substitute(bodies[id(after.source)], dict(places))
+                places: dict[Var, Expr] = dict(zip(axes, after.indices, strict=True))
+                done[after] = substitute(bodies[id(after.source)], places)
             return done[after]
         return remake(before, after)
 

@@ -1,4 +1,4 @@
-"""Index arithmetic made small: sums in one order, divisions that come out even, conditions that hold.
+"""Index arithmetic made small: sums in one order, even divisions, conditions that always hold.
 
     (i*16 + j) // 16            ->  i           when 0 <= j < 16
     (i*16 + j) % 16             ->  j
@@ -6,8 +6,8 @@
     i*6 + r < 56                ->  true        when i < 9 and r < 6
 
 A `Simplifier` knows the range of every variable. Whole numbers are held as sums of atoms (variables
-and what is not linear) with coefficients. Only int64 expressions change: what a kernel computes with
-floats stays as it was written.
+and what is not linear) with coefficients. Only int64 expressions change: what a kernel computes
+with floats stays as it was written.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from relay.te.expr import (
     Unary,
     Var,
     binary,
-    compare,
     const,
     remake,
     select,
@@ -101,12 +100,9 @@ class Simplifier:
                 return self._index(after)
             case Compare() if after.left.dtype == INDEX:
                 truth = self._truth(after)
-                if truth is not None:
-                    return const(truth, "bool")
-                return self._comparison(after)
+                return remake(before, after) if truth is None else const(truth, "bool")
             case Select():
-                same = after.if_true is after.if_false
-                if after.dtype == INDEX and same:
+                if after.dtype == INDEX and after.if_true == after.if_false:
                     return after.if_true
                 return select(after.condition, after.if_true, after.if_false)
             case _:
@@ -125,10 +121,10 @@ class Simplifier:
                 found = self.linear(expr.left).plus(self.linear(expr.right))
             case Binary(op="sub"):
                 found = self.linear(expr.left).plus(self.linear(expr.right), -1)
-            case Binary(op="mul", right=Const()):
-                found = self.linear(expr.left).times(int(expr.right.value))
-            case Binary(op="mul", left=Const()):
-                found = self.linear(expr.right).times(int(expr.left.value))
+            case Binary(op="mul", right=Const(value=factor)):
+                found = self.linear(expr.left).times(int(factor))
+            case Binary(op="mul", left=Const(value=factor)):
+                found = self.linear(expr.right).times(int(factor))
             case _:
                 found = Linear({expr: 1})
         self._linear[expr] = found
@@ -173,12 +169,8 @@ class Simplifier:
                 return self._divided(left, constant_right, expr.op)
             case "floordiv" | "mod" if left == right and self._positive(expr.left):
                 return const(1 if expr.op == "floordiv" else 0, INDEX)
-            case "floordiv" | "mod":
-                low, high = self.interval(expr.left)
-                bound = self.interval(expr.right)[0]
-                if low is not None and high is not None and bound is not None:
-                    if low >= 0 and high < bound:
-                        return const(0, INDEX) if expr.op == "floordiv" else expr.left
+            case "floordiv" | "mod" if self._fits_once(expr.left, expr.right):
+                return const(0, INDEX) if expr.op == "floordiv" else expr.left
             case "truncdiv" | "truncmod" if constant_right is not None and constant_right > 0:
                 low = self.interval(expr.left)[0]
                 if low is not None and low >= 0:
@@ -192,8 +184,16 @@ class Simplifier:
         low = self.interval(expr)[0]
         return low is not None and low > 0
 
+    def _fits_once(self, value: Expr, divisor: Expr) -> bool:
+        """Whether 0 <= value < divisor, whatever they are."""
+        low, high = self.interval(value)
+        bound = self.interval(divisor)[0]
+        if low is None or high is None or bound is None:
+            return False
+        return low >= 0 and high < bound
+
     def _extremum(self, expr: Binary, difference: Linear) -> Expr:
-        low, high = self._sum_interval(difference)
+        low, high = self.sum_interval(difference)
         if low is not None and low >= 0:  # left is never smaller
             return expr.left if expr.op == "max" else expr.right
         if high is not None and high <= 0:
@@ -240,7 +240,7 @@ class Simplifier:
         # a smaller constant leaves a smaller rest: i*6 + 13 over 6 is i + 2 and 1 over
         whole, rest_constant = divmod(total.constant, divisor)
         rest = Linear(odd, rest_constant)
-        low, high = self._sum_interval(rest)
+        low, high = self.sum_interval(rest)
         if low is not None and high is not None and low // divisor == high // divisor:
             if op == "mod":
                 return self.build(rest.plus(Linear({}, (low // divisor) * divisor), -1))
@@ -252,14 +252,13 @@ class Simplifier:
 
     def _floordiv(self, inner: Expr, divisor: int) -> Expr:
         match inner:
-            case Binary(op="floordiv", right=Const()):  # (x // a) // b  ->  x // (a*b)
-                both = int(inner.right.value) * divisor
-                return self._divided(self.linear(inner.left), both, "floordiv")
-            case Binary(op="mod", right=Const()) if int(inner.right.value) % divisor == 0:
+            case Binary(op="floordiv", right=Const(value=first)) if first > 0:
+                # (x // a) // b  ->  x // (a*b)
+                return self._divided(self.linear(inner.left), int(first) * divisor, "floordiv")
+            case Binary(op="mod", right=Const(value=whole)) if whole > 0 and whole % divisor == 0:
                 # (x % (a*b)) // b  ->  (x // b) % a
-                times = int(inner.right.value) // divisor
                 quotient = self._divided(self.linear(inner.left), divisor, "floordiv")
-                return self._divided(self.linear(quotient), times, "mod")
+                return self._divided(self.linear(quotient), int(whole) // divisor, "mod")
         # (a*4 + b) // 8 with b < 4  ->  a // 2
         total = self.linear(inner)
         for common in sorted({abs(c) for c in total.terms.values()}, reverse=True):
@@ -269,7 +268,7 @@ class Simplifier:
                 {atom: c for atom, c in total.terms.items() if c % common},
                 total.constant % common,
             )
-            low, high = self._sum_interval(small)
+            low, high = self.sum_interval(small)
             if small.terms and (low is None or high is None or low < 0 or high >= common):
                 continue
             large = Linear(
@@ -280,8 +279,9 @@ class Simplifier:
         return binary("floordiv", inner, divisor)
 
     def _mod(self, inner: Expr, divisor: int) -> Expr:
-        if isinstance(inner, Binary) and inner.op == "mod" and isinstance(inner.right, Const):
-            if int(inner.right.value) % divisor == 0:  # (x % (a*b)) % b  ->  x % b
+        match inner:
+            case Binary(op="mod", right=Const(value=whole)) if whole > 0 and whole % divisor == 0:
+                # (x % (a*b)) % b  ->  x % b
                 return self._divided(self.linear(inner.left), divisor, "mod")
         total = self.linear(inner)
         for common in sorted({abs(c) for c in total.terms.values()}, reverse=True):
@@ -291,7 +291,7 @@ class Simplifier:
                 {atom: c for atom, c in total.terms.items() if c % common},
                 total.constant % common,
             )
-            low, high = self._sum_interval(small)
+            low, high = self.sum_interval(small)
             if low is None or high is None or low < 0 or high >= common:
                 continue
             large = Linear(
@@ -327,7 +327,7 @@ class Simplifier:
                 total = self.linear(expr)
                 if expr in total.terms:  # a product of variables
                     return _product(self.interval(expr.left), self.interval(expr.right))
-                return self._sum_interval(total)
+                return self.sum_interval(total)
             case Binary():
                 return _combined(expr.op, self.interval(expr.left), self.interval(expr.right))
             case Select():
@@ -340,7 +340,8 @@ class Simplifier:
             case _:
                 return UNKNOWN
 
-    def _sum_interval(self, total: Linear) -> Interval:
+    def sum_interval(self, total: Linear) -> Interval:
+        """What values a sum can take."""
         low: int | None = total.constant
         high: int | None = total.constant
         for atom, coefficient in total.terms.items():
@@ -355,7 +356,7 @@ class Simplifier:
 
     def _truth(self, expr: Compare) -> bool | None:
         difference = self.linear(expr.left).plus(self.linear(expr.right), -1)
-        low, high = self._sum_interval(difference)
+        low, high = self.sum_interval(difference)
         match expr.op:
             case "lt":
                 return _decide(high is not None and high < 0, low is not None and low >= 0)
@@ -371,9 +372,6 @@ class Simplifier:
                 truth = _decide(always, never)
                 return truth if truth is None or expr.op == "eq" else not truth
         return None
-
-    def _comparison(self, expr: Compare) -> Expr:
-        return compare(expr.op, expr.left, expr.right)
 
     def holds(self, condition: Expr) -> bool:
         """Whether a condition is always true."""

@@ -1,17 +1,16 @@
-"""Loops made small: indices simplified, guards proven or moved out, tails split off, copies written.
+"""Loops made small: indices simplified, guards proven or moved out, tails split off.
 
     for i.o in 10:                            for i.o in 9: for i.i in 6: f(i.o*6 + i.i)
       for i.i in 6:                    ->     for i.i in 2: f(54 + i.i)
         if i.o*6 + i.i < 56:
           f(i.o*6 + i.i)
 
-What runs once is no loop, what runs never is gone, a loop to unroll is its copies. The main part of a
-loop runs without guards; only its tail pays for them.
+What runs once is no loop, what runs never is gone, a loop to unroll is its copies. The main part
+of a loop runs without guards; only its tail pays for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from typing import Any
 
 from relay import tree
@@ -46,18 +45,20 @@ from relay.te.loops import (
     block,
     map_expressions,
 )
-from relay.te.simplify import Interval, Simplifier
+from relay.te.simplify import Interval, Linear, Simplifier
+from relay.tree import Steps
 
 EMPTY = Block(())
-Steps = Generator[Any, Any, Statement]
+Tidying = Steps[Any]  # to a statement, or to the steps that make it
 
 
 def tidy(statement: Statement, ranges: dict[Var, Interval] | None = None) -> Statement:
     """The same loops, smaller. `ranges` are those of the sizes known at run time."""
-    return tree.run(_tidy(statement, Simplifier(ranges)))
+    result: Statement = tree.run(_tidy(statement, Simplifier(ranges)))
+    return result
 
 
-def _tidy(statement: Statement, simplify: Simplifier) -> Steps:
+def _tidy(statement: Statement, simplify: Simplifier) -> Tidying:
     match statement:
         case For():
             return _for(statement, simplify)
@@ -103,7 +104,7 @@ def _put(statement: Statement, var: Var, value: Expr) -> Statement:
     return map_expressions(statement, lambda expr: substitute(expr, {var: value}))
 
 
-def _for(loop: For, simplify: Simplifier) -> Steps:
+def _for(loop: For, simplify: Simplifier) -> Tidying:
     extent = simplify(loop.extent)
     count = int(extent.value) if isinstance(extent, Const) else None
     if count is not None and count <= 0:
@@ -148,7 +149,7 @@ def _reads(expr: Expr) -> bool:
     return any(isinstance(part, Read) for part in tree.postorder(expr))
 
 
-def _partitioned(loop: For, limit: int, count: int, simplify: Simplifier) -> Steps:
+def _partitioned(loop: For, limit: int, count: int, simplify: Simplifier) -> Tidying:
     """Main part and tail: two loops; in a parallel loop two ways, so that threads start once."""
     if loop.kind is Kind.PARALLEL:
         main = yield _tidy(loop.body, _narrowed(simplify, loop.var, (0, limit - 1)))
@@ -231,17 +232,14 @@ def _slack(guard: Compare, var: Var, simplify: Simplifier) -> tuple[int, int, in
         case "lt":
             difference = left.plus(right, -1)
         case "le":
-            difference = left.plus(right, -1)
-            difference = type(difference)(difference.terms, difference.constant - 1)
+            difference = left.plus(right, -1).plus(Linear({}, 1), -1)
         case _:
             return None
     factor = difference.terms.get(var, 0)
-    rest = type(difference)(
-        {atom: c for atom, c in difference.terms.items() if atom is not var}, difference.constant
-    )
+    rest = difference.plus(Linear({var: 1}), -factor)
     if any(var in variables(atom) for atom in rest.terms):
         return None
-    low, high = simplify._sum_interval(rest)
+    low, high = simplify.sum_interval(rest)
     if low is None or high is None or factor <= 0:
         return None
     return factor, low, high
@@ -277,7 +275,7 @@ def _last_needed(loop: For, count: int, simplify: Simplifier) -> int:
     return needed
 
 
-def _if(statement: If, simplify: Simplifier) -> Steps:
+def _if(statement: If, simplify: Simplifier) -> Tidying:
     condition = simplify(statement.condition)
     if isinstance(condition, Const):
         if condition.value:
