@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from ctypes import addressof, c_char
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,10 @@ class TensorInfo:
     name: str
     shape: tuple[int, ...]
     dtype: str
+
+    @property
+    def nbytes(self) -> int:
+        return prod(self.shape) * dtypes.to_numpy(self.dtype).itemsize
 
     def __str__(self) -> str:
         return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"
@@ -87,7 +92,7 @@ def writable(data: Any, wanted: TensorInfo) -> np.ndarray:
 
 def _mismatch(what: str, wanted: TensorInfo, array: np.ndarray) -> EvaluationError:
     found = f"{array.dtype.name}[{', '.join(map(str, array.shape))}]"
-    same_size = what == "shape" and array.size == int(np.prod(wanted.shape, dtype=np.int64))
+    same_size = what == "shape" and array.size == prod(wanted.shape)
     hint = {
         "element type": f"convert it: x.astype({wanted.dtype!r})",
         "shape": f"x.reshape({wanted.shape})" if same_size else None,

@@ -22,25 +22,14 @@ import numpy as np
 from numpy import ndarray
 
 from relay import dtypes, nd
-from relay.errors import Diagnostic, EvaluationError, RelayError, did_you_mean
+from relay.errors import Diagnostic, EvaluationError, did_you_mean
 from relay.executors.arrays import TensorInfo, Wrap, address, plain, read, wrapper, writable
-from relay.executors.memory import OutputPool, address_of, allocate, typed
-from relay.executors.native import Constants, NativeFunction
+from relay.executors.memory import OutputPool
+from relay.executors.native import NativeFunction
 from relay.executors.report import BenchmarkResult, KernelInfo, Kernels, Memory, Profile, StepTime
+from relay.executors.weights import Weights
 from relay.native.cores import default_threads
-from relay.program.plan import ALIGNMENT
-from relay.program.program import (
-    MAIN,
-    PREPARE,
-    Function,
-    LoadConstant,
-    Program,
-    Value,
-    flatten,
-    nbytes,
-    unflatten,
-)
-from relay.program.slice import needed_for
+from relay.program.program import MAIN, Function, Program, Value, flatten, unflatten
 from relay.target.llvm.jit import load
 from relay.target.target import Target
 
@@ -77,10 +66,10 @@ class Executable:
         self._positional = None if _has_tuples(main) else len(main.params)
         self._result: Value = main.result
         self._pools = [OutputPool(o.shape, o.dtype) for o in self.outputs]
-        self._weights = dict(weights)
-        if prepared is None:
-            prepared = self._prepare(program[PREPARE], [c.name for c in self._prepared()])
-        self._constants = self._gather(prepared)
+        self._weights = Weights(program, self._bind, weights, prepared)
+
+    def _bind(self, function: Function) -> NativeFunction:
+        return NativeFunction(self.program, function, self._library.address, self.threads)
 
     # --- calling
 
@@ -106,10 +95,18 @@ class Executable:
             array, place = pool.take()
             results.append(array)
             addresses.append(place)
-        self._main(self._constants, addresses)
+        self._main(self._weights.constants, addresses)
         if wrap is not plain:
             results = [wrap(array) for array in results]
         return results[0] if self._result.__class__ is int else unflatten(self._result, results)
+
+    def run_flat(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The same over lists of tensors: all inputs in order, all outputs in order."""
+        arrays = [read(data, wanted) for data, wanted in zip(inputs, self.inputs, strict=True)]
+        results = [pool.take() for pool in self._pools]
+        addresses = [*map(address, arrays), *(place for _, place in results)]
+        self._main(self._weights.constants, addresses)
+        return [array for array, _ in results]
 
     def _call_into(self, out: Any, arrays: Sequence[np.ndarray], addresses: list[int]) -> Any:
         """Write the results to `out`, which is returned."""
@@ -120,12 +117,12 @@ class Executable:
         for data, wanted, pool in zip(given, self.outputs, self._pools, strict=True):
             array = writable(data, wanted)
             place = address(array)
-            if place % ALIGNMENT or any(np.may_share_memory(array, other) for other in arrays):
+            if any(np.may_share_memory(array, other) for other in arrays):
                 aside, place = pool.take()
                 copies.append((array, aside))
             arrays = [*arrays, array]
             addresses.append(place)
-        self._main(self._constants, addresses)
+        self._main(self._weights.constants, addresses)
         for array, aside in copies:
             array[...] = aside
         return out
@@ -158,66 +155,18 @@ class Executable:
 
     @property
     def params(self) -> dict[str, nd.NDArray]:
-        """The weights the executable was made with, as far as it has them still."""
-        return {name: nd.NDArray(array) for name, array in self._weights.items()}
+        """The weights it was made with, as far as it has them still."""
+        return {name: nd.NDArray(array) for name, array in self._weights.given.items()}
+
+    @property
+    def constants(self) -> dict[str, nd.NDArray]:
+        """What its kernels read: weights, laid out for them."""
+        arrays = self._weights.constants.arrays
+        return {name: nd.NDArray(array) for name, array in arrays.items()}
 
     def set_params(self, params: Mapping[str, Any] | None = None, **named: Any) -> None:
         """Change weights. Calls that run meanwhile end with those they began with."""
-        changed: dict[str, np.ndarray] = {}
-        for name, data in {**(params or {}), **named}.items():
-            constant = self.program.constant_table.get(name)
-            if constant is None or constant.prepared is not None:
-                hint = did_you_mean(name, self._given_names())
-                raise EvaluationError(Diagnostic(f"there is no weight `{name}`", hint=hint))
-            spec = constant.spec
-            wanted = TensorInfo(name, tuple(map(int, spec.shape)), spec.dtype)
-            changed[name] = np.array(read(data, wanted))
-        function, affected = needed_for(self.program, changed)
-        weights = {**self._weights, **changed}
-        self._require(function, weights)
-        self._weights = weights
-        prepared = {c.name: self._constants.arrays[c.name] for c in self._prepared()}
-        prepared.update(self._prepare(function, affected))
-        self._constants = self._gather(prepared)
-
-    def _prepared(self) -> list[Any]:
-        """The constants that `prepare` computes, in the order of its results."""
-        found = [c for c in self.program.constants if c.prepared is not None]
-        return sorted(found, key=lambda c: c.prepared or 0)
-
-    def _given_names(self) -> list[str]:
-        return [c.name for c in self.program.constants if c.prepared is None]
-
-    def _require(self, function: Function, weights: Mapping[str, np.ndarray]) -> None:
-        missing = [name for name in constants_read(function) if name not in weights]
-        if missing:
-            names = ", ".join(f"`{name}`" for name in missing)
-            raise RelayError(
-                f"no value for {names}; a weight that others are computed together with must be "
-                "set with them when the executable was saved without its weights"
-            )
-
-    def _prepare(self, function: Function, names: Sequence[str]) -> dict[str, np.ndarray]:
-        """Run `prepare`, or a part of it; its results by name."""
-        made = {}
-        addresses = []
-        for name in names:
-            spec = self.program.constant_table[name].spec
-            made[name] = typed(allocate(nbytes(spec)), tuple(map(int, spec.shape)), spec.dtype)
-            addresses.append(address_of(made[name]))
-        if names:
-            self._require(function, self._weights)
-            read_here = Constants(aligned(self._weights, constants_read(function)))
-            self._bind(function)(read_here, addresses)
-        return made
-
-    def _gather(self, prepared: Mapping[str, np.ndarray]) -> Constants:
-        """What `main` reads, and what `prepare` made."""
-        names = [n for n in constants_read(self.program[MAIN]) if n not in prepared]
-        return Constants({**prepared, **aligned(self._weights, names)})
-
-    def _bind(self, function: Function) -> NativeFunction:
-        return NativeFunction(self.program, function, self._library.address, self.threads)
+        self._weights.change({**(params or {}), **named})
 
     # --- looking at it
 
@@ -228,9 +177,9 @@ class Executable:
         return Memory(
             self._main.plan.arena,
             max((k.workspace + k.worker_workspace * self.threads for k in kernels), default=0),
-            self._constants.nbytes,
-            sum(map(_nbytes, self.inputs)),
-            sum(map(_nbytes, self.outputs)),
+            self._weights.constants.nbytes,
+            sum(info.nbytes for info in self.inputs),
+            sum(info.nbytes for info in self.outputs),
         )
 
     @property
@@ -268,7 +217,7 @@ class Executable:
         arrays = [read(data, wanted) for data, wanted in zip(leaves, self.inputs, strict=True)]
         results = [pool.take() for pool in self._pools]
         addresses = [*map(address, arrays), *(place for _, place in results)]
-        steps = self._main.one_by_one(self._constants, addresses)
+        steps = self._main.one_by_one(self._weights.constants, addresses)
         times: list[list[float]] = [[] for _ in steps]
         for _ in range(repeat + 1):  # the first one only warms up
             for step, seconds in zip(steps, times, strict=True):
@@ -304,30 +253,29 @@ class Executable:
 
         save(self, Path(path), params=params)
 
+    def export(
+        self, path: str | Path, kind: str = "object", *, name: str | None = None, embed: bool = True
+    ) -> Path:
+        """Write the model for programs in C: an "object", an "archive" or a "shared" library.
+
+        The header beside it, which is returned, says how to call it; its functions begin with
+        `name`, by default that of the file. Without `embed` the weights are a file of their own.
+        """
+        from relay.executors.export_c import export
+
+        return export(self, Path(path), kind, name=name, embed=embed)
+
+    @property
+    def bound(self) -> NativeFunction:
+        """`main` with its memory laid out."""
+        return self._main
+
     def __repr__(self) -> str:
         outputs = ", ".join(map(str, self.outputs))
         return f"<Relay executable ({self._signature()}) -> ({outputs})>"
 
 
 # --- parts ---------------------------------------------------------------------------------------
-
-
-def constants_read(function: Function) -> list[str]:
-    """The names of the constants a function loads."""
-    return [i.constant for i in function.straight_line if isinstance(i, LoadConstant)]
-
-
-def aligned(weights: Mapping[str, np.ndarray], names: Iterable[str]) -> dict[str, np.ndarray]:
-    """The tensors of that name where kernels may read them; copied if they lie elsewhere."""
-    found = {}
-    for name in names:
-        array = weights[name]
-        if not array.flags.c_contiguous or address_of(array) % ALIGNMENT:
-            block = typed(allocate(array.nbytes), array.shape, dtypes.from_numpy(array.dtype))
-            block[...] = array
-            array = block
-        found[name] = array
-    return found
 
 
 def _inputs(function: Function) -> Iterable[TensorInfo]:
@@ -366,10 +314,6 @@ def _take_apart(name: str, structure: Any, data: Any) -> list[Any]:
                 f"a {type(given).__name__}",
             )
     return leaves
-
-
-def _nbytes(info: TensorInfo) -> int:
-    return int(np.prod(info.shape, dtype=np.int64)) * dtypes.to_numpy(info.dtype).itemsize
 
 
 def _refusal(message: str, expected: object, found: object = None) -> EvaluationError:

@@ -71,6 +71,7 @@ class NativeFunction:
         self.slots = self._number_slots()
         self.constants = [(p.name, n) for p, n in self.slots.items() if isinstance(p, InConstant)]
         self.steps: list[Kernel] = []
+        self.arguments: list[list[int]] = []  # of every step: the slots they are in
         self.table = self._make_table(program.kernel_table, symbol)
         self._write = Struct(f"{self.inputs + self.outputs}q").pack_into
         self._call = runtime().call
@@ -90,19 +91,18 @@ class NativeFunction:
         return slots
 
     def _make_table(self, kernels: Mapping[str, Kernel], symbol: Callable[[str], int]) -> int:
-        arguments: list[list[int]] = []
         for position, call in enumerate(self.function.straight_line):
             if not isinstance(call, InvokeKernel):
                 continue
             places = [self.plan.places[register] for register in (*call.inputs, *call.outputs)]
             if position in self.plan.workspaces:
                 places.append(Arena(self.plan.workspaces[position]))
-            arguments.append([self.slots[place] for place in places])
+            self.arguments.append([self.slots[place] for place in places])
             self.steps.append(kernels[call.kernel])
-        self._indices = np.array([slot for row in arguments for slot in row], np.int32)
-        self._entries = np.empty((len(arguments), abi.CALL_SIZE // 8), np.int64)
+        self._indices = np.array([slot for row in self.arguments for slot in row], np.int32)
+        self._entries = np.empty((len(self.steps), abi.CALL_SIZE // 8), np.int64)
         begin = address_of(self._indices)
-        for entry, kernel, row in zip(self._entries, self.steps, arguments, strict=True):
+        for entry, kernel, row in zip(self._entries, self.steps, self.arguments, strict=True):
             entry[:] = symbol(kernel.name), begin, len(row)
             begin += self._indices.itemsize * len(row)
         return address_of(self._entries)

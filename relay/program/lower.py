@@ -50,6 +50,7 @@ from relay.program.program import (
     Return,
     ViewTensor,
     flatten,
+    nbytes,
     unflatten,
 )
 from relay.program.slice import prune
@@ -342,10 +343,11 @@ class _Lowering:
                 raise _unsupported("a kernel over symbolic sizes", function)
             self.kernels.setdefault(step.kernel.name, step.kernel)
             inputs = [places[place] for place in step.inputs]
-            if all(tensor.stage is self.prepare for tensor in inputs):
+            known = bool(inputs) and all(tensor.stage is self.prepare for tensor in inputs)
+            assert known or not step.constant, f"{step.kernel.name} reads what is not constant"
+            if step.constant or (known and _is_worth_keeping(step.kernel)):
                 stage, registers = self.prepare, [tensor.register for tensor in inputs]
             else:
-                assert not step.constant, f"{step.kernel.name} reads what is not constant"
                 stage, registers = self.main, [self.in_main(tensor) for tensor in inputs]
             outputs = self.invoke(stage, step.kernel, registers)
             for place, register in zip(step.outputs, outputs, strict=True):
@@ -411,6 +413,12 @@ def structure(ty: types.Type) -> Any:
 def _is_straight(node: Any) -> bool:
     """Whether the parts of an expression are always computed, and here."""
     return not isinstance(node, expr.Function | expr.If | expr.Match)
+
+
+def _is_worth_keeping(kernel: Kernel) -> bool:
+    """Whether to keep what a kernel makes of constants: not when it makes much of little."""
+    made, read = (sum(map(nbytes, specs)) for specs in (kernel.outputs, kernel.inputs))
+    return made <= max(lift_weights.SMALL, lift_weights.GROWTH * read)
 
 
 def _is_data(value: Any) -> bool:

@@ -412,7 +412,7 @@ def test_a_weight_without_a_value_is_an_error(program):
     }
     """
     code = {"double": "define i32 @double(ptr %c, ptr %a) { ret i32 0 }"}
-    with pytest.raises(RelayError, match="no value for `w`"):
+    with pytest.raises(RelayError, match="no value for the weight `w`"):
         program(text, code)
 
 

@@ -51,13 +51,19 @@ def llvm_version() -> str:
 
 
 def compile_module(
-    texts: Sequence[str], target: Target, *, opt: Level = 1, imports: Collection[str] = ()
+    texts: Sequence[str],
+    target: Target,
+    *,
+    opt: Level = 1,
+    imports: Collection[str] = (),
+    exports: Collection[str] | None = None,
 ) -> bytes:
     """One object file with the functions of all texts, position-independent.
 
     `imports` names the functions of other libraries the code may call; any other is an error.
+    `exports` names those that others may call; None for all.
     """
-    with _optimised(texts, target, opt) as (machine, module):
+    with _optimised(texts, target, opt, exports) as (machine, module):
         data: bytes = machine.emit_object(module)
     if unknown := undefined_symbols(data) - MEMORY_FUNCTIONS - frozenset(imports):
         raise TargetError(
@@ -78,7 +84,9 @@ def assembly(texts: Sequence[str], target: Target, *, opt: Level = 1) -> str:
 
 
 @contextmanager
-def _optimised(texts: Sequence[str], target: Target, opt: Level) -> Iterator[tuple[Any, Any]]:
+def _optimised(
+    texts: Sequence[str], target: Target, opt: Level, exports: Collection[str] | None = None
+) -> Iterator[tuple[Any, Any]]:
     """(target machine, module with all texts, after the passes), until the end of the block."""
     from llvmlite import binding
 
@@ -94,6 +102,9 @@ def _optimised(texts: Sequence[str], target: Target, opt: Level) -> Iterator[tup
                     part.triple = module.triple
                     part.data_layout = module.data_layout
                     module.link_in(part)
+            for symbol in () if exports is None else (*module.functions, *module.global_variables):
+                if not symbol.is_declaration and symbol.name not in exports:
+                    symbol.linkage = "internal"
             module.verify()
         except RuntimeError as error:
             raise TargetError(

@@ -14,6 +14,7 @@ def target_machine(target: Target) -> Any:
     if Target.host().arch == target.arch:
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
+        binding.initialize_native_asmparser()  # without it, text for the assembler ends the process
     else:
         binding.initialize_all_targets()
         binding.initialize_all_asmprinters()

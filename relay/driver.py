@@ -1,0 +1,162 @@
+"""From a model to an executable: the whole road, one line each.
+
+exe = relay.compile(mod, params)
+y = exe(x)
+
+lib = relay.build(mod, target="llvm", params=params)         the surface people know
+module = relay.graph_executor.GraphModule(lib["default"](relay.cpu(0)))
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from relay import nd, settings, tree
+from relay.cache import Cache, cached_runtime, compile_cached
+from relay.errors import RelayError
+from relay.executors.executable import Code, Executable
+from relay.graph_executor import GraphLibrary
+from relay.ir.expr import Constant, Expr, Function, Var, bind
+from relay.ir.module import IRModule
+from relay.ir.parameters import bind_params_by_name
+from relay.lower.kernel import Kernel
+from relay.lower.lower import Options, lower
+from relay.pipeline import passes
+from relay.program.lower import lower_module
+from relay.target.target import Target
+from relay.transform.context import PassContext
+from relay.transform.lift_weights import WEIGHTS
+
+log = logging.getLogger("relay")
+
+# How much text goes into one LLVM module, at least: every module costs a few milliseconds, and
+# whatever is in one is compiled again together.
+MODULE_TEXT = 60_000
+
+
+def compile(
+    model: IRModule | Function | Expr,
+    params: Mapping[str, Any] | None = None,
+    *,
+    target: str | Target | None = None,
+    level: int = 3,
+    threads: int | None = None,
+    exact: bool = False,
+    checked: bool = False,
+    cache: Cache | None = None,
+) -> Executable:
+    """Compile `model` for this machine, or for `target`.
+
+    `params` are weights, by the names of parameters of `main`; they can be changed later with
+    `set_params`. `level` is that of `relay.pipeline`, `threads` the most threads a call uses
+    (`RELAY_NUM_THREADS`, else one per core). With `exact` no kernel may approximate; with `checked`
+    kernels check every index. Compiled kernels are kept in `cache`, by default the user's.
+    """
+    started = time.perf_counter()
+    machine = Target(target or settings.TARGET.read() or "llvm")
+    cache = Cache.default() if cache is None else cache
+    module, weights = with_weights(as_module(model), params or {})
+    module = passes(level)(module)
+    options = Options(checked=checked)
+    program, constants = lower_module(module, lambda f, flags: lower(f, flags, machine, options))
+    if exact and (loose := [kernel.name for kernel in program.kernels if kernel.approximate]):
+        raise RelayError(f"the model asks for approximations: {', '.join(loose)}")
+    lowered = time.perf_counter()
+    code = Code(machine, tuple(compile_kernels(program.kernels, machine, cache)))
+    compiled = time.perf_counter()
+    cached_runtime(cache)
+    exe = Executable(program, code, weights | arrays(constants), threads)
+    log.info(
+        "%d kernels in %d objects for %s: %.2f s for passes and lowering, %.2f s to compile, "
+        "%.2f s to load and prepare",
+        len(program.kernels),
+        len(code.objects),
+        machine,
+        lowered - started,
+        compiled - lowered,
+        time.perf_counter() - compiled,
+    )
+    return exe
+
+
+def build(
+    ir_mod: IRModule | Function | Expr,
+    target: str | Target | None = None,
+    target_host: Any = None,
+    executor: Any = None,
+    runtime: Any = None,
+    workspace_memory_pools: Any = None,
+    constant_memory_pools: Any = None,
+    params: Mapping[str, Any] | None = None,
+    mod_name: str = "default",
+) -> GraphLibrary:
+    """Compile `ir_mod` at the level of the PassContext, for `relay.graph_executor.GraphModule`."""
+    level = PassContext.current().opt_level
+    return GraphLibrary(compile(ir_mod, params, target=target, level=level), mod_name)
+
+
+# --- the stages that are not elsewhere -----------------------------------------------------------
+
+
+def as_module(model: Any) -> IRModule:
+    """The program of a model."""
+    if isinstance(model, IRModule):
+        if "main" not in model:
+            raise RelayError("the module has no function `@main` to compile")
+        return model.copy()
+    if isinstance(model, Expr):
+        return IRModule.from_expr(model)
+    raise RelayError(
+        f"cannot compile a {type(model).__name__}; give a relay.IRModule, a relay.Function or "
+        "another expression"
+    )
+
+
+def with_weights(
+    module: IRModule, params: Mapping[str, Any]
+) -> tuple[IRModule, dict[str, np.ndarray]]:
+    """The module with its weights named, and their values: checked, and the caller's no more."""
+    main: Function = module["main"]
+    weights: dict[str, np.ndarray] = {}
+    typed: dict[Var, Var] = {}
+    for param in main.params:
+        name = param.name_hint
+        if name not in params:
+            continue
+        if name in weights:
+            raise RelayError(f"several parameters of `@main` are called `{name}`, like a weight")
+        constant = bind_params_by_name(Function((param,), param), {name: params[name]}).body
+        assert isinstance(constant, Constant)
+        weights[name] = constant.data.array
+        typed[param] = Var(name, constant.tensor_type, span=param.span)
+    if unknown := [name for name in params if name not in weights]:
+        log.warning("`@main` has no parameters for the weights %s", ", ".join(unknown))
+    if weights:
+        # a weight has the shape it has, also where the parameter leaves it open
+        body = bind(main.body, typed)
+        renamed = tuple(typed.get(param, param) for param in main.params)
+        main = tree.replace(main, params=renamed, body=body, ret_type=None)
+        module["main"] = main.with_attr(WEIGHTS, tuple(weights))
+    return module, weights
+
+
+def arrays(values: Mapping[str, nd.NDArray]) -> dict[str, np.ndarray]:
+    return {name: value.array for name, value in values.items()}
+
+
+def compile_kernels(kernels: Sequence[Kernel], target: Target, cache: Cache) -> list[bytes]:
+    """Object files with the code of all kernels, several kernels in each."""
+    modules: list[list[str]] = []
+    size = MODULE_TEXT
+    for kernel in kernels:
+        if size >= MODULE_TEXT:
+            modules.append([])
+            size = 0
+        modules[-1].append(kernel.ir)
+        size += len(kernel.ir)
+    return compile_cached(modules, target, cache)

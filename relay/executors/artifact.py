@@ -1,0 +1,217 @@
+"""An executable in one file, to be run elsewhere: `exe.save("model.relayx")`, `relay.load(…)`.
+
+The file is a ZIP archive in which nothing is compressed, so that weights can be used where they lie
+in the mapped file:
+
+    manifest.json          version, target, inputs and outputs, digests of the other members
+    program.txt            the program (`relay.program.text`)
+    code/0.o, …            its kernels
+    code/runtime.o         the threads, and what walks through a program
+    constants.safetensors  what the kernels read: weights, laid out for them
+    params.safetensors     the weights as they were given (only `save(…, params=True)`)
+
+Loading needs no compiler. It runs what is in the file, like loading a shared library does: load
+files you trust.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import os
+import secrets
+import struct
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+import relay
+from relay import dtypes
+from relay.errors import Diagnostic, RelayError, TargetError
+from relay.executors.executable import Code, Executable
+from relay.executors.weights import constants_read
+from relay.native.runtime import portable, runtime, runtime_object
+from relay.program.program import Program
+from relay.program.text import parse, to_text
+from relay.safetensors import ALIGNMENT, save_param_dict, view_param_dict
+from relay.target.target import Target
+
+FORMAT: Final = "relay executable"
+VERSION: Final = 1
+MANIFEST: Final = "manifest.json"
+PROGRAM: Final = "program.txt"
+RUNTIME: Final = "code/runtime.o"
+CONSTANTS: Final = "constants.safetensors"
+PARAMS: Final = "params.safetensors"
+# Weights are large, and damage in them cannot do harm: their digests are checked on request.
+DATA: Final = frozenset({CONSTANTS, PARAMS})
+
+_LOCAL_HEADER: Final = struct.Struct("<26xHH")  # before a member; the lengths of what follows it
+_PADDING: Final = struct.Struct("<HH")  # an extra field: its kind, and its length
+_PADDING_KIND: Final = 0xD935
+
+
+# --- saving --------------------------------------------------------------------------------------
+
+
+def save(exe: Executable, path: Path, *, params: bool = False) -> None:
+    """Write `exe` to `path`; what was there is replaced in one step."""
+    target = exe.code.target
+    members: dict[str, bytes] = {PROGRAM: to_text(exe.program).encode()}
+    for number, data in enumerate(exe.code.objects):
+        members[f"code/{number}.o"] = data
+    members[RUNTIME] = runtime_object(portable(target))
+    members[CONSTANTS] = save_param_dict(exe.constants)
+    if params:
+        members[PARAMS] = save_param_dict(exe.params)
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "relay": relay.__version__,
+        "target": str(target),
+        "inputs": [str(info) for info in exe.inputs],
+        "outputs": [str(info) for info in exe.outputs],
+        "code": len(exe.code.objects),
+        "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in members.items()},
+    }
+    text = json.dumps(manifest, indent=2, ensure_ascii=False).encode()
+    try:
+        _write(path, {MANIFEST: text, **members})
+    except OSError as error:
+        raise RelayError(f"the executable cannot be saved: {error}") from None
+
+
+def _write(path: Path, members: Mapping[str, bytes]) -> None:
+    unfinished = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
+    try:
+        with open(unfinished, "xb") as file, zipfile.ZipFile(file, "w") as archive:
+            for name, data in members.items():
+                # always the same time: the same executable is the same file
+                member = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+                member.external_attr = 0o644 << 16
+                if name in DATA:
+                    begin = file.tell() + _LOCAL_HEADER.size + len(name) + _PADDING.size
+                    space = -begin % ALIGNMENT
+                    member.extra = _PADDING.pack(_PADDING_KIND, space) + bytes(space)
+                archive.writestr(member, data)
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+# --- loading -------------------------------------------------------------------------------------
+
+
+def load(path: str | Path, *, threads: int | None = None, verify: bool = False) -> Executable:
+    """The executable in a file that `Executable.save` wrote. It contains code, which will run.
+
+    `verify` compares the digests of the weights too; those of the code are always compared.
+    """
+    path = Path(path)
+    try:
+        with open(path, "rb") as file:
+            whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            with zipfile.ZipFile(file) as archive:
+                members = {m.filename: _member(whole, m) for m in archive.infolist()}
+    except (OSError, ValueError, zipfile.BadZipFile, struct.error) as error:
+        raise _refusal(path, f"it cannot be read ({error})") from None
+    manifest = _manifest(path, members)
+    target = _target(path, manifest)
+    names = [f"code/{number}.o" for number in range(manifest["code"])]
+    _check(path, members, manifest["sha256"], verify, [PROGRAM, RUNTIME, CONSTANTS, *names])
+    runtime(bytes(members[RUNTIME]))
+    program = parse(bytes(members[PROGRAM]).decode(), f"{path.name}/{PROGRAM}")
+    constants = _tensors(path, members[CONSTANTS])
+    weights = _tensors(path, members[PARAMS]) if PARAMS in members else {}
+    _check_constants(path, program, constants)
+    prepared = {c.name: constants.pop(c.name) for c in program.constants if c.prepared is not None}
+    code = Code(target, tuple(bytes(members[name]) for name in names))
+    return Executable(program, code, {**constants, **weights}, threads, prepared)
+
+
+def _refusal(path: Path, reason: str, hint: str | None = None) -> RelayError:
+    return RelayError(f"`{path}` is not loaded: {reason}" + (f"; {hint}" if hint else ""))
+
+
+def _member(whole: memoryview, info: zipfile.ZipInfo) -> memoryview:
+    """The bytes of a member, where they lie in the file."""
+    if info.compress_type != zipfile.ZIP_STORED:
+        raise zipfile.BadZipFile(f"{info.filename} is compressed")
+    name, extra = _LOCAL_HEADER.unpack_from(whole, info.header_offset)
+    begin = info.header_offset + _LOCAL_HEADER.size + name + extra
+    if begin + info.file_size > len(whole):
+        raise zipfile.BadZipFile(f"{info.filename} is cut short")
+    return whole[begin : begin + info.file_size]
+
+
+def _manifest(path: Path, members: Mapping[str, memoryview]) -> dict[str, Any]:
+    try:
+        manifest = json.loads(bytes(members[MANIFEST]))
+    except (KeyError, ValueError):
+        raise _refusal(path, "it is no Relay executable") from None
+    match manifest:
+        case {"format": format, "version": int(version)} if format == FORMAT:
+            pass
+        case _:
+            raise _refusal(path, "it is no Relay executable")
+    if version != VERSION:
+        hint = f"it was saved by relay {manifest.get('relay', '')}; save it again with this one"
+        raise _refusal(path, f"its format is version {version}, this is version {VERSION}", hint)
+    match manifest:
+        case {"target": str(), "sha256": dict(), "code": int(count)} if 0 <= count < 1 << 20:
+            return manifest  # type: ignore[no-any-return]
+    raise _refusal(path, f"its {MANIFEST} is not complete")
+
+
+def _target(path: Path, manifest: Mapping[str, Any]) -> Target:
+    """What the code was made for, which must be a machine like this one."""
+    target = Target(manifest["target"])
+    if missing := Target.host().missing(target):
+        raise TargetError(
+            Diagnostic(
+                f"`{path}` was built for another processor",
+                expected=f"a machine with {', '.join(missing)}",
+                found=str(Target.host()),
+                hint="build it for a target both have: relay.compile(…, target='llvm -level=avx2')",
+            )
+        )
+    return target
+
+
+def _check(
+    path: Path,
+    members: Mapping[str, memoryview],
+    digests: Mapping[str, Any],
+    verify: bool,
+    needed: list[str],
+) -> None:
+    for name in needed:
+        if name not in members:
+            raise _refusal(path, f"{name} is missing")
+    for name, data in members.items():
+        if name == MANIFEST or (name in DATA and not verify):
+            continue
+        if hashlib.sha256(data).hexdigest() != digests.get(name):
+            raise _refusal(path, f"{name} is damaged", "its digest is not that of the manifest")
+
+
+def _tensors(path: Path, data: memoryview) -> dict[str, np.ndarray]:
+    try:
+        return {name: tensor.array for name, tensor in view_param_dict(data).items()}
+    except RelayError as error:
+        raise _refusal(path, str(error)) from None
+
+
+def _check_constants(path: Path, program: Program, found: Mapping[str, np.ndarray]) -> None:
+    """Kernels trust the sizes of what they read."""
+    table = program.constant_table
+    for name in {*constants_read(program["main"]), *found}:
+        if name not in table or name not in found:
+            raise _refusal(path, f"constant {name!r} is missing, or unknown")
+        spec = table[name].spec
+        if found[name].shape != spec.shape or found[name].dtype != dtypes.to_numpy(spec.dtype):
+            raise _refusal(path, f"constant {name!r} is not what the program says")

@@ -1,0 +1,109 @@
+"""The weights of an executable: as they were given, and as its kernels read them.
+
+`prepare` makes the second of the first. With new weights, as much of it runs again as depends on
+them; calls that are running keep what they began with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from relay import dtypes
+from relay.errors import Diagnostic, EvaluationError, RelayError, did_you_mean
+from relay.executors.arrays import TensorInfo, read
+from relay.executors.memory import address_of, allocate, typed
+from relay.executors.native import Constants, NativeFunction
+from relay.program.plan import ALIGNMENT
+from relay.program.program import MAIN, PREPARE, Constant, Function, LoadConstant, Program, nbytes
+from relay.program.slice import needed_for
+
+
+class Weights:
+    """`given` are constants that come from outside; `prepared` those computed before, if they were.
+
+    `bind` makes a function of the program ready to run.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        bind: Callable[[Function], NativeFunction],
+        given: Mapping[str, np.ndarray],
+        prepared: Mapping[str, np.ndarray] | None = None,
+    ) -> None:
+        self._program = program
+        self._bind = bind
+        self.given = dict(given)
+        self._results = sorted(
+            (c for c in program.constants if c.prepared is not None), key=lambda c: c.prepared or 0
+        )
+        if prepared is None:
+            prepared = self._prepare(program[PREPARE], self._results)
+        self.constants = self._gather(prepared)
+
+    def change(self, params: Mapping[str, Any]) -> None:
+        """Take over new values, by name."""
+        changed = {name: self._read(name, data) for name, data in params.items()}
+        function, names = needed_for(self._program, changed)
+        table = self._program.constant_table
+        before = self.given
+        self.given = {**before, **changed}
+        try:
+            made = self._prepare(function, [table[name] for name in names])
+            kept = {c.name: self.constants.arrays[c.name] for c in self._results}
+            self.constants = self._gather({**kept, **made})
+        except RelayError:
+            self.given = before
+            raise
+
+    def _read(self, name: str, data: Any) -> np.ndarray:
+        constant = self._program.constant_table.get(name)
+        if constant is None or constant.prepared is not None:
+            known = [c.name for c in self._program.constants if c.prepared is None]
+            hint = did_you_mean(name, known)
+            raise EvaluationError(Diagnostic(f"there is no weight `{name}`", hint=hint))
+        spec = constant.spec
+        return np.array(read(data, TensorInfo(name, tuple(map(int, spec.shape)), spec.dtype)))
+
+    def _prepare(self, function: Function, results: Sequence[Constant]) -> dict[str, np.ndarray]:
+        """Run `prepare`, or a part of it; what it gives, by name."""
+        made = {}
+        for constant in results:
+            spec = constant.spec
+            block = allocate(nbytes(spec))
+            made[constant.name] = typed(block, tuple(map(int, spec.shape)), spec.dtype)
+        if results:
+            constants = Constants(self._aligned(constants_read(function)))
+            self._bind(function)(constants, [address_of(array) for array in made.values()])
+        return made
+
+    def _gather(self, prepared: Mapping[str, np.ndarray]) -> Constants:
+        """What `main` reads."""
+        names = [name for name in constants_read(self._program[MAIN]) if name not in prepared]
+        return Constants({**prepared, **self._aligned(names)})
+
+    def _aligned(self, names: Iterable[str]) -> dict[str, np.ndarray]:
+        """The given tensors of these names, copied if kernels cannot read them where they lie."""
+        found = {}
+        for name in names:
+            if name not in self.given:
+                raise RelayError(
+                    f"there is no value for the weight `{name}`; an executable that was saved "
+                    "without its weights takes new ones only together with those it computes them "
+                    "with"
+                )
+            array = self.given[name]
+            if not array.flags.c_contiguous or address_of(array) % ALIGNMENT:
+                block = typed(allocate(array.nbytes), array.shape, dtypes.from_numpy(array.dtype))
+                block[...] = array
+                array = block
+            found[name] = array
+        return found
+
+
+def constants_read(function: Function) -> list[str]:
+    """The names of the constants a function loads."""
+    return [i.constant for i in function.straight_line if isinstance(i, LoadConstant)]

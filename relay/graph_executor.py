@@ -1,0 +1,210 @@
+"""A compiled model behind the surface people know: set inputs, run, get outputs.
+
+    lib = relay.build(mod, target="llvm", params=params)
+    module = relay.graph_executor.GraphModule(lib["default"](relay.cpu(0)))
+    module.set_input("data", x)
+    module.run()
+    y = module.get_output(0).numpy()
+
+`relay.compile` gives the same thing as a function, `y = exe(x)`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from relay import dtypes
+from relay.errors import Diagnostic, EvaluationError, RelayError, did_you_mean
+from relay.executors.arrays import TensorInfo, read
+from relay.executors.executable import Executable
+from relay.executors.report import BenchmarkResult
+from relay.nd import Device, NDArray
+from relay.serialize import load_param_dict
+
+
+class GraphLibrary:
+    """What `relay.build` gives. `lib["default"](device)` is what a GraphModule is made of."""
+
+    def __init__(self, executable: Executable, name: str = "default") -> None:
+        self.executable = executable
+        self.name = name
+
+    def __getitem__(self, name: str) -> Callable[..., Executable]:
+        if name not in (self.name, "default"):
+            raise RelayError(f"the library has no model {name!r}; it has {self.name!r}")
+
+        def create(device: Device | None = None) -> Executable:
+            if device is not None and device.kind != "cpu":
+                raise RelayError(f"the model was built for the CPU, not for {device}")
+            return self.executable
+
+        return create
+
+    def get_params(self) -> dict[str, NDArray]:
+        """The weights it was built with."""
+        return self.executable.params
+
+    def export_library(self, path: str | Path) -> None:
+        """Write it to a file: `.so`, `.o` and `.a` for C, anything else for `relay.load`."""
+        kinds = {".so": "shared", ".o": "object", ".a": "archive"}
+        if (kind := kinds.get(Path(path).suffix)) is not None:
+            self.executable.export(path, kind=kind)
+        else:
+            self.executable.save(path, params=True)
+
+    def __repr__(self) -> str:
+        return f"<Relay library {self.name!r} of {self.executable!r}>"
+
+
+class GraphModule:
+    """A model with inputs that stay set from run to run. Not for several threads at once."""
+
+    def __init__(self, module: Executable | GraphLibrary) -> None:
+        if isinstance(module, GraphLibrary):
+            module = module.executable
+        if not isinstance(module, Executable):
+            raise RelayError(
+                f"a GraphModule is made of lib['default'](device), found {type(module).__name__}"
+            )
+        self.module = module
+        self._inputs: dict[str, np.ndarray] = {
+            info.name: np.zeros(info.shape, dtypes.to_numpy(info.dtype)) for info in module.inputs
+        }
+        self._outputs: list[NDArray] | None = None
+
+    # --- inputs
+
+    def set_input(self, key: str | int | None = None, value: Any = None, **params: Any) -> None:
+        """Set an input by name or number, and any of `params` by name; weights are set too."""
+        if key is not None:
+            self._set(self._info(key) if isinstance(key, int) else key, value)
+        changed = {}
+        for name, data in params.items():
+            if name in self._inputs:
+                self._set(name, data)
+            else:
+                changed[name] = data
+        if changed:
+            self.module.set_params(changed)
+
+    def _set(self, key: str | TensorInfo, value: Any) -> None:
+        if isinstance(key, str):
+            if key not in self._inputs:
+                self._set_weight(key, value)
+                return
+            key = self._info(key)
+        self._inputs[key.name] = np.array(read(value, key))
+
+    def _set_weight(self, name: str, value: Any) -> None:
+        constant = self.module.program.constant_table.get(name)
+        if constant is None or constant.prepared is not None:
+            hint = did_you_mean(name, self._inputs)
+            raise EvaluationError(Diagnostic(f"the model has no input `{name}`", hint=hint))
+        self.module.set_params({name: value})
+
+    def set_input_zero_copy(self, key: str | int, value: Any) -> None:
+        """Like `set_input`, but the array is read where it lies when the model runs."""
+        info = self._info(key)
+        self._inputs[info.name] = read(value, info)
+
+    def load_params(self, params_bytes: bytes | bytearray) -> None:
+        """Set inputs and weights from what `relay.save_param_dict` wrote."""
+        self.set_input(**load_param_dict(params_bytes))
+
+    def _info(self, key: str | int) -> TensorInfo:
+        for number, info in enumerate(self.module.inputs):
+            if key in (number, info.name):
+                return info
+        hint = did_you_mean(str(key), self._inputs)
+        raise EvaluationError(Diagnostic(f"the model has no input {key!r}", hint=hint))
+
+    def get_input(self, key: str | int, out: Any = None) -> NDArray:
+        """What an input is set to."""
+        return _given(NDArray(self._inputs[self._info(key).name]), out)
+
+    def get_input_index(self, name: str) -> int:
+        """The number of an input; -1 when there is none of that name."""
+        names = [info.name for info in self.module.inputs]
+        return names.index(name) if name in names else -1
+
+    def get_input_info(self) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
+        """The shapes and the element types of the inputs, by name."""
+        inputs = self.module.inputs
+        return {i.name: i.shape for i in inputs}, {i.name: i.dtype for i in inputs}
+
+    def get_num_inputs(self) -> int:
+        return len(self.module.inputs)
+
+    # --- running
+
+    def run(self, **inputs: Any) -> None:
+        """Run with the inputs as they are set, after setting `inputs`."""
+        if inputs:
+            self.set_input(**inputs)
+        results = self.module.run_flat([self._inputs[i.name] for i in self.module.inputs])
+        self._outputs = [NDArray(array) for array in results]
+
+    # --- outputs
+
+    def get_output(self, index: int, out: Any = None) -> NDArray:
+        """A result of the last run; later runs leave it as it is."""
+        if self._outputs is None:
+            raise RelayError("there is no output before the first run()")
+        if not 0 <= index < len(self._outputs):
+            raise RelayError(f"the model has {len(self._outputs)} outputs, none of number {index}")
+        return _given(self._outputs[index], out)
+
+    def get_num_outputs(self) -> int:
+        return len(self.module.outputs)
+
+    def benchmark(
+        self,
+        device: Device | None = None,
+        func_name: str = "run",
+        repeat: int = 5,
+        number: int = 5,
+        min_repeat_ms: float | None = None,
+        end_to_end: bool = False,
+        **inputs: Any,
+    ) -> BenchmarkResult:
+        """Time runs: `repeat` times the mean of `number` of them, or of as many as take
+        `min_repeat_ms`. With `end_to_end`, setting `inputs` and getting the outputs counts."""
+        if func_name != "run":
+            raise RelayError(f"only `run` can be timed, found {func_name!r}")
+        self.run(**inputs)
+
+        def once() -> None:
+            if end_to_end:
+                self.run(**inputs)
+                for index in range(self.get_num_outputs()):
+                    self.get_output(index).numpy()
+            else:
+                self.run()
+
+        def measure(count: int) -> float:
+            start = time.perf_counter()
+            for _ in range(count):
+                once()
+            return (time.perf_counter() - start) / count
+
+        if min_repeat_ms is not None:
+            number = max(number, round(min_repeat_ms / 1000 / max(measure(number), 1e-7)))
+        return BenchmarkResult(tuple(measure(number) for _ in range(repeat)))
+
+
+def _given(value: NDArray, out: Any) -> NDArray:
+    """`value`, or, where the caller brought an array for it, that."""
+    if out is None:
+        return value
+    if not isinstance(out, np.ndarray) or out.shape != value.shape or not out.flags.writeable:
+        raise RelayError(
+            f"`out` must be a NumPy array of shape {value.shape} that may be written, found "
+            f"{type(out).__name__}; without `out` a result is memory of its own anyway"
+        )
+    out[...] = value.array
+    return NDArray(out)
