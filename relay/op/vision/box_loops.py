@@ -84,33 +84,36 @@ def best_boxes(
     most: te.Expr,
     box: Callable[[te.Expr], Box],
     suppresses: At,
-    alike: Callable[[te.Expr, te.Expr], te.Expr] | None = None,
+    group: At | None = None,
     pixel: float = 0.0,
 ) -> Kept:
     """Of boxes that come in the order of their scores, those that no kept one suppresses.
 
-    `suppresses` looks at an overlap, `alike` at two ranks: boxes that are not alike let each other
-    be. At most `most` are kept; negative is all.
+    `suppresses` looks at an overlap; boxes of different groups let each other be. At most `most`
+    are kept; negative is all.
     """
-    dtype = box(te.index(0))[0].dtype
+    parts = [*box(te.index(0)), *([] if group is None else [group(te.index(0))])]
     ranks = b.local("int64", (capacity,), "ranks")
-    sides = b.local(dtype, (capacity, 4), "sides")
+    held = b.local(parts[0].dtype, (capacity, len(parts)), "held")
     number = b.variable("int64", 0, "number")
     rank = b.variable("int64", 0, "rank")
     with b.while_((rank[()] < count) & te.not_equal(number[()], most)):
         mine = [b.let(value) for value in box(rank[()])]
+        if group is not None:
+            mine.append(b.let(group(rank[()])))
         alive = b.variable("bool", True, "alive")
         other = b.variable("int64", 0, "other")
         with b.while_(alive[()] & (other[()] < number[()])):
-            gone = suppresses(overlap([sides[other[()], i] for i in range(4)], mine, pixel))
-            if alike is not None:
-                gone = gone & alike(ranks[other[()]], rank[()])
+            theirs = [held[other[()], i] for i in range(len(parts))]
+            gone = suppresses(overlap(theirs[:4], mine[:4], pixel))
+            if group is not None:
+                gone = te.select(te.equal(theirs[4], mine[4]), gone, False)
             b.store(alive, (), ~gone)
             b.store(other, (), other[()] + 1)
         with b.if_(alive[()]):
             b.store(ranks, number[()], rank[()])
             for i, value in enumerate(mine):
-                b.store(sides, (number[()], i), value)
+                b.store(held, (number[()], i), value)
             b.store(number, (), number[()] + 1)
         b.store(rank, (), rank[()] + 1)
     return Kept(number[()], ranks)

@@ -88,10 +88,8 @@ def suppression(
                 box = ranking.at(rank)
                 return corners([value(box, coord_start + i) for i in range(4)])
 
-            def one_class(rank: te.Expr, other: te.Expr) -> te.Expr:
-                return te.equal(
-                    value(ranking.at(rank), id_index), value(ranking.at(other), id_index)
-                )
+            def group(rank: te.Expr) -> te.Expr:
+                return value(ranking.at(rank), id_index)
 
             kept = best_boxes(
                 b,
@@ -100,7 +98,7 @@ def suppression(
                 te.cast(max_output_size[()], "int64"),
                 sides,
                 lambda shared: (exact(shared) >= limit) & (limit > 0.0),
-                None if force_suppress or id_index < 0 else one_class,
+                None if force_suppress or id_index < 0 else group,
             )
             with nest(b, result.shape[1:]) as place:
                 b.store(result, (image, *place), -1)
