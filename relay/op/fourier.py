@@ -18,6 +18,7 @@ from relay.op.convert import cast_like
 from relay.op.creation import ones
 from relay.op.fourier_loops import Complex, prepare
 from relay.op.loop_nest import lines, spread
+from relay.op.numerics import sliding_windows
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import FLOATING, Site
 
@@ -174,7 +175,7 @@ def _stft(
     weights = np.zeros(n_fft)
     start = (n_fft - length) // 2
     weights[start : start + length] = window
-    view = np.lib.stride_tricks.sliding_window_view(data, n_fft, -1)[..., ::hop, :]
+    view = sliding_windows(data, (n_fft,), (-1,))[..., ::hop, :]
     frames = view.astype(np.float64) * weights
     found = np.fft.rfft(frames) if onesided else np.fft.fft(frames)
     if normalized:

@@ -94,6 +94,14 @@ def convert(array: np.ndarray, dtype: str) -> np.ndarray:
     return widened(array).astype(target)
 
 
+def sliding_windows(
+    array: np.ndarray, extents: tuple[int, ...], axes: tuple[int, ...]
+) -> np.ndarray:
+    """A view of every window of these extents over the axes; NumPy's own knows no 8-bit floats."""
+    stored = array.view(np.uint8) if array.dtype.itemsize == 1 else array
+    return np.lib.stride_tricks.sliding_window_view(stored, extents, axes).view(array.dtype)
+
+
 def is_integral(array: np.ndarray) -> bool:
     return dtypes.is_integer(array.dtype.name)
 

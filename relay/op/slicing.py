@@ -17,6 +17,7 @@ from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
 from relay.op.elements import copied, moved
 from relay.op.known import as_tensor, is_known
+from relay.op.numerics import sliding_windows
 from relay.op.opdef import FusionKind, Tensor, define, get, sample
 from relay.op.shapes import output_type, value_type
 from relay.op.site import INTEGER, Site
@@ -455,7 +456,7 @@ def _sliding_window(
                 found=f"{data.shape[first:]}",
             )
         )
-    view = np.lib.stride_tricks.sliding_window_view(data, window_shape, axes)
+    view = sliding_windows(data, window_shape, axes)
     steps = (slice(None, None, stride) for stride in strides)
     return view[(*(slice(None),) * first, *steps)]
 

@@ -14,6 +14,7 @@ from relay.errors import Diagnostic, EvaluationError
 from relay.ir import dims
 from relay.ir.attrs import Attrs
 from relay.ir.dims import Dim
+from relay.op.numerics import sliding_windows
 from relay.op.site import Site
 
 Pair = tuple[int, int]
@@ -155,7 +156,7 @@ def windows(
             )
         )
     axes = tuple(range(2, 2 + count))
-    view = np.lib.stride_tricks.sliding_window_view(padded, tuple(covered), axes)
+    view = sliding_windows(padded, tuple(covered), axes)
     steps = tuple(slice(None, None, stride) for stride in strides)
     inside = tuple(slice(None, None, step) for step in dilation)
     return view[(slice(None), slice(None), *steps, *inside)]

@@ -203,6 +203,7 @@ def test_a_compute_takes_extents_that_only_a_run_knows(op: OpDef, sample: Sample
 ELEMENTS = [
     *("bool", "int4", "uint4", "int8", "uint8", "int16", "uint16", "int32", "uint32"),
     *("int64", "uint64", "float16", "bfloat16", "float32", "float64"),
+    *dtypes.FLOAT8,
 ]
 
 
