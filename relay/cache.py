@@ -31,7 +31,13 @@ from typing import Final
 import relay
 from relay import settings
 from relay.native.runtime import Runtime, portable, runtime, runtime_object, runtime_texts
-from relay.target.llvm.compile import COMPILER_VERSION, Level, compile_many, llvm_version
+from relay.target.llvm.compile import (
+    COMPILER_VERSION,
+    DEFAULT_LEVEL,
+    Level,
+    compile_many,
+    llvm_version,
+)
 from relay.target.target import Target
 
 log = logging.getLogger("relay")
@@ -243,7 +249,7 @@ def _remove(place: Path) -> None:
 # --- compiling through the cache ---------------------------------------------------------------
 
 
-def key_of(texts: Sequence[str], target: Target, opt: Level = 1) -> str:
+def key_of(texts: Sequence[str], target: Target, opt: Level = DEFAULT_LEVEL) -> str:
     """The name of the code these texts compile to: a digest of all it depends on."""
     made = hashlib.sha256()
     compiler = (relay.__version__, str(COMPILER_VERSION), llvm_version(), str(opt))
@@ -255,7 +261,7 @@ def key_of(texts: Sequence[str], target: Target, opt: Level = 1) -> str:
 
 
 def compile_cached(
-    modules: Sequence[Sequence[str]], target: Target, cache: Cache, *, opt: Level = 1
+    modules: Sequence[Sequence[str]], target: Target, cache: Cache, *, opt: Level = DEFAULT_LEVEL
 ) -> list[bytes]:
     """An object file for each of `modules`; only what the cache does not have is compiled."""
     keys = [key_of(texts, target, opt) for texts in modules]

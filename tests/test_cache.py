@@ -266,7 +266,7 @@ def test_the_name_of_an_entry_depends_on_all_that_its_code_depends_on(monkeypatc
         key_of([TEXT + " "], host),
         key_of([TEXT[:10], TEXT[10:]], host),
         key_of([TEXT], Target("llvm -level=baseline")),
-        key_of([TEXT], host, 2),
+        key_of([TEXT], host, 1),
     }
     assert key_of([TEXT], Target(str(host))) in names
     monkeypatch.setattr("relay.cache.COMPILER_VERSION", compiler.COMPILER_VERSION + 1)
