@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -82,30 +82,20 @@ class GraphModule:
     def set_input(self, key: str | int | None = None, value: Any = None, **params: Any) -> None:
         """Set an input by name or number, and any of `params` by name; weights are set too."""
         if key is not None:
-            self._set(self._info(key) if isinstance(key, int) else key, value)
-        changed = {}
-        for name, data in params.items():
+            self._set({self._info(key).name if isinstance(key, int) else key: value})
+        self._set(params)
+
+    def _set(self, values: Mapping[str, Any]) -> None:
+        weights = {}
+        for name, data in values.items():
             if name in self._inputs:
-                self._set(name, data)
+                self._inputs[name] = np.array(read(data, self._info(name)))
+            elif (known := self.module.program.constant_table.get(name)) and known.is_given:
+                weights[name] = data
             else:
-                changed[name] = data
-        if changed:
-            self.module.set_params(changed)
-
-    def _set(self, key: str | TensorInfo, value: Any) -> None:
-        if isinstance(key, str):
-            if key not in self._inputs:
-                self._set_weight(key, value)
-                return
-            key = self._info(key)
-        self._inputs[key.name] = np.array(read(value, key))
-
-    def _set_weight(self, name: str, value: Any) -> None:
-        constant = self.module.program.constant_table.get(name)
-        if constant is None or constant.prepared is not None:
-            hint = did_you_mean(name, self._inputs)
-            raise EvaluationError(Diagnostic(f"the model has no input `{name}`", hint=hint))
-        self.module.set_params({name: value})
+                self._info(name)  # says that there is none
+        if weights:
+            self.module.set_params(weights)
 
     def set_input_zero_copy(self, key: str | int, value: Any) -> None:
         """Like `set_input`, but the array is read where it lies when the model runs."""
@@ -114,7 +104,7 @@ class GraphModule:
 
     def load_params(self, params_bytes: bytes | bytearray) -> None:
         """Set inputs and weights from what `relay.save_param_dict` wrote."""
-        self.set_input(**load_param_dict(params_bytes))
+        self._set(load_param_dict(params_bytes))
 
     def _info(self, key: str | int) -> TensorInfo:
         for number, info in enumerate(self.module.inputs):

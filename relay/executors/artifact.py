@@ -128,7 +128,7 @@ def load(path: str | Path, *, threads: int | None = None, verify: bool = False) 
     constants = _tensors(path, members[CONSTANTS])
     weights = _tensors(path, members[PARAMS]) if PARAMS in members else {}
     _check_constants(path, program, constants)
-    prepared = {c.name: constants.pop(c.name) for c in program.constants if c.prepared is not None}
+    prepared = {c.name: constants.pop(c.name) for c in program.constants if not c.is_given}
     code = Code(target, tuple(bytes(members[name]) for name in names))
     return Executable(program, code, {**constants, **weights}, threads, prepared)
 

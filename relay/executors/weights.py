@@ -38,7 +38,7 @@ class Weights:
         self._bind = bind
         self.given = dict(given)
         self._results = sorted(
-            (c for c in program.constants if c.prepared is not None), key=lambda c: c.prepared or 0
+            (c for c in program.constants if not c.is_given), key=lambda c: c.prepared or 0
         )
         if prepared is None:
             prepared = self._prepare(program[PREPARE], self._results)
@@ -61,8 +61,8 @@ class Weights:
 
     def _read(self, name: str, data: Any) -> np.ndarray:
         constant = self._program.constant_table.get(name)
-        if constant is None or constant.prepared is not None:
-            known = [c.name for c in self._program.constants if c.prepared is None]
+        if constant is None or not constant.is_given:
+            known = [c.name for c in self._program.constants if c.is_given]
             hint = did_you_mean(name, known)
             raise EvaluationError(Diagnostic(f"there is no weight `{name}`", hint=hint))
         spec = constant.spec

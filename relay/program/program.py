@@ -137,6 +137,11 @@ class Constant:
     spec: TensorSpec
     prepared: int | None = None  # the result of `prepare` it is; None when it comes from outside
 
+    @property
+    def is_given(self) -> bool:
+        """Whether it comes from outside: a weight, or a constant of the model."""
+        return self.prepared is None
+
 
 @dataclass(frozen=True)
 class Program:

@@ -45,6 +45,7 @@ LAYERS = (
 BESIDE = {
     "build_module": "transform",
     "builder": "check",
+    "graph_executor": "executors",
     "loops": "check",
     "pipeline": "transform",
     "safetensors": "nd",
@@ -53,6 +54,7 @@ BESIDE = {
 }
 # What may be imported inside a function from further up, and why. A module-level import never may.
 LATE = {
+    ("executors", "driver"): "an executor of compiled programs has them compiled",
     ("ir", "op"): "the operator table fills itself on the first look",
     ("ir", "prelude"): "a module imports files of the standard library by name",
     ("ir", "serialize"): "relay.ir.save_json is where people look for it",
