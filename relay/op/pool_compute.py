@@ -32,6 +32,7 @@ class Slide:
     step: int
     before: int
     after: int
+    sticks_out: bool  # whether the last window may end beyond the padding
 
     def start(self, position: te.Expr) -> te.Expr:
         """Where the window of a position begins; data begins at 0."""
@@ -43,7 +44,8 @@ class Slide:
         first, last = te.index(0), te.index(self.size)
         if self.before:
             first = te.maximum(-(start // self.step), 0)
-        if not _is_true(self.reach(positions) <= extent):
+        may_end_outside = bool(self.after) or self.sticks_out
+        if may_end_outside and not _is_true(self.reach(positions) <= extent):
             last = te.minimum((extent - 1 - start) // self.step + 1, self.size)
         return te.maximum(last - first, 0)
 
@@ -57,12 +59,16 @@ def slides(
     strides: Sequence[int],
     dilation: Sequence[int],
     padding: Sequence[int],
+    ceil_mode: bool,
     layout: str,
 ) -> dict[str, Slide]:
     """How windows slide, for each spatial axis."""
     pads = pad_pairs(padding, len(pool_size))
     each = zip(pool_size, strides, dilation, *zip(*pads, strict=True), strict=True)
-    return {letter: Slide(*known) for letter, known in zip(spatial_axes(layout), each, strict=True)}
+    return {
+        letter: Slide(*known, sticks_out=ceil_mode)
+        for letter, known in zip(spatial_axes(layout), each, strict=True)
+    }
 
 
 def _is_true(condition: te.Expr) -> bool:
@@ -76,9 +82,10 @@ def window_elements(
     stands `value`."""
     extents = {}
     for letter, slide in axes.items():
-        room = data.extent(letter) + (slide.before + slide.after)
-        ends = slide.reach(extent_in(target, out.shape, letter)) + slide.before
-        extents[letter] = te.maximum(room, ends)
+        extents[letter] = data.extent(letter) + (slide.before + slide.after)
+        if slide.sticks_out:
+            end = slide.reach(extent_in(target, out.shape, letter)) + slide.before
+            extents[letter] = te.maximum(extents[letter], end)
     starts = {letter: slide.before for letter, slide in axes.items()}
     images = laid_out(data, extents, starts, value=value)
     taps = _taps(axes)
@@ -105,7 +112,7 @@ def max_pool(
     ceil_mode: bool,
 ) -> te.Tensor:
     """The greatest element of each window."""
-    axes = slides(pool_size, strides, dilation, padding, layout)
+    axes = slides(pool_size, strides, dilation, padding, ceil_mode, layout)
     target = read_layout(out_layout or layout)
     lowest = te.lowest(data.dtype)
     element, taps = window_elements(view(data, layout), axes, out, target, lowest)
@@ -125,7 +132,7 @@ def avg_pool(
     count_include_pad: bool,
 ) -> te.Tensor:
     """The mean of each window."""
-    axes = slides(pool_size, strides, dilation, padding, layout)
+    axes = slides(pool_size, strides, dilation, padding, ceil_mode, layout)
     images, target = view(data, layout), read_layout(out_layout or layout)
     element, taps = window_elements(images, axes, out, target, 0)
     dtype = sum_dtype(data.dtype, prod(pool_size))
@@ -152,7 +159,7 @@ def counted(
         extent, positions = data.extent(letter), extent_in(target, shape, letter)
         if count_include_pad:
             extent = extent + (slide.before + slide.after)
-            slide = replace(slide, before=0)
+            slide = replace(slide, before=0, after=0)
         total = total * slide.counted(place[letter].whole, positions, extent)
     return te.maximum(total, 1)
 
@@ -272,7 +279,7 @@ def max_pool_gradient(
 ) -> te.Tensor:
     """All of the gradient of a window goes to its first greatest element: the number of that
     element is found first."""
-    axes = slides(pool_size, strides, dilation, padding, layout)
+    axes = slides(pool_size, strides, dilation, padding, ceil_mode, layout)
     images, grad = view(data, layout), view(out_grad, out_layout or layout)
     taps = _taps(axes)
     number = _number(taps, axes)
@@ -315,7 +322,7 @@ def avg_pool_gradient(
     count_include_pad: bool,
 ) -> te.Tensor:
     """The gradient of a window is divided among its elements."""
-    axes = slides(pool_size, strides, dilation, padding, layout)
+    axes = slides(pool_size, strides, dilation, padding, ceil_mode, layout)
     images, grad = view(data, layout), view(out_grad, out_layout or layout)
     dtype = wide(out.dtype)
 

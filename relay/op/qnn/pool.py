@@ -68,7 +68,6 @@ def _avg_pool2d_compute(
     layout: str,
     out_layout: str,
     count_include_pad: bool,
-    ceil_mode: bool,
     **known: Any,
 ) -> te.Tensor:
     """The sum of each window, scaled by the factor that goes with how many elements it has."""
