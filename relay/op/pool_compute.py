@@ -63,11 +63,12 @@ def slides(
     layout: str,
 ) -> dict[str, Slide]:
     """How windows slide, for each spatial axis."""
-    pads = pad_pairs(padding, len(pool_size))
-    each = zip(pool_size, strides, dilation, *zip(*pads, strict=True), strict=True)
+    letters, pads = spatial_axes(layout), pad_pairs(padding, len(pool_size))
     return {
-        letter: Slide(*known, sticks_out=ceil_mode)
-        for letter, known in zip(spatial_axes(layout), each, strict=True)
+        letter: Slide(size, stride, step, before, after, ceil_mode)
+        for letter, size, stride, step, (before, after) in zip(
+            letters, pool_size, strides, dilation, pads, strict=True
+        )
     }
 
 
