@@ -155,9 +155,7 @@ def in_place(s: Schedule) -> tuple[tuple[int, int], ...]:
         return ()
     stage = s.stages[0]
     simplify = facts.simplifier(stage)
-    own = tuple(
-        simplify(stage.values[axis]) for axis in stage.computation.axes
-    )
+    own = tuple(simplify(stage.values[axis]) for axis in stage.computation.axes)
     same: dict[int, bool] = {}
     for read in facts.reads(stage):
         places = tuple(map(simplify, read.indices))

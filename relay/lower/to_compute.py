@@ -1,7 +1,7 @@
-"""A primitive function becomes tensor expressions: every call is what its operator says it computes.
+"""A primitive function becomes tensor expressions: a call is what its operator says it computes.
 
-    fn (%x, %w, Primitive=1) { nn.relu(nn.dense(%x, %w)) }
-      ->   d[i, j] = sum(x[i, k] * w[j, k] for k);  y[i, j] = max(d[i, j], 0)
+fn (%x, %w, Primitive=1) { nn.relu(nn.dense(%x, %w)) }
+  ->   d[i, j] = sum(x[i, k] * w[j, k] for k);  y[i, j] = max(d[i, j], 0)
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ def _expression(root: Expr, values: dict[Expr, Value], operators: list[str]) -> 
         if expr in values or isinstance(expr, OpDef):
             continue
         match expr:
-            case Call(op=OpDef()):
-                operators.append(expr.op.name)
-                values[expr] = _call(expr, expr.op, [values[arg] for arg in expr.args])
+            case Call(op=OpDef() as op):
+                operators.append(op.name)
+                values[expr] = _call(expr, op, [values[arg] for arg in expr.args])
             case Tuple():
                 values[expr] = tuple(values[part] for part in expr.fields)
             case TupleGetItem():
@@ -106,7 +106,7 @@ def _placeholders(ty: Type, name: str, inputs: list[te.Tensor]) -> Value:
     if isinstance(ty, TupleType):
         return tuple(_placeholders(f, f"{name}_{i}", inputs) for i, f in enumerate(ty.fields))
     if not isinstance(ty, TensorType):
-        raise LowerError(f"parameter `%{name}` of a kernel is a tensor, found {ty}")
+        raise LowerError(Diagnostic(f"parameter `%{name}` of a kernel is a tensor, found {ty}"))
     made = te.placeholder(_shape(ty, Var(name, ty)), ty.dtype, name)
     inputs.append(made)
     return made

@@ -4,8 +4,8 @@ What is cheap is computed where it is read. What remains is gathered around the 
 results: a sum of products in the tiles of its reader, reductions in the rows of theirs; what cannot
 be placed inside a reader is computed before it. Outputs of one shape share their loops.
 
-Stages that depend on constants only (a weight in panels) are kernels of their own, for the time when
-the constants are known.
+Stages that depend on constants only (a weight in panels) are kernels of their own, for the time
+when the constants are known.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from relay.target.llvm.schedules.elementwise import elementwise
 from relay.target.llvm.schedules.rows import rows
 from relay.target.target import Target
 from relay.te.compute import Computation, Procedure, Tensor
-from relay.te.expr import Binary, Cast, Expr, Read
-from relay.te.loops import Scope
+from relay.te.expr import Binary, Cast, Expr, Read, Var
+from relay.te.loops import Scope, serial
 from relay.te.schedule import (
     Schedule,
     Stage,
@@ -212,7 +212,7 @@ def _fits(s: Schedule, cluster: _Cluster, name: str, form: Form | None) -> bool:
 
 
 def _can_enter(s: Schedule, stage: Stage, cluster: _Cluster, known: set[int]) -> bool:
-    """Whether a stage can be computed in the loops of a cluster without computing anything twice."""
+    """Whether a stage can be computed in the loops of a cluster, nothing of it twice."""
     root = s[cluster.root]
     if isinstance(root.op, Procedure) or cluster.form is not None:
         return False
@@ -230,8 +230,6 @@ def _can_enter(s: Schedule, stage: Stage, cluster: _Cluster, known: set[int]) ->
 
 def _is_row(s: Schedule, stage: Stage, cluster: _Cluster) -> bool:
     """Whether every reader in the cluster reads it at its own leading or matching axes."""
-    from relay.te.expr import Var
-
     made = {id(tensor) for tensor in stage.tensors}
     count = len(stage.computation.axes)
     if stage.is_reduction and count == 0:
@@ -259,7 +257,9 @@ def _schedule(
 ) -> Schedule:
     root = s[cluster.root]
     if isinstance(root.op, Procedure):
-        return s
+        if threads and facts.touched(root) >= facts.PARALLEL_ELEMENTS:
+            return s
+        return s.with_stage(replace(root, op=replace(root.op, body=serial(root.op.body))))
     if cluster.form is not None:
         (name,) = cluster.inside
         matched = matching_loops(s, cluster.root, name)
@@ -301,8 +301,6 @@ def _without_unread(s: Schedule) -> Schedule:
         if not unread:
             break
         s = replace(s, stages=tuple(one for one in s.stages if one.name not in unread))
-    wanted = {id(tensor) for stage in s.stages for tensor in stage.inputs}
-    del wanted
     return s
 
 

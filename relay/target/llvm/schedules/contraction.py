@@ -266,9 +266,7 @@ def contraction(
     return elementwise(s, panel, target, threads=threads and not at_panel)
 
 
-def _spread(
-    s: Schedule, root: str, panels: int, between: Sequence[str]
-) -> tuple[Schedule, str]:
+def _spread(s: Schedule, root: str, panels: int, between: Sequence[str]) -> tuple[Schedule, str]:
     """Threads over panels; where there are few of them, over rows too, or over tiles.
 
     Tiles stay a loop of their own: only then the last, smaller one can be told from the others.

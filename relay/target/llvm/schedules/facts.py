@@ -14,6 +14,7 @@ from relay.te.simplify import Simplifier
 
 # Below this many elementary steps threads cost more than they give.
 PARALLEL_WORK = 1 << 16
+PARALLEL_ELEMENTS = 1 << 13  # the same for procedures, whose steps are not counted
 _EXPENSIVE = 12  # steps of a function of mathematics, in vector operations
 
 
@@ -27,6 +28,11 @@ def points(stage: Stage) -> int:
     op = stage.computation
     sizes = [axis.extent for axis in (*op.axes, *op.reduction_axes)]
     return prod(extents(sizes))
+
+
+def touched(stage: Stage) -> int:
+    """How many elements a stage reads and writes, at least."""
+    return sum(prod(extents(tensor.shape)) for tensor in (*stage.inputs, *stage.tensors))
 
 
 def elements(stage: Stage) -> int:
@@ -61,9 +67,13 @@ def is_expensive(stage: Stage) -> bool:
         for part in tree.postorder(body):
             if isinstance(part, Call):
                 return True
-            if isinstance(part, Binary) and part.op in ("div", "floordiv", "mod"):
-                if part.dtype != INDEX and not isinstance(part.right, Const):
-                    return True
+            if (
+                isinstance(part, Binary)
+                and part.op in ("div", "floordiv", "mod")
+                and part.dtype != INDEX
+                and not isinstance(part.right, Const)
+            ):
+                return True
     return cost(stage) > 16
 
 

@@ -5,8 +5,9 @@
              m = …;  s = …                  in vector lanes, partial results side by side
              for j: y[i, j] = …             in vectors
 
-The axes on which reductions depend are rows, the others columns: rows outside, columns inside. Where
-vectors run along the rows (sums over the first axis, pooling windows), a tile of them is one turn.
+The axes on which reductions depend are rows, the others columns: rows outside, columns inside.
+Where vectors run along the rows (sums over the first axis, pooling windows), a tile of them is one
+turn.
 """
 
 from __future__ import annotations
@@ -135,7 +136,7 @@ def _outer_loops(
         width = min(lanes, _power(count))
         tile = width * vectors
         s = split(s, root, row[-1], tile, ("t", "ti"))
-        others = [name for name in row[:-1]]
+        others = row[:-1]
         s = reorder(s, root, *others, "t", *column, "ti")
         s = split(s, root, "ti", width, ("tv", "l")) if vectors > 1 else s
         if width > 1:

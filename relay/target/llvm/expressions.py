@@ -1,0 +1,303 @@
+"""Scalar expressions and what they read, as LLVM IR.
+
+Inside a vector loop whatever does not depend on its variable stays a scalar. A read whose position
+grows by one per lane is a load of a whole vector, by nothing a scalar for all lanes, anything else
+a gather; under a mask only the lanes that are wanted are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from relay import tree
+from relay.errors import RelayError
+from relay.target import abi
+from relay.target.llvm.instructions import Instructions
+from relay.target.llvm.writer import (
+    Emission,
+    Value,
+    item_bytes,
+    literal,
+    llvm_type,
+    memory_type,
+    suffix,
+)
+from relay.te import access
+from relay.te.expr import (
+    Axis,
+    Binary,
+    Bitcast,
+    Call,
+    Cast,
+    Compare,
+    Const,
+    Expr,
+    Read,
+    Reduce,
+    Select,
+    Source,
+    Unary,
+    Var,
+    variables,
+)
+from relay.te.loops import Buffer
+from relay.te.simplify import Linear
+
+
+class Expressions(Instructions):
+    """Writes the values of expressions."""
+
+    def value(self, expr: Expr) -> Value:
+        """The value of an expression, computed here unless it is known."""
+        return tree.run(self._value(expr))
+
+    def _value(self, expr: Expr) -> Emission:
+        if isinstance(expr, Const):
+            return Value(literal(expr), llvm_type(expr.dtype))
+        if isinstance(expr, Var):
+            return self._variable(expr)
+        key = (expr, self.mask.text if self.mask is not None else None)
+        if (known := self.recall(key)) is not None:
+            return known
+        # a scalar is the same under every mask
+        same = self.mask is not None and not self.depends(expr)
+        if same and (known := self.recall((expr, None))) is not None:
+            return known
+        value: Value = yield self._compute(expr)
+        return self.remember(key, value)
+
+    def _variable(self, var: Var) -> Value:
+        if var is self.lane:
+            numbers = ", ".join(f"i32 {i}" for i in range(self.lanes))
+            return Value(f"<{numbers}>", "i32", self.lanes)
+        if var not in self.variables:
+            raise RelayError(f"variable `{var.name}` has no value in kernel `{self.kernel.name}`")
+        return self.variables[var]
+
+    def _compute(self, expr: Expr) -> Emission:
+        match expr:
+            case Read():
+                read: Value = yield self._read(expr)
+                return read
+            case Select():
+                chosen: Value = yield self._select(expr)
+                return chosen
+            case Binary() | Compare():
+                left: Value = yield self._value(expr.left)
+                right: Value = yield self._value(expr.right)
+                if isinstance(expr, Compare):
+                    return self._compare(expr, left, right)
+                return self._binary(expr, left, right)
+            case Unary():
+                operand: Value = yield self._value(expr.operand)
+                return self._unary(expr, operand)
+            case Cast() | Bitcast():
+                operand = yield self._value(expr.operand)
+                return self._convert(expr, operand)
+            case Call():
+                args = []
+                for arg in expr.args:
+                    args.append((yield self._value(arg)))
+                return self._call(expr, args)
+            case Reduce() | Axis() | Var() | Const() | Expr():
+                raise TypeError(f"{type(expr).__name__} cannot be computed in loops")
+            case _:
+                assert_never(expr)
+
+    def depends(self, expr: Expr) -> bool:
+        """Whether an expression differs between the lanes."""
+        if self.lane is None:
+            return False
+        known = self.dependent.get(expr)
+        if known is None:
+            known = not self.varying.isdisjoint(variables(expr))
+            self.dependent[expr] = known
+        return known
+
+    def _select(self, expr: Select) -> Emission:
+        condition: Value = yield self._value(expr.condition)
+        sides = (expr.if_true, expr.if_false)
+        if all(self._is_safe(side) for side in sides):
+            first: Value = yield self._value(expr.if_true)
+            second: Value = yield self._value(expr.if_false)
+            return self._chosen(expr, condition, first, second)
+        if self.lane is not None and self.depends(expr):
+            outer, mask = self.mask, self.spread(condition)
+            self.mask = self.both(outer, mask)
+            with self.scope():
+                first = yield self._value(expr.if_true)
+                first = self.spread(first)
+            self.mask = self.both(outer, self.negated(mask))
+            with self.scope():
+                second = yield self._value(expr.if_false)
+                second = self.spread(second)
+            self.mask = outer
+            return self._chosen(expr, mask, first, second)
+        chosen: Value = yield self._branches(expr, condition)
+        return chosen
+
+    def _is_safe(self, expr: Expr) -> bool:
+        """Whether an expression may be computed although nobody asked for it: it reads nothing that
+        might be out of range, and is not too long."""
+        parts = 0
+        for part in tree.postorder(expr):
+            parts += 1
+            if isinstance(part, Read) and not self.in_range(part.source, part.indices):
+                return False
+        return parts < 40 or self.lane is not None
+
+    def _chosen(self, expr: Select, condition: Value, first: Value, second: Value) -> Value:
+        first, second = self._together((expr.if_true, first), (expr.if_false, second))
+        if condition.lanes:
+            first, second = self.spread(first), self.spread(second)
+        reads = condition.reads | first.reads | second.reads
+        return self.make(f"select {condition}, {first}, {second}", first.type, first.lanes, reads)
+
+    def _branches(self, expr: Select, condition: Value) -> Emission:
+        """Only the side that is wanted."""
+        then, otherwise, done = self.label("then"), self.label("else"), self.label("chosen")
+        self.line(f"br i1 {condition.text}, label %{then}, label %{otherwise}")
+        self.place(then)
+        with self.scope():
+            first: Value = yield self._value(expr.if_true)
+        first_end = self.block
+        self.line(f"br label %{done}")
+        self.place(otherwise)
+        with self.scope():
+            second: Value = yield self._value(expr.if_false)
+        second_end = self.block
+        self.line(f"br label %{done}")
+        self.place(done)
+        reads = condition.reads | first.reads | second.reads
+        code = f"phi {first.type} [ {first.text}, %{first_end} ], [ {second.text}, %{second_end} ]"
+        return self.make(code, first.type, 0, reads)
+
+    def _read(self, expr: Read) -> Emission:
+        buffer = expr.source
+        if not isinstance(buffer, Buffer):
+            raise TypeError(f"tensor `{buffer.name}` is read in loops: lower the schedule first")
+        self._check(buffer, expr.indices)
+        total = self.flat(buffer, expr.indices)
+        reads = frozenset((id(buffer),))
+        for position in expr.indices:
+            for part in tree.postorder(position):
+                if isinstance(part, Read):
+                    reads |= {id(part.source)}
+        kind, align = memory_type(buffer.dtype), item_bytes(buffer.dtype)
+        step = self.step(total)
+        masked = self.mask is not None and not self.in_range(buffer, expr.indices)
+        if step == 0 and not masked:
+            pointer = self.pointer(buffer, total)
+            loaded = self.make(f"load {kind}, ptr {pointer}, align {align}", kind, 0, reads)
+        elif step == 1:
+            pointer = self.pointer(buffer, self.first_lane(total))
+            if masked:
+                assert self.mask is not None
+                whole = f"<{self.lanes} x {kind}>"
+                code = (
+                    f"call {whole} @llvm.masked.load.{suffix(kind, self.lanes)}.p0("
+                    f"ptr align {align} {pointer}, {self.mask}, {whole} zeroinitializer)"
+                )
+            else:
+                code = f"load <{self.lanes} x {kind}>, ptr {pointer}, align {align}"
+            loaded = self.make(code, kind, self.lanes, reads)
+        else:
+            pointers = yield self._pointers(buffer, total)
+            mask = self.mask.text if masked and self.mask is not None else "splat (i1 true)"
+            whole = f"<{self.lanes} x {kind}>"
+            code = (
+                f"call {whole} @llvm.masked.gather.{suffix(kind, self.lanes)}."
+                f"v{self.lanes}p0(<{self.lanes} x ptr> align {align} {pointers.text}, "
+                f"<{self.lanes} x i1> {mask}, {whole} zeroinitializer)"
+            )
+            loaded = self.make(code, kind, self.lanes, reads)
+        if llvm_type(buffer.dtype) == "i1":
+            zero = "zeroinitializer" if loaded.lanes else "0"
+            return self.make(f"icmp ne {loaded}, {zero}", "i1", loaded.lanes, reads)
+        return loaded
+
+    def address(self, buffer: Source, indices: Sequence[Expr]) -> str:
+        """The address of an element, the same for all lanes."""
+        total = self.flat(buffer, indices)
+        return self.pointer(buffer, total)
+
+    def flat(self, buffer: Source, indices: Sequence[Expr]) -> Linear:
+        return access.flat(buffer.shape, indices, self.simplify)
+
+    def pointer(self, buffer: Source, total: Linear) -> str:
+        """The address of an element: what varies first, then what is constant, so that neighbours
+        share all but a displacement."""
+        base = self.pointers[id(buffer)]
+        kind = memory_type(buffer.dtype)
+        if total.terms:
+            varying = self.simplify.build(Linear(total.terms))
+            key: tuple[object, ...] = ("address", base, varying)
+            found = self.recall(key)
+            if found is None:
+                offset = self.value(varying)
+                code = f"getelementptr inbounds {kind}, ptr {base}, {offset}"
+                found = self.remember(key, self.make(code, "ptr", 0, offset.reads))
+            base = found.text
+        if total.constant == 0:
+            return base
+        key = ("address", base, total.constant, kind)
+        found = self.recall(key)
+        if found is None:
+            code = f"getelementptr inbounds {kind}, ptr {base}, i64 {total.constant}"
+            found = self.remember(key, self.make(code, "ptr"))
+        return found.text
+
+    def step(self, total: Linear) -> int | None:
+        """By how much a position grows from lane to lane; None when not evenly."""
+        if self.lane is None:
+            return 0
+        if any(atom is not self.lane and self.depends(atom) for atom in total.terms):
+            return None
+        return total.terms.get(self.lane, 0)
+
+    def first_lane(self, total: Linear) -> Linear:
+        terms = {atom: c for atom, c in total.terms.items() if atom is not self.lane}
+        return Linear(terms, total.constant)
+
+    def _pointers(self, buffer: Source, total: Linear) -> Emission:
+        """One address per lane."""
+        kind = memory_type(buffer.dtype)
+        fixed = Linear(
+            {a: c for a, c in total.terms.items() if not self.depends(a)}, total.constant
+        )
+        moving = Linear({a: c for a, c in total.terms.items() if self.depends(a)})
+        base = self.pointer(buffer, fixed)
+        offsets: Value = yield self._value(self.simplify.build(moving))
+        offsets = self.spread(offsets)
+        return self.make(
+            f"getelementptr {kind}, ptr {base}, {offsets}", "ptr", self.lanes, offsets.reads
+        )
+
+    def in_range(self, buffer: Source, indices: Sequence[Expr]) -> bool:
+        """Whether every index is proven to lie in the buffer."""
+        for position, extent in zip(indices, buffer.shape, strict=True):
+            simple = self.simplify(position)
+            if not (self.simplify.holds(simple >= 0) and self.simplify.holds(simple < extent)):
+                return False
+        return True
+
+    def _check(self, buffer: Source, indices: Sequence[Expr]) -> None:
+        """In the checked mode: leave the kernel before an access outside the buffer."""
+        if not self.kernel.checked:
+            return
+        for axis, (position, extent) in enumerate(zip(indices, buffer.shape, strict=True)):
+            place = self.value(self.simplify(position))
+            limit = self.value(extent)
+            inside = self.make(f"icmp ult i64 {place.text}, {limit.text}", "i1")
+            good, bad = self.label("inside"), self.label("outside")
+            self.line(f"br i1 {inside.text}, label %{good}, label %{bad}")
+            self.place(bad)
+            number = len(self.kernel.checks)
+            self.kernel.checks.append(f"axis {axis} of `{buffer.name}`")
+            details = (str(abi.OUT_OF_RANGE), str(number), place.text, limit.text)
+            for offset, detail in zip((abi.ERROR, *abi.DETAILS), details, strict=True):
+                at = self.make(f"getelementptr i8, ptr %context, i64 {offset}", "ptr")
+                self.line(f"store i64 {detail}, ptr {at.text}, align 8")
+            self.line("ret void")
+            self.place(good)

@@ -1,0 +1,363 @@
+"""Statements as LLVM IR: loops, branches, stores.
+
+A vector loop is no loop: its variable is a vector of lanes, and a condition that differs between
+them a mask. A parallel loop is a function of its own, which the thread pool calls with a range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from relay import tree
+from relay.errors import RelayError
+from relay.target.llvm.expressions import Expressions
+from relay.target.llvm.writer import (
+    ALIGNMENT,
+    Value,
+    item_bytes,
+    memory_type,
+    suffix,
+    vector_type,
+)
+from relay.te.expr import INDEX, Const, Expr, Read, Var
+from relay.te.loops import (
+    Allocate,
+    Block,
+    Buffer,
+    For,
+    If,
+    Kind,
+    Let,
+    Prefetch,
+    Scope,
+    Statement,
+    Store,
+    While,
+)
+from relay.tree import Steps
+
+_STACK_BYTES = 8192  # what is larger goes to the workspace
+
+# stand for numbers that are known when the whole kernel is written
+SHARED, PER_WORKER = "@shared@", "@per_worker@"
+
+
+class Function(Expressions):
+    """Writes statements."""
+
+    def statement(self, statement: Statement) -> None:
+        tree.run(self._statement(statement))
+
+    def _statement(self, statement: Statement) -> Steps[None]:
+        match statement:
+            case Block():
+                for step in statement.steps:
+                    yield self._statement(step)
+            case For(kind=Kind.PARALLEL) if not self.in_parallel and self.lane is None:
+                yield self._parallel(statement)
+            case For(kind=Kind.VECTOR) if self.lane is None and not self.kernel.checked:
+                yield self._vector(statement)
+            case For():
+                yield self._loop(statement)
+            case Store():
+                self._store(statement)
+            case If():
+                yield self._if(statement)
+            case Let():
+                self.variables[statement.var] = self.value(statement.value)
+                if self.depends(statement.value):
+                    self.varying.add(statement.var)
+                if statement.value.dtype == INDEX:
+                    self.simplify.ranges[statement.var] = self.simplify.interval(statement.value)
+                yield self._statement(statement.body)
+            case Allocate():
+                yield self._allocate(statement)
+            case While():
+                yield self._while(statement)
+            case Prefetch():
+                pointer = self.address(statement.buffer, statement.indices)
+                given = f"ptr {pointer}, i32 0, i32 {statement.level}, i32 1"
+                self.line(f"call void @llvm.prefetch.p0({given})")
+            case _:
+                raise TypeError(f"{type(statement).__name__} is not a statement")
+
+    def _loop(self, loop: For) -> Steps[None]:
+        extent = self.value(loop.extent)
+        yield self._range(loop, Value("0", "i64"), extent)
+
+    def _range(self, loop: For, begin: Value, end: Value) -> Steps[None]:
+        """The loop from `begin` to `end`."""
+        writes = _stores(loop.body)
+        self.written(writes)
+        head, done = self.label("loop"), self.label("done")
+        before = self.block
+        if not (isinstance(loop.extent, Const) and begin.text == "0"):
+            # it may not run at all
+            start = self.label("start")
+            some = self.make(f"icmp slt i64 {begin.text}, {end.text}", "i1")
+            self.line(f"br i1 {some.text}, label %{start}, label %{done}")
+            self.place(start)
+            before = start
+        self.line(f"br label %{head}")
+        self.place(head)
+        var = self.fresh("i")
+        position = len(self.lines)
+        self.lines.append("")
+        self.variables[loop.var] = Value(var, "i64")
+        self.simplify.bind(loop.var, loop.extent)
+        with self.scope():
+            yield self._statement(loop.body)
+        after = self.fresh("n")
+        self.line(f"{after} = add nuw nsw i64 {var}, 1")
+        again = self.make(f"icmp slt i64 {after}, {end.text}", "i1")
+        self.lines[position] = (
+            f"  {var} = phi i64 [ {begin.text}, %{before} ], [ {after}, %{self.block} ]"
+        )
+        self.line(f"br i1 {again.text}, label %{head}, label %{done}, !llvm.loop !0")
+        self.place(done)
+        self.written(writes)
+
+    def _vector(self, loop: For) -> Steps[None]:
+        if not isinstance(loop.extent, Const):
+            raise RelayError(f"vector loop `{loop.var.name}` needs a constant extent")
+        self.lane, self.lanes = loop.var, int(loop.extent.value)
+        self.varying = {loop.var}
+        self.simplify.bind(loop.var, loop.extent)
+        self.dependent = {}
+        with self.scope():
+            yield self._statement(loop.body)
+        self.lane, self.lanes = None, 0
+        self.dependent = {}
+
+    def _while(self, loop: While) -> Steps[None]:
+        writes = _stores(loop.body)
+        self.written(writes)
+        head, body, done = self.label("while"), self.label("do"), self.label("done")
+        self.line(f"br label %{head}")
+        self.place(head)
+        with self.scope():
+            condition = self.value(loop.condition)
+            self.line(f"br i1 {condition.text}, label %{body}, label %{done}")
+            self.place(body)
+            yield self._statement(loop.body)
+        self.line(f"br label %{head}")
+        self.place(done)
+        self.written(writes)
+
+    def _if(self, statement: If) -> Steps[None]:
+        if self.lane is not None and self.depends(statement.condition):
+            yield self._masked(statement)
+            return
+        writes = _stores(statement)
+        condition = self.value(statement.condition)
+        then, done = self.label("then"), self.label("endif")
+        otherwise = self.label("else") if statement.otherwise is not None else done
+        self.line(f"br i1 {condition.text}, label %{then}, label %{otherwise}")
+        self.place(then)
+        with self.scope():
+            yield self._statement(statement.then)
+        self.line(f"br label %{done}")
+        if statement.otherwise is not None:
+            self.written(writes)
+            self.place(otherwise)
+            with self.scope():
+                yield self._statement(statement.otherwise)
+            self.line(f"br label %{done}")
+        self.place(done)
+        self.written(writes)
+
+    def _masked(self, statement: If) -> Steps[None]:
+        outer = self.mask
+        condition = self.spread(self.value(statement.condition))
+        self.mask = self.both(outer, condition)
+        with self.scope():
+            yield self._statement(statement.then)
+        if statement.otherwise is not None:
+            self.mask = self.both(outer, self.negated(condition))
+            with self.scope():
+                yield self._statement(statement.otherwise)
+        self.mask = outer
+
+    def _allocate(self, statement: Allocate) -> Steps[None]:
+        buffer = statement.buffer
+        if buffer.scope is Scope.GLOBAL:
+            raise RelayError(f"buffer `{buffer.name}` is given to the kernel, not made in it")
+        size = _constant_size(buffer) * item_bytes(buffer.dtype)
+        if buffer.scope is not Scope.WORKSPACE or size <= _STACK_BYTES:
+            pointer = self.fresh("m")
+            kind = f"[{max(1, _constant_size(buffer))} x {memory_type(buffer.dtype)}]"
+            self.entry.append(f"  {pointer} = alloca {kind}, align {ALIGNMENT}")
+            self.pointers[id(buffer)] = pointer
+            yield self._statement(statement.body)
+            return
+        memory = self.kernel.per_worker if self.in_parallel else self.kernel.shared
+        with memory.take(size) as offset:
+            base = "%own" if self.in_parallel else "%workspace"
+            at = self.make(f"getelementptr i8, ptr {base}, i64 {offset}", "ptr")
+            self.pointers[id(buffer)] = at.text
+            yield self._statement(statement.body)
+
+    def _store(self, statement: Store) -> None:
+        buffer = statement.buffer
+        value = self.value(statement.value)
+        self._check(buffer, statement.indices)
+        total = self.flat(buffer, statement.indices)
+        kind, align = memory_type(buffer.dtype), item_bytes(buffer.dtype)
+        step = self.step(total)
+        if step == 0 and self.lane is not None and (value.lanes or self.mask is not None):
+            raise RelayError(f"all lanes of a vector loop store to one element of `{buffer.name}`")
+        if self.lane is not None and step != 0:
+            value = self.spread(value)
+        if buffer.dtype == INDEX:
+            value = self._as_integer(value, kind)
+        if value.type == "i1":
+            value = self.make(
+                f"zext {value} to {vector_type('i8', value.lanes)}", "i8", value.lanes
+            )
+        if step == 0:
+            pointer = self.pointer(buffer, total)
+            self.line(f"store {value}, ptr {pointer}, align {align}")
+        elif step == 1:
+            pointer = self.pointer(buffer, self.first_lane(total))
+            if self.mask is None:
+                self.line(f"store {value}, ptr {pointer}, align {align}")
+            else:
+                self.line(
+                    f"call void @llvm.masked.store.{suffix(kind, self.lanes)}.p0({value}, "
+                    f"ptr align {align} {pointer}, {self.mask})"
+                )
+        else:
+            pointers = tree.run(self._pointers(buffer, total))
+            mask = self.mask.text if self.mask is not None else "splat (i1 true)"
+            self.line(
+                f"call void @llvm.masked.scatter.{suffix(kind, self.lanes)}.v{self.lanes}p0("
+                f"{value}, <{self.lanes} x ptr> align {align} {pointers.text}, "
+                f"<{self.lanes} x i1> {mask})"
+            )
+        self.written({id(buffer)})
+
+    def _parallel(self, loop: For) -> Steps[None]:
+        """The loop as a function of its own, called by the pool for a range of it."""
+        kernel = self.kernel
+        kernel.parallel_loops += 1
+        name = f"{kernel.name}.loop{kernel.parallel_loops}"
+        inner = Function(kernel, name)
+        inner.in_parallel = True
+        inner.simplify.ranges = dict(self.simplify.ranges)
+        buffers, used = _free(loop)
+        captured: list[tuple[str, str]] = []  # type, value here
+        parameters: list[str] = []
+        alias = "" if kernel.may_alias else " noalias"
+        for buffer in buffers:
+            parameters.append(f"ptr{alias} %c{len(captured)}")
+            inner.pointers[id(buffer)] = f"%c{len(captured)}"
+            captured.append(("ptr", self.pointers[id(buffer)]))
+        for var in used:
+            value = self.variables[var]
+            parameters.append(f"{value.type} %c{len(captured)}")
+            inner.variables[var] = Value(f"%c{len(captured)}", value.type)
+            captured.append((value.type, value.text))
+        parameters = [
+            "ptr %context",
+            "ptr %own",
+            "i64 %begin",
+            "i64 %end",
+            *parameters,
+        ]
+        yield inner._range(loop, Value("%begin", "i64"), Value("%end", "i64"))
+        inner.line("ret void")
+        kernel.functions.append(inner.text(f"internal void @{name}.part", parameters))
+        closure = self._closure(name, captured)
+        extent = self.value(loop.extent)
+        run = self.make("load ptr, ptr %context, align 8", "ptr")
+        self.line(f"call void {run.text}(ptr %context, ptr @{name}, ptr {closure}, {extent})")
+        self.written(_stores(loop.body))
+
+    def _closure(self, name: str, captured: Sequence[tuple[str, str]]) -> str:
+        """The function the pool calls, and what it is to be given."""
+        closure = self.fresh("closure")
+        count = len(captured) + 2
+        self.entry.append(f"  {closure} = alloca [{count} x i64], align 8")
+        lines = ["entry:"]
+        arguments = []
+        slots = [("ptr", "%workspace"), *captured]
+        for i, (kind, value) in enumerate(slots):
+            at = self.make(f"getelementptr i8, ptr {closure}, i64 {8 * i}", "ptr")
+            self.line(f"store {kind} {value}, ptr {at.text}, align 8")
+            lines.append(f"  %a{i}.at = getelementptr i8, ptr %closure, i64 {8 * i}")
+            lines.append(f"  %a{i} = load {kind}, ptr %a{i}.at, align 8")
+            if i:
+                arguments.append(f"{kind} %a{i}")
+        lines.append(f"  %skip = mul i64 %worker, {PER_WORKER}")
+        lines.append(f"  %from = add i64 %skip, {SHARED}")
+        lines.append("  %own = getelementptr i8, ptr %a0, i64 %from")
+        given = ", ".join(["ptr %context", "ptr %own", "i64 %begin", "i64 %end", *arguments])
+        lines += [f"  call void @{name}.part({given})", "  ret void"]
+        header = (
+            f"define internal void @{name}(ptr %context, ptr %closure, i64 %begin, i64 %end, "
+            f"i64 %worker) {self.kernel.attributes} {{"
+        )
+        self.kernel.functions.append("\n".join([header, *lines, "}"]))
+        return closure
+
+
+def _constant_size(buffer: Buffer) -> int:
+    sizes = []
+    for extent in buffer.shape:
+        if not isinstance(extent, Const):
+            raise RelayError(f"the size of `{buffer.name}` is known at run time only")
+        sizes.append(int(extent.value))
+    return prod(sizes)
+
+
+def _stores(statement: Statement) -> set[int]:
+    """The buffers a statement writes."""
+    return {id(part.buffer) for part in tree.postorder(statement) if isinstance(part, Store)}
+
+
+def _free(loop: For) -> tuple[list[Buffer], list[Var]]:
+    """Buffers and variables that a loop uses and does not make itself, in order of appearance."""
+    buffers: dict[int, Buffer] = {}
+    used: dict[Var, None] = {}
+    made: set[int] = set()
+    bound: set[Var] = set()
+
+    def look(expr: Expr) -> None:
+        for part in tree.postorder(expr):
+            if isinstance(part, Var):
+                used.setdefault(part)
+            elif isinstance(part, Read) and isinstance(part.source, Buffer):
+                buffers.setdefault(id(part.source), part.source)
+                for extent in part.source.shape:
+                    look_size(extent)
+
+    def look_size(extent: Expr) -> None:
+        if not isinstance(extent, Const):
+            look(extent)
+
+    for part in tree.postorder(loop.body):
+        match part:
+            case For():
+                bound.add(part.var)
+                look(part.extent)
+            case Let():
+                bound.add(part.var)
+                look(part.value)
+            case If() | While():
+                look(part.condition)
+            case Allocate():
+                made.add(id(part.buffer))
+            case Store() | Prefetch():
+                buffers.setdefault(id(part.buffer), part.buffer)
+                for extent in part.buffer.shape:
+                    look_size(extent)
+                for position in part.indices:
+                    look(position)
+                if isinstance(part, Store):
+                    look(part.value)
+    bound.add(loop.var)
+    return (
+        [buffer for key, buffer in buffers.items() if key not in made],
+        [var for var in used if var not in bound],
+    )

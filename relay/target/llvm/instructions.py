@@ -1,0 +1,240 @@
+"""Operations on scalars and vectors as LLVM's instructions.
+
+Everything is defined here that LLVM leaves open: division by zero, shifts by the width or more.
+What floats do when they become integers, and the functions of mathematics, are expressions by now
+(`relay.te.legalize`).
+"""
+
+from __future__ import annotations
+
+from relay import dtypes
+from relay.errors import RelayError
+from relay.target.llvm.writer import Value, Writer, bits, is_signed, llvm_type, suffix, vector_type
+from relay.te.expr import INDEX, Binary, Bitcast, Call, Cast, Compare, Const, Expr, Unary, width
+
+
+class Instructions(Writer):
+    """Writes operations whose operands are values already."""
+
+    def _together(self, *pairs: tuple[Expr, Value], result: Expr | None = None) -> list[Value]:
+        """Operands of one operation: all vectors if one is; indices that differ between lanes in 32
+        bits where they fit, which is twice as fast as 64."""
+        values = [value for _, value in pairs]
+        if any(value.lanes for value in values):
+            values = [self.spread(value) for value in values]
+        if pairs[0][0].dtype == INDEX and "i32" in [value.type for value in values]:
+            involved = [expr for expr, _ in pairs] + ([] if result is None else [result])
+            if all(self._is_small(expr) for expr in involved):
+                return [self._as_integer(value, "i32") for value in values]
+            return [self._as_integer(value, "i64") for value in values]
+        return values
+
+    def _is_small(self, expr: Expr) -> bool:
+        low, high = self.simplify.interval(expr)
+        return low is not None and high is not None and low >= -(2**31) and high < 2**31
+
+    def _as_integer(self, value: Value, type: str) -> Value:
+        if value.type == type:
+            return value
+        if not value.text.startswith("%") and value.text.startswith("splat"):
+            return Value(value.text.replace(f"({value.type} ", f"({type} "), type, value.lanes)
+        how = "sext" if bits(type) > bits(value.type) else "trunc"
+        whole = vector_type(type, value.lanes)
+        return self.make(f"{how} {value} to {whole}", type, value.lanes, value.reads)
+
+    def _compare(self, expr: Compare, left: Value, right: Value) -> Value:
+        left, right = self._together((expr.left, left), (expr.right, right))
+        dtype = expr.left.dtype
+        if dtypes.is_float(dtype):
+            code = f"fcmp {'une' if expr.op == 'ne' else 'o' + expr.op} {left}, {right.text}"
+        else:
+            sign = "" if expr.op in ("eq", "ne") else "s" if is_signed(dtype) else "u"
+            code = f"icmp {sign}{expr.op} {left}, {right.text}"
+        return self.make(code, "i1", left.lanes, left.reads | right.reads)
+
+    def _binary(self, expr: Binary, left: Value, right: Value) -> Value:
+        left, right = self._together((expr.left, left), (expr.right, right), result=expr)
+        reads = left.reads | right.reads
+
+        def op(code: str, a: Value = left, b: Value = right) -> Value:
+            return self.make(f"{code} {a}, {b.text}", a.type, a.lanes, reads)
+
+        if dtypes.is_float(expr.dtype):
+            names = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
+            if expr.op in names:
+                return op(names[expr.op])
+            return self._extremum(expr, left, right, "fcmp olt" if expr.op == "max" else "fcmp ogt")
+        signed = is_signed(expr.dtype)
+        match expr.op:
+            case "add" | "sub" | "mul":
+                overflow = " nsw" if expr.dtype == INDEX and not left.lanes else ""
+                return op(f"{expr.op}{overflow}")
+            case "and" | "or" | "xor":
+                return op(expr.op)
+            case "min" | "max":
+                less = f"icmp {'s' if signed else 'u'}{'lt' if expr.op == 'max' else 'gt'}"
+                return self._extremum(expr, left, right, less)
+            case "shl" | "shr":
+                return self._shift(expr, left, right, signed)
+            case _:
+                return self._division(expr, left, right, signed)
+
+    def _extremum(self, expr: Binary, left: Value, right: Value, less: str) -> Value:
+        """`right` where left is on the wrong side of it, and NaN where either is."""
+        reads = left.reads | right.reads
+        worse = self.make(f"{less} {left}, {right.text}", "i1", left.lanes)
+        best = self.make(f"select {worse}, {right}, {left}", left.type, left.lanes, reads)
+        if not dtypes.is_float(expr.dtype) or isinstance(expr.right, Const):
+            return best
+        nan = self.make(f"fcmp uno {right}, {right.text}", "i1", left.lanes)
+        return self.make(f"select {nan}, {right}, {best}", left.type, left.lanes, reads)
+
+    def _shift(self, expr: Binary, left: Value, right: Value, signed: bool) -> Value:
+        bits = width(expr.dtype)
+        code = "shl" if expr.op == "shl" else "ashr" if signed else "lshr"
+        reads = left.reads | right.reads
+        if isinstance(expr.right, Const) and 0 <= int(expr.right.value) < bits:
+            return self.make(f"{code} {left}, {right.text}", left.type, left.lanes, reads)
+
+        def number(value: int) -> Value:
+            return (
+                self.spread(Value(str(value), left.type))
+                if left.lanes
+                else Value(str(value), left.type)
+            )
+
+        inside = self.make(f"icmp ult {right}, {number(bits).text}", "i1", left.lanes)
+        count = self.make(f"select {inside}, {right}, {number(0)}", left.type, left.lanes)
+        moved = self.make(f"{code} {left}, {count.text}", left.type, left.lanes)
+        emptied = number(0)
+        if code == "ashr":
+            emptied = self.make(f"ashr {left}, {number(bits - 1).text}", left.type, left.lanes)
+        return self.make(f"select {inside}, {moved}, {emptied}", left.type, left.lanes, reads)
+
+    def _division(self, expr: Binary, left: Value, right: Value, signed: bool) -> Value:
+        """Quotients and remainders, defined for every divisor: by zero 0, and all of it over."""
+        reads = left.reads | right.reads
+        type, lanes = left.type, left.lanes
+        remainder = expr.op.endswith("mod")
+        floored = expr.op in ("floordiv", "mod")
+
+        def make(code: str, kind: str = type) -> Value:
+            return self.make(code, kind, lanes, reads)
+
+        def number(value: int) -> Value:
+            plain = Value(str(value), type)
+            return self.spread(plain) if lanes else plain
+
+        divisor = int(expr.right.value) if isinstance(expr.right, Const) else None
+        low = self.simplify.interval(expr.left)[0] if expr.dtype == INDEX else None
+        if divisor is not None and divisor > 0 and (not signed or (low is not None and low >= 0)):
+            return make(f"{'urem' if remainder else 'udiv'} {left}, {right.text}")
+        zero = make(f"icmp eq {right}, {number(0).text}", "i1")
+        safe = make(f"select {zero}, {number(1)}, {right}")
+        if not signed:
+            quotient = make(f"udiv {left}, {safe.text}")
+        else:
+            # the most negative number over -1 overflows: negate instead
+            minus = make(f"icmp eq {right}, {number(-1).text}", "i1")
+            safe = make(f"select {minus}, {number(1)}, {safe}")
+            quotient = make(f"sdiv {left}, {safe.text}")
+            negative = make(f"sub {number(0)}, {left.text}")
+            quotient = make(f"select {minus}, {negative}, {quotient}")
+            if floored:
+                product = make(f"mul {quotient}, {right.text}")
+                inexact = make(f"icmp ne {product}, {left.text}", "i1")
+                signs = make(f"xor {left}, {right.text}")
+                opposite = make(f"icmp slt {signs}, {number(0).text}", "i1")
+                lower = make(f"and {inexact}, {opposite.text}", "i1")
+                less = make(f"sub {quotient}, {number(1).text}")
+                quotient = make(f"select {lower}, {less}, {quotient}")
+        quotient = make(f"select {zero}, {number(0)}, {quotient}")
+        if not remainder:
+            return quotient
+        product = make(f"mul {quotient}, {right.text}")
+        return make(f"sub {left}, {product.text}")
+
+    def _unary(self, expr: Unary, operand: Value) -> Value:
+        kind, lanes = operand.type, operand.lanes
+        whole = operand.full_type
+        if expr.op == "not":
+            ones = "true" if kind == "i1" else "-1"
+            every = f"splat ({kind} {ones})" if lanes else ones
+            return self.make(f"xor {operand}, {every}", kind, lanes, operand.reads)
+        if dtypes.is_float(expr.dtype):
+            if expr.op == "neg":
+                return self.make(f"fneg {operand}", kind, lanes, operand.reads)
+            name = f"llvm.fabs.{suffix(kind, lanes)}"
+            return self.make(f"call {whole} @{name}({operand})", kind, lanes, operand.reads)
+        if kind == "i1":
+            return operand
+        zero = "zeroinitializer" if lanes else "0"
+        if expr.op == "neg":
+            return self.make(f"sub {whole} {zero}, {operand.text}", kind, lanes, operand.reads)
+        if not is_signed(expr.dtype):
+            return operand
+        name = f"llvm.abs.{suffix(kind, lanes)}"
+        code = f"call {whole} @{name}({operand}, i1 false)"
+        return self.make(code, kind, lanes, operand.reads)
+
+    def _convert(self, expr: Cast | Bitcast, operand: Value) -> Value:
+        source, target = expr.operand.dtype, expr.dtype
+        kind = llvm_type(target)
+        if kind == operand.type:
+            return operand
+        if isinstance(expr, Bitcast):
+            how = "bitcast"
+        else:
+            how = _conversion(source, target, operand.type, kind)
+        if how == "truth":
+            zero = "zeroinitializer" if operand.lanes else "0"
+            code = f"icmp ne {operand}, {zero}"
+            if dtypes.is_float(source):
+                code = f"fcmp une {operand}, {'zeroinitializer' if operand.lanes else '0.0'}"
+        else:
+            code = f"{how} {operand} to {vector_type(kind, operand.lanes)}"
+        return self.make(code, kind, operand.lanes, operand.reads)
+
+    def _call(self, expr: Call, args: list[Value]) -> Value:
+        if any(arg.lanes for arg in args):
+            args = [self.spread(arg) for arg in args]
+        first = args[0]
+        name = _INTRINSICS.get(expr.function)
+        if name is None:
+            raise RelayError(f"function `{expr.function}` has no code for {expr.dtype}")
+        reads = frozenset().union(*(arg.reads for arg in args))
+        extra = ", i1 false" if expr.function == "clz" else ""
+        given = ", ".join(map(str, args)) + extra
+        callee = f"@llvm.{name}.{suffix(first.type, first.lanes)}"
+        return self.make(
+            f"call {first.full_type} {callee}({given})", first.type, first.lanes, reads
+        )
+
+
+_INTRINSICS = {
+    "sqrt": "sqrt",
+    "fma": "fma",
+    "floor": "floor",
+    "ceil": "ceil",
+    "trunc": "trunc",
+    "round": "rint",
+    "copysign": "copysign",
+    "popcount": "ctpop",
+    "clz": "ctlz",
+}
+
+
+def _conversion(source: str, target: str, from_type: str, to_type: str) -> str:
+    """LLVM's word for a cast; what it leaves undefined was made safe before."""
+    if to_type == "i1":
+        return "truth"
+    if dtypes.is_float(source):
+        if dtypes.is_float(target):
+            return "fpext" if bits(to_type) > bits(from_type) else "fptrunc"
+        return "fptosi" if is_signed(target) else "fptoui"
+    signed = is_signed(source)
+    if dtypes.is_float(target):
+        return "sitofp" if signed else "uitofp"
+    if bits(to_type) < bits(from_type):
+        return "trunc"
+    return "sext" if signed else "zext"

@@ -1,0 +1,242 @@
+"""LLVM IR while it is written: lines, names, and what is already known.
+
+Values are remembered by what they compute, so that the copies of an unrolled loop load and compute
+once what they share; what was read from memory is forgotten when that memory is written.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from relay import dtypes
+from relay.target.target import Target
+from relay.te.expr import Const, Expr, Var, width
+from relay.te.simplify import Simplifier
+from relay.tree import Steps
+
+ALIGNMENT = 64
+
+_TYPES = {
+    "bool": "i1",
+    "uint1": "i1",
+    "float16": "half",
+    "bfloat16": "bfloat",
+    "float32": "float",
+    "float64": "double",
+    "float8_e4m3fn": "i8",
+    "float8_e5m2": "i8",
+    "int4": "i8",
+    "uint4": "i8",
+}
+
+
+def llvm_type(dtype: str) -> str:
+    """The type of a value in a register."""
+    return _TYPES.get(dtype) or f"i{width(dtype)}"
+
+
+def memory_type(dtype: str) -> str:
+    """The type of an element in memory: truth takes a byte."""
+    found = llvm_type(dtype)
+    return "i8" if found == "i1" else found
+
+
+def item_bytes(dtype: str) -> int:
+    return dtypes.to_numpy(dtype).itemsize
+
+
+def is_signed(dtype: str) -> bool:
+    return dtype in dtypes.SIGNED
+
+
+def bits(type: str) -> int:
+    return {"half": 16, "bfloat": 16, "float": 32, "double": 64}.get(type) or int(type[1:])
+
+
+def vector_type(type: str, lanes: int) -> str:
+    return f"<{lanes} x {type}>" if lanes else type
+
+
+def suffix(type: str, lanes: int) -> str:
+    """How LLVM spells a type in the name of an intrinsic."""
+    short = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64"}.get(type, type)
+    return f"v{lanes}{short}" if lanes else short
+
+
+def literal(expr: Const) -> str:
+    """A number as LLVM reads it; floats by their bits."""
+    value = expr.value
+    if expr.dtype in ("bool", "uint1"):
+        return "true" if value else "false"
+    if expr.dtype in ("float32", "float64"):
+        if value == 0 and str(value)[0] != "-":
+            return "0.0"
+        return f"0x{struct.pack('>d', float(value)).hex().upper()}"
+    if dtypes.is_float(expr.dtype):
+        raise TypeError(f"{expr.dtype} is computed as float32")
+    return str(int(value))
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value in a register: `lanes` is 0 for a scalar. `reads` are the buffers it came from."""
+
+    text: str
+    type: str  # of one lane
+    lanes: int = 0
+    reads: frozenset[int] = frozenset()
+
+    @property
+    def full_type(self) -> str:
+        return f"<{self.lanes} x {self.type}>" if self.lanes else self.type
+
+    def __str__(self) -> str:
+        return f"{self.full_type} {self.text}"
+
+
+Emission = Steps[Value]
+
+
+@dataclass
+class Memory:
+    """Bytes handed out like a stack: what is needed at most counts."""
+
+    used: int = 0
+    most: int = 0
+
+    @contextmanager
+    def take(self, size: int) -> Iterator[int]:
+        """`size` bytes for the time of the block: where they begin."""
+        offset = self.used
+        self.used += -(-size // ALIGNMENT) * ALIGNMENT
+        self.most = max(self.most, self.used)
+        yield offset
+        self.used = offset
+
+
+@dataclass
+class Kernel:
+    """What the functions of one kernel share."""
+
+    name: str
+    target: Target
+    checked: bool = False  # check every index
+    may_alias: bool = False  # outputs may lie where inputs do
+    functions: list[str] = field(default_factory=list)
+    checks: list[str] = field(default_factory=list)  # what each check guards
+    shared: Memory = field(default_factory=Memory)
+    per_worker: Memory = field(default_factory=Memory)
+    parallel_loops: int = 0
+
+    @property
+    def attributes(self) -> str:
+        bits = self.target.vector_bits
+        return f'nounwind "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"'
+
+
+class Writer:
+    """The text of one function."""
+
+    def __init__(self, kernel: Kernel, name: str) -> None:
+        self.kernel = kernel
+        self.name = name
+        self.lines: list[str] = []
+        self.entry: list[str] = []  # memory on the stack, allotted once
+        self.block = "entry"
+        self.count = 0
+        self.pointers: dict[int, str] = {}  # by buffer
+        self.variables: dict[Var, Value] = {}
+        self.simplify = Simplifier()
+        self.known: list[dict[object, tuple[Value, tuple[tuple[int, int], ...]]]] = [{}]
+        self.versions: dict[int, int] = {}
+        self.lane: Var | None = None
+        self.lanes = 0
+        self.mask: Value | None = None
+        self.in_parallel = False
+        self.worker = "0"
+        self.dependent: dict[Expr, bool] = {}  # on the lane
+        self.varying: set[Var] = set()  # the lane, and names for what depends on it
+
+    def text(self, header: str, parameters: Sequence[str]) -> str:
+        return "\n".join(
+            [
+                f"define {header}({', '.join(parameters)}) {self.kernel.attributes} {{",
+                "entry:",
+                *self.entry,
+                *self.lines,
+                "}",
+            ]
+        )
+
+    def line(self, text: str) -> None:
+        self.lines.append(f"  {text}")
+
+    def fresh(self, hint: str = "v") -> str:
+        self.count += 1
+        return f"%{hint}{self.count}"
+
+    def label(self, hint: str) -> str:
+        self.count += 1
+        return f"{hint}{self.count}"
+
+    def place(self, label: str) -> None:
+        self.lines.append(f"{label}:")
+        self.block = label
+
+    def make(
+        self, code: str, type: str, lanes: int = 0, reads: frozenset[int] = frozenset()
+    ) -> Value:
+        name = self.fresh()
+        self.line(f"{name} = {code}")
+        return Value(name, type, lanes, reads)
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """What is computed inside is not known after: it may not have been computed."""
+        self.known.append({})
+        yield
+        self.known.pop()
+
+    def recall(self, key: object) -> Value | None:
+        for known in reversed(self.known):
+            if (entry := known.get(key)) is not None:
+                value, versions = entry
+                if all(self.versions.get(b, 0) == version for b, version in versions):
+                    return value
+        return None
+
+    def remember(self, key: object, value: Value) -> Value:
+        versions = tuple((b, self.versions.get(b, 0)) for b in value.reads)
+        self.known[-1][key] = (value, versions)
+        return value
+
+    def written(self, buffers: set[int]) -> None:
+        for buffer in buffers:
+            self.versions[buffer] = self.versions.get(buffer, 0) + 1
+
+    def spread(self, value: Value) -> Value:
+        """A scalar in every lane."""
+        if value.lanes or not self.lanes:
+            return value
+        if not value.text.startswith("%"):
+            if value.text == "zeroinitializer":
+                return Value(value.text, value.type, self.lanes)
+            return Value(f"splat ({value.type} {value.text})", value.type, self.lanes)
+        key = ("spread", value.text, self.lanes)
+        if (known := self.recall(key)) is not None:
+            return known
+        whole = vector_type(value.type, self.lanes)
+        first = self.make(f"insertelement {whole} poison, {value}, i64 0", value.type, self.lanes)
+        code = f"shufflevector {first}, {whole} poison, <{self.lanes} x i32> zeroinitializer"
+        return self.remember(key, self.make(code, value.type, self.lanes, value.reads))
+
+    def both(self, first: Value | None, second: Value) -> Value:
+        if first is None:
+            return second
+        return self.make(f"and {first}, {second.text}", "i1", self.lanes)
+
+    def negated(self, mask: Value) -> Value:
+        return self.make(f"xor {mask}, splat (i1 true)", "i1", mask.lanes)
