@@ -344,10 +344,12 @@ class Reduce(Expr):
 def same(left: Expr, right: Expr) -> bool:
     """Whether two expressions have the same structure over the same variables and tensors."""
     pending = [(left, right)]
+    seen: set[tuple[int, int]] = set()  # expressions share parts: each pair is compared once
     while pending:
         a, b = pending.pop()
-        if a is b:
+        if a is b or (id(a), id(b)) in seen:
             continue
+        seen.add((id(a), id(b)))
         if a._hash != b._hash or type(a) is not type(b) or a.dtype != b.dtype:
             return False
         below_a, below_b = children(a), children(b)
