@@ -363,7 +363,7 @@ class _Folding:
         return None if None in values else values  # type: ignore[return-value]
 
     def _is_pure(self, e: Expr) -> bool:
-        """Whether the expression, one of those given, need not be evaluated."""
+        """Whether an expression of the program as it was need not be evaluated."""
         if is_atom(e):
             return True
         if self._purity is None:

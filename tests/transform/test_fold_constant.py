@@ -376,7 +376,6 @@ def test_results_stay(program):
     assert_generated_ok(after)
     run = [relay.create_executor("debug", m).evaluate()(*inputs) for m in (after, module)]
     assert_same_value(*run)
-    assert_structural_equal(FoldConstant()(after), after)
 
 
 @pytest.mark.parametrize("depth", [20_000, pytest.param(100_000, marks=pytest.mark.full)])
