@@ -259,7 +259,47 @@ _BITS: dict[str, Callable[[Array, int], Array]] = {
 }
 
 
-def _exact_fma(a: float, b: float, c: float) -> float:
+def _fma(a: Array, b: Array, c: Array) -> Array:
+    """a*b + c of float64, rounded once (Boldo and Melquiond, Emulation of a FMA)."""
+    product, low = _two_product(a, b)
+    middle, lowest = _two_sum(c, low)
+    high, low = _two_sum(product, middle)
+    fast = high + _sum_to_odd(lowest, low)
+    # the proof asks for exponents that do not overflow or vanish on the way
+    sizes = np.abs(np.broadcast_arrays(a, b, c, product))
+    safe = np.all(sizes < 2.0**480, axis=0) & ((sizes[3] > 2.0**-900) | (a == 0) | (b == 0))
+    return np.where(safe, fast, fast if np.all(safe) else _exact_fma(a, b, c))
+
+
+def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    total = a + b
+    back = total - a
+    return total, (a - (total - back)) + (b - back)
+
+
+def _two_product(a: Array, b: Array) -> tuple[Array, Array]:
+    product = a * b
+    (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
+    return product, (
+        ((a_high * b_high - product) + a_high * b_low) + a_low * b_high
+    ) + a_low * b_low
+
+
+def _halves(x: Array) -> tuple[Array, Array]:
+    scaled = x * (2.0**27 + 1)
+    high = scaled - (scaled - x)
+    return high, x - high
+
+
+def _sum_to_odd(a: Array, b: Array) -> Array:
+    """The sum; where it is not exact, of the two floats around it the one that ends in a one."""
+    total, lost = _two_sum(a, b)
+    bits = np.asarray(total).view(np.int64)
+    other = np.where((lost > 0) == (total > 0), bits + 1, bits - 1).view(np.float64)
+    return np.where((lost != 0) & (bits & 1 == 0), other, total)
+
+
+def _fraction_fma(a: float, b: float, c: float) -> float:
     if not math.isfinite(a) or not math.isfinite(b):
         return a * b + c
     if not math.isfinite(c):
@@ -270,7 +310,7 @@ def _exact_fma(a: float, b: float, c: float) -> float:
     try:
         return float(exact)
     except OverflowError:
-        return math.copysign(math.inf, exact)
+        return math.inf if exact > 0 else -math.inf
 
 
-_fma = _elementwise(_exact_fma, 3, float)
+_exact_fma = _elementwise(_fraction_fma, 3, float)

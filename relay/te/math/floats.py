@@ -1,0 +1,137 @@
+"""Floats of 32 or 64 bits and what is done to them: the words the functions are written in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from relay.te.expr import (
+    Const,
+    Expr,
+    absolute,
+    bitcast,
+    call,
+    const,
+    equal,
+    select,
+)
+
+if TYPE_CHECKING:
+    from relay.te.legalize import Facts
+
+
+@dataclass(frozen=True)
+class Floats:
+    """A type of floats on a machine; methods build expressions.
+
+    None of them branches: every lane of a vector does the same, and `select` takes the result.
+    """
+
+    dtype: str
+    facts: Facts
+
+    @property
+    def fraction(self) -> int:
+        """The bits after the point."""
+        return 23 if self.dtype == "float32" else 52
+
+    @property
+    def bias(self) -> int:
+        return 127 if self.dtype == "float32" else 1023
+
+    @property
+    def unsigned(self) -> str:
+        """The integers of the same size, in which bits are computed."""
+        return "uint32" if self.dtype == "float32" else "uint64"
+
+    @property
+    def magic(self) -> float:
+        """Added to a smaller number it leaves an integer, in the low bits of the sum."""
+        return 1.5 * 2.0**self.fraction
+
+    @property
+    def infinity(self) -> Const:
+        return self.number(math.inf)
+
+    @property
+    def nan(self) -> Const:
+        return self.number(math.nan)
+
+    def number(self, value: float) -> Const:
+        return const(value, self.dtype)
+
+    def word(self, value: int) -> Const:
+        return const(value, self.unsigned)
+
+    def bits(self, x: Expr) -> Expr:
+        return bitcast(x, self.unsigned)
+
+    def from_bits(self, bits: Expr) -> Expr:
+        return bitcast(bits, self.dtype)
+
+    def fma(self, a: Expr, b: Expr, c: Expr) -> Expr:
+        """a*b + c, rounded once where the machine can."""
+        return call("fma", a, b, c) if self.facts.has_fma else a * b + c
+
+    def polynomial(self, x: Expr, coefficients: Sequence[float]) -> Expr:
+        """Horner's rule: one multiply-add per degree."""
+        result: Expr = self.number(coefficients[-1])
+        for coefficient in reversed(coefficients[:-1]):
+            result = self.fma(result, x, self.number(coefficient))
+        return result
+
+    def at_most(self, x: Expr, high: float) -> Expr:
+        """The smaller of both; NaN stays."""
+        return select(x > self.number(high), self.number(high), x)
+
+    def at_least(self, x: Expr, low: float) -> Expr:
+        """The larger of both; NaN stays."""
+        return select(x < self.number(low), self.number(low), x)
+
+    def with_sign_of(self, magnitude: Expr, sign: Expr) -> Expr:
+        return call("copysign", magnitude, sign)
+
+    def is_negative(self, x: Expr) -> Expr:
+        """Whether the sign is set, which it may be on zero."""
+        return bitcast(x, self.unsigned.removeprefix("u")) < 0
+
+    def round(self, x: Expr) -> Expr:
+        """To the nearest integer, ties to even."""
+        if self.facts.has_rounding:
+            return call("round", x)
+        size = absolute(x)
+        limit = self.number(2.0**self.fraction)
+        # from there on all floats are integers
+        near = select(size < limit, (size + limit) - limit, size)
+        return self.with_sign_of(near, x)
+
+    def is_integer(self, x: Expr) -> Expr:
+        return equal(self.round(x), x)
+
+    def two_sum(self, a: Expr, b: Expr) -> tuple[Expr, Expr]:
+        """The sum, and what rounding lost."""
+        total = a + b
+        back = total - a
+        return total, (a - (total - back)) + (b - back)
+
+    def fast_two_sum(self, a: Expr, b: Expr) -> tuple[Expr, Expr]:
+        """The same, where a is zero or the larger one."""
+        total = a + b
+        return total, b - (total - a)
+
+    def two_product(self, a: Expr, b: Expr) -> tuple[Expr, Expr]:
+        """The product, and what rounding lost."""
+        product = a * b
+        if self.facts.has_fma:
+            return product, call("fma", a, b, -product)
+        # Dekker: halves of half the bits have exact products
+        (a_high, a_low), (b_high, b_low) = self._halves(a), self._halves(b)
+        rest = ((a_high * b_high - product) + a_high * b_low) + a_low * b_high
+        return product, rest + a_low * b_low
+
+    def _halves(self, x: Expr) -> tuple[Expr, Expr]:
+        scaled = x * self.number(2.0 ** ((self.fraction + 2) // 2) + 1)
+        high = scaled - (scaled - x)
+        return high, x - high

@@ -1,0 +1,168 @@
+"""sin, cos and tan, right for arguments of any size.
+
+    x = q * pi/2 + r,   |r| <= pi/4
+
+A polynomial takes r; q modulo four says which function of it, with which sign. For r to have all
+its digits, pi must have more the larger x is. Up to a limit, pi/2 in a few parts is enough. Beyond,
+the product of x and 2/pi is computed in integers, and only its bits around the point: those before
+are whole turns, and those after are as many as are needed (Payne and Hanek).
+"""
+
+from __future__ import annotations
+
+import math
+
+from relay.te.expr import Const, Expr, absolute, bitcast, cast, const, equal, not_equal, select
+from relay.te.math import coefficients
+from relay.te.math.floats import Floats
+
+WORD = "uint64"
+LOW = 0xFFFF_FFFF
+
+
+def _word(value: int) -> Const:
+    return const(value, WORD)
+
+
+def reduce(f: Floats, size: Expr) -> tuple[Expr, Expr]:
+    """(r, q modulo four as an unsigned integer of the same width), of a positive number."""
+    wide = Floats("float64", f.facts)
+    x = cast(size, "float64")
+    magic = wide.number(wide.magic)
+    total = wide.fma(x, wide.number(2 / math.pi), magic)
+    count = total - magic
+    near = x
+    for part in coefficients.HALF_PI[f.dtype]:
+        near = wide.fma(count, wide.number(-part), near)
+    if f.dtype == "float32":
+        limit, (far, turns) = 2.0**25, _far_single(f, size)
+    else:
+        limit, (far, turns) = 2.0**20, _far_double(f, size)
+    is_near = size < f.number(limit)
+    rest = cast(select(is_near, near, far), f.dtype)
+    return rest, cast(select(is_near, wide.bits(total), turns), f.unsigned)
+
+
+def _far_single(f: Floats, x: Expr) -> tuple[Expr, Expr]:
+    """(r, q) of a float32 from 2**25 on, in float64 and uint64."""
+    bits = f.bits(x)
+    mantissa = cast(bits & 0x7F_FFFF | 0x80_0000, WORD)
+    skip = (bits >> 23) - (127 + 25)  # the bits of 2/pi that give only whole turns
+    second, third = not_equal(skip & 32, f.word(0)), not_equal(skip & 64, f.word(0))
+    shift = cast(skip & 31, WORD)
+    table = coefficients.TWO_OVER_PI["float32"]
+    words = []
+    for i in range(3):
+        # 32 bits from where they are wanted: out of the two words they lie across
+        pairs = [_word(table[i + j] << 32 | table[i + j + 1]) for j in range(4)]
+        lower, upper = select(second, pairs[1], pairs[0]), select(second, pairs[3], pairs[2])
+        words.append((select(third, upper, lower) << shift) >> 32)
+    # the product's fraction, of a whole turn, in 64 bits
+    turn = ((mantissa * words[0]) << 32) + mantissa * words[1] + ((mantissa * words[2]) >> 32)
+    rounded = turn + _word(1 << 61)
+    quarters = rounded >> 62
+    rest = rounded & ((1 << 62) - 1)  # more than it is by half a quarter: not negative
+    high = _to_float(rest >> 31) - const(2.0**30, "float64")
+    scaled = high * const(2.0**31, "float64") + _to_float(rest & ((1 << 31) - 1))
+    return scaled * const(math.pi / 2 * 2.0**-62, "float64"), quarters
+
+
+def _far_double(f: Floats, x: Expr) -> tuple[Expr, Expr]:
+    """(r, q) of a float64 from 2**20 on."""
+    bits = f.bits(x)
+    mantissa = bits & ((1 << 52) - 1) | (1 << 52)
+    low, high = mantissa & LOW, mantissa >> 32
+    skip = (bits >> 52) - (1023 + 20)
+    w = _window(skip)
+    # products of 32-bit digits, by the place of their lower half; what is further right is lost
+    places: list[list[Expr]] = [[], [], [], []]
+    for factor, offset in ((low, 3), (high, 4)):
+        for i in range(6):
+            place = offset - i
+            if place < -1 or place > 3:
+                continue
+            product = factor * w[i]
+            if place >= 0:
+                places[place].append(product & LOW)
+            if place + 1 <= 3:
+                places[place + 1].append(product >> 32)
+    digits: list[Expr] = []
+    carry: Expr = _word(0)
+    for terms in places:
+        total = carry
+        for term in terms:
+            total = total + term
+        digits.append(total & LOW)
+        carry = total >> 32
+    top = digits[3] + _word(1 << 29)
+    quarters = top >> 30
+    signed = _to_float(top & ((1 << 30) - 1)) - const(2.0**29, "float64")
+    shift = const(2.0**32, "float64")
+    upper = signed * shift + _to_float(digits[2])
+    lower = _to_float(digits[1]) * shift + _to_float(digits[0])
+    value = upper * const(2.0**64, "float64") + lower
+    return value * const(math.pi / 2 * 2.0**-126, "float64"), quarters
+
+
+def _window(skip: Expr) -> list[Expr]:
+    """Six words of 2/pi from bit `skip` on: whole words are skipped by halving what is left."""
+    words: list[Expr] = [_word(word) for word in coefficients.TWO_OVER_PI["float64"]]
+    for step in (16, 8, 4, 2, 1):
+        skips = not_equal(skip & (32 * step), _word(0))
+        needed = 7 + step - 1
+        words = [select(skips, words[i + step], words[i]) for i in range(needed)]
+    shift = skip & 31
+    return [(((words[i] << 32) | words[i + 1]) << shift) >> 32 for i in range(6)]
+
+
+def _to_float(word: Expr) -> Expr:
+    """An integer below 2**52 as a float64: in the low bits of 2**52 it is one already."""
+    base = 2.0**52
+    return bitcast(word | (1023 + 52 << 52), "float64") - const(base, "float64")
+
+
+def _sin_of_rest(f: Floats, r: Expr, square: Expr) -> Expr:
+    return f.fma(r * square, f.polynomial(square, coefficients.SIN[f.dtype]), r)
+
+
+def _cos_of_rest(f: Floats, square: Expr) -> Expr:
+    further = square * square * f.polynomial(square, coefficients.COS[f.dtype])
+    # 1 - z/2 is not exact: what it lost is put back
+    half = square * f.number(0.5)
+    first = f.number(1.0) - half
+    return first + (((f.number(1.0) - first) - half) + further)
+
+
+def _finite(f: Floats, x: Expr, result: Expr) -> Expr:
+    return select(absolute(x) < f.infinity, result, f.nan)
+
+
+def _wave(f: Floats, x: Expr, ahead: int) -> Expr:
+    """sin(|x| + ahead * pi/2)"""
+    r, q = reduce(f, absolute(x))
+    if ahead:
+        q = q + ahead
+    square = r * r
+    odd = not_equal(q & 1, f.word(0))
+    value = select(odd, _cos_of_rest(f, square), _sin_of_rest(f, r, square))
+    flipped = f.bits(value) ^ ((q & 2) << f.fraction + (7 if f.dtype == "float32" else 10))
+    return _finite(f, x, f.from_bits(flipped))
+
+
+def sin(f: Floats, x: Expr) -> Expr:
+    value = _wave(f, x, 0)
+    return select(equal(x, f.number(0.0)), x, select(x < f.number(0.0), -value, value))
+
+
+def cos(f: Floats, x: Expr) -> Expr:
+    return _wave(f, x, 1)
+
+
+def tan(f: Floats, x: Expr) -> Expr:
+    r, q = reduce(f, absolute(x))
+    square = r * r
+    sine, cosine = _sin_of_rest(f, r, square), _cos_of_rest(f, square)
+    odd = not_equal(q & 1, f.word(0))
+    value = select(odd, -cosine, sine) / select(odd, sine, cosine)
+    value = _finite(f, x, value)
+    return select(equal(x, f.number(0.0)), x, select(x < f.number(0.0), -value, value))
