@@ -6,9 +6,11 @@ from relay import builder as builder
 from relay import cache as cache
 from relay import check as check
 from relay import dataflow_pattern as dataflow_pattern
+from relay import driver as driver
 from relay import dtypes as dtypes
 from relay import errors as errors
 from relay import executors as executors
+from relay import graph_executor as graph_executor
 from relay import interpreter as interpreter
 from relay import ir as ir
 from relay import loops as loops
@@ -20,11 +22,14 @@ from relay import prelude as prelude
 from relay import serialize as serialize
 from relay import settings as settings
 from relay import target as target
+from relay import te as te
 from relay import testing as testing
 from relay import tir as tir
 from relay import transform as transform
 from relay import tree as tree
 from relay.builder import ScopeBuilder as ScopeBuilder
+from relay.driver import build as build
+from relay.driver import compile as compile
 from relay.errors import DiagnosticError as DiagnosticError
 from relay.errors import EvaluationError as EvaluationError
 from relay.errors import IllFormed as IllFormed
@@ -40,6 +45,8 @@ from relay.errors import Span as Span
 from relay.errors import TargetError as TargetError
 from relay.errors import TypeCheckError as TypeCheckError
 from relay.executors import create_executor as create_executor
+from relay.executors.artifact import load as load
+from relay.executors.executable import Executable as Executable
 from relay.ir.adt import TypeData as TypeData
 from relay.ir.attrs import Attrs as Attrs
 from relay.ir.attrs import DictAttrs as DictAttrs

@@ -11,21 +11,21 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from relay import nd, settings, tree
-from relay.cache import Cache, cached_runtime, compile_cached
+from relay.cache import Cache, cached_runtime
 from relay.errors import RelayError
 from relay.executors.executable import Code, Executable
 from relay.graph_executor import GraphLibrary
 from relay.ir.expr import Constant, Expr, Function, Var, bind
 from relay.ir.module import IRModule
 from relay.ir.parameters import bind_params_by_name
-from relay.lower.kernel import Kernel
-from relay.lower.lower import Options, lower
+from relay.kernel_cache import KernelCache
+from relay.lower.lower import Options
 from relay.pipeline import passes
 from relay.program.lower import lower_module
 from relay.target.target import Target
@@ -33,10 +33,6 @@ from relay.transform.context import PassContext
 from relay.transform.lift_weights import WEIGHTS
 
 log = logging.getLogger("relay")
-
-# How much text goes into one LLVM module, at least: every module costs a few milliseconds, and
-# whatever is in one is compiled again together.
-MODULE_TEXT = 60_000
 
 
 def compile(
@@ -62,20 +58,21 @@ def compile(
     cache = Cache.default() if cache is None else cache
     module, weights = with_weights(as_module(model), params or {})
     module = passes(level)(module)
-    options = Options(checked=checked)
-    program, constants = lower_module(module, lambda f, flags: lower(f, flags, machine, options))
+    kernels = KernelCache(cache, machine, Options(checked=checked))
+    program, constants = lower_module(module, kernels.lower)
     if exact and (loose := [kernel.name for kernel in program.kernels if kernel.approximate]):
         raise RelayError(f"the model asks for approximations: {', '.join(loose)}")
     lowered = time.perf_counter()
-    code = Code(machine, tuple(compile_kernels(program.kernels, machine, cache)))
+    code = Code(machine, tuple(kernels.compile(program.kernels)))
     compiled = time.perf_counter()
     cached_runtime(cache)
     exe = Executable(program, code, weights | arrays(constants), threads)
     log.info(
-        "%d kernels in %d objects for %s: %.2f s for passes and lowering, %.2f s to compile, "
-        "%.2f s to load and prepare",
+        "%d kernels of %d functions, %d of them lowered anew, for %s: %.2f s for passes and "
+        "lowering, %.2f s to compile, %.2f s to load and prepare",
         len(program.kernels),
-        len(code.objects),
+        kernels.found + kernels.lowered,
+        kernels.lowered,
         machine,
         lowered - started,
         compiled - lowered,
@@ -147,16 +144,3 @@ def with_weights(
 
 def arrays(values: Mapping[str, nd.NDArray]) -> dict[str, np.ndarray]:
     return {name: value.array for name, value in values.items()}
-
-
-def compile_kernels(kernels: Sequence[Kernel], target: Target, cache: Cache) -> list[bytes]:
-    """Object files with the code of all kernels, several kernels in each."""
-    modules: list[list[str]] = []
-    size = MODULE_TEXT
-    for kernel in kernels:
-        if size >= MODULE_TEXT:
-            modules.append([])
-            size = 0
-        modules[-1].append(kernel.ir)
-        size += len(kernel.ir)
-    return compile_cached(modules, target, cache)

@@ -31,8 +31,8 @@ import numpy as np
 
 import relay
 from relay import dtypes
-from relay.errors import Diagnostic, RelayError, TargetError
-from relay.executors.executable import Code, Executable
+from relay.errors import RelayError
+from relay.executors.executable import Code, Executable, require_host
 from relay.executors.weights import constants_read
 from relay.native.runtime import portable, runtime, runtime_object
 from relay.program.program import Program
@@ -120,7 +120,8 @@ def load(path: str | Path, *, threads: int | None = None, verify: bool = False) 
     except (OSError, ValueError, zipfile.BadZipFile, struct.error) as error:
         raise _refusal(path, f"it cannot be read ({error})") from None
     manifest = _manifest(path, members)
-    target = _target(path, manifest)
+    target = Target(manifest["target"])
+    require_host(target, f"`{path}`")
     names = [f"code/{number}.o" for number in range(manifest["code"])]
     _check(path, members, manifest["sha256"], verify, [PROGRAM, RUNTIME, CONSTANTS, *names])
     runtime(bytes(members[RUNTIME]))
@@ -165,21 +166,6 @@ def _manifest(path: Path, members: Mapping[str, memoryview]) -> dict[str, Any]:
         case {"target": str(), "sha256": dict(), "code": int(count)} if 0 <= count < 1 << 20:
             return manifest  # type: ignore[no-any-return]
     raise _refusal(path, f"its {MANIFEST} is not complete")
-
-
-def _target(path: Path, manifest: Mapping[str, Any]) -> Target:
-    """What the code was made for, which must be a machine like this one."""
-    target = Target(manifest["target"])
-    if missing := Target.host().missing(target):
-        raise TargetError(
-            Diagnostic(
-                f"`{path}` was built for another processor",
-                expected=f"a machine with {', '.join(missing)}",
-                found=str(Target.host()),
-                hint="build it for a target both have: relay.compile(…, target='llvm -level=avx2')",
-            )
-        )
-    return target
 
 
 def _check(

@@ -22,7 +22,7 @@ import numpy as np
 from numpy import ndarray
 
 from relay import dtypes, nd
-from relay.errors import Diagnostic, EvaluationError, did_you_mean
+from relay.errors import Diagnostic, EvaluationError, RelayError, TargetError, did_you_mean
 from relay.executors.arrays import TensorInfo, Wrap, address, plain, read, wrapper, writable
 from relay.executors.memory import OutputPool
 from relay.executors.native import NativeFunction
@@ -30,6 +30,7 @@ from relay.executors.report import BenchmarkResult, KernelInfo, Kernels, Memory,
 from relay.executors.weights import Weights
 from relay.native.cores import default_threads
 from relay.program.program import MAIN, Function, Program, Value, flatten, unflatten
+from relay.target import abi
 from relay.target.llvm.jit import load
 from relay.target.target import Target
 
@@ -54,9 +55,12 @@ class Executable:
         threads: int | None = None,
         prepared: Mapping[str, np.ndarray] | None = None,
     ) -> None:
+        require_host(code.target, "the code")
         self.program = program
         self.code = code
         self.threads = default_threads() if threads is None else threads
+        if type(self.threads) is not int or not 1 <= self.threads <= abi.MOST_THREADS:
+            raise RelayError(f"a call uses 1 to {abi.MOST_THREADS} threads, not {threads!r}")
         self._library = load(code.objects, [kernel.name for kernel in program.kernels])
         main = program[MAIN]
         self._main = self._bind(main)
@@ -273,6 +277,20 @@ class Executable:
     def __repr__(self) -> str:
         outputs = ", ".join(map(str, self.outputs))
         return f"<Relay executable ({self._signature()}) -> ({outputs})>"
+
+
+def require_host(target: Target, what: str) -> None:
+    """An error unless this machine can run code made for `target`."""
+    host = Target.host()
+    if missing := host.missing(target):
+        raise TargetError(
+            Diagnostic(
+                f"{what} was made for another processor",
+                expected=f"a machine with {', '.join(missing)}",
+                found=str(host),
+                hint="compile for what both have, such as target='llvm -level=avx2'",
+            )
+        )
 
 
 # --- parts ---------------------------------------------------------------------------------------

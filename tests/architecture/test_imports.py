@@ -46,6 +46,7 @@ BESIDE = {
     "build_module": "transform",
     "builder": "check",
     "graph_executor": "executors",
+    "kernel_cache": "driver",
     "loops": "check",
     "pipeline": "transform",
     "safetensors": "nd",

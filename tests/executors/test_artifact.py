@@ -119,10 +119,10 @@ def test_a_file_for_another_processor_is_refused(saved):
     lacking = min(set(FEATURES[host.arch]) - host.enabled)
     other = str(host).replace(" -mattr=", f" -mattr=+{lacking},")
     other = other if "-mattr" in other else f"{other} -mattr=+{lacking}"
-    changed = rewritten(saved, with_manifest(target=other))
+    changed = rewritten(saved, with_manifest(target=other)).rename(saved)
     with pytest.raises(TargetError) as error:
         load(changed)
-    assert "built for another processor" in str(error.value)
+    assert "model.relayx` was made for another processor" in str(error.value)
     assert lacking in str(error.value)
     arm = rewritten(saved, with_manifest(target=str(Target.aarch64())))
     with pytest.raises(TargetError, match="the architecture aarch64"):

@@ -1,0 +1,225 @@
+"""From models to executables: what can be compiled, with which weights, for which machine."""
+
+import logging
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import relay
+from relay.cache import Cache
+from relay.errors import DiagnosticError, PassError, RelayError, TargetError
+
+HEAD = '#[version = "0.0.5"]\n'
+CHANCE = np.random.default_rng(0)
+X = CHANCE.standard_normal((4, 8)).astype("float32")
+W = CHANCE.standard_normal((6, 8)).astype("float32")
+B = CHANCE.standard_normal(6).astype("float32")
+
+DENSE = """
+def @main(%x: Tensor[(4, 8), float32], %w: Tensor[(6, 8), float32], %b: Tensor[(6), float32]) {
+  nn.relu(nn.bias_add(nn.dense(%x, exp(%w)), %b))
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return Cache(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="module")
+def dense(cache):
+    return relay.compile(relay.parse(HEAD + DENSE), {"w": W, "b": B}, cache=cache)
+
+
+def expected(x=X, w=W, b=B):
+    return np.maximum(x.astype("float64") @ np.exp(w.astype("float64")).T + b, 0)
+
+
+def test_a_model_becomes_a_function(dense):
+    np.testing.assert_allclose(dense(X), expected(), rtol=1e-5)
+    assert [i.name for i in dense.inputs] == ["x"]
+
+
+def test_without_weights_all_parameters_are_inputs(cache):
+    exe = relay.compile(relay.parse(HEAD + DENSE), cache=cache)
+    assert [i.name for i in exe.inputs] == ["x", "w", "b"]
+    np.testing.assert_allclose(exe(X, W, B), expected(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("level", range(5))
+def test_every_level_computes_the_same(cache, level):
+    exe = relay.compile(relay.parse(HEAD + DENSE), {"w": W, "b": B}, level=level, cache=cache)
+    np.testing.assert_allclose(exe(X), expected(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("checked", [False, True])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_threads_and_checks_change_no_bit(cache, dense, checked, threads):
+    module = relay.parse(HEAD + DENSE)
+    exe = relay.compile(module, {"w": W, "b": B}, threads=threads, checked=checked, cache=cache)
+    assert exe.threads == threads
+    np.testing.assert_array_equal(exe(X), dense(X))
+
+
+def test_weights_are_computed_once_and_can_be_changed(dense, cache):
+    exe = relay.compile(relay.parse(HEAD + DENSE), {"w": W, "b": B}, cache=cache)
+    assert all("exp" not in kernel.operators for kernel in exe.kernels)
+    exe.set_params(w=W / 2)
+    np.testing.assert_allclose(exe(X), expected(w=W / 2), rtol=1e-5)
+    exe.set_params(w=W, b=B + 1)
+    np.testing.assert_allclose(exe(X), expected(b=B + 1), rtol=1e-5)
+
+
+def test_a_later_change_of_the_callers_arrays_is_not_seen(cache):
+    w, b = W.copy(), B.copy()
+    exe = relay.compile(relay.parse(HEAD + DENSE), {"w": w, "b": b}, cache=cache)
+    w[...] = b[...] = 0
+    np.testing.assert_allclose(exe(X), expected(), rtol=1e-5)
+    exe.set_params(b=B + 1)
+    np.testing.assert_allclose(exe(X), expected(b=B + 1), rtol=1e-5)
+
+
+def test_functions_and_expressions_are_models(cache):
+    x = relay.var("x", shape=(3,))
+    ones = np.ones(3, "float32")
+    np.testing.assert_array_equal(relay.compile(relay.Function([x], x + x), cache=cache)(ones), 2)
+    np.testing.assert_array_equal(relay.compile(x + x, cache=cache)(ones), 2 * ones)
+    assert relay.compile(relay.const(1) + relay.const(2), cache=cache)() == 3
+
+
+def test_inputs_and_constants_may_be_results(cache):
+    x = relay.var("x", shape=(3,))
+    twice = x + x
+    body = relay.Tuple([x, relay.const(7.0), twice, twice, relay.reshape(twice, (3, 1))])
+    exe = relay.compile(relay.Function([x], body), cache=cache)
+    given = np.arange(3, dtype="float32")
+    same, seven, two, again, column = exe(given)
+    np.testing.assert_array_equal(same, given)
+    assert seven == 7
+    np.testing.assert_array_equal(two, 2 * given)
+    np.testing.assert_array_equal(again, 2 * given)
+    np.testing.assert_array_equal(column, 2 * given.reshape(3, 1))
+    same[...] = two[...] = -1
+    np.testing.assert_array_equal(given, [0, 1, 2])
+    np.testing.assert_array_equal(again, [0, 2, 4])
+
+
+def test_functions_of_the_module_are_called(cache):
+    exe = relay.compile(
+        relay.parse(
+            HEAD
+            + """
+            def @layer(%x: Tensor[(2, 3), float32], %w: Tensor[(3, 3), float32]) {
+              nn.relu(nn.dense(%x, %w))
+            }
+            def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(3, 3), float32]) {
+              @layer(@layer(%x, %w), %w)
+            }
+            """
+        ),
+        {"w": np.eye(3, dtype="float32")},
+        cache=cache,
+    )
+    given = CHANCE.standard_normal((2, 3)).astype("float32")
+    np.testing.assert_allclose(exe(given), np.maximum(given, 0))
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("net.onnx", "cannot compile a str"),
+        (None, "cannot compile a NoneType"),
+        (relay.IRModule(), "no function `@main`"),
+    ],
+)
+def test_what_is_no_model_is_refused(model, message):
+    with pytest.raises(RelayError, match=message):
+        relay.compile(model)
+
+
+def test_branches_are_refused_with_the_executor_that_runs_them(cache):
+    text = "def @main(%x: float32) { if (%x < 1f) { %x } else { exp(%x) } }"
+    with pytest.raises(DiagnosticError) as error:
+        relay.compile(relay.parse(HEAD + text), cache=cache)
+    assert "an `if`" in str(error.value)
+    assert 'relay.create_executor("debug")' in str(error.value)
+
+
+def test_weights_that_do_not_fit_are_refused(cache, caplog):
+    module = relay.parse(HEAD + DENSE)
+    with pytest.raises(RelayError, match="parameter `w` is a Tensor"):
+        relay.compile(module, {"w": W.T.copy()}, cache=cache)
+    with caplog.at_level(logging.WARNING, "relay"):
+        relay.compile(module, {"w": W, "b": B, "v": W}, cache=cache)
+    assert "no parameters for the weights v" in caplog.text
+
+
+def test_options_that_mean_nothing_are_refused(cache):
+    with pytest.raises(TargetError):
+        relay.compile(relay.const(1), target="abacus", cache=cache)
+    with pytest.raises(PassError, match="levels go from 0 to 4"):
+        relay.compile(relay.const(1), level=9, cache=cache)
+    with pytest.raises(RelayError, match="1 to 1024 threads"):
+        relay.compile(relay.const(1), threads=0, cache=cache)
+
+
+def test_the_module_is_left_as_it_is(cache):
+    module = relay.parse(HEAD + DENSE)
+    before = module.astext()
+    relay.compile(module, {"w": W, "b": B}, cache=cache)
+    assert module.astext() == before
+
+
+def test_the_same_model_gives_the_same_code(tmp_path):
+    made = []
+    for _ in range(2):
+        exe = relay.compile(relay.parse(HEAD + DENSE), {"w": W, "b": B}, cache=Cache(None))
+        exe.save(tmp_path / "m.relayx")
+        made.append((tmp_path / "m.relayx").read_bytes())
+    assert made[0] == made[1]
+
+
+def test_other_machines_get_code_of_their_own(cache, dense):
+    """What every x86-64 machine has is enough to compile, and on one of them to run."""
+    exe = relay.compile(
+        relay.parse(HEAD + DENSE), {"w": W, "b": B}, target="llvm -level=baseline", cache=cache
+    )
+    np.testing.assert_allclose(exe(X), expected(), rtol=1e-5)
+    assert not set(exe.kernels) & set(dense.kernels)
+
+
+def test_code_for_machines_that_are_not_here_is_refused_before_it_runs(cache):
+    arm = "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1"
+    with pytest.raises(TargetError, match="another processor"):
+        relay.compile(relay.const(1) + relay.const(2), target=arm, cache=cache)
+
+
+def test_a_saved_model_runs_in_a_fresh_process(dense, tmp_path):
+    dense.save(tmp_path / "m.relayx")
+    np.save(tmp_path / "x.npy", X)
+    code = (
+        "import sys, numpy as np, relay\n"
+        "exe = relay.load('m.relayx')\n"
+        "np.save('y.npy', exe(np.load('x.npy')))\n"
+        "assert not {'relay.ir', 'relay.te', 'relay.lower.lower'} & set(sys.modules)\n"
+    )
+    environment = {**os.environ, "RELAY_CACHE_DIR": "off"}
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, env=environment)
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), dense(X))
+
+
+# --- the surface people know ---------------------------------------------------------------------
+
+
+def test_build_gives_a_library_for_the_graph_executor():
+    with relay.transform.PassContext(opt_level=3):
+        library = relay.build(relay.parse(HEAD + DENSE), target="llvm", params={"w": W, "b": B})
+    module = relay.graph_executor.GraphModule(library["default"](relay.cpu(0)))
+    module.set_input("x", X)
+    module.run()
+    np.testing.assert_allclose(module.get_output(0).numpy(), expected(), rtol=1e-5)
+    assert set(library.get_params()) == {"w", "b"}
