@@ -71,9 +71,8 @@ def legalize(statement: Statement, facts: Facts) -> Statement:
 
     def store(before: Statement, after: Statement) -> Statement:
         if isinstance(after, Store):
-            return Store(
-                after.buffer, after.indices, stored(after.value, after.buffer.dtype, facts)
-            )
+            value = stored(after.value, after.buffer.dtype, facts)
+            return Store(after.buffer, after.indices, value, after.streaming)
         return after
 
     return tree.transform(map_expressions(statement, change), store)

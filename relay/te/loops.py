@@ -91,11 +91,12 @@ class While(Statement):
 
 @node
 class Store(Statement):
-    """`buffer[indices] = value`"""
+    """`buffer[indices] = value`; `streaming` past the caches, for results larger than they are."""
 
     buffer: Buffer
     indices: tuple[Expr, ...]
     value: Expr
+    streaming: bool = False
 
 
 @node
@@ -175,9 +176,20 @@ def map_expressions(
                 indices = tuple(map(change, after.indices))
                 if isinstance(after, Prefetch):
                     return Prefetch(buffer, indices, after.level)
-                return Store(buffer, indices, change(after.value))
+                return Store(buffer, indices, change(after.value), after.streaming)
             case _:
                 return after
+
+    return tree.transform(statement, step)
+
+
+def serial(statement: Statement) -> Statement:
+    """The statement with no loop spread over threads."""
+
+    def step(before: Statement, after: Statement) -> Statement:
+        if isinstance(after, For) and after.kind is Kind.PARALLEL:
+            return For(after.var, after.extent, after.body)
+        return after
 
     return tree.transform(statement, step)
 

@@ -135,6 +135,7 @@ class _Lowering:
                 self.buffers[id(tensor)],
                 places,
                 bodies[place] if ready else self.expression(stage, bodies[place]),
+                stage.streaming,
             )
             for tensor, place in zip(stage.tensors, stage.places, strict=True)
         ]

@@ -82,6 +82,7 @@ class Stage:
     at: tuple[str, str] | None = None  # stage, loop
     scope: Scope = Scope.WORKSPACE
     places: tuple[int, ...] = ()  # which body each of the tensors is
+    streaming: bool = False  # stores go past the caches
 
     def loop(self, name: str) -> Loop:
         for loop in self.loops:
@@ -380,6 +381,14 @@ def set_scope(s: Schedule, stage: str, scope: Scope) -> Schedule:
     workspace acc: float32[6, 64]   ->   register acc: float32[6, 64]
     """
     return s.with_stage(replace(s[stage], scope=scope))
+
+
+def stream(s: Schedule, stage: str) -> Schedule:
+    """Store past the caches what is larger than they are, and not read again soon.
+
+    y[i] = x[i] + 1   ->   y[i] = x[i] + 1, streaming
+    """
+    return s.with_stage(replace(s[stage], streaming=True))
 
 
 def inline(s: Schedule, stage: str) -> Schedule:
@@ -872,6 +881,7 @@ __all__ = [
     "set_scope",
     "sources",
     "split",
+    "stream",
     "tile",
     "unroll",
     "vectorize",

@@ -69,7 +69,8 @@ def _tidy(statement: Statement, simplify: Simplifier) -> Tidying:
             return _block(steps)
         case Store():
             indices = tuple(map(simplify, statement.indices))
-            return Store(statement.buffer, indices, simplify(statement.value))
+            value = simplify(statement.value)
+            return Store(statement.buffer, indices, value, statement.streaming)
         case Prefetch():
             indices = tuple(map(simplify, statement.indices))
             return Prefetch(statement.buffer, indices, statement.level)

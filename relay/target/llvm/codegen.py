@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from relay import tree
 from relay.target import abi
 from relay.target.llvm.function import PER_WORKER, SHARED, Function
-from relay.target.llvm.writer import Kernel, Value
+from relay.target.llvm.writer import ALIGNMENT, Kernel, Value
 from relay.target.target import Target
 from relay.te.expr import Var
+from relay.te.loops import Store
 from relay.te.lower import Lowered
 
 
@@ -39,35 +41,49 @@ def generate(
 ) -> Code:
     """The code of one kernel. With `may_alias`, outputs may lie where inputs do."""
     kernel = Kernel(name, target, checked, may_alias)
-    buffers = (*loops.inputs, *loops.outputs)
-    body = Function(kernel, f"{name}.body")
-    alias = "" if may_alias else " noalias"
-    parameters = ["ptr %context", "ptr %workspace"]
-    for i, buffer in enumerate(buffers):
-        read_only = " readonly" if i < len(loops.inputs) and not may_alias else ""
-        parameters.append(f"ptr{alias}{read_only} %b{i}")
-        body.pointers[id(buffer)] = f"%b{i}"
-    for i, size in enumerate(sizes):
-        parameters.append(f"i64 %s{i}")
-        body.variables[size] = Value(f"%s{i}", "i64")
-        body.simplify.ranges[size] = (0, None)
-    body.statement(loops.body)
-    body.line("ret void")
-    kernel.functions.append(body.text(f"internal void @{name}.body", parameters))
-    text = "\n".join([*kernel.functions, _entry(kernel, len(buffers), len(sizes)), *_LOOPS])
+    variants = ["body"]
+    if any(isinstance(part, Store) and part.streaming for part in tree.postorder(loops.body)):
+        variants.append("streaming")
+    for variant in variants:
+        kernel.streams = variant == "streaming"
+        body = Function(kernel, f"{name}.{variant}")
+        parameters = _parameters(body, loops, sizes)
+        body.statement(loops.body)
+        body.finish()
+        kernel.functions.append(body.text(f"internal void @{name}.{variant}", parameters))
+    entry = _entry(kernel, len(loops.inputs), len(loops.outputs), len(sizes), variants)
+    text = "\n".join([*kernel.functions, entry, *_METADATA])
     text = text.replace(SHARED, str(kernel.shared.most))
     text = text.replace(PER_WORKER, str(kernel.per_worker.most))
     return Code(text, kernel.shared.most, kernel.per_worker.most, tuple(kernel.checks))
 
 
-# the loops come in their final form
-_LOOPS = ("!0 = distinct !{!0, !1}", '!1 = !{!"llvm.loop.unroll.disable"}')
+def _parameters(body: Function, loops: Lowered, sizes: Sequence[Var]) -> list[str]:
+    may_alias = body.kernel.may_alias
+    parameters = ["ptr %context", "ptr %workspace"]
+    for i, buffer in enumerate((*loops.inputs, *loops.outputs)):
+        read_only = " readonly" if i < len(loops.inputs) and not may_alias else ""
+        parameters.append(f"ptr{'' if may_alias else ' noalias'}{read_only} %b{i}")
+        body.pointers[id(buffer)] = f"%b{i}"
+    for i, size in enumerate(sizes):
+        parameters.append(f"i64 %s{i}")
+        body.variables[size] = Value(f"%s{i}", "i64")
+        body.simplify.ranges[size] = (0, None)
+    return parameters
 
 
-def _entry(kernel: Kernel, buffers: int, sizes: int) -> str:
+# the loops come in their final form; what is stored past the caches is used once
+_METADATA = (
+    "!0 = distinct !{!0, !1}",
+    '!1 = !{!"llvm.loop.unroll.disable"}',
+    "!2 = !{i32 1}",
+)
+
+
+def _entry(kernel: Kernel, inputs: int, outputs: int, sizes: int, variants: Sequence[str]) -> str:
     """The exported function: arguments out of their slots, and the body called."""
     lines = ["entry:"]
-    slots = [("ptr", f"b{i}") for i in range(buffers)]
+    slots = [("ptr", f"b{i}") for i in range(inputs + outputs)]
     slots += [("i64", f"s{i}") for i in range(sizes)]
     arguments = [f"{kind} %{name}" for kind, name in slots]
     workspace = "ptr null"
@@ -78,6 +94,10 @@ def _entry(kernel: Kernel, buffers: int, sizes: int) -> str:
         lines.append(f"  %{name}.at = getelementptr i8, ptr %args, i64 {8 * position}")
         lines.append(f"  %{name} = load {kind}, ptr %{name}.at, align 8")
     given = ", ".join(["ptr %context", workspace, *arguments])
+    if len(variants) > 1:
+        lines += _aligned([f"%b{i}" for i in range(inputs, inputs + outputs)])
+        lines += ["  br i1 %aligned, label %streaming, label %plain", "streaming:"]
+        lines += [f"  call void @{kernel.name}.streaming({given})", "  ret i32 0", "plain:"]
     lines.append(f"  call void @{kernel.name}.body({given})")
     status = "0"
     if kernel.checked:
@@ -88,3 +108,14 @@ def _entry(kernel: Kernel, buffers: int, sizes: int) -> str:
     lines.append(f"  ret i32 {status}")
     header = f"define i32 @{kernel.name}(ptr %context, ptr %args) {kernel.attributes} {{"
     return "\n".join([header, *lines, "}"])
+
+
+def _aligned(pointers: Sequence[str]) -> list[str]:
+    """`%aligned`: whether all begin at a vector."""
+    lines = ["  %bits0 = or i64 0, 0"]
+    for i, pointer in enumerate(pointers):
+        lines.append(f"  %at{i} = ptrtoint ptr {pointer} to i64")
+        lines.append(f"  %bits{i + 1} = or i64 %bits{i}, %at{i}")
+    lines.append(f"  %low = and i64 %bits{len(pointers)}, {ALIGNMENT - 1}")
+    lines.append("  %aligned = icmp eq i64 %low, 0")
+    return lines

@@ -35,6 +35,7 @@ from relay.te.loops import (
     Store,
     While,
 )
+from relay.te.simplify import Linear
 from relay.tree import Steps
 
 _STACK_BYTES = 8192  # what is larger goes to the workspace
@@ -48,6 +49,12 @@ class Function(Expressions):
 
     def statement(self, statement: Statement) -> None:
         tree.run(self._statement(statement))
+
+    def finish(self) -> None:
+        """The end: what went past the caches is there before anybody is told."""
+        if self.kernel.streams and self.kernel.target.arch == "x86_64":
+            self.line("call void @llvm.x86.sse.sfence()")
+        self.line("ret void")
 
     def _statement(self, statement: Statement) -> Steps[None]:
         match statement:
@@ -221,7 +228,10 @@ class Function(Expressions):
         elif step == 1:
             pointer = self.pointer(buffer, self.first_lane(total))
             if self.mask is None:
-                self.line(f"store {value}, ptr {pointer}, align {align}")
+                how = f"align {align}"
+                if statement.streaming and self._is_aligned(buffer, total):
+                    how = f"align {ALIGNMENT}, !nontemporal !2"
+                self.line(f"store {value}, ptr {pointer}, {how}")
             else:
                 self.line(
                     f"call void @llvm.masked.store.{suffix(kind, self.lanes)}.p0({value}, "
@@ -236,6 +246,16 @@ class Function(Expressions):
                 f"<{self.lanes} x i1> {mask})"
             )
         self.written({id(buffer)})
+
+    def _is_aligned(self, buffer: Buffer, total: Linear) -> bool:
+        """Whether whole vectors of a buffer that begins at one are stored, in this variant."""
+        size = item_bytes(buffer.dtype)
+        steps = [c for atom, c in total.terms.items() if atom is not self.lane]
+        return (
+            self.kernel.streams
+            and self.lanes * size == ALIGNMENT
+            and all(step * size % ALIGNMENT == 0 for step in (*steps, total.constant))
+        )
 
     def _parallel(self, loop: For) -> Steps[None]:
         """The loop as a function of its own, called by the pool for a range of it."""
@@ -266,7 +286,7 @@ class Function(Expressions):
             *parameters,
         ]
         yield inner._range(loop, Value("%begin", "i64"), Value("%end", "i64"))
-        inner.line("ret void")
+        inner.finish()
         kernel.functions.append(inner.text(f"internal void @{name}.part", parameters))
         closure = self._closure(name, captured)
         extent = self.value(loop.extent)

@@ -125,6 +125,7 @@ class Kernel:
     target: Target
     checked: bool = False  # check every index
     may_alias: bool = False  # outputs may lie where inputs do
+    streams: bool = False  # stores may go past the caches: outputs begin at a vector
     functions: list[str] = field(default_factory=list)
     checks: list[str] = field(default_factory=list)  # what each check guards
     shared: Memory = field(default_factory=Memory)

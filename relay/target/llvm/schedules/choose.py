@@ -188,7 +188,14 @@ def _clusters(s: Schedule, known: set[int]) -> tuple[Schedule, list[_Cluster]]:
         for member in (cluster.root, *cluster.inside):
             home[member] = cluster
     clusters.reverse()
-    return s, clusters
+    return s, [part for cluster in clusters for part in _without_rows(s, cluster)]
+
+
+def _without_rows(s: Schedule, cluster: _Cluster) -> list[_Cluster]:
+    """Where nothing is reduced there are no rows: what is kept is computed before its readers."""
+    if any(s[name].is_reduction for name in cluster.inside):
+        return [cluster]
+    return [*map(_Cluster, cluster.inside), _Cluster(cluster.root)]
 
 
 def _own_cluster(s: Schedule, name: str, known: set[int]) -> tuple[Schedule, _Cluster]:
@@ -222,13 +229,10 @@ def _can_enter(s: Schedule, stage: Stage, cluster: _Cluster, known: set[int]) ->
     if form is not None:
         alone = not cluster.inside
         return alone and matching_loops(s, cluster.root, stage.name) is not None
-    if not stage.is_reduction:
-        # a row that is kept: there must be rows
-        return any(s[name].is_reduction for name in cluster.inside) and _is_row(s, stage, cluster)
-    return _is_row(s, stage, cluster)
+    return _is_row(s, stage)
 
 
-def _is_row(s: Schedule, stage: Stage, cluster: _Cluster) -> bool:
+def _is_row(s: Schedule, stage: Stage) -> bool:
     """Whether every reader in the cluster reads it at its own leading or matching axes."""
     made = {id(tensor) for tensor in stage.tensors}
     count = len(stage.computation.axes)

@@ -12,8 +12,10 @@ from __future__ import annotations
 from relay.target.llvm.schedules import facts
 from relay.target.target import Target
 from relay.te.expr import Const
-from relay.te.schedule import Schedule, fuse, parallel, split, vectorize
+from relay.te.loops import Scope
+from relay.te.schedule import Schedule, fuse, parallel, split, stream, vectorize
 
+_STREAMED = 32 << 20  # bytes that no cache keeps for the next reader
 _CHUNK = 64  # vectors that one turn of a parallel loop computes at most
 
 
@@ -22,6 +24,8 @@ def elementwise(s: Schedule, stage: str, target: Target, *, threads: bool = True
     found = s[stage]
     if not found.loops:
         return s
+    if facts.result_bytes(found) >= _STREAMED and found.scope is Scope.GLOBAL:
+        s = stream(s, stage)
     work = facts.points(found) * facts.cost(found)
     lanes = facts.lanes(found, target)
     s = facts.collapse(s, stage)

@@ -35,6 +35,10 @@ def touched(stage: Stage) -> int:
     return sum(prod(extents(tensor.shape)) for tensor in (*stage.inputs, *stage.tensors))
 
 
+def result_bytes(stage: Stage) -> int:
+    return sum(prod(extents(one.shape)) * _bytes(one.dtype) for one in stage.tensors)
+
+
 def elements(stage: Stage) -> int:
     return prod(extents(axis.extent for axis in stage.computation.axes))
 
