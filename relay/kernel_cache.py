@@ -19,7 +19,7 @@ from pathlib import Path
 import relay
 from relay import tree
 from relay.cache import Cache, compile_cached
-from relay.ir.expr import Function
+from relay.ir.expr import Expr, Function
 from relay.lower import stored
 from relay.lower.kernel import Kernel, Lowered
 from relay.lower.lower import Options, lower
@@ -73,10 +73,10 @@ class KernelCache:
 
 def _is_ours(function: Function) -> bool:
     """Whether all operators are computed as this package says, and not as someone else does."""
+    body: Expr = function.body
+    operators = (node for node in tree.postorder(body) if isinstance(node, OpDef))
     return all(
-        _home(node.compute).partition(".")[0] == "relay"
-        for node in tree.postorder(function)
-        if isinstance(node, OpDef) and node.compute is not None
+        op.compute is None or _home(op.compute).partition(".")[0] == "relay" for op in operators
     )
 
 

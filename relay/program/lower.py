@@ -84,6 +84,40 @@ class Tensor:
 
 
 @dataclass(eq=False)
+class Scope:
+    """What the expressions of one activation of a function are, by identity."""
+
+    outer: Scope | None
+    found: dict[int, Any] = field(default_factory=dict)
+    bound: dict[int, Expr] = field(default_factory=dict)  # variables of lets
+
+    def value_of(self, wanted: Expr) -> Any:
+        passed = []
+        scope: Scope = self
+        while id(wanted) not in scope.found:
+            if id(wanted) in scope.bound:
+                if scope is self:
+                    passed.append(id(wanted))
+                wanted = scope.bound[id(wanted)]
+            else:
+                assert scope.outer is not None, "a variable of no function around"
+                scope = scope.outer
+        value = scope.found[id(wanted)]
+        for name in passed:
+            self.found[name] = value
+        return value
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """A function while lowering, with the activation it was made in; calls of it are inlined."""
+
+    function: expr.Function
+    scope: Scope | None
+    name: str
+
+
+@dataclass(eq=False)
 class Builder:
     """A function in the making."""
 
@@ -141,12 +175,12 @@ class _Lowering:
     lowered: dict[tuple[int, tuple[bool, ...]], list[tuple[expr.Function, Lowered]]] = field(
         default_factory=dict
     )
-    active: set[str] = field(default_factory=set)  # global functions being inlined
+    active: set[int] = field(default_factory=set)  # functions being inlined
 
     def program(self) -> Program:
         function = self.module[MAIN]
         require_first_order(function)
-        self.active.add(MAIN)
+        self.active.add(id(function))
         packed: tuple[Any, ...] = ()
         if lift_weights.PREPARE in function.attrs:
             lifted = self.module[function.attrs[lift_weights.PREPARE]]
@@ -156,7 +190,7 @@ class _Lowering:
         given = [
             unflatten(p.value, [Tensor(self.main, r) for r in flatten(p.value)]) for p in params
         ]
-        result = tree.run(self.body(function, [*given, *packed]))
+        result = tree.run(self.body(Closure(function, None, "`@main`"), [*given, *packed]))
         value = self.results(result, len(flatten(tuple(p.value for p in params))))
         functions = (
             prune(self.prepare.build((), tuple(self.prepared))),
@@ -177,7 +211,7 @@ class _Lowering:
         for param in function.params:
             (spec,) = tensor_specs(param.checked_type, param.span, "a weight")
             given.append(self.declare(param.name_hint, spec))
-        fields = yield self.body(function, given)
+        fields = yield self.body(Closure(function, None, "`@prepare`"), given)
         return fields  # type: ignore[no-any-return]
 
     def declare(self, name: str, spec: TensorSpec) -> Tensor:
@@ -223,76 +257,56 @@ class _Lowering:
 
     # --- expressions
 
-    def body(self, function: expr.Function, args: Sequence[Any]) -> Steps[Any]:
-        """The value of a function's body: tensors, in tuples."""
-        found: dict[int, Any] = {
-            id(param): value for param, value in zip(function.params, args, strict=True)
-        }
-        bound: dict[int, Expr] = {}
+    def body(self, closure: Closure, args: Sequence[Any]) -> Steps[Any]:
+        """The value of a function's body: tensors, functions, and tuples of them."""
+        function = closure.function
+        scope = Scope(closure.scope)
+        scope.found.update((id(p), value) for p, value in zip(function.params, args, strict=True))
         for node in tree.postorder(function.body, enter=_is_straight):
             if isinstance(node, Let):
-                bound[id(node.variable)] = node.value
-
-        def value_of(wanted: Expr) -> Any:
-            passed = []
-            while id(wanted) not in found:
-                passed.append(id(wanted))
-                wanted = bound[id(wanted)]
-            for name in passed:
-                found[name] = found[id(wanted)]
-            return found[id(wanted)]
-
+                scope.bound[id(node.variable)] = node.value
         root = function.body
         for node in tree.postorder(root, enter=_is_straight):
             value: Any
             match node:
                 case Var() | expr.Op():
                     continue
-                case GlobalVar() | expr.Function():
-                    value = node
+                case GlobalVar():
+                    value = Closure(self.module[node.name_hint], None, f"`@{node.name_hint}`")
+                case expr.Function():
+                    value = Closure(node, scope, "a function")
                 case expr.Constant():
                     value = self.constant(node.data)
                 case Tuple():
-                    value = tuple(map(value_of, node.fields))
+                    value = tuple(map(scope.value_of, node.fields))
                 case TupleGetItem():
-                    value = value_of(node.tuple_value)[node.index]
+                    value = scope.value_of(node.tuple_value)[node.index]
                 case Let():
-                    value = value_of(node.body)
+                    value = scope.value_of(node.body)
                 case Call():
                     if isinstance(node.op, expr.Op):
                         raise _unsupported(f"a call of `{node.op.name}` that is not fused", node)
                     if isinstance(node.op, expr.Constructor):
                         raise _unsupported("a value of a data type", node)
-                    given = list(map(value_of, node.args))
-                    if not all(map(_is_data, given)):
-                        raise _unsupported("a function that is passed on", node)
-                    callee = value_of(node.op)
-                    function = self.callee(node, callee)
-                    if function.attrs.get("Primitive"):
-                        value = self.primitive(node, function, given)
+                    callee = scope.value_of(node.op)
+                    given = list(map(scope.value_of, node.args))
+                    if callee.function.attrs.get("Primitive"):
+                        value = self.primitive(node, callee.function, given)
                     else:
-                        value = yield self.inline(callee.name_hint, function, given)
+                        value = yield self.inline(node, callee, given)
                 case _:
                     raise _unsupported(_what_it_is(node), node)
-            found[id(node)] = value
-        return value_of(root)
+            scope.found[id(node)] = value
+        return scope.value_of(root)
 
-    def callee(self, call: Call, callee: Any) -> expr.Function:
-        match callee:
-            case GlobalVar():
-                function: expr.Function = self.module[callee.name_hint]
-                if callee.name_hint in self.active:
-                    raise _unsupported(f"a recursive call of `@{callee.name_hint}`", call)
-                return function
-            case expr.Function() if callee.attrs.get("Primitive"):
-                return callee
-        raise _unsupported("a call of a closure", call)
-
-    def inline(self, name: str, function: expr.Function, args: list[Any]) -> Steps[Any]:
-        require_first_order(function)
-        self.active.add(name)
-        value = yield self.body(function, args)
-        self.active.remove(name)
+    def inline(self, call: Call, callee: Closure, args: list[Any]) -> Steps[Any]:
+        """The value of a call: the body of the function, in its place."""
+        function = callee.function
+        if id(function) in self.active:
+            raise _unsupported(f"a recursive call of {callee.name}", call)
+        self.active.add(id(function))
+        value = yield self.body(callee, args)
+        self.active.remove(id(function))
         return value
 
     def results(self, result: Any, inputs: int) -> Any:
@@ -325,6 +339,8 @@ class _Lowering:
 
     def primitive(self, call: Call, function: expr.Function, args: list[Any]) -> Any:
         given = flatten(tuple(args))
+        if not _is_data(tuple(given)):
+            raise _unsupported("a kernel over functions", call)
         result_type = call.checked_type
         specs = tensor_specs(result_type, call.span, "a result")
         if len(given) == len(specs) == 1 and _only_reshapes(function):

@@ -190,17 +190,38 @@ def test_functions_of_the_module_are_inlined():
     assert len(program.kernels) == 1
 
 
+def test_functions_that_are_values_are_inlined_where_they_are_called():
+    program, _ = program_of(
+        """
+        def @twice(%f: fn (Tensor[(2,), float32]) -> Tensor[(2,), float32],
+                   %a: Tensor[(2,), float32]) -> Tensor[(2,), float32] { %f(%f(%a)) }
+        def @main(%x: Tensor[(2,), float32], %y: Tensor[(2,), float32]) -> Tensor[(2,), float32] {
+          %0 = fn (%a: Tensor[(2,), float32], %b: Tensor[(2,), float32], Primitive=1) { %a + %b };
+          let %z = %0(%y, %y);
+          let %add = fn (%a: Tensor[(2,), float32]) -> Tensor[(2,), float32] { %0(%a, %z) };
+          let %pair = (%add, %x);
+          @twice(%pair.0, %pair.1)
+        }
+        """
+    )
+    calls = [i for i in program["main"].straight_line if isinstance(i, InvokeKernel)]
+    assert [call.inputs for call in calls] == [(1, 1), (0, 2), (3, 2)]
+
+
 @pytest.mark.parametrize(
     ("body", "what"),
     [
         ("if (less(%s, 1f)) { %x } else { %x }", "an `if`"),
         ("tanh(%x)", "a call of `tanh` that is not fused"),
-        ("let %f = fn (%y: Tensor[(2,), float32]) { %x }; %f(%x)", "a call of a closure"),
+        (
+            "let %f: fn (float32) -> float32 = fn (%y: float32) -> float32 { %f(%y) };"
+            "let %z = %f(%s); %x",
+            "a recursive call of a function",
+        ),
         ("ref_read(ref(%x))", "a reference"),
         ("@main(%x, %s)", "a recursive call of `@main`"),
         ("@other(%x)", "a recursive call of `@other`"),
         ("match ((%x, %s)) { (%a, _) => %a }", "a `match`"),
-        ("@pass(fn (%y: float32) { %y })", "a function that is passed on"),
         ("fn (%y: Tensor[(2,), float32]) { %y }", "a result that is a function"),
     ],
 )
@@ -208,9 +229,6 @@ def test_what_is_not_straight_line_is_refused_by_name(body, what):
     result = "" if body.startswith("fn") else "-> Tensor[(2,), float32]"
     text = f"""
     def @other(%x: Tensor[(2,), float32]) -> Tensor[(2,), float32] {{ @other(%x) }}
-    def @pass(%f: fn (float32) -> float32) -> Tensor[(2,), float32] {{
-      ones(shape=[2], dtype="float32")
-    }}
     def @main(%x: Tensor[(2,), float32], %s: float32) {result} {{ {body} }}
     """
     with pytest.raises(DiagnosticError) as error:
