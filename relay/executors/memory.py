@@ -20,12 +20,21 @@ from relay.program.plan import ALIGNMENT
 # ones for callers in other threads. Of large ones no spare is kept.
 KEPT = 4
 LARGE = 2**26
+PAGE = 4096
 
 
 def allocate(size: int) -> np.ndarray:
-    """`size` bytes that begin at a multiple of 64."""
-    block = np.empty(size + ALIGNMENT, np.uint8)
-    start = -address_of(block) % ALIGNMENT
+    """`size` bytes that begin at a multiple of 64, large blocks in the middle of a page.
+
+    Others begin theirs at the start of one. A processor takes a load from where another page has a
+    store on its way for a load of what is stored, and waits: streams half a page apart never meet.
+    """
+    if size < PAGE:
+        block = np.empty(size + ALIGNMENT, np.uint8)
+        start = -address_of(block) % ALIGNMENT
+    else:
+        block = np.empty(size + PAGE, np.uint8)
+        start = (PAGE // 2 - address_of(block)) % PAGE
     return block[start : start + size]
 
 
