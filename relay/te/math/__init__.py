@@ -82,7 +82,7 @@ FUNCTIONS = {
     "acosh": Function(logarithm.acosh, 4, 4),
     "atanh": Function(logarithm.atanh, 4, 4),
     "erf": Function(error_function.erf, 2, 2),
-    "sigmoid": Function(exponential.sigmoid, 2, 2),
+    "sigmoid": Function(exponential.sigmoid, 2.5, 2.5),
     "pow": Function(power.pow, 1, 2),
     "fmod": Function(remainder.fmod, 0, 0),
     "floor": Function(rounding.floor, 0, 0),

@@ -7,7 +7,7 @@ The number of steps is fixed, for all lanes do the same; those not needed change
 
 from __future__ import annotations
 
-from relay.te.expr import Expr, absolute, cast, const, select
+from relay.te.expr import Expr, absolute, cast, const, equal, select
 from relay.te.math.floats import Floats
 
 # (bits per step, steps): a digit times a divisor fits into the bits of a float64, for float32 as a
@@ -21,14 +21,16 @@ def fmod(f: Floats, x: Expr, y: Expr) -> Expr:
     above, below = absolute(x), absolute(y)
     rest, high = _normal(f, wide, above)
     divisor, low = _normal(f, wide, below)
-    distance = high - low
+    distance = select(high > low, high - low, const(0, "uint64"))
     whole = (distance * (65536 // digit + 1)) >> 16  # distance // digit
     inverse = wide.number(1.0) / divisor
     first = wide.from_bits((distance - whole * digit + const(wide.bias, "uint64")) << 52)
-    rest = _step(f, wide, rest * first, divisor, inverse)
+    rest = near = _step(f, wide, rest * first, divisor, inverse)
     for i in range(steps):
         next_ = _step(f, wide, rest * wide.number(2.0**digit), divisor, inverse)
         rest = select(whole > const(i, "uint64"), next_, rest)
+    # mostly there is nothing left to do: code for a whole vector can then pass over the steps
+    rest = select(equal(whole, const(0, "uint64")), near, rest)
     rest = select(rest < wide.number(0.0), rest + divisor, rest)
     result = cast(_scaled(wide, rest, low), f.dtype)
     signed = f.with_sign_of(select(above < below, above, result), x)

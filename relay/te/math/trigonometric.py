@@ -11,8 +11,20 @@ are whole turns, and those after are as many as are needed (Payne and Hanek).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
-from relay.te.expr import Const, Expr, absolute, bitcast, cast, const, equal, not_equal, select
+from relay.te.expr import (
+    Const,
+    Expr,
+    absolute,
+    bitcast,
+    cast,
+    const,
+    equal,
+    not_equal,
+    select,
+    width,
+)
 from relay.te.math import coefficients
 from relay.te.math.floats import Floats
 
@@ -24,23 +36,25 @@ def _word(value: int) -> Const:
     return const(value, WORD)
 
 
-def reduce(f: Floats, size: Expr) -> tuple[Expr, Expr]:
-    """(r, q modulo four as an unsigned integer of the same width), of a positive number."""
+def _of_rest(f: Floats, x: Expr, function: Callable[[Expr, Expr], Expr]) -> Expr:
+    """`function(r, q)` of a positive number, with q modulo four as an unsigned integer.
+
+    What is near and what is far are kept apart up to the result, so that one choice is enough:
+    where no element is far, code for a whole vector can pass over what would be the most of it.
+    """
     wide = Floats("float64", f.facts)
-    x = cast(size, "float64")
+    limit, far = (2.0**25, _far_single) if f.dtype == "float32" else (2.0**20, _far_double)
+
+    def result(r: Expr, q: Expr) -> Expr:
+        return function(cast(r, f.dtype), cast(q, f.unsigned))
+
+    exact = cast(x, "float64")
     magic = wide.number(wide.magic)
-    total = wide.fma(x, wide.number(2 / math.pi), magic)
-    count = total - magic
-    near = x
+    total = wide.fma(exact, wide.number(2 / math.pi), magic)
+    count, rest = total - magic, exact
     for part in coefficients.HALF_PI[f.dtype]:
-        near = wide.fma(count, wide.number(-part), near)
-    if f.dtype == "float32":
-        limit, (far, turns) = 2.0**25, _far_single(f, size)
-    else:
-        limit, (far, turns) = 2.0**20, _far_double(f, size)
-    is_near = size < f.number(limit)
-    rest = cast(select(is_near, near, far), f.dtype)
-    return rest, cast(select(is_near, wide.bits(total), turns), f.unsigned)
+        rest = wide.fma(count, wide.number(-part), rest)
+    return select(x < f.number(limit), result(rest, wide.bits(total)), result(*far(f, x)))
 
 
 def _far_single(f: Floats, x: Expr) -> tuple[Expr, Expr]:
@@ -133,25 +147,32 @@ def _cos_of_rest(f: Floats, square: Expr) -> Expr:
     return first + (((f.number(1.0) - first) - half) + further)
 
 
+def _wave(f: Floats, x: Expr, ahead: int) -> Expr:
+    """The sine of |x| + ahead * pi/2."""
+
+    def value(r: Expr, q: Expr) -> Expr:
+        q = q + ahead if ahead else q
+        square = r * r
+        odd = not_equal(q & 1, f.word(0))
+        size = select(odd, _cos_of_rest(f, square), _sin_of_rest(f, r, square))
+        sign = (q & 2) << width(f.dtype) - 2
+        return f.from_bits(f.bits(size) ^ sign)
+
+    return _finite(f, x, _of_rest(f, absolute(x), value))
+
+
 def _finite(f: Floats, x: Expr, result: Expr) -> Expr:
     return select(absolute(x) < f.infinity, result, f.nan)
 
 
-def _wave(f: Floats, x: Expr, ahead: int) -> Expr:
-    """sin(|x| + ahead * pi/2)"""
-    r, q = reduce(f, absolute(x))
-    if ahead:
-        q = q + ahead
-    square = r * r
-    odd = not_equal(q & 1, f.word(0))
-    value = select(odd, _cos_of_rest(f, square), _sin_of_rest(f, r, square))
-    flipped = f.bits(value) ^ ((q & 2) << f.fraction + (7 if f.dtype == "float32" else 10))
-    return _finite(f, x, f.from_bits(flipped))
+def _odd(f: Floats, x: Expr, positive: Expr) -> Expr:
+    """The value of an odd function from that of |x|; zeros keep their sign."""
+    signed = select(x < f.number(0.0), -positive, positive)
+    return select(equal(x, f.number(0.0)), x, signed)
 
 
 def sin(f: Floats, x: Expr) -> Expr:
-    value = _wave(f, x, 0)
-    return select(equal(x, f.number(0.0)), x, select(x < f.number(0.0), -value, value))
+    return _odd(f, x, _wave(f, x, 0))
 
 
 def cos(f: Floats, x: Expr) -> Expr:
@@ -159,10 +180,10 @@ def cos(f: Floats, x: Expr) -> Expr:
 
 
 def tan(f: Floats, x: Expr) -> Expr:
-    r, q = reduce(f, absolute(x))
-    square = r * r
-    sine, cosine = _sin_of_rest(f, r, square), _cos_of_rest(f, square)
-    odd = not_equal(q & 1, f.word(0))
-    value = select(odd, -cosine, sine) / select(odd, sine, cosine)
-    value = _finite(f, x, value)
-    return select(equal(x, f.number(0.0)), x, select(x < f.number(0.0), -value, value))
+    def value(r: Expr, q: Expr) -> Expr:
+        square = r * r
+        sine, cosine = _sin_of_rest(f, r, square), _cos_of_rest(f, square)
+        odd = not_equal(q & 1, f.word(0))
+        return select(odd, -cosine, sine) / select(odd, sine, cosine)
+
+    return _odd(f, x, _finite(f, x, _of_rest(f, absolute(x), value)))
