@@ -214,10 +214,22 @@ def last_uses(function: Function) -> dict[Register, int]:
 
 
 def assign(storages: Sequence[Storage]) -> tuple[list[int], int]:
-    """(offset of each storage, size of the arena): best fit, in the order they come to life.
+    """(offset of each storage, size of the arena): the better of two simple ways.
 
-    Time goes over the instructions; what died before is free again. A storage takes the smallest
-    hole it fits in, else the end of the arena grows, from the hole that lies there if there is one.
+    On networks, large storages first is mostly as good as can be (ResNet, VGG) and within a tenth
+    of it otherwise (DenseNet), while in order of birth is at times half as much again (DCGAN).
+    MobileNet is the other way round.
+    """
+    found = in_order_of_birth(storages)
+    other = in_order_of_size(storages)
+    return found if other is None or found[1] <= other[1] else other
+
+
+def in_order_of_birth(storages: Sequence[Storage]) -> tuple[list[int], int]:
+    """Best fit: time goes over the instructions, and what died before is free again.
+
+    A storage takes the smallest hole it fits in; where there is none the arena grows, from the hole
+    at its end if there is one.
     """
     order = sorted(range(len(storages)), key=lambda i: (storages[i].first, -storages[i].size))
     offsets = [0] * len(storages)
@@ -229,10 +241,58 @@ def assign(storages: Sequence[Storage]) -> tuple[list[int], int]:
         for _, offset, size in dying[:gone]:
             free.give(offset, size)
         del dying[:gone]
-        size = -(-storage.size // ALIGNMENT) * ALIGNMENT
+        size = _padded(storage)
         offsets[index] = free.take(size)
         insort(dying, (storage.last, offsets[index], size))
     return offsets, free.end
+
+
+def in_order_of_size(storages: Sequence[Storage]) -> tuple[list[int], int] | None:
+    """Large ones first, each into the smallest gap between those it shares its life with.
+
+    None where too many are alive together: the time it takes is that of all such pairs.
+    """
+    together = _alive_together(storages)
+    if together is None:
+        return None
+    offsets: dict[int, int] = {}
+    end = 0
+    for index in sorted(range(len(storages)), key=lambda i: (-storages[i].size, i)):
+        size = _padded(storages[index])
+        taken = sorted((offsets[i], _padded(storages[i])) for i in together[index] if i in offsets)
+        best: tuple[int, int] | None = None  # (size of the gap, where it begins)
+        begin = 0
+        for offset, length in taken:
+            if offset - begin >= size and (best is None or offset - begin < best[0]):
+                best = (offset - begin, begin)
+            begin = max(begin, offset + length)
+        offsets[index] = best[1] if best is not None else begin
+        end = max(end, offsets[index] + size)
+    return [offsets[index] for index in range(len(storages))], end
+
+
+MOST_PAIRS = 1_000_000
+
+
+def _alive_together(storages: Sequence[Storage]) -> list[list[int]] | None:
+    """For every storage those it shares some of its life with; None where they are too many."""
+    together: list[list[int]] = [[] for _ in storages]
+    alive: list[int] = []
+    pairs = 0
+    for index in sorted(range(len(storages)), key=lambda i: storages[i].first):
+        alive = [other for other in alive if storages[other].last >= storages[index].first]
+        pairs += len(alive)
+        if pairs > MOST_PAIRS:
+            return None
+        for other in alive:
+            together[index].append(other)
+            together[other].append(index)
+        alive.append(index)
+    return together
+
+
+def _padded(storage: Storage) -> int:
+    return -(-storage.size // ALIGNMENT) * ALIGNMENT
 
 
 class _Holes:
