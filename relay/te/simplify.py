@@ -8,6 +8,10 @@
 A `Simplifier` knows the range of every variable. Whole numbers are held as sums of atoms (variables
 and what is not linear) with coefficients. Only int64 expressions change: what a kernel computes
 with floats stays as it was written.
+
+Positions of elements do not wrap around, so variables without a bound are taken for small enough.
+Numbers that are read from memory may be anything: where their sums could wrap, only what holds for
+wrapped numbers too is done.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from relay import tree
+from relay import dtypes, tree
 from relay.te.expr import (
     INDEX,
     Binary,
@@ -36,6 +40,8 @@ from relay.te.expr import (
 # From the smallest to the largest value, both included; None is unbounded.
 Interval = tuple[int | None, int | None]
 UNKNOWN: Interval = (None, None)
+ANY_NUMBER: Interval = (-(2**63), 2**63 - 1)
+_LARGE: Interval = (-(2**62), 2**62)
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,15 @@ class Simplifier:
     def bind(self, var: Var, extent: Expr) -> None:
         """`var` runs from 0 up to, not including, `extent`."""
         high = self.interval(extent)[1]
-        self.ranges[var] = (0, None if high is None else high - 1)
+        self.limit(var, (0, None if high is None else high - 1))
+
+    def limit(self, var: Var, interval: Interval) -> None:
+        """`var` lies in the interval."""
+        if var in self.ranges and not _contains(self.ranges[var], interval):
+            # it may be more than what was found so far relied on
+            self._done.clear()
+            self._intervals.clear()
+        self.ranges[var] = interval
 
     def __call__(self, expr: Expr) -> Expr:
         """The same value, written shorter."""
@@ -98,6 +112,8 @@ class Simplifier:
         match after:
             case Binary() if after.dtype == INDEX:
                 return self._index(after)
+            case Unary(op="neg") if after.dtype == INDEX:
+                return self.build(self.linear(after))
             case Compare() if after.left.dtype == INDEX:
                 truth = self._truth(after)
                 return remake(before, after) if truth is None else const(truth, "bool")
@@ -121,6 +137,8 @@ class Simplifier:
                 found = self.linear(expr.left).plus(self.linear(expr.right))
             case Binary(op="sub"):
                 found = self.linear(expr.left).plus(self.linear(expr.right), -1)
+            case Unary(op="neg"):
+                found = self.linear(expr.operand).times(-1)
             case Binary(op="mul", right=Const(value=factor)):
                 found = self.linear(expr.left).times(int(factor))
             case Binary(op="mul", left=Const(value=factor)):
@@ -129,6 +147,11 @@ class Simplifier:
                 found = Linear({expr: 1})
         self._linear[expr] = found
         return found
+
+    def exact(self, expr: Expr) -> Linear:
+        """An int64 expression as a sum that does not wrap: where it might, a single atom."""
+        total = self.linear(expr)
+        return Linear({expr: 1}) if self._wraps(total) else total
 
     def build(self, total: Linear) -> Expr:
         """The sum as an expression, in a fixed order: larger coefficients first."""
@@ -149,22 +172,17 @@ class Simplifier:
         if total.constant:
             amount = abs(total.constant)
             result = result + amount if total.constant > 0 else result - amount
-        self._linear[result] = total
+        self._linear.setdefault(result, total)
         return result
 
     def _index(self, expr: Binary) -> Expr:
-        left, right = self.linear(expr.left), self.linear(expr.right)
+        if expr.op in ("add", "sub"):
+            return self.build(self.recombined(self.linear(expr)))
+        left, right = self.exact(expr.left), self.exact(expr.right)
         constant_right = None if right.terms else right.constant
         match expr.op:
-            case "add":
-                return self._recombined(left.plus(right))
-            case "sub":
-                return self._recombined(left.plus(right, -1))
-            case "mul":
-                if constant_right is not None:
-                    return self.build(left.times(constant_right))
-                if not left.terms:
-                    return self.build(right.times(left.constant))
+            case "mul" if constant_right is not None or not left.terms:
+                return self.build(self.linear(expr))
             case "floordiv" | "mod" if constant_right is not None and constant_right > 0:
                 return self._divided(left, constant_right, expr.op)
             case "floordiv" | "mod" if left == right and self._positive(expr.left):
@@ -174,8 +192,8 @@ class Simplifier:
             case "truncdiv" | "truncmod" if constant_right is not None and constant_right > 0:
                 low = self.interval(expr.left)[0]
                 if low is not None and low >= 0:
-                    same = "floordiv" if expr.op == "truncdiv" else "mod"
-                    return self._divided(left, constant_right, same)
+                    floored = "floordiv" if expr.op == "truncdiv" else "mod"
+                    return self._divided(left, constant_right, floored)
             case "min" | "max":
                 return self._extremum(expr, left.plus(right, -1))
         return binary(expr.op, expr.left, expr.right)
@@ -200,11 +218,14 @@ class Simplifier:
             return expr.right if expr.op == "max" else expr.left
         return binary(expr.op, expr.left, expr.right)
 
-    def _recombined(self, total: Linear) -> Expr:
-        return self.build(self.recombined(total))
-
     def recombined(self, total: Linear) -> Linear:
         """(x // c) * (c*k) + (x % c) * k  ->  x * k"""
+        found: Linear | None = total
+        while found is not None:
+            total, found = found, self._recombined_once(found)
+        return total
+
+    def _recombined_once(self, total: Linear) -> Linear | None:
         for atom, coefficient in total.terms.items():
             if not (isinstance(atom, Binary) and atom.op == "mod"):
                 continue
@@ -218,18 +239,17 @@ class Simplifier:
             ):
                 remaining = total.plus(Linear({atom: 1}), -coefficient)
                 remaining = remaining.plus(terms, -divisor * coefficient)
-                whole = self.linear(atom.left).times(coefficient)
-                return self.recombined(remaining.plus(whole))
-        return total
+                return remaining.plus(self.linear(atom.left).times(coefficient))
+        return None
 
     def _quotient_of(self, remainder: Binary) -> tuple[Linear, int] | None:
         """(x // c as a sum, c) for x % c."""
-        divisor = remainder.right
-        if not isinstance(divisor, Const):
+        divisor = int(remainder.right.value) if isinstance(remainder.right, Const) else 0
+        if divisor <= 0:
             return None
-        quotient = self._divided(self.linear(remainder.left), int(divisor.value), "floordiv")
+        quotient = self._divided(self.exact(remainder.left), divisor, "floordiv")
         found = self.linear(quotient)
-        return (found, int(divisor.value)) if found.terms else None
+        return (found, divisor) if found.terms else None
 
     def _divided(self, total: Linear, divisor: int, op: str) -> Expr:
         """`total // divisor` or `total % divisor`: the even part comes out."""
@@ -245,6 +265,8 @@ class Simplifier:
             if op == "mod":
                 return self.build(rest.plus(Linear({}, (low // divisor) * divisor), -1))
             return self.build(Linear(even, whole + low // divisor))
+        if self._wraps(rest):
+            return binary(op, self.build(total), divisor)
         inner = self.build(rest)
         if op == "mod":
             return self._mod(inner, divisor)
@@ -252,29 +274,15 @@ class Simplifier:
 
     def _floordiv(self, inner: Expr, divisor: int) -> Expr:
         match inner:
-            case Binary(op="floordiv", right=Const(value=first)) if first > 0:
+            case Binary(op="floordiv", right=Const(value=first)) if 0 < first * divisor < 2**63:
                 # (x // a) // b  ->  x // (a*b)
-                return self._divided(self.linear(inner.left), int(first) * divisor, "floordiv")
+                return self._divided(self.exact(inner.left), int(first) * divisor, "floordiv")
             case Binary(op="mod", right=Const(value=whole)) if whole > 0 and whole % divisor == 0:
                 # (x % (a*b)) // b  ->  (x // b) % a
-                quotient = self._divided(self.linear(inner.left), divisor, "floordiv")
-                return self._divided(self.linear(quotient), int(whole) // divisor, "mod")
-        # (a*4 + b) // 8 with b < 4  ->  a // 2
-        total = self.linear(inner)
-        for common in sorted({abs(c) for c in total.terms.values()}, reverse=True):
-            if common == 1 or divisor % common:
-                continue
-            small = Linear(
-                {atom: c for atom, c in total.terms.items() if c % common},
-                total.constant % common,
-            )
-            low, high = self.sum_interval(small)
-            if small.terms and (low is None or high is None or low < 0 or high >= common):
-                continue
-            large = Linear(
-                {atom: c // common for atom, c in total.terms.items() if c % common == 0},
-                total.constant // common,
-            )
+                quotient = self._divided(self.exact(inner.left), divisor, "floordiv")
+                return self._divided(self.exact(quotient), int(whole) // divisor, "mod")
+        if (parts := self._parts(self.exact(inner), divisor)) is not None:
+            large, _, common = parts  # (a*4 + b) // 8 with b < 4  ->  a // 2
             return self._divided(large, divisor // common, "floordiv")
         return binary("floordiv", inner, divisor)
 
@@ -282,81 +290,83 @@ class Simplifier:
         match inner:
             case Binary(op="mod", right=Const(value=whole)) if whole > 0 and whole % divisor == 0:
                 # (x % (a*b)) % b  ->  x % b
-                return self._divided(self.linear(inner.left), divisor, "mod")
-        total = self.linear(inner)
-        for common in sorted({abs(c) for c in total.terms.values()}, reverse=True):
-            if common == 1 or divisor % common:
-                continue
-            small = Linear(
-                {atom: c for atom, c in total.terms.items() if c % common},
-                total.constant % common,
-            )
-            low, high = self.sum_interval(small)
-            if low is None or high is None or low < 0 or high >= common:
-                continue
-            large = Linear(
-                {atom: c // common for atom, c in total.terms.items() if c % common == 0},
-                total.constant // common,
-            )  # (a*4 + b) % 8 with b < 4  ->  (a % 2)*4 + b
+                return self._divided(self.exact(inner.left), divisor, "mod")
+        if (parts := self._parts(self.exact(inner), divisor)) is not None:
+            large, small, common = parts  # (a*4 + b) % 8 with b < 4  ->  (a % 2)*4 + b
             high_part = self._divided(large, divisor // common, "mod")
             return self.build(self.linear(high_part).times(common).plus(small))
         return binary("mod", inner, divisor)
+
+    def _parts(self, total: Linear, divisor: int) -> tuple[Linear, Linear, int] | None:
+        """(large, small, c): the sum is large*c + small with 0 <= small < c, and c divides."""
+        for common in sorted({abs(c) for c in total.terms.values()}, reverse=True):
+            if common == 1 or divisor % common:
+                continue
+            large_constant, small_constant = divmod(total.constant, common)
+            small = Linear({a: c for a, c in total.terms.items() if c % common}, small_constant)
+            if _contains((0, common - 1), self.sum_interval(small)):
+                large = {a: c // common for a, c in total.terms.items() if c % common == 0}
+                return Linear(large, large_constant), small, common
+        return None
 
     # --- ranges
 
     def interval(self, expr: Expr) -> Interval:
         """What values an int64 expression can take."""
+        if isinstance(expr, Var):
+            return self.ranges.get(expr, UNKNOWN)
         if (known := self._intervals.get(expr)) is not None:
             return known
         for part in tree.postorder(expr, enter=lambda e: e.dtype == INDEX):
-            if part not in self._intervals and part.dtype == INDEX:
-                found = self._interval_of(part)
-                if not isinstance(part, Var):
-                    self._intervals[part] = found
-        if isinstance(expr, Var):
-            return self.ranges.get(expr, UNKNOWN)
+            if part.dtype == INDEX and not isinstance(part, Var) and part not in self._intervals:
+                self._intervals[part] = self._interval_of(part)
         return self._intervals.get(expr, UNKNOWN)
 
     def _interval_of(self, expr: Expr) -> Interval:
         match expr:
-            case Var():
-                return self.ranges.get(expr, UNKNOWN)
             case Const():
                 return int(expr.value), int(expr.value)
-            case Binary(op="add" | "sub" | "mul"):
+            case Binary(op="add" | "sub" | "mul") | Unary(op="neg"):
                 total = self.linear(expr)
-                if expr in total.terms:  # a product of variables
+                if isinstance(expr, Binary) and expr in total.terms:  # a product of variables
                     return _product(self.interval(expr.left), self.interval(expr.right))
-                return self.sum_interval(total)
+                return ANY_NUMBER if self._wraps(total) else self.sum_interval(total)
             case Binary():
                 return _combined(expr.op, self.interval(expr.left), self.interval(expr.right))
             case Select():
                 return _union(self.interval(expr.if_true), self.interval(expr.if_false))
-            case Unary(op="neg"):
-                low, high = self.interval(expr.operand)
-                return (None if high is None else -high, None if low is None else -low)
             case Cast():
                 return _of_dtype(expr.operand.dtype)
             case _:
-                return UNKNOWN
+                return ANY_NUMBER
 
     def sum_interval(self, total: Linear) -> Interval:
-        """What values a sum can take."""
-        low: int | None = total.constant
-        high: int | None = total.constant
+        """What values a sum can take, before it is wrapped."""
+        (low, high), (no_low, no_high) = self._bounds(total)
+        return None if no_low else low, None if no_high else high
+
+    def _bounds(self, total: Linear) -> tuple[tuple[int, int], tuple[bool, bool]]:
+        """The smallest and the largest sum of what is bounded, and whether more is added."""
+        low = high = total.constant
+        no_low = no_high = False
         for atom, coefficient in total.terms.items():
             below, above = self.interval(atom)
             if coefficient < 0:
                 below, above = above, below
-            low = None if low is None or below is None else low + below * coefficient
-            high = None if high is None or above is None else high + above * coefficient
-        return low, high
+            no_low, no_high = no_low or below is None, no_high or above is None
+            low += (below or 0) * coefficient
+            high += (above or 0) * coefficient
+        return (low, high), (no_low, no_high)
+
+    def _wraps(self, total: Linear) -> bool:
+        bounds, unbounded = self._bounds(total)
+        # what has no bound is small beside this
+        return not _contains(_LARGE if any(unbounded) else ANY_NUMBER, bounds)
 
     # --- conditions
 
     def _truth(self, expr: Compare) -> bool | None:
-        difference = self.linear(expr.left).plus(self.linear(expr.right), -1)
-        low, high = self.sum_interval(difference)
+        low, high = self.sum_interval(self.exact(expr.left).plus(self.exact(expr.right), -1))
         match expr.op:
             case "lt":
                 return _decide(high is not None and high < 0, low is not None and low >= 0)
@@ -383,6 +393,13 @@ def _decide(always: bool, never: bool) -> bool | None:
     return True if always else False if never else None
 
 
+def _contains(outer: Interval, inner: Interval) -> bool:
+    """Whether the one interval lies in the other."""
+    low = outer[0] is None or (inner[0] is not None and inner[0] >= outer[0])
+    high = outer[1] is None or (inner[1] is not None and inner[1] <= outer[1])
+    return low and high
+
+
 def _union(a: Interval, b: Interval) -> Interval:
     return (
         None if a[0] is None or b[0] is None else min(a[0], b[0]),
@@ -391,28 +408,32 @@ def _union(a: Interval, b: Interval) -> Interval:
 
 
 def _product(a: Interval, b: Interval) -> Interval:
-    if a[0] is None or a[1] is None or b[0] is None or b[1] is None:
-        both = a[0] is not None and a[0] >= 0 and b[0] is not None and b[0] >= 0
-        return (a[0] * b[0], None) if both and a[0] and b[0] else (0, None) if both else UNKNOWN
+    if None in (*a, *b):
+        if ANY_NUMBER in (a, b):
+            return ANY_NUMBER
+        natural = _contains((0, None), a) and _contains((0, None), b)
+        return ((a[0] or 0) * (b[0] or 0), None) if natural else UNKNOWN
     corners = [x * y for x in a for y in b if x is not None and y is not None]
-    return min(corners), max(corners)
+    product = min(corners), max(corners)
+    return product if _contains(ANY_NUMBER, product) else ANY_NUMBER
 
 
 def _combined(op: str, a: Interval, b: Interval) -> Interval:
     divisor = b[0] if b[0] == b[1] else None
+    natural = _contains((0, None), a) and _contains((0, None), b)
     match op:
         case "floordiv" if divisor is not None and divisor > 0:
             return (
                 None if a[0] is None else a[0] // divisor,
                 None if a[1] is None else a[1] // divisor,
             )
-        case "floordiv" if a[0] is not None and a[0] >= 0 and b[0] is not None and b[0] > 0:
-            return 0, a[1] if a[1] is None else a[1] // b[0]
-        case "mod" if b[1] is not None and b[0] is not None and b[0] > 0:
-            high = b[1] - 1
-            if a[0] is not None and a[0] >= 0 and a[1] is not None:
-                return 0, min(high, a[1])
-            return 0, high
+        case "floordiv" | "truncdiv" if natural:
+            return 0, None if a[1] is None else a[1] // max(1, b[0] or 0)
+        case "mod" if _contains((1, None), b):
+            bounds = [x for x in (a[1] if natural else None, b[1] and b[1] - 1) if x is not None]
+            return 0, min(bounds) if bounds else None
+        case "mod" | "truncmod" if natural:
+            return 0, a[1]
         case "min":
             high_bounds = [x for x in (a[1], b[1]) if x is not None]
             low = None if a[0] is None or b[0] is None else min(a[0], b[0])
@@ -422,14 +443,13 @@ def _combined(op: str, a: Interval, b: Interval) -> Interval:
             high_bound = None if a[1] is None or b[1] is None else max(a[1], b[1])
             return max(low_bounds) if low_bounds else None, high_bound
         case _:
-            return UNKNOWN
+            return ANY_NUMBER
 
 
 def _of_dtype(dtype: str) -> Interval:
-    if dtype.startswith("uint") or dtype == "bool":
-        bits = width(dtype)
-        return (0, (1 << bits) - 1) if bits < 64 else (0, None)
-    if dtype.startswith("int"):
-        bits = width(dtype)
+    bits = width(dtype)
+    if dtypes.is_float(dtype) or bits == 64:
+        return ANY_NUMBER
+    if dtype in dtypes.SIGNED:
         return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
-    return UNKNOWN
+    return 0, (1 << bits) - 1
