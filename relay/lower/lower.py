@@ -101,16 +101,20 @@ def _without_unused_inputs(s: Schedule) -> Schedule:
     return replace(s, inputs=tuple(tensor for tensor in s.inputs if id(tensor) in read))
 
 
-def _kernel(
-    s: Schedule, role: str, operators: Sequence[str], target: Target, options: Options
-) -> Kernel:
-    loops = te_lower.lower(s)
-    machine = Facts(
+def machine(target: Target) -> Facts:
+    """What the target can do in one instruction."""
+    return Facts(
         has_fma=target.has_fma,
         has_f16c=target.has_f16c,
         has_rounding=target.arch == "aarch64" or "sse4.1" in target.enabled,
     )
-    body = tidy(legalize(loops.body, machine))
+
+
+def _kernel(
+    s: Schedule, role: str, operators: Sequence[str], target: Target, options: Options
+) -> Kernel:
+    loops = te_lower.lower(s)
+    body = tidy(legalize(loops.body, machine(target)))
     pairs = in_place(s)
     code = generate(
         _NAME, replace(loops, body=body), target, checked=options.checked, may_alias=bool(pairs)
