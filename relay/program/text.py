@@ -150,14 +150,16 @@ def _value_text(value: Value, leaf: Any) -> str:
 # --- reading ------------------------------------------------------------------------------------
 
 _TOKEN: Final = re.compile(
-    r"""\s*(?:
+    r"""\s*(?P<at>)(?:
     (?P<string>"(?:[^"\\\n]|\\.)*")
   | (?P<register>%[0-9]+)
   | (?P<symbol>@[A-Za-z_][\w.$]*)
+  | (?P<tensor>[A-Za-z_]\w*\[[^]]*\])
   | (?P<number>-?[0-9]+)
   | (?P<word>[A-Za-z_]\w*)
-  | (?P<mark>->|[()\[\]{},:=.])
+  | (?P<mark>->|[(){},:=.])
   | (?P<end>\Z)
+  | (?P<other>.)
     )""",
     re.VERBOSE,
 )
@@ -175,8 +177,15 @@ class _Reader:
     def __init__(self, text: str, name: str) -> None:
         self.text = text
         self.source = SourceName(name, text)
+        # all at once: a program has more tokens than anything else
+        self.tokens = [
+            (found.lastgroup or "end", found[found.lastgroup or "end"], found.start("at"))
+            for found in _TOKEN.finditer(text)
+        ]
+        self.specs: dict[str, TensorSpec] = {}
+        self.position = -1
         self.kind = self.token = ""
-        self.start = self.end = 0
+        self.start = 0
         self.advance()
 
     # --- tokens
@@ -184,13 +193,10 @@ class _Reader:
     def advance(self) -> str:
         """Go to the next token; the one left behind."""
         left = self.token
-        found = _TOKEN.match(self.text, self.end)
-        if found is None:
-            self.start = self.end
+        self.position += 1
+        self.kind, self.token, self.start = self.tokens[self.position]
+        if self.kind == "other":
             raise self.error("this is no part of a program")
-        self.kind = found.lastgroup or "end"
-        self.token = found[self.kind]
-        self.start, self.end = found.start(self.kind), found.end()
         return left
 
     def expect(self, token: str) -> None:
@@ -313,16 +319,29 @@ class _Reader:
         return Constant(name, spec, self.number())
 
     def spec(self) -> TensorSpec:
-        if not dtypes.is_dtype(self.token):
-            raise self.error("expected an element type")
-        dtype = self.advance()
-        self.expect("[")
-        return TensorSpec(tuple(self.size() for _ in self.separated("]")), dtype)
+        """`float32[2, 3]`, one token: tensors of one type are many."""
+        found = self.specs.get(self.token)
+        if found is None:
+            if self.kind != "tensor":
+                raise self.error("expected the type of a tensor")
+            found = self.specs[self.token] = self.read_spec()
+        self.advance()
+        return found
 
-    def size(self) -> int | str:
-        if self.kind == "number" and not self.token.startswith("-"):
-            return self.number()
-        return self.take("word")
+    def read_spec(self) -> TensorSpec:
+        dtype, _, rest = self.token[:-1].partition("[")
+        if not dtypes.is_dtype(dtype):
+            raise self.error("this is no element type")
+        shape: list[int | str] = []
+        for size in rest.split(",") if rest.strip() else ():
+            word = size.strip()
+            if word.isdecimal() and word.isascii() and len(word) < 20:
+                shape.append(int(word))
+            elif word.isidentifier():
+                shape.append(word)
+            else:
+                raise self.error(f"`{word}` is no size of a tensor")
+        return TensorSpec(tuple(shape), dtype)
 
 
 class _FunctionReader:
