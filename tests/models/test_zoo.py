@@ -1,0 +1,161 @@
+"""Every network of `relay.testing`, compiled, against the same network in PyTorch and float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+import relay
+from relay.cache import Cache
+from relay.target.target import Target
+from relay.testing import (
+    dcgan,
+    densenet,
+    dqn,
+    inception_v3,
+    lstm,
+    mlp,
+    mobilenet,
+    resnet,
+    resnet_3d,
+    squeezenet,
+    synthetic,
+    vgg,
+)
+from relay.testing.init import create_workload
+from tests.models import in_pytorch
+from tests.models.in_pytorch import Network, Workload
+
+LEVELS = (0, 3)  # as written, and the default
+TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True)
+class Model:
+    """A network: how it is made here, and what it is in PyTorch."""
+
+    make: Callable[[], Workload]
+    network: Network
+
+
+# Small pictures and few layers: what a network consists of, in little time.
+SMALL = {
+    "MLP": Model(lambda: mlp.get_workload(batch_size=3), in_pytorch.mlp),
+    "DQN": Model(lambda: dqn.get_workload(batch_size=2), in_pytorch.dqn),
+    "DCGAN": Model(lambda: dcgan.get_workload(batch_size=2, ngf=4), in_pytorch.dcgan),
+    "ResNet-10": Model(
+        lambda: resnet.get_workload(num_layers=10, image_shape=(3, 64, 64), num_classes=10),
+        in_pytorch.resnet(10),
+    ),
+    "ResNet-50": Model(
+        lambda: resnet.get_workload(num_layers=50, image_shape=(3, 32, 32), num_classes=10),
+        in_pytorch.resnet(50, small=True),
+    ),
+    "ResNet3D-10": Model(
+        lambda: resnet_3d.get_workload(num_layers=10, image_shape=(3, 8, 40, 40), num_classes=10),
+        in_pytorch.resnet(10, axes=3),
+    ),
+    "MobileNet": Model(
+        lambda: mobilenet.get_workload(image_shape=(3, 64, 64), num_classes=10),
+        in_pytorch.mobilenet,
+    ),
+    "VGG-11": Model(
+        lambda: vgg.get_workload(1, image_shape=(3, 32, 32), batch_norm=True, num_classes=10),
+        in_pytorch.vgg(11, batch_norm=True),
+    ),
+    "SqueezeNet": Model(
+        lambda: squeezenet.get_workload(version="1.1", image_shape=(3, 64, 64), num_classes=10),
+        in_pytorch.squeezenet("1.1"),
+    ),
+    "DenseNet": Model(
+        lambda: densenet.get_workload(13, batch_size=1, image_shape=(3, 64, 64), classes=10),
+        in_pytorch.densenet((1, 2, 1, 1)),
+    ),
+    "Inception": Model(lambda: inception_blocks(), in_pytorch.inception_blocks),
+    "LSTM": Model(
+        lambda: lstm.get_workload(iterations=3, num_hidden=8, batch_size=2), in_pytorch.lstm
+    ),
+    "synthetic": Model(
+        lambda: synthetic.get_workload(), in_pytorch.synthetic(synthetic.get_workload()[0])
+    ),
+}
+
+# The networks as people use them.
+LARGE = {
+    "MLP": Model(lambda: mlp.get_workload(1), in_pytorch.mlp),
+    "DQN": Model(lambda: dqn.get_workload(1), in_pytorch.dqn),
+    "DCGAN": Model(lambda: dcgan.get_workload(1), in_pytorch.dcgan),
+    "ResNet-18": Model(lambda: resnet.get_workload(), in_pytorch.resnet(18)),
+    "ResNet-34": Model(lambda: resnet.get_workload(num_layers=34), in_pytorch.resnet(34)),
+    "ResNet-50": Model(lambda: resnet.get_workload(num_layers=50), in_pytorch.resnet(50)),
+    "ResNet3D-18": Model(lambda: resnet_3d.get_workload(), in_pytorch.resnet(18, axes=3)),
+    "MobileNet": Model(lambda: mobilenet.get_workload(), in_pytorch.mobilenet),
+    "VGG-11": Model(lambda: vgg.get_workload(1), in_pytorch.vgg(11)),
+    "VGG-16": Model(lambda: vgg.get_workload(1, num_layers=16), in_pytorch.vgg(16)),
+    "SqueezeNet": Model(lambda: squeezenet.get_workload(), in_pytorch.squeezenet("1.0")),
+    "DenseNet-121": Model(lambda: densenet.get_workload(), in_pytorch.densenet((6, 12, 24, 16))),
+    "Inception-v3": Model(lambda: inception_v3.get_workload(), in_pytorch.inception_v3),
+    "LSTM": Model(lambda: lstm.get_workload(iterations=16, num_hidden=128), in_pytorch.lstm),
+}
+
+
+def inception_blocks() -> Workload:
+    """One block of each kind, for pictures that end up as 3 by 3."""
+    x = relay.var("data", shape=(1, 16, 15, 15))
+    x = inception_v3.block_a(x, 32, "a")
+    x = inception_v3.block_b(x, "b")
+    x = inception_v3.block_c(x, 32, "c")
+    x = inception_v3.block_d(x, "d")
+    x = relay.nn.batch_flatten(inception_v3.block_e(x, "max", "e"))
+    return create_workload(relay.Function(relay.analysis.free_vars(x), x))
+
+
+@pytest.fixture(autouse=True)
+def shallow(monkeypatch):
+    """Networks with fewer layers than those people use."""
+    monkeypatch.setitem(resnet.UNITS, 10, (1, 1, 1, 1))
+    monkeypatch.setitem(densenet.SIZES, 13, (16, 8, (1, 2, 1, 1)))
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return Cache(tmp_path_factory.mktemp("kernels"))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", SMALL)
+def test_networks_agree_with_pytorch(name, level, cache):
+    model = SMALL[name]
+    workload = model.make()
+    params, data, expected = in_pytorch.judge(workload, model.network)
+    exe = relay.compile(workload[0], params, level=level, cache=cache)
+    assert in_pytorch.error(exe(data), expected) <= TOLERANCE
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", LARGE)
+def test_networks_of_full_size_agree_with_pytorch(name, level, cache):
+    model = LARGE[name]
+    workload = model.make()
+    params, data, expected = in_pytorch.judge(workload, model.network)
+    alone = relay.compile(workload[0], params, level=level, threads=1, cache=cache)(data)
+    assert in_pytorch.error(alone, expected) <= TOLERANCE
+    shared = relay.compile(workload[0], params, level=level, threads=2, cache=cache)(data)
+    assert shared.tobytes() == alone.tobytes(), "the result depends on the number of threads"
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("features", ["baseline", "avx2", "avx512"])
+@pytest.mark.parametrize("name", ["ResNet-18", "MobileNet"])
+def test_networks_agree_with_pytorch_whatever_the_processor_has(name, features, cache):
+    target = Target.x86(features)
+    if not Target.host().supports(target):
+        pytest.skip(f"this machine has no {features}")
+    model = LARGE[name]
+    workload = model.make()
+    params, data, expected = in_pytorch.judge(workload, model.network)
+    exe = relay.compile(workload[0], params, target=target, cache=cache)
+    assert in_pytorch.error(exe(data), expected) <= TOLERANCE
