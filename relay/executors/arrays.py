@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from ctypes import addressof, c_char
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -173,23 +174,27 @@ def _is_torch(data: Any) -> bool:
 
 
 def _from_torch(tensor: Any) -> np.ndarray:
-    if tensor.device.type != "cpu":
+    if not tensor.is_cpu:
         raise RelayError(f"it lies on {tensor.device}, not in the memory of the CPU")
-    torch = sys.modules["torch"]
-    tensor = tensor.detach().resolve_conj().resolve_neg()
-    name = str(tensor.dtype).removeprefix("torch.")
+    if tensor.requires_grad:
+        tensor = tensor.detach()
+    name = _torch_name(tensor.dtype)
     if name in _AS_INTEGERS:
-        integers = tensor.view(getattr(torch, _AS_INTEGERS[name])).numpy()
-        return integers.view(dtypes.to_numpy(name))  # type: ignore[no-any-return]
+        stand_in = getattr(sys.modules["torch"], _AS_INTEGERS[name])
+        return tensor.view(stand_in).numpy().view(dtypes.to_numpy(name))  # type: ignore[no-any-return]
     return tensor.numpy()  # type: ignore[no-any-return]
+
+
+@cache
+def _torch_name(dtype: Any) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 def _to_torch(array: np.ndarray) -> Any:
     torch = sys.modules["torch"]
     name = dtypes.from_numpy(array.dtype)
     if name in _AS_INTEGERS:
-        integers = torch.from_numpy(array.view(_AS_INTEGERS[name]))
-        return integers.view(getattr(torch, name))
+        return torch.from_numpy(array.view(_AS_INTEGERS[name])).view(getattr(torch, name))
     if name in ("int4", "uint4"):
         return array  # torch has no such tensors
     return torch.from_numpy(array)

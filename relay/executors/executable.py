@@ -93,7 +93,7 @@ class Executable:
             arrays.append(data)
             addresses.append(address(data))
         if out is not None:
-            return self._call_into(out, arrays, addresses)
+            return self._call_into(out, addresses)
         results = []
         for pool in self._pools:
             array, place = pool.take()
@@ -112,19 +112,22 @@ class Executable:
         self._main(self._weights.constants, addresses)
         return [array for array, _ in results]
 
-    def _call_into(self, out: Any, arrays: Sequence[np.ndarray], addresses: list[int]) -> Any:
-        """Write the results to `out`, which is returned."""
+    def _call_into(self, out: Any, addresses: list[int]) -> Any:
+        """Write the results to `out`, which is returned. The inputs are at `addresses`."""
         given = flatten(tuple(out) if isinstance(out, list) else out)
         if len(given) != len(self.outputs):
             raise _refusal("`out` has another number of tensors", len(self.outputs), len(given))
+        taken = [(a, a + info.nbytes) for a, info in zip(addresses, self.inputs, strict=True)]
         copies = []
         for data, wanted, pool in zip(given, self.outputs, self._pools, strict=True):
             array = writable(data, wanted)
             place = address(array)
-            if any(np.may_share_memory(array, other) for other in arrays):
+            end = place + array.nbytes
+            if any(place < last and first < end for first, last in taken):
                 aside, place = pool.take()
                 copies.append((array, aside))
-            arrays = [*arrays, array]
+            else:
+                taken.append((place, end))
             addresses.append(place)
         self._main(self._weights.constants, addresses)
         for array, aside in copies:

@@ -297,6 +297,12 @@ def test_an_output_need_not_be_aligned(add):
     np.testing.assert_array_equal(out, X + Y)
 
 
+def test_outputs_that_lie_on_each_other_are_written_one_after_the_other(weighted):
+    out = np.empty((2, 3), "float32")
+    weighted(X, out=(out, out))
+    np.testing.assert_array_equal(out, weighted(X)[1])
+
+
 def test_several_outputs_are_given_as_a_tuple(weighted, weights, reference):
     out = (np.empty((2, 3), "float32"), np.empty((2, 3), "float32"))
     weighted(X, out=out)
