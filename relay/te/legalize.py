@@ -92,7 +92,10 @@ def _one(before: Expr, after: Expr, facts: Facts) -> Expr:
         case Read():
             if before.dtype in NARROW_FLOATS:
                 return narrow.from_narrow(after, facts)
-            return after if kind == after.dtype else Read(kind, after.source, after.indices)
+            if kind == after.dtype:
+                return after
+            # of a byte that holds four bits, the upper ones may be anything
+            return _wrapped(Read(kind, after.source, after.indices), before.dtype)
         case Binary():
             if dtypes.is_float(kind):
                 return _float_binary(after.op, after.left, after.right, facts)

@@ -150,3 +150,43 @@ def test_only_integers_in_range_are_left_to_the_machine(source: str, target: str
         inside = te.compute((1,), lambda i, left=left: left.operand)
         value = evaluate([inside], {x: np.array([element])})[0][0]
         assert te.lowest(target).value <= int(value) <= te.highest(target).value
+
+
+# --- compiled ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("source", "lanes"),
+    [(dtype, None) for dtype in dtypes.NAMES]
+    + [(dtype, 1) for dtype in ("float64", "float32", "uint64", "bool")],
+)
+def test_compiled_casts_are_those_of_the_language(source: str, lanes, compiled_all) -> None:
+    array = numbers(source).astype(dtypes.to_numpy(source))
+    casts = [lambda x, target=target: te.cast(x, target) for target in dtypes.NAMES]
+    for target, found in zip(dtypes.NAMES, compiled_all(casts, array, lanes=lanes), strict=True):
+        with np.errstate(all="ignore"):
+            same_numbers(found, convert(array, target))
+
+
+@pytest.mark.parametrize("dtype", narrow.FORMATS)
+def test_compiled_narrow_floats_are_rounded_to_even(dtype: str, compiled) -> None:
+    with np.errstate(all="ignore"):
+        exact = halfway(dtype).astype(np.float32)
+        beside = [np.nextafter(exact, np.float32(way)) for way in (-np.inf, np.inf)]
+        array = np.concatenate([exact, *beside])
+        same_numbers(
+            compiled(lambda x: te.cast(x, dtype), array), array.astype(dtypes.to_numpy(dtype))
+        )
+        every = patterns(dtype)
+        same_numbers(compiled(lambda x: te.cast(x, "float32"), every), every.astype(np.float32))
+        same_numbers(
+            compiled(lambda x: x + 1.0, every), (every.astype("f4") + 1).astype(every.dtype)
+        )
+
+
+def same_numbers(found, expected):
+    assert found.dtype == expected.dtype
+    if dtypes.is_float(dtypes.from_numpy(found.dtype)):
+        same(found, expected)
+    else:
+        np.testing.assert_array_equal(found, expected)
