@@ -128,7 +128,7 @@ def compute_many(
 ) -> tuple[Tensor, ...]:
     """Several tensors of one shape, computed together: `body` gives one element of each."""
     sizes = tuple(map(index, shape))
-    axes = tuple(Axis(INDEX, _letter(i), size) for i, size in enumerate(sizes))
+    axes = tuple(Axis(INDEX, axis_name(i), size) for i, size in enumerate(sizes))
     bodies = body(*axes)
     for part in bodies:
         if not isinstance(part, Expr):
@@ -191,7 +191,8 @@ def _lift_reductions(axes: tuple[Axis, ...], body: Expr, name: str) -> Expr:
     return tree.transform(body, lift)
 
 
-def _letter(position: int) -> str:
+def axis_name(position: int) -> str:
+    """What axis number `position` is called."""
     return "ijklmnop"[position] if position < 8 else f"i{position}"
 
 

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from relay import tree
+from relay.errors import RelayError
 from relay.te.compute import Procedure, Tensor
 from relay.te.expr import Const, Expr, Read, Reduce, Var, every, remake, substitute, variables
 from relay.te.loops import (
@@ -29,7 +30,7 @@ from relay.te.loops import (
     block,
     map_expressions,
 )
-from relay.te.schedule import Loop, Schedule, Stage
+from relay.te.schedule import Loop, Schedule, Stage, check, unused_name
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class Lowered:
 
 def lower(schedule: Schedule) -> Lowered:
     """The loops of a schedule."""
+    check(schedule)
     return _Lowering(schedule).run()
 
 
@@ -55,12 +57,12 @@ class _Lowering:
         names: set[str] = set()
         for tensor in schedule.inputs:
             self.buffers[id(tensor)] = Buffer(
-                _unused(tensor.name, names), tensor.shape, tensor.dtype
+                unused_name(tensor.name, names), tensor.shape, tensor.dtype
             )
         wanted = set(map(id, schedule.outputs))
         for stage in schedule.stages:
             for tensor in stage.tensors:
-                name = _unused(stage.name, names)
+                name = unused_name(stage.name, names)
                 region, scope = stage.region, stage.scope
                 if isinstance(stage.op, Procedure):
                     region = tensor.shape  # each result has its own
@@ -112,14 +114,9 @@ class _Lowering:
         )
         values = tuple(self.expression(stage, value) for value in reduction.values)
         combined = reduction.combiner.combine(held, values)
-        update = self.update(stage, combined)
-        body = block(
-            [
-                _loops(spatial, begin),
-                self.around(stage, inner, update),
-            ]
-        )
-        return self.around(stage, outer, body)
+        update = self.update(stage, reducing, combined)
+        steps = [_loops(spatial, begin), self.around(stage, inner, update)]
+        return self.around(stage, outer, block(steps))
 
     def around(self, stage: Stage, loops: Sequence[Loop], body: Statement) -> Statement:
         """The loops around `body`, each with the stages computed inside it."""
@@ -141,15 +138,23 @@ class _Lowering:
         ]
         return _guarded(stage.guards, block(steps))
 
-    def update(self, stage: Stage, combined: Sequence[Expr]) -> Statement:
-        """All values of a reduction at once: each is computed before any is written."""
+    def update(self, stage: Stage, reducing: set[Var], combined: Sequence[Expr]) -> Statement:
+        """All values of a reduction at once: each is computed before any is written.
+
+        What lies beyond the end of a result is nobody's, but what lies beyond the end of the
+        reduction must not go into it: the one condition is a guard, the other always counts.
+        """
+        inside = _without(stage.guards, reducing)
+        beyond = [guard for guard in stage.guards if guard not in inside]
         if len(combined) == 1:
-            return self.stores(stage, combined, ready=True)
-        names = [Var(value.dtype, f"{stage.name}.new{i}") for i, value in enumerate(combined)]
-        body = self.stores(replace(stage, guards=()), names, ready=True)
-        for name, value in reversed(list(zip(names, combined, strict=True))):
-            body = Let(name, value, body)
-        return _guarded(stage.guards, body)
+            body = self.stores(replace(stage, guards=inside), combined, ready=True)
+        else:
+            names = [Var(value.dtype, f"{stage.name}.new{i}") for i, value in enumerate(combined)]
+            body = self.stores(replace(stage, guards=()), names, ready=True)
+            for name, value in reversed(list(zip(names, combined, strict=True))):
+                body = Let(name, value, body)
+            body = _guarded(inside, body)
+        return If(every(*beyond), body) if beyond else body
 
     def places(self, stage: Stage) -> tuple[Expr, ...]:
         """Where in its buffer a stage puts the element it is at."""
@@ -164,6 +169,8 @@ class _Lowering:
 
     def read(self, before: Expr, after: Expr) -> Expr:
         if isinstance(after, Read) and isinstance(after.source, Tensor):
+            if id(after.source) not in self.buffers:
+                raise RelayError(f"`{after.source.name}` is neither an input nor computed")
             buffer = self.buffers[id(after.source)]
             starts = self.origins.get(id(after.source))
             indices = after.indices
@@ -207,12 +214,3 @@ def _loops(loops: Sequence[Loop], body: Statement) -> Statement:
 
 def _without(guards: Sequence[Expr], reducing: set[Var]) -> tuple[Expr, ...]:
     return tuple(guard for guard in guards if not variables(guard) & reducing)
-
-
-def _unused(name: str, names: set[str]) -> str:
-    chosen, number = name, 0
-    while chosen in names:
-        number += 1
-        chosen = f"{name}{number}"
-    names.add(chosen)
-    return chosen

@@ -10,7 +10,7 @@ out computes the same, in another way:
     s = parallel(s, "c", "i")
 
 Loops are known by name, stages too. Schedule a consumer before what is computed inside it:
-`compute_at` looks at the loops the consumer has by then.
+`compute_at` looks at the loops the consumer has by then, and they stay as they are from then on.
 """
 
 from __future__ import annotations
@@ -20,7 +20,14 @@ from dataclasses import dataclass, field, replace
 
 from relay import tree
 from relay.errors import RelayError, did_you_mean
-from relay.te.compute import Computation, Placeholder, Procedure, Tensor, from_bodies, sources
+from relay.te.compute import (
+    Computation,
+    Placeholder,
+    Procedure,
+    Tensor,
+    axis_name,
+    from_bodies,
+)
 from relay.te.expr import (
     INDEX,
     Axis,
@@ -148,6 +155,10 @@ class Schedule:
         made = {id(tensor) for tensor in self[name].tensors}
         return [stage for stage in self.stages if any(id(one) in made for one in stage.inputs)]
 
+    def inside(self, name: str) -> list[Stage]:
+        """The stages computed in a loop of stage `name`."""
+        return [stage for stage in self.stages if stage.at is not None and stage.at[0] == name]
+
     def is_output(self, stage: Stage) -> bool:
         wanted = {id(tensor) for tensor in self.outputs}
         return any(id(tensor) in wanted for tensor in stage.tensors)
@@ -169,12 +180,16 @@ def create(outputs: Sequence[Tensor], inputs: Sequence[Tensor] | None = None) ->
         assert not isinstance(first.op, Placeholder)
         if isinstance(first.op, Procedure) or first.op.reduction is not None:
             tensors = _all_results(first.op, tensors)
-        name = _unused(first.name, names)
+        name = unused_name(first.name, names)
         scope = Scope.WORKSPACE
         if any(id(tensor) in wanted for tensor in tensors):
             scope = Scope.GLOBAL
         stages.append(make_stage(name, tuple(tensors), first.op, scope))
-    return Schedule(tuple(stages), tuple(given if inputs is None else inputs), tuple(outputs))
+    listed = tuple(given if inputs is None else inputs)
+    for tensor in given:
+        if not any(tensor is one for one in listed):
+            raise RelayError(f"`{tensor.name}` is read and is none of the inputs")
+    return Schedule(tuple(stages), listed, tuple(outputs))
 
 
 def _all_results(op: Computation | Procedure, tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -213,7 +228,7 @@ def _one_loop_per_axis(
     loops: list[Loop] = []
     values: dict[Var, Expr] = {}
     for axis in (*axes, *reduced):
-        var = Var(INDEX, _unused(axis.name, names))
+        var = Var(INDEX, unused_name(axis.name, names))
         loops.append(Loop(var, axis.extent, reduces=len(loops) >= len(axes)))
         values[axis] = var
     return tuple(loops), values
@@ -236,7 +251,8 @@ def _computations(outputs: Sequence[Tensor]) -> list[Tensor]:
     return order
 
 
-def _unused(name: str, names: set[str]) -> str:
+def unused_name(name: str, names: set[str]) -> str:
+    """The name, with a number when it is taken; it is added to the names."""
     chosen, number = name, 0
     while chosen in names:
         number += 1
@@ -256,22 +272,19 @@ def split(
     for i in 56: f(i)   ->   for io in 10: for ii in 6: if io*6 + ii < 56: f(io*6 + ii)
     """
     found = s[stage]
-    old = found.loop(loop)
+    old = _not_in_lanes(found.loop(loop))
+    if factor < 1:
+        raise RelayError(f"loop `{loop}` is split by a number from 1 on, found {factor}")
     outer_name, inner_name = names or (f"{loop}.o", f"{loop}.i")
     outer, inner = Var(INDEX, outer_name), Var(INDEX, inner_name)
-    tiles = Simplifier()((old.extent + (factor - 1)) // factor)
     value = outer * factor + inner
-    loops = _replace_loop(
-        found,
-        old,
-        replace(old, var=outer, extent=tiles),
+    parts = (
+        replace(old, var=outer, extent=_tiles(old.extent, factor)),
         replace(old, var=inner, extent=const(factor, INDEX), kind=Kind.SERIAL),
     )
-    guards = [substitute(guard, {old.var: value}) for guard in found.guards]
-    if not (isinstance(old.extent, Const) and int(old.extent.value) % factor == 0):
-        guards.append(value < old.extent)
-    values = {axis: substitute(one, {old.var: value}) for axis, one in found.values.items()}
-    return s.with_stage(replace(found, loops=loops, values=values, guards=tuple(guards)))
+    loops = tuple(new for one in found.loops for new in (parts if one is old else (one,)))
+    guards = () if _is_multiple(old.extent, factor) else (value < old.extent,)
+    return _with_loops(s, found, loops, {old.var: value}, guards)
 
 
 def fuse(s: Schedule, stage: str, outer: str, inner: str, name: str | None = None) -> Schedule:
@@ -280,7 +293,7 @@ def fuse(s: Schedule, stage: str, outer: str, inner: str, name: str | None = Non
     for i in 4: for j in 8: f(i, j)   ->   for ij in 32: f(ij // 8, ij % 8)
     """
     found = s[stage]
-    first, second = found.loop(outer), found.loop(inner)
+    first, second = _not_in_lanes(found.loop(outer)), _not_in_lanes(found.loop(inner))
     if found.position(inner) != found.position(outer) + 1:
         raise RelayError(f"`{inner}` is not the loop directly inside `{outer}`")
     if first.reduces != second.reduces:
@@ -289,9 +302,7 @@ def fuse(s: Schedule, stage: str, outer: str, inner: str, name: str | None = Non
     parts = {first.var: var // second.extent, second.var: var % second.extent}
     joined = replace(first, var=var, extent=Simplifier()(first.extent * second.extent))
     loops = tuple(joined if one is first else one for one in found.loops if one is not second)
-    values = {axis: substitute(one, parts) for axis, one in found.values.items()}
-    guards = tuple(substitute(guard, parts) for guard in found.guards)
-    return s.with_stage(replace(found, loops=loops, values=values, guards=guards))
+    return _with_loops(s, found, loops, parts)
 
 
 def reorder(s: Schedule, stage: str, *names: str) -> Schedule:
@@ -305,7 +316,7 @@ def reorder(s: Schedule, stage: str, *names: str) -> Schedule:
         raise RelayError("a loop is named twice")
     places = iter(chosen)
     loops = tuple(next(places) if one in chosen else one for one in found.loops)
-    return s.with_stage(replace(found, loops=loops))
+    return _with_loops(s, found, loops, {})
 
 
 def tile(
@@ -326,30 +337,69 @@ def tile(
     return reorder(s, stage, f"{row}.o", f"{column}.o", f"{row}.i", f"{column}.i")
 
 
-def _replace_loop(stage: Stage, old: Loop, *new: Loop) -> tuple[Loop, ...]:
-    others = {loop.name for loop in stage.loops if loop is not old}
-    for loop in new:
-        if loop.name in others:
-            raise RelayError(f"stage `{stage.name}` already has a loop `{loop.name}`")
-    position = stage.loops.index(old)
-    return (*stage.loops[:position], *new, *stage.loops[position + 1 :])
+def _tiles(extent: Expr, factor: int) -> Expr:
+    """How many blocks of `factor` cover an extent."""
+    return Simplifier()((extent + (factor - 1)) // factor)
 
 
-def _set_kind(s: Schedule, stage: str, loop: str, kind: Kind) -> Schedule:
+def _is_multiple(extent: Expr, factor: int) -> bool:
+    return isinstance(extent, Const) and int(extent.value) % factor == 0
+
+
+def _not_in_lanes(loop: Loop) -> Loop:
+    if loop.kind is Kind.VECTOR:
+        raise RelayError(f"loop `{loop.name}` runs in the lanes of vectors already")
+    return loop
+
+
+def _with_loops(
+    s: Schedule,
+    stage: Stage,
+    loops: tuple[Loop, ...],
+    parts: Mapping[Var, Expr],
+    guards: tuple[Expr, ...] = (),
+) -> Schedule:
+    """The stage with other loops: `parts` says what the variables that are gone were."""
+    names = [loop.name for loop in loops]
+    for name in names:
+        if names.count(name) > 1:
+            raise RelayError(f"stage `{stage.name}` has two loops `{name}`")
+    for other in s.inside(stage.name):
+        assert other.at is not None
+        level = stage.position(other.at[1])
+        before = {loop.var for loop in stage.loops[: level + 1]}
+        if names[level] != other.at[1] or {loop.var for loop in loops[: level + 1]} != before:
+            raise RelayError(
+                f"stage `{other.name}` is computed in loop `{other.at[1]}` of `{stage.name}`, "
+                "which stays where it is from then on"
+            )
+    changed = replace(
+        stage,
+        loops=loops,
+        values={axis: substitute(one, parts) for axis, one in stage.values.items()},
+        guards=(*(substitute(guard, parts) for guard in stage.guards), *guards),
+    )
+    return s.with_stage(changed)
+
+
+def _with_kind(s: Schedule, stage: str, loop: str, kind: Kind) -> Schedule:
     found = s[stage]
     old = found.loop(loop)
-    return s.with_stage(replace(found, loops=_replace_loop(found, old, replace(old, kind=kind))))
+    loops = tuple(replace(one, kind=kind) if one is old else one for one in found.loops)
+    return s.with_stage(replace(found, loops=loops))
 
 
 def vectorize(s: Schedule, stage: str, loop: str) -> Schedule:
-    """All iterations at once, in the lanes of vectors; the loop is the innermost.
+    """All iterations at once, in the lanes of vectors. Nothing is computed inside such a loop.
 
     for i in 16: y[i] = x[i] + 1   ->   y[0:16] = x[0:16] + 1
     """
     found = s[stage].loop(loop)
     if not isinstance(found.extent, Const):
         raise RelayError(f"loop `{loop}` runs a number of times known at run time only: split it")
-    return _set_kind(s, stage, loop, Kind.VECTOR)
+    if found.reduces:
+        raise RelayError(f"loop `{loop}` reduces: lanes need results of their own (`rfactor`)")
+    return _with_kind(s, stage, loop, Kind.VECTOR)
 
 
 def unroll(s: Schedule, stage: str, loop: str) -> Schedule:
@@ -358,7 +408,7 @@ def unroll(s: Schedule, stage: str, loop: str) -> Schedule:
     for i in 2: y[i] = x[i]   ->   y[0] = x[0]; y[1] = x[1]
     """
     s[stage].loop(loop).count  # noqa: B018  (an error when it is not a number)
-    return _set_kind(s, stage, loop, Kind.UNROLLED)
+    return _with_kind(s, stage, loop, Kind.UNROLLED)
 
 
 def parallel(s: Schedule, stage: str, loop: str) -> Schedule:
@@ -369,7 +419,7 @@ def parallel(s: Schedule, stage: str, loop: str) -> Schedule:
     """
     if s[stage].loop(loop).reduces:
         raise RelayError(f"loop `{loop}` reduces: threads split results, never a reduction")
-    return _set_kind(s, stage, loop, Kind.PARALLEL)
+    return _with_kind(s, stage, loop, Kind.PARALLEL)
 
 
 # --- stages
@@ -380,6 +430,8 @@ def set_scope(s: Schedule, stage: str, scope: Scope) -> Schedule:
 
     workspace acc: float32[6, 64]   ->   register acc: float32[6, 64]
     """
+    if s.is_output(s[stage]) or scope is Scope.GLOBAL:
+        raise RelayError(f"stage `{stage}`: outputs, and only they, are given to the kernel")
     return s.with_stage(replace(s[stage], scope=scope))
 
 
@@ -399,6 +451,7 @@ def inline(s: Schedule, stage: str) -> Schedule:
     found = s[stage]
     if found.is_reduction:
         raise RelayError(f"stage `{stage}` is a reduction and cannot be computed where it is read")
+    _expect_nothing_inside(s, stage)
     op = found.computation
     bodies = {
         id(tensor): op.bodies[place]
@@ -435,11 +488,15 @@ def _with_bodies_inlined(stage: Stage, axes: tuple[Axis, ...], bodies: Mapping[i
 
 
 def join(s: Schedule, first: str, second: str) -> Schedule:
-    """Two stages of one shape that do not read each other, in the same loops.
+    """Two stages of one shape that do not read each other, in the same loops, named as the first.
 
     y[i] = x[i] + 1;  z[i] = x[i] * 2   ->   for i: y[i] = x[i] + 1; z[i] = x[i] * 2
     """
     one, other = s[first], s[second]
+    if first == second:
+        raise RelayError(f"stage `{first}` is named twice")
+    for name in (first, second):
+        _expect_nothing_inside(s, name)
     axes = one.computation.axes
     if [axis.extent for axis in axes] != [axis.extent for axis in other.computation.axes]:
         raise RelayError(f"stages `{first}` and `{second}` have different shapes")
@@ -453,12 +510,17 @@ def join(s: Schedule, first: str, second: str) -> Schedule:
     offset = len(one.computation.bodies)
     tensors = (*one.tensors, *other.tensors)
     places = (*one.places, *(place + offset for place in other.places))
-    made = make_stage(one.name, tensors, Computation(axes, bodies), one.scope)
-    made = replace(made, places=places)
+    scope = Scope.GLOBAL if s.is_output(one) or s.is_output(other) else one.scope
+    made = replace(make_stage(one.name, tensors, Computation(axes, bodies), scope), places=places)
     # where the later of the two stood, everything both read is there
-    stages = [stage for stage in s.stages if stage is not one]
-    stages[stages.index(other)] = made
-    return replace(s, stages=tuple(stages))
+    begin, end = sorted((s.names[first], s.names[second]))
+    earlier, between = s.stages[begin], s.stages[begin + 1 : end + 1]
+    for stage in between:
+        if any(id(tensor) in map(id, earlier.tensors) for tensor in stage.inputs):
+            raise RelayError(f"`{stage.name}` reads `{earlier.name}`, so it comes between the two")
+    rest = [stage for stage in s.stages if stage is not earlier]
+    rest[end - 1] = made
+    return replace(s, stages=tuple(rest))
 
 
 def transform_bodies(
@@ -483,6 +545,9 @@ def compute_at(s: Schedule, stage: str, consumer: str, loop: str) -> Schedule:
     """
     found, reader = s[stage], s[consumer]
     op = found.computation
+    if s.is_output(found):
+        raise RelayError(f"stage `{stage}` is an output: all of it is wanted, not a part at a time")
+    _expect_nothing_inside(s, stage)
     level = reader.position(loop)
     origin, region = _needed(s, found, reader, level)
     reduced = op.reduction_axes
@@ -517,7 +582,10 @@ def _needed(
     """The part of a stage that an iteration of loop `level` of `consumer` reads."""
     made = {id(tensor) for tensor in stage.tensors}
     boxes: list[list[tuple[Expr, int, int] | None]] = []
-    for reader in s.readers(stage.name):
+    readers = s.readers(stage.name)
+    if not readers or stage is consumer:
+        raise RelayError(f"stage `{consumer.name}` does not read `{stage.name}`")
+    for reader in readers:
         free = _loops_inside(s, reader, consumer, level)
         simplifier = Simplifier()
         for one in _enclosing_loops(s, reader):
@@ -612,15 +680,48 @@ def _cover(spans: Sequence[tuple[Expr, int, int] | None], extent: Expr) -> tuple
     return Simplifier()(anchor + low), const(high - low + 1, INDEX)
 
 
+def check(s: Schedule) -> None:
+    """Refuse a schedule that no longer computes what it should: a stage inside a loop that is not
+    there, too late for a reader, or with less of its tensor than readers have come to need."""
+    for stage in s.stages:
+        if stage.at is None:
+            continue
+        consumer = s[stage.at[0]]
+        level = consumer.position(stage.at[1])
+        for loop in consumer.loops[: level + 1]:
+            if loop.kind is Kind.VECTOR:
+                raise RelayError(f"stage `{stage.name}` is computed in vector loop `{loop.name}`")
+        origin, region = _needed(s, stage, consumer, level)
+        held = zip(stage.origin, stage.region, strict=True)
+        for axis, now, before in zip(
+            stage.computation.axes, zip(origin, region, strict=True), held, strict=True
+        ):
+            if not _within(now, before, axis.extent):
+                raise RelayError(
+                    f"more of stage `{stage.name}` is read than it computes in loop "
+                    f"`{stage.at[1]}` of `{stage.at[0]}`: place it after its readers"
+                )
+
+
+def _within(part: tuple[Expr, Expr], whole: tuple[Expr, Expr], extent: Expr) -> bool:
+    """Whether a range, as (start, size), lies in another; `extent` is the size of everything."""
+    if part == whole or (_is_zero(whole[0]) and whole[1] == extent):
+        return True
+    before = Simplifier().linear(Simplifier()(part[0] - whole[0]))
+    if before.terms or not isinstance(part[1], Const) or not isinstance(whole[1], Const):
+        return False
+    return 0 <= before.constant <= int(whole[1].value) - int(part[1].value)
+
+
 # --- new stages
 
 
-def cache_read(s: Schedule, tensor: Tensor, reader: str, name: str) -> Schedule:
+def cache_read(s: Schedule, reader: str, tensor: Tensor, name: str) -> Schedule:
     """A copy of a tensor that one stage reads, to be placed nearer to it.
 
     y[i] = x[i] * 2   ->   copy[i] = x[i];  y[i] = copy[i] * 2
     """
-    return _replace_reads(s, reader, tensor, name, lambda indices: tuple(indices), tensor.shape)
+    return _replace_reads(s, reader, tensor, name, tuple, tensor.shape)
 
 
 def pack(
@@ -639,11 +740,19 @@ def pack(
                                                     pack(s, "y", b, "p", [(0, 16)])
     """
     shape: list[Expr] = list(tensor.shape)
-    simplify = Simplifier()
+    axes = [axis for axis, _ in blocks]
+    if not all(0 <= axis < tensor.rank for axis in axes) or len(set(axes)) < len(axes):
+        raise RelayError(
+            f"the axes of `{tensor.name}` are 0 to {tensor.rank - 1}, each at most once"
+        )
+    if any(factor < 1 for _, factor in blocks):
+        raise RelayError("a block has at least one element")
     for axis, factor in blocks:
-        shape[axis] = simplify((shape[axis] + (factor - 1)) // factor)
+        shape[axis] = _tiles(shape[axis], factor)
     shape += [const(factor, INDEX) for _, factor in blocks]
     order = tuple(range(len(shape)) if order is None else order)
+    if sorted(order) != list(range(len(shape))):
+        raise RelayError(f"the order is one of the {len(shape)} axes of the copy, found {order}")
 
     def place(indices: Sequence[Expr]) -> tuple[Expr, ...]:
         outer = list(indices)
@@ -660,9 +769,8 @@ def pack(
         conditions = []
         for (axis, factor), position in zip(blocks, inner, strict=True):
             outer[axis] = outer[axis] * factor + position
-            size = tensor.shape[axis]
-            if not (isinstance(size, Const) and int(size.value) % factor == 0):
-                conditions.append(outer[axis] < size)
+            if not _is_multiple(tensor.shape[axis], factor):
+                conditions.append(outer[axis] < tensor.shape[axis])
         return outer, conditions
 
     permuted = [shape[i] for i in order]
@@ -678,7 +786,13 @@ def _replace_reads(
     shape: Iterable[Expr],
     original: Callable[[Sequence[Expr]], tuple[list[Expr], list[Expr]]] | None = None,
 ) -> Schedule:
-    axes = tuple(Axis(INDEX, f"{_AXES[i]}", size) for i, size in enumerate(shape))
+    found = s[reader]
+    if not any(tensor is one for one in found.inputs):
+        raise RelayError(f"stage `{reader}` does not read `{tensor.name}`")
+    source = s.stage_of(tensor)
+    if source is not None and source.at is not None:
+        raise RelayError(f"stage `{source.name}` is computed inside a loop already")
+    axes = tuple(Axis(INDEX, axis_name(i), size) for i, size in enumerate(shape))
     where, conditions = original(axes) if original else (list(axes), [])
     element = Read(tensor.dtype, tensor, tuple(where))
     body = select(every(*conditions), element, const(0, tensor.dtype)) if conditions else element
@@ -689,22 +803,21 @@ def _replace_reads(
             return Read(copy.dtype, copy, tuple(map(index, place(after.indices))))
         return remake(before, after)
 
-    found = s[reader]
-    changed = replace(
-        found,
-        op=Computation(found.computation.axes, transform_bodies(found.computation.bodies, put)),
-    )
-    return _insert_before(s, changed, copy, name)
+    return _insert_before(s, _with_bodies(found, put), (copy,), name)
 
 
-_AXES = "ijklmnopqrst"
+def _with_bodies(stage: Stage, step: Callable[[Expr, Expr], Expr]) -> Stage:
+    op = stage.computation
+    return replace(stage, op=Computation(op.axes, transform_bodies(op.bodies, step)))
 
 
-def _insert_before(s: Schedule, changed: Stage, made: Tensor, name: str) -> Schedule:
+def _insert_before(s: Schedule, changed: Stage, made: tuple[Tensor, ...], name: str) -> Schedule:
+    """The schedule with one stage changed, and before it a new one that makes what it now reads."""
     if name in s.names:
         raise RelayError(f"there is already a stage `{name}`")
-    assert isinstance(made.op, Computation)
-    stage = make_stage(name, (made,), made.op, Scope.WORKSPACE)
+    op = made[0].op
+    assert isinstance(op, Computation)
+    stage = make_stage(name, made, op, Scope.WORKSPACE)
     stages: list[Stage] = []
     for one in s.stages:
         stages += [stage, changed] if one.name == changed.name else [one]
@@ -715,22 +828,25 @@ def extract(s: Schedule, stage: str, part: Expr, axes: Sequence[Axis], name: str
     """A part of an expression as a tensor of its own over some axes of the stage.
 
     c[i, j] = sum(f(i, k) * b[k, j] for k)   ->   t[i, k] = f(i, k);  c[i, j] = sum(t[i, k] * …)
+
+    It is computed for every value of the axes, whether the stage looks at it there or not.
     """
     found = s[stage]
+    op = found.computation
+    missing = (variables(part) & {*op.axes, *op.reduction_axes}) - set(axes)
+    if missing:
+        names = ", ".join(sorted(f"`{var.name}`" for var in missing))
+        raise RelayError(f"what is extracted from `{stage}` depends on {names} too")
+    if not any(part == one for body in op.bodies for one in tree.postorder(body)):
+        raise RelayError(f"`{part!r}` is no part of stage `{stage}`")
     fresh: dict[Var, Expr] = {axis: Axis(INDEX, axis.name, axis.extent) for axis in axes}
     own = tuple(axis for axis in fresh.values() if isinstance(axis, Axis))
     (tensor,) = from_bodies(own, (substitute(part, fresh),), name)
 
     def put(before: Expr, after: Expr) -> Expr:
-        if before is part:
-            return Read(tensor.dtype, tensor, tuple(axes))
-        return remake(before, after)
+        return Read(tensor.dtype, tensor, tuple(axes)) if before == part else remake(before, after)
 
-    changed = replace(
-        found,
-        op=Computation(found.computation.axes, transform_bodies(found.computation.bodies, put)),
-    )
-    return _insert_before(s, changed, tensor, name)
+    return _insert_before(s, _with_bodies(found, put), (tensor,), name)
 
 
 def reindex(s: Schedule, stage: str, groups: Sequence[Sequence[Axis]]) -> Schedule:
@@ -741,6 +857,13 @@ def reindex(s: Schedule, stage: str, groups: Sequence[Sequence[Axis]]) -> Schedu
     """
     found = s[stage]
     op = found.computation
+    if s.is_output(found):
+        raise RelayError(f"stage `{stage}` is an output: its axes are given")
+    if [id(axis) for axis in op.axes if all(axis not in group for group in groups)] or sum(
+        map(len, groups)
+    ) != len(op.axes):
+        raise RelayError(f"every axis of stage `{stage}` belongs to one of the groups")
+    _expect_nothing_inside(s, stage)
     values: dict[Var, Expr] = {}
     axes: list[Axis] = []
     simplify = Simplifier()
@@ -777,9 +900,8 @@ def reindex(s: Schedule, stage: str, groups: Sequence[Sequence[Axis]]) -> Schedu
     for one in s.stages:
         if one is found:
             stages.append(make_stage(found.name, made, made[0].op, found.scope))
-        elif isinstance(one.op, Computation):
-            bodies = transform_bodies(one.op.bodies, read)
-            stages.append(replace(one, op=Computation(one.op.axes, bodies)))
+        elif any(id(tensor) in others for tensor in one.inputs):
+            stages.append(_with_bodies(one, read))
         else:
             stages.append(one)
     return replace(s, stages=tuple(stages))
@@ -807,13 +929,18 @@ def cache_write(s: Schedule, stage: str, name: str) -> Schedule:
 
     made = from_bodies(own, transform_bodies(op.bodies, put), name)
     copies = tuple(Read(tensor.dtype, tensor, tuple(op.axes)) for tensor in made)
-    assert isinstance(made[0].op, Computation)
-    inner = make_stage(name, made, made[0].op, Scope.WORKSPACE)
-    outer = make_stage(found.name, found.tensors, Computation(op.axes, copies), found.scope)
-    stages: list[Stage] = []
-    for one in s.stages:
-        stages += [inner, outer] if one is found else [one]
-    return replace(s, stages=tuple(stages))
+    return _insert_before(s, _anew(s, found, Computation(op.axes, copies)), made, name)
+
+
+def _anew(s: Schedule, stage: Stage, op: Computation) -> Stage:
+    """A stage that computes the same tensors in another way, with nothing decided."""
+    _expect_nothing_inside(s, stage.name)
+    return replace(make_stage(stage.name, stage.tensors, op, stage.scope), places=stage.places)
+
+
+def _expect_nothing_inside(s: Schedule, name: str) -> None:
+    for other in s.inside(name):
+        raise RelayError(f"stage `{other.name}` is computed inside `{name}`, which must stay")
 
 
 def rfactor(s: Schedule, stage: str, axis: int, lanes: int, name: str) -> Schedule:
@@ -828,14 +955,15 @@ def rfactor(s: Schedule, stage: str, axis: int, lanes: int, name: str) -> Schedu
     reduction = op.reduction
     if reduction is None:
         raise RelayError(f"stage `{stage}` reduces nothing")
+    if not 0 <= axis < len(reduction.axes) or lanes < 1:
+        raise RelayError(f"stage `{stage}` has no reduction axis {axis} in {lanes} lanes")
     old = reduction.axes[axis]
-    simplify = Simplifier()
     lane = Axis(INDEX, "l", const(lanes, INDEX))
-    step = Axis(INDEX, old.name, simplify((old.extent + (lanes - 1)) // lanes))
+    step = Axis(INDEX, old.name, _tiles(old.extent, lanes))
     where = step * lanes + lane
     fresh: dict[Var, Expr] = {one: Axis(INDEX, one.name, one.extent) for one in op.axes}
     values = [substitute(value, {**fresh, old: where}) for value in reduction.values]
-    if not (isinstance(old.extent, Const) and int(old.extent.value) % lanes == 0):
+    if not _is_multiple(old.extent, lanes):
         neutral = reduction.combiner.identity(tuple(value.dtype for value in values))
         inside = where < old.extent
         values = [select(inside, value, rest) for value, rest in zip(values, neutral, strict=True)]
@@ -852,13 +980,7 @@ def rfactor(s: Schedule, stage: str, axis: int, lanes: int, name: str) -> Schedu
     bodies = tuple(
         Reduce(part.dtype, reduction.combiner, (last,), parts, i) for i, part in enumerate(parts)
     )
-    assert isinstance(partial[0].op, Computation)
-    inner = make_stage(name, partial, partial[0].op, Scope.WORKSPACE)
-    outer = make_stage(found.name, found.tensors, Computation(op.axes, bodies), found.scope)
-    stages: list[Stage] = []
-    for one in s.stages:
-        stages += [inner, outer] if one is found else [one]
-    return replace(s, stages=tuple(stages))
+    return _insert_before(s, _anew(s, found, Computation(op.axes, bodies)), partial, name)
 
 
 __all__ = [
@@ -867,6 +989,7 @@ __all__ = [
     "Stage",
     "cache_read",
     "cache_write",
+    "check",
     "compute_at",
     "create",
     "extract",
@@ -879,7 +1002,6 @@ __all__ = [
     "reorder",
     "rfactor",
     "set_scope",
-    "sources",
     "split",
     "stream",
     "tile",

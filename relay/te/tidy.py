@@ -84,7 +84,7 @@ def _tidy(statement: Statement, simplify: Simplifier) -> Tidying:
             if isinstance(value, Const | Var):
                 return _tidy(_put(statement.body, statement.var, value), simplify)
             if value.dtype == INDEX:
-                simplify.ranges[statement.var] = simplify.interval(value)
+                simplify.limit(statement.var, simplify.interval(value))
             body = yield _tidy(statement.body, simplify)
             return EMPTY if _is_empty(body) else Let(statement.var, value, body)
         case Allocate():
@@ -203,6 +203,7 @@ def _guards(loop: For, simplify: Simplifier) -> list[Compare]:
                         isinstance(condition, Compare)
                         and condition.left.dtype == INDEX
                         and loop.var in variables(condition)
+                        and not _reads(condition)
                     ):
                         found.append(condition)
                 pending.append(current.then)
@@ -227,8 +228,10 @@ def _conjunction(condition: Expr) -> list[Expr]:
 
 def _slack(guard: Compare, var: Var, simplify: Simplifier) -> tuple[int, int, int] | None:
     """(a, low, high): the guard holds where a*var + r < 0, with r anywhere from low to high."""
-    left = simplify.linear(simplify(guard.left))
-    right = simplify.linear(simplify(guard.right))
+    if guard.left.dtype != INDEX:
+        return None
+    left = simplify.exact(simplify(guard.left))
+    right = simplify.exact(simplify(guard.right))
     match guard.op:
         case "lt":
             difference = left.plus(right, -1)
@@ -262,18 +265,23 @@ def _last_needed(loop: For, count: int, simplify: Simplifier) -> int:
     """How many iterations there are before a guard around everything fails for good."""
     body: Statement = loop.body
     needed = count
-    while isinstance(body, For | Allocate):
-        if isinstance(body, For):
-            simplify.bind(body.var, simplify(body.extent))
-        body = body.body
-    if isinstance(body, If) and body.otherwise is None:
-        for guard in _conjunction(body.condition):
-            if isinstance(guard, Compare) and loop.var in variables(guard):
-                slack = _slack(guard, loop.var, simplify)
-                if slack is not None:
-                    factor, low, _ = slack
-                    needed = min(needed, max(0, -(low // factor)))
-    return needed
+    while True:
+        match body:
+            case For():
+                simplify.bind(body.var, simplify(body.extent))
+                body = body.body
+            case Allocate():
+                body = body.body
+            case If(otherwise=None):
+                for guard in _conjunction(body.condition):
+                    if isinstance(guard, Compare) and loop.var in variables(guard):
+                        slack = _slack(guard, loop.var, simplify)
+                        if slack is not None:
+                            factor, low, _ = slack
+                            needed = min(needed, max(0, -(low // factor)))
+                body = body.then
+            case _:
+                return needed
 
 
 def _if(statement: If, simplify: Simplifier) -> Tidying:
@@ -298,7 +306,12 @@ def _if(statement: If, simplify: Simplifier) -> Tidying:
         otherwise = None if _is_empty(otherwise) else otherwise
     if _is_empty(then):
         return EMPTY if otherwise is None else If(~condition, otherwise)
-    if otherwise is None and isinstance(then, If) and then.otherwise is None:
+    if (
+        otherwise is None
+        and isinstance(then, If)
+        and then.otherwise is None
+        and not _reads(then.condition)  # what it reads may only be there where the first holds
+    ):
         both = statement.guard and then.guard
         return If(every(condition, then.condition), then.then, guard=both)
     return If(condition, then, otherwise, statement.guard)
