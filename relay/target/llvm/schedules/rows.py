@@ -130,10 +130,8 @@ def _outer_loops(
     if tiled:
         last = s[root].loop(row[-1])
         count = last.count if isinstance(last.extent, Const) else 1 << 16
-        vectors = 1
-        while vectors < 4 and count >= 2 * vectors * lanes:
-            vectors *= 2
         width = min(lanes, _power(count))
+        vectors = min(_PARTS, -(-count // width))
         tile = width * vectors
         s = split(s, root, row[-1], tile, ("t", "ti"))
         others = row[:-1]
