@@ -180,20 +180,28 @@ class Instructions(Writer):
     def _convert(self, expr: Cast | Bitcast, operand: Value) -> Value:
         source, target = expr.operand.dtype, expr.dtype
         kind = llvm_type(target)
+        if isinstance(expr, Bitcast):
+            if source == INDEX:
+                operand = self._as_integer(operand, "i64")
+            return operand if kind == operand.type else self._as(operand, kind, "bitcast")
+        # the processor's own conversions of float16; others are written out before
+        if source == "float16":
+            return self._as(self._as(operand, "half", "bitcast"), kind, "fpext")
+        if target == "float16":
+            return self._as(self._as(operand, "half", "fptrunc"), kind, "bitcast")
         if kind == operand.type:
             return operand
-        if isinstance(expr, Bitcast):
-            how = "bitcast"
-        else:
-            how = _conversion(source, target, operand.type, kind)
-        if how == "truth":
+        if kind == "i1":
             zero = "zeroinitializer" if operand.lanes else "0"
             code = f"icmp ne {operand}, {zero}"
             if dtypes.is_float(source):
                 code = f"fcmp une {operand}, {'zeroinitializer' if operand.lanes else '0.0'}"
-        else:
-            code = f"{how} {operand} to {vector_type(kind, operand.lanes)}"
-        return self.make(code, kind, operand.lanes, operand.reads)
+            return self.make(code, kind, operand.lanes, operand.reads)
+        return self._as(operand, kind, _conversion(source, target, operand.type, kind))
+
+    def _as(self, operand: Value, kind: str, how: str) -> Value:
+        whole = vector_type(kind, operand.lanes)
+        return self.make(f"{how} {operand} to {whole}", kind, operand.lanes, operand.reads)
 
     def _call(self, expr: Call, args: list[Value]) -> Value:
         if any(arg.lanes for arg in args):
@@ -226,8 +234,6 @@ _INTRINSICS = {
 
 def _conversion(source: str, target: str, from_type: str, to_type: str) -> str:
     """LLVM's word for a cast; what it leaves undefined was made safe before."""
-    if to_type == "i1":
-        return "truth"
     if dtypes.is_float(source):
         if dtypes.is_float(target):
             return "fpext" if bits(to_type) > bits(from_type) else "fptrunc"

@@ -22,8 +22,10 @@ ALIGNMENT = 64
 _TYPES = {
     "bool": "i1",
     "uint1": "i1",
-    "float16": "half",
-    "bfloat16": "bfloat",
+    # Bits, until they are converted: LLVM would move half floats it has no instructions for by way
+    # of a library.
+    "float16": "i16",
+    "bfloat16": "i16",
     "float32": "float",
     "float64": "double",
     "float8_e4m3fn": "i8",
@@ -53,7 +55,7 @@ def is_signed(dtype: str) -> bool:
 
 
 def bits(type: str) -> int:
-    return {"half": 16, "bfloat": 16, "float": 32, "double": 64}.get(type) or int(type[1:])
+    return {"float": 32, "double": 64}.get(type) or int(type[1:])
 
 
 def vector_type(type: str, lanes: int) -> str:
@@ -62,7 +64,7 @@ def vector_type(type: str, lanes: int) -> str:
 
 def suffix(type: str, lanes: int) -> str:
     """How LLVM spells a type in the name of an intrinsic."""
-    short = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64"}.get(type, type)
+    short = {"float": "f32", "double": "f64"}.get(type, type)
     return f"v{lanes}{short}" if lanes else short
 
 
@@ -156,6 +158,7 @@ class Writer:
         self.lane: Var | None = None
         self.lanes = 0
         self.mask: Value | None = None
+        self.wider: dict[str, str | None] = {}  # for each mask one that has all its lanes
         self.in_parallel = False
         self.worker = "0"
         self.dependent: dict[Expr, bool] = {}  # on the lane
@@ -236,8 +239,11 @@ class Writer:
 
     def both(self, first: Value | None, second: Value) -> Value:
         if first is None:
+            self.wider[second.text] = None
             return second
-        return self.make(f"and {first}, {second.text}", "i1", self.lanes)
+        mask = self.make(f"and {first}, {second.text}", "i1", self.lanes)
+        self.wider[mask.text] = first.text
+        return mask
 
     def negated(self, mask: Value) -> Value:
         return self.make(f"xor {mask}, splat (i1 true)", "i1", mask.lanes)
