@@ -19,7 +19,18 @@ import numpy as np
 
 from relay import dtypes
 from relay.errors import RelayError
-from relay.te.expr import width
+from relay.te.expr import (
+    Binary,
+    Bitcast,
+    Call,
+    Cast,
+    Compare,
+    Const,
+    Expr,
+    Unary,
+    Var,
+    width,
+)
 
 Array = Any  # an array, or a NumPy scalar
 
@@ -60,6 +71,28 @@ def wrap(value: Array, dtype: str) -> Array:
     if dtype == "int4":
         return (value << np.int8(4)) >> np.int8(4)
     return value & np.uint8(15) if dtype == "uint4" else value
+
+
+def apply(expr: Expr, operands: list[Array]) -> Array:
+    """What a node makes of the values of its operands."""
+    match expr:
+        case Const():
+            return np.asarray(expr.value).astype(carrier(expr.dtype))
+        case Binary():
+            return binary(expr.op, operands[0], operands[1], expr.dtype)
+        case Compare():
+            return COMPARE[expr.op](operands[0], operands[1])
+        case Unary():
+            return unary(expr.op, operands[0], expr.dtype)
+        case Cast():
+            return cast(operands[0], expr.operand.dtype, expr.dtype)
+        case Bitcast():
+            return bitcast(operands[0], expr.operand.dtype, expr.dtype)
+        case Call():
+            return call(expr.function, operands, expr.args[0].dtype)
+        case Var():
+            raise RelayError(f"`{expr.name}` has no value here")
+    raise RelayError(f"`{expr!r}` is no scalar by itself")
 
 
 # --- operators
