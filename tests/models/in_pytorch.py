@@ -162,18 +162,18 @@ def vgg(layers: int, batch_norm: bool = False) -> Network:
 
 
 def squeezenet(version: str) -> Network:
-    pools = {"1.0": (0, 3, 7), "1.1": (0, 2, 4)}[version]
+    # how many fire modules there are, and before which ones there is a pool
+    count, pools = {"1.0": (8, (0, 3, 7)), "1.1": (8, (0, 2, 4)), "short": (2, (0, 1))}[version]
 
     def network(w: Weights, x: Tensor) -> Tensor:
         x = F.relu(w.conv(x, "conv1", 2))
-        for fires in range(9):
+        for fires in range(count):
             if fires in pools:
                 x = F.max_pool2d(x, 3, 2)
-            if fires < 8:
-                name = f"fire{fires + 1}"
-                narrow = F.relu(w.conv(x, f"{name}_squeeze"))
-                left = F.relu(w.conv(narrow, f"{name}_left"))
-                x = torch.cat([left, F.relu(w.conv(narrow, f"{name}_right", 1, 1))], 1)
+            name = f"fire{fires + 1}"
+            narrow = F.relu(w.conv(x, f"{name}_squeeze"))
+            left = F.relu(w.conv(narrow, f"{name}_left"))
+            x = torch.cat([left, F.relu(w.conv(narrow, f"{name}_right", 1, 1))], 1)
         return F.relu(w.conv(x, "conv_final")).mean((2, 3)).softmax(1)
 
     return network
@@ -259,13 +259,10 @@ def inception_v3(w: Weights, x: Tensor) -> Tensor:
     return w.dense(F.avg_pool2d(x, 8, 1).flatten(1), "fc1").softmax(1)
 
 
-def inception_blocks(w: Weights, x: Tensor) -> Tensor:
-    """One block of each kind, without the stem."""
-    x = inception_wide(w, x, "a", BRANCHES_A)
-    x = inception_halved(w, x, "b", BRANCHES_B)
-    x = inception_wide(w, x, "c", BRANCHES_C)
+def inception_end(w: Weights, x: Tensor) -> Tensor:
+    """The last two kinds of blocks alone."""
     x = inception_halved(w, x, "d", BRANCHES_D)
-    return inception_split(w, x, "e", F.max_pool2d).flatten(1)
+    return inception_split(w, x, "e", F.avg_pool2d).flatten(1)
 
 
 # --- networks that are no pictures, or have no parameters ----------------------------------------
