@@ -11,9 +11,7 @@ used twice; times per node should not depend on n.
 
 from __future__ import annotations
 
-import argparse
 import gc
-import json
 import statistics
 import subprocess
 import sys
@@ -22,11 +20,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from measure import Run, record, run_parts
 
 import relay
 from relay.check.infer import infer_changed
 
-SIZES = (1_000, 10_000, 100_000)
+
+def sizes(run: Run) -> tuple[int, ...]:
+    return (100,) if run.quick else (1_000, 10_000, 100_000)
 
 
 def seconds(f: Callable[[], Any], repeat: int = 1) -> tuple[float, Any]:
@@ -97,19 +98,13 @@ class ReluToLeakyRelu(relay.ExprMutator):
 
 # --- what is measured --------------------------------------------------------------------------
 
-Record = dict[str, Any]
 
-
-def record(name: str, elapsed: float, **more: Any) -> Record:
-    empty = {"peers": {}, "best_peer": None, "ratio": None, "error": None, "compile_s": None}
-    return {"name": name, "threads": 1, "relay_ms": elapsed * 1e3, **empty, **more}
-
-
-def measure_import() -> list[Record]:
+def measure_import(run: Run) -> None:
     """`import relay` in a fresh process, less an empty process."""
+    repeat = 1 if run.quick else 9
 
     def start(code: str) -> float:
-        return seconds(lambda: subprocess.run([sys.executable, "-c", code], check=True), 9)[0]
+        return seconds(lambda: subprocess.run([sys.executable, "-c", code], check=True), repeat)[0]
 
     bare = start("pass")
     costs = {
@@ -118,14 +113,15 @@ def measure_import() -> list[Record]:
     }
     for name, elapsed in costs.items():
         print(f"{name:<34} {elapsed * 1e3:8.1f} ms")
-    return [record(name, elapsed) for name, elapsed in costs.items()]
+        run.report.add(record(name, 1, elapsed))
 
 
-def measure_inference() -> list[Record]:
+def measure_inference(run: Run) -> None:
     """A graph of 10,000 calls, inferred, and inferred again."""
+    layers = 25 if run.quick else 2_500
     x, w = relay.var("x", shape=(8, 16)), relay.var("w", shape=(16, 16))
     body: relay.Expr = x
-    for i in range(2_500):
+    for i in range(layers):
         body = relay.nn.relu(relay.nn.dense(body, w))
         body = relay.add(body, x) if i % 2 else relay.multiply(body, x)
         body = relay.tanh(body)
@@ -134,10 +130,11 @@ def measure_inference() -> list[Record]:
     again, _ = seconds(lambda: relay.transform.InferType()(typed), 5)
     print(f"{'InferType of 10,000 calls':<34} {first * 1e3:8.1f} ms")
     print(f"{'InferType again':<34} {again * 1e3:8.3f} ms   {first / again:,.0f} times faster")
-    return [record("infer 10,000 calls", first), record("infer 10,000 calls again", again)]
+    run.report.add(record("infer 10,000 calls", 1, first))
+    run.report.add(record("infer 10,000 calls again", 1, again))
 
 
-def measure_incremental() -> list[Record]:
+def measure_incremental(run: Run) -> None:
     """One of 100 functions changes: what is inferred again."""
 
     def function(i: int) -> relay.Function:
@@ -157,16 +154,15 @@ def measure_incremental() -> list[Record]:
     rows.append(("a type changed, with 9 callers above", len(inferred)))
     for name, count in rows:
         print(f"{name:<40} {count:4d} functions inferred")
-    return [record(name, 0.0, functions_inferred=count) for name, count in rows]
+        run.report.add(record(name, 1, 0.0, functions_inferred=count))
 
 
-def measure_depth() -> list[Record]:
+def measure_depth(run: Run) -> None:
     """Every stage at 1k, 10k and 100k nodes."""
-    records = []
     stages = ["build", "infer", "print", "parse", "equal", "hash", "count", "replace", "evaluate"]
     print(f"{'':<8}{'nodes':>8}  " + "".join(f"{s:>10}" for s in stages) + "   (µs per node)")
     for kind, make in CHAINS.items():
-        for size in SIZES:
+        for size in sizes(run):
             times: dict[str, float] = {}
             times["build"], function = seconds(lambda make=make, size=size: make(size))
             module = relay.IRModule.from_expr(function)
@@ -183,14 +179,14 @@ def measure_depth() -> list[Record]:
                 lambda m=module: ReluToLeakyRelu().visit(m["main"])
             )
             executor = relay.create_executor("debug", mod=module)
-            run = executor.evaluate()
-            times["evaluate"], value = seconds(lambda run=run: run(np.ones(4, "float32")))
+            call = executor.evaluate()
+            times["evaluate"], value = seconds(lambda call=call: call(np.ones(4, "float32")))
             assert equal and sum(counter.counts.values()) == size
             assert isinstance(replaced, relay.Function) and value.numpy().tolist() == [1.0] * 4
             cells = "".join(f"{times[s] / size * 1e6:>10.1f}" for s in stages)
             print(f"{kind:<8}{size:>8}  {cells}")
-            records += [record(f"{kind} {size} {s}", times[s]) for s in stages]
-    return records
+            for s in stages:
+                run.report.add(record(f"{kind} {size} {s}", 1, times[s]))
 
 
 PARTS = {
@@ -201,20 +197,5 @@ PARTS = {
 }
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--models", default=",".join(PARTS), help="parts to run, by name")
-    options.add_argument("--threads", type=int, default=1, help="the compiler uses one")
-    options.add_argument("--json", help="write the records to this file")
-    given = options.parse_args()
-    records: list[Record] = []
-    for name in given.models.split(","):
-        print(f"--- {name}: {PARTS[name].__doc__}")
-        records += PARTS[name]()
-    if given.json:
-        with open(given.json, "w") as file:
-            json.dump(records, file, indent=1)
-
-
 if __name__ == "__main__":
-    main()
+    run_parts(__doc__, PARTS)

@@ -1,0 +1,217 @@
+"""Kernels written in LLVM IR and run by the native runtime, with no compiler and no model around.
+
+    kernels = BareKernels(Target.host())
+    fma = kernels.program("fma", threads=2, arguments=[2, steps])
+    fma()
+
+They measure the machine and the runtime themselves:
+
+    fma       extent, steps           multiply-adds on registers: what one core can do at most
+    copy      extent, from, to, size  `size` bytes per turn, past the caches
+    regions   extent, repeat, work    parallel loops whose body counts to `work`
+    nothing                           a call and a return
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from relay.native.runtime import Context, Request, runtime
+from relay.target import Target
+from relay.target.llvm.compile import compile_module
+from relay.target.llvm.jit import Library, load
+
+BODY = "(ptr %context, ptr %closure, i64 %begin, i64 %end, i64 %worker)"
+
+
+def _loop(name: str, steps: str, head: str, body: str) -> str:
+    """The blocks of a loop `%i` from 0 to `steps`, which is more than 0."""
+    return f"""
+  br label %{name}
+{name}:
+  %i = phi i64 [ 0, %entry ], [ %next, %{name} ]
+{head}{body}  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, {steps}
+  br i1 %more, label %{name}, label %done
+done:"""
+
+
+def _kernel(name: str, body: str) -> str:
+    """A kernel that is one parallel loop: its extent is the first argument."""
+    return f"""
+define i32 @{name}(ptr %context, ptr %args) {{
+  %extent = load i64, ptr %args
+  %closure = getelementptr i64, ptr %args, i64 1
+  %parallel = load ptr, ptr %context
+  call void %parallel(ptr %context, ptr @{body}, ptr %closure, i64 %extent)
+  ret i32 0
+}}
+"""
+
+
+def lanes(target: Target) -> int:
+    return target.vector_bits // 32
+
+
+def accumulators(target: Target) -> int:
+    """Enough to hide the latency of a multiply-add, few enough to stay in registers."""
+    return 24 if target.vector_registers == 32 else 12
+
+
+def flops(target: Target, steps: int, threads: int) -> int:
+    """The floating-point operations of `fma`."""
+    return 2 * lanes(target) * accumulators(target) * steps * threads
+
+
+def fma_text(target: Target) -> str:
+    width, count = lanes(target), accumulators(target)
+    vector = f"<{width} x float>"
+    head = body = ending = ""
+    for k in range(count):
+        start = f"splat (float {k + 1}.0)"
+        head += f"  %a{k} = phi {vector} [ {start}, %entry ], [ %b{k}, %loop ]\n"
+        if target.has_fma:
+            given = f"{vector} %x, {vector} %y, {vector} %a{k}"
+            body += f"  %b{k} = call {vector} @llvm.fma.v{width}f32({given})\n"
+        else:
+            body += f"  %m{k} = fmul {vector} %x, %a{k}\n"
+            body += f"  %b{k} = fadd {vector} %m{k}, %y\n"
+        ending += f"  %s{k + 1} = fadd {vector} %s{k}, %b{k}\n"
+    return f"""
+define internal void @fma.body{BODY} #0 {{
+entry:
+  %steps = load i64, ptr %closure
+  %number = sitofp i64 %begin to float
+  %first = insertelement {vector} poison, float %number, i64 0
+  %x = shufflevector {vector} %first, {vector} poison, <{width} x i32> zeroinitializer
+  %y = fadd {vector} %x, splat (float 0.5){_loop("loop", "%steps", head, body)}
+  %s0 = fadd {vector} %x, %y
+{ending}
+  %out = alloca {vector}
+  store volatile {vector} %s{count}, ptr %out
+  ret void
+}}
+{_kernel("fma", "fma.body")}
+"""
+
+
+def copy_text(target: Target) -> str:
+    vector = f"<{lanes(target)} x float>"
+    body = f"""
+  %at = mul i64 %i, {target.vector_bits // 8}
+  %place = add i64 %at, %offset
+  %p = getelementptr i8, ptr %from, i64 %place
+  %q = getelementptr i8, ptr %to, i64 %place
+  %v = load {vector}, ptr %p, align 4
+  store {vector} %v, ptr %q, align {target.vector_bits // 8}, !nontemporal !0
+"""
+    fence = "  call void @llvm.x86.sse.sfence()" if target.arch == "x86_64" else ""
+    return f"""
+define internal void @copy.body{BODY} #0 {{
+entry:
+  %from = load ptr, ptr %closure
+  %to.at = getelementptr i64, ptr %closure, i64 1
+  %to = load ptr, ptr %to.at
+  %size.at = getelementptr i64, ptr %closure, i64 2
+  %size = load i64, ptr %size.at
+  %offset = mul i64 %begin, %size
+  %count = sub i64 %end, %begin
+  %bytes = mul i64 %count, %size
+  %steps = udiv i64 %bytes, {target.vector_bits // 8}{_loop("loop", "%steps", "", body)}
+{fence}
+  ret void
+}}
+{_kernel("copy", "copy.body")}
+"""
+
+
+REGIONS = f"""
+define internal void @count{BODY} {{
+entry:
+  %work = load i64, ptr %closure
+  %size = sub i64 %end, %begin
+  %steps = mul i64 %size, %work
+{_loop("loop", "%steps", "", '  call void asm sideeffect "", "r"(i64 %i)' + chr(10))}
+  ret void
+}}
+define i32 @regions(ptr %context, ptr %args) {{
+entry:
+  %extent = load i64, ptr %args
+  %repeat.at = getelementptr i64, ptr %args, i64 1
+  %repeat = load i64, ptr %repeat.at
+  %work = getelementptr i64, ptr %args, i64 2
+  %parallel = load ptr, ptr %context
+{
+    _loop(
+        "loop",
+        "%repeat",
+        "",
+        "  call void %parallel(ptr %context, ptr @count, ptr %work, i64 %extent)" + chr(10),
+    )
+}
+  ret i32 0
+}}
+define i32 @nothing(ptr %context, ptr %args) {{
+  ret i32 0
+}}
+"""
+
+
+def texts(target: Target) -> list[str]:
+    """The kernels, a module each."""
+    width = target.vector_bits
+    attributes = (
+        f'attributes #0 = {{ nounwind "prefer-vector-width"="{width}" '
+        f'"min-legal-vector-width"="{width}" }}\n'
+    )
+    streaming = "!0 = !{i32 1}\n"
+    return [fma_text(target) + attributes, copy_text(target) + attributes + streaming, REGIONS]
+
+
+class Program:
+    """One kernel in memory the way the runtime wants it; called without arguments."""
+
+    def __init__(self, library: Library, kernel: str, threads: int, arguments: Sequence[int]):
+        self.library = library  # addresses keep nothing alive
+        self.frame = np.array(arguments or [0], np.int64)
+        self.indices = np.arange(len(arguments), dtype=np.int32)
+        self.table = np.array(
+            [library.address(kernel), self.indices.ctypes.data, len(arguments)], np.int64
+        )
+        self.context = Context(threads)
+        self.request = Request(self.context, self.table.ctypes.data, 1, self.frame.ctypes.data)
+        self._call, self._address = runtime().call, self.request.address
+
+    def __call__(self) -> None:
+        if self._call(self._address):
+            raise RuntimeError("a kernel failed")
+
+
+class BareKernels:
+    """All of them, compiled and loaded."""
+
+    def __init__(self, target: Target) -> None:
+        from llvmlite import binding
+
+        binding.initialize_native_asmparser()  # for the assembler statement in REGIONS
+        self.target = target
+        names = ["fma", "copy", "regions", "nothing"]
+        self.library = load([compile_module([text], target) for text in texts(target)], names)
+
+    def program(self, kernel: str, threads: int, arguments: Sequence[int]) -> Program:
+        return Program(self.library, kernel, threads, arguments)
+
+    def peak(self, threads: int, steps: int = 20_000) -> tuple[Program, int]:
+        """Multiply-adds on every thread, and how many floating-point operations that is."""
+        fma = self.program("fma", threads, [threads, steps])
+        return fma, flops(self.target, steps, threads)
+
+    def copy(self, threads: int, source: np.ndarray, result: np.ndarray) -> Program:
+        """A copy of a large array, in some turns for every thread."""
+        turns = 16 * threads
+        addresses = [source.ctypes.data, result.ctypes.data]
+        if addresses[1] % 64 or source.nbytes % (64 * turns):
+            raise ValueError(f"an aligned array of whole vectors in {turns} turns is wanted")
+        return self.program("copy", threads, [turns, *addresses, source.nbytes // turns])

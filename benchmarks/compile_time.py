@@ -1,0 +1,252 @@
+"""How long models take to compile, to save and to load, and where the time goes.
+
+    python benchmarks/compile_time.py                       ResNet-18 and 50, MobileNet
+    python benchmarks/compile_time.py --models resnet-18    one of them
+    python benchmarks/compile_time.py --json out.json       records besides the tables
+
+Every compilation is a process of its own. A cold one has an empty cache, a warm one the cache the
+cold one left, a loading one an empty cache and the file that was saved. What it takes to start
+Python and to make the model is not counted; importing the compiler stands apart. Besides the time
+that passes, the processor time of the process and of those it starts is shown, which counts only
+the work. Nothing here has a peer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from measure import Run, Times, arguments, record, relative_error, started, time_each
+
+MODELS = ("resnet-18", "resnet-50", "mobilenet")
+STAGES = ("imports", "weights", "passes", "lowering", "LLVM", "runtime", "load and prepare")
+Stages = dict[str, tuple[float, float]]  # wall and processor time
+
+
+class Clock:
+    """Times of stages one after another."""
+
+    def __init__(self) -> None:
+        self.stages: Stages = {}
+        self._last = self._now()
+
+    def _now(self) -> tuple[float, float]:
+        used = os.times()
+        children = used.children_user + used.children_system
+        return time.perf_counter(), time.process_time() + children
+
+    def lap(self, stage: str) -> None:
+        now = self._now()
+        self.stages[stage] = (now[0] - self._last[0], now[1] - self._last[1])
+        self._last = self._now()
+
+
+# --- in a process of its own -------------------------------------------------------------------
+
+
+def compile_in_stages(name: str, small: bool, file: str) -> dict[str, Any]:
+    """What `relay.compile` does, stage by stage; the executable is saved to `file`."""
+    from zoo import network, picture
+
+    module, params = network(name, small=small)
+    x = picture(module)
+    clock = Clock()
+    from relay import driver
+    from relay.cache import Cache, cached_runtime
+    from relay.executors.executable import Code, Executable
+    from relay.kernel_cache import KernelCache
+    from relay.lower.lower import Options
+    from relay.pipeline import passes
+    from relay.program.lower import lower_module
+    from relay.target.target import Target
+
+    clock.lap("imports")
+    cache, target = Cache.default(), Target.host()
+    module, weights = driver.with_weights(driver.as_module(module), params)
+    clock.lap("weights")
+    module = passes(3)(module)
+    clock.lap("passes")
+    kernels = KernelCache(cache, target, Options())
+    program, constants = lower_module(module, kernels.lower)
+    clock.lap("lowering")
+    code = Code(target, tuple(kernels.compile(program.kernels)))
+    clock.lap("LLVM")
+    cached_runtime(cache)
+    clock.lap("runtime")
+    exe = Executable(program, code, weights | driver.arrays(constants), 1)
+    clock.lap("load and prepare")
+    y = exe(x)
+    clock.lap("first call")
+    exe.save(file)
+    clock.lap("save")
+    np.save(f"{file}.npy", y)
+    return {"stages": clock.stages, "kernels": len(program.kernels)}
+
+
+def compile_at_once(name: str, small: bool, file: str) -> dict[str, Any]:
+    """`relay.compile` itself."""
+    from zoo import network, picture
+
+    module, params = network(name, small=small)
+    x = picture(module)
+    clock = Clock()
+    import relay
+
+    exe = relay.compile(module, params, threads=1)
+    clock.lap("compile")
+    exe(x)
+    clock.lap("first call")
+    return {"stages": clock.stages}
+
+
+def load_file(name: str, small: bool, file: str) -> dict[str, Any]:
+    """`relay.load` of what was saved; `import relay` counts apart."""
+    clock = Clock()
+    import relay
+
+    clock.lap("imports")
+    exe = relay.load(file, threads=1)
+    clock.lap("load")
+    x = np.random.default_rng(0).standard_normal(exe.inputs[0].shape, np.float32)
+    clock.lap("input")
+    y = exe(x)
+    clock.lap("first call")
+    error = relative_error(y, np.load(f"{file}.npy"))
+    return {"stages": clock.stages, "error": error, "size": os.path.getsize(file)}
+
+
+TASKS: dict[str, Callable[[str, bool, str], dict[str, Any]]] = {
+    task.__name__: task for task in (compile_in_stages, compile_at_once, load_file)
+}
+
+
+def in_process(
+    task: Callable[[str, bool, str], dict[str, Any]], run: Run, name: str, file: str, cache: Path
+) -> dict[str, Any]:
+    """What a task gives in a fresh process that uses a cache."""
+    request = json.dumps([task.__name__, name, run.quick, file])
+    environment = os.environ | {"RELAY_CACHE_DIR": str(cache)}
+    done = subprocess.run(
+        [sys.executable, __file__, "--task", request],
+        env=environment,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+# --- the tables --------------------------------------------------------------------------------
+
+
+def measure(run: Run, name: str) -> None:
+    """Cold, warm, and from a file."""
+    limited = name == "resnet-18" and not run.quick
+    repeat = 1 if run.quick else 3
+    print(f"\n--- {name}")
+    print(f"{'seconds (processor time)':<26}" + "".join(f"{s:>17}" for s in (*STAGES, "total")))
+    with tempfile.TemporaryDirectory() as folder:
+        file = f"{folder}/model.relayx"
+        totals = {}
+        for kind, bound in (("cold", 8.0), ("warm", 0.5)):
+            runs = []
+            for attempt in range(repeat):
+                cache = Path(folder, f"cache-{attempt if kind == 'cold' else 0}")
+                runs.append(in_process(compile_in_stages, run, name, file, cache)["stages"])
+            print_stages(f"{name} {kind}", runs[0])
+            for more in runs[1:]:
+                print_stages("", more)
+            totals[kind] = [in_stages(stages) for stages in runs]
+            best = min(totals[kind])
+            found = record(
+                f"{name}, {kind}",
+                1,
+                Times(tuple(totals[kind])),
+                compile_s=best,
+                stages={stage: runs[0][stage] for stage in STAGES},
+                processor_s=min(sum(s[stage][1] for stage in STAGES) for s in runs),
+            )
+            run.report.add(found)
+            if limited:
+                run.report.wanted(f"compile {name} {kind}, imports included", best, "s", most=bound)
+        cache = Path(folder, "cache-0")
+        whole = [in_process(compile_at_once, run, name, file, cache) for _ in range(repeat)]
+        seconds, cpu = min(tuple(one["stages"]["compile"]) for one in whole)
+        print(f"{'relay.compile, warm':<26}{seconds:>10.3f} ({cpu:.3f})")
+        measure_file(run, name, file, Path(folder), repeat)
+
+
+def in_stages(stages: Stages) -> float:
+    return sum(stages[stage][0] for stage in STAGES)
+
+
+def print_stages(label: str, stages: Stages) -> None:
+    rows = [stages[stage] for stage in STAGES]
+    rows.append((sum(row[0] for row in rows), sum(row[1] for row in rows)))
+    print(f"{label:<26}" + "".join(f"{wall:>9.3f} ({cpu:.3f})" for wall, cpu in rows), flush=True)
+
+
+def measure_file(run: Run, name: str, file: str, folder: Path, repeat: int) -> None:
+    """Loading what was saved, with a cache that does not exist."""
+    loaded = [in_process(load_file, run, name, file, folder / f"none-{i}") for i in range(repeat)]
+    best = min(loaded, key=lambda one: one["stages"]["load"][0])
+    wall, cpu = best["stages"]["load"]
+    imports, first = best["stages"]["imports"][0], best["stages"]["first call"][0]
+    print(
+        f"{'load without a cache':<26}{wall * 1e3:>9.1f} ({cpu * 1e3:.1f}) ms, import relay "
+        f"{imports * 1e3:.1f} ms, first call {first * 1e3:.1f} ms, {best['size'] >> 20} MB, "
+        f"error {best['error']:.0e} to the executable that was saved"
+    )
+    times = Times(tuple(one["stages"]["load"][0] for one in loaded))
+    run.report.add(record(f"{name}, load", 1, times, error=best["error"], size=best["size"]))
+
+
+def measure_parts(run: Run) -> None:
+    """The runtime's own code, and linking."""
+    from relay.native.runtime import runtime_object
+    from relay.target import Target
+    from relay.target.llvm.compile import compile_module
+    from relay.target.llvm.jit import load
+
+    repeat = 1 if run.quick else 10
+    for target in (Target.host(), Target.aarch64()):
+        found = time_each(lambda target=target: runtime_object(target), repeat)
+        run.report.line(f"compile the runtime for {target.arch}", 1, found)
+    names = [f"f{i}" for i in range(60)]
+    texts = [f"define i32 @{name}() {{ ret i32 0 }}" for name in names]
+    objects = [compile_module([text], Target.host()) for text in texts]
+    found = time_each(lambda: load(objects[0], names[:1]), repeat)
+    run.report.line("load an object", 1, found)
+    found = time_each(lambda: load(objects, names), repeat)
+    run.report.line("load 60 objects", 1, found)
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["--task"]:
+        task, *rest = json.loads(sys.argv[2])
+        print(json.dumps(TASKS[task](*rest)))
+        return
+    from zoo import NETWORKS
+
+    given = arguments(__doc__, (*MODELS, "parts")).parse_args()
+    run = started(given, (*NETWORKS, "parts"))
+    for name in run.models:
+        if name == "parts":
+            print("\n--- parts: the runtime's own code, and linking")
+            measure_parts(run)
+        else:
+            measure(run, name)
+    run.report.write(given.json)
+
+
+if __name__ == "__main__":
+    main()

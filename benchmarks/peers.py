@@ -1,0 +1,218 @@
+"""The same networks in other frameworks.
+
+    module = to_torch(relay_module, params)       a torch.fx.GraphModule that computes the same
+    peers = runners(module, x, threads)           name -> a function to time, for what is installed
+
+Every call of a Relay operator becomes one call of the PyTorch function people would write. So eager
+PyTorch, torch.compile, ONNX Runtime and OpenVINO all get the model the way their users have it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import logging
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import fx
+
+import relay
+from relay import nd, tree
+from relay.ir.expr import Call, Constant, Expr, Op, Tuple, TupleGetItem, Var
+
+Converter = Callable[..., Any]
+
+
+def _symmetric(padding: tuple[int, ...]) -> tuple[int, ...]:
+    """(top, left, bottom, right) as PyTorch writes it, which has one number per axis."""
+    half = len(padding) // 2
+    if padding[:half] != padding[half:]:
+        raise ValueError(f"padding {padding} differs between the sides")
+    return padding[:half]
+
+
+def _conv2d(attrs: Any, x: fx.Proxy, w: fx.Proxy) -> Any:
+    padding = _symmetric(attrs.padding)
+    return F.conv2d(x, w, None, attrs.strides, padding, attrs.dilation, attrs.groups)
+
+
+def _conv2d_transpose(attrs: Any, x: fx.Proxy, w: fx.Proxy) -> Any:
+    padding, more = _symmetric(attrs.padding), attrs.output_padding
+    return F.conv_transpose2d(x, w, None, attrs.strides, padding, more, attrs.groups)
+
+
+def _batch_norm(attrs: Any, x: Any, gamma: Any, beta: Any, mean: Any, var: Any) -> Any:
+    scale = gamma if attrs.scale else None
+    return (F.batch_norm(x, mean, var, scale, beta if attrs.center else None, eps=attrs.epsilon),)
+
+
+def _bias_add(attrs: Any, x: Any, bias: Any) -> Any:
+    return x + (bias if attrs.axis == -1 else bias.reshape(-1, 1, 1))
+
+
+def _max_pool2d(attrs: Any, x: Any) -> Any:
+    padding = _symmetric(attrs.padding)
+    return F.max_pool2d(x, attrs.pool_size, attrs.strides, padding, attrs.dilation, attrs.ceil_mode)
+
+
+def _avg_pool2d(attrs: Any, x: Any) -> Any:
+    padding, whole = _symmetric(attrs.padding), attrs.count_include_pad
+    return F.avg_pool2d(x, attrs.pool_size, attrs.strides, padding, attrs.ceil_mode, whole)
+
+
+CONVERTERS: dict[str, Converter] = {
+    "add": lambda attrs, x, y: x + y,
+    "concatenate": lambda attrs, parts: torch.cat(parts, attrs.axis),
+    "nn.avg_pool2d": _avg_pool2d,
+    "nn.batch_flatten": lambda attrs, x: x.flatten(1),
+    "nn.batch_norm": _batch_norm,
+    "nn.bias_add": _bias_add,
+    "nn.conv2d": _conv2d,
+    "nn.conv2d_transpose": _conv2d_transpose,
+    "nn.dense": lambda attrs, x, w: F.linear(x, w),
+    "nn.dropout": lambda attrs, x: (x, None),
+    "nn.global_avg_pool2d": lambda attrs, x: F.adaptive_avg_pool2d(x, 1),
+    "nn.max_pool2d": _max_pool2d,
+    "nn.relu": lambda attrs, x: F.relu(x),
+    "nn.softmax": lambda attrs, x: F.softmax(x, attrs.axis),
+    "reshape": lambda attrs, x: x.reshape(attrs.newshape),
+    "tanh": lambda attrs, x: torch.tanh(x),
+}
+
+
+def to_torch(module: relay.IRModule, params: Mapping[str, nd.NDArray]) -> fx.GraphModule:
+    """The function `main` as a PyTorch module with `params` as its parameters."""
+    graph = fx.Graph()
+    tracer = fx.proxy.GraphAppendingTracer(graph)
+    root = torch.nn.Module()
+    main = module["main"]
+    done: dict[Expr, Any] = {}
+    for param in main.params:
+        name = param.name_hint
+        if name in params:
+            tensor = torch.from_numpy(np.array(params[name].numpy()))
+            root.register_parameter(name, torch.nn.Parameter(tensor, requires_grad=False))
+            done[param] = fx.Proxy(graph.get_attr(name), tracer)
+        else:
+            done[param] = fx.Proxy(graph.placeholder(name), tracer)
+    for expr in tree.postorder(main.body):
+        if not isinstance(expr, Var | Op):
+            done[expr] = _converted(expr, done)
+    graph.output(done[main.body].node)
+    return fx.GraphModule(root, graph).eval()
+
+
+def _converted(expr: Expr, done: Mapping[Expr, Any]) -> Any:
+    match expr:
+        case Call(op=Op() as op) if op.name in CONVERTERS:
+            return CONVERTERS[op.name](expr.attrs, *(done[arg] for arg in expr.args))
+        case Tuple():
+            return tuple(done[field] for field in expr.fields)
+        case TupleGetItem():
+            return done[expr.tuple_value][expr.index]
+        case Constant():
+            return torch.from_numpy(np.array(expr.data.numpy()))
+    raise ValueError(f"no PyTorch function for {expr}")
+
+
+# --- runners -----------------------------------------------------------------------------------
+
+SETTINGS = {
+    "torch": "eager, inference mode",
+    "channels_last": "eager, inference mode, weights and input channels-last",
+    "torch.compile": "inductor, frozen, channels-last",
+    "onnxruntime": "all graph optimizations, sequential execution",
+    "openvino": "latency hint, one stream, float32",
+}
+
+
+def runners(
+    module: fx.GraphModule, x: np.ndarray, threads: int, *, compiled: bool = False
+) -> dict[str, Callable[[], np.ndarray]]:
+    """Whatever is installed, ready to run on `x`; torch.compile only when asked for, because it
+    needs a C++ compiler and takes long."""
+    torch.set_num_threads(threads)
+    given = torch.from_numpy(x)
+    last = _channels_last(module)
+    given_last = given.contiguous(memory_format=torch.channels_last) if x.ndim == 4 else given
+    found: dict[str, Callable[[], np.ndarray]] = {
+        "torch": torch.inference_mode()(lambda: module(given).numpy()),
+        "channels_last": torch.inference_mode()(lambda: last(given_last).numpy()),
+    }
+    if compiled:
+        found["torch.compile"] = _inductor(last, given_last)
+    if _installed("onnx", "onnxruntime"):
+        found["onnxruntime"] = _onnx_runtime(module, given, threads)
+    if _installed("openvino"):
+        found["openvino"] = _openvino(module, given, threads)
+    return found
+
+
+def _installed(*packages: str) -> bool:
+    return all(importlib.util.find_spec(package) is not None for package in packages)
+
+
+def _copy(module: fx.GraphModule) -> fx.GraphModule:
+    weights = {name: weight.detach().clone() for name, weight in module.named_parameters()}
+    return fx.GraphModule(weights, module.graph).eval()
+
+
+def _channels_last(module: fx.GraphModule) -> fx.GraphModule:
+    return _copy(module).to(memory_format=torch.channels_last)
+
+
+def in_float64(module: fx.GraphModule, x: np.ndarray) -> np.ndarray:
+    """The result with all weights and all arithmetic in float64."""
+    with torch.inference_mode():
+        result: np.ndarray = _copy(module).double()(torch.from_numpy(x).double()).numpy()
+    return result
+
+
+def _inductor(module: fx.GraphModule, x: torch.Tensor) -> Callable[[], np.ndarray]:
+    import torch._inductor.config
+
+    torch._inductor.config.freezing = True
+    with torch.inference_mode():
+        faster = torch.compile(module)
+        faster(x)
+    return torch.inference_mode()(lambda: faster(x).numpy())
+
+
+def _onnx_runtime(module: fx.GraphModule, x: torch.Tensor, threads: int) -> Callable[[], Any]:
+    import onnxruntime
+
+    file = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the exporter that needs no further package is deprecated
+        torch.onnx.export(module, (x,), file, dynamo=False, input_names=["data"])
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    session = onnxruntime.InferenceSession(
+        file.getvalue(), options, providers=["CPUExecutionProvider"]
+    )
+    feed = {"data": x.numpy()}
+    return lambda: session.run(None, feed)[0]
+
+
+def _openvino(module: fx.GraphModule, x: torch.Tensor, threads: int) -> Callable[[], Any]:
+    import openvino
+
+    logging.getLogger("openvino").setLevel(logging.ERROR)
+    model = openvino.convert_model(module, example_input=x)
+    settings = {
+        "INFERENCE_NUM_THREADS": threads,
+        "NUM_STREAMS": "1",
+        "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_PRECISION_HINT": "f32",
+    }
+    request = openvino.compile_model(model, "CPU", settings).create_infer_request()
+    given = x.numpy()
+    return lambda: request.infer({0: given}, share_inputs=True)[0]

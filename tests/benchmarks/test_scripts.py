@@ -1,0 +1,49 @@
+"""Every benchmark runs: on small data, for a moment, without looking at the times."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "benchmarks"
+
+# what is quick enough to try, for each script
+SCRIPTS = {
+    "calls": "call,bare,region,memory",
+    "compile_time": "mlp,parts",
+    "compiler": "inference,incremental,depth",
+    "functions": "exp,pow",
+    "kernels": "peak,chain,gemm,rows,blocked,layers",
+    "models": "mlp,dqn",
+}
+FIELDS = {"name", "threads", "relay_ms", "peers", "best_peer", "ratio", "error", "compile_s"}
+
+
+def test_every_script_is_tried():
+    scripts = {path.stem for path in FOLDER.glob("*.py") if "__main__" in path.read_text()}
+    assert scripts == set(SCRIPTS)
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_script_runs_and_writes_records(script, tmp_path):
+    file = tmp_path / "records.json"
+    command = [sys.executable, str(FOLDER / f"{script}.py"), "--quick", "--json", str(file)]
+    command += ["--models", SCRIPTS[script], "--threads", "1"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    records = json.loads(file.read_text())
+    assert records
+    for record in records:
+        assert record.keys() >= FIELDS
+        assert record["error"] is None or record["error"] < 1e-4, record
+
+
+def test_an_unknown_model_is_refused_by_name():
+    command = [sys.executable, str(FOLDER / "compiler.py"), "--models", "dept"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "no dept; there is import, inference, incremental, depth" in done.stderr
