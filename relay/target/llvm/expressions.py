@@ -280,7 +280,8 @@ class Expressions(Instructions):
             pointer = self.pointer(buffer, start)
             code = f"load <{lanes} x {kind}>, ptr {pointer}, align {align}"
             halves.append(self.make(code, kind, lanes, reads))
-        wanted = [*range(0, lanes, 2), *range(lanes + 1, 2 * lanes, 2)]
+        # element lanes-1 is in both vectors
+        wanted = [i if i < lanes else i + 1 for i in range(0, 2 * lanes, 2)]
         order = ", ".join(f"i32 {i}" for i in wanted)
         code = f"shufflevector {halves[0]}, {halves[1]}, <{lanes} x i32> <{order}>"
         return self.make(code, kind, lanes, reads)
