@@ -1,0 +1,48 @@
+"""How a computation is carried out: in which order, in which lanes, on which threads.
+
+A `Schedule` holds a `Stage` for every tensor that is computed. A stage has loops, and says what its
+axes are in terms of them. Each primitive is a pure function from schedule to schedule; what comes
+out computes the same, in another way:
+
+    s = create([c])                                  for i in 64: for j in 64: c[i, j] = …
+    s = split(s, "c", "j", 16, ("jo", "ji"))         for i in 64: for jo in 4: for ji in 16: …
+    s = vectorize(s, "c", "ji")
+    s = parallel(s, "c", "i")
+
+Loops are known by name, stages too. Schedule a consumer before what is computed inside it:
+`compute_at` looks at the loops the consumer has by then, and they stay as they are from then on.
+"""
+
+from relay.te.schedule.insert import cache_read, cache_write, extract, pack, reindex, rfactor
+from relay.te.schedule.loops import fuse, parallel, reorder, split, tile, unroll, vectorize
+from relay.te.schedule.merge import inline, join
+from relay.te.schedule.placement import check, compute_at, set_scope, stream
+from relay.te.schedule.stages import Loop, Schedule, Stage, create, make_stage, unused_name
+
+__all__ = [
+    "Loop",
+    "Schedule",
+    "Stage",
+    "cache_read",
+    "cache_write",
+    "check",
+    "compute_at",
+    "create",
+    "extract",
+    "fuse",
+    "inline",
+    "join",
+    "make_stage",
+    "pack",
+    "parallel",
+    "reindex",
+    "reorder",
+    "rfactor",
+    "set_scope",
+    "split",
+    "stream",
+    "tile",
+    "unroll",
+    "unused_name",
+    "vectorize",
+]

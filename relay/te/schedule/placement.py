@@ -1,0 +1,213 @@
+"""Where a stage is computed, and where what it makes is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from relay import tree
+from relay.errors import RelayError
+from relay.te.expr import INDEX, Axis, Const, Expr, Read, Var, const, substitute, variables
+from relay.te.loops import Kind, Scope
+from relay.te.schedule.stages import Loop, Schedule, Stage, one_loop_per_axis
+from relay.te.simplify import Linear, Simplifier
+
+
+def set_scope(s: Schedule, stage: str, scope: Scope) -> Schedule:
+    """Keep what the stage makes in registers, on the stack or in the workspace.
+
+    workspace acc: float32[6, 64]   ->   register acc: float32[6, 64]
+    """
+    if s.is_output(s[stage]) or scope is Scope.GLOBAL:
+        raise RelayError(f"stage `{stage}`: outputs, and only they, are given to the kernel")
+    return s.with_stage(replace(s[stage], scope=scope))
+
+
+def stream(s: Schedule, stage: str) -> Schedule:
+    """Store past the caches what is larger than they are, and not read again soon.
+
+    y[i] = x[i] + 1   ->   y[i] = x[i] + 1, streaming
+    """
+    return s.with_stage(replace(s[stage], streaming=True))
+
+
+def compute_at(s: Schedule, stage: str, consumer: str, loop: str) -> Schedule:
+    """Compute inside a loop of a consumer what that iteration needs, instead of everything before.
+
+    for i in 9: t[i] = …                        for i in 8:
+    for i in 8: y[i] = t[i] + t[i + 1]   ->       for i' in 2: t[i'] = … of i + i'
+                                                  y[i] = t[0] + t[1]
+    """
+    found, reader = s[stage], s[consumer]
+    op = found.computation
+    if s.is_output(found):
+        raise RelayError(f"stage `{stage}` is an output: all of it is wanted, not a part at a time")
+    expect_nothing_inside(s, stage)
+    level = reader.position(loop)
+    origin, region = _needed(s, found, reader, level)
+    reduced = op.reduction_axes
+    local = [Axis(INDEX, axis.name, extent) for axis, extent in zip(op.axes, region, strict=True)]
+    loops, offsets = one_loop_per_axis(local, reduced)
+    values: dict[Var, Expr] = {axis: offsets[axis] for axis in reduced}
+    guards: list[Expr] = []
+    for axis, start, own in zip(op.axes, origin, local, strict=True):
+        values[axis] = start + offsets[own]
+        if own.extent != axis.extent or not is_zero(start):
+            guards += [values[axis] >= 0, values[axis] < axis.extent]
+    return s.with_stage(
+        replace(
+            found,
+            loops=loops,
+            values=values,
+            guards=tuple(guards),
+            origin=origin,
+            region=region,
+            at=(consumer, loop),
+        )
+    )
+
+
+def _needed(
+    s: Schedule, stage: Stage, consumer: Stage, level: int
+) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
+    """The part of a stage that an iteration of loop `level` of `consumer` reads."""
+    made = {id(tensor) for tensor in stage.tensors}
+    boxes: list[list[tuple[Expr, int, int] | None]] = []
+    readers = s.readers(stage.name)
+    if not readers or stage is consumer:
+        raise RelayError(f"stage `{consumer.name}` does not read `{stage.name}`")
+    for reader in readers:
+        free = _loops_inside(s, reader, consumer, level)
+        simplifier = Simplifier()
+        for one in _enclosing_loops(s, reader):
+            simplifier.bind(one.var, one.extent)
+        for body in reader.computation.bodies:
+            for part in tree.postorder(body):
+                if isinstance(part, Read) and id(part.source) in made:
+                    boxes.append(
+                        [
+                            _span(simplifier(substitute(i, reader.values)), simplifier, free)
+                            for i in part.indices
+                        ]
+                    )
+    origin: list[Expr] = []
+    region: list[Expr] = []
+    for position, axis in enumerate(stage.computation.axes):
+        start, size = _cover([box[position] for box in boxes], axis.extent)
+        origin.append(start)
+        region.append(size)
+    return tuple(origin), tuple(region)
+
+
+def _loops_inside(s: Schedule, reader: Stage, consumer: Stage, level: int) -> set[Var]:
+    """The variables that run while loop `level` of `consumer` stands still."""
+    free: set[Var] = set()
+    current = reader
+    while current.name != consumer.name:
+        free.update(loop.var for loop in current.loops)
+        if current.at is None:
+            raise RelayError(
+                f"stage `{current.name}` reads it too and is not computed inside `{consumer.name}`"
+            )
+        parent = s[current.at[0]]
+        inside = parent.position(current.at[1])
+        if parent.name == consumer.name:
+            if inside < level:
+                raise RelayError(f"stage `{current.name}` is computed outside that loop")
+            free.update(loop.var for loop in parent.loops[level + 1 : inside + 1])
+            return free
+        free.update(loop.var for loop in parent.loops[: inside + 1])
+        current = parent
+    free.update(loop.var for loop in consumer.loops[level + 1 :])
+    return free
+
+
+def _enclosing_loops(s: Schedule, stage: Stage) -> list[Loop]:
+    loops = list(stage.loops)
+    while stage.at is not None:
+        parent = s[stage.at[0]]
+        loops += parent.loops[: parent.position(stage.at[1]) + 1]
+        stage = parent
+    return loops
+
+
+def _span(position: Expr, simplifier: Simplifier, free: set[Var]) -> tuple[Expr, int, int] | None:
+    """(what stands still, lowest, highest offset) of an index; None when the two do not part."""
+    total = simplifier.linear(position)
+    fixed: dict[Expr, int] = {}
+    low = high = total.constant
+    for atom, coefficient in total.terms.items():
+        moving = variables(atom) & free
+        if not moving:
+            if any(isinstance(part, Read) for part in tree.postorder(atom)):
+                return None  # what is read may change while the loop stands still
+            fixed[atom] = coefficient
+            continue
+        below, above = simplifier.interval(atom)
+        if below is None or above is None or not variables(atom) <= free:
+            return None
+        if coefficient < 0:
+            below, above = above, below
+        low, high = low + below * coefficient, high + above * coefficient
+    return simplifier.build(Linear(fixed)), low, high
+
+
+def _cover(spans: Sequence[tuple[Expr, int, int] | None], extent: Expr) -> tuple[Expr, Expr]:
+    """The smallest range around all spans; everything when they cannot be compared."""
+    whole = const(0, INDEX), extent
+    if not spans or spans[0] is None:
+        return whole
+    anchor = spans[0][0]
+    low, high = spans[0][1:]
+    for span in spans[1:]:
+        if span is None or span[0] != anchor:
+            return whole
+        low, high = min(low, span[1]), max(high, span[2])
+    if isinstance(extent, Const):
+        if isinstance(anchor, Const):
+            low, high = max(low, 0), min(high, int(extent.value) - 1)
+        if high - low + 1 >= int(extent.value):
+            return whole
+    return Simplifier()(anchor + low), const(high - low + 1, INDEX)
+
+
+def is_zero(expr: Expr) -> bool:
+    return isinstance(expr, Const) and expr.value == 0
+
+
+def expect_nothing_inside(s: Schedule, name: str) -> None:
+    for other in s.inside(name):
+        raise RelayError(f"stage `{other.name}` is computed inside `{name}`, which must stay")
+
+
+def check(s: Schedule) -> None:
+    """Refuse a schedule that no longer computes what it should: a stage inside a loop that is not
+    there, too late for a reader, or with less of its tensor than readers have come to need."""
+    for stage in s.stages:
+        if stage.at is None:
+            continue
+        consumer = s[stage.at[0]]
+        level = consumer.position(stage.at[1])
+        for loop in consumer.loops[: level + 1]:
+            if loop.kind is Kind.VECTOR:
+                raise RelayError(f"stage `{stage.name}` is computed in vector loop `{loop.name}`")
+        origin, region = _needed(s, stage, consumer, level)
+        held = zip(stage.origin, stage.region, strict=True)
+        for axis, now, before in zip(
+            stage.computation.axes, zip(origin, region, strict=True), held, strict=True
+        ):
+            if not _within(now, before, axis.extent):
+                raise RelayError(
+                    f"more of stage `{stage.name}` is read than it computes in loop "
+                    f"`{stage.at[1]}` of `{stage.at[0]}`: place it after its readers"
+                )
+
+
+def _within(part: tuple[Expr, Expr], whole: tuple[Expr, Expr], extent: Expr) -> bool:
+    """Whether a range, as (start, size), lies in another; `extent` is the size of everything."""
+    if part == whole or (is_zero(whole[0]) and whole[1] == extent):
+        return True
+    before = Simplifier().linear(Simplifier()(part[0] - whole[0]))
+    if before.terms or not isinstance(part[1], Const) or not isinstance(whole[1], Const):
+        return False
+    return 0 <= before.constant <= int(whole[1].value) - int(part[1].value)
