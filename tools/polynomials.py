@@ -1,11 +1,11 @@
 """Write `relay/te/math/coefficients.py`: the polynomials that stand in for exp, log, sin and so on.
 
-python tools/polynomials.py      needs mpmath; takes a few minutes
+python tools/polynomials.py      needs mpmath; takes half a minute
 
-Each is the polynomial (or quotient of two) of its degree whose largest error, relative to the
-function it serves, is smallest: found by Remez' exchange, quotients by Lawson's weights. The
-coefficients are then rounded to the type they serve one after the other, lowest first, and those
-not yet rounded fitted anew each time, so that they make up for it.
+Each is the polynomial of its degree whose largest error, relative to the function it serves, is
+smallest: found by Remez' exchange. The coefficients are then rounded to the type they serve one
+after the other, lowest first, and those not yet rounded fitted anew each time, so that they make up
+for it.
 """
 
 from __future__ import annotations
@@ -35,15 +35,6 @@ class Fit:
     degree: int
     scale: Function
     given: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True)
-class Quotient:
-    """An odd `function` on [0, `end`] as x * P(x*x) / Q(x*x), both of `degree`; Q(0) = 1."""
-
-    function: Function
-    end: mp.mpf
-    degree: int
 
 
 class Samples:
@@ -104,39 +95,6 @@ def alternating_peaks(errors: Sequence[mp.mpf], count: int) -> list[int]:
     return peaks
 
 
-def lawson(fit: Quotient) -> tuple[list[mp.mpf], list[mp.mpf]]:
-    """Numerator and denominator: least squares, with more weight where the error was large."""
-    count, degree = 160, fit.degree
-    points = [fit.end * (1 - mp.cos(mp.pi * (i + mp.mpf(1) / 2) / count)) / 2 for i in range(count)]
-    values = [fit.function(x) / x for x in points]
-    squares = [x * x for x in points]
-    weights = [mp.mpf(1)] * count
-    below = [mp.mpf(1)] * count
-    best = mp.inf, [mp.mpf(0)], [mp.mpf(1)]
-    for turn in range(60):
-        unknowns = 2 * degree + 1
-        matrix, right = mp.matrix(unknowns, unknowns), mp.matrix(unknowns, 1)
-        for z, y, weight, q in zip(squares, values, weights, below, strict=True):
-            row = [z**j for j in range(degree + 1)] + [-y * z ** (j + 1) for j in range(degree)]
-            scale = weight / (y * q) ** 2
-            for i in range(unknowns):
-                right[i] += scale * row[i] * y
-                for j in range(unknowns):
-                    matrix[i, j] += scale * row[i] * row[j]
-        found = list(mp.lu_solve(matrix, right))
-        top, bottom = found[: degree + 1], [mp.mpf(1), *found[degree + 1 :]]
-        below = [at(bottom, z) for z in squares]
-        errors = [
-            abs(at(top, z) / q / y - 1) for z, y, q in zip(squares, values, below, strict=True)
-        ]
-        if min(below) > 0 and max(errors) < best[0]:
-            best = max(errors), top, bottom
-        if turn > 4:  # until then the denominator settles
-            total = sum(w * e for w, e in zip(weights, errors, strict=True)) / count
-            weights = [w * e / total for w, e in zip(weights, errors, strict=True)]
-    return best[1], best[2]
-
-
 def refitted(samples: Samples, best: Sequence[mp.mpf], top: Sequence[mp.mpf]) -> mp.mpf:
     """The lowest coefficient after `top`, so that with those after it the sum is near `best`."""
     first, free = len(top), len(best) - len(top)
@@ -158,18 +116,6 @@ def fitted(fit: Fit, dtype: str) -> tuple[float, ...]:
     samples = Samples(fit)
     given = [mp.mpf(c) for c in fit.given]
     return _rounded_in_turn(samples, remez(samples, given, fit.degree), given, dtype)
-
-
-def fitted_quotient(fit: Quotient, dtype: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """The coefficients of both, rounded to the type; the numerator makes up for the other."""
-    top, bottom = lawson(fit)
-    divisor = [mp.mpf(rounded(c, dtype)) for c in bottom]
-
-    def product(z: mp.mpf) -> mp.mpf:
-        return at(divisor, z) * fit.function(mp.sqrt(z)) / mp.sqrt(z)
-
-    samples = Samples(Fit(product, (mp.mpf(0), fit.end**2), fit.degree, product))
-    return _rounded_in_turn(samples, top, [], dtype), tuple(map(float, divisor))
 
 
 def _rounded_in_turn(
