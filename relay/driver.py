@@ -27,7 +27,7 @@ from relay.ir.parameters import bind_params_by_name
 from relay.kernel_cache import KernelCache
 from relay.lower.lower import Options
 from relay.pipeline import passes
-from relay.program.lower import lower_module
+from relay.program.lower import lower_module, requests
 from relay.target.target import Target
 from relay.transform.context import PassContext
 from relay.transform.lift_weights import WEIGHTS
@@ -59,6 +59,7 @@ def compile(
     module, weights = with_weights(as_module(model), params or {})
     module = passes(level)(module)
     kernels = KernelCache(cache, machine, Options(checked=checked))
+    kernels.prepare(requests(module))
     program, constants = lower_module(module, kernels.lower)
     if exact and (loose := [kernel.name for kernel in program.kernels if kernel.approximate]):
         raise RelayError(f"the model asks for approximations: {', '.join(loose)}")
@@ -68,11 +69,11 @@ def compile(
     cached_runtime(cache)
     exe = Executable(program, code, weights | arrays(constants), threads)
     log.info(
-        "%d kernels of %d functions, %d of them lowered anew, for %s: %.2f s for passes and "
-        "lowering, %.2f s to compile, %.2f s to load and prepare",
+        "%d kernels of %d functions, %d of them made anew, for %s: %.2f s for passes and "
+        "kernels, %.2f s for their code, %.2f s to load and prepare",
         len(program.kernels),
-        kernels.found + kernels.lowered,
-        kernels.lowered,
+        kernels.found + kernels.made,
+        kernels.made,
         machine,
         lowered - started,
         compiled - lowered,

@@ -4,6 +4,8 @@
 to be lowered, which takes longer than compiling it; so what lowering gives is kept too, by the text
 of the function and all else it depends on: which parameters are constant, the target, the options,
 and this compiler itself.
+
+What is not there is made by several processes when it is much.
 """
 
 from __future__ import annotations
@@ -11,22 +13,31 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-from collections.abc import Callable, Sequence
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache as remember
 from functools import partial
 from pathlib import Path
 
 import relay
-from relay import tree
-from relay.cache import Cache, compile_cached
+from relay import settings, tree
+from relay.cache import Cache, compile_cached, key_of
 from relay.ir.expr import Expr, Function
+from relay.kernel_worker import KernelWorker, Made, make
 from relay.lower import stored
 from relay.lower.kernel import Kernel, Lowered
-from relay.lower.lower import Options, lower
+from relay.lower.lower import Options
+from relay.native.cores import usable_cores
 from relay.op.opdef import OpDef
 from relay.target.target import Target
 
 log = logging.getLogger("relay")
+
+# Starting a process takes about as long as making the kernels of this many functions.
+FUNCTIONS_PER_WORKER = 8
+
+Request = tuple[Function, tuple[bool, ...]]
 
 
 class KernelCache:
@@ -36,39 +47,116 @@ class KernelCache:
         self.cache = cache
         self.target = target
         self.options = options
-        self.found = 0
-        self.lowered = 0
+        self.found = 0  # functions that were on disk
+        self.made = 0  # functions that were lowered
+        self._lowered: dict[str, Lowered] = {}
+        self._objects: dict[str, bytes] = {}  # by the names of kernels
+        self._texts: dict[int, tuple[Function, str]] = {}  # texts of functions, by identity
+        self._lock = threading.Lock()
 
     def lower(self, function: Function, constant: Sequence[bool]) -> Lowered:
         """The steps of a primitive function; `relay.lower.lower` says what they are."""
         key = self._key(function, constant)
-        if key is not None and (data := self.cache.get(key)) is not None:
-            self.found += 1
-            return stored.from_bytes(data)
-        made = lower(function, constant, self.target, self.options)
-        self.lowered += 1
-        log.debug("lowered %s", ", ".join(step.kernel.name for step in made.steps))
-        if key is not None:
-            self.cache.put(key, stored.to_bytes(made))
-        return made
+        if key not in self._lowered and not self._is_stored(key):
+            self._take(key, make(function, constant, self.target, self.options), function)
+        return self._lowered[key]
+
+    def prepare(self, wanted: Iterable[Request]) -> None:
+        """Make what will be asked for, by several processes when it is much."""
+        missing: dict[str, Request] = {}
+        for function, constant in wanted:
+            key = self._key(function, constant)
+            if key not in missing and _is_ours(function) and not self._is_stored(key):
+                missing[key] = (function, constant)
+        most = settings.WORKERS.read() or usable_cores()
+        helpers = min(most, len(missing) // FUNCTIONS_PER_WORKER) - 1
+        if helpers > 0:
+            self._share(missing, helpers)
 
     def compile(self, kernels: Sequence[Kernel]) -> list[bytes]:
         """An object file for every kernel."""
-        return compile_cached([[kernel.ir] for kernel in kernels], self.target, self.cache)
+        rest = [kernel for kernel in kernels if kernel.name not in self._objects]
+        compiled = compile_cached([[kernel.ir] for kernel in rest], self.target, self.cache)
+        for kernel, data in zip(rest, compiled, strict=True):
+            self._objects[kernel.name] = data
+        return [self._objects[kernel.name] for kernel in kernels]
 
-    def _key(self, function: Function, constant: Sequence[bool]) -> str | None:
-        """A digest of all that the steps depend on; None when that cannot be said."""
-        if self.cache.path is None or not _is_ours(function):
-            return None
+    # --- sharing the work
+
+    def _share(self, missing: dict[str, Request], helpers: int) -> None:
+        """Make kernels together with `helpers` other processes."""
+        waiting = deque(missing)
+        workers = [worker for _ in range(helpers) if (worker := KernelWorker.start()) is not None]
+
+        def look_after(worker: KernelWorker) -> None:
+            if not worker.ready():
+                return
+            while waiting:
+                try:
+                    key = waiting.pop()
+                except IndexError:
+                    return
+                function, constant = missing[key]
+                made = worker.make(self._text(function), constant, self.target, self.options)
+                if made is None:
+                    return  # whoever asks for this one will see why
+                self._take(key, made, function)
+
+        threads = [threading.Thread(target=look_after, args=(worker,)) for worker in workers]
+        for thread in threads:
+            thread.start()
+        try:
+            while waiting:
+                try:
+                    key = waiting.popleft()
+                except IndexError:
+                    break
+                self.lower(*missing[key])
+            for thread in threads:
+                thread.join()
+        finally:
+            for worker in workers:
+                worker.stop()
+            for thread in threads:
+                thread.join()
+
+    # --- keeping it
+
+    def _take(self, key: str, made: Made, function: Function) -> None:
+        with self._lock:
+            self._lowered[key] = made.lowered
+            self._objects.update(made.objects)
+            self.made += 1
+        log.debug("made %s", ", ".join(made.objects))
+        if self.cache.path is not None and _is_ours(function):
+            self.cache.put(key, stored.to_bytes(made.lowered))
+            for step in made.lowered.steps:
+                code = made.objects[step.kernel.name]
+                self.cache.put(key_of([step.kernel.ir], self.target), code)
+
+    def _is_stored(self, key: str) -> bool:
+        """Whether the steps are known by now."""
+        if key not in self._lowered and (data := self.cache.get(key)) is not None:
+            self._lowered[key] = stored.from_bytes(data)
+            self.found += 1
+        return key in self._lowered
+
+    def _key(self, function: Function, constant: Sequence[bool]) -> str:
+        """A digest of all that the steps depend on."""
         parts = (
             relay.__version__,
             fingerprint(),
             str(self.target),
             repr(self.options),
             repr(list(constant)),
-            function.astext(),
+            self._text(function),
         )
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    def _text(self, function: Function) -> str:
+        if id(function) not in self._texts:
+            self._texts[id(function)] = (function, function.astext())
+        return self._texts[id(function)][1]
 
 
 def _is_ours(function: Function) -> bool:

@@ -5,11 +5,14 @@ import pytest
 
 import relay
 from relay.cache import Cache
+from relay.driver import with_weights
 from relay.kernel_cache import KernelCache, fingerprint
+from relay.kernel_worker import KernelWorker, make
 from relay.lower import stored
 from relay.lower.kernel import Kernel, Lowered, Param, Result, Step, Temporary, TensorSpec
 from relay.lower.lower import Options
 from relay.op.opdef import FusionKind
+from relay.program.lower import lower_module, requests
 from relay.target.target import Target
 
 HEAD = '#[version = "0.0.5"]\n'
@@ -33,8 +36,8 @@ def test_a_function_is_lowered_once(cache):
     made = first.lower(function(ADD), (False, False))
     second = KernelCache(cache, Target.host(), Options())
     assert second.lower(function(ADD), (False, False)) == made
-    assert (first.lowered, first.found) == (1, 0)
-    assert (second.lowered, second.found) == (0, 1)
+    assert (first.made, first.found) == (1, 0)
+    assert (second.made, second.found) == (0, 1)
     assert second.compile([made.steps[0].kernel]) == first.compile([made.steps[0].kernel])
 
 
@@ -49,10 +52,10 @@ def test_whatever_it_depends_on_makes_it_another(cache):
     )
     KernelCache(cache, Target.host(), Options(checked=True)).lower(function(ADD), (False, False))
     assert cache.statistics.hits == 0
-    assert cache.statistics.stored == 6
+    assert cache.statistics.stored == 12
 
 
-def test_what_others_define_is_lowered_every_time(cache):
+def test_what_others_define_is_not_kept(cache):
     relay.op.opdef.define(
         name="test.twice",
         doc="Twice a tensor.",
@@ -63,10 +66,10 @@ def test_what_others_define_is_lowered_every_time(cache):
         fusion=FusionKind.ELEMWISE,
     )
     made = function("%x: Tensor[(4), float32], Primitive=1) { test.twice(%x) }")
-    kernels = KernelCache(cache, Target.host(), Options())
-    kernels.lower(made, (False,))
-    kernels.lower(made, (False,))
-    assert kernels.lowered == 2
+    for _ in range(2):
+        kernels = KernelCache(cache, Target.host(), Options())
+        kernels.lower(made, (False,))
+        assert kernels.made == 1
     assert cache.statistics.stored == 0
     x = relay.var("x", shape=(4,))
     call = relay.Call(relay.op.get("test.twice"), [x])
@@ -75,10 +78,11 @@ def test_what_others_define_is_lowered_every_time(cache):
 
 
 def test_without_a_folder_nothing_is_kept():
-    kernels = KernelCache(Cache(None), Target.host(), Options())
-    kernels.lower(function(ADD), (False, False))
-    kernels.lower(function(ADD), (False, False))
-    assert (kernels.lowered, kernels.found) == (2, 0)
+    for _ in range(2):
+        kernels = KernelCache(Cache(None), Target.host(), Options())
+        kernels.lower(function(ADD), (False, False))
+        kernels.lower(function(ADD), (False, False))
+        assert (kernels.made, kernels.found) == (1, 0)
 
 
 def test_what_lowering_gives_survives_the_way_to_disk():
@@ -99,3 +103,62 @@ def test_what_lowering_gives_survives_the_way_to_disk():
 def test_the_fingerprint_is_that_of_the_package():
     assert len(fingerprint()) == 64
     assert fingerprint() == fingerprint.__wrapped__()
+
+
+# --- several processes --------------------------------------------------------------------------
+
+SEVERAL = [
+    function(ADD.replace("4", str(size)).replace("+", sign))
+    for size in (3, 5, 7)
+    for sign in ("+", "-")
+]
+
+
+@pytest.mark.parametrize("folder", [True, False])
+def test_much_work_is_shared(cache, folder, monkeypatch):
+    monkeypatch.setattr("relay.kernel_cache.FUNCTIONS_PER_WORKER", 3)
+    monkeypatch.setenv("RELAY_WORKERS", "2")
+    kernels = KernelCache(cache if folder else Cache(None), Target.host(), Options())
+    kernels.prepare((f, (False, False)) for f in SEVERAL)
+    assert kernels.made == len(SEVERAL)
+    alone = KernelCache(Cache(None), Target.host(), Options())
+    for each in SEVERAL:
+        expected = alone.lower(each, (False, False))
+        assert kernels.lower(each, (False, False)) == expected
+        of_this = [step.kernel for step in expected.steps]
+        assert kernels.compile(of_this) == alone.compile(of_this)
+    assert kernels.made == len(SEVERAL)
+    if folder:
+        again = KernelCache(cache, Target.host(), Options())
+        again.prepare((f, (False, False)) for f in SEVERAL)
+        assert (again.made, again.found) == (0, len(SEVERAL))
+
+
+def test_a_process_that_cannot_leaves_the_error_to_the_one_that_asks(tmp_path):
+    worker = KernelWorker.start()
+    try:
+        assert worker.ready()
+        assert worker.make("nonsense", (), Target.host(), Options()) is None
+        text = SEVERAL[0].astext()
+        made = worker.make(text, (False, False), Target.host(), Options())
+        assert made == make(SEVERAL[0], (False, False), Target.host(), Options())
+    finally:
+        worker.stop()
+    assert worker.make(text, (False, False), Target.host(), Options()) is None
+
+
+def test_what_will_be_asked_for_is_known_before():
+    w = np.ones((8, 8), "float32")
+    x, v = relay.var("x", shape=(4, 8)), relay.var("w", shape=(8, 8))
+    body = relay.nn.relu(relay.nn.dense(relay.nn.dense(x, relay.exp(v)), v))
+    module, _ = with_weights(relay.IRModule.from_expr(relay.Function([x, v], body)), {"w": w})
+    module = relay.pipeline.passes(3)(module)
+    asked = []
+    kernels = KernelCache(Cache(None), Target.host(), Options())
+
+    def lower(function, constant):
+        asked.append((function, tuple(constant)))
+        return kernels.lower(function, constant)
+
+    lower_module(module, lower)
+    assert requests(module) == asked

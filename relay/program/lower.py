@@ -33,7 +33,7 @@ from relay.errors import AnySpan, Diagnostic, DiagnosticError
 from relay.ir import compare, expr, types
 from relay.ir.expr import Call, Expr, GlobalVar, Let, Tuple, TupleGetItem, Var
 from relay.ir.module import IRModule
-from relay.lower.kernel import Kernel, Lowered, Param, Place, Result, TensorSpec
+from relay.lower.kernel import Kernel, Lowered, Param, Place, Result, Step, TensorSpec
 from relay.nd import NDArray
 from relay.program.program import (
     MAIN,
@@ -73,6 +73,23 @@ def lower_module(
     """
     lowering = _Lowering(module, lower_function)
     return lowering.program(), lowering.values
+
+
+def requests(module: IRModule) -> list[tuple[expr.Function, tuple[bool, ...]]]:
+    """What `lower_module` will ask to be lowered, as far as that shows before it is."""
+    found: list[tuple[expr.Function, tuple[bool, ...]]] = []
+
+    def note(function: expr.Function, constant: Sequence[bool]) -> Lowered:
+        found.append((function, tuple(constant)))
+        given = tuple(param.checked_type for param in function.params)
+        specs = tensor_specs(types.TupleType(given), function.span, "a parameter")
+        results = tensor_specs(function.body.checked_type, function.span, "a result")
+        kernel = Kernel(f"function_{len(found)}", tuple(specs), tuple(results), "")
+        places = tuple(Param(index) for index in range(len(specs)))
+        return Lowered((Step(kernel, places, tuple(map(Result, range(len(results))))),))
+
+    lower_module(module, note)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

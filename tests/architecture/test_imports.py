@@ -47,6 +47,7 @@ BESIDE = {
     "builder": "check",
     "graph_executor": "executors",
     "kernel_cache": "driver",
+    "kernel_worker": "cache",
     "loops": "check",
     "pipeline": "transform",
     "safetensors": "nd",

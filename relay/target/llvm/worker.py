@@ -16,7 +16,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from relay.errors import Diagnostic, TargetError
 
@@ -50,8 +50,10 @@ class Worker:
         self._requests = process.stdin
         self._answers = process.stdout
 
+    module = __spec__.name  # what the process runs
+
     @classmethod
-    def start(cls) -> Worker | None:
+    def start(cls) -> Self | None:
         """A new process, or None when this system starts none."""
         if not sys.executable:
             return None
@@ -59,7 +61,7 @@ class Worker:
         path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
         try:
             process = subprocess.Popen(
-                [sys.executable, "-m", __spec__.name],
+                [sys.executable, "-m", cls.module],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env={**os.environ, "PYTHONPATH": path},
