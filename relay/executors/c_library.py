@@ -113,6 +113,7 @@ declare i32 @fclose(ptr)
 declare i32 @memcmp(ptr, ptr, i64)
 declare void @relay_context(ptr, i64)
 declare i32 @relay_run(ptr, ptr, i64, ptr)
+declare i32 @relay_pool_stop()
 
 @relay_digest = internal constant [$header_size x i8] c"$digest"
 @relay_mode = internal constant [3 x i8] c"rb\\00"
@@ -237,6 +238,8 @@ some:
   %loaded = load ptr, ptr %keep
   call void @free(ptr %loaded)
   call void @free(ptr %model)
+  ; its threads end, so that the library can be unloaded; another model starts new ones
+  %busy = call i32 @relay_pool_stop()
   br label %done
 done:
   ret void

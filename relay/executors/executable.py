@@ -137,22 +137,24 @@ class Executable:
     def _arrange(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
         """The tensors of a call in the order of the inputs; tuples are taken apart."""
         params = self.program[MAIN].params
-        names = [param.name for param in params]
+        names = [param.name for param in params]  # one may stand for several
         if len(args) > len(params):
             raise _refusal("too many inputs", self._signature(), f"{len(args)}")
-        given = dict(zip(names, args, strict=False))
+        given = dict(enumerate(args))
         for name, data in named.items():
             if name not in names:
                 hint = did_you_mean(name, names) or f"there is {', '.join(names) or 'none'}"
                 raise EvaluationError(Diagnostic(f"there is no input `{name}`", hint=hint))
-            if name in given:
+            if names.count(name) > 1:
+                raise _refusal(f"several inputs are called `{name}`", "them by position")
+            if names.index(name) in given:
                 raise _refusal(f"input `{name}` is given twice", self._signature())
-            given[name] = data
-        if missing := [f"`{name}`" for name in names if name not in given]:
+            given[names.index(name)] = data
+        if missing := [f"`{name}`" for place, name in enumerate(names) if place not in given]:
             raise _refusal(f"no value for {', '.join(missing)}", self._signature())
         leaves: list[Any] = []
-        for param in params:
-            leaves.extend(_take_apart(param.name, param.value, given[param.name]))
+        for place, param in enumerate(params):
+            leaves.extend(_take_apart(param.name, param.value, given[place]))
         return tuple(leaves)
 
     def _signature(self) -> str:

@@ -217,6 +217,27 @@ def test_tuples_go_in_and_come_out_as_they_are_nested(program, kernel):
     exe.benchmark(repeat=1, number=1)
 
 
+def test_inputs_of_the_same_name_are_given_by_position(program, kernel):
+    exe = program(
+        """
+        kernel @subtract(float32[2], float32[2]) -> (float32[2])
+        function @prepare() { return () }
+        function @main("x" = %0: float32[2], "x" = (%1: float32[2],), "y" = %2: float32[2]) {
+          %3: float32[2] = alloc
+          invoke @subtract(%0, %1) -> (%3)
+          %4: float32[2] = alloc
+          invoke @subtract(%3, %2) -> (%4)
+          return %4
+        }
+        """,
+        {"subtract": kernel("subtract", 2, 2, "fsub float %x0, %x1")},
+    )
+    a, b, c = (np.full(2, value, "float32") for value in (10, 2, 1))
+    np.testing.assert_array_equal(exe(a, (b,), y=c), a - b - c)
+    with pytest.raises(EvaluationError, match="several inputs are called `x`"):
+        exe(a, x=(b,), y=c)
+
+
 def test_no_inputs_are_fine(program, kernel):
     exe = program(
         """

@@ -1,5 +1,6 @@
 """Models for programs in C: built with the system's compiler, run, and compared."""
 
+import _ctypes
 import ctypes
 import shutil
 import subprocess
@@ -7,6 +8,7 @@ import subprocess
 import numpy as np
 import pytest
 
+import relay
 from relay.errors import RelayError
 from relay.executors.artifact import load
 from relay.executors.export_c import identifier
@@ -139,6 +141,26 @@ def test_models_live_side_by_side_in_one_process(weighted, add, tmp_path):
     one.one_error.restype = ctypes.c_char_p
     assert one.one_error(3) == b"there is not enough memory"
     assert one.one_error(1234) == one.one_error(-1) == b"unknown status"
+
+
+@needs_compiler
+def test_a_library_with_threads_can_be_unloaded(tmp_path):
+    x = relay.var("x", shape=(1 << 20,))
+    exe = relay.compile(relay.Function([x], relay.exp(x) + x), threads=2)
+    exe.export(tmp_path / "net.so", "shared")
+    given = np.random.default_rng(0).random(1 << 20, "float32")
+    expected = exe(given)
+    for _ in range(2):
+        library = ctypes.CDLL(str(tmp_path / "net.so"))
+        for threads in (1, 2, 0):
+            model = ctypes.c_void_p()
+            assert library.net_create(ctypes.byref(model), None, threads) == 0
+            result = np.empty_like(given)
+            inputs, outputs = ((ctypes.c_void_p * 1)(a.ctypes.data) for a in (given, result))
+            assert library.net_run(model, inputs, outputs) == 0
+            np.testing.assert_array_equal(result, expected)
+            library.net_destroy(model)
+        _ctypes.dlclose(library._handle)
 
 
 def test_the_same_model_is_the_same_library(weighted, tmp_path):
