@@ -26,6 +26,7 @@ from relay.target.llvm.writer import (
 )
 from relay.te import access
 from relay.te.expr import (
+    INDEX,
     Axis,
     Binary,
     Bitcast,
@@ -46,6 +47,7 @@ from relay.te.loops import Buffer
 from relay.te.simplify import Linear
 
 _LONG = 40  # operations that are worth a branch
+_LONG_WAY = 60  # and those that are worth one for a whole vector
 
 
 class Expressions(Instructions):
@@ -131,6 +133,9 @@ class Expressions(Instructions):
             for part in shared_parts(expr.if_true, expr.if_false):
                 yield self._value(part)
         if self._is_safe(expr):
+            if condition.lanes and expr.dtype != INDEX and self._is_long_way(expr):
+                passed: Value = yield self._passed_over(expr, condition)
+                return passed
             first: Value = yield self._value(expr.if_true)
             second: Value = yield self._value(expr.if_false)
             return self._chosen(expr, condition, first, second)
@@ -165,6 +170,29 @@ class Expressions(Instructions):
             if parts >= _LONG and self.lane is None:
                 return False
         return True
+
+    def _is_long_way(self, expr: Select) -> bool:
+        """Whether the other side has so much of its own that a branch costs less."""
+        own = {id(part) for part in tree.postorder(expr.if_true)}
+        return sum(id(part) not in own for part in tree.postorder(expr.if_false)) >= _LONG_WAY
+
+    def _passed_over(self, expr: Select, condition: Value) -> Emission:
+        """The other side is computed only where some lane wants it."""
+        first: Value = yield self._value(expr.if_true)
+        first = self.spread(first)
+        other = self.negated(condition)
+        some = self.make(f"call i1 @llvm.vector.reduce.or.v{self.lanes}i1({other})", "i1")
+        before, wanted, done = self.block, self.label("wanted"), self.label("chosen")
+        self.line(f"br i1 {some.text}, label %{wanted}, label %{done}")
+        self.place(wanted)
+        with self.scope():
+            second: Value = yield self._value(expr.if_false)
+            chosen = self._chosen(expr, condition, first, second)
+        end = self.block
+        self.line(f"br label %{done}")
+        self.place(done)
+        code = f"phi {chosen.full_type} [ {first.text}, %{before} ], [ {chosen.text}, %{end} ]"
+        return self.make(code, chosen.type, chosen.lanes, chosen.reads)
 
     def _chosen(self, expr: Select, condition: Value, first: Value, second: Value) -> Value:
         first, second = self._together((expr.if_true, first), (expr.if_false, second))
