@@ -114,6 +114,8 @@ def _one(before: Expr, after: Expr, facts: Facts) -> Expr:
                 return narrow.from_narrow(Bitcast(before.dtype, bits), facts)
             return Bitcast(before.dtype, bits)
         case Call():
+            if before.dtype in ("int4", "uint4"):
+                return _of_four_bits(after)
             return elementary.expand(Call(kind, after.function, after.args), facts)
         case _:
             return remake(before, after)
@@ -124,6 +126,12 @@ def _wrapped(value: Expr, dtype: str) -> Expr:
     if dtype == "int4":
         return (value << 4) >> 4
     return value & 15 if dtype == "uint4" else value
+
+
+def _of_four_bits(expr: Call) -> Expr:
+    """A function of the four low bits, in eight."""
+    counted = call(expr.function, *(arg & 15 for arg in expr.args))
+    return counted - 4 if expr.function == "clz" else counted
 
 
 def _float_binary(op: str, left: Expr, right: Expr, facts: Facts) -> Expr:
@@ -140,12 +148,15 @@ def _float_binary(op: str, left: Expr, right: Expr, facts: Facts) -> Expr:
             return elementary.expand(call("fmod", left, right), facts)
         case "mod" | "floordiv":
             rest = elementary.expand(call("fmod", left, right), facts)
+            zero, one = const(0, right.dtype), const(1, right.dtype)
             # the rest takes the sign of the divisor
             wrong = not_equal(rest, 0.0) & ((rest < 0.0) ^ (right < 0.0))
-            floored = select(wrong, rest + right, rest)
             if op == "mod":
-                sign = call("copysign", const(0, right.dtype), right)
-                return select(equal(floored, 0.0), sign, floored)
-            quotient = elementary.expand(call("round", (left - floored) / right), facts)
-            return select(equal(right, 0.0), left / right, quotient)
+                sign = call("copysign", zero, right)
+                return select(equal(rest, 0.0), sign, select(wrong, rest + right, rest))
+            exact = (left - rest) / right
+            quotient = elementary.expand(call("round", exact - select(wrong, one, zero)), facts)
+            # a zero has the sign that the quotient would have
+            signed = call("copysign", quotient, left / right)
+            return select(equal(right, 0.0), left / right, signed)
     return binary(op, left, right)

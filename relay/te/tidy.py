@@ -6,7 +6,8 @@
           f(i.o*6 + i.i)
 
 What runs once is no loop, what runs never is gone, a loop to unroll is its copies. The main part
-of a loop runs without guards; only its tail pays for them.
+of a loop runs without guards; only its tail pays for them. A vector of which one lane is wanted is
+a scalar.
 """
 
 from __future__ import annotations
@@ -118,7 +119,11 @@ def _for(loop: For, simplify: Simplifier) -> Tidying:
             copies.append((yield _tidy(_put(loop.body, loop.var, const(i, INDEX)), simplify)))
         return _block(copies)
     simplify.bind(loop.var, extent)
-    if count is not None and loop.kind is not Kind.VECTOR:
+    if loop.kind is Kind.VECTOR and count is not None:
+        # (and LLVM stores too much where it narrows integers under a mask of one lane)
+        if (needed := _last_needed(loop, count, simplify)) <= 1:
+            return _for(For(loop.var, const(needed, INDEX), loop.body), simplify)
+    elif count is not None:
         limit = _unguarded(loop, count, simplify)
         if limit == 0 and loop.kind is not Kind.PARALLEL:
             # the loop ends where its guard first fails for good

@@ -11,6 +11,7 @@ from relay import dtypes
 from relay.errors import RelayError
 from relay.target.llvm.writer import Value, Writer, bits, is_signed, llvm_type, suffix, vector_type
 from relay.te.expr import INDEX, Binary, Bitcast, Call, Cast, Compare, Const, Expr, Unary, width
+from relay.te.simplify import ANY_NUMBER
 
 
 class Instructions(Writer):
@@ -32,6 +33,13 @@ class Instructions(Writer):
     def _is_small(self, expr: Expr) -> bool:
         low, high = self.simplify.interval(expr)
         return low is not None and high is not None and low >= -(2**31) and high < 2**31
+
+    def _never_wraps(self, expr: Binary) -> bool:
+        """Whether it is a position computed from positions; int64 from memory may be anything."""
+        parts = (expr, expr.left, expr.right)
+        return expr.dtype == INDEX and all(
+            self.simplify.interval(part) != ANY_NUMBER for part in parts
+        )
 
     def _as_integer(self, value: Value, type: str) -> Value:
         if value.type == type:
@@ -67,8 +75,8 @@ class Instructions(Writer):
         signed = is_signed(expr.dtype)
         match expr.op:
             case "add" | "sub" | "mul":
-                overflow = " nsw" if expr.dtype == INDEX and not left.lanes else ""
-                return op(f"{expr.op}{overflow}")
+                never = not left.lanes and self._never_wraps(expr)
+                return op(f"{expr.op} nsw" if never else expr.op)
             case "and" | "or" | "xor":
                 return op(expr.op)
             case "min" | "max":
@@ -84,7 +92,8 @@ class Instructions(Writer):
         reads = left.reads | right.reads
         worse = self.make(f"{less} {left}, {right.text}", "i1", left.lanes)
         best = self.make(f"select {worse}, {right}, {left}", left.type, left.lanes, reads)
-        if not dtypes.is_float(expr.dtype) or isinstance(expr.right, Const):
+        is_number = isinstance(expr.right, Const) and expr.right.value == expr.right.value
+        if not dtypes.is_float(expr.dtype) or is_number:
             return best
         nan = self.make(f"fcmp uno {right}, {right.text}", "i1", left.lanes)
         return self.make(f"select {nan}, {right}, {best}", left.type, left.lanes, reads)
@@ -155,6 +164,8 @@ class Instructions(Writer):
         return make(f"sub {left}, {product.text}")
 
     def _unary(self, expr: Unary, operand: Value) -> Value:
+        if operand.type == "i32" and expr.dtype == INDEX and not self._is_small(expr):
+            operand = self._as_integer(operand, "i64")
         kind, lanes = operand.type, operand.lanes
         whole = operand.full_type
         if expr.op == "not":
@@ -206,6 +217,8 @@ class Instructions(Writer):
     def _call(self, expr: Call, args: list[Value]) -> Value:
         if any(arg.lanes for arg in args):
             args = [self.spread(arg) for arg in args]
+        if expr.dtype == INDEX:
+            args = [self._as_integer(arg, "i64") for arg in args]
         first = args[0]
         name = _INTRINSICS.get(expr.function)
         if name is None:
