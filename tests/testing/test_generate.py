@@ -219,6 +219,11 @@ def test_without_closures():
         assert not any(isinstance(e, Call) and isinstance(e.op, Function) for e in nodes(module))
 
 
+def test_without_branches():
+    for module in without(branches=False, recursion=False):
+        assert not any(isinstance(e, If) for e in nodes(module))
+
+
 def test_without_recursion():
     for module in without(recursion=False):
         assert "recursion" not in kinds(module)

@@ -219,9 +219,10 @@ class Writer(Ledger):
         features = self.features
         rules: Rules = [
             (3, partial(self.let, goal, scope, fuel, known)),
-            (2, partial(self.branch, goal, scope, fuel, known)),
             (2, partial(self.projection, goal, scope, fuel, known)),
         ]
+        if features.branches:
+            rules.append((2, partial(self.branch, goal, scope, fuel, known)))
         if callees := callable_for(self, goal, scope):
             rules.append((8, partial(call_one, self, callees, scope, fuel, known)))
         if features.adts:

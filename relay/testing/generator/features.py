@@ -34,6 +34,7 @@ class Features:
 
     size: int = 60  # about as many expressions as the program has
     functions: int = 3  # at most, besides main; mutual recursion counts once
+    branches: bool = True  # `if`; recursion has some of its own
     recursion: bool = True
     polymorphism: bool = True  # type parameters
     closures: bool = True  # functions as values
