@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
-from operator import is_not
+from operator import attrgetter, is_not
 from types import GeneratorType
 from typing import Any, ClassVar, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
 
@@ -62,6 +62,28 @@ def own_fields(cls: Any) -> tuple[str, ...]:
 
 def children(parent: N) -> list[N]:
     """The nodes directly below, in field order (binders come before what they bind)."""
+    return _getter(type(parent))(parent)
+
+
+@cache
+def _getter(cls: Any) -> Callable[[Any], list[Any]]:
+    """`children` for one class: nearly all of them hold a fixed number, or one tuple."""
+    found = child_fields(cls)
+    hints = get_type_hints(cls)
+    names = [name for name, _ in found]
+    if not names:
+        return lambda parent: []
+    get = attrgetter(*names)
+    if len(names) == 1 and found[0][1]:
+        return lambda parent: list(get(parent))
+    if any(many or type(None) in get_args(hints[name]) for name, many in found):
+        return _some_children
+    if len(names) == 1:
+        return lambda parent: [get(parent)]
+    return lambda parent: list(get(parent))
+
+
+def _some_children(parent: N) -> list[N]:
     found: list[N] = []
     cls: Any = type(parent)
     for name, many in child_fields(cls):
@@ -112,11 +134,11 @@ def postorder(root: N, enter: Callable[[N], bool] | None = None) -> Iterator[N]:
     `enter(node)` False leaves out what is below that node (the node itself is still yielded).
     """
     seen: set[int] = set()
-    stack: list[tuple[N, bool]] = [(root, False)]
+    stack: list[Any] = [root]
     while stack:
-        current, ready = stack.pop()
-        if ready:
-            yield current
+        current = stack.pop()
+        if current is None:  # what is below the node under it is done
+            yield stack.pop()
             continue
         if id(current) in seen:
             continue
@@ -125,8 +147,8 @@ def postorder(root: N, enter: Callable[[N], bool] | None = None) -> Iterator[N]:
         if not below:
             yield current
             continue
-        stack.append((current, True))
-        stack.extend((child, False) for child in reversed(below))
+        stack += (current, None)
+        stack += reversed(below)
 
 
 def transform(root: N, f: Callable[[N, N], N], memo: dict[N, N] | None = None) -> N:
@@ -137,10 +159,22 @@ def transform(root: N, f: Callable[[N, N], N], memo: dict[N, N] | None = None) -
     done: dict[int, N] = {}
     if memo:
         done = {id(key): value for key, value in memo.items()}
-    for current in postorder(root, enter=lambda n: id(n) not in done):
-        if id(current) not in done:
-            after = rebuild(current, [done[id(child)] for child in children(current)])
-            done[id(current)] = f(current, after)
+    stack: list[tuple[N, list[N] | None]] = [(root, None)]
+    while stack:
+        current, below = stack.pop()
+        if id(current) in done:
+            continue
+        if below is None:
+            below = children(current)
+            if below:
+                stack.append((current, below))
+                stack.extend([(child, None) for child in reversed(below) if id(child) not in done])
+            else:
+                done[id(current)] = f(current, current)
+        else:
+            new = [done[id(child)] for child in below]
+            changed = any(map(is_not, new, below))
+            done[id(current)] = f(current, rebuild(current, new) if changed else current)
     return done[id(root)]
 
 
