@@ -62,7 +62,8 @@ class _Lowering:
         wanted = set(map(id, schedule.outputs))
         for stage in schedule.stages:
             for tensor in stage.tensors:
-                name = unused_name(stage.name, names)
+                name = stage.name if tensor is stage.tensors[0] else tensor.name
+                name = unused_name(name, names)
                 region, scope = stage.region, stage.scope
                 if isinstance(stage.op, Procedure):
                     region = tensor.shape  # each result has its own

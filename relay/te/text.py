@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import assert_never
 
 from relay import tree
@@ -59,14 +60,17 @@ _SIGNS = {
 _LONG = 120
 
 
-def expression_text(expr: Expr) -> str:
-    """One line, fully bracketed; `… where t0 = …` names what is long and used several times."""
+def expression_text(expr: Expr, names: Mapping[Var, str] | None = None) -> str:
+    """One line, fully bracketed; `… where t0 = …` names what is long and used several times.
+
+    `names` are those of variables that are not called by their own.
+    """
     parts = list(tree.postorder(expr))
     uses = Counter(id(child) for part in parts for child in tree.children(part))
     done: dict[int, str] = {}
     named: list[str] = []
     for part in parts:
-        text = _one(part, [done[id(child)] for child in tree.children(part)])
+        text = _one(part, [done[id(child)] for child in tree.children(part)], names or {})
         if len(text) > _LONG and uses[id(part)] > 1:
             name = f"t{len(named)}"
             named.append(f"{name} = {text}")
@@ -75,10 +79,10 @@ def expression_text(expr: Expr) -> str:
     return " where ".join([done[id(expr)], *([", ".join(named)] if named else [])])
 
 
-def _one(expr: Expr, below: list[str]) -> str:
+def _one(expr: Expr, below: list[str], names: Mapping[Var, str]) -> str:
     match expr:
         case Var():
-            return expr.name
+            return names.get(expr, expr.name)
         case Const():
             return (
                 f"{expr.value}" if expr.dtype in ("int64", "bool") else f"{expr.value}:{expr.dtype}"
@@ -107,49 +111,76 @@ def _one(expr: Expr, below: list[str]) -> str:
 
 
 def statement_text(statement: Statement) -> str:
-    """Indented lines."""
-    lines: list[str] = []
-    pending: list[tuple[int, Statement | str]] = [(0, statement)]
-    while pending:
-        depth, current = pending.pop()
-        space = "  " * depth
-        match current:
-            case str():
-                lines.append(space + current)
-            case Block():
-                pending.extend((depth, step) for step in reversed(current.steps))
-            case For():
-                lines.append(
-                    f"{space}{current.kind.value} {current.var.name} in {current.extent!r}:"
-                )
-                pending.append((depth + 1, current.body))
-            case While():
-                lines.append(f"{space}while {current.condition!r}:")
-                pending.append((depth + 1, current.body))
-            case If():
-                lines.append(f"{space}if {current.condition!r}:")
-                if current.otherwise is not None:
-                    pending.append((depth + 1, current.otherwise))
-                    pending.append((depth, "else:"))
-                pending.append((depth + 1, current.then))
-            case Let():
-                lines.append(f"{space}{current.var.name} = {current.value!r}")
-                pending.append((depth, current.body))
-            case Allocate():
-                lines.append(f"{space}{current.buffer.scope.value} {current.buffer!r}")
-                pending.append((depth, current.body))
-            case Store():
-                lines.append(
-                    f"{space}{_element(current.buffer, current.indices)} = {current.value!r}"
-                )
-            case Prefetch():
-                lines.append(f"{space}prefetch {_element(current.buffer, current.indices)}")
-            case Statement():
-                raise TypeError(f"{type(current).__name__} is not a statement")
-            case _:
-                assert_never(current)
-    return "\n".join(lines)
+    """Indented lines. A loop inside another one of the same name has a number: i, i1, i2 …"""
+    writer = _Writer()
+    writer.write(statement)
+    return "\n".join(writer.lines)
 
 
-def _element(buffer: Buffer, indices: tuple[Expr, ...]) -> str:
-    return f"{buffer.name}[{', '.join(map(repr, indices))}]"
+class _Writer:
+    """Lines so far, and what the variables in scope are called."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.names: dict[Var, str] = {}
+        self.taken: set[str] = set()
+
+    def write(self, statement: Statement) -> None:
+        """Pending are statements, lines, and variables whose scope ends."""
+        pending: list[tuple[int, Statement | Var | str]] = [(0, statement)]
+        while pending:
+            depth, current = pending.pop()
+            space = "  " * depth
+            match current:
+                case str():
+                    self.lines.append(space + current)
+                case Var():
+                    self.taken.discard(self.names.pop(current, ""))
+                case Block():
+                    pending.extend((depth, step) for step in reversed(current.steps))
+                case For():
+                    extent = self.text(current.extent)
+                    name = self.bind(current.var)
+                    self.lines.append(f"{space}{current.kind.value} {name} in {extent}:")
+                    pending += [(depth, current.var), (depth + 1, current.body)]
+                case While():
+                    self.lines.append(f"{space}while {self.text(current.condition)}:")
+                    pending.append((depth + 1, current.body))
+                case If():
+                    self.lines.append(f"{space}if {self.text(current.condition)}:")
+                    if current.otherwise is not None:
+                        pending.append((depth + 1, current.otherwise))
+                        pending.append((depth, "else:"))
+                    pending.append((depth + 1, current.then))
+                case Let():
+                    value = self.text(current.value)
+                    self.lines.append(f"{space}{self.bind(current.var)} = {value}")
+                    pending += [(depth, current.var), (depth, current.body)]
+                case Allocate():
+                    self.lines.append(f"{space}{current.buffer.scope.value} {current.buffer!r}")
+                    pending.append((depth, current.body))
+                case Store():
+                    element = self.element(current.buffer, current.indices)
+                    self.lines.append(f"{space}{element} = {self.text(current.value)}")
+                case Prefetch():
+                    element = self.element(current.buffer, current.indices)
+                    self.lines.append(f"{space}prefetch {element}")
+                case Statement():
+                    raise TypeError(f"{type(current).__name__} is not a statement")
+                case _:
+                    assert_never(current)
+
+    def bind(self, var: Var) -> str:
+        name, number = var.name, 0
+        while name in self.taken:
+            number += 1
+            name = f"{var.name}{number}"
+        self.taken.add(name)
+        self.names[var] = name
+        return name
+
+    def text(self, expr: Expr) -> str:
+        return expression_text(expr, self.names)
+
+    def element(self, buffer: Buffer, indices: tuple[Expr, ...]) -> str:
+        return f"{buffer.name}[{', '.join(map(self.text, indices))}]"

@@ -245,9 +245,6 @@ def _replace_reads(
     found = s[reader]
     if not any(tensor is one for one in found.inputs):
         raise RelayError(f"stage `{reader}` does not read `{tensor.name}`")
-    source = s.stage_of(tensor)
-    if source is not None and source.at is not None:
-        raise RelayError(f"stage `{source.name}` is computed inside a loop already")
     axes = tuple(Axis(INDEX, axis_name(i), size) for i, size in enumerate(shape))
     where, conditions = original(axes) if original else (list(axes), [])
     element = Read(tensor.dtype, tensor, tuple(where))

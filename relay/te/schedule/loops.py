@@ -134,7 +134,8 @@ def _with_loops(
         assert other.at is not None
         level = stage.position(other.at[1])
         before = {loop.var for loop in stage.loops[: level + 1]}
-        if names[level] != other.at[1] or {loop.var for loop in loops[: level + 1]} != before:
+        after = {loop.var for loop in loops[: level + 1]}
+        if names[level : level + 1] != [other.at[1]] or after != before:
             raise RelayError(
                 f"stage `{other.name}` is computed in loop `{other.at[1]}` of `{stage.name}`, "
                 "which stays where it is from then on"

@@ -168,7 +168,7 @@ def _cover(spans: Sequence[tuple[Expr, int, int] | None], extent: Expr) -> tuple
             low, high = max(low, 0), min(high, int(extent.value) - 1)
         if high - low + 1 >= int(extent.value):
             return whole
-    return Simplifier()(anchor + low), const(high - low + 1, INDEX)
+    return Simplifier()(anchor + low), const(max(0, high - low + 1), INDEX)
 
 
 def is_zero(expr: Expr) -> bool:
