@@ -139,7 +139,8 @@ class Expressions(Instructions):
             first: Value = yield self._value(expr.if_true)
             second: Value = yield self._value(expr.if_false)
             return self._chosen(expr, condition, first, second)
-        if self.lane is not None and self.depends(expr):
+        # (under a mask even what is the same for all lanes is read by those that want it)
+        if self.mask is not None or self.depends(expr):
             outer, mask = self.mask, self.spread(condition)
             self.mask = self.both(outer, mask)
             with self.scope():
@@ -238,7 +239,7 @@ class Expressions(Instructions):
             pointer = self.pointer(buffer, total)
             loaded = self.make(f"load {kind}, ptr {pointer}, align {align}", kind, 0, reads)
         elif step == 1:
-            pointer = self.pointer(buffer, self.first_lane(total))
+            pointer = self.pointer(buffer, self.first_lane(total), inside=not masked)
             if masked:
                 assert self.mask is not None
                 whole = f"<{self.lanes} x {kind}>"
@@ -267,33 +268,37 @@ class Expressions(Instructions):
         return loaded
 
     def address(self, buffer: Source, indices: Sequence[Expr]) -> str:
-        """The address of an element, the same for all lanes."""
+        """The address of an element, for the first lane; it may lie outside."""
         total = self.flat(buffer, indices)
-        return self.pointer(buffer, total)
+        return self.pointer(buffer, self.first_lane(total), inside=False)
 
     def flat(self, buffer: Source, indices: Sequence[Expr]) -> Linear:
         return access.flat(buffer.shape, indices, self.simplify)
 
-    def pointer(self, buffer: Source, total: Linear) -> str:
+    def pointer(self, buffer: Source, total: Linear, *, inside: bool = True) -> str:
         """The address of an element: what varies first, then what is constant, so that neighbours
-        share all but a displacement."""
+        share all but a displacement. If the element is `inside`, LLVM may rely on it."""
         base = self.pointers[id(buffer)]
         kind = memory_type(buffer.dtype)
+        varying = self.simplify.build(Linear(total.terms))
+        low = self.simplify.interval(varying)[0]
+        # what comes before the displacement is inside as well, if neither goes backwards
+        forward = total.constant >= 0 and low is not None and low >= 0
+        step = "getelementptr inbounds" if inside and forward else "getelementptr"
         if total.terms:
-            varying = self.simplify.build(Linear(total.terms))
-            key: tuple[object, ...] = ("address", base, varying)
+            key: tuple[object, ...] = (step, base, varying)
             found = self.recall(key)
             if found is None:
                 offset = self.value(varying)
-                code = f"getelementptr inbounds {kind}, ptr {base}, {offset}"
+                code = f"{step} {kind}, ptr {base}, {offset}"
                 found = self.remember(key, self.make(code, "ptr", 0, offset.reads))
             base = found.text
         if total.constant == 0:
             return base
-        key = ("address", base, total.constant, kind)
+        key = (step, base, total.constant, kind)
         found = self.recall(key)
         if found is None:
-            code = f"getelementptr inbounds {kind}, ptr {base}, i64 {total.constant}"
+            code = f"{step} {kind}, ptr {base}, i64 {total.constant}"
             found = self.remember(key, self.make(code, "ptr"))
         return found.text
 
@@ -333,7 +338,7 @@ class Expressions(Instructions):
             {a: c for a, c in total.terms.items() if not self.depends(a)}, total.constant
         )
         moving = Linear({a: c for a, c in total.terms.items() if self.depends(a)})
-        base = self.pointer(buffer, fixed)
+        base = self.pointer(buffer, fixed, inside=False)
         offsets: Value = yield self._value(self.simplify.build(moving))
         offsets = self.spread(offsets)
         return self.make(

@@ -226,7 +226,7 @@ class Function(Expressions):
             pointer = self.pointer(buffer, total)
             self.line(f"store {value}, ptr {pointer}, align {align}")
         elif step == 1:
-            pointer = self.pointer(buffer, self.first_lane(total))
+            pointer = self.pointer(buffer, self.first_lane(total), inside=self.mask is None)
             if self.mask is None:
                 how = f"align {align}"
                 if statement.streaming and self._is_aligned(buffer, total):

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from relay import te
+import numpy as np
+
+from relay import dtypes, te
 from relay.lower.kernel import Kernel, Lowered, Param, Result, Step, TensorSpec
 from relay.lower.lower import Options, lower_computed, machine
 from relay.lower.to_compute import Computed
 from relay.target.llvm.codegen import Code, generate
 from relay.target.target import Target
+from relay.te.execute import run
 from relay.te.expr import Const, Var
 from relay.te.legalize import legalize
 from relay.te.loops import Buffer, Builder, Statement
 from relay.te.lower import Lowered as Loops
 from relay.te.tidy import tidy
+from relay.testing.kernels import Batch
 
 
 def levels() -> list[Target]:
@@ -108,3 +114,65 @@ def scheduled(
 def _spec(buffer: Buffer) -> TensorSpec:
     sizes = [int(n.value) if isinstance(n, Const) else n.name for n in buffer.shape]
     return TensorSpec(tuple(sizes), buffer.dtype)
+
+
+# --- loops beside what they mean
+
+
+@dataclass(frozen=True)
+class Case:
+    """Loops over buffers, with the arrays they read."""
+
+    loops: Loops
+    arrays: tuple[np.ndarray, ...]
+
+    def expected(self, sizes: Mapping[Var, int] | None = None) -> list[np.ndarray]:
+        """The results, one scalar after the other."""
+        known = sizes or {}
+        made = [np.zeros(_extents(one, known), dtypes.to_numpy(one.dtype)) for one in self.outputs]
+        given = zip((*self.loops.inputs, *self.outputs), (*self.arrays, *made), strict=True)
+        run(self.loops.body, dict(given), known)
+        return made
+
+    @property
+    def outputs(self) -> tuple[Buffer, ...]:
+        return self.loops.outputs
+
+
+def buffer(name: str, shape: Sequence[int | te.Expr], dtype: str = "float32") -> Buffer:
+    return Buffer(name, tuple(map(te.index, shape)), dtype)
+
+
+def numbers(shape: Sequence[int], dtype: str = "float32", low: int = -9, high: int = 9) -> Any:
+    """Small whole numbers, of which sums and products are exact."""
+    random = np.random.default_rng(len(shape))
+    return random.integers(low, high, shape).astype(dtypes.to_numpy(dtype))
+
+
+def case(
+    inputs: Mapping[Buffer, np.ndarray],
+    outputs: Sequence[Buffer],
+    write: Callable[[Builder], None],
+) -> Case:
+    return Case(loops_of(list(inputs), outputs, write), tuple(inputs.values()))
+
+
+def assert_agree(cases: Mapping[str, Case], target: Target, *, checked: bool = False) -> None:
+    """All cases, compiled together, give what they give one scalar after the other."""
+    functions = [
+        function_of(one.loops, target, f"case{i}", checked=checked)
+        for i, one in enumerate(cases.values())
+    ]
+    batch = Batch(functions, target)
+    for number, (name, one) in enumerate(cases.items()):
+        expected = one.expected()
+        for threads in (1, 3):
+            for fence in ("after", "before"):
+                outcome = batch.run(number, one.arrays, threads=threads, fence=fence)
+                assert outcome.status == 0, f"{name}: {outcome.problem}"
+                for found, wanted in zip(outcome.results, expected, strict=True):
+                    np.testing.assert_array_equal(found, wanted, f"{name}, {threads} threads")
+
+
+def _extents(buffer: Buffer, sizes: Mapping[Var, int]) -> list[int]:
+    return [int(n.value) if isinstance(n, Const) else sizes[n] for n in buffer.shape]
