@@ -94,19 +94,27 @@ class Simplifier:
 
     def __call__(self, expr: Expr) -> Expr:
         """The same value, written shorter."""
-        if (known := self._done.get(expr)) is not None:
-            return known
-        result = tree.transform(expr, self._step)
-        self._done[expr] = result
-        return result
-
-    def _step(self, before: Expr, after: Expr) -> Expr:
-        if (known := self._done.get(before)) is not None:
-            return known
-        result = self._one(before, after)
-        self._done[before] = result
-        self._done.setdefault(result, result)
-        return result
+        found: dict[int, Expr] = {}
+        pending: list[tuple[Expr, list[Expr] | None]] = [(expr, None)]
+        while pending:
+            before, below = pending.pop()
+            if id(before) in found:
+                continue
+            if below is None:
+                # asked on the way down: what is known is compared as a whole, not part by part
+                if (known := self._done.get(before)) is not None:
+                    found[id(before)] = known
+                    continue
+                below = tree.children(before)
+                if below:
+                    pending.append((before, below))
+                    pending += [(child, None) for child in reversed(below)]
+                    continue
+            after = tree.rebuild(before, [found[id(child)] for child in below])
+            result = self._one(before, after)
+            # equal expressions become one: comparing them costs nothing from then on
+            found[id(before)] = self._done[before] = self._done.setdefault(result, result)
+        return found[id(expr)]
 
     def _one(self, before: Expr, after: Expr) -> Expr:
         match after:
