@@ -18,8 +18,9 @@ number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from typing import Any, ClassVar
 
 from relay import dtypes, tree
@@ -347,16 +348,17 @@ def same(left: Expr, right: Expr) -> bool:
     seen: set[tuple[int, int]] = set()  # expressions share parts: each pair is compared once
     while pending:
         a, b = pending.pop()
-        if a is b or (id(a), id(b)) in seen:
+        if a is b:
             continue
-        seen.add((id(a), id(b)))
         if a._hash != b._hash or type(a) is not type(b) or a.dtype != b.dtype:
             return False
-        below_a, below_b = children(a), children(b)
-        if len(below_a) != len(below_b):
-            return False
-        if not below_a and a._parts() != b._parts():
-            return False
+        if isinstance(a, Var | Const):
+            if a._parts() != b._parts():
+                return False
+            continue
+        if (id(a), id(b)) in seen:
+            continue
+        seen.add((id(a), id(b)))
         match a, b:
             case Binary(), Binary() if a.op != b.op:
                 return False
@@ -372,7 +374,10 @@ def same(left: Expr, right: Expr) -> bool:
                 a.combiner is not b.combiner or a.axes != b.axes or a.position != b.position
             ):
                 return False
-        pending.extend(zip(below_a, below_b, strict=True))
+        below_a, below_b = children(a), children(b)
+        if len(below_a) != len(below_b):
+            return False
+        pending += zip(below_a, below_b, strict=True)
     return True
 
 
@@ -394,9 +399,16 @@ def const(value: int | float | bool, dtype: str) -> Const:
     wrapped = int(value) & ((1 << bits) - 1)
     if dtype in dtypes.SIGNED and wrapped >> (bits - 1):
         wrapped -= 1 << bits
-    return Const(dtype, wrapped)
+    return _integer(dtype, wrapped)
 
 
+@lru_cache(maxsize=4096)
+def _integer(dtype: str, value: int) -> Const:
+    """Whole numbers are most of all constants: the same one is the same object, mostly."""
+    return Const(dtype, value)
+
+
+@cache
 def width(dtype: str) -> int:
     """The bits of a number of that type (not those of its storage)."""
     if dtype in ("bool", "uint1"):
@@ -410,7 +422,7 @@ def index(value: Scalar) -> Expr:
     """An index: a number, or an expression of type int64."""
     if isinstance(value, Expr):
         return value if value.dtype == INDEX else cast(value, INDEX)
-    return Const(INDEX, int(value))
+    return _integer(INDEX, int(value))
 
 
 def as_expr(value: Scalar, dtype: str) -> Expr:
@@ -644,38 +656,38 @@ def substitute(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
     if changing.isdisjoint(variables(expr)):
         return expr
     done: dict[int, Expr] = {}
-    pending = [(expr, False)]
-    while pending:
-        current, ready = pending.pop()
-        if id(current) in done:
-            continue
-        if isinstance(current, Var):
-            done[id(current)] = values.get(current, current)
-        elif changing.isdisjoint(variables(current)):
-            done[id(current)] = current
-        elif ready:
-            below = [done[id(child)] for child in children(current)]
-            done[id(current)] = remake(current, tree.rebuild(current, below))
+    # `variables` above has noted those of every part
+    for part in postorder(expr, enter=lambda e: not changing.isdisjoint(e._variables or ())):
+        if isinstance(part, Var):
+            done[id(part)] = values.get(part, part)
+        elif changing.isdisjoint(part._variables or ()):
+            done[id(part)] = part
         else:
-            pending.append((current, True))
-            pending.extend((child, False) for child in children(current))
+            done[id(part)] = with_children(part, [done[id(child)] for child in children(part)])
     return done[id(expr)]
 
 
 def remake(before: Expr, after: Expr) -> Expr:
     """A node whose children changed, built anew so that constants fold."""
-    if after is before:
+    if after is before or isinstance(after, Read):
         return after
-    match after:
+    return with_children(after, children(after))
+
+
+def with_children(original: Expr, below: Sequence[Expr]) -> Expr:
+    """The same operation on other operands; constants fold."""
+    match original:
         case Binary():
-            return binary(after.op, after.left, after.right)
+            return binary(original.op, below[0], below[1])
         case Compare():
-            return compare(after.op, after.left, after.right)
+            return compare(original.op, below[0], below[1])
         case Unary():
-            return unary(after.op, after.operand)
+            return unary(original.op, below[0])
         case Select():
-            return select(after.condition, after.if_true, after.if_false)
+            return select(below[0], below[1], below[2])
         case Cast():
-            return cast(after.operand, after.dtype)
+            return cast(below[0], original.dtype)
+        case Read():
+            return Read(original.dtype, original.source, tuple(below))
         case _:
-            return after
+            return tree.rebuild(original, below)
