@@ -286,8 +286,10 @@ class _Lowering:
         for node in tree.postorder(root, enter=_is_straight):
             value: Any
             match node:
-                case Var() | expr.Op():
+                case Var():
                     continue
+                case expr.Op():
+                    value = node
                 case GlobalVar():
                     value = Closure(self.module[node.name_hint], None, f"`@{node.name_hint}`")
                 case expr.Function():
@@ -307,7 +309,9 @@ class _Lowering:
                         raise _unsupported("a value of a data type", node)
                     callee = scope.value_of(node.op)
                     given = list(map(scope.value_of, node.args))
-                    if callee.function.attrs.get("Primitive"):
+                    if isinstance(callee, expr.Op):
+                        value = self.operator(node, callee, given)
+                    elif callee.function.attrs.get("Primitive"):
                         value = self.primitive(node, callee.function, given)
                     else:
                         value = yield self.inline(node, callee, given)
@@ -344,17 +348,23 @@ class _Lowering:
 
     def copy(self, register: Register) -> Register:
         """A copy in memory of its own, made by a kernel like any other."""
-        spec = self.main.registers[register]
-        x = Var("x", types.TensorType(tuple(map(int, spec.shape)), spec.dtype))
-        body = Call(expr.get_op("copy"), (x,))
-        module = IRModule({"copy": expr.Function((x,), body).with_attr("Primitive", 1)})
-        function = infer_module(module)["copy"]
-        (made,) = self.steps(function, [Tensor(self.main, register)], [spec])
+        copy = expr.get_op("copy")
+        made: Tensor = self.operator(Call(copy, ()), copy, [Tensor(self.main, register)])
         return made.register
 
     # --- primitive functions
 
-    def primitive(self, call: Call, function: expr.Function, args: list[Any]) -> Any:
+    def operator(self, call: Call, op: expr.Op, args: Sequence[Any]) -> Any:
+        """The value of a call of an operator that came as a value, so that no pass fused it."""
+        if not _is_data(tuple(args)):
+            raise _unsupported(f"a call of `{op.name}` with functions", call)
+        params = tuple(Var("p", type_of(arg)) for arg in args)
+        function = expr.Function(params, Call(op, params, call.attrs)).with_attr("Primitive", 1)
+        function = infer_module(IRModule({"kernel": function}))["kernel"]
+        assert isinstance(function.body, Call)
+        return self.primitive(function.body, function, args)
+
+    def primitive(self, call: Call, function: expr.Function, args: Sequence[Any]) -> Any:
         given = flatten(tuple(args))
         if not _is_data(tuple(given)):
             raise _unsupported("a kernel over functions", call)
@@ -441,6 +451,21 @@ def structure(ty: types.Type) -> Any:
         return tuple(fields)
 
     return tree.run(build(ty))
+
+
+def type_of(value: Any) -> types.Type:
+    """The type of tensors in tuples."""
+
+    def build(part: Any) -> Steps[types.Type]:
+        if isinstance(part, Tensor):
+            spec = part.stage.registers[part.register]
+            return types.TensorType(tuple(map(int, spec.shape)), spec.dtype)
+        fields = []
+        for member in part:
+            fields.append((yield build(member)))
+        return types.TupleType(tuple(fields))
+
+    return tree.run(build(value))
 
 
 def _is_straight(node: Any) -> bool:

@@ -208,6 +208,20 @@ def test_functions_that_are_values_are_inlined_where_they_are_called():
     assert [call.inputs for call in calls] == [(1, 1), (0, 2), (3, 2)]
 
 
+def test_an_operator_that_is_a_value_is_a_kernel_where_it_is_called():
+    program, _ = program_of(
+        """
+        def @twice(%f: fn (Tensor[(2,), float32], Tensor[(2,), float32]) -> Tensor[(2,), float32],
+                   %a: Tensor[(2,), float32]) -> Tensor[(2,), float32] { %f(%a, %f(%a, %a)) }
+        def @main(%x: Tensor[(2,), float32]) -> Tensor[(2,), float32] { @twice(subtract, %x) }
+        """
+    )
+    calls = [i for i in program["main"].straight_line if isinstance(i, InvokeKernel)]
+    assert [call.inputs for call in calls] == [(0, 0), (0, 1)]
+    (kernel,) = program.kernels
+    assert kernel.operators == ("subtract",)
+
+
 @pytest.mark.parametrize(
     ("body", "what"),
     [
