@@ -16,7 +16,7 @@ from relay.target.llvm.function import PER_WORKER, SHARED, Function
 from relay.target.llvm.writer import ALIGNMENT, Kernel, Value
 from relay.target.target import Target
 from relay.te.expr import Var
-from relay.te.loops import Store
+from relay.te.loops import Statement, Store
 from relay.te.lower import Lowered
 
 
@@ -42,7 +42,8 @@ def generate(
     """The code of one kernel. With `may_alias`, outputs may lie where inputs do."""
     kernel = Kernel(name, target, checked, may_alias)
     variants = ["body"]
-    if any(isinstance(part, Store) and part.streaming for part in tree.postorder(loops.body)):
+    # (checked code goes element by element)
+    if not checked and any(map(_is_streaming, tree.postorder(loops.body))):
         variants.append("streaming")
     for variant in variants:
         kernel.streams = variant == "streaming"
@@ -56,6 +57,10 @@ def generate(
     text = text.replace(SHARED, str(kernel.shared.most))
     text = text.replace(PER_WORKER, str(kernel.per_worker.most))
     return Code(text, kernel.shared.most, kernel.per_worker.most, tuple(kernel.checks))
+
+
+def _is_streaming(statement: Statement) -> bool:
+    return isinstance(statement, Store) and statement.streaming
 
 
 def _parameters(body: Function, loops: Lowered, sizes: Sequence[Var]) -> list[str]:

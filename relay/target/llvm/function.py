@@ -72,12 +72,7 @@ class Function(Expressions):
             case If():
                 yield self._if(statement)
             case Let():
-                self.variables[statement.var] = self.value(statement.value)
-                if self.depends(statement.value):
-                    self.varying.add(statement.var)
-                if statement.value.dtype == INDEX:
-                    self.simplify.ranges[statement.var] = self.simplify.interval(statement.value)
-                yield self._statement(statement.body)
+                yield self._let(statement)
             case Allocate():
                 yield self._allocate(statement)
             case While():
@@ -89,9 +84,27 @@ class Function(Expressions):
             case _:
                 raise TypeError(f"{type(statement).__name__} is not a statement")
 
+    def _let(self, statement: Let) -> Steps[None]:
+        """A name for a value. Copies of a loop's body use it again, for others."""
+        var = statement.var
+        value, varies = self.value(statement.value), self.depends(statement.value)
+        if varies != (var in self.varying):
+            self.varying ^= {var}
+            self.dependent = {}
+        if var.dtype == INDEX:
+            self.simplify.limit(var, self.simplify.interval(statement.value))
+        self.variables[var] = value
+        with self.scope():
+            yield self._statement(statement.body)
+
     def _loop(self, loop: For) -> Steps[None]:
         extent = self.value(loop.extent)
+        self._same_for_all_lanes(extent)
         yield self._range(loop, Value("0", "i64"), extent)
+
+    def _same_for_all_lanes(self, value: Value) -> None:
+        if value.lanes:
+            raise RelayError("a loop runs as often for every lane of a vector")
 
     def _range(self, loop: For, begin: Value, end: Value) -> Steps[None]:
         """The loop from `begin` to `end`."""
@@ -99,7 +112,8 @@ class Function(Expressions):
         self.written(writes)
         head, done = self.label("loop"), self.label("done")
         before = self.block
-        if not (isinstance(loop.extent, Const) and begin.text == "0"):
+        certain = isinstance(loop.extent, Const) and int(loop.extent.value) > 0
+        if not (certain and begin.text == "0"):
             # it may not run at all
             start = self.label("start")
             some = self.make(f"icmp slt i64 {begin.text}, {end.text}", "i1")
@@ -145,6 +159,7 @@ class Function(Expressions):
         self.place(head)
         with self.scope():
             condition = self.value(loop.condition)
+            self._same_for_all_lanes(condition)
             self.line(f"br i1 {condition.text}, label %{body}, label %{done}")
             self.place(body)
             yield self._statement(loop.body)
@@ -153,11 +168,11 @@ class Function(Expressions):
         self.written(writes)
 
     def _if(self, statement: If) -> Steps[None]:
-        if self.lane is not None and self.depends(statement.condition):
-            yield self._masked(statement)
+        condition = self.value(statement.condition)
+        if condition.lanes:
+            yield self._masked(statement, condition)
             return
         writes = _stores(statement)
-        condition = self.value(statement.condition)
         then, done = self.label("then"), self.label("endif")
         otherwise = self.label("else") if statement.otherwise is not None else done
         self.line(f"br i1 {condition.text}, label %{then}, label %{otherwise}")
@@ -174,9 +189,8 @@ class Function(Expressions):
         self.place(done)
         self.written(writes)
 
-    def _masked(self, statement: If) -> Steps[None]:
+    def _masked(self, statement: If, condition: Value) -> Steps[None]:
         outer = self.mask
-        condition = self.spread(self.value(statement.condition))
         self.mask = self.both(outer, condition)
         with self.scope():
             yield self._statement(statement.then)
@@ -230,7 +244,7 @@ class Function(Expressions):
             if self.mask is None:
                 how = f"align {align}"
                 if statement.streaming and self._is_aligned(buffer, total):
-                    how = f"align {ALIGNMENT}, !nontemporal !2"
+                    how = f"align {self.lanes * align}, !nontemporal !2"
                 self.line(f"store {value}, ptr {pointer}, {how}")
             else:
                 self.line(
@@ -248,13 +262,15 @@ class Function(Expressions):
         self.written({id(buffer)})
 
     def _is_aligned(self, buffer: Buffer, total: Linear) -> bool:
-        """Whether whole vectors of a buffer that begins at one are stored, in this variant."""
+        """Whether vectors as registers hold them are stored where such vectors begin, which is so
+        for the buffers of this variant."""
         size = item_bytes(buffer.dtype)
+        whole = self.lanes * size
         steps = [c for atom, c in total.terms.items() if atom is not self.lane]
         return (
             self.kernel.streams
-            and self.lanes * size == ALIGNMENT
-            and all(step * size % ALIGNMENT == 0 for step in (*steps, total.constant))
+            and whole in (16, 32, 64)
+            and all(step * size % whole == 0 for step in (*steps, total.constant))
         )
 
     def _parallel(self, loop: For) -> Steps[None]:
