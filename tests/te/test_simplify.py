@@ -213,7 +213,7 @@ def situations(draw: st.DrawFn) -> Situation:
     return Simplifier(ranges), samples, np.array([draw(extreme), draw(extreme)], np.int64)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=3 * settings.default.max_examples)
 @given(expressions(), situations())
 def test_simplified_expressions_have_the_same_value(expr: te.Expr, situation: Situation) -> None:
     simplify, samples, data = situation
@@ -228,7 +228,7 @@ def test_simplified_expressions_have_the_same_value(expr: te.Expr, situation: Si
             assert bound_high is None or expected <= bound_high
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=3 * settings.default.max_examples)
 @given(st.sampled_from(COMPARE), expressions(), expressions(), situations())
 def test_conditions_are_decided_rightly(
     op: str, left: te.Expr, right: te.Expr, situation: Situation
@@ -240,7 +240,7 @@ def test_conditions_are_decided_rightly(
         assert value(simple, sample, data) == value(condition, sample, data)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(st.data())
 def test_sums_of_divisions_come_out_right(data: st.DataObject) -> None:
     """The form indices have: sums of variables, divided by constants, and again."""

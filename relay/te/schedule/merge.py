@@ -88,7 +88,7 @@ def join(s: Schedule, first: str, second: str) -> Schedule:
     earlier, between = s.stages[begin], s.stages[begin + 1 : end + 1]
     for stage in between:
         if any(id(tensor) in map(id, earlier.tensors) for tensor in stage.inputs):
-            raise RelayError(f"`{stage.name}` reads `{earlier.name}`, so it comes between the two")
+            raise RelayError(f"`{stage.name}` reads `{earlier.name}`, which is computed before")
     rest = [stage for stage in s.stages if stage is not earlier]
     rest[end - 1] = made
     return replace(s, stages=tuple(rest))
