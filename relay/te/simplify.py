@@ -113,7 +113,9 @@ class Simplifier:
             after = tree.rebuild(before, [found[id(child)] for child in below])
             result = self._one(before, after)
             # equal expressions become one: comparing them costs nothing from then on
-            found[id(before)] = self._done[before] = self._done.setdefault(result, result)
+            found[id(before)] = result = self._done.setdefault(result, result)
+            if hash(before) != hash(result):  # otherwise it is the same, part by part
+                self._done[before] = result
         return found[id(expr)]
 
     def _one(self, before: Expr, after: Expr) -> Expr:
