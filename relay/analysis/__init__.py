@@ -8,7 +8,7 @@ from relay.analysis.fused_functions import extract_fused_functions
 from relay.analysis.intermediate import extract_intermdeiate_expr
 from relay.analysis.layers import count_layers
 from relay.analysis.mac_count import get_total_mac_number
-from relay.analysis.normal_forms import check_basic_block_normal_form
+from relay.analysis.normal_forms import check_a_normal_form, check_basic_block_normal_form
 from relay.analysis.operations_distribution import analyze_operations_distribution
 from relay.analysis.operator_frequencies import list_op_freqs
 from relay.analysis.purity import Effect, Purity
@@ -30,6 +30,7 @@ __all__ = [
     "analyze_operations_distribution",
     "bound_type_vars",
     "bound_vars",
+    "check_a_normal_form",
     "check_basic_block_normal_form",
     "check_constant",
     "check_kind",

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from relay import tree
-from relay.ir.expr import Expr, Let, Syntax, is_atom
+from relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    If,
+    Let,
+    Match,
+    Syntax,
+    is_atom,
+)
 from relay.ir.scopes import Scope, Scopes
 
 
@@ -33,3 +43,52 @@ def check_basic_block_normal_form(expr: Expr) -> bool:
     What several blocks need is bound by a `let` around them.
     """
     return next(Blocks(expr).crossing(expr), None) is None
+
+
+def check_a_normal_form(expr: Expr) -> bool:
+    """Whether every intermediate value is bound by a `let`, once.
+
+    A block is a chain of lets that ends in a variable, and a value is one operation on variables.
+    A function by itself is in that form if its body is.
+    """
+    blocks = _parts(expr)[1] if isinstance(expr, Function) else [expr]
+    seen: set[int] = set()
+    while blocks:
+        e = blocks.pop()
+        while isinstance(e, Let):
+            for part in (e, e.value):
+                if id(part) in seen and not is_atom(part):
+                    return False
+                seen.add(id(part))
+            operands, inside = _parts(e.value)
+            if isinstance(e.value, Let) or not all(map(stays_in_place, operands)):
+                return False
+            blocks.extend(inside)
+            e = e.body
+        if not stays_in_place(e):
+            return False
+    return True
+
+
+def _parts(e: Expr) -> tuple[list[Expr], list[Expr]]:
+    """What an operation is applied to, and the blocks inside of it."""
+    match e:
+        case Function(body=body):
+            return [], [] if e.attrs.get("Primitive") else [body]
+        case If(cond=cond, true_branch=true_branch, false_branch=false_branch):
+            return [cond], [true_branch, false_branch]
+        case Match(data=data, clauses=clauses):
+            return [data], [clause.rhs for clause in clauses]
+        case Call(op=callee, args=args):
+            return [*args] if is_kernel(callee) else [callee, *args], []
+    return [part for part in tree.children(e) if isinstance(part, Expr)], []
+
+
+def stays_in_place(e: Expr) -> bool:
+    """Whether `e` needs no name: a variable, an operator, a constructor, a global function."""
+    return is_atom(e) and not isinstance(e, Constant)
+
+
+def is_kernel(callee: Expr) -> bool:
+    """Whether what is called is a primitive function: an operator that has no name."""
+    return isinstance(callee, Function) and bool(callee.attrs.get("Primitive"))

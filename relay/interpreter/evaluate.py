@@ -121,6 +121,8 @@ def _compute(e: Expr, frame: Frame) -> Evaluation:
             return _apply(values[0], values[1:], e, frame)
         case Function():
             return Closure(e, frame)
+        case Let() if e.body is e.variable and _is_only_a_name(e):
+            return _evaluate(e.value, frame)
         case Let():
             _bind(e.variable, (yield _evaluate(e.value, frame)), frame)
             return _evaluate(e.body, frame)
@@ -177,6 +179,15 @@ def _atom(e: Expr, frame: Frame) -> Value | None:
         case Op() | Constructor():
             return e
     return None
+
+
+def _is_only_a_name(e: Let) -> bool:
+    """Whether `let %x = v; %x` is `v`, so that a call in it is in tail position.
+
+    It is more if it promises more than `v` does, and if `v` is a function, which may call itself.
+    """
+    promised = e.variable.type_annotation
+    return (promised is None or promised == e.value.ty) and not isinstance(e.value, Function)
 
 
 def _bind(variable: Var, value: Value, frame: Frame) -> None:

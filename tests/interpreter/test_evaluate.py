@@ -373,7 +373,8 @@ def test_deep_recursion_that_is_not_a_tail_call():
     assert evaluate(f(int_const(DEEP)), module).item() == DEEP
 
 
-def test_a_tail_call_takes_no_room():
+@pytest.mark.parametrize("named", [False, True])
+def test_a_tail_call_takes_no_room(named):
     alive = []
     probe = OpDef(
         "probe",
@@ -381,7 +382,10 @@ def test_a_tail_call_takes_no_room():
         reference=lambda data: alive.append(_frames_alive()) or data,
     )
     f, n = relay.GlobalVar("f"), int_var("n")
-    body = relay.If(relay.equal(n, int_const(0)), probe(n), f(n - int_const(1)))
+    again, result = f(n - int_const(1)), relay.var("result")
+    if named:  # let %result = f(…); %result
+        again = relay.Let(result, again, result)
+    body = relay.If(relay.equal(n, int_const(0)), probe(n), again)
     evaluate(f(int_const(1000)), relay.IRModule({f: relay.Function([n], body, INT)}))
     assert alive[0] < 100  # a few are left over from other evaluations
 

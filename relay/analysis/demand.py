@@ -1,0 +1,152 @@
+"""When a shared computation is first needed, and how a program of bindings can say so.
+
+A shared expression is evaluated when it is first needed, a `let` when it is reached. Where all uses
+are in one block, or the first is in the block around the others, that is the same moment:
+
+    %0 = f(x); (%0, if (c) { %0 } else { 1 })      let %0 = f(x); (%0, if (c) { %0 } else { 1 })
+
+Where the first use is in a branch, a clause or a function inside, a `let` around them is reached
+earlier, and also when nobody needs the value. Nobody notices if the computation is `harmless`:
+operators on tensors of known extents, data, functions as values. Any other is `late`: it may have
+effects, fail or never end, so what is bound in its place is a function, and whoever needs the value
+calls it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from relay import tree
+from relay.analysis.normal_forms import Blocks, is_kernel
+from relay.ir.expr import (
+    Call,
+    Clause,
+    Constructor,
+    Expr,
+    Function,
+    If,
+    Let,
+    Match,
+    RefRead,
+    RefWrite,
+    Syntax,
+    TempExpr,
+    Var,
+    is_atom,
+)
+from relay.ir.scopes import Scope
+from relay.op.opdef import OpDef
+
+
+class Demand(Blocks):
+    """Blocks, in which everything late has a block of its own: `home` is inside of it.
+
+    The block around that one, where the function is bound, is its `parent`.
+    """
+
+    def __init__(self, root: Syntax) -> None:
+        nodes = list(tree.postorder(root))
+        self._harmless = _harmless(nodes)
+        self._users = _first_users(root)
+        self._named = {id(n.value): n.variable for n in nodes if isinstance(n, Let)}
+        self._match = {id(c): n for n in nodes if isinstance(n, Match) for c in n.clauses}
+        self._uses_in: dict[int, list[Scope]] = {}  # where shared computations are used
+        self._first_use: dict[int, Scope] = {}
+        self._late: set[int] = set()
+        self._knots: dict[Var, list[Expr]] = {}
+        super().__init__(root)
+
+    def is_late(self, e: Syntax) -> bool:
+        """Whether `e` must not be evaluated before it is needed."""
+        return id(e) in self._late
+
+    def knots(self, variable: Var) -> list[Expr]:
+        """What is needed in the recursive function `variable` as well as behind it, and calls it.
+
+        It is late, whatever it does: no place is behind the function and before its body.
+        """
+        return self._knots.get(variable, [])
+
+    def is_once(self, places: list[Scope], around: Scope) -> bool:
+        """Whether an evaluation of `around` comes to one of the blocks at most, and once.
+
+        The blocks are inside of `around` and in the order of evaluation.
+        """
+        if any(place.function is not around.function for place in places):
+            return False
+        return all(map(self._exclude_each_other, places, places[1:]))
+
+    def _exclude_each_other(self, one: Scope, other: Scope) -> bool:
+        common = one.common(other)
+        if common is one or common is other:
+            return False
+        owners = [place.ancestor_at(common.depth + 1).owner for place in (one, other)]
+        choices = [self._match.get(id(o), o) if isinstance(o, Clause) else o for o in owners]
+        return choices[0] is choices[1] and isinstance(choices[0], If | Match)
+
+    def _edges(self, parent: Syntax) -> Iterator[tuple[Syntax, Scope]]:
+        # all uses of `parent` were seen by now, so its place is known
+        if id(parent) not in self._late and self._has_to_wait(parent):
+            self._late.add(id(parent))
+            inside = self.opened(parent, "value")
+            inside.function = inside  # it is evaluated by a call
+            self._home[id(parent)] = inside
+        for child, scope in super()._edges(parent):
+            if not is_atom(child):
+                self._uses_in.setdefault(id(child), []).append(scope)
+                if self._users[id(child)] is parent:
+                    self._first_use.setdefault(id(child), scope)
+            yield child, scope
+
+    def _has_to_wait(self, e: Syntax) -> bool:
+        home = self.home(e)
+        crossing = {place for place in self._uses_in.get(id(e), ()) if place is not home}
+        if not crossing or not isinstance(e, Expr):
+            return False
+        for place in crossing:
+            function = place.ancestor_at(home.depth + 1).owner
+            variable = self._named.get(id(function)) if isinstance(function, Function) else None
+            if variable is not None and any(n is variable for n in tree.postorder(e)):
+                self._knots.setdefault(variable, []).append(e)
+                return True
+        return self._first_use[id(e)] is not home and id(e) not in self._harmless
+
+
+def _first_users(root: Syntax) -> dict[int, Syntax]:
+    """From where evaluation, or reading where there is none, comes first to each part."""
+    users: dict[int, Syntax] = {}
+    pending = [(root, root)]
+    while pending:
+        node, user = pending.pop()
+        if id(node) not in users:
+            users[id(node)] = user
+            pending.extend((child, node) for child in reversed(tree.children(node)))
+    return users
+
+
+def _harmless(nodes: list[Syntax]) -> set[int]:
+    """The nodes that can be evaluated at any time, and also in vain; `nodes` has children first."""
+    found: set[int] = set()
+    for node in nodes:
+        evaluated = () if isinstance(node, Function) else tree.children(node)
+        if _does_no_harm(node) and all(id(part) in found for part in evaluated):
+            found.add(id(node))
+    return found
+
+
+def _does_no_harm(node: Syntax) -> bool:
+    match node:
+        case Call(op=OpDef() as op, args=args):
+            return not op.stateful and not op.on_values and all(map(_has_known_extents, args))
+        case Call(op=callee, args=args):
+            return isinstance(callee, Constructor) or (
+                is_kernel(callee) and all(map(_has_known_extents, args))
+            )
+        case Match(complete=complete):
+            return complete
+    return not isinstance(node, RefRead | RefWrite | TempExpr)
+
+
+def _has_known_extents(arg: Expr) -> bool:
+    """Whether an operator on `arg` has nothing to check in a run, as far as one knows."""
+    return arg.ty is None or not arg.ty.occurs

@@ -1,0 +1,303 @@
+"""Give every intermediate value a name:
+
+add(exp(%x), 1f)  ->  let %x1 = exp(%x); let %x2 = 1f; let %x3 = add(%x1, %x2); %x3
+
+After it, a block (the body of a function, a branch, the right side of a clause) is a chain of
+`let`s that ends in a variable, and every value is one operation on variables. What stays where it
+is used has no value to compute: functions of the module, operators, constructors, and primitive
+functions that are called, which are operators as well.
+
+Everything is evaluated when it was before. The bindings of a block are in the order of evaluation,
+and a shared expression is bound once, where it is first needed:
+
+%0 = @f(%x); add(%0, if (%c) { %0 } else { %x })
+->
+let %x1 = @f(%x); let %x2 = if (%c) { %x1 } else { %x }; let %x3 = add(%x1, %x2); %x3
+
+If that is inside another block, it is bound before that one, unless evaluating it may have effects,
+fail or never end (`relay.analysis.demand`). Then a function takes its place:
+
+%0 = @f(%x); if (%c) { %0 } else { if (%d) { %x } else { add(%0, %x) } }
+->
+let %later = fn () { let %x1 = @f(%x); %x1 };
+let %x5 = if (%c) { let %x2 = %later(); %x2 } else { … let %x3 = %later(); …  };
+%x5
+
+and if more than one of the blocks may be entered, the function remembers its result in a cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from relay import tree
+from relay.analysis.demand import Demand
+from relay.analysis.normal_forms import check_a_normal_form, is_kernel, stays_in_place
+from relay.ir.expr import (
+    Call,
+    Clause,
+    Constant,
+    Expr,
+    Function,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Syntax,
+    Var,
+    is_atom,
+)
+from relay.ir.module import IRModule
+from relay.ir.scopes import Scope
+from relay.transform.base import FunctionPass
+from relay.transform.context import PassContext
+from relay.tree import Steps
+
+__all__ = ["ToANormalForm", "ToANormalFormExpr"]
+
+Binding = tuple[Var, Expr]
+# Steps that end with an expression, or with more steps to be taken instead.
+Naming = Steps[Any]
+
+
+@dataclass(frozen=True)
+class ToANormalForm(FunctionPass):
+    """Binds every intermediate value with a `let`."""
+
+    opt_level = 1
+    required = ("InferType",)
+
+    def transform_function(
+        self, function: Function, module: IRModule, context: PassContext
+    ) -> Function:
+        result = ToANormalFormExpr(function)
+        assert isinstance(result, Function)
+        return result
+
+
+def ToANormalFormExpr(expr: Expr) -> Expr:
+    """`expr` in A-normal form; of a function, the function with its body in that form."""
+    if check_a_normal_form(expr):
+        return expr
+    result: Expr = tree.run(_Naming(expr).of(expr))
+    return result
+
+
+@dataclass
+class _Later:
+    """A computation that waits until it is needed: a function, called in some blocks.
+
+    It is bound in the block `around` those. Where what it computes is not known there yet, the
+    function in the cell is set later.
+    """
+
+    around: Scope
+    compute: Function | None = None
+    get: Var = field(default_factory=lambda: Var("later"))
+    cell: Var = field(default_factory=lambda: Var("cell"))
+    known: list[tuple[Scope, Var]] = field(default_factory=list)  # blocks that have the value
+    places: list[Scope] = field(default_factory=list)  # blocks that call
+
+    def known_in(self, block: Scope) -> Var | None:
+        """The value in `block`, if an open block around has it."""
+        while self.known:
+            scope, variable = self.known[-1]
+            if block.ancestor_at(scope.depth) is scope:
+                return variable
+            self.known.pop()
+        return None
+
+
+class _Naming:
+    """Names the values of an expression, in the order of evaluation.
+
+    A block is open while its bindings are being collected. The open blocks are those around the one
+    that evaluation has come to, so what belongs to one of them goes to the end of its bindings.
+    """
+
+    def __init__(self, root: Expr) -> None:
+        self._demand = Demand(root)
+        self._bindings: dict[Scope, list[Binding | _Later]] = {}
+        self._names: dict[int, Expr] = {}
+        self._constants: dict[tuple[int, Scope], Var] = {}
+        self._late: dict[int, _Later] = {}
+        self._clauses: dict[int, Clause] = {}
+
+    def of(self, root: Expr) -> Naming:
+        if isinstance(root, Function):
+            return self._operation(root, self._demand.root)
+        return self._block(root, self._demand.root)
+
+    # --- blocks
+
+    def _block(self, e: Expr, block: Scope) -> Naming:
+        """The chain of bindings that evaluating `e` in its own block makes."""
+        self._bindings[block] = []
+        is_here = self._demand.home(e) is block and not is_atom(e)
+        result = yield self._evaluated(e, block) if is_here else self._atom(e, block)
+        for variable, value in reversed(list(self._closed(block))):
+            result = Let(variable, value, result, span=value.span)
+        return result
+
+    def _closed(self, block: Scope) -> Iterator[Binding]:
+        """The bindings of a block that has come to its end."""
+        for binding in self._bindings.pop(block):
+            if isinstance(binding, _Later):
+                yield from self._made(binding)
+            else:
+                yield binding
+
+    def _bind(self, variable: Var, value: Expr, block: Scope) -> Var:
+        self._bindings[block].append((variable, value))
+        return variable
+
+    # --- expressions
+
+    def _atom(self, e: Expr, block: Scope) -> Naming:
+        """What stands for `e` where it is used in `block`."""
+        if stays_in_place(e):
+            return e
+        if isinstance(e, Constant):
+            return self._constant(e, block)
+        if self._demand.is_late(e):
+            return self._needed(e, block)
+        if id(e) not in self._names:
+            self._names[id(e)] = yield self._evaluated(e, self._demand.home(e))
+        return self._names[id(e)]
+
+    def _constant(self, e: Constant, block: Scope) -> Var:
+        """Constants are named in every block that has them: no closure need remember one."""
+        key = (id(e), block)
+        if key not in self._constants:
+            self._constants[key] = self._bind(Var("x"), e, block)
+        return self._constants[key]
+
+    def _evaluated(self, e: Expr, block: Scope) -> Naming:
+        """The name of the value of `e`, which belongs to `block`."""
+        if isinstance(e, Let):
+            return self._lets(e, block)
+        return self._bind(Var("x"), (yield self._operation(e, block)), block)
+
+    def _lets(self, e: Expr, block: Scope) -> Naming:
+        """What the body of a chain of lets is, after its bindings."""
+        passed = []
+        while isinstance(e, Let) and self._demand.home(e) is block and id(e) not in self._names:
+            passed.append(e)
+            yield self._let(e, block)
+            e = e.body
+        result = yield self._atom(e, block)
+        self._names.update((id(let), result) for let in passed)
+        return result
+
+    def _let(self, e: Let, block: Scope) -> Naming:
+        """`let %x = v`: %x is the name of v, unless that has one already."""
+        variable, value = e.variable, e.value
+        knots = self._demand.knots(variable)
+        for knot in knots:
+            later = self._late[id(knot)] = _Later(block)
+            self._bindings[block].append(later)
+        if self._is_named_by(e, block):
+            operation = yield self._operation(value, block)
+            self._names[id(value)] = self._bind(variable, operation, block)
+        else:
+            self._bind(variable, (yield self._atom(value, block)), block)
+        for knot in knots:
+            later = self._late[id(knot)]
+            compute = self._bind(Var("compute"), (yield self._function(knot)), block)
+            self._bind(Var("set"), RefWrite(later.cell, compute), block)
+
+    def _is_named_by(self, e: Let, block: Scope) -> bool:
+        """Whether the variable is the name of the value wherever that is used.
+
+        It is not if it declares another type, but a function that calls itself does so by it.
+        """
+        value, declared = e.value, e.variable.type_annotation
+        if isinstance(value, Let) or is_atom(value) or id(value) in self._names:
+            return isinstance(value, Constant)
+        fits = declared is None or declared == value.ty or not self._demand.is_shared(value)
+        return self._demand.home(value) is block and (fits or isinstance(value, Function))
+
+    def _operation(self, e: Expr, block: Scope) -> Naming:
+        """`e` over names."""
+        parts: list[Syntax] = []
+        match e:
+            case Function() if e.attrs.get("Primitive"):
+                return e
+            case Function(params=params, body=body):
+                inside = self._demand.opened(e, "body")
+                return tree.rebuild(e, [*params, (yield self._block(body, inside))])
+            case If():
+                parts.append((yield self._atom(e.cond, block)))
+                for name in ("true_branch", "false_branch"):
+                    inside = self._demand.opened(e, name)
+                    parts.append((yield self._block(getattr(e, name), inside)))
+                return tree.rebuild(e, parts)
+            case Match():
+                data = yield self._atom(e.data, block)
+                clauses = []
+                for clause in e.clauses:
+                    clauses.append((yield self._clause(clause)))
+                return tree.rebuild(e, [data, *clauses])
+        for part in tree.children(e):
+            in_place = isinstance(e, Call) and part is e.op and is_kernel(part)
+            parts.append(part if in_place else (yield self._atom(part, block)))
+        return tree.rebuild(e, parts)
+
+    def _clause(self, clause: Clause) -> Naming:
+        if id(clause) not in self._clauses:
+            body = yield self._block(clause.rhs, self._demand.opened(clause, "rhs"))
+            self._clauses[id(clause)] = tree.replace(clause, rhs=body)
+        return self._clauses[id(clause)]
+
+    # --- what has to wait
+
+    def _needed(self, e: Expr, block: Scope) -> Naming:
+        """The value of something late, in a block that needs it."""
+        later = self._late.get(id(e))
+        if later is None:
+            around = self._demand.home(e).parent
+            assert around is not None
+            later = self._late[id(e)] = _Later(around, (yield self._function(e)))
+            self._bindings[around].append(later)
+        if (known := later.known_in(block)) is not None:
+            return known
+        variable = self._bind(Var("x"), Call(later.get, ()), block)
+        later.known.append((block, variable))
+        later.places.append(block)
+        return variable
+
+    def _function(self, e: Expr) -> Naming:
+        return Function((), (yield self._block(e, self._demand.home(e))), span=e.span)
+
+    def _made(self, later: _Later) -> Iterator[Binding]:
+        """The bindings of the function that gives the value."""
+        if later.compute is not None and self._demand.is_once(later.places, later.around):
+            yield later.get, later.compute
+            return
+        if later.compute is not None:
+            compute = Var("compute")
+            yield compute, later.compute
+        else:
+            compute = Var("never")  # it is replaced before anybody can call it
+            yield compute, _calling(compute)
+        yield later.cell, RefCreate(compute)
+        yield later.get, _remembering(later.cell)
+
+
+def _calling(function: Var) -> Function:
+    """`fn () { %function() }`"""
+    result = Var("x")
+    return Function((), Let(result, Call(function, ()), result))
+
+
+def _remembering(cell: Var) -> Function:
+    """What calls the function in the cell, and puts one there that gives the same at once."""
+    compute, value, again, done = Var("compute"), Var("x"), Var("again"), Var("done")
+    body: Expr = Let(done, RefWrite(cell, again), value)
+    body = Let(again, Function((), value), body)
+    body = Let(value, Call(compute, ()), body)
+    return Function((), Let(compute, RefRead(cell), body))
