@@ -62,7 +62,8 @@ def own_fields(cls: Any) -> tuple[str, ...]:
 
 def children(parent: N) -> list[N]:
     """The nodes directly below, in field order (binders come before what they bind)."""
-    return _getter(type(parent))(parent)
+    cls: Any = type(parent)
+    return _getter(cls)(parent)
 
 
 @cache
@@ -186,6 +187,7 @@ def run(steps: Steps[T]) -> T:
 
     `x = yield g(…)` runs the generator g(…) and receives its result: a call that uses no Python
     stack. `return g(…)`, without the yield, is a tail call: the caller's frame is dropped first.
+    Where g(…) is no generator it is the result already.
     """
     stack: list[Generator[Any, Any, Any]] = [steps]
     value: Any = None
@@ -194,8 +196,12 @@ def run(steps: Steps[T]) -> T:
         try:
             top = stack[-1]
             child = top.send(value) if error is None else top.throw(error)
-            stack.append(child)
-            value = error = None
+            error = None
+            if type(child) is GeneratorType:
+                stack.append(child)
+                value = None
+            else:
+                value = child
         except StopIteration as stop:
             stack.pop()
             value, error = stop.value, None

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from relay.te.expr import INDEX, Const, Expr, Read, Var, const, variables
+from relay.te.expr import Const, Expr, Read, Var, variables
 from relay.te.simplify import Linear, Simplifier
 
 
-def strides(shape: Sequence[Expr]) -> list[Expr]:
+def strides(shape: Sequence[Expr]) -> list[int | Expr]:
     """By how much each index counts in the row-major order."""
-    found: list[Expr] = [const(1, INDEX)] if shape else []
-    for extent in reversed(shape[1:]):
-        found.insert(0, found[0] * extent)
-    return found
+    found: list[int | Expr] = []
+    step: int | Expr = 1
+    for extent in reversed(shape):
+        found.append(step)
+        step = step * (int(extent.value) if isinstance(extent, Const) else extent)
+    return found[::-1]
 
 
 def flat(shape: Sequence[Expr], indices: Sequence[Expr], simplify: Simplifier) -> Linear:
     """The position of an element in the row-major order, as a sum."""
     total = Linear({})
-    for position, stride in zip(indices, strides(shape), strict=True):
+    for position, step in zip(indices, strides(shape), strict=True):
         part = simplify(position)
-        if isinstance(stride, Const):
-            total = total.plus(simplify.linear(part), int(stride.value))
+        if isinstance(step, int):
+            total = total.plus(simplify.linear(part), step)
         else:
-            total = total.plus(simplify.linear(simplify(part * stride)))
+            total = total.plus(simplify.linear(simplify(part * step)))
     return simplify.recombined(total)
 
 

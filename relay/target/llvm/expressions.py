@@ -43,6 +43,7 @@ from relay.te.expr import (
     Var,
     variables,
 )
+from relay.te.expr import reads as expr_reads
 from relay.te.loops import Buffer
 from relay.te.simplify import Linear
 
@@ -55,15 +56,19 @@ class Expressions(Instructions):
 
     def value(self, expr: Expr) -> Value:
         """The value of an expression, computed here unless it is known."""
-        return tree.run(self._value(expr))
+        value = self._value(expr)
+        return value if isinstance(value, Value) else tree.run(value)
 
-    def _value(self, expr: Expr) -> Emission:
+    def _value(self, expr: Expr) -> Value | Emission:
+        """The value, or how to compute it: most of them are known."""
         if isinstance(expr, Const):
             return Value(literal(expr), llvm_type(expr.dtype))
         if isinstance(expr, Var):
             return self._variable(expr)
-        if (known := self._known(expr)) is not None:
-            return known
+        known = self._known(expr)
+        return self._computed(expr) if known is None else known
+
+    def _computed(self, expr: Expr) -> Emission:
         value: Value = yield self._compute(expr)
         return self.remember((expr, self._mask_name), value)
 
@@ -228,10 +233,9 @@ class Expressions(Instructions):
         self._check(buffer, expr.indices)
         total = self.flat(buffer, expr.indices)
         reads = frozenset((id(buffer),))
-        for position in expr.indices:
-            for part in tree.postorder(position):
-                if isinstance(part, Read):
-                    reads |= {id(part.source)}
+        for atom in total.terms:
+            if not isinstance(atom, Var):
+                reads = reads.union(id(part.source) for part in expr_reads(atom))
         kind, align = memory_type(buffer.dtype), item_bytes(buffer.dtype)
         step = self.step(total)
         masked = self.mask is not None and not self.in_range(buffer, expr.indices)
