@@ -76,6 +76,7 @@ class Simplifier:
         self._linear: dict[Expr, Linear] = {}
         self._done: dict[Expr, Expr] = {}
         self._intervals: dict[Expr, Interval] = {}
+        self._built: dict[tuple[frozenset[tuple[Expr, int]], int], Expr] = {}
         # atoms in the order they were met: sums come out the same in every run
         self._order: dict[Expr, int] = {}
 
@@ -165,6 +166,9 @@ class Simplifier:
 
     def build(self, total: Linear) -> Expr:
         """The sum as an expression, in a fixed order: larger coefficients first."""
+        key = (frozenset(total.terms.items()), total.constant)
+        if (known := self._built.get(key)) is not None:
+            return known
         for atom in total.terms:
             self._order.setdefault(atom, len(self._order))
         ordered = sorted(
@@ -183,6 +187,7 @@ class Simplifier:
             amount = abs(total.constant)
             result = result + amount if total.constant > 0 else result - amount
         self._linear.setdefault(result, total)
+        self._built[key] = result
         return result
 
     def _index(self, expr: Binary) -> Expr:
