@@ -1,6 +1,32 @@
-"""Write programs as text, let inference find shapes, and read what it says about wrong ones."""
+"""Programs in Python and as text: inference finds shapes, and says what is wrong with others."""
+
+import numpy as np
 
 import relay
+
+x = relay.var("x", shape=(1, 784))
+w1, b1 = relay.var("w1", shape=(128, 784)), relay.var("b1", shape=(128,))
+w2, b2 = relay.var("w2", shape=(10, 128)), relay.var("b2", shape=(10,))
+hidden = relay.nn.relu(relay.add(relay.nn.dense(x, w1), b1))
+scores = relay.nn.softmax(relay.add(relay.nn.dense(hidden, w2), b2))
+mod = relay.IRModule.from_expr(relay.Function([x, w1, b1, w2, b2], scores))
+
+mod = relay.transform.InferType()(mod)
+print(mod)
+print("result type:", mod["main"].ret_type)
+
+random = np.random.default_rng(0)
+inputs = [
+    random.standard_normal(p.checked_type.concrete_shape).astype("float32") * 0.1
+    for p in mod["main"].params
+]
+result = relay.create_executor("debug", mod).evaluate()(*inputs).numpy()
+
+a, p, q, r, s = (value.astype("float64") for value in inputs)
+logits = np.maximum(a @ p.T + q, 0) @ r.T + s
+expected = np.exp(logits) / np.exp(logits).sum()
+print("class:", result.argmax(), " largest error against float64:", abs(result - expected).max())
+assert np.allclose(result, expected, rtol=1e-5, atol=1e-6)
 
 mod = relay.parse(
     """
@@ -14,7 +40,7 @@ mod = relay.parse(
     """.strip(),
     init_meta_table={"relay.Constant": [relay.const([[1.0, 2.0, 3.0]])]},
 )
-print("@append_row :", mod["append_row"].checked_type)
+print("\n@append_row :", mod["append_row"].checked_type)
 print("@main       :", mod["main"].checked_type)
 
 wrong = """#[version = "0.0.5"]
