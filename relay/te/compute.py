@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from relay import tree
 from relay.errors import RelayError
@@ -141,54 +142,63 @@ def from_bodies(axes: tuple[Axis, ...], bodies: tuple[Expr, ...], name: str) -> 
 
     sum(x[i, k]) / 4   ->   s[i] = sum(x[i, k]);   s[i] / 4
     """
-    if not _is_one_reduction(bodies):
-        bodies = tuple(_lift_reductions(axes, body, name) for body in bodies)
+    first = bodies[0]
+    if isinstance(first, Reduce) and _is_one_reduction(bodies):
+        values = _lift_reductions((*axes, *first.axes), first.values, name)
+        bodies = tuple(
+            Reduce(value.dtype, first.combiner, first.axes, values, i)
+            for i, value in enumerate(values)
+        )
+    else:
+        bodies = _lift_reductions(axes, bodies, name)
     op = Computation(axes, bodies)
     shape = tuple(axis.extent for axis in axes)
     return tuple(Tensor(name, shape, body.dtype, op, i) for i, body in enumerate(bodies))
 
 
 def _is_one_reduction(bodies: tuple[Expr, ...]) -> bool:
+    """Whether the bodies are all values of one reduction, in order."""
     first = bodies[0]
-    if not isinstance(first, Reduce) or len(bodies) != len(first.values):
-        return False
-    for position, body in enumerate(bodies):
-        if not isinstance(body, Reduce) or body.values is not first.values:
-            return False
-        if body.position != position:
-            return False
-    return not any(_has_reduction(value) for value in first.values)
+    return (
+        isinstance(first, Reduce)
+        and len(bodies) == len(first.values)
+        and all(
+            isinstance(body, Reduce) and body.values is first.values and body.position == i
+            for i, body in enumerate(bodies)
+        )
+    )
 
 
-def _has_reduction(body: Expr) -> bool:
-    return any(isinstance(part, Reduce) for part in tree.postorder(body))
-
-
-def _lift_reductions(axes: tuple[Axis, ...], body: Expr, name: str) -> Expr:
+def _lift_reductions(
+    axes: tuple[Axis, ...], bodies: tuple[Expr, ...], name: str
+) -> tuple[Expr, ...]:
+    """The expressions, reading tensors where they reduced; equal reductions are one tensor."""
     scope = dict.fromkeys(axes)
-    for part in tree.postorder(body):
-        if isinstance(part, Reduce):
-            scope.update(dict.fromkeys(part.axes))
-    made: dict[int, tuple[tuple[Axis, ...], tuple[Tensor, ...]]] = {}
+    for body in bodies:
+        for part in tree.postorder(body):
+            if isinstance(part, Reduce):
+                scope.update(dict.fromkeys(part.axes))
+    made: dict[Any, tuple[tuple[Axis, ...], tuple[Tensor, ...]]] = {}
 
     def lift(before: Expr, after: Expr) -> Expr:
         if not isinstance(after, Reduce):
             return remake(before, after)
-        if id(after.values) not in made:
+        key = (after.combiner, after.axes, after.values)
+        if key not in made:
             used = variables(after)
             over = tuple(axis for axis in scope if axis in used)
             fresh: dict[Var, Expr] = {axis: Axis(INDEX, axis.name, axis.extent) for axis in over}
             values = tuple(substitute(value, fresh) for value in after.values)
             own = tuple(axis for axis in fresh.values() if isinstance(axis, Axis))
-            bodies = tuple(
+            reduced = tuple(
                 Reduce(value.dtype, after.combiner, after.axes, values, i)
                 for i, value in enumerate(values)
             )
-            made[id(after.values)] = over, from_bodies(own, bodies, f"{name}_{after.combiner}")
-        over, tensors = made[id(after.values)]
+            made[key] = over, from_bodies(own, reduced, f"{name}_{after.combiner}")
+        over, tensors = made[key]
         return tensors[after.position][over]
 
-    return tree.transform(body, lift)
+    return tuple(tree.transform(body, lift) for body in bodies)
 
 
 def axis_name(position: int) -> str:
