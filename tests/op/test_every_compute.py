@@ -6,8 +6,6 @@ evaluator of tensor expressions; integers and bools agree exactly, floats within
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,28 +13,21 @@ import pytest
 
 from relay import dtypes, te
 from relay.errors import RelayError
-from relay.ir.expr import op_names
-from relay.ir.types import TensorType, TupleType, Type
-from relay.op.opdef import FusionKind, OpDef, Sample, Tensor, get
-from relay.op.shapes import output_type, value_type
+from relay.op.opdef import FusionKind, OpDef, Sample, get
+from relay.op.shapes import output_type
 from relay.te.evaluate import evaluate
-
-# Storage, closures, functions and devices: nothing that is computed from elements.
-NOT_COMPUTED = ("memory.", "vm.", "call_lowered")
-
-# The inputs of these are large: they are run by `pytest -m full`.
-LARGE = 20_000
-
-TOLERANCES = {
-    "float8_e4m3fn": (0.13, 0.05),
-    "float8_e5m2": (0.26, 0.05),
-    "float16": (4e-3, 2e-3),
-    "bfloat16": (2e-2, 2e-2),
-    "float32": (5e-5, 5e-6),
-    "float64": (1e-11, 1e-11),
-}
-# Approximate by design, whatever the element type.
-APPROXIMATE = {"nn.fast_softmax": (1e-6, 1e-6)}
+from relay.testing.operators import (
+    ELEMENTS,
+    SMALL,
+    Use,
+    assert_agree,
+    computed_names,
+    expected,
+    size,
+    to_tensors,
+    trimmed,
+    with_other_elements,
+)
 
 # Their extents decide what is computed, or how, so that they are numbers.
 OF_NUMBERS = (
@@ -46,119 +37,25 @@ OF_NUMBERS = (
     "squeeze",
 )
 
-NAMES = [n for n in op_names() if not n.startswith(NOT_COMPUTED)]
-
-
-def size(sample: Sample) -> int:
-    return sum(int(np.prod(np.shape(leaf), dtype=int)) for leaf in leaves(sample.values()))
-
-
-def leaves(args: Any) -> list[Any]:
-    return [x for a in args for x in (leaves(a) if isinstance(a, tuple) else [a])]
-
-
+NAMES = computed_names()
+# Large samples are run by `pytest -m full`.
 SAMPLES = [
     pytest.param(
-        get(name),
-        sample,
+        Use(get(name), sample, f"{name}-{i}"),
         id=f"{name}-{i}",
-        marks=[pytest.mark.full] if size(sample) > LARGE else [],
+        marks=[pytest.mark.full] if size(sample) > SMALL else [],
     )
     for name in NAMES
     for i, sample in enumerate(get(name).samples)
 ]
 
 
-# --- running a compute -------------------------------------------------------------------------
-
-
-Extent = Callable[[int], te.Expr]
-
-
-def placeholders(types: Sequence[Type], extent: Extent) -> tuple[Any, ...]:
-    return tuple(
-        placeholders(ty.fields, extent)
-        if isinstance(ty, TupleType)
-        else te.placeholder(tuple(map(extent, ty.shape)), ty.dtype, f"x{i}")
-        for i, ty in enumerate(types)
-    )
-
-
-def specs(ty: Type, extent: Extent) -> Any:
-    if isinstance(ty, TupleType):
-        return tuple(specs(field, extent) for field in ty.fields)
-    assert isinstance(ty, TensorType)
-    return te.Spec(tuple(map(extent, ty.shape)), ty.dtype)
-
-
-def run(op: OpDef, sample: Sample, extent: Extent = te.index) -> tuple[np.ndarray, ...]:
-    """The results of the compute of `op`, evaluated element by element.
-
-    `extent` says how the compute sees an extent: as the number, or as a variable.
-    """
-    assert op.compute is not None, f"`{op.name}` has no compute"
-    made = op.make_attrs(sample.attrs)
-    attrs = dict(made.items()) if made else {}
-    values = sample.values()
-    tensors = placeholders(tuple(map(value_type, values)), extent)
-    out = specs(output_type(op, sample.types(), made, values), extent)
-    inputs = dict(zip(leaves(tensors), leaves(values), strict=True))
-    if op.capacity is not None:
-        shapes = op.capacity(*tensors, **attrs)
-        each = out if isinstance(out, tuple) else (out,)
-        kept = [
-            te.Spec(numbers(shape, inputs), one.dtype)
-            for shape, one in zip(shapes, each, strict=True)
-        ]
-        out = tuple(kept) if isinstance(out, tuple) else kept[0]
-    results = op.compute(*tensors, out=out, **attrs)
-    results = results if isinstance(results, tuple) else (results,)
-    check_promise(op, results, out if isinstance(out, tuple) else (out,))
-    found = evaluate(results, inputs, getattr(extent, "sizes", {}))
-    if op.capacity is None:
-        return tuple(found)
-    *found, actual = found
-    return tuple(
-        part[tuple(map(slice, shape[: part.ndim]))]
-        for part, shape in zip(found, actual.tolist(), strict=True)
-    )
-
-
-def numbers(shape: Sequence[Any], inputs: dict[te.Tensor, np.ndarray]) -> tuple[te.Expr, ...]:
-    """The extents as numbers; they may read elements of the inputs."""
-    made = [te.compute((), lambda extent=extent: te.index(extent)) for extent in shape]
-    return tuple(te.index(int(found)) for found in evaluate(made, inputs))
-
-
-def check_promise(op: OpDef, results: tuple[te.Tensor, ...], out: tuple[te.Spec, ...]) -> None:
-    """The results have the shapes and element types that were asked for."""
-    counted = op.capacity is not None
-    assert len(results) == len(out) + counted
-    for result, wanted in zip(results, out, strict=not counted):
-        assert result.dtype == wanted.dtype, f"`{op.name}` makes {result.dtype}: {wanted.dtype}"
-        assert result.shape == wanted.shape, f"`{op.name}` makes {result!r}: {wanted.shape!r}"
-    if counted:
-        assert results[-1].dtype == "int64" and results[-1].extents[0] == len(out)
-
-
-def agree(op: OpDef, found: Sequence[np.ndarray], expected: Any) -> None:
-    parts = expected if isinstance(expected, tuple) else (expected,)
-    for mine, theirs in zip(found, parts, strict=True):
-        assert mine.shape == theirs.shape
-        assert mine.dtype == theirs.dtype
-        if mine.dtype.name not in TOLERANCES:
-            np.testing.assert_array_equal(mine, theirs)
-            continue
-        rtol, atol = APPROXIMATE.get(op.name, TOLERANCES[mine.dtype.name])
-        np.testing.assert_allclose(
-            mine.astype(np.float64), theirs.astype(np.float64), rtol=rtol, atol=atol
-        )
-
-
-def check(op: OpDef, sample: Sample) -> None:
-    made = op.make_attrs(sample.attrs)
-    expected = op.reference(*sample.values(), **(dict(made.items()) if made else {}))
-    agree(op, run(op, sample), expected)
+def check(use: Use, extent: Any = te.index) -> None:
+    """The tensors, evaluated element by element, are what the reference gives."""
+    computed, arrays = to_tensors(use, extent)
+    inputs = dict(zip(computed.inputs, arrays, strict=True))
+    found = evaluate(computed.outputs, inputs, getattr(extent, "sizes", {}))
+    assert_agree(use.op, trimmed(use.op, found), expected(use))
 
 
 # --- the table ---------------------------------------------------------------------------------
@@ -169,9 +66,9 @@ def test_every_operator_says_what_it_computes(name: str) -> None:
     assert get(name).compute is not None
 
 
-@pytest.mark.parametrize(("op", "sample"), SAMPLES)
-def test_the_compute_agrees_with_the_reference(op: OpDef, sample: Sample) -> None:
-    check(op, sample)
+@pytest.mark.parametrize("use", SAMPLES)
+def test_the_compute_agrees_with_the_reference(use: Use) -> None:
+    check(use)
 
 
 class Unknown:
@@ -190,69 +87,16 @@ class Unknown:
         return known[extent]
 
 
-@pytest.mark.parametrize(("op", "sample"), SAMPLES)
-def test_a_compute_takes_extents_that_only_a_run_knows(op: OpDef, sample: Sample) -> None:
-    if op.name in OF_NUMBERS or op.capacity is not None:
-        return
-    made = op.make_attrs(sample.attrs)
-    expected = op.reference(*sample.values(), **(dict(made.items()) if made else {}))
-    agree(op, run(op, sample, Unknown()), expected)
-
-
-# The element types an operator may take besides those its samples have.
-ELEMENTS = [
-    *("bool", "int4", "uint4", "int8", "uint8", "int16", "uint16", "int32", "uint32"),
-    *("int64", "uint64", "float16", "bfloat16", "float32", "float64"),
-    *dtypes.FLOAT8,
-]
-
-
-def retyped(args: Any, before: str, after: str) -> tuple[Any, ...]:
-    return tuple(
-        retyped(a, before, after)
-        if isinstance(a, tuple)
-        else as_dtype(a, after)
-        if isinstance(a, Tensor) and a.dtype == before
-        else a
-        for a in args
-    )
-
-
-def as_dtype(tensor: Tensor, dtype: str) -> Tensor:
-    """The tensor with other elements, from the part of its range that they have."""
-    low, high = tensor.low, tensor.high
-    if dtypes.is_integer(dtype):
-        lowest, highest = int(te.lowest(dtype).value), int(te.highest(dtype).value)
-        low = min(max(int(low), lowest), highest - 1)
-        high = max(min(int(high), highest), low + 1)
-    elif dtype != "bool":
-        low = min(max(low, -1e4), 1e4 - 1)  # what float16 holds
-        high = max(min(high, 1e4), low + 1)
-    return dataclasses.replace(tensor, dtype=dtype, low=low, high=high)
-
-
-def accepted(op: OpDef, dtype: str) -> Sample | None:
-    """The first sample whose leading element type the relation lets be `dtype`."""
-    for sample in op.samples:
-        leading = next((x.dtype for x in leaves(sample.args) if isinstance(x, Tensor)), None)
-        if leading is None or size(sample) > LARGE:
-            continue
-        other = Sample(retyped(sample.args, leading, dtype), sample.attrs)
-        try:
-            output_type(op, other.types(), op.make_attrs(other.attrs), other.values())
-        except RelayError:
-            continue
-        return other
-    return None
+@pytest.mark.parametrize("use", SAMPLES)
+def test_a_compute_takes_extents_that_only_a_run_knows(use: Use) -> None:
+    if use.op.name not in OF_NUMBERS and use.op.capacity is None:
+        check(use, Unknown())
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_compute_agrees_at_every_element_type(name: str) -> None:
-    op = get(name)
-    seen = {x.dtype for s in op.samples for x in leaves(s.args) if isinstance(x, Tensor)}
-    for dtype in ELEMENTS:
-        if dtype not in seen and (sample := accepted(op, dtype)) is not None:
-            check(op, sample)
+    for use in with_other_elements(get(name)):
+        check(use)
 
 
 # --- where arithmetic has edges ----------------------------------------------------------------
@@ -298,4 +142,4 @@ ARITHMETIC = [
 def test_the_compute_agrees_at_the_edges_of_numbers(name: str) -> None:
     for dtype in ELEMENTS:
         if (sample := on_edges(get(name), dtype)) is not None:
-            check(get(name), sample)
+            check(Use(get(name), sample, dtype))

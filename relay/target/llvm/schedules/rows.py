@@ -131,17 +131,18 @@ def _outer_loops(
         last = s[root].loop(row[-1])
         count = last.count if isinstance(last.extent, Const) else 1 << 16
         width = min(lanes, _power(count))
-        vectors = min(_PARTS, -(-count // width))
+        vectors = max(1, min(_PARTS, -(-count // width)))
         tile = width * vectors
-        s = split(s, root, row[-1], tile, ("t", "ti"))
+        # words: the loops there are have the letters of axes
+        s = split(s, root, row[-1], tile, ("tile", "inner"))
         others = row[:-1]
-        s = reorder(s, root, *others, "t", *column, "ti")
-        s = split(s, root, "ti", width, ("tv", "l")) if vectors > 1 else s
+        s = reorder(s, root, *others, "tile", *column, "inner")
+        s = split(s, root, "inner", width, ("vector", "lane")) if vectors > 1 else s
         if width > 1:
-            s = vectorize(s, root, "l" if vectors > 1 else "ti")
+            s = vectorize(s, root, "lane" if vectors > 1 else "inner")
         if vectors > 1:
-            s = unroll(s, root, "tv")
-        return "t", s
+            s = unroll(s, root, "vector")
+        return "tile", s
     if column:
         s = facts.collapse(s, root)  # rows and columns apart: rows stay outside
         last = s[root].loops[-1]
@@ -150,8 +151,8 @@ def _outer_loops(
         count = last.count if isinstance(last.extent, Const) else 1 << 16
         width = min(lanes, _power(count))
         if width > 1:
-            s = split(s, root, last.name, width, ("v", "l"))
-            s = vectorize(s, root, "l")
+            s = split(s, root, last.name, width, ("vector", "lane"))
+            s = vectorize(s, root, "lane")
     return _last_row(s, root, row), s
 
 

@@ -1,0 +1,221 @@
+"""Native kernels run by themselves, in memory that notices every step beside it.
+
+    batch = Batch([lower(function, constant, target), …], target)      one LLVM module for all
+    outcome = batch.run(0, [x, weight], threads=2)
+    outcome.results
+
+Inputs end where a page begins that nobody may touch (or begin where one ends), so they lie at
+addresses that are multiples of their elements only, and reading one byte too far ends the process.
+Results, temporaries and workspaces lie between guard bytes that are looked at afterwards, and hold
+no zeros at first: whoever reads what was never written gives itself away.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from relay import dtypes
+from relay.errors import TargetError
+from relay.lower.kernel import Kernel, Lowered, Param, Place, Result, Step, Temporary, TensorSpec
+from relay.native.runtime import Context
+from relay.target import abi
+from relay.target.llvm.compile import DEFAULT_LEVEL, Level, compile_module
+from relay.target.llvm.jit import load
+from relay.target.target import Target
+
+Fence = Literal["after", "before"]  # where the page lies that inputs touch
+_GUARD = 256  # bytes: four of the widest vectors
+_GUARD_VALUE = 0x5C
+_ALIGNMENT = 64
+_NO_ACCESS = 0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run gave."""
+
+    status: int
+    results: tuple[np.ndarray, ...]
+    problem: str = ""  # for status 1: which index was out of range
+
+
+class Batch:
+    """The kernels of several primitive functions, compiled together and loaded."""
+
+    def __init__(
+        self, functions: Sequence[Lowered], target: Target, *, opt: Level = DEFAULT_LEVEL
+    ) -> None:
+        self.functions = tuple(functions)
+        self.object = compile_module(list(texts(functions).values()), target, opt=opt)
+        self._library = load(self.object, list(texts(functions)))
+
+    def run(
+        self,
+        function: int,
+        inputs: Sequence[np.ndarray],
+        *,
+        threads: int = 1,
+        fence: Fence = "after",
+        fill: int = 0xFF,
+        sizes: Mapping[str, int] | None = None,
+    ) -> Outcome:
+        """Run the steps of one function. `fill` is what memory holds before it is written."""
+        run = _Run(self.functions[function], inputs, fence, fill, sizes or {})
+        context = Context(threads)
+        for step in self.functions[function].steps:
+            status = self._call(step, run, context, fill)
+            if status:
+                return Outcome(status, (), _problem(step.kernel, context))
+        return Outcome(0, run.results())
+
+    def _call(self, step: Step, run: _Run, context: Context, fill: int) -> int:
+        kernel = step.kernel
+        slots = [run.address(place) for place in step.inputs]
+        slots += [
+            run.make(place, spec) for place, spec in zip(step.outputs, kernel.outputs, strict=True)
+        ]
+        slots += [run.sizes[name] for name in kernel.sizes]
+        workspace = _Guarded(
+            kernel.workspace + kernel.worker_workspace * context.threads, "the workspace", fill
+        )
+        slots.append(workspace.address)
+        arguments = (ctypes.c_uint64 * len(slots))(*slots)
+        function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(
+            self._library.address(kernel.name)
+        )
+        status = int(function(context.address, ctypes.addressof(arguments)))
+        for memory in (workspace, *run.memory()):
+            memory.check(kernel.name)
+        return status
+
+
+def texts(functions: Sequence[Lowered]) -> dict[str, str]:
+    """The code of every kernel, by name; those that are the same once."""
+    return {step.kernel.name: step.kernel.ir for one in functions for step in one.steps}
+
+
+def refused(functions: Sequence[Lowered], target: Target) -> dict[str, TargetError]:
+    """The kernels that cannot be compiled, each tried alone."""
+    found: dict[str, TargetError] = {}
+    for name, text in texts(functions).items():
+        try:
+            compile_module([text], target)
+        except TargetError as error:
+            found[name] = error
+    return found
+
+
+def _problem(kernel: Kernel, context: Context) -> str:
+    if context.error != abi.OUT_OF_RANGE:
+        return ""
+    check, index, extent = context.details
+    return f"{kernel.checks[check]}: index {index} of {extent}"
+
+
+class _Run:
+    """The memory of one run."""
+
+    def __init__(
+        self,
+        function: Lowered,
+        inputs: Sequence[np.ndarray],
+        fence: Fence,
+        fill: int,
+        sizes: Mapping[str, int],
+    ) -> None:
+        self.sizes = sizes
+        self.fill = fill
+        self.inputs = [_Fenced(array, f"input {i}", fence) for i, array in enumerate(inputs)]
+        self.temporaries: dict[int, _Guarded] = {}
+        self.outputs: dict[int, _Guarded] = {}
+
+    def address(self, place: Place) -> int:
+        match place:
+            case Param():
+                return self.inputs[place.index].address
+            case Temporary():
+                return self.temporaries[place.index].address
+            case Result():
+                return self.outputs[place.index].address
+
+    def make(self, place: Place, spec: TensorSpec) -> int:
+        """Memory for what a step writes."""
+        shape = tuple(n if isinstance(n, int) else self.sizes[n] for n in spec.shape)
+        stored = dtypes.to_numpy(spec.dtype)
+        size = int(np.prod(shape, dtype=int)) * stored.itemsize
+        kept = self.outputs if isinstance(place, Result) else self.temporaries
+        name = f"{type(place).__name__.lower()} {place.index}"
+        kept[place.index] = _Guarded(size, name, self.fill, shape, stored)
+        return kept[place.index].address
+
+    def memory(self) -> list[_Fenced | _Guarded]:
+        return [*self.inputs, *self.temporaries.values(), *self.outputs.values()]
+
+    def results(self) -> tuple[np.ndarray, ...]:
+        return tuple(self.outputs[i].array() for i in range(len(self.outputs)))
+
+
+class _Guarded:
+    """Bytes between guards."""
+
+    def __init__(
+        self,
+        size: int,
+        name: str,
+        fill: int,
+        shape: tuple[int, ...] = (),
+        stored: np.dtype[Any] | None = None,
+    ) -> None:
+        self.name, self.size, self.shape, self.stored = name, size, shape, stored
+        self.bytes = np.full(_ALIGNMENT + 2 * _GUARD + size, _GUARD_VALUE, np.uint8)
+        self.start = _GUARD + -self.bytes.ctypes.data % _ALIGNMENT
+        self.address = self.bytes.ctypes.data + self.start
+        self.bytes[self.start : self.start + size] = fill
+
+    def array(self) -> np.ndarray:
+        held = self.bytes[self.start : self.start + self.size]
+        assert self.stored is not None
+        return held.view(self.stored).reshape(self.shape)
+
+    def check(self, kernel: str) -> None:
+        end = self.start + self.size
+        for where, guard in (("before", self.bytes[: self.start]), ("after", self.bytes[end:])):
+            if (guard != _GUARD_VALUE).any():
+                raise AssertionError(f"kernel `{kernel}` wrote {where} {self.name}")
+
+
+class _Fenced:
+    """A copy of an array beside a page that may not be touched."""
+
+    def __init__(self, array: np.ndarray, name: str, fence: Fence) -> None:
+        self.name = name
+        self.original = np.array(array, order="C", copy=True)
+        size = self.original.nbytes
+        pages = -(-size // mmap.PAGESIZE)
+        self.pages = mmap.mmap(-1, (pages + 1) * mmap.PAGESIZE)
+        begin = ctypes.addressof(ctypes.c_char.from_buffer(self.pages))
+        if fence == "after":
+            offset, closed = pages * mmap.PAGESIZE - size, begin + pages * mmap.PAGESIZE
+        else:
+            offset, closed = mmap.PAGESIZE, begin
+        self.address = begin + offset
+        self.copy = np.frombuffer(self.pages, np.uint8, size, offset)
+        self.copy[:] = np.frombuffer(self.original.tobytes(), np.uint8)
+        _close_page(closed)
+
+    def check(self, kernel: str) -> None:
+        if self.copy.tobytes() != self.original.tobytes():
+            raise AssertionError(f"kernel `{kernel}` wrote to {self.name}")
+
+
+def _close_page(address: int) -> None:
+    if not sys.platform.startswith("win"):
+        if ctypes.CDLL(None).mprotect(ctypes.c_void_p(address), mmap.PAGESIZE, _NO_ACCESS):
+            raise OSError("a page of memory could not be closed")

@@ -1,0 +1,380 @@
+"""What is tried of every operator, and how near the results must be.
+
+An operator's record has samples. From them come further uses: with other element types, and with
+other extents (0, 1, odd, prime, large), wherever the type relation takes them. Every way to run an
+operator is held against its reference by the same table of tolerances.
+
+    for use in uses(get("nn.dense")):
+        computed, arrays = to_tensors(use)
+        …
+        assert_agree(use.op, results, expected(use))
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from relay import dtypes, te
+from relay.errors import RelayError
+from relay.ir.expr import op_names
+from relay.ir.types import TensorType, TupleType, Type
+from relay.lower.to_compute import Computed
+from relay.op.opdef import OpDef, Sample, Tensor
+from relay.op.shapes import output_type, value_type
+from relay.te.evaluate import evaluate
+
+# --- how near -----------------------------------------------------------------------------------
+
+# (relative, absolute); integers and bools agree exactly. Rounded once or rounded at every step,
+# results of narrow floats may be a last place apart, and sums of them a few.
+TOLERANCES = {
+    "float8_e4m3fn": (0.13, 0.05),
+    "float8_e5m2": (0.26, 0.05),
+    "float16": (4e-3, 2e-3),
+    "bfloat16": (2e-2, 2e-2),
+    "float32": (5e-5, 5e-6),
+    "float64": (1e-11, 1e-11),
+}
+# Approximate by design, whatever the element type.
+APPROXIMATE = {"nn.fast_softmax": (1e-6, 1e-6)}
+
+
+def assert_agree(op: OpDef, found: Sequence[np.ndarray], wanted: Any) -> None:
+    """The results have the shapes and element types of those of the reference, and their values."""
+    parts = wanted if isinstance(wanted, tuple) else (wanted,)
+    assert len(found) == len(parts), f"{len(found)} results, not {len(parts)}"
+    for mine, theirs in zip(found, parts, strict=True):
+        assert mine.shape == theirs.shape
+        assert mine.dtype == theirs.dtype
+        if mine.dtype.name not in TOLERANCES:
+            np.testing.assert_array_equal(mine, theirs)
+            continue
+        rtol, atol = APPROXIMATE.get(op.name, TOLERANCES[mine.dtype.name])
+        np.testing.assert_allclose(
+            mine.astype(np.float64), theirs.astype(np.float64), rtol=rtol, atol=atol
+        )
+
+
+# --- what ---------------------------------------------------------------------------------------
+
+# Storage, closures, functions and devices: nothing that is computed from elements.
+NOT_COMPUTED = ("memory.", "vm.", "call_lowered")
+
+# Element types an operator may take besides those its samples have.
+ELEMENTS = (
+    *("bool", "int4", "uint4", "int8", "uint8", "int16", "uint16", "int32", "uint32"),
+    *("int64", "uint64", "float16", "bfloat16", "float32", "float64"),
+    *dtypes.FLOAT8,
+)
+SMALL = 20_000  # elements: beyond, a use is large
+
+
+@dataclass(frozen=True)
+class Use:
+    """A legal use of an operator. The name says where it comes from, and is the same every day."""
+
+    op: OpDef
+    sample: Sample
+    name: str
+
+
+def computed_names() -> list[str]:
+    """The operators that are computed from elements."""
+    return [name for name in op_names() if not name.startswith(NOT_COMPUTED)]
+
+
+def uses(op: OpDef) -> Iterator[Use]:
+    """The samples of an operator, then its other element types, then other extents."""
+    for i, sample in enumerate(op.samples):
+        yield Use(op, sample, f"{op.name}-{i}")
+    yield from with_other_elements(op)
+    yield from with_other_extents(op)
+
+
+def chosen(names: Iterable[str], part: int) -> list[str]:
+    """One in `part` of the names, by their digests: the same every day, and at least one."""
+    digests = {
+        name: int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest())
+        for name in names
+    }
+    found = [name for name, digest in digests.items() if digest % part == 0]
+    return found or sorted(digests, key=lambda name: digests[name])[:1]
+
+
+def size(sample: Sample) -> int:
+    """How many elements the arguments have."""
+    return sum(int(np.prod(_shape(leaf), dtype=int)) for leaf in leaves(sample.args))
+
+
+def _shape(leaf: Any) -> tuple[int, ...]:
+    return leaf.shape if isinstance(leaf, Tensor) else np.shape(leaf)
+
+
+def leaves(args: Any) -> list[Any]:
+    """Arguments, fields of tuples one by one."""
+    return [x for a in args for x in (leaves(a) if isinstance(a, tuple) else [a])]
+
+
+def is_legal(op: OpDef, sample: Sample) -> bool:
+    """Whether the type relation takes it."""
+    try:
+        output_type(op, sample.types(), op.make_attrs(sample.attrs), sample.values())
+    except RelayError:
+        return False
+    return True
+
+
+# --- other element types
+
+
+def with_other_elements(op: OpDef) -> Iterator[Use]:
+    """One use for each element type that no sample has and the operator takes."""
+    seen = {x.dtype for s in op.samples for x in leaves(s.args) if isinstance(x, Tensor)}
+    for dtype in ELEMENTS:
+        if dtype not in seen and (sample := accepted(op, dtype)) is not None:
+            yield Use(op, sample, f"{op.name}-{dtype}")
+
+
+def accepted(op: OpDef, dtype: str) -> Sample | None:
+    """The first sample whose leading element type the relation lets be `dtype`."""
+    for sample in op.samples:
+        leading = next((x.dtype for x in leaves(sample.args) if isinstance(x, Tensor)), None)
+        if leading is None or size(sample) > SMALL:
+            continue
+        other = Sample(_retyped(sample.args, leading, dtype), sample.attrs)
+        if is_legal(op, other):
+            return other
+    return None
+
+
+def _retyped(args: Any, before: str, after: str) -> tuple[Any, ...]:
+    return tuple(
+        _retyped(a, before, after)
+        if isinstance(a, tuple)
+        else _as_dtype(a, after)
+        if isinstance(a, Tensor) and a.dtype == before
+        else a
+        for a in args
+    )
+
+
+def _as_dtype(tensor: Tensor, dtype: str) -> Tensor:
+    """The tensor with other elements, from the part of its range that they have."""
+    low, high = tensor.low, tensor.high
+    if dtypes.is_integer(dtype):
+        lowest, highest = int(te.lowest(dtype).value), int(te.highest(dtype).value)
+        low = min(max(int(low), lowest), highest - 1)
+        high = max(min(int(high), highest), low + 1)
+    elif dtype != "bool":
+        low = min(max(low, -1e4), 1e4 - 1)  # what float16 holds
+        high = max(min(high, 1e4), low + 1)
+    return dataclasses.replace(tensor, dtype=dtype, low=low, high=high)
+
+
+# --- other extents
+
+# none, one, less and more than vectors have lanes: odd and prime
+EXTENTS = (0, 1, 5, 17, 37)
+LARGE = 400_000  # elements: more than the caches of one core hold, and enough for several threads
+_MOST = 12  # uses of one operator with other extents, a large one besides
+
+
+def with_other_extents(op: OpDef) -> Iterator[Use]:
+    """Uses with other extents, made from the samples.
+
+    An extent changes either in every place where its number stands, for those that belong together,
+    or in one place alone, for those that are free; what the relation refuses is left out.
+    """
+    seen = {_shapes(sample) for sample in op.samples}
+    count = 0
+    for i, sample in enumerate(op.samples):
+        for changed in (c for extent in EXTENTS for c in _changes(sample, 0, extent)):
+            if count == _MOST:
+                break
+            if _shapes(changed) not in seen and size(changed) <= SMALL and is_legal(op, changed):
+                seen.add(_shapes(changed))
+                count += 1
+                yield Use(op, changed, f"{op.name}-{i}-{_shape_text(changed)}")
+    if (large := _enlarged(op)) is not None:
+        yield Use(op, large, f"{op.name}-{_shape_text(large)}")
+
+
+def _shapes(sample: Sample) -> tuple[tuple[int, ...], ...]:
+    return tuple(_shape(leaf) for leaf in leaves(sample.args))
+
+
+def _shape_text(sample: Sample) -> str:
+    return ",".join("x".join(map(str, shape)) or "scalar" for shape in _shapes(sample))
+
+
+Change = Callable[[int, tuple[int, ...]], tuple[int, ...]]  # number of the tensor, its shape
+
+
+def _changes(sample: Sample, grown: int, added: int) -> Iterator[Sample]:
+    """The sample with `grown * n + added` for an extent n: wherever n stands, and in one place."""
+    tensors = [leaf for leaf in leaves(sample.args) if isinstance(leaf, Tensor)]
+    for n in sorted({n for tensor in tensors for n in tensor.shape}, reverse=True):
+        yield _mapped(sample, _everywhere(n, grown * n + added))
+    for position, tensor in enumerate(tensors):
+        for axis, n in enumerate(tensor.shape):
+            yield _mapped(sample, _in_one_place(position, axis, grown * n + added))
+
+
+def _everywhere(before: int, after: int) -> Change:
+    return lambda _, shape: tuple(after if n == before else n for n in shape)
+
+
+def _in_one_place(position: int, axis: int, after: int) -> Change:
+    def change(i: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+        return (*shape[:axis], after, *shape[axis + 1 :]) if i == position else shape
+
+    return change
+
+
+def _mapped(sample: Sample, change: Callable[[int, tuple[int, ...]], tuple[int, ...]]) -> Sample:
+    """The sample with other shapes; `change` is given the number of the tensor, and its shape."""
+    count = 0
+
+    def walk(args: Any) -> tuple[Any, ...]:
+        nonlocal count
+        found: list[Any] = []
+        for arg in args:
+            if isinstance(arg, Tensor):
+                arg = dataclasses.replace(arg, shape=change(count, arg.shape))
+                count += 1
+            found.append(walk(arg) if isinstance(arg, tuple) else arg)
+        return tuple(found)
+
+    return Sample(walk(sample.args), sample.attrs)
+
+
+def _enlarged(op: OpDef) -> Sample | None:
+    """A use with as many elements as make a tensor large, if one extent can grow so far."""
+    for sample in op.samples:
+        now = size(sample)
+        if not 0 < now < LARGE:
+            continue
+        factor = -(-LARGE // now)
+        for changed in _changes(sample, factor, 1):
+            if LARGE // 2 <= size(changed) <= 8 * LARGE and is_legal(op, changed):
+                return changed
+    return None
+
+
+# --- as tensors ---------------------------------------------------------------------------------
+
+Extent = Callable[[int], te.Expr]
+
+
+def expected(use: Use) -> tuple[np.ndarray, ...]:
+    """What the reference gives."""
+    assert use.op.reference is not None
+    found = use.op.reference(*use.sample.values(), **_attributes(use))
+    return found if isinstance(found, tuple) else (found,)
+
+
+def _attributes(use: Use) -> dict[str, Any]:
+    made = use.op.make_attrs(use.sample.attrs)
+    return dict(made.items()) if made else {}
+
+
+def to_tensors(use: Use, extent: Extent = te.index) -> tuple[Computed, list[np.ndarray]]:
+    """The tensors that the operator computes, and arrays for those it is given.
+
+    `extent` says how the operator sees an extent: as the number, or as a variable. Where only the
+    computation finds out how much there is, the last result tells; `trimmed` takes it into account.
+    """
+    op, sample = use.op, use.sample
+    assert op.compute is not None, f"`{op.name}` has no compute"
+    attrs, values = _attributes(use), sample.values()
+    tensors = _placeholders(tuple(map(value_type, values)), extent)
+    ty = output_type(op, sample.types(), op.make_attrs(sample.attrs), values)
+    out = _specs(ty, extent)
+    inputs = dict(zip(leaves(tensors), leaves(values), strict=True))
+    if op.capacity is not None:
+        shapes = op.capacity(*tensors, **attrs)
+        each = out if isinstance(out, tuple) else (out,)
+        kept = [
+            te.Spec(_numbers(shape, inputs), one.dtype)
+            for shape, one in zip(shapes, each, strict=True)
+        ]
+        out = tuple(kept) if isinstance(out, tuple) else kept[0]
+    results = op.compute(*tensors, out=out, **attrs)
+    results = results if isinstance(results, tuple) else (results,)
+    _check_promise(op, results, out if isinstance(out, tuple) else (out,))
+    return Computed(tuple(inputs), results, (op.name,)), list(inputs.values())
+
+
+def trimmed(op: OpDef, found: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """The results without the room that was not needed."""
+    if op.capacity is None:
+        return tuple(found)
+    *parts, actual = found
+    return tuple(
+        part[tuple(map(slice, shape[: part.ndim]))]
+        for part, shape in zip(parts, actual.tolist(), strict=True)
+    )
+
+
+def _placeholders(types: Sequence[Type], extent: Extent) -> tuple[Any, ...]:
+    return tuple(
+        _placeholders(ty.fields, extent)
+        if isinstance(ty, TupleType)
+        else te.placeholder(*_spec(ty, extent), f"x{i}")
+        for i, ty in enumerate(types)
+    )
+
+
+def _specs(ty: Type, extent: Extent) -> Any:
+    if isinstance(ty, TupleType):
+        return tuple(_specs(field, extent) for field in ty.fields)
+    return te.Spec(*_spec(ty, extent))
+
+
+def _spec(ty: Type, extent: Extent) -> tuple[tuple[te.Expr, ...], str]:
+    assert isinstance(ty, TensorType)
+    sizes = [n for n in ty.shape if isinstance(n, int)]  # of a value: all of them
+    return tuple(map(extent, sizes)), ty.dtype
+
+
+def _numbers(shape: Sequence[Any], inputs: dict[te.Tensor, np.ndarray]) -> tuple[te.Expr, ...]:
+    """The extents as numbers; they may read elements of the inputs."""
+    made = [te.compute((), lambda extent=extent: te.index(extent)) for extent in shape]
+    return tuple(te.index(int(found)) for found in evaluate(made, inputs))
+
+
+def _check_promise(op: OpDef, results: tuple[te.Tensor, ...], out: tuple[te.Spec, ...]) -> None:
+    """The results have the shapes and element types that were asked for."""
+    counted = op.capacity is not None
+    assert len(results) == len(out) + counted
+    for result, wanted in zip(results, out, strict=not counted):
+        assert result.dtype == wanted.dtype, f"`{op.name}` makes {result.dtype}: {wanted.dtype}"
+        assert result.shape == wanted.shape, f"`{op.name}` makes {result!r}: {wanted.shape!r}"
+    if counted:
+        assert results[-1].dtype == "int64" and results[-1].extents[0] == len(out)
+
+
+__all__ = [
+    "ELEMENTS",
+    "SMALL",
+    "TOLERANCES",
+    "Use",
+    "accepted",
+    "assert_agree",
+    "chosen",
+    "computed_names",
+    "expected",
+    "leaves",
+    "size",
+    "to_tensors",
+    "trimmed",
+    "uses",
+    "with_other_elements",
+    "with_other_extents",
+]
