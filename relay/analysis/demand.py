@@ -56,6 +56,11 @@ class Demand(Blocks):
         self._knots: dict[Var, list[Expr]] = {}
         super().__init__(root)
 
+    @property
+    def has_late(self) -> bool:
+        """Whether anything is late."""
+        return bool(self._late)
+
     def is_late(self, e: Syntax) -> bool:
         """Whether `e` must not be evaluated before it is needed."""
         return id(e) in self._late

@@ -9,7 +9,9 @@ block stays a graph. So every block can be read and compiled on its own.
 
 A `let` is evaluated when it is reached, and a shared expression when it is first needed. What is
 bound here is computed before the blocks that need it, also when none of them is entered: the
-program may do more work, and what never ends or has effects should not be shared between blocks.
+program may do more work. Where somebody would notice, because a shared computation has effects, may
+fail or never end (`relay.analysis.demand`), the function gets its A-normal form, which waits with
+such computations and is a basic-block normal form as well.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from relay import tree
+from relay.analysis.demand import Demand
 from relay.analysis.normal_forms import Blocks
 from relay.check.wellformed import Reach
 from relay.ir.expr import Expr, Function, Let, Syntax, Var
@@ -25,6 +28,7 @@ from relay.ir.scopes import Scope, Scopes
 from relay.ir.variables import free_vars
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
+from relay.transform.to_a_normal_form import ToANormalFormExpr
 
 # What opens a scope, and the field that is inside.
 Place = tuple[Syntax | None, str]
@@ -42,7 +46,13 @@ class ToBasicBlockNormalForm(FunctionPass):
         self, function: Function, module: IRModule, context: PassContext
     ) -> Function:
         crossing = {id(e) for e in Blocks(function).crossing(function)}
-        return _bound(function, crossing) if crossing else function
+        if not crossing:
+            return function
+        if Demand(function).has_late:
+            result = ToANormalFormExpr(function)
+            assert isinstance(result, Function)
+            return result
+        return _bound(function, crossing)
 
 
 def _bound(function: Function, crossing: set[int]) -> Function:

@@ -197,6 +197,33 @@ def test_what_calls_a_function_inside_and_behind_it_cannot_be_bound():
     assert_same_value(evaluate(after, np.float32(1)), evaluate(mod, np.float32(1)))
 
 
+def test_a_call_that_may_never_end_waits_until_it_is_needed():
+    before = parse(
+        """
+        def @down(%n: int32) -> int32 {
+          %0 = @down(subtract(%n, 1));
+          if (less(%n, 0)) { negative(%0) } else { if (equal(%n, 0)) { 0 } else { %0 } }
+        }
+        def @main(%n: int32) -> int32 { @down(%n) }
+        """
+    )
+    assert int(evaluate(normal_form(before), np.int32(3)).numpy()) == 0
+
+
+def test_effects_happen_in_the_branch_they_happened_in():
+    before = parse(
+        """
+        def @main(%c: bool) {
+          let %r = ref(0);
+          %0 = ref_write(%r, 1);
+          if (%c) { (%0, ref_read(%r)).1 } else { (ref_read(%r), %0).0 }
+        }
+        """
+    )
+    after = normal_form(before)
+    assert [int(evaluate(after, c).numpy()) for c in (True, False)] == [1, 0]
+
+
 def test_it_belongs_to_level_one():
     before = parse(
         """

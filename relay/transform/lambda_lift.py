@@ -1,0 +1,182 @@
+"""Make functions inside functions into functions of the module:
+
+def @main(%x: int32) { let %f = fn (%y: int32) { add(%x, %y) }; %f(1) }
+->
+def @main(%x: int32) { let %f = @main_f(%x); %f(1) }
+def @main_f(%x: int32, Closure=1) { fn (%y: int32) { add(%x, %y) } }
+
+What a function remembers becomes the parameters of a function marked `Closure`, which does nothing
+but return it: calling it is making the closure. Type parameters of the functions around are its own
+type parameters. A function that remembers nothing is a plain one, and its name is used directly:
+
+def @main() { let %f = fn (%y: int32) { %y }; %f(1) }
+->
+def @main() { @main_f(1) }  def @main_f(%y: int32) { %y }
+
+A function that calls itself does so by its new name, or makes its closure again from what it
+remembers:
+
+let %f = fn (%y: int32) { %f(add(%x, %y)) };
+->
+def @main_f(%x: int32, Closure=1) { fn (%y: int32) { let %f = @main_f(%x); %f(add(%x, %y)) } }
+
+Kernels, and functions that others compile, stay where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from relay import tree
+from relay.analysis.normal_forms import check_basic_block_normal_form
+from relay.check.infer import infer_module
+from relay.errors import PassError
+from relay.ir.attrs import DictAttrs
+from relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Syntax, Var, bind
+from relay.ir.module import IRModule
+from relay.ir.names import as_word
+from relay.ir.types import TypeVar
+from relay.ir.variables import free_type_vars, free_vars
+from relay.transform.base import ModulePass, is_foreign
+from relay.transform.context import PassContext
+
+CLOSURE = "Closure"
+
+
+@dataclass(frozen=True)
+class LambdaLift(ModulePass):
+    """Leaves no function inside another, but for those that closures are made of."""
+
+    opt_level = 1
+    required = ("InferType", "ToBasicBlockNormalForm")
+
+    def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
+        taken = {name.name_hint for name in module.functions}
+        changed: dict[str, Function] = {}
+        for name, function in module.functions.items():
+            if not is_foreign(function) and not _is_one_thing(function):
+                lifting = _Lifting(name.name_hint, taken)
+                after = lifting.of(function)
+                if after is not function:
+                    changed.update({name.name_hint: after, **lifting.lifted})
+        for name_hint, function in changed.items():
+            module[name_hint] = function
+        return infer_module(module) if changed else module
+
+
+class _Lifting:
+    """Lifts what is in one function of the module, innermost first.
+
+    So each function is looked at when no other is inside of it any more.
+    """
+
+    def __init__(self, owner: str, taken: set[str]) -> None:
+        self.lifted: dict[str, Function] = {}
+        self._owner = owner
+        self._taken = taken
+        self._new: dict[int, Syntax] = {}
+        self._lets: dict[int, Let] = {}  # by the values they bind
+        self._kept: set[int] = set()
+
+    def of(self, root: Function) -> Function:
+        if not check_basic_block_normal_form(root):
+            raise PassError(
+                f"functions in `@{self._owner}` share computations with what is around them, "
+                "which would be computed again in every call; "
+                "run relay.transform.ToBasicBlockNormalForm() first"
+            )
+        self._kept = _staying(root)
+        for node in tree.postorder(root):
+            if isinstance(node, Let):
+                self._lets[id(node.value)] = node
+        for node in tree.postorder(root):
+            self._new[id(node)] = self._rewritten(node)
+        result = self._new[id(root)]
+        assert isinstance(result, Function)
+        return result
+
+    def _rewritten(self, node: Syntax) -> Syntax:
+        if isinstance(node, Let) and isinstance(self._new[id(node.variable)], GlobalVar):
+            return self._new[id(node.body)]
+        after = tree.rebuild(node, [self._new[id(part)] for part in tree.children(node)])
+        if isinstance(node, Function) and isinstance(after, Function):
+            return after if id(node) in self._kept else self._value(node, after)
+        return after
+
+    def _value(self, before: Function, after: Function) -> Expr:
+        """What stands where a function stood: a function of the module, or a call that makes it."""
+        let = self._lets.get(id(before))
+        own = let.variable if let is not None else None
+        name = self._new_name("function" if own is None else own.name_hint)
+        remembered = [v for v in free_vars(after) if v is not own]
+        types = free_type_vars(after)
+        if remembered or types:
+            self.lifted[name] = _closure(name, before, after, own, remembered, types)
+            return _made(name, remembered, types)
+        value = GlobalVar(name)
+        if own is None:
+            self.lifted[name] = after
+        elif own.type_annotation == before.ty:
+            self.lifted[name] = tree.replace(after, body=bind(after.body, {own: value}))
+            self._new[id(own)] = value
+        else:
+            self.lifted[name] = _knowing_itself(after, own, value)
+        return value
+
+    def _new_name(self, hint: str) -> str:
+        base = name = f"{self._owner}_{as_word(hint, 'f')}"
+        number = 0
+        while name in self._taken:
+            number += 1
+            name = f"{base}_{number}"
+        self._taken.add(name)
+        return name
+
+
+def _staying(root: Function) -> set[int]:
+    """The functions that are not lifted."""
+    kept = {id(root)}
+    if root.attrs.get(CLOSURE):
+        kept.add(id(root.body))
+    for node in tree.postorder(root, lambda n: not _is_one_thing(n)):
+        if _is_one_thing(node):
+            kept.update(id(part) for part in tree.postorder(node))
+    return kept
+
+
+def _is_one_thing(node: Syntax) -> bool:
+    """Whether this is a function that is an operator for somebody, who expects it in its place."""
+    return isinstance(node, Function) and any(
+        node.attrs.get(name) for name in ("Primitive", "Composite", "Compiler")
+    )
+
+
+def _made(name: str, remembered: Sequence[Var], types: Sequence[TypeVar]) -> Call:
+    return Call(GlobalVar(name), tuple(remembered), type_args=tuple(types))
+
+
+def _closure(
+    name: str,
+    before: Function,
+    after: Function,
+    own: Var | None,
+    remembered: Sequence[Var],
+    types: Sequence[TypeVar],
+) -> Function:
+    """The function that makes a closure: `fn [types](remembered, Closure=1) { after }`."""
+    params = [Var(v.name_hint, v.type_annotation, span=v.span) for v in remembered]
+    given = dict(zip(remembered, params, strict=True))
+    inner = tree.replace(after, body=bind(after.body, given))
+    if own is not None:
+        inner = _knowing_itself(inner, own, _made(name, params, types))
+    attrs = DictAttrs({CLOSURE: 1})
+    return Function(tuple(params), inner, before.checked_type, tuple(types), attrs, span=after.span)
+
+
+def _knowing_itself(function: Function, own: Var, value: Expr) -> Function:
+    """The function, in which `own` has that value."""
+    if own not in free_vars(function):
+        return function
+    again = Var(own.name_hint, own.type_annotation, span=own.span)
+    return tree.replace(function, body=Let(again, value, bind(function.body, {own: again})))
