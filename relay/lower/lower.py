@@ -56,19 +56,20 @@ def lower(
 def lower_computed(
     computed: Computed, constant: Sequence[bool], target: Target, options: Options
 ) -> Lowered:
-    outputs, places_of_results = _distinct_outputs(computed)
+    results, places_of_results = _distinct_outputs(computed)
     constants = [t for t, known in zip(computed.inputs, constant, strict=True) if known]
-    scheduled = choose(outputs, computed.inputs, target, constants, threads=options.threads)
+    scheduled = choose(results, computed.inputs, target, constants, threads=options.threads)
     where: dict[int, Place] = {id(t): Param(i) for i, t in enumerate(computed.inputs)}
     steps: list[Step] = []
     temporaries: list[TensorSpec] = []
     for schedule in scheduled.prepare:
         kernel = _kernel(schedule, "prepare", computed.operators, target, options)
-        made = schedule.outputs[0]
-        inputs = tuple(where[id(t)] for t in schedule.inputs)
-        where[id(made)] = Temporary(len(temporaries))
-        temporaries.append(_spec(made))
-        steps.append(Step(kernel, inputs, (where[id(made)],), constant=True))
+        for made in schedule.outputs:
+            where[id(made)] = Temporary(len(temporaries))
+            temporaries.append(_spec(made))
+        inputs = tuple(where[id(tensor)] for tensor in schedule.inputs)
+        outputs = tuple(where[id(tensor)] for tensor in schedule.outputs)
+        steps.append(Step(kernel, inputs, outputs, constant=True))
     main = _without_unused_inputs(scheduled.main)
     kernel = _kernel(main, "", computed.operators, target, options)
     steps.append(

@@ -4,4 +4,6 @@ choose.py        which of them, and what is computed where it is read
 elementwise.py   every element by itself
 rows.py          reductions: rows that stay in the cache, sums in vector lanes
 contraction.py   sums of products: tiles that stay in registers
+hoist.py         what depends on constants only, apart
+facts.py         what all of them ask of a stage
 """

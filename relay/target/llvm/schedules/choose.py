@@ -16,17 +16,17 @@ from dataclasses import dataclass, field, replace
 from relay.target.llvm.schedules import facts
 from relay.target.llvm.schedules.contraction import (
     Form,
-    constants_only,
     contraction,
     matching_loops,
     recognise,
 )
 from relay.target.llvm.schedules.elementwise import elementwise
+from relay.target.llvm.schedules.hoist import hoist
 from relay.target.llvm.schedules.rows import rows
 from relay.target.target import Target
 from relay.te.compute import Computation, Procedure, Tensor
 from relay.te.expr import Binary, Cast, Expr, Read, Var
-from relay.te.loops import Scope, serial
+from relay.te.loops import serial
 from relay.te.schedule import (
     Schedule,
     Stage,
@@ -34,7 +34,6 @@ from relay.te.schedule import (
     create,
     inline,
     join,
-    make_stage,
 )
 
 
@@ -65,13 +64,17 @@ def choose(
 ) -> Scheduled:
     """Schedules for tensors to be computed from others, some of them known beforehand."""
     known = {id(tensor) for tensor in constants}
-    s = inline_cheap(create(outputs, inputs))
-    s = _with_copies(s)
-    s = _joined(s)
+    before, main = hoist(_placed(create(outputs, inputs), target, known, threads), known)
+    return Scheduled(tuple(_placed(one, target, set(), threads) for one in before), main)
+
+
+def _placed(s: Schedule, target: Target, known: set[int], threads: bool) -> Schedule:
+    """Every stage where it is computed, and with its loops."""
+    s = _joined(_with_copies(inline_cheap(s)))
     s, clusters = _clusters(s, known)
     for cluster in clusters:
         s = _schedule(s, cluster, target, known, threads)
-    return _hoisted(s, known, target)
+    return s
 
 
 # --- computed where it is read
@@ -275,63 +278,3 @@ def _schedule(
     if cluster.inside:
         return rows(s, cluster.root, cluster.inside, target, threads=threads)
     return elementwise(s, cluster.root, target, threads=threads)
-
-
-def _hoisted(s: Schedule, known: set[int], target: Target) -> Scheduled:
-    """Stages that depend on constants only become kernels of their own, what they make an input."""
-    prepare: list[Schedule] = []
-    if known:
-        for stage in s.stages:
-            if stage.at is None and not s.is_output(stage) and constants_only(s, stage.name, known):
-                made = stage.tensors[0]
-                # the last of a chain of them: those before go along
-                if all(constants_only(s, one.name, known) for one in s.readers(stage.name)):
-                    continue
-                prepare.append(_alone(s, stage, target))
-                s = replace(
-                    s,
-                    stages=tuple(one for one in s.stages if one.name != stage.name),
-                    inputs=(*s.inputs, made),
-                )
-        s = _without_unread(s)
-    return Scheduled(tuple(prepare), s)
-
-
-def _without_unread(s: Schedule) -> Schedule:
-    while True:
-        unread = [
-            stage.name for stage in s.stages if not s.is_output(stage) and not s.readers(stage.name)
-        ]
-        if not unread:
-            break
-        s = replace(s, stages=tuple(one for one in s.stages if one.name not in unread))
-    return s
-
-
-def _alone(s: Schedule, stage: Stage, target: Target) -> Schedule:
-    """A schedule for one tensor by itself."""
-    made = stage.tensors[0]
-    assert isinstance(stage.op, Computation)
-    needed = [one for one in s.stages if _feeds(s, one, stage)]
-    fresh = [
-        make_stage(one.name, one.tensors, one.op, Scope.WORKSPACE)
-        for one in needed
-        if isinstance(one.op, Computation)
-    ]
-    last = make_stage(stage.name, stage.tensors, stage.op, Scope.GLOBAL)
-    inputs = tuple(
-        tensor for tensor in s.inputs if any(_reads(one, tensor) for one in (*fresh, last))
-    )
-    alone = Schedule((*fresh, last), inputs, (made,))
-    for one in alone.stages:
-        if not one.is_reduction:
-            alone = elementwise(alone, one.name, target)
-    return alone
-
-
-def _feeds(s: Schedule, stage: Stage, reader: Stage) -> bool:
-    return stage is not reader and _reaches(s, stage, reader)
-
-
-def _reads(stage: Stage, tensor: Tensor) -> bool:
-    return any(one is tensor for one in stage.inputs)

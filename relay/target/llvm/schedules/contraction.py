@@ -23,6 +23,7 @@ from math import prod
 from relay import tree
 from relay.target.llvm.schedules import facts
 from relay.target.llvm.schedules.elementwise import elementwise
+from relay.target.llvm.schedules.hoist import constants_only
 from relay.target.target import Target
 from relay.te.expr import Axis, Binary, Cast, Const, Expr, Read, Var, variables
 from relay.te.loops import Scope
@@ -282,19 +283,6 @@ def _spread(s: Schedule, root: str, panels: int, between: Sequence[str]) -> tupl
         s = fuse(s, root, first.name, second.name, name)
         level = name if second.name == level else level
     return parallel(s, root, level), level
-
-
-def constants_only(s: Schedule, name: str, constants: set[int]) -> bool:
-    """Whether a stage depends on constants and nothing else."""
-    pending = list(s[name].inputs)
-    while pending:
-        tensor = pending.pop()
-        stage = s.stage_of(tensor)
-        if stage is not None:
-            pending += stage.inputs
-        elif id(tensor) not in constants:
-            return False
-    return True
 
 
 def _row_group(form: Form) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:

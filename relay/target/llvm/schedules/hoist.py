@@ -1,0 +1,89 @@
+"""What depends on constants only becomes kernels of its own, for the time when they are known.
+
+    panel[…] = w[…];  y[i, j] = sum(x[i, k] * panel[…] for k)          w never changes
+      ->   panel[…] = w[…]                                             once
+           y[i, j] = sum(x[i, k] * panel[…] for k)                     panel is an input
+
+Chains of such stages go together: only their last results are kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from relay.te.compute import Tensor
+from relay.te.loops import Scope
+from relay.te.schedule import Schedule, Stage, make_stage
+
+
+def constants_only(s: Schedule, name: str, constants: set[int]) -> bool:
+    """Whether a stage depends on constants and nothing else."""
+    pending = list(s[name].inputs)
+    seen: set[int] = set()
+    while pending:
+        tensor = pending.pop()
+        if id(tensor) in constants or id(tensor) in seen:
+            continue
+        stage = s.stage_of(tensor)
+        if stage is None:
+            return False
+        seen.update(id(one) for one in stage.tensors)
+        pending += stage.inputs
+    return True
+
+
+def hoist(s: Schedule, constants: set[int]) -> tuple[list[Schedule], Schedule]:
+    """(what is computed beforehand, not scheduled yet; the schedule without it)"""
+    if not constants:
+        return [], s
+    before: list[Schedule] = []
+    known = set(constants)
+    for stage in s.stages:
+        if stage.at is not None or s.is_output(stage) or not constants_only(s, stage.name, known):
+            continue
+        # the last of a chain of them: those before go along
+        readers = s.readers(stage.name)
+        if all(constants_only(s, reader.name, known) for reader in readers):
+            continue
+        read = {id(tensor) for reader in readers for tensor in reader.inputs}
+        made = tuple(tensor for tensor in stage.tensors if id(tensor) in read)
+        before.append(_alone(s, stage, made))
+        known.update(map(id, stage.tensors))
+        rest = tuple(one for one in s.stages if one is not stage)
+        s = replace(s, stages=rest, inputs=(*s.inputs, *made))
+    return before, _without_unread(s)
+
+
+def _alone(s: Schedule, stage: Stage, made: tuple[Tensor, ...]) -> Schedule:
+    """The tensors `made` by one stage, with the stages it needs, before anything is decided."""
+    needed = _needed(s, stage)
+    stages = [
+        make_stage(one.name, one.tensors, one.op, Scope.GLOBAL if one is stage else Scope.WORKSPACE)
+        for one in s.stages
+        if one.name in needed
+    ]
+    read = {id(tensor) for one in stages for tensor in one.inputs}
+    inputs = tuple(tensor for tensor in s.inputs if id(tensor) in read)
+    return Schedule(tuple(stages), inputs, made)
+
+
+def _needed(s: Schedule, stage: Stage) -> set[str]:
+    """The stage and all it is computed from, by name."""
+    found = {stage.name}
+    pending = list(stage.inputs)
+    while pending:
+        below = s.stage_of(pending.pop())
+        if below is not None and below.name not in found:
+            found.add(below.name)
+            pending += below.inputs
+    return found
+
+
+def _without_unread(s: Schedule) -> Schedule:
+    while True:
+        unread = [
+            stage.name for stage in s.stages if not s.is_output(stage) and not s.readers(stage.name)
+        ]
+        if not unread:
+            return s
+        s = replace(s, stages=tuple(one for one in s.stages if one.name not in unread))
