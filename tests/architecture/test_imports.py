@@ -135,6 +135,22 @@ def test_imports_point_downwards(path):
         assert downwards, f"{name_of(path)} imports {module}, which is a layer above it"
 
 
+def test_llvm_is_loaded_by_its_target_only_and_on_use():
+    """All else of the package works where llvmlite is not installed."""
+    for path in FILES:
+        parsed = ast.parse(path.read_text())
+        users = [n for n in ast.walk(parsed) if _imports_llvmlite(n)]
+        at_top = set(map(id, ast.walk(ast.Module(_not_in_functions(parsed.body), []))))
+        assert not users or name_of(path).startswith("target.llvm."), name_of(path)
+        assert not any(id(n) in at_top for n in users), f"{name_of(path)} loads it when imported"
+
+
+def _imports_llvmlite(node):
+    if isinstance(node, ast.Import):
+        return any(alias.name.split(".")[0] == "llvmlite" for alias in node.names)
+    return isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "llvmlite"
+
+
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_every_file_says_what_it_is_for(path):
     docstring = ast.get_docstring(ast.parse(path.read_text()))
