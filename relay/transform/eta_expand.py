@@ -1,0 +1,97 @@
+"""Write functions where others stand for functions:
+
+@map(Some, %xs)  ->  @map(fn [A](%x: A) -> Option[A] { Some(%x) }, %xs)
+@map(@f, %xs)    ->  @map(fn (%y: int32) -> int32 { @f(%y) }, %xs)
+@map(exp, %xs)   ->  @map(fn (%x) { exp(%x) }, %xs)
+
+A constructor, a function of the module or an operator is a value like any function. After this pass
+those that were asked for occur only where they are called, so whoever compiles a program needs to
+know one kind of function value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from relay import tree
+from relay.check.infer import infer_module
+from relay.ir.adt import constructor_type
+from relay.ir.expr import (
+    Call,
+    Constructor,
+    Expr,
+    Function,
+    GlobalVar,
+    PatternConstructor,
+    Syntax,
+    Var,
+)
+from relay.ir.module import IRModule
+from relay.ir.types import FuncType, TypeVar, substitute
+from relay.op.opdef import OpDef
+from relay.transform.base import ModulePass, is_foreign
+from relay.transform.context import PassContext
+
+
+@dataclass(frozen=True)
+class EtaExpand(ModulePass):
+    """Wraps constructors, global functions and operators that are used as values, on demand."""
+
+    opt_level = 1
+    required = ("InferType",)
+    expand_constructor: bool = False
+    expand_global_var: bool = False
+    expand_operator: bool = False
+
+    def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
+        changed: dict[str, Function] = {}
+        for name, function in module.functions.items():
+            if not is_foreign(function):
+                after = self._expanded(function, module)
+                if after is not function:
+                    changed[name.name_hint] = after
+        for name_hint, function in changed.items():
+            module[name_hint] = function
+        return infer_module(module) if changed else module
+
+    def _expanded(self, function: Function, module: IRModule) -> Function:
+        new: dict[int, Syntax] = {}
+        for node in tree.postorder(function):
+            parts = []
+            for index, part in enumerate(tree.children(node)):
+                # what is called comes first; what a pattern takes apart is no value
+                in_place = isinstance(node, PatternConstructor) or (
+                    isinstance(node, Call) and index == 0
+                )
+                expansion = None if in_place else self._expansion(part, module)
+                parts.append(new[id(part)] if expansion is None else expansion)
+            new[id(node)] = tree.rebuild(node, parts)
+        result = new[id(function)]
+        assert isinstance(result, Function)
+        return result
+
+    def _expansion(self, e: Syntax, module: IRModule) -> Function | None:
+        """The function to write for `e`; a new one each time, as variables are bound once."""
+        match e:
+            case Constructor() if self.expand_constructor:
+                definition = module.type_definition(e.belong_to.name_hint)
+                return _calling(e, constructor_type(e, definition), ["x"] * len(e.inputs))
+            case GlobalVar() if self.expand_global_var:
+                function = module[e]
+                assert isinstance(function.checked_type, FuncType)
+                names = [param.name_hint for param in function.params]
+                return _calling(e, function.checked_type, names)
+            case OpDef() if self.expand_operator:
+                params = tuple(Var(name) for name, _ in e.arguments)
+                return Function(params, Call(e, params, e.make_attrs({})))
+        return None
+
+
+def _calling(callee: Expr, ty: FuncType, names: list[str]) -> Function:
+    """The function of that type that calls `callee`."""
+    fresh = {p: TypeVar(p.name_hint, p.kind) for p in ty.type_params}
+    params = tuple(
+        Var(name, substitute(arg, fresh)) for name, arg in zip(names, ty.arg_types, strict=True)
+    )
+    result = substitute(ty.ret_type, fresh)
+    return Function(params, Call(callee, params), result, tuple(fresh.values()))
