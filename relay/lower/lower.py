@@ -31,6 +31,7 @@ from relay.target.target import Target
 from relay.te import lower as te_lower
 from relay.te.compute import Tensor
 from relay.te.expr import Const
+from relay.te.instruction import DOT4
 from relay.te.legalize import Facts, legalize
 from relay.te.schedule import Schedule
 from relay.te.tidy import tidy
@@ -108,6 +109,7 @@ def machine(target: Target) -> Facts:
         has_fma=target.has_fma,
         has_f16c=target.has_f16c,
         has_rounding=target.arch == "aarch64" or "sse4.1" in target.enabled,
+        instructions=frozenset((DOT4.name,) if target.has_vnni else ()),
     )
 
 

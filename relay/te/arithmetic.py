@@ -211,6 +211,8 @@ def bitcast(value: Array, source: str, target: str) -> Array:
 
 def call(function: str, args: list[Array], dtype: str) -> Array:
     """A function by name, of values of `dtype`: for floats rounded from float64, all but exact."""
+    if function == "dot4":
+        return _dot4(*args)
     if function in _BITS:
         return _BITS[function](args[0], width(dtype)).astype(carrier(dtype))
     if not dtypes.is_float(dtype):
@@ -221,6 +223,12 @@ def call(function: str, args: list[Array], dtype: str) -> Array:
         return _fma(*args)
     result = _FUNCTIONS[function](*(np.asarray(arg, np.float64) for arg in args))
     return result if result.dtype == bool else result.astype(carrier(dtype))
+
+
+def _dot4(start: Array, *bytes: Array) -> Array:
+    """Four products of unsigned and signed bytes added to an int32, which wraps."""
+    wide = [each.astype(np.int32) for each in bytes]
+    return sum((u * s for u, s in zip(wide[:4], wide[4:], strict=True)), start)
 
 
 def _sigmoid(x: Array) -> Array:

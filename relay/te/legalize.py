@@ -36,6 +36,7 @@ from relay.te.expr import (
     select,
     unary,
 )
+from relay.te.instruction import INSTRUCTIONS
 from relay.te.loops import Statement, Store, map_expressions
 
 NARROW_FLOATS = ("float16", "bfloat16", *dtypes.FLOAT8)
@@ -48,6 +49,7 @@ class Facts:
     has_fma: bool = True
     has_f16c: bool = True
     has_rounding: bool = True  # floor, ceil, trunc, round
+    instructions: frozenset[str] = frozenset()  # of `relay.te.instruction`, by name
 
 
 def carrier(dtype: str) -> str:
@@ -116,6 +118,10 @@ def _one(before: Expr, after: Expr, facts: Facts) -> Expr:
         case Call():
             if before.dtype in ("int4", "uint4"):
                 return _of_four_bits(after)
+            if after.function in facts.instructions:
+                return after
+            if after.function in INSTRUCTIONS:
+                return INSTRUCTIONS[after.function].expand(after)
             return elementary.expand(Call(kind, after.function, after.args), facts)
         case _:
             return remake(before, after)

@@ -17,7 +17,19 @@ from dataclasses import dataclass, replace
 from relay import tree
 from relay.errors import RelayError
 from relay.te.compute import Procedure, Tensor
-from relay.te.expr import Const, Expr, Read, Reduce, Var, every, remake, substitute, variables
+from relay.te.expr import (
+    INDEX,
+    Const,
+    Expr,
+    Read,
+    Reduce,
+    Var,
+    const,
+    every,
+    remake,
+    substitute,
+    variables,
+)
 from relay.te.loops import (
     Allocate,
     Buffer,
@@ -115,7 +127,12 @@ class _Lowering:
         )
         values = tuple(self.expression(stage, value) for value in reduction.values)
         combined = reduction.combiner.combine(held, values)
-        update = self.update(stage, reducing, combined)
+        last = inner[-1]
+        if last.instruction is None:
+            update = self.update(stage, reducing, combined)
+        else:
+            update = self.at_once(stage, reducing, last, combined)
+            inner = inner[:-1]
         steps = [_loops(spatial, begin), self.around(stage, inner, update)]
         return self.around(stage, outer, block(steps))
 
@@ -156,6 +173,31 @@ class _Lowering:
                 body = Let(name, value, body)
             body = _guarded(inside, body)
         return If(every(*beyond), body) if beyond else body
+
+    def at_once(
+        self, stage: Stage, reducing: set[Var], loop: Loop, combined: Sequence[Expr]
+    ) -> Statement:
+        """One operation for a whole loop; steps one by one where not all of them are wanted."""
+        instruction, reduction = loop.instruction, stage.computation.reduction
+        assert instruction is not None and reduction is not None
+        operands = instruction.match(reduction)
+        if operands is None:
+            raise RelayError(f"stage `{stage.name}` has lost the form of `{instruction.name}`")
+        (tensor,) = stage.tensors
+        held = Read(tensor.dtype, self.buffers[id(tensor)], self.places(stage))
+        turns = [{loop.var: const(i, INDEX)} for i in range(instruction.steps)]
+        each = [
+            [substitute(self.expression(stage, operand), turn) for turn in turns]
+            for operand in operands
+        ]
+        inside = tuple(guard for guard in stage.guards if loop.var not in variables(guard))
+        whole = [substitute(g, turn) for g in stage.guards if g not in inside for turn in turns]
+        rest = reducing - {loop.var}
+        operation = self.update(replace(stage, guards=inside), rest, [instruction.call(held, each)])
+        if not whole:
+            return operation
+        steps = self.around(stage, [loop], self.update(stage, reducing, combined))
+        return If(every(*whole), operation, steps)
 
     def places(self, stage: Stage) -> tuple[Expr, ...]:
         """Where in its buffer a stage puts the element it is at."""

@@ -11,7 +11,7 @@ from math import prod
 
 from relay import tree
 from relay.errors import RelayError
-from relay.target.llvm.expressions import Expressions
+from relay.target.llvm.dot_product import DotProducts
 from relay.target.llvm.writer import (
     ALIGNMENT,
     Value,
@@ -44,7 +44,7 @@ _STACK_BYTES = 8192  # what is larger goes to the workspace
 SHARED, PER_WORKER = "@shared@", "@per_worker@"
 
 
-class Function(Expressions):
+class Function(DotProducts):
     """Writes statements."""
 
     def statement(self, statement: Statement) -> None:

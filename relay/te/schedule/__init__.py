@@ -18,6 +18,7 @@ from relay.te.schedule.loops import fuse, parallel, reorder, split, tile, unroll
 from relay.te.schedule.merge import inline, join
 from relay.te.schedule.placement import check, compute_at, set_scope, stream
 from relay.te.schedule.stages import Loop, Schedule, Stage, create, make_stage, unused_name
+from relay.te.schedule.tensorize import tensorize
 
 __all__ = [
     "Loop",
@@ -41,6 +42,7 @@ __all__ = [
     "set_scope",
     "split",
     "stream",
+    "tensorize",
     "tile",
     "unroll",
     "unused_name",

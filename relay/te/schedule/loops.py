@@ -20,7 +20,7 @@ def split(
     for i in 56: f(i)   ->   for io in 10: for ii in 6: if io*6 + ii < 56: f(io*6 + ii)
     """
     found = s[stage]
-    old = _not_in_lanes(found.loop(loop))
+    old = _still_a_loop(found.loop(loop))
     if factor < 1:
         raise RelayError(f"loop `{loop}` is split by a number from 1 on, found {factor}")
     outer_name, inner_name = names or (f"{loop}.o", f"{loop}.i")
@@ -41,7 +41,7 @@ def fuse(s: Schedule, stage: str, outer: str, inner: str, name: str | None = Non
     for i in 4: for j in 8: f(i, j)   ->   for ij in 32: f(ij // 8, ij % 8)
     """
     found = s[stage]
-    first, second = _not_in_lanes(found.loop(outer)), _not_in_lanes(found.loop(inner))
+    first, second = _still_a_loop(found.loop(outer)), _still_a_loop(found.loop(inner))
     if found.position(inner) != found.position(outer) + 1:
         raise RelayError(f"`{inner}` is not the loop directly inside `{outer}`")
     if first.reduces != second.reduces:
@@ -130,6 +130,9 @@ def _with_loops(
     for name in names:
         if names.count(name) > 1:
             raise RelayError(f"stage `{stage.name}` has two loops `{name}`")
+    for loop in loops[:-1]:
+        if loop.instruction is not None:
+            raise RelayError(f"loop `{loop.name}` is one operation, which stays the innermost")
     for other in s.inside(stage.name):
         assert other.at is not None
         level = stage.position(other.at[1])
@@ -151,14 +154,16 @@ def _with_loops(
 
 def _with_kind(s: Schedule, stage: str, loop: str, kind: Kind) -> Schedule:
     found = s[stage]
-    old = found.loop(loop)
+    old = _still_a_loop(found.loop(loop))
     loops = tuple(replace(one, kind=kind) if one is old else one for one in found.loops)
     return s.with_stage(replace(found, loops=loops))
 
 
-def _not_in_lanes(loop: Loop) -> Loop:
+def _still_a_loop(loop: Loop) -> Loop:
     if loop.kind is Kind.VECTOR:
         raise RelayError(f"loop `{loop.name}` runs in the lanes of vectors already")
+    if loop.instruction is not None:
+        raise RelayError(f"loop `{loop.name}` is one operation, `{loop.instruction.name}`, already")
     return loop
 
 

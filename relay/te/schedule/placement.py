@@ -189,8 +189,9 @@ def check(s: Schedule) -> None:
         consumer = s[stage.at[0]]
         level = consumer.position(stage.at[1])
         for loop in consumer.loops[: level + 1]:
-            if loop.kind is Kind.VECTOR:
-                raise RelayError(f"stage `{stage.name}` is computed in vector loop `{loop.name}`")
+            if loop.kind is Kind.VECTOR or loop.instruction is not None:
+                kind = "vector loop" if loop.kind is Kind.VECTOR else "operation"
+                raise RelayError(f"stage `{stage.name}` is computed in {kind} `{loop.name}`")
         origin, region = _needed(s, stage, consumer, level)
         held = zip(stage.origin, stage.region, strict=True)
         for axis, now, before in zip(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from relay.errors import RelayError, did_you_mean
 from relay.te.compute import Computation, Placeholder, Procedure, Tensor
 from relay.te.expr import INDEX, Axis, Const, Expr, Var, const
+from relay.te.instruction import Instruction
 from relay.te.loops import Kind, Scope
 
 
@@ -19,6 +20,7 @@ class Loop:
     extent: Expr
     kind: Kind = Kind.SERIAL
     reduces: bool = False
+    instruction: Instruction | None = None  # which does all turns at once
 
     @property
     def name(self) -> str:

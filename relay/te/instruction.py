@@ -1,0 +1,117 @@
+"""Machine operations that do several steps of a reduction at once.
+
+    c + u[0]*s[0] + u[1]*s[1] + u[2]*s[2] + u[3]*s[3]        dot4(c, u[0:4], s[0:4])
+
+An `Instruction` says what its steps are as a reduction over small tensors that stand for operands;
+a computation whose elements have the same form can be done with it (`schedule.tensorize`). In loops
+it is a call by its name: of what is accumulated, then each operand at every step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from relay import tree
+from relay.te.expr import (
+    INDEX,
+    Axis,
+    Binary,
+    Call,
+    Const,
+    Expr,
+    Read,
+    Reduce,
+    Source,
+    cast,
+    const,
+    remake,
+)
+from relay.te.reduction import SUM
+
+_COMMUTE = ("add", "mul", "min", "max", "and", "or", "xor")
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """`reduction` has one value and runs over one axis; each source it reads is an operand."""
+
+    name: str
+    reduction: Reduce
+
+    @property
+    def steps(self) -> int:
+        """How many it does at once."""
+        extent = self.reduction.axes[0].extent
+        assert isinstance(extent, Const)
+        return int(extent.value)
+
+    @property
+    def operands(self) -> list[Source]:
+        value = self.reduction.values[0]
+        return [part.source for part in tree.postorder(value) if isinstance(part, Read)]
+
+    def match(self, reduction: Reduce) -> tuple[Expr, ...] | None:
+        """What the operands are when one step of that reduction is one of these; None if not."""
+        if reduction.combiner is not self.reduction.combiner or len(reduction.values) != 1:
+            return None
+        found = _match(self.reduction.values[0], reduction.values[0], {})
+        return None if found is None else tuple(found[operand] for operand in self.operands)
+
+    def call(self, start: Expr, operands: Sequence[Sequence[Expr]]) -> Expr:
+        """`start` and the steps: `operands` has the values of each at every step."""
+        each = [value for operand in operands for value in operand]
+        return Call(start.dtype, self.name, (start, *each))
+
+    def expand(self, call: Call) -> Expr:
+        """The steps of a call one by one, for machines that have no such operation."""
+        total, *values = call.args
+        for step in range(self.steps):
+            given = {id(one): values[i * self.steps + step] for i, one in enumerate(self.operands)}
+
+            def put(before: Expr, after: Expr, given: dict[int, Expr] = given) -> Expr:
+                return given[id(after.source)] if isinstance(after, Read) else remake(before, after)
+
+            value = tree.transform(self.reduction.values[0], put)
+            (total,) = self.reduction.combiner.combine((total,), (value,))
+        return total
+
+
+def _match(pattern: Expr, value: Expr, found: dict[Source, Expr]) -> dict[Source, Expr] | None:
+    """What the sources of a pattern stand for; it is as deep as patterns are, and no deeper."""
+    if pattern.dtype != value.dtype:
+        return None
+    if isinstance(pattern, Read):
+        return {**found, pattern.source: value}
+    below, under = tree.children(pattern), tree.children(value)
+    if type(pattern) is not type(value) or len(below) != len(under):
+        return None
+    if isinstance(pattern, Binary) and isinstance(value, Binary):
+        if pattern.op != value.op:
+            return None
+        if pattern.op in _COMMUTE:
+            turned = _match_all(below, under[::-1], found)
+            return _match_all(below, under, found) or turned
+    return _match_all(below, under, found)
+
+
+def _match_all(
+    patterns: Sequence[Expr], values: Sequence[Expr], found: dict[Source, Expr]
+) -> dict[Source, Expr] | None:
+    current: dict[Source, Expr] | None = found
+    for pattern, value in zip(patterns, values, strict=True):
+        if current is not None:
+            current = _match(pattern, value, current)
+    return current
+
+
+def _dot4() -> Instruction:
+    step = Axis(INDEX, "t", const(4, INDEX))
+    unsigned, signed = (Source(name, (step.extent,), name) for name in ("uint8", "int8"))
+    product = cast(unsigned[step], "int32") * cast(signed[step], "int32")
+    return Instruction("dot4", Reduce("int32", SUM, (step,), (product,)))
+
+
+# Four products of unsigned and signed bytes, summed in 32 bits.
+DOT4 = _dot4()
+INSTRUCTIONS = {"dot4": DOT4}
