@@ -448,11 +448,18 @@ def binary(op: str, left: Scalar, right: Scalar) -> Expr:
     if a.dtype == INDEX:
         if isinstance(a, Const) and isinstance(b, Const):
             return const(fold(op, int(a.value), int(b.value), INDEX), INDEX)
-        if (simple := _trivial_index(op, a, b)) is not None:
-            return simple
-    elif a.dtype == "bool" and (simple := _trivial_bool(op, a, b)) is not None:
+        simple = _trivial_index(op, a, b)
+        return _index_node(op, a, b) if simple is None else simple
+    if a.dtype == "bool" and (simple := _trivial_bool(op, a, b)) is not None:
         return simple
     return Binary(a.dtype, op, a, b)
+
+
+@lru_cache(maxsize=8192)
+def _index_node(op: str, left: Expr, right: Expr) -> Expr:
+    """Positions are computed in the same way over and over: made once, mostly, they are the same
+    object, which is quick to compare."""
+    return Binary(INDEX, op, left, right)
 
 
 def _trivial_index(op: str, a: Expr, b: Expr) -> Expr | None:
