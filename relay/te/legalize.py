@@ -27,6 +27,7 @@ from relay.te.expr import (
     Read,
     Select,
     Unary,
+    Var,
     binary,
     call,
     const,
@@ -37,7 +38,7 @@ from relay.te.expr import (
     unary,
 )
 from relay.te.instruction import INSTRUCTIONS
-from relay.te.loops import Statement, Store, map_expressions
+from relay.te.loops import Let, Statement, Store, map_expressions
 
 NARROW_FLOATS = ("float16", "bfloat16", *dtypes.FLOAT8)
 
@@ -62,8 +63,11 @@ def carrier(dtype: str) -> str:
 def legalize(statement: Statement, facts: Facts) -> Statement:
     """The statement with every expression in instructions of the machine."""
     done: dict[Expr, Expr] = {}
+    carried: dict[Var, Var] = {}  # names for values that are computed in another type
 
     def step(before: Expr, after: Expr) -> Expr:
+        if isinstance(before, Var) and (kind := carrier(before.dtype)) != before.dtype:
+            return carried.setdefault(before, Var(kind, before.name))
         if (known := done.get(before)) is None:
             known = done[before] = _one(before, after, facts)
         return known
@@ -72,6 +76,8 @@ def legalize(statement: Statement, facts: Facts) -> Statement:
         return tree.transform(expr, step)
 
     def store(before: Statement, after: Statement) -> Statement:
+        if isinstance(after, Let) and after.var in carried:
+            return Let(carried[after.var], after.value, after.body)
         if isinstance(after, Store):
             value = stored(after.value, after.buffer.dtype, facts)
             return Store(after.buffer, after.indices, value, after.streaming)

@@ -55,7 +55,7 @@ def check(use: Use, extent: Any = te.index) -> None:
     computed, arrays = to_tensors(use, extent)
     inputs = dict(zip(computed.inputs, arrays, strict=True))
     found = evaluate(computed.outputs, inputs, getattr(extent, "sizes", {}))
-    assert_agree(use.op, trimmed(use.op, found), expected(use))
+    assert_agree(use, trimmed(use.op, found), expected(use))
 
 
 # --- the table ---------------------------------------------------------------------------------

@@ -1,0 +1,172 @@
+"""The native kernels of every operator do what its reference does.
+
+Samples, further element types and further extents (`relay.testing.operators`), for three levels of
+x86-64, with and without checked indices, on one, two and three threads: the results are those of
+the reference, the same to the bit on any number of threads, and no kernel reads or writes beside
+its memory (`relay.testing.kernels`).
+
+This is far too much for every day, so a tenth of it is run, always the same, with something of
+every operator; `pytest -m full` runs all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from relay.errors import EvaluationError, RelayError
+from relay.lower.kernel import Lowered
+from relay.lower.lower import Options, lower_computed
+from relay.op.opdef import get
+from relay.target.llvm.compile import compile_module
+from relay.target.target import Target
+from relay.testing.kernels import Batch, Fence, refused, texts
+from relay.testing.operators import (
+    Use,
+    assert_agree,
+    chosen,
+    computed_names,
+    expected,
+    to_tensors,
+    trimmed,
+    uses,
+)
+
+NAMES = computed_names()
+LEVELS = ("avx512", "avx2", "baseline")
+MODES = {"fast": False, "checked": True}
+PART = 10
+
+# (threads, the side of inputs on which a page is closed, what fresh memory holds)
+RUNS: tuple[tuple[int, Fence, int], ...] = (
+    (1, "after", 0xFF),
+    (2, "before", 0xA5),
+    (3, "after", 0x00),
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A use of an operator, compiled in one way."""
+
+    use: Use
+    level: str
+    mode: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.use.name}-{self.level}-{self.mode}"
+
+
+def cases(name: str) -> list[Case]:
+    return [Case(use, level, mode) for use in uses(get(name)) for level in LEVELS for mode in MODES]
+
+
+def some_cases(name: str) -> list[Case]:
+    """A tenth of the cases of an operator, one at least."""
+    every = cases(name)
+    names = set(chosen((case.name for case in every), PART))
+    return [case for case in every if case.name in names]
+
+
+def available(level: str) -> bool:
+    return Target.host().supports(Target.x86(level))
+
+
+def lowered(use: Use, target: Target, mode: str = "fast") -> Lowered:
+    computed, arrays = to_tensors(use)
+    options = Options(checked=MODES[mode])
+    return lower_computed(computed, [False] * len(arrays), target, options)
+
+
+def check(group: Sequence[Case]) -> None:
+    """Compile the cases of one level together and run each."""
+    target = Target.x86(group[0].level)
+    problems: list[str] = []
+    ready: list[tuple[Case, Lowered, tuple[np.ndarray, ...]]] = []
+    for case in group:
+        try:
+            wanted = expected(case.use)
+        except (EvaluationError, IndexError):
+            # an index of a sample may lie outside of a tensor that was made smaller
+            if not case.use.reshaped:
+                raise
+            continue
+        try:
+            ready.append((case, lowered(case.use, target, case.mode), wanted))
+        except RelayError as error:
+            problems.append(f"{case.name}: {error}")
+    kernels = [one for _, one, _ in ready]
+    try:
+        batch = Batch(kernels, target)
+    except RelayError:
+        pytest.fail("\n".join([*problems, *map(str, refused(kernels, target).items())]))
+    for i, (case, _, wanted) in enumerate(ready):
+        try:
+            run(batch, i, case, wanted)
+        except AssertionError as error:
+            problems.append(f"{case.name}: {error}")
+    assert not problems, "\n".join(problems)
+
+
+def run(batch: Batch, i: int, case: Case, wanted: tuple[np.ndarray, ...]) -> None:
+    _, arrays = to_tensors(case.use)
+    first: list[bytes] | None = None
+    for threads, fence, fill in RUNS:
+        outcome = batch.run(i, arrays, threads=threads, fence=fence, fill=fill)
+        assert outcome.status == 0, outcome.problem
+        found = trimmed(case.use.op, outcome.results)
+        held = [array.tobytes() for array in found]
+        if first is None:
+            assert_agree(case.use, found, wanted)
+            first = held
+        assert held == first, f"{threads} threads, or other memory, give other bits"
+
+
+def by_level(every: Iterable[Case]) -> list[list[Case]]:
+    groups: dict[str, list[Case]] = {}
+    for case in every:
+        if available(case.level):
+            groups.setdefault(case.level, []).append(case)
+    return list(groups.values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_tenth_of_the_kernels_agree_with_the_reference(name: str) -> None:
+    for group in by_level(some_cases(name)):
+        check(group)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_kernel_agrees_with_the_reference(name: str, level: str, mode: str) -> None:
+    if not available(level):
+        pytest.skip(f"this machine has no {level}")
+    check([case for case in cases(name) if case.level == level and case.mode == mode])
+
+
+# --- another machine ---------------------------------------------------------------------------
+
+
+def emit(every: Iterable[Use]) -> None:
+    """Object code for AArch64; calling a function of any library is an error."""
+    target = Target.aarch64()
+    compile_module(list(texts([lowered(use, target) for use in every]).values()), target)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_tenth_of_the_kernels_are_emitted_for_another_machine(name: str) -> None:
+    every = list(uses(get(name)))
+    names = set(chosen((use.name for use in every), PART))
+    emit(use for use in every if use.name in names)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", NAMES)
+def test_every_kernel_is_emitted_for_another_machine(name: str) -> None:
+    emit(uses(get(name)))
