@@ -55,8 +55,9 @@ def compile(
     """
     started = time.perf_counter()
     machine = Target(target or settings.TARGET.read() or "llvm")
-    cache = Cache.default() if cache is None else cache
-    module, weights = with_weights(as_module(model), params or {})
+    cache = Cache.default() if cache is None else _expect(cache, Cache, "cache")
+    given = {} if params is None else _expect(params, Mapping, "params")
+    module, weights = with_weights(as_module(model), given)
     module = passes(level)(module)
     kernels = KernelCache(cache, machine, Options(checked=checked))
     kernels.prepare(requests(module))
@@ -141,6 +142,13 @@ def with_weights(
         main = tree.replace(main, params=renamed, body=body, ret_type=None)
         module["main"] = main.with_attr(WEIGHTS, tuple(weights))
     return module, weights
+
+
+def _expect(value: Any, kind: type, name: str) -> Any:
+    if isinstance(value, kind):
+        return value
+    expected = {Mapping: "a mapping of names to arrays", Cache: "a relay.cache.Cache"}[kind]
+    raise RelayError(f"`{name}` is {expected}, found a {type(value).__name__}")
 
 
 def arrays(values: Mapping[str, nd.NDArray]) -> dict[str, np.ndarray]:

@@ -10,7 +10,7 @@ import pytest
 
 import relay
 from relay.cache import Cache
-from relay.errors import DiagnosticError, PassError, RelayError, TargetError
+from relay.errors import DiagnosticError, EvaluationError, PassError, RelayError, TargetError
 
 HEAD = '#[version = "0.0.5"]\n'
 CHANCE = np.random.default_rng(0)
@@ -139,6 +139,39 @@ def test_functions_of_the_module_are_called(cache):
 def test_what_is_no_model_is_refused(model, message):
     with pytest.raises(RelayError, match=message):
         relay.compile(model)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"params": [W]}, "`params` is a mapping of names to arrays, found a list"),
+        ({"params": {"w": "heavy"}}, "parameter `w`: cannot make a tensor of str"),
+        ({"cache": "kernels"}, "`cache` is a relay.cache.Cache, found a str"),
+        ({"level": 7}, "levels go from 0 to 4, found 7"),
+        ({"threads": 0}, "a call uses 1 to 1024 threads, not 0"),
+    ],
+)
+def test_options_of_another_kind_are_refused_by_name(cache, options, message):
+    with pytest.raises(RelayError, match=message):
+        relay.compile(relay.parse(HEAD + DENSE), **{"cache": cache, **options})
+
+
+def test_a_program_built_in_python_is_quoted_when_it_is_refused(cache):
+    x, c = relay.var("x", shape=(2,)), relay.var("c", shape=(), dtype="bool")
+    with pytest.raises(DiagnosticError) as error:
+        relay.compile(relay.Function([x, c], relay.If(c, x, x + x)), cache=cache)
+    assert "--> the program, as printed" in str(error.value)
+    assert "|   if (%c) {" in str(error.value)
+    with pytest.raises(DiagnosticError, match="a result of `argwhere` of type") as error:
+        relay.compile(relay.Function([x], relay.argwhere(x)), cache=cache)
+    assert "whose shape shows at run time" in str(error.value)
+
+
+def test_results_for_which_there_is_no_memory_are_an_error(cache):
+    x = relay.var("x", shape=(1,))
+    large = relay.Function([x], relay.broadcast_to(x, (2**44,)))
+    with pytest.raises(EvaluationError, match="no memory for 70,368,744,177,664 bytes"):
+        relay.compile(large, cache=cache)
 
 
 def test_branches_are_refused_with_the_executor_that_runs_them(cache):

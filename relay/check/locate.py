@@ -20,8 +20,23 @@ def locate(about: Syntax, root: Expr | None) -> Span | None:
     number = next((n for n, line in enumerate(marked, 1) if MARK in line), None)
     if number is None:
         return None
-    text = "\n".join(line.partition(f" /* {MARK}")[0] if MARK in line else line for line in marked)
-    shown = text.splitlines()[number - 1]
-    column = len(shown) - len(shown.lstrip()) + 1
-    source = SourceName("the program, as printed", text)
-    return Span(source, number, number, column, len(shown.rstrip()) + 1)
+    lines = [line.partition(f" /* {MARK}")[0] if MARK in line else line for line in marked]
+    number = _head(lines, number)
+    shown = lines[number - 1]
+    source = SourceName("the program, as printed", "\n".join(lines))
+    return Span(source, number, number, _indentation(shown) + 1, len(shown.rstrip()) + 1)
+
+
+def _head(lines: list[str], number: int) -> int:
+    """The line where what ends at line `number` begins: that of the `if` for its last brace."""
+    indentation = _indentation(lines[number - 1])
+    while number > 1 and (
+        lines[number - 1].startswith("}", indentation)
+        or _indentation(lines[number - 1]) > indentation
+    ):
+        number -= 1
+    return number
+
+
+def _indentation(line: str) -> int:
+    return len(line) - len(line.lstrip())

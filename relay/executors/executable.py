@@ -175,6 +175,8 @@ class Executable:
 
     def set_params(self, params: Mapping[str, Any] | None = None, **named: Any) -> None:
         """Change weights. Calls that run meanwhile end with those they began with."""
+        if not isinstance(params, Mapping | None):
+            raise _refusal("weights are given by name", "a mapping", f"a {type(params).__name__}")
         self._weights.change({**(params or {}), **named})
 
     # --- looking at it
@@ -203,6 +205,7 @@ class Executable:
 
         Without `number`, as many calls as take about 20 ms.
         """
+        _expect_positive(repeat=repeat, number=1 if number is None else number)
         if not args and not named:
             args = self.example_inputs()
         self(*args, **named)
@@ -220,6 +223,7 @@ class Executable:
 
     def profile(self, *args: Any, repeat: int = 10, **named: Any) -> Profile:
         """The time of every step: the median of `repeat` runs of the whole program."""
+        _expect_positive(repeat=repeat)
         if not args and not named:
             args = self.example_inputs()
         leaves = self._arrange(args, named)
@@ -337,6 +341,12 @@ def _take_apart(name: str, structure: Any, data: Any) -> list[Any]:
                 f"a {type(given).__name__}",
             )
     return leaves
+
+
+def _expect_positive(**counts: int) -> None:
+    for name, count in counts.items():
+        if not isinstance(count, int) or count < 1:
+            raise RelayError(f"`{name}` is a number from 1 on, found {count!r}")
 
 
 def _refusal(message: str, expected: object, found: object = None) -> EvaluationError:

@@ -14,6 +14,7 @@ from sys import getrefcount
 import numpy as np
 
 from relay import dtypes
+from relay.errors import Diagnostic, EvaluationError
 from relay.program.plan import ALIGNMENT
 
 # How many buffers of one output are remembered: one the caller holds, one being written, and spare
@@ -29,12 +30,12 @@ def allocate(size: int) -> np.ndarray:
     Others begin theirs at the start of one. A processor takes a load from where another page has a
     store on its way for a load of what is stored, and waits: streams half a page apart never meet.
     """
-    if size < PAGE:
-        block = np.empty(size + ALIGNMENT, np.uint8)
-        start = -address_of(block) % ALIGNMENT
-    else:
-        block = np.empty(size + PAGE, np.uint8)
-        start = (PAGE // 2 - address_of(block)) % PAGE
+    room, offset = (ALIGNMENT, 0) if size < PAGE else (PAGE, PAGE // 2)
+    try:
+        block = np.empty(size + room, np.uint8)
+    except (MemoryError, ValueError):  # more than there is, or than NumPy counts to
+        raise EvaluationError(Diagnostic(f"there is no memory for {size:,} bytes")) from None
+    start = (offset - address_of(block)) % room
     return block[start : start + size]
 
 

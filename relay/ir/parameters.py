@@ -44,7 +44,10 @@ def _constant(param: Var, value: Any) -> Expr:
     elif isinstance(value, bool | int | float) and isinstance(declared, TensorType):
         found = const(value, declared.dtype)
     else:
-        found = Constant(value if isinstance(value, nd.NDArray) else nd.array(value))
+        try:
+            found = Constant(value if isinstance(value, nd.NDArray) else nd.array(value))
+        except RelayError as error:
+            raise RelayError(f"parameter `{param.name_hint}`: {error}") from None
     if isinstance(declared, TensorType) and not _fits(found.tensor_type, declared):
         raise RelayError(
             f"parameter `{param.name_hint}` is a {declared}, and was given a {found.tensor_type}"

@@ -29,6 +29,7 @@ from typing import Any
 
 from relay import tree
 from relay.check.infer import infer_module
+from relay.check.locate import locate
 from relay.errors import AnySpan, Diagnostic, DiagnosticError
 from relay.ir import compare, expr, types
 from relay.ir.expr import Call, Expr, GlobalVar, Let, Tuple, TupleGetItem, Var
@@ -72,7 +73,10 @@ def lower_module(
     The constants without a value there are weights.
     """
     lowering = _Lowering(module, lower_function)
-    return lowering.program(), lowering.values
+    try:
+        return lowering.program(), lowering.values
+    except _Refusal as refusal:
+        raise refusal.explained(module) from None
 
 
 def requests(module: IRModule) -> list[tuple[expr.Function, tuple[bool, ...]]]:
@@ -82,8 +86,8 @@ def requests(module: IRModule) -> list[tuple[expr.Function, tuple[bool, ...]]]:
     def note(function: expr.Function, constant: Sequence[bool]) -> Lowered:
         found.append((function, tuple(constant)))
         given = tuple(param.checked_type for param in function.params)
-        specs = tensor_specs(types.TupleType(given), function.span, "a parameter")
-        results = tensor_specs(function.body.checked_type, function.span, "a result")
+        specs = tensor_specs(types.TupleType(given), function, "a parameter")
+        results = tensor_specs(function.body.checked_type, function, "a result")
         kernel = Kernel(f"function_{len(found)}", tuple(specs), tuple(results), "")
         places = tuple(Param(index) for index in range(len(specs)))
         return Lowered((Step(kernel, places, tuple(map(Result, range(len(results))))),))
@@ -203,7 +207,7 @@ class _Lowering:
             lifted = self.module[function.attrs[lift_weights.PREPARE]]
             packed = tree.run(self.prepared_values(lifted))
         inputs = function.params[: len(function.params) - len(packed)]
-        params = [Parameter(p.name_hint, self.parameter(p.checked_type, p.span)) for p in inputs]
+        params = [Parameter(p.name_hint, self.parameter(p)) for p in inputs]
         given = [
             unflatten(p.value, [Tensor(self.main, r) for r in flatten(p.value)]) for p in params
         ]
@@ -217,16 +221,16 @@ class _Lowering:
 
     # --- constants and stages
 
-    def parameter(self, ty: types.Type, span: AnySpan | None) -> Any:
-        """Registers of `main` for a value of type `ty`."""
-        specs = tensor_specs(ty, span, "a parameter")
-        return unflatten(structure(ty), [self.main.new(spec) for spec in specs])
+    def parameter(self, param: Var) -> Any:
+        """Registers of `main` for the value of a parameter."""
+        specs = tensor_specs(param.checked_type, param, "a parameter")
+        return unflatten(structure(param.checked_type), [self.main.new(spec) for spec in specs])
 
     def prepared_values(self, function: expr.Function) -> Steps[tuple[Any, ...]]:
         """The fields of what a function over weights gives."""
         given = []
         for param in function.params:
-            (spec,) = tensor_specs(param.checked_type, param.span, "a weight")
+            (spec,) = tensor_specs(param.checked_type, param, "a weight")
             given.append(self.declare(param.name_hint, spec))
         fields = yield self.body(Closure(function, None, "`@prepare`"), given)
         return fields  # type: ignore[no-any-return]
@@ -304,9 +308,9 @@ class _Lowering:
                     value = scope.value_of(node.body)
                 case Call():
                     if isinstance(node.op, expr.Op):
-                        raise _unsupported(f"a call of `{node.op.name}` that is not fused", node)
+                        raise _Refusal(f"a call of `{node.op.name}` that is not fused", node)
                     if isinstance(node.op, expr.Constructor):
-                        raise _unsupported("a value of a data type", node)
+                        raise _Refusal("a value of a data type", node)
                     callee = scope.value_of(node.op)
                     given = list(map(scope.value_of, node.args))
                     if isinstance(callee, expr.Op):
@@ -316,7 +320,7 @@ class _Lowering:
                     else:
                         value = yield self.inline(node, callee, given)
                 case _:
-                    raise _unsupported(_what_it_is(node), node)
+                    raise _Refusal(_what_it_is(node), node)
             scope.found[id(node)] = value
         return scope.value_of(root)
 
@@ -324,7 +328,7 @@ class _Lowering:
         """The value of a call: the body of the function, in its place."""
         function = callee.function
         if id(function) in self.active:
-            raise _unsupported(f"a recursive call of {callee.name}", call)
+            raise _Refusal(f"a recursive call of {callee.name}", call)
         self.active.add(id(function))
         value = yield self.body(callee, args)
         self.active.remove(id(function))
@@ -333,7 +337,7 @@ class _Lowering:
     def results(self, result: Any, inputs: int) -> Any:
         """The registers `main` returns: each of its own, and none the caller's or a constant."""
         if not _is_data(result):
-            raise _unsupported("a result that is a function", self.module[MAIN].body)
+            raise _Refusal("a result that is a function", self.module[MAIN].body)
         taken = {*range(inputs)}
         returned = []
         for tensor in flatten(result):
@@ -357,7 +361,7 @@ class _Lowering:
     def operator(self, call: Call, op: expr.Op, args: Sequence[Any]) -> Any:
         """The value of a call of an operator that came as a value, so that no pass fused it."""
         if not _is_data(tuple(args)):
-            raise _unsupported(f"a call of `{op.name}` with functions", call)
+            raise _Refusal(f"a call of `{op.name}` with functions", call)
         params = tuple(Var("p", type_of(arg)) for arg in args)
         function = expr.Function(params, Call(op, params, call.attrs)).with_attr("Primitive", 1)
         function = infer_module(IRModule({"kernel": function}))["kernel"]
@@ -367,9 +371,9 @@ class _Lowering:
     def primitive(self, call: Call, function: expr.Function, args: Sequence[Any]) -> Any:
         given = flatten(tuple(args))
         if not _is_data(tuple(given)):
-            raise _unsupported("a kernel over functions", call)
+            raise _Refusal("a kernel over functions", call)
         result_type = call.checked_type
-        specs = tensor_specs(result_type, call.span, "a result")
+        specs = tensor_specs(result_type, call, f"a result of {_operators(function)}")
         if len(given) == len(specs) == 1 and _only_reshapes(function):
             (tensor,) = given
             return Tensor(tensor.stage, tensor.stage.view(tensor.register, specs[0]))
@@ -383,7 +387,7 @@ class _Lowering:
         places: dict[Place, Tensor] = {Param(i): arg for i, arg in enumerate(args)}
         for step in lowered.steps:
             if step.kernel.sizes:
-                raise _unsupported("a kernel over symbolic sizes", function)
+                raise _Refusal("a kernel over symbolic sizes", function)
             self.kernels.setdefault(step.kernel.name, step.kernel)
             inputs = [places[place] for place in step.inputs]
             known = bool(inputs) and all(tensor.stage is self.prepare for tensor in inputs)
@@ -424,17 +428,17 @@ class _Lowering:
 def require_first_order(function: expr.Function) -> None:
     """An error when `function` takes or returns anything but tensors and tuples of them."""
     for param in function.params:
-        tensor_specs(param.checked_type, param.span, f"parameter `%{param.name_hint}`")
+        tensor_specs(param.checked_type, param, f"parameter `%{param.name_hint}`")
 
 
-def tensor_specs(ty: types.Type, span: AnySpan | None, what: str) -> list[TensorSpec]:
+def tensor_specs(ty: types.Type, where: Expr, what: str) -> list[TensorSpec]:
     """The tensors in `ty`, from left to right; all sizes must be numbers."""
     specs = []
     for leaf in flatten(structure(ty)):
         if not isinstance(leaf, types.TensorType):
-            raise _unsupported(f"{what} of type {leaf}", span)
+            raise _Refusal(f"{what} of type {leaf}", where)
         if any(type(size) is not int for size in leaf.shape):
-            raise _unsupported(f"{what} of type {leaf}, whose shape shows at run time", span)
+            raise _Refusal(f"{what} of type {leaf}, whose shape shows at run time", where)
         specs.append(TensorSpec(leaf.concrete_shape, leaf.dtype))
     return specs
 
@@ -483,6 +487,13 @@ def _is_data(value: Any) -> bool:
     return all(isinstance(leaf, Tensor) for leaf in flatten(value))
 
 
+def _operators(function: expr.Function) -> str:
+    """The operators in a primitive function, by name."""
+    calls = (node for node in tree.postorder(function.body) if isinstance(node, Call))
+    names = (call.op.name for call in calls if isinstance(call.op, expr.Op))
+    return ", ".join(f"`{name}`" for name in names)
+
+
 def _only_reshapes(function: expr.Function) -> bool:
     """Whether the elements of the only parameter come out as they are, in another shape."""
     current = function.body
@@ -507,12 +518,22 @@ def _what_it_is(node: Any) -> str:
     return _CONSTRUCTS.get(type(node), f"a {type(node).__name__}")
 
 
-def _unsupported(what: str, where: Any) -> DiagnosticError:
-    span = where.span if isinstance(where, expr.Syntax) else where
-    return DiagnosticError(
-        Diagnostic(
-            f"the graph executor runs straight-line code over tensors, and this is {what}",
-            span,
-            hint='relay.create_executor("debug") runs every program',
+@dataclass(eq=False)
+class _Refusal(Exception):
+    """What cannot be in a program, and where it was found."""
+
+    what: str
+    where: Expr
+
+    def explained(self, module: IRModule) -> DiagnosticError:
+        """The error to show; where the program has no source, its text after the passes."""
+        span: AnySpan | None = self.where.span
+        for function in module.functions.values() if span is None else ():
+            span = span or locate(self.where, function)
+        return DiagnosticError(
+            Diagnostic(
+                f"the graph executor runs straight-line code over tensors, and this is {self.what}",
+                span,
+                hint='relay.create_executor("debug") runs every program',
+            )
         )
-    )

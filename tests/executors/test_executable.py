@@ -418,6 +418,8 @@ def test_weights_that_do_not_exist_or_do_not_fit_are_refused(weighted):
         weighted.set_params(packed_0=X)
     with pytest.raises(EvaluationError, match="`scale` has another shape"):
         weighted.set_params(scale=X[0])
+    with pytest.raises(EvaluationError, match="weights are given by name"):
+        weighted.set_params([X])
 
 
 def test_a_weight_without_a_value_is_an_error(program):
@@ -495,3 +497,8 @@ def test_calls_and_steps_are_timed(weighted):
     assert "all steps" in str(profile)
     weighted.benchmark(repeat=1, number=1)
     weighted.profile(repeat=1)
+    with pytest.raises(RelayError, match="`number` is a number from 1 on, found 0"):
+        weighted.benchmark(number=0)
+    for time in (weighted.benchmark, weighted.profile):
+        with pytest.raises(RelayError, match="`repeat` is a number from 1 on, found 0"):
+            time(repeat=0)
