@@ -103,7 +103,8 @@ def _is_empty(statement: Statement) -> bool:
 
 
 def _put(statement: Statement, var: Var, value: Expr) -> Statement:
-    return map_expressions(statement, lambda expr: substitute(expr, {var: value}))
+    done: dict[int, Expr] = {}
+    return map_expressions(statement, lambda expr: substitute(expr, {var: value}, done))
 
 
 def _for(loop: For, simplify: Simplifier) -> Tidying:
@@ -190,11 +191,12 @@ def _narrowed(simplify: Simplifier, var: Var, interval: Interval) -> Simplifier:
 
 
 def _guards(loop: For, simplify: Simplifier) -> list[Compare]:
-    """The guards inside a loop that depend on its variable and on nothing read.
+    """The conditions inside a loop that depend on its variable and on nothing read: of statements,
+    and of values that are one thing up to some place and another from there.
 
     Ranges of the variables bound inside are noted on the way.
     """
-    found: list[Compare] = []
+    found: list[Expr] = []
     pending: list[Statement] = [loop.body]
     while pending:
         current = pending.pop()
@@ -203,20 +205,23 @@ def _guards(loop: For, simplify: Simplifier) -> list[Compare]:
                 simplify.bind(current.var, simplify(current.extent))
                 pending.append(current.body)
             case If():
-                for condition in _conjunction(current.condition):
-                    if (
-                        isinstance(condition, Compare)
-                        and condition.left.dtype == INDEX
-                        and loop.var in variables(condition)
-                        and not _reads(condition)
-                    ):
-                        found.append(condition)
+                found += _conjunction(current.condition)
                 pending.append(current.then)
+            case Store():
+                parts = tree.postorder(current.value)
+                found += [part.condition for part in parts if isinstance(part, Select)]
             case While():
                 pass  # runs on values; nothing to split off
             case _:
                 pending.extend(tree.children(current))
-    return found
+    return [
+        condition
+        for condition in found
+        if isinstance(condition, Compare)
+        and condition.left.dtype == INDEX
+        and loop.var in variables(condition)
+        and not _reads(condition)
+    ]
 
 
 def _conjunction(condition: Expr) -> list[Expr]:

@@ -144,21 +144,21 @@ class Expressions(Instructions):
             first: Value = yield self._value(expr.if_true)
             second: Value = yield self._value(expr.if_false)
             return self._chosen(expr, condition, first, second)
-        # (under a mask even what is the same for all lanes is read by those that want it)
-        if self.mask is not None or self.depends(expr):
-            outer, mask = self.mask, self.spread(condition)
-            self.mask = self.both(outer, mask)
-            with self.scope():
-                first = yield self._value(expr.if_true)
-                first = self.spread(first)
-            self.mask = self.both(outer, self.negated(mask))
-            with self.scope():
-                second = yield self._value(expr.if_false)
-                second = self.spread(second)
-            self.mask = outer
-            return self._chosen(expr, mask, first, second)
-        chosen: Value = yield self._branches(expr, condition)
+        how = self._masked_sides if condition.lanes else self._branches
+        chosen: Value = yield how(expr, condition)
         return chosen
+
+    def _masked_sides(self, expr: Select, condition: Value) -> Emission:
+        """Each side for the lanes that want it."""
+        outer = self.mask
+        self.mask = self.both(outer, condition)
+        with self.scope():
+            first: Value = yield self._value(expr.if_true)
+        self.mask = self.both(outer, self.negated(condition))
+        with self.scope():
+            second: Value = yield self._value(expr.if_false)
+        self.mask = outer
+        return self._chosen(expr, condition, first, second)
 
     def _is_safe(self, expr: Select) -> bool:
         """Whether both sides may be computed although only one is asked for: they read nothing that
@@ -214,17 +214,28 @@ class Expressions(Instructions):
         self.place(then)
         with self.scope():
             first: Value = yield self._value(expr.if_true)
+            first = self._alike(expr, first)
         first_end = self.block
         self.line(f"br label %{done}")
         self.place(otherwise)
         with self.scope():
             second: Value = yield self._value(expr.if_false)
+            second = self._alike(expr, second)
         second_end = self.block
         self.line(f"br label %{done}")
         self.place(done)
         reads = condition.reads | first.reads | second.reads
-        code = f"phi {first.type} [ {first.text}, %{first_end} ], [ {second.text}, %{second_end} ]"
-        return self.make(code, first.type, 0, reads)
+        both = f"[ {first.text}, %{first_end} ], [ {second.text}, %{second_end} ]"
+        return self.make(f"phi {first.full_type} {both}", first.type, first.lanes, reads)
+
+    def _alike(self, expr: Select, side: Value) -> Value:
+        """One side of a branch in the form that both have: in lanes, if one is."""
+        if self.mask is None and not self.depends(expr):
+            return side
+        side = self.spread(side)
+        if expr.dtype != INDEX:
+            return side
+        return self._as_integer(side, "i32" if self._is_small(expr) else "i64")
 
     def _read(self, expr: Read) -> Emission:
         buffer = expr.source

@@ -16,7 +16,8 @@ from relay.te.loops import Scope
 from relay.te.schedule import Schedule, fuse, parallel, split, stream, vectorize
 
 _STREAMED = 32 << 20  # bytes that no cache keeps for the next reader
-_CHUNK = 64  # vectors that one turn of a parallel loop computes at most
+_TURNS = 128  # of a parallel loop, so that threads have about as much to do
+_CHUNK = 64  # vectors that one of them computes at most, where it is no loop of its own
 
 
 def elementwise(s: Schedule, stage: str, target: Target, *, threads: bool = True) -> Schedule:
@@ -51,17 +52,35 @@ def elementwise(s: Schedule, stage: str, target: Target, *, threads: bool = True
 
 
 def _spread(s: Schedule, stage: str, inner: str) -> Schedule:
-    """Threads over everything outside the vectors."""
+    """Threads over the outermost loops; where these turn too seldom, over chunks of vectors too."""
+    loops = s[stage].loops
+    outer = loops[: s[stage].position(inner)]
+    turns = 1
+    for position, loop in enumerate(outer):
+        turns *= facts.extents([loop.extent])[0]
+        if turns >= _TURNS:
+            return _parallel_over(s, stage, position + 1)
     loop = s[stage].loop(inner)
     count = loop.count if isinstance(loop.extent, Const) else 1 << 16
-    if count > 8:
-        chunk = max(1, min(_CHUNK, count // 8))
+    chunk = _even_chunk(count, min(_CHUNK, count * turns // _TURNS))
+    if chunk > 1:
         s = split(s, stage, inner, chunk, (f"{inner}.c", f"{inner}.w"))
-        inner = f"{inner}.c"
-    while s[stage].loops[0].name != inner:
+    return _parallel_over(s, stage, len(outer) + 1)
+
+
+def _even_chunk(count: int, most: int) -> int:
+    """At most so many, and few enough to leave no rest where that costs little."""
+    for chunk in range(most, most // 2, -1):
+        if count % chunk == 0:
+            return chunk
+    return max(1, most)
+
+
+def _parallel_over(s: Schedule, stage: str, loops: int) -> Schedule:
+    """The outermost loops as one, spread over threads."""
+    name = s[stage].loops[0].name
+    for _ in range(loops - 1):
         first, second = s[stage].loops[:2]
         name = f"{first.name}.{second.name}"
         s = fuse(s, stage, first.name, second.name, name)
-        if second.name == inner:
-            inner = name
-    return parallel(s, stage, inner)
+    return parallel(s, stage, name)
