@@ -11,12 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 
 import relay
 from relay.cache import Cache
 from relay.errors import DiagnosticError, RelayError
 from relay.interpreter.values import to_value
+from relay.target.target import Target
 from relay.testing import Seeded, assert_same_value, random_inputs
 from relay.testing.strategies import programs
 
@@ -50,6 +51,29 @@ REFUSED = {
 WITHOUT_MAIN = {"constructors_as_values", "empty_module", "lstm_step", "only_types"}
 STRAIGHT = PROGRAMS.keys() - REFUSED.keys() - WITHOUT_MAIN
 
+# How a program is compiled.
+WAYS = {
+    "default": {},
+    "as written": {"level": 0},
+    "plain and checked": {"target": "llvm -level=baseline", "checked": True},
+}
+MORE_WAYS = {
+    **WAYS,
+    "unfused": {"level": 1},
+    "AVX2": {"target": "llvm -level=avx2"},
+    "checked": {"checked": True},
+    "one thread": {"threads": 1},
+}
+
+
+@pytest.fixture
+def way(request):
+    """The options of `relay.compile` that a test is run with."""
+    options = MORE_WAYS[request.param]
+    if options.get("target", "llvm") != "llvm" and Target.host().arch != "x86_64":
+        pytest.skip("levels are of x86-64")
+    return options
+
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory):
@@ -81,13 +105,13 @@ def tensors(value):
     return found
 
 
-@pytest.mark.parametrize("level", [0, 3])
+@pytest.mark.parametrize("way", WAYS, indirect=True)
 @pytest.mark.parametrize("name", sorted(STRAIGHT))
-def test_straight_programs_mean_what_the_interpreter_says(name, level, cache):
+def test_straight_programs_mean_what_the_interpreter_says(name, way, cache):
     module = load(name)
     inputs = positive(tuple(random_inputs(module, Seeded(1))))
     expected = tensors(relay.create_executor("debug", module).evaluate()(*inputs))
-    found = tensors(to_value(relay.compile(module, level=level, cache=cache)(*inputs)))
+    found = tensors(to_value(relay.compile(module, cache=cache, **way)(*inputs)))
     assert [(a.shape, a.dtype) for a in found] == [(a.shape, a.dtype) for a in expected]
     for ours, theirs in zip(found, expected, strict=True):
         if relay.dtypes.is_float(relay.dtypes.from_numpy(theirs.dtype)):
@@ -115,10 +139,10 @@ def test_a_module_without_main_is_refused(name):
         relay.compile(load(name))
 
 
-def agrees(program, level, cache):
+def agrees(program, cache, **options):
     module, inputs = program
     expected = relay.create_executor("debug", module).evaluate()(*inputs)
-    found = to_value(relay.compile(module, level=level, cache=cache)(*inputs))
+    found = to_value(relay.compile(module, cache=cache, **options)(*inputs))
     assert_same_value(found, expected)
 
 
@@ -133,14 +157,14 @@ STRAIGHT_LINE = {
 
 
 @settings(max_examples=15)
-@given(programs(size=15, functions=1, **STRAIGHT_LINE))
+@given(program=programs(size=15, functions=1, **STRAIGHT_LINE))
 def test_random_programs_mean_what_the_interpreter_says(cache, program):
-    agrees(program, 3, cache)
+    agrees(program, cache)
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("level", [0, 1, 2, 3])
-@settings(max_examples=500)
+@pytest.mark.parametrize("way", MORE_WAYS, indirect=True)
+@settings(max_examples=200, suppress_health_check=list(HealthCheck))
 @given(program=programs(size=40, **STRAIGHT_LINE))
-def test_many_random_programs_mean_what_the_interpreter_says(cache, level, program):
-    agrees(program, level, cache)
+def test_many_random_programs_mean_what_the_interpreter_says(cache, way, program):
+    agrees(program, cache, **way)
