@@ -657,21 +657,36 @@ def _mentioned(expr: Expr) -> frozenset[Var]:
     return found - frozenset(expr.axes) if isinstance(expr, Reduce) else found
 
 
-def substitute(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
-    """The expression with other expressions for some variables."""
+def substitute(expr: Expr, values: Mapping[Var, Expr], done: dict[int, Expr] | None = None) -> Expr:
+    """The expression with other expressions for some variables.
+
+    Whoever changes many that share parts gives one dictionary `done` to all, and keeps them until
+    the last.
+    """
     changing = frozenset(values)
     if changing.isdisjoint(variables(expr)):
         return expr
-    done: dict[int, Expr] = {}
-    # `variables` above has noted those of every part
-    for part in postorder(expr, enter=lambda e: not changing.isdisjoint(e._variables or ())):
+    known: dict[int, Expr] = {} if done is None else done
+    pending = [expr]
+    while pending:
+        part = pending[-1]
+        if id(part) in known:
+            pending.pop()
+            continue
         if isinstance(part, Var):
-            done[id(part)] = values.get(part, part)
-        elif changing.isdisjoint(part._variables or ()):
-            done[id(part)] = part
+            known[id(part)] = values.get(part, part)
+            continue
+        # `variables` above has noted those of every part
+        if changing.isdisjoint(part._variables or ()):
+            known[id(part)] = part
+            continue
+        below = children(part)
+        missing = [child for child in below if id(child) not in known]
+        if missing:
+            pending += missing
         else:
-            done[id(part)] = with_children(part, [done[id(child)] for child in children(part)])
-    return done[id(expr)]
+            known[id(part)] = with_children(part, [known[id(child)] for child in below])
+    return known[id(expr)]
 
 
 def remake(before: Expr, after: Expr) -> Expr:
