@@ -1,0 +1,141 @@
+"""Put the bodies of functions marked `Inline` where they are called:
+
+def @f(%x: int32, Inline=1) { add(%x, 1) }  def @main(%y: int32) { @f(negative(%y)) }
+->
+def @main(%y: int32) { let %x = negative(%y); add(%x, 1) }
+
+Arguments are evaluated once and in order, before the body, so they are bound by `let`s; variables
+and constants take the place of the parameters. Each call gets a copy of its own. Where a function
+checks what its callers do not know, that two dimensions are the same for example, it is called in
+place, and so is one that is compiled as a whole:
+
+def @f(%x: int32, Inline=1, Primitive=1) { … }  def @main(%y: int32) { @f(%y) }
+->
+def @main(%y: int32) { fn (%x: int32, Inline=1, Primitive=1) { … }(%y) }
+
+Functions that call themselves, directly or not, stay functions of the module. The others are gone
+when nobody calls them any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from relay import tree
+from relay.analysis.call_graph import CallGraph
+from relay.check.infer import infer_module
+from relay.ir import dims
+from relay.ir.copying import copied
+from relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Syntax, Var, is_atom
+from relay.ir.module import IRModule
+from relay.ir.types import substitute
+from relay.transform.base import ModulePass, is_foreign
+from relay.transform.context import PassContext
+from relay.tree import Steps
+
+INLINE = "Inline"
+
+
+@dataclass(frozen=True)
+class Inline(ModulePass):
+    """Inlines the functions of the module that have the attribute `Inline`."""
+
+    opt_level = 1
+    required = ("InferType",)
+
+    def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
+        graph = CallGraph(module)
+        functions = module.functions
+        foreign = [name for name, function in functions.items() if is_foreign(function)]
+        bodies = {
+            name: function
+            for name, function in functions.items()
+            if function.attrs.get(INLINE) and not graph.is_recursive(name)
+        }
+        # what nobody calls is an entry; foreign functions go on calling what they call
+        kept = {GlobalVar("main"), *(callee for name in foreign for callee in graph.callees(name))}
+        gone = {name for name in bodies if graph.ref_count(name) and name not in kept}
+        inlining = _Inlining({name.name_hint: function for name, function in bodies.items()})
+        changed: dict[GlobalVar, Function] = {}
+        for name, function in functions.items():
+            if name not in gone and not is_foreign(function):
+                after = tree.run(inlining.of(function))
+                if after is not function:
+                    changed[name] = after
+        for name, function in changed.items():
+            module[name] = function
+        for name in gone:
+            del module[name]
+        return infer_module(module) if changed else module
+
+
+@dataclass(frozen=True)
+class _Inlining:
+    """Puts `bodies`, functions with their types, in the place of their names.
+
+    What is put in place is looked through in turn, so this takes time for what comes out of it and
+    not for functions in between.
+    """
+
+    bodies: Mapping[str, Function]
+
+    def of(self, function: Function) -> Steps[Function]:
+        new: dict[int, Syntax] = {}
+        for node in tree.postorder(function):
+            match node:
+                case Call(op=GlobalVar(name_hint=name)) if name in self.bodies:
+                    args = yield self._parts(node.args, new)
+                    new[id(node)] = yield self._called(node, self.bodies[name], args)
+                case _:
+                    parts = yield self._parts(tree.children(node), new)
+                    new[id(node)] = tree.rebuild(node, parts)
+        result = new[id(function)]
+        assert isinstance(result, Function)
+        return result
+
+    def _parts(self, parts: Iterable[Syntax], new: Mapping[int, Syntax]) -> Steps[list[Any]]:
+        """What stands for `parts`; a function is written where its name is used as a value."""
+        found: list[Any] = []
+        for part in parts:
+            if isinstance(part, GlobalVar) and part.name_hint in self.bodies:
+                found.append((yield self.of(copied(self.bodies[part.name_hint]))))
+            else:
+                found.append(new[id(part)])
+        return found
+
+    def _called(self, call: Call, callee: Function, args: list[Expr]) -> Steps[Expr]:
+        """What stands where the call of a function stood."""
+        if not _may_be_opened(callee, call):
+            function = yield self.of(copied(callee))
+            return tree.replace(call, op=function, args=tuple(args))
+        types = dict(zip(callee.type_params, call.type_args, strict=True))
+        replaced: dict[Var, Expr] = {}
+        bound: list[Expr] = []
+        for param, before, arg in zip(callee.params, call.args, args, strict=True):
+            declared = param.type_annotation and substitute(param.type_annotation, types)
+            if is_atom(arg) and before.ty == declared:
+                replaced[param] = arg
+            else:
+                bound.append(arg)
+        copy = yield self.of(copied(callee, types, replaced))
+        body: Expr = copy.body
+        if callee.ret_type != callee.body.ty:  # it promises more, or less, than is known
+            result = Var("result", copy.ret_type)
+            body = Let(result, body, result)
+        for variable, value in reversed(list(zip(copy.params, bound, strict=True))):
+            body = Let(variable, value, body)
+        return body
+
+
+def _may_be_opened(function: Function, call: Call) -> bool:
+    """Whether nothing gets lost when the body stands alone where the call is."""
+    inner = (n for n in tree.postorder(function.body) if isinstance(n, Function))
+    return not (
+        any(function.attrs.get(name) for name in ("Primitive", "Composite", "Compiler"))
+        # a dimension that the caller does not know, while here it is the same everywhere
+        or any(isinstance(given, dims.Any) for given in call.type_args)
+        # a type parameter that means something else further in
+        or any(set(function.type_params) & set(n.type_params) for n in inner)
+    )
