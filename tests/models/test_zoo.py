@@ -133,6 +133,26 @@ def test_networks_agree_with_pytorch(name, level, cache):
     assert in_pytorch.error(exe(data), expected) <= TOLERANCE
 
 
+@pytest.mark.parametrize("name", ["DQN", "DCGAN"])
+def test_weights_may_come_with_every_call(name, cache):
+    model = SMALL[name]
+    workload = model.make()
+    params, data, expected = in_pytorch.judge(workload, model.network)
+    exe = relay.compile(workload[0], cache=cache)
+    given = {name: value.numpy() for name, value in params.items()}
+    assert in_pytorch.error(exe(data=data, **given), expected) <= TOLERANCE
+
+
+def test_other_weights_need_no_compilation(cache):
+    model = SMALL["MLP"]
+    module, before = model.make()
+    exe = relay.compile(module, before, cache=cache)
+    params, data, expected = in_pytorch.judge((module, before), model.network)
+    assert in_pytorch.error(exe(data), expected) > TOLERANCE
+    exe.set_params(params)
+    assert in_pytorch.error(exe(data), expected) <= TOLERANCE
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", LARGE)
