@@ -105,7 +105,7 @@ def rearranged(size: Sequence[te.Scalar]) -> list[te.Tensor]:
 COMPUTATIONS = [matmul, convolution, softmax, sums, largest, rearranged]
 
 
-class _Random:
+class RandomSchedule:
     """Primitives by number: what is not possible is refused, and left out."""
 
     def __init__(self, s: Schedule) -> None:
@@ -208,7 +208,7 @@ def test_a_schedule_computes_what_it_is_of(
         te.Var(INDEX, name) if symbolic >> i & 1 else size
         for i, (name, size) in enumerate(known.items())
     ]
-    random = _Random(create(computation(shape)))
+    random = RandomSchedule(create(computation(shape)))
     for step in steps:
         random.step(*step)
     try:
