@@ -224,42 +224,63 @@ class Function(DotProducts):
         value = self.value(statement.value)
         self._check(buffer, statement.indices)
         total = self.flat(buffer, statement.indices)
-        kind, align = memory_type(buffer.dtype), item_bytes(buffer.dtype)
         step = self.step(total)
-        if step == 0 and self.lane is not None and (value.lanes or self.mask is not None):
-            raise RelayError(f"all lanes of a vector loop store to one element of `{buffer.name}`")
-        if self.lane is not None and step != 0:
-            value = self.spread(value)
-        if buffer.dtype == INDEX:
-            value = self._as_integer(value, kind)
-        if value.type == "i1":
-            value = self.make(
-                f"zext {value} to {vector_type('i8', value.lanes)}", "i8", value.lanes
-            )
         if step == 0:
-            pointer = self.pointer(buffer, total)
-            self.line(f"store {value}, ptr {pointer}, align {align}")
-        elif step == 1:
-            pointer = self.pointer(buffer, self.first_lane(total), inside=self.mask is None)
-            if self.mask is None:
-                how = f"align {align}"
-                if statement.streaming and self._is_aligned(buffer, total):
-                    how = f"align {self.lanes * align}, !nontemporal !2"
-                self.line(f"store {value}, ptr {pointer}, {how}")
-            else:
-                self.line(
-                    f"call void @llvm.masked.store.{suffix(kind, self.lanes)}.p0({value}, "
-                    f"ptr align {align} {pointer}, {self.mask})"
+            if self.lane is not None and (value.lanes or self.mask is not None):
+                raise RelayError(
+                    f"all lanes of a vector loop store to one element of `{buffer.name}`"
                 )
+            pointer = self.pointer(buffer, total)
+            align = item_bytes(buffer.dtype)
+            self.line(f"store {self._stored(value, buffer)}, ptr {pointer}, align {align}")
+        elif step == 1:
+            self._store_vector(statement, self._stored(self.spread(value), buffer), total)
         else:
-            pointers = tree.run(self._pointers(buffer, total))
-            mask = self.mask.text if self.mask is not None else "splat (i1 true)"
-            self.line(
-                f"call void @llvm.masked.scatter.{suffix(kind, self.lanes)}.v{self.lanes}p0("
-                f"{value}, <{self.lanes} x ptr> align {align} {pointers.text}, "
-                f"<{self.lanes} x i1> {mask})"
-            )
+            self._scatter(buffer, self._stored(self.spread(value), buffer), total)
         self.written({id(buffer)})
+
+    def _stored(self, value: Value, buffer: Buffer) -> Value:
+        """A value as memory holds it: truth in bytes, positions in 64 bits."""
+        if buffer.dtype == INDEX:
+            return self._as_integer(value, "i64")
+        if value.type != "i1":
+            return value
+        whole = vector_type("i8", value.lanes)
+        return self.make(f"zext {value} to {whole}", "i8", value.lanes)
+
+    def _store_vector(self, statement: Store, value: Value, total: Linear) -> None:
+        """Lanes side by side."""
+        buffer, mask = statement.buffer, self.mask
+        align = item_bytes(buffer.dtype)
+        if mask is not None and self._is_private(buffer, statement.indices):
+            # the other lanes are stored as they are: then memory can become registers
+            pointer = self.pointer(buffer, self.first_lane(total))
+            old = self.make(f"load {value.full_type}, ptr {pointer}, align {align}", value.type)
+            code = f"select {mask}, {value}, {value.full_type} {old.text}"
+            value, mask = self.make(code, value.type, value.lanes), None
+        pointer = self.pointer(buffer, self.first_lane(total), inside=mask is None)
+        if mask is not None:
+            name = f"llvm.masked.store.{suffix(value.type, self.lanes)}.p0"
+            self.line(f"call void @{name}({value}, ptr align {align} {pointer}, {mask})")
+        elif statement.streaming and self._is_aligned(buffer, total):
+            how = f"align {self.lanes * align}, !nontemporal !2"
+            self.line(f"store {value}, ptr {pointer}, {how}")
+        else:
+            self.line(f"store {value}, ptr {pointer}, align {align}")
+
+    def _is_private(self, buffer: Buffer, indices: Sequence[Expr]) -> bool:
+        """Whether nobody else uses the memory, and there is enough of it for all lanes."""
+        return buffer.scope in (Scope.REGISTER, Scope.STACK) and self.in_range(buffer, indices)
+
+    def _scatter(self, buffer: Buffer, value: Value, total: Linear) -> None:
+        """Lanes anywhere."""
+        pointers = tree.run(self._pointers(buffer, total))
+        mask = self.mask.text if self.mask is not None else "splat (i1 true)"
+        self.line(
+            f"call void @llvm.masked.scatter.{suffix(value.type, self.lanes)}.v{self.lanes}p0("
+            f"{value}, <{self.lanes} x ptr> align {item_bytes(buffer.dtype)} {pointers.text}, "
+            f"<{self.lanes} x i1> {mask})"
+        )
 
     def _is_aligned(self, buffer: Buffer, total: Linear) -> bool:
         """Whether vectors as registers hold them are stored where such vectors begin, which is so

@@ -19,7 +19,7 @@ from relay.target.llvm.schedules import facts
 from relay.target.llvm.schedules.elementwise import elementwise
 from relay.target.target import Target
 from relay.te import access
-from relay.te.expr import Const, Var, variables
+from relay.te.expr import Const, Var, index, variables
 from relay.te.loops import Scope
 from relay.te.schedule import (
     Schedule,
@@ -208,6 +208,10 @@ def _tile(s: Schedule, name: str, lanes: int, size: int) -> Schedule:
         s = split(s, name, last.name, width, (f"{last.name}.v", f"{last.name}.l"))
         names += [f"{last.name}.v", f"{last.name}.l"]
         s = vectorize(s, name, f"{last.name}.l")
+        # room for whole vectors: then the last of them can stay in a register as well
+        if isinstance(last.extent, Const):
+            room = index(-(-count // width) * width)
+            s = s.with_stage(replace(s[name], region=(*stage.region[:-1], room)))
     else:
         names.append(last.name)
         if width > 1:
