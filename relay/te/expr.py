@@ -267,7 +267,7 @@ PREDICATES = ("isnan", "isinf", "isfinite")
 
 @node
 class Call(Expr):
-    """A function of mathematics."""
+    """A function of mathematics, or an operation of a machine (`relay.te.instruction`)."""
 
     function: str
     args: tuple[Expr, ...]

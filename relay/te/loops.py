@@ -1,7 +1,7 @@
 """The loop language: what a kernel does, step by step.
 
     parallel for i in 16:
-      local sum: float32[]
+      stack sum: float32[]
       sum[] = 0
       for k in 64:
         sum[] = sum[] + x[i, k]
