@@ -63,7 +63,7 @@ def compile_in_stages(name: str, small: bool, file: str) -> dict[str, Any]:
     from relay.cache import Cache, cached_runtime
     from relay.executors.executable import Code, Executable
     from relay.kernel_cache import KernelCache
-    from relay.lower.lower import Options
+    from relay.lower.kernel import Options
     from relay.pipeline import passes
     from relay.program.lower import lower_module
     from relay.target.target import Target

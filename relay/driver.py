@@ -25,7 +25,7 @@ from relay.ir.expr import Constant, Expr, Function, Var, bind
 from relay.ir.module import IRModule
 from relay.ir.parameters import bind_params_by_name
 from relay.kernel_cache import KernelCache
-from relay.lower.lower import Options
+from relay.lower.kernel import Options
 from relay.pipeline import passes
 from relay.program.lower import lower_module, requests
 from relay.target.target import Target

@@ -26,8 +26,7 @@ from relay.cache import Cache, compile_cached, key_of
 from relay.ir.expr import Expr, Function
 from relay.kernel_worker import KernelWorker, Made, make
 from relay.lower import stored
-from relay.lower.kernel import Kernel, Lowered
-from relay.lower.lower import Options
+from relay.lower.kernel import Kernel, Lowered, Options
 from relay.native.cores import usable_cores
 from relay.op.opdef import OpDef
 from relay.target.target import Target

@@ -21,8 +21,7 @@ from relay.errors import RelayError
 from relay.ir.expr import Function
 from relay.ir.module import IRModule
 from relay.lower import stored
-from relay.lower.kernel import Lowered
-from relay.lower.lower import Options, lower
+from relay.lower.kernel import Lowered, Options
 from relay.parser import parse_expr
 from relay.target.llvm.compile import compile_module
 from relay.target.llvm.worker import READY, Worker, read_frame, write_frame
@@ -39,6 +38,8 @@ class Made:
 
 def make(function: Function, constant: Sequence[bool], target: Target, options: Options) -> Made:
     """Lower a function and compile its kernels."""
+    from relay.lower.lower import lower  # kernels that are found need no code generator
+
     lowered = lower(function, constant, target, options)
     kernels = {step.kernel.name: step.kernel for step in lowered.steps}
     objects = {name: compile_module([kernel.ir], target) for name, kernel in kernels.items()}

@@ -9,8 +9,7 @@ from relay.driver import with_weights
 from relay.kernel_cache import KernelCache, fingerprint
 from relay.kernel_worker import KernelWorker, make
 from relay.lower import stored
-from relay.lower.kernel import Kernel, Lowered, Param, Result, Step, Temporary, TensorSpec
-from relay.lower.lower import Options
+from relay.lower.kernel import Kernel, Lowered, Options, Param, Result, Step, Temporary, TensorSpec
 from relay.op.opdef import FusionKind
 from relay.program.lower import lower_module, requests
 from relay.target.target import Target

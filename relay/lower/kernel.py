@@ -18,6 +18,14 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class Options:
+    """How kernels are made."""
+
+    checked: bool = False  # check every index, and report the first that is out of range
+    threads: bool = True  # loops may be spread over threads
+
+
+@dataclass(frozen=True)
 class TensorSpec:
     """A dense row-major tensor. A size is a number, or the name of one known at run time."""
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from relay.ir.expr import Function
 from relay.lower.kernel import (
     Kernel,
     Lowered,
+    Options,
     Param,
     Place,
     Result,
@@ -35,14 +36,6 @@ from relay.te.instruction import DOT4
 from relay.te.legalize import Facts, legalize
 from relay.te.schedule import Schedule
 from relay.te.tidy import tidy
-
-
-@dataclass(frozen=True)
-class Options:
-    """How kernels are made."""
-
-    checked: bool = False  # check every index, and report the first that is out of range
-    threads: bool = True  # loops may be spread over threads
 
 
 def lower(

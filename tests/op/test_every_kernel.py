@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 from relay.errors import EvaluationError, RelayError
-from relay.lower.kernel import Lowered
-from relay.lower.lower import Options, lower_computed
+from relay.lower.kernel import Lowered, Options
+from relay.lower.lower import lower_computed
 from relay.op.opdef import get
 from relay.target.llvm.compile import compile_module
 from relay.target.target import Target

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from relay import dtypes, te
-from relay.lower.kernel import Kernel, Lowered, Param, Result, Step, TensorSpec
-from relay.lower.lower import Options, lower_computed, machine
+from relay.lower.kernel import Kernel, Lowered, Options, Param, Result, Step, TensorSpec
+from relay.lower.lower import lower_computed, machine
 from relay.lower.to_compute import Computed
 from relay.target.llvm.codegen import Code, generate
 from relay.target.target import Target
