@@ -64,17 +64,12 @@ def choose(
 ) -> Scheduled:
     """Schedules for tensors to be computed from others, some of them known beforehand."""
     known = {id(tensor) for tensor in constants}
-    before, main = hoist(_placed(create(outputs, inputs), target, known, threads), known)
-    return Scheduled(tuple(_placed(one, target, set(), threads) for one in before), main)
-
-
-def _placed(s: Schedule, target: Target, known: set[int], threads: bool) -> Schedule:
-    """Every stage where it is computed, and with its loops."""
-    s = _joined(_with_copies(inline_cheap(s)))
+    s = _joined(_with_copies(inline_cheap(create(outputs, inputs))))
     s, clusters = _clusters(s, known)
     for cluster in clusters:
         s = _schedule(s, cluster, target, known, threads)
-    return s
+    before, main = hoist(s, known)
+    return Scheduled(tuple(before), main)
 
 
 # --- computed where it is read

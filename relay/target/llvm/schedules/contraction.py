@@ -260,8 +260,6 @@ def contraction(
         s, level = _spread(s, root, panels, between)
     s = compute_at(s, name, root, "tile")
     s = _micro_kernel(s, name, tile)
-    if ready:
-        return s
     if at_panel:
         s = compute_at(s, panel, root, level)
     return elementwise(s, panel, target, threads=threads and not at_panel)

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from relay.te.compute import Tensor
 from relay.te.loops import Scope
-from relay.te.schedule import Schedule, Stage, make_stage
+from relay.te.schedule import Schedule, Stage
 
 
 def constants_only(s: Schedule, name: str, constants: set[int]) -> bool:
@@ -33,7 +33,7 @@ def constants_only(s: Schedule, name: str, constants: set[int]) -> bool:
 
 
 def hoist(s: Schedule, constants: set[int]) -> tuple[list[Schedule], Schedule]:
-    """(what is computed beforehand, not scheduled yet; the schedule without it)"""
+    """(what is computed beforehand; the schedule without it)"""
     if not constants:
         return [], s
     before: list[Schedule] = []
@@ -55,16 +55,16 @@ def hoist(s: Schedule, constants: set[int]) -> tuple[list[Schedule], Schedule]:
 
 
 def _alone(s: Schedule, stage: Stage, made: tuple[Tensor, ...]) -> Schedule:
-    """The tensors `made` by one stage, with the stages it needs, before anything is decided."""
+    """The tensors `made` by one stage, with the stages it needs, as they are scheduled."""
     needed = _needed(s, stage)
-    stages = [
-        make_stage(one.name, one.tensors, one.op, Scope.GLOBAL if one is stage else Scope.WORKSPACE)
+    stages = tuple(
+        replace(one, scope=Scope.GLOBAL) if one is stage else one
         for one in s.stages
         if one.name in needed
-    ]
+    )
     read = {id(tensor) for one in stages for tensor in one.inputs}
     inputs = tuple(tensor for tensor in s.inputs if id(tensor) in read)
-    return Schedule(tuple(stages), inputs, made)
+    return Schedule(stages, inputs, made)
 
 
 def _needed(s: Schedule, stage: Stage) -> set[str]:
