@@ -134,11 +134,15 @@ def leaves(args: Any) -> list[Any]:
 
 def is_legal(op: OpDef, sample: Sample) -> bool:
     """Whether the type relation takes it."""
+    return _result_type(op, sample) is not None
+
+
+def _result_type(op: OpDef, sample: Sample) -> Type | None:
+    values = None if op.runtime_shape is None else sample.values()  # drawing many takes its time
     try:
-        output_type(op, sample.types(), op.make_attrs(sample.attrs), sample.values())
+        return output_type(op, sample.types(), op.make_attrs(sample.attrs), values)
     except RelayError:
-        return False
-    return True
+        return None
 
 
 # --- other element types
@@ -205,14 +209,14 @@ def with_other_extents(op: OpDef) -> Iterator[Use]:
     seen = {_shapes(sample) for sample in op.samples}
     count = 0
     for i, sample in enumerate(op.samples):
-        for changed in (c for extent in EXTENTS for c in _changes(sample, 0, extent)):
+        for changed in _with_each(sample, EXTENTS):
             if count == _MOST:
                 break
             if _shapes(changed) not in seen and size(changed) <= SMALL and is_legal(op, changed):
                 seen.add(_shapes(changed))
                 count += 1
                 yield Use(op, changed, f"{op.name}-{i}-{_shape_text(changed)}", reshaped=True)
-    if (large := _enlarged(op)) is not None:
+    for large in _enlarged(op):
         yield Use(op, large, f"{op.name}-{_shape_text(large)}", reshaped=True)
 
 
@@ -227,14 +231,19 @@ def _shape_text(sample: Sample) -> str:
 Change = Callable[[int, tuple[int, ...]], tuple[int, ...]]  # number of the tensor, its shape
 
 
-def _changes(sample: Sample, grown: int, added: int) -> Iterator[Sample]:
-    """The sample with `grown * n + added` for an extent n: in one place, or wherever n stands."""
+def _changes(sample: Sample, new: Callable[[int, int], int]) -> Iterator[Sample]:
+    """The sample with another extent, in one place or wherever its number stands.
+
+    `new` is given the extent, and how many elements the tensors have in which it changes.
+    """
     tensors = [leaf for leaf in leaves(sample.args) if isinstance(leaf, Tensor)]
     for position, tensor in enumerate(tensors):
         for axis, n in enumerate(tensor.shape):
-            yield _mapped(sample, _in_one_place(position, axis, grown * n + added))
+            changed = new(n, math.prod(tensor.shape))
+            yield _mapped(sample, _in_one_place(position, axis, changed))
     for n in sorted({n for tensor in tensors for n in tensor.shape}, reverse=True):
-        yield _mapped(sample, _everywhere(n, grown * n + added))
+        elements = sum(math.prod(tensor.shape) for tensor in tensors if n in tensor.shape)
+        yield _mapped(sample, _everywhere(n, new(n, elements)))
 
 
 def _everywhere(before: int, after: int) -> Change:
@@ -265,17 +274,41 @@ def _mapped(sample: Sample, change: Callable[[int, tuple[int, ...]], tuple[int, 
     return Sample(walk(sample.args), sample.attrs)
 
 
-def _enlarged(op: OpDef) -> Sample | None:
-    """A use with as many elements as make a tensor large, if one extent can grow so far."""
+def _with_each(sample: Sample, extents: Sequence[int]) -> Iterator[Sample]:
+    for extent in extents:
+        yield from _changes(sample, lambda n, elements, extent=extent: extent)  # type: ignore[misc]
+
+
+def _enlarged(op: OpDef) -> list[Sample]:
+    """Uses with as many elements as make a tensor large, where extents can grow so far: outer ones,
+    and inner ones or those that belong together."""
     for sample in op.samples:
-        now = size(sample)
-        if not 0 < now < LARGE:
-            continue
-        factor = -(-LARGE // now)
-        for changed in _changes(sample, factor, 1):
-            if LARGE // 2 <= size(changed) <= 8 * LARGE and is_legal(op, changed):
-                return changed
-    return None
+        if 0 < size(sample) < LARGE:
+            changed = list(_changes(sample, _grown))
+            outer = next((one for one in changed if _is_large(op, one)), None)
+            inner = next((one for one in reversed(changed) if _is_large(op, one)), None)
+            if outer is not None and inner is not None:
+                return [outer] if _shapes(outer) == _shapes(inner) else [outer, inner]
+    return []
+
+
+def _is_large(op: OpDef, sample: Sample) -> bool:
+    """Whether it is legal and has many elements, and not far too many."""
+    most = 4 * LARGE
+    if not LARGE <= size(sample) <= most or (made := _result_type(op, sample)) is None:
+        return False
+    return _elements(made) <= most
+
+
+def _elements(ty: Type) -> int:
+    if isinstance(ty, TupleType):
+        return sum(map(_elements, ty.fields))
+    assert isinstance(ty, TensorType)
+    return math.prod(n for n in ty.shape if isinstance(n, int))
+
+
+def _grown(extent: int, elements: int) -> int:
+    return extent * -(-LARGE // max(1, elements)) + 1
 
 
 # --- as tensors ---------------------------------------------------------------------------------
