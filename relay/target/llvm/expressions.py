@@ -13,7 +13,6 @@ from typing import assert_never
 
 from relay import tree
 from relay.errors import RelayError
-from relay.target import abi
 from relay.target.llvm.instructions import Instructions
 from relay.target.llvm.writer import (
     Emission,
@@ -375,18 +374,24 @@ class Expressions(Instructions):
         for axis, (position, extent) in enumerate(zip(indices, buffer.shape, strict=True)):
             place = self.value(self.simplify(position))
             limit = self.value(extent)
+            key = ("inside", place.text, limit.text)
+            if self.recall(key) is not None or _is_inside(place, limit):
+                continue
             inside = self.make(f"icmp ult i64 {place.text}, {limit.text}", "i1")
             good, bad = self.label("inside"), self.label("outside")
             self.line(f"br i1 {inside.text}, label %{good}, label %{bad}")
             self.place(bad)
-            number = len(self.kernel.checks)
-            self.kernel.checks.append(f"axis {axis} of `{buffer.name}`")
-            details = (str(abi.OUT_OF_RANGE), str(number), place.text, limit.text)
-            for offset, detail in zip((abi.ERROR, *abi.DETAILS), details, strict=True):
-                at = self.make(f"getelementptr i8, ptr %context, i64 {offset}", "ptr")
-                self.line(f"store i64 {detail}, ptr {at.text}, align 8")
+            number = self.kernel.add_check(f"axis {axis} of `{buffer.name}`")
+            given = f"i64 {number}, i64 {place.text}, i64 {limit.text}"
+            self.line(f"call void @{self.kernel.name}.outside(ptr %context, {given})")
             self.line("ret void")
             self.place(good)
+            self.remember(key, inside)
+
+
+def _is_inside(place: Value, limit: Value) -> bool:
+    """Whether that is seen from two numbers."""
+    return place.text.isdigit() and limit.text.isdigit() and int(place.text) < int(limit.text)
 
 
 def shared_parts(first: Expr, second: Expr) -> list[Expr]:

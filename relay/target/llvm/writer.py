@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from relay import dtypes
+from relay.target import abi
 from relay.target.target import Target
 from relay.te.expr import Const, Expr, Var, width
 from relay.te.simplify import Simplifier
@@ -133,6 +134,25 @@ class Kernel:
     shared: Memory = field(default_factory=Memory)
     per_worker: Memory = field(default_factory=Memory)
     parallel_loops: int = 0
+
+    def add_check(self, what: str) -> int:
+        """The number of a check, of which `.outside` leaves a note when it fails."""
+        if not self.checks:
+            self.functions.append(self._outside())
+        self.checks.append(what)
+        return len(self.checks) - 1
+
+    def _outside(self) -> str:
+        lines = []
+        details = (str(abi.OUT_OF_RANGE), "%check", "%index", "%extent")
+        for offset, detail in zip((abi.ERROR, *abi.DETAILS), details, strict=True):
+            lines.append(f"  %at{offset} = getelementptr i8, ptr %context, i64 {offset}")
+            lines.append(f"  store i64 {detail}, ptr %at{offset}, align 8")
+        header = (
+            f"define internal void @{self.name}.outside(ptr %context, i64 %check, i64 %index, "
+            f"i64 %extent) cold noinline {self.attributes} {{"
+        )
+        return "\n".join([header, *lines, "  ret void", "}"])
 
     @property
     def attributes(self) -> str:
