@@ -34,6 +34,7 @@ from relay.te.compute import Tensor
 from relay.te.expr import Const
 from relay.te.instruction import DOT4
 from relay.te.legalize import Facts, legalize
+from relay.te.loops import rolled
 from relay.te.schedule import Schedule
 from relay.te.tidy import tidy
 
@@ -110,7 +111,9 @@ def _kernel(
     s: Schedule, role: str, operators: Sequence[str], target: Target, options: Options
 ) -> Kernel:
     loops = te_lower.lower(s)
-    body = tidy(legalize(loops.body, machine(target)))
+    # checked code goes element by element: copies of loops would be checked again and again
+    written = rolled(loops.body) if options.checked else loops.body
+    body = tidy(legalize(written, machine(target)))
     pairs = in_place(s)
     code = generate(
         _NAME, replace(loops, body=body), target, checked=options.checked, may_alias=bool(pairs)

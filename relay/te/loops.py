@@ -185,9 +185,17 @@ def map_expressions(
 
 def serial(statement: Statement) -> Statement:
     """The statement with no loop spread over threads."""
+    return _plain(statement, Kind.PARALLEL)
 
+
+def rolled(statement: Statement) -> Statement:
+    """The statement with no loop to be written out."""
+    return _plain(statement, Kind.UNROLLED)
+
+
+def _plain(statement: Statement, kind: Kind) -> Statement:
     def step(before: Statement, after: Statement) -> Statement:
-        if isinstance(after, For) and after.kind is Kind.PARALLEL:
+        if isinstance(after, For) and after.kind is kind:
             return For(after.var, after.extent, after.body)
         return after
 
