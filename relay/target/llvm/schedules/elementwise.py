@@ -25,8 +25,7 @@ def elementwise(s: Schedule, stage: str, target: Target, *, threads: bool = True
     found = s[stage]
     if not found.loops:
         return s
-    if facts.result_bytes(found) >= _STREAMED and found.scope is Scope.GLOBAL:
-        s = stream(s, stage)
+    s = past_the_caches(s, stage)
     work = facts.points(found) * facts.cost(found)
     lanes = facts.lanes(found, target)
     s = facts.collapse(s, stage)
@@ -48,6 +47,14 @@ def elementwise(s: Schedule, stage: str, target: Target, *, threads: bool = True
         inner = last.name
     if threads and work >= facts.PARALLEL_WORK:
         s = _spread(s, stage, inner)
+    return s
+
+
+def past_the_caches(s: Schedule, stage: str) -> Schedule:
+    """Stores that nobody will find in a cache go straight to memory: it need not be read first."""
+    found = s[stage]
+    if found.scope is Scope.GLOBAL and facts.result_bytes(found) >= _STREAMED:
+        return stream(s, stage)
     return s
 
 

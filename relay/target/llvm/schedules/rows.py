@@ -16,7 +16,7 @@ from dataclasses import replace
 from math import prod
 
 from relay.target.llvm.schedules import facts
-from relay.target.llvm.schedules.elementwise import elementwise
+from relay.target.llvm.schedules.elementwise import elementwise, past_the_caches
 from relay.target.target import Target
 from relay.te import access
 from relay.te.expr import Const, Var, index, variables
@@ -47,6 +47,7 @@ def rows(
     lanes = min(facts.lanes(s[name], target) for name in (root, *inside))
     row, column = _rows_and_columns(s, root, inside)
     tiled = bool(row) and _runs_along(s, root, inside, row[-1])
+    s = past_the_caches(s, root)
     if row and column:
         s = reorder(s, root, *row, *column)
     level, s = _outer_loops(s, root, row, column, tiled, lanes)
