@@ -221,8 +221,8 @@ def _can_enter(s: Schedule, stage: Stage, cluster: _Cluster, known: set[int]) ->
     root = s[cluster.root]
     if isinstance(root.op, Procedure) or cluster.form is not None:
         return False
-    if not root.computation.axes:
-        return False
+    if not root.computation.axes:  # numbers are computed one after the other
+        return not stage.computation.axes
     form = recognise(s, stage.name, known) if stage.is_reduction else None
     if form is not None:
         alone = not cluster.inside

@@ -131,8 +131,8 @@ def bare_variables(stage: Stage) -> set[Var]:
     return found
 
 
-def collapse(s: Schedule, stage: str, *, reducing: bool = False) -> Schedule:
-    """Loops that walk memory as one, as one loop.
+def collapse(s: Schedule, stage: str) -> Schedule:
+    """Loops that walk memory as one, as one loop; those that reduce stay.
 
     for c: for h: for w: y[c, h, w] = x[c, h, w] + b[c]   ->   for c: for hw: …
     """
@@ -141,7 +141,7 @@ def collapse(s: Schedule, stage: str, *, reducing: bool = False) -> Schedule:
         found = s[stage]
         outer, inner = found.loops[position - 1], found.loops[position]
         position -= 1
-        if outer.reduces != inner.reduces or outer.reduces != reducing:
+        if outer.reduces or inner.reduces:
             continue
         if not isinstance(inner.extent, Const) or not isinstance(outer.extent, Const):
             continue

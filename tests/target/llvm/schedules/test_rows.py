@@ -1,0 +1,138 @@
+"""Reductions with what reads them: in rows that stay in the cache, in the lanes of vectors."""
+
+from __future__ import annotations
+
+from tests.target.llvm.schedules.outline import text, unindented
+
+
+def test_a_sum_along_rows_has_partial_sums_in_lanes() -> None:
+    (main,) = text("(%x: Tensor[(32, 1024), float32]) { sum(%x, axis=[1]) }")
+    assert main == unindented("""
+        for 32
+          register compute.acc.p[1, 64]
+          vector 16: compute.acc.p  x4
+          for 16
+            vector 16: compute.acc.p  x4
+          register compute.acc.p0[1, 16]
+          vector 16: compute.acc.p0  x5
+          register compute.acc.p1[1, 8]
+          vector 8: compute.acc.p1  x3
+          register compute.acc.p2[1, 4]
+          vector 4: compute.acc.p2  x3
+          register compute.acc.p3[1, 2]
+          vector 2: compute.acc.p3  x3
+          register compute.acc[1]
+          compute.acc  x3
+          compute
+    """)
+
+
+def test_the_end_of_a_row_is_apart() -> None:
+    (main,) = text("(%x: Tensor[(32, 1000), float32]) { sum(%x, axis=[1]) }")
+    assert "  for 15\n    vector 16: compute.acc.p  x4\n  vector 16: compute.acc.p  x4\n" in main
+
+
+def test_a_sum_down_columns_has_a_tile_of_sums_in_registers() -> None:
+    (main,) = text("(%x: Tensor[(512, 256), float32]) { sum(%x, axis=[0]) }")
+    assert main == unindented("""
+        for 4
+          register compute.acc[64]
+          vector 16: compute.acc  x4
+          for 512
+            vector 16: compute.acc  x4
+          vector 16: compute  x4
+    """)
+
+
+def test_a_tile_has_room_for_whole_vectors() -> None:
+    """So that the last one stays in a register, although some of its lanes are not wanted."""
+    (main,) = text("(%x: Tensor[(512, 40), float32]) { sum(%x, axis=[0]) }")
+    assert main == unindented("""
+        register compute.acc[48]
+        vector 16: compute.acc  x3
+        for 512
+          vector 16: compute.acc  x2
+          vector 16, some lanes: compute.acc
+        vector 16: compute  x2
+        vector 16, some lanes: compute
+    """)
+
+
+def test_a_sum_of_everything_is_computed_first_and_in_lanes() -> None:
+    (main,) = text("(%x: Tensor[(32, 1024), float32]) { subtract(%x, sum(%x)) }")
+    assert main.startswith(
+        unindented("""
+        register compute.acc.p[64]
+        vector 16: compute.acc.p  x4
+        for 32
+          for 16
+            vector 16: compute.acc.p  x4
+        """)
+    )
+    assert main.endswith("for 2048\n  vector 16: compute1")
+
+
+def test_an_argmax_has_values_and_positions_in_lanes() -> None:
+    (main,) = text("(%x: Tensor[(32, 1024), float32]) { argmax(%x, axis=[1]) }")
+    assert "  for 16\n    vector 16: compute_argmax.p, compute_argmax.p1  x4\n" in main
+    assert main.startswith("for 32\n  register ")
+    assert "workspace" not in main
+
+
+def test_softmax_is_one_kernel_over_rows() -> None:
+    (main,) = text("(%x: Tensor[(128, 1024), float32]) { nn.softmax(%x) }", threads=True)
+    lines = main.splitlines()
+    assert [line for line in lines if not line.startswith(" ")] == ["parallel 128"]
+    # the maximum; the exponentials, kept for the row; their sum; the quotients
+    steps = [line for line in lines if line.startswith(("  for", "  workspace"))]
+    assert steps == [
+        "  for 16",
+        "  workspace compute1[1, 1024]",
+        "  for 64",
+        "  for 16",
+        "  workspace compute3[1]",
+        "  for 64",
+    ]
+
+
+def test_layer_norm_reads_each_row_while_it_is_in_the_cache() -> None:
+    (main,) = text("""(%x: Tensor[(128, 768), float32], %g: Tensor[(768), float32],
+                      %b: Tensor[(768), float32]) { nn.layer_norm(%x, %g, %b) }""")
+    lines = main.splitlines()
+    assert [line for line in lines if not line.startswith(" ")] == ["for 128"]
+    assert [line for line in lines if line.startswith("  for")] == [
+        "  for 12",
+        "  for 12",
+        "  for 48",
+    ]
+
+
+def test_windows_of_a_pool_are_written_out_over_a_row_of_results() -> None:
+    (main,) = text("(%x: Tensor[(1, 64, 34, 34), float32]) { nn.max_pool2d(%x, pool_size=[3, 3]) }")
+    assert main == unindented("""
+        for 64
+          for 32
+            register pool.acc[1, 1, 1, 32]
+            vector 16: pool.acc  x20
+            vector 16: pool  x2
+    """)
+
+
+def test_a_mean_of_a_small_image_runs_along_its_rows() -> None:
+    (main,) = text("(%x: Tensor[(1, 64, 8, 8), float32]) { nn.global_avg_pool2d(%x) }")
+    assert main.startswith("for 64\n  register mean_sum.p[1, 1, 8]\n")
+
+
+def test_a_depthwise_convolution_keeps_a_row_of_results_in_registers() -> None:
+    (main,) = text(
+        """(%x: Tensor[(1, 32, 34, 34), float32], %w: Tensor[(32, 1, 3, 3), float32]) {
+          nn.relu(nn.conv2d(%x, %w, groups=32, channels=32, kernel_size=[3, 3]))
+        }"""
+    )
+    assert main == unindented("""
+        for 32
+          for 32
+            register conv[1, 1, 1, 32]
+            vector 16: conv  x20
+            vector 16: compute  x2
+    """)
