@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 import relay
 from relay import tree
@@ -15,7 +15,11 @@ from relay.ir.compare import assert_structural_equal
 from relay.testing import assert_generated_ok, assert_same_value
 from relay.testing.strategies import programs
 from relay.transform import (
+    DeadCodeElimination,
+    EtaExpand,
+    FuseOps,
     InferType,
+    Inline,
     LambdaLift,
     PassContext,
     PassInstrument,
@@ -362,6 +366,22 @@ def test_programs_mean_the_same_as_before(program):
     assert_same_value(evaluate(after, *inputs), evaluate(typed, *inputs))
 
 
+@given(programs(size=40))
+@settings(max_examples=15)
+def test_with_other_passes_it_leaves_single_operations_in_functions_of_the_module(program):
+    module, inputs = program
+    expand = EtaExpand(expand_constructor=True, expand_global_var=True, expand_operator=True)
+    passes = [FuseOps(), expand, ToANormalForm(), LambdaLift(), DeadCodeElimination(), Inline()]
+    after = Sequential(passes)(module)
+    assert_generated_ok(after)
+    for function in after.functions.values():
+        code = function.body if function.attrs.get("Closure") else function
+        assert check_a_normal_form(code)
+        for e in tree.postorder(code):
+            assert not isinstance(e, relay.Function) or e is code or e.attrs.get("Primitive")
+    assert_same_value(evaluate(after, *inputs), evaluate(module, *inputs))
+
+
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda p: p.stem)
 def test_written_programs_are_lifted(path):
     lifted(InferType()(relay.parse(path.read_text())))
@@ -377,7 +397,7 @@ def test_programs_may_be_deep():
     limit = sys.getrecursionlimit()
     x, y = relay.var("x", shape=(3,)), relay.var("y", shape=(3,))
     value = x
-    for _ in range(20_000):
+    for _ in range(5_000):
         value = relay.nn.relu(value)
     body = relay.Function([y], relay.add(y, value))
     after = LambdaLift()(relay.IRModule.from_expr(relay.Function([x], body)))
