@@ -21,7 +21,7 @@ from relay.target.llvm.schedules.contraction import (
     recognise,
 )
 from relay.target.llvm.schedules.elementwise import elementwise
-from relay.target.llvm.schedules.hoist import hoist
+from relay.target.llvm.schedules.hoist import constants_only, hoist
 from relay.target.llvm.schedules.rows import rows
 from relay.target.target import Target
 from relay.te.compute import Computation, Procedure, Tensor
@@ -223,6 +223,8 @@ def _can_enter(s: Schedule, stage: Stage, cluster: _Cluster, known: set[int]) ->
         return False
     if not root.computation.axes:  # numbers are computed one after the other
         return not stage.computation.axes
+    if known and constants_only(s, stage.name, known) and not constants_only(s, root.name, known):
+        return False  # once is enough
     form = recognise(s, stage.name, known) if stage.is_reduction else None
     if form is not None:
         alone = not cluster.inside

@@ -1,0 +1,212 @@
+"""Which stages are computed where; and whatever is chosen, the same numbers come out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from relay import dtypes, te
+from relay.lower.lower import Options
+from relay.target.llvm import function
+from relay.target.llvm.schedules import elementwise, facts
+from relay.target.llvm.schedules.choose import choose
+from relay.target.target import Target
+from relay.te.evaluate import evaluate
+from relay.te.execute import run
+from relay.te.lower import lower
+from relay.te.tidy import tidy
+from relay.testing.kernels import Batch, Memory
+from tests.target.llvm.kernels import LEVELS, scheduled
+from tests.target.llvm.schedules.graphs import Graph, graphs
+from tests.target.llvm.schedules.outline import outlines, text, unindented
+
+# --- what is computed where it is read
+
+
+def test_what_is_cheap_is_computed_where_it_is_read() -> None:
+    (main,) = text("(%x: Tensor[(64), float32]) { nn.relu(add(%x, multiply(%x, %x))) }")
+    assert main == "for 4\n  vector 16: compute2"
+
+
+def test_what_is_dear_and_read_often_is_kept() -> None:
+    x = te.placeholder((64,), "float32", "x")
+    dear = te.compute((64,), lambda i: te.call("exp", x[i]), "dear")
+    (once,) = outlines([te.compute((64,), lambda i: dear[i] + 1, "y")], [x])
+    assert "dear" not in once
+    (often,) = outlines([te.compute((64, 64), lambda i, j: dear[i] + dear[j], "y")], [x])
+    assert often == unindented("""
+        workspace dear[64]
+        for 4
+          vector 16: dear
+        for 64
+          for 4
+            vector 16: y
+    """)
+
+
+def test_a_padded_image_is_kept_and_a_transposed_one_is_not() -> None:
+    x, w = te.placeholder((16, 30), "float32", "x"), te.placeholder((32, 16), "float32", "w")
+    turned = te.compute((30, 16), lambda i, j: x[j, i], "turned")
+    k = te.axis(16, "k")
+    y = te.compute((30, 32), lambda i, j: te.sum(turned[i, k] * w[j, k], k), "y")
+    assert "turned" not in outlines([y], [x, w])[0]
+    padded = te.compute((16, 32), lambda i, j: te.select(j < 30, x[i, j], 0.0), "padded")
+    y = te.compute((32, 32), lambda i, j: te.sum(padded[k, i] * w[j, k], k), "y")
+    assert "workspace padded[16, 32]" in outlines([y], [x, w])[0]
+
+
+def test_what_an_output_is_computed_from_may_be_an_output_as_well() -> None:
+    x = te.placeholder((64,), "float32", "x")
+    first = te.compute((64,), lambda i: x[i] + 1, "first")
+    second = te.compute((64,), lambda i: first[i] * 2, "second")
+    assert outlines([first, second], [x]) == ["for 4\n  vector 16: first, second"]
+
+
+# --- outputs together
+
+
+def test_outputs_of_one_shape_share_their_loops() -> None:
+    (main,) = text("(%x: Tensor[(4, 16), float32]) { (nn.relu(%x), negative(%x), abs(%x)) }")
+    assert main == "for 4\n  vector 16: compute, compute1, compute2"
+
+
+def test_outputs_of_other_shapes_have_their_own() -> None:
+    (main,) = text("(%x: Tensor[(4, 16), float32]) { (nn.relu(%x), transpose(%x)) }")
+    assert main == "for 4\n  vector 16: compute\nfor 4\n  vector 16: compute1"
+
+
+def test_an_output_that_waits_for_another_is_not_joined_with_it() -> None:
+    x = te.placeholder((64,), "float32", "x")
+    k = te.axis(64, "k")
+    total = te.compute((), lambda: te.sum(x[k], k), "total")
+    plus = te.compute((64,), lambda i: x[i] + 1, "plus")
+    less = te.compute((64,), lambda i: x[i] - total[()], "less")
+    (main,) = outlines([plus, less], [x])
+    assert main.endswith("for 4\n  vector 16: plus, less")
+    table = te.placeholder((64, 64), "float32", "table")
+    over = te.axis(64, "over")
+    sums = te.compute((64,), lambda i: te.sum(table[i, over], over), "sums")
+    turned = te.compute((64,), lambda i: sums[63 - i], "turned")
+    (main,) = outlines([sums, turned], [table])
+    assert main.endswith("  sums\nfor 4\n  vector 16: turned")
+
+
+def test_reductions_of_one_row_are_made_in_one_pass() -> None:
+    (main,) = text("(%x: Tensor[(64, 256), float32]) { (mean(%x, axis=[1]), max(%x, axis=[1])) }")
+    assert [line for line in main.splitlines() if not line.startswith(" ")] == ["for 64"]
+
+
+# --- procedures
+
+
+def test_a_procedure_keeps_its_loops_and_what_it_reads_is_computed_before() -> None:
+    (main,) = text("(%x: Tensor[(4, 96), float32]) { negative(cumsum(nn.relu(%x), axis=1)) }")
+    assert main == unindented("""
+        workspace compute[4, 96]
+        for 24
+          vector 16: compute
+        workspace scan[4, 96]
+        for 4
+          stack total[]
+          total
+          for 96
+            scan
+            total
+        for 24
+          vector 16: compute1
+    """)
+
+
+@pytest.mark.parametrize(("rows", "first"), [(4, "for 4"), (128, "parallel 128")])
+def test_a_procedure_uses_threads_where_there_is_enough_to_do(rows: int, first: str) -> None:
+    (main,) = text(f"(%x: Tensor[({rows}, 96), float32]) {{ cumsum(%x, axis=1) }}", threads=True)
+    assert main.splitlines()[0] == first
+
+
+# --- numbers
+
+
+@contextmanager
+def small_limits(small: bool) -> Iterator[None]:
+    """Threads, workspaces and stores past the caches for tensors of any size."""
+    with ExitStack() as stack:
+        if small:
+            stack.enter_context(patch.object(facts, "PARALLEL_WORK", 200))
+            stack.enter_context(patch.object(facts, "PARALLEL_ELEMENTS", 20))
+            stack.enter_context(patch.object(function, "_STACK_BYTES", 512))
+            stack.enter_context(patch.object(elementwise, "_STREAMED", 2000))
+        yield
+
+
+def expected(graph: Graph) -> list[np.ndarray]:
+    return evaluate(graph.outputs, dict(zip(graph.inputs, graph.arrays, strict=True)))
+
+
+def assert_native(graph: Graph, target: Target, options: Options | None = None) -> None:
+    """The kernels give the same bits as the definition, for any number of threads."""
+    batch = Batch([scheduled(graph.outputs, graph.inputs, target, graph.constant, options)], target)
+    wanted = expected(graph)
+    memories = (Memory(), Memory("before", aligned=False), Memory(in_place=True))
+    for threads, memory in enumerate(memories, 1):
+        outcome = batch.run(0, graph.arrays, threads=threads, memory=memory)
+        assert outcome.status == 0, outcome.problem
+        for found, right in zip(outcome.results, wanted, strict=True):
+            np.testing.assert_array_equal(found, right)
+
+
+def assert_loops(graph: Graph, target: Target) -> None:
+    """The loops, run one scalar after the other: every index is in range."""
+    constants = [x for x, known in zip(graph.inputs, graph.constant, strict=True) if known]
+    chosen = choose(graph.outputs, graph.inputs, target, constants)
+    arrays = dict(zip(map(id, graph.inputs), graph.arrays, strict=True))
+    for schedule in (*chosen.prepare, chosen.main):
+        loops = lower(schedule)
+        made = [np.zeros(t.extents, dtypes.to_numpy(t.dtype)) for t in schedule.outputs]
+        given = [arrays[id(tensor)] for tensor in schedule.inputs]
+        run(tidy(loops.body), dict(zip((*loops.inputs, *loops.outputs), given + made, strict=True)))
+        arrays.update(zip(map(id, schedule.outputs), made, strict=True))
+    for tensor, right in zip(graph.outputs, expected(graph), strict=True):
+        np.testing.assert_array_equal(arrays[id(tensor)], right)
+
+
+levels = st.sampled_from(LEVELS)
+
+
+@given(graphs(), levels, st.booleans())
+def test_kernels_give_the_same_bits_for_any_number_of_threads(
+    graph: Graph, target: Target, small: bool
+) -> None:
+    with small_limits(small):
+        assert_native(graph, target)
+
+
+@settings(max_examples=15)
+@given(graphs(), levels, st.booleans())
+def test_checked_kernels_find_nothing_out_of_range(
+    graph: Graph, target: Target, small: bool
+) -> None:
+    with small_limits(small):
+        assert_native(graph, target, Options(checked=True))
+
+
+@settings(max_examples=25)
+@given(graphs(), levels, st.booleans())
+def test_loops_stay_in_range_one_scalar_after_the_other(
+    graph: Graph, target: Target, small: bool
+) -> None:
+    with small_limits(small):
+        assert_loops(graph, target)
+
+
+@pytest.mark.full
+@settings(max_examples=2000)
+@given(graphs(9), levels, st.booleans())
+def test_long_chains_give_the_same_bits(graph: Graph, target: Target, small: bool) -> None:
+    with small_limits(small):
+        assert_native(graph, target)
