@@ -22,6 +22,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "PassError",
         "OperatorError",
         "EvaluationError",
+        "FrontendError",
         "TargetError",
         "SettingError",
         "Span",
@@ -108,6 +109,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "relay.executors.artifact": ("load",),
     "relay.executors.executable": ("Executable",),
     "relay.pipeline": ("optimize",),
+    "relay.frontend.python": ("function", "data", "Tensor"),
 }
 _WHERE = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -136,6 +138,7 @@ _MODULES: dict[str, str] = {
             "dtypes",
             "errors",
             "executors",
+            "frontend",
             "graph_executor",
             "interpreter",
             "ir",

@@ -22,7 +22,7 @@ from relay.errors import RelayError
 from relay.executors.executable import Code, Executable
 from relay.graph_executor import GraphLibrary
 from relay.ir.expr import Constant, Expr, Function, Var, bind
-from relay.ir.module import IRModule
+from relay.ir.module import HasModule, IRModule
 from relay.ir.parameters import bind_params_by_name
 from relay.kernel_cache import KernelCache
 from relay.lower.kernel import Options
@@ -36,7 +36,7 @@ log = logging.getLogger("relay")
 
 
 def compile(
-    model: IRModule | Function | Expr,
+    model: IRModule | Function | Expr | HasModule,
     params: Mapping[str, Any] | None = None,
     *,
     target: str | Target | None = None,
@@ -84,7 +84,7 @@ def compile(
 
 
 def build(
-    ir_mod: IRModule | Function | Expr,
+    ir_mod: IRModule | Function | Expr | HasModule,
     target: str | Target | None = None,
     target_host: Any = None,
     executor: Any = None,
@@ -110,6 +110,8 @@ def as_module(model: Any) -> IRModule:
         return model.copy()
     if isinstance(model, Expr):
         return IRModule.from_expr(model)
+    if isinstance(model, HasModule):
+        return as_module(model.__relay_module__())
     raise RelayError(
         f"cannot compile a {type(model).__name__}; give a relay.IRModule, a relay.Function or "
         "another expression"

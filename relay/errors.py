@@ -7,6 +7,7 @@
     │   │   └── KindError        a type is not well formed
     │   ├── IllFormed            a structural invariant is broken (often: by a pass, which is named)
     │   ├── EvaluationError      the program failed while it ran
+    │   ├── FrontendError        a model or a Python function has no translation into Relay
     │   ├── LowerError           a program cannot become kernels
     │   ├── TargetError          a target is not understood, or no code can be made for it
     │   └── SettingError         an environment variable holds what it should not
@@ -176,6 +177,10 @@ class OperatorError(RelayError):
 
 class EvaluationError(DiagnosticError):
     """The program failed while it ran."""
+
+
+class FrontendError(DiagnosticError):
+    """A model, or a function of Python, that has no translation into Relay."""
 
 
 class LowerError(DiagnosticError):

@@ -5,6 +5,8 @@ relay.Call(p.map, [f, xs])          # p.map, p.foldl, …: the functions, as Glo
 p.cons(x, p.nil())                  # p.cons, p.nil, p.some, p.none, p.rose: the constructors
 p.l(relay.scalar_type("int32"))     # p.l, p.optional, p.tree: the data types
 
+In a `relay.function` the same is found by name: `relay.prelude.map`, `.Cons`, `.List[A]`.
+
 Tensor arrays (`relay.tensor_array`) are there for every element type and shape; a family of them is
 defined in the module when something in it is first looked up.
 """
@@ -207,6 +209,7 @@ class Prelude:
 
 
 _OF_TENSOR_ARRAYS = ("StaticTensorArrayOps", "TensorArrayOps", "get_tensor_array_shape")
+_CLASSES = ("List", "Cons", "Nil", "Option", "Some", "Nothing", "Tree", "Rose")
 
 
 def __getattr__(name: str) -> Any:
@@ -214,4 +217,10 @@ def __getattr__(name: str) -> Any:
         import relay.tensor_array
 
         return getattr(relay.tensor_array, name)
+    if name in _CLASSES:
+        from relay.frontend.python import standard
+
+        return getattr(standard, name)
+    if not name.startswith("_") and (function := GlobalVar(name)) in dict(_load("prelude.rly")[1]):
+        return function
     raise AttributeError(f"module 'relay.prelude' has no attribute {name!r}")

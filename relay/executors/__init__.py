@@ -19,7 +19,7 @@ from relay.errors import RelayError, did_you_mean
 
 if TYPE_CHECKING:
     from relay.executors.executor import Executor
-    from relay.ir.module import IRModule
+    from relay.ir.module import HasModule, IRModule
     from relay.nd import Device
 
 # Kind -> the file and the class in it, imported when asked for: who loads a compiled model does
@@ -32,7 +32,7 @@ KINDS: Mapping[str, tuple[str, str]] = {
 
 def create_executor(
     kind: str = "debug",
-    mod: IRModule | None = None,
+    mod: IRModule | HasModule | None = None,
     device: Device | None = None,
     target: Any = "llvm",
     params: Mapping[str, Any] | None = None,

@@ -16,7 +16,7 @@ from relay.check.infer import infer_module
 from relay.errors import Diagnostic, EvaluationError, RelayError, did_you_mean
 from relay.interpreter.values import Value, to_value, type_of
 from relay.ir.expr import Expr, Function, GlobalVar, Var, as_expr, bind
-from relay.ir.module import IRModule
+from relay.ir.module import HasModule, IRModule
 from relay.ir.variables import free_type_vars, free_vars
 from relay.nd import Device
 
@@ -29,11 +29,13 @@ class Executor(ABC):
 
     def __init__(
         self,
-        mod: IRModule | None = None,
+        mod: IRModule | HasModule | None = None,
         device: Device | None = None,
         target: Any = "llvm",
         params: Mapping[str, Any] | None = None,
     ) -> None:
+        if isinstance(mod, HasModule):
+            mod = mod.__relay_module__()
         if not isinstance(mod, IRModule | None):
             raise RelayError(f"an executor runs a relay.IRModule, found {type(mod).__name__}")
         self.mod = IRModule() if mod is None else mod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from relay.errors import RelayError, SourceName, did_you_mean
 from relay.ir.adt import TypeData
@@ -222,6 +222,13 @@ class IRModule:
     def _hint(name: str, known: Mapping[str, Any]) -> str:
         hint = did_you_mean(name, known)
         return f"; {hint}" if hint else ""
+
+
+@runtime_checkable
+class HasModule(Protocol):
+    """Whatever is a program in another form: a `relay.function`, say."""
+
+    def __relay_module__(self) -> IRModule: ...
 
 
 def _name(name: object) -> str:

@@ -38,6 +38,7 @@ LAYERS = (
     "program",
     "executors",
     "cache",
+    "frontend",
     "driver",
     "testing",
 )
@@ -59,6 +60,7 @@ LATE = {
     ("executors", "driver"): "an executor of compiled programs has them compiled",
     ("ir", "op"): "the operator table fills itself on the first look",
     ("ir", "prelude"): "a module imports files of the standard library by name",
+    ("prelude", "frontend"): "the prelude's data types, as the Python frontend declares them",
     ("ir", "serialize"): "relay.ir.save_json is where people look for it",
 }
 MACHINERY = {

@@ -1,0 +1,1 @@
+"""How models come in: one folder per format, imported when it is asked for."""

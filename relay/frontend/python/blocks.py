@@ -1,0 +1,152 @@
+"""Statements as contexts, and how the ways through a function meet again.
+
+A statement is an expression with a hole for what follows: `y = x + 1` is `let %y = %x + 1; …`.
+A block of statements is a list of such contexts, closed at the end by a result. So a function may
+have as many statements as it likes.
+
+    both branches go on       let %y = if (c) { … 1 } else { … 2 };    several variables: a tuple
+    one branch goes on        if (c) { result } else { … }             the rest stands in it
+    both, but some returned   let %join = fn (%y) { … };               the rest is a function
+                              if (c) { if (d) { result } else { %join(1) } } else { %join(2) }
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from relay.errors import Span
+from relay.frontend.python import statics
+from relay.frontend.python.liveness import Liveness, Names
+from relay.frontend.python.unit import Unassigned, Value
+from relay.ir.expr import Call, Expr, Function, Let, Tuple, TupleGetItem, Var
+from relay.ir.types import Type
+from relay.tree import Steps
+
+if TYPE_CHECKING:
+    from relay.frontend.python.loops import Loop
+
+Context = Callable[[Expr], Expr]
+Flow = Steps[Any]  # the scope behind a statement, or None when nothing gets there
+
+
+@dataclass
+class Frame:
+    """A function being translated: what all its scopes share."""
+
+    name: str
+    result: Type
+    has_declared_result: bool
+    liveness: Liveness
+    locals: Names
+    parent: Frame | None = None
+    declared: dict[str, Type] = field(default_factory=dict)  # of annotated variables
+    returned: bool = False  # whether a `return` with a value was met
+    # matches that leave cases out, with these: the likely reason when a way has no result
+    partial: list[tuple[ast.Match, str]] = field(default_factory=list)
+
+
+@dataclass
+class Scope:
+    """What the variables hold at one point."""
+
+    frame: Frame
+    values: dict[str, Value] = field(default_factory=dict)
+    loop: Loop | None = None
+
+    def copy(self) -> Scope:
+        return Scope(self.frame, dict(self.values), self.loop)
+
+
+@dataclass
+class Block:
+    """Contexts, one inside of the other, and the result where the block does not go on."""
+
+    contexts: list[Context] = field(default_factory=list)
+    result: Callable[[], Expr] | None = None
+    leaves: bool = False  # whether some way out of it does not lead to its end
+
+    def bind(self, variable: Var, value: Expr, span: Span) -> None:
+        self.contexts.append(lambda rest: Let(variable, value, rest, span=span))
+
+    def end(self, result: Callable[[], Expr]) -> None:
+        """Nothing follows; the result is made when the block is closed."""
+        self.result = result
+        self.leaves = True
+
+    def close(self, rest: Expr | None = None) -> Expr:
+        """The block as an expression, with `rest` at its end if it has one."""
+        if self.result is not None:
+            rest = self.result()
+        assert rest is not None
+        for context in reversed(self.contexts):
+            rest = context(rest)
+        return rest
+
+
+@dataclass
+class Branch:
+    """One way: its statements, and the scope at its end if it goes on."""
+
+    block: Block
+    flow: Scope | None
+
+
+@dataclass
+class Meeting:
+    """The variables that several ways hand over: names, new variables, and a value from each."""
+
+    names: list[str]
+    variables: list[Var]
+    values: list[list[Expr]]  # for each way, in the order of the names
+
+    def tuple_from(self, way: int, span: Span) -> Expr:
+        """What one way hands over, as one value."""
+        values = self.values[way]
+        return values[0] if len(values) == 1 else Tuple(tuple(values), span=span)
+
+    def bind_all(self, block: Block, make: Callable[[], Expr], span: Span) -> None:
+        """Bind the variables to the fields of what `make` makes."""
+        if len(self.variables) == 1:
+            variable = self.variables[0]
+            block.contexts.append(lambda rest: Let(variable, make(), rest, span=span))
+            return
+        whole = Var("merged" if self.variables else "_", span=span)
+
+        def context(rest: Expr) -> Expr:
+            for index, variable in reversed(list(enumerate(self.variables))):
+                rest = Let(variable, TupleGetItem(whole, index, span=span), rest, span=span)
+            return Let(whole, make(), rest, span=span)
+
+        block.contexts.append(context)
+
+
+def join_function(
+    name: str, variables: Sequence[Var], span: Span
+) -> tuple[Var, Callable[..., Any]]:
+    """A variable for what follows as a function, and what binds it."""
+    join = Var(name, span=span)
+
+    def bind(rest: Expr, body: Expr) -> Expr:
+        return Let(join, Function(tuple(variables), rest, span=span), body, span=span)
+
+    return join, bind
+
+
+def call(function: Var, args: Sequence[Expr], span: Span) -> Expr:
+    return Call(function, tuple(args), span=span)
+
+
+def differ(name: str, types: Sequence[Type], line: int) -> Unassigned:
+    """What a variable holds that has another type on every way."""
+    shown = " or ".join(dict.fromkeys(map(str, types)))
+    return Unassigned(
+        f"`{name}` has not one type here: {shown}, depending on the way through line {line}",
+        "a variable that is used after the ways meet has one type on all of them",
+    )
+
+
+def same_everywhere(values: Sequence[Value]) -> bool:
+    return all(statics.same(values[0], other) for other in values[1:])

@@ -1,0 +1,178 @@
+"""Where ways through a function meet again: what the variables are from there on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+
+from relay.frontend.python import statics
+from relay.frontend.python.blocks import (
+    Block,
+    Branch,
+    Flow,
+    Meeting,
+    Scope,
+    call,
+    differ,
+    join_function,
+    same_everywhere,
+)
+from relay.frontend.python.declarations import is_case
+from relay.frontend.python.expressions import Expressions
+from relay.frontend.python.lifting import is_instance, record_of
+from relay.frontend.python.liveness import stores
+from relay.frontend.python.unit import Unassigned, Value
+from relay.ir.expr import Expr
+from relay.ir.types import Type
+from relay.tree import Steps
+
+
+class Branches(Expressions):
+    """Joins the ways that a statement has."""
+
+    def join(
+        self,
+        branches: Sequence[Branch],
+        build: Callable[[list[Expr]], Expr],
+        node: ast.stmt,
+        block: Block,
+    ) -> Flow:
+        """Add a statement of several branches to `block`; the scope behind it, if it goes on.
+
+        `build` makes one expression of those of the branches.
+        """
+        going = [branch for branch in branches if branch.flow is not None]
+        leaves = any(branch.block.leaves for branch in branches)
+        if not going:
+            block.end(lambda: build([branch.block.close() for branch in branches]))
+            return None
+        block.leaves |= leaves
+        if len(going) == 1:
+            only = going[0]
+            block.contexts.append(
+                lambda rest: build(
+                    [b.block.close(rest) if b is only else b.block.close() for b in branches]
+                )
+            )
+            return only.flow
+        flows = [branch.flow for branch in going if branch.flow is not None]
+        scope, meeting = yield self.meet(flows, node)
+        span = self.span(node)
+        if not leaves:
+            if meeting.names or any(branch.block.contexts for branch in branches):
+                meeting.bind_all(
+                    block,
+                    lambda: build(
+                        [b.block.close(meeting.tuple_from(i, span)) for i, b in enumerate(branches)]
+                    ),
+                    span,
+                )
+            return scope
+        join, bind = join_function("join", meeting.variables, span)
+
+        def close(branch: Branch) -> Expr:
+            if branch.flow is None:
+                return branch.block.close()
+            return branch.block.close(call(join, meeting.values[going.index(branch)], span))
+
+        block.contexts.append(lambda rest: bind(rest, build([close(b) for b in branches])))
+        return scope
+
+    def meet(
+        self, ways: Sequence[Scope], node: ast.stmt, outside: Scope | None = None
+    ) -> Steps[tuple[Scope, Meeting]]:
+        """The scope where several ways meet behind a statement, and what each hands over.
+
+        `outside` is the scope before a loop: what is computed inside is handed over in any case.
+        """
+        first = ways[0]
+        live = first.frame.liveness.after[node]
+        scope = first.copy()
+        meeting = Meeting([], [], [[] for _ in ways])
+        for name in sorted(stores(node)):
+            scope.values.pop(name, None)
+            held = [way.values.get(name, statics.MISSING) for way in ways]
+            if name not in live or all(value is statics.MISSING for value in held):
+                continue
+            if outside is not None:
+                before = outside.values.get(name, statics.MISSING)
+                inside = not (statics.is_static(held[0]) or held[0] is before)
+            else:
+                inside = False
+            declared = first.frame.declared.get(name)
+            found = yield self._agree(name, held, declared, node, inside)
+            if not isinstance(found, _Agreed):
+                scope.values[name] = found
+                continue
+            variable = self.variable(name, found.ty, self.span(node))
+            scope.values[name] = variable
+            meeting.names.append(name)
+            meeting.variables.append(variable)
+            for values, value in zip(meeting.values, found.values, strict=True):
+                values.append(value)
+        return scope, meeting
+
+    def _agree(
+        self,
+        name: str,
+        held: Sequence[Value],
+        declared: Type | None,
+        node: ast.stmt,
+        inside: bool,
+    ) -> Steps[_Agreed | Value]:
+        """One type for what a variable holds on several ways; or the value, if it is the same and
+        not known `inside` only."""
+        line = self.span(node).line
+        for value in held:
+            if isinstance(value, Unassigned):
+                return value
+        if any(value is statics.MISSING for value in held):
+            return Unassigned(
+                f"`{name}` has no value on some of the ways through line {line}",
+                f"assign `{name}` before line {line}, or on every way",
+            )
+        if not inside and same_everywhere(held):
+            return held[0]
+        if not all(map(self.is_liftable, held)):
+            return Unassigned(
+                f"`{name}` depends on the way through line {line}, and is no value of a program"
+            )
+        typed = next((v for v in held if isinstance(v, Expr)), held[0])
+        first = yield self.lift(typed, node, declared, open_=True)
+        common = declared or self.type_of(first)
+        values: list[Expr] = []
+        for value in held:
+            if value is not typed:
+                value = yield self.lift(value, node, common, open_=True)
+            else:
+                value = first
+            values.append(value)
+        for value in values:
+            joined = self.fits(self.type_of(value), common)
+            if joined is None:
+                return differ(name, [self.type_of(v) for v in values], line)
+            common = declared or joined
+        return _Agreed(common, values)
+
+    def is_liftable(self, value: Value) -> bool:
+        """Whether a value can be one of a program."""
+        if isinstance(value, tuple | list):
+            return all(map(self.is_liftable, value))
+        return (
+            value is None
+            or isinstance(value, Expr)
+            or statics.is_number(value)
+            or statics.is_array(value)
+            or is_instance(value)
+            or is_case(value)
+            or self.is_function(value)
+            or record_of(value) is not None
+        )
+
+
+class _Agreed:
+    """A variable that has one type on all ways, with its value on each."""
+
+    def __init__(self, ty: Type, values: list[Expr]) -> None:
+        self.ty = ty
+        self.values = values

@@ -1,0 +1,135 @@
+"""`@relay.function`: a Python function as a Relay program."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import cached_property, update_wrapper
+from types import FunctionType
+from typing import Any
+
+from relay.errors import DiagnosticError, RelayError, fail
+from relay.executors import create_executor
+from relay.frontend.python import unsupported, values
+from relay.frontend.python.functions import Definition, Known, is_known
+from relay.frontend.python.program import Program
+from relay.frontend.python.source import read_function
+from relay.frontend.python.statics import Names
+from relay.interpreter.values import to_value, type_of
+from relay.ir.module import IRModule
+from relay.ir.types import Type
+
+
+class RelayFunction:
+    """A Python function that is a Relay program.
+
+    f.module            the program: a module whose `main` is the function, typed
+    relay.compile(f)    the program compiled
+    f(x), f.evaluate(x) the result, by the interpreter; Python's data in, Python's data out
+    f.at(ty, …)         the program for types of the parameters that have no annotation
+
+    Other decorated functions may call it. The names it uses are looked up when the program is made,
+    at the first use; it is not made again when they change.
+    """
+
+    def __init__(self, function: FunctionType) -> None:
+        source, node = read_function(function)
+        unsupported.check(source, node)
+        self._definition = Definition(function, node, source, Names(function))
+        self._programs: dict[Any, tuple[Program, IRModule]] = {}
+        update_wrapper(self, function)
+
+    @property
+    def __relay_definition__(self) -> Definition:
+        return self._definition
+
+    def __relay_module__(self) -> IRModule:
+        return self.module
+
+    @cached_property
+    def module(self) -> IRModule:
+        """The program. All parameters need annotations."""
+        return self._program(())[1]
+
+    def at(self, *types: Type) -> IRModule:
+        """The program for these types of the parameters without annotations, in order."""
+        return self._program(types)[1]
+
+    def _program(self, given: tuple[Type | Known, ...]) -> tuple[Program, IRModule]:
+        if given not in self._programs:
+            open_ = [p for p in self._definition.parameters() if p.is_open]
+            if len(open_) != len(given):
+                unit = self._definition
+                names = ", ".join(f"`{p.name}`" for p in open_)
+                raise RelayError(
+                    f"`{unit.name}` cannot be a program by itself: the types of {names} are not "
+                    f"known; annotate them, or give them: {unit.name}.at(…)"
+                    if open_
+                    else f"all parameters of `{unit.name}` have annotations; use {unit.name}.module"
+                )
+            self._programs[given] = _translated(self._definition, given)
+        return self._programs[given]
+
+    def evaluate(self, *args: Any, **named: Any) -> Any:
+        """The result for these arguments, by the interpreter."""
+        parameters = self._definition.parameters()
+        try:
+            bound = inspect.signature(self._definition.function).bind(*args, **named)
+        except TypeError as error:
+            raise RelayError(f"`{self._definition.name}`: {error}") from None
+        bound.apply_defaults()
+        given: list[Any] = []
+        for parameter in parameters:
+            if parameter.is_open:
+                given.append(_type_for(bound.arguments[parameter.name], parameter.name))
+        program, module = self._program(tuple(given))
+        rest = iter(given)
+        passed = [
+            bound.arguments[p.name]
+            for p in parameters
+            if not (p.is_open and isinstance(next(rest), Known))
+        ]
+        main = module["main"]
+        run = create_executor("debug", module).evaluate()
+        made = [
+            values.from_python(data, param.type_annotation)
+            for data, param in zip(passed, main.params, strict=True)
+        ]
+        return values.to_python(run(*made), program.data)
+
+    __call__ = evaluate
+
+    def __repr__(self) -> str:
+        return f"<relay.function {self._definition.name}>"
+
+
+def _translated(
+    definition: Definition, given: tuple[Type | Known, ...]
+) -> tuple[Program, IRModule]:
+    program = Program()
+    try:
+        return program, program.translate(definition, given)
+    except DiagnosticError as error:
+        refused = error
+    # shown like every other error, and without frames of the translation, which nest as code does
+    fail(type(refused), refused.diagnostics)
+    raise refused
+
+
+def _type_for(data: Any, name: str) -> Type | Known:
+    """The type of an argument for a parameter without annotation."""
+    if is_known(data) and not isinstance(data, int | float):
+        return Known(data)
+    found = type_of(to_value(data))
+    if found is None:
+        raise RelayError(f"the type of the argument for `{name}` does not show; annotate `{name}`")
+    return found
+
+
+def function(f: Callable[..., Any]) -> RelayFunction:
+    """Turn a Python function into a Relay program: `@relay.function`."""
+    if isinstance(f, RelayFunction):
+        return f
+    if not isinstance(f, FunctionType):
+        raise RelayError(f"relay.function decorates a function, found {type(f).__name__}")
+    return RelayFunction(f)

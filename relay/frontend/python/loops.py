@@ -1,0 +1,463 @@
+"""Loops as recursive functions.
+
+    while c: …            let %while = fn (%x) { if (c) { … %while(new x) } else { %x } };
+                          let %x = %while(x);
+
+    for i in range(n)     a counter              for x in xs    the rest of a list
+    for row in x          a counter, and `take`  enumerate, zip, reversed    of these
+    for w in weights      a tuple or a list of Python: written out, once for each element
+
+The variables that a turn of the loop sets and a later one, or what follows, reads are parameters.
+`continue` calls the function again, `break` gives the variables back. In a loop that has a `return`
+the function's result is that of the whole function, so what follows the loop stands at its end.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from relay.frontend.python import statics
+from relay.frontend.python.blocks import Block, Flow, Scope, call, join_function
+from relay.frontend.python.liveness import jumps_in_loop, returns, stores
+from relay.frontend.python.patterns import Patterns
+from relay.frontend.python.standard import Cons, Nil
+from relay.frontend.python.unit import Unassigned, Value
+from relay.ir.expr import (
+    Call,
+    Clause,
+    Expr,
+    Function,
+    If,
+    Let,
+    Match,
+    PatternConstructor,
+    PatternVar,
+    Var,
+    is_atom,
+)
+from relay.ir.types import TensorType, TypeCall
+from relay.op.indexing import take
+from relay.tree import Steps
+
+# Makes the body of the loop's function of a turn and of what happens when there is none.
+Head = Callable[[Expr, Callable[[], Expr]], Expr]
+
+
+@dataclass
+class Exit:
+    """A way out of a loop: the variables there, and the expression once all ways are known."""
+
+    scope: Scope
+    result: Callable[[], Expr] | None = None
+
+    def make(self) -> Expr:
+        assert self.result is not None
+        return self.result()
+
+
+@dataclass
+class Loop:
+    """A loop being translated."""
+
+    function: Var
+    names: list[str]  # of the variables it carries
+    params: list[Var]  # for them
+    following: list[Expr] = field(default_factory=list)  # the states of what it goes through
+    head: Exit | None = None  # where it ends when there is nothing left
+    exits: list[Exit] = field(default_factory=list)
+
+
+@dataclass
+class Turn:
+    """One turn through a source: the item, the state for the next turn, and what asks whether
+    there is an item at all."""
+
+    item: Expr
+    following: Expr
+    head: Head
+
+
+@dataclass
+class Source:
+    """Something to go through: a state to start with, and what a turn does with a state."""
+
+    name: str
+    start: Expr
+    turn: Callable[[Var], Turn]
+    ends: bool = True
+
+
+@dataclass
+class Iteration:
+    """Sources that are gone through together, and how an item is put together of theirs."""
+
+    sources: list[Source]
+    item: Callable[[list[Expr]], Value]
+
+
+class Loops(Patterns):
+    """Translates loops."""
+
+    # --- while
+
+    def while_(self, node: ast.While, scope: Scope, block: Block) -> Flow:
+        if isinstance(node.test, ast.Constant) and not node.test.value:
+            return scope
+        loop, starts, inner = yield self._enter(node, "while_loop", scope)
+        test = self.condition((yield self.expression(node.test, inner)), node.test)
+        if test is False:
+            return scope
+
+        def head(turn: Expr, leave: Callable[[], Expr]) -> Expr:
+            return turn if isinstance(test, bool) else If(test, turn, leave(), span=self.span(node))
+
+        return (
+            yield self._loop(node, loop, starts, [], inner, head, test is not True, scope, block)
+        )
+
+    # --- for
+
+    def for_(self, node: ast.For, scope: Scope, block: Block) -> Flow:
+        name = node.target.id if isinstance(node.target, ast.Name) else "element"
+        found = yield self._iteration(node.iter, scope, block, name)
+        if isinstance(found, list):
+            return (yield self._written_out(node, found, scope, block))
+        sources = found.sources
+        for source in sources:
+            source.start = self._fixed(source.name, source.start, node.iter, block)
+        loop, starts, inner = yield self._enter(node, "for_loop", scope)
+        states = [
+            self.variable(s.name, self.type_of(s.start), self.span(node.iter)) for s in sources
+        ]
+        turns = [source.turn(state) for source, state in zip(sources, states, strict=True)]
+        loop.following = [turn.following for turn in turns]
+        before = Block()
+        yield self.assign(node.target, found.item([t.item for t in turns]), inner, before, node)
+
+        def head(body: Expr, leave: Callable[[], Expr]) -> Expr:
+            made = before.close(body)
+            for turn in reversed(turns):
+                made = turn.head(made, leave)
+            return made
+
+        starts = [source.start for source in sources] + starts
+        ends = any(source.ends for source in sources)
+        return (yield self._loop(node, loop, starts, states, inner, head, ends, scope, block))
+
+    def _fixed(self, name: str, value: Expr, node: ast.AST, block: Block) -> Expr:
+        """A value that is computed once, before the loop."""
+        if is_atom(value):
+            return value
+        variable = self.variable(name, self.type_of(value), self.span(node))
+        block.bind(variable, value, self.span(node))
+        return variable
+
+    def _written_out(self, node: ast.For, items: list[Value], scope: Scope, block: Block) -> Flow:
+        """A loop over something of Python: its body once for each item."""
+        if (jump := jumps_in_loop(node.body)) is not None:
+            raise self.error(
+                jump,
+                "a loop over a tuple or a list of Python is written out, and cannot be left",
+                "a loop over range(…), a list of the program, or a tensor",
+                hint="put the rest of the turn into an `if`",
+            )
+        flow: Scope | None = scope
+        for item in items:
+            yield self.assign(node.target, item, scope, block, node)
+            flow = yield self.statements(node.body, scope, block)
+            if flow is None:
+                return None
+            scope = flow
+        return scope
+
+    # --- what a loop goes through
+
+    def _iteration(self, node: ast.expr, scope: Scope, block: Block, name: str) -> Steps[Any]:
+        """How to go through the value of an expression; its items, where it is Python's own."""
+        if isinstance(node, ast.Call):
+            callee = yield self.expression(node.func, scope)
+            plain = not node.keywords and not any(isinstance(a, ast.Starred) for a in node.args)
+            if plain and callee is builtins.range:
+                return (yield self._range(node, scope, block, name))
+            if plain and callee is builtins.enumerate and node.args:
+                return (yield self._enumerate(node, scope, block, name))
+            if plain and callee is builtins.zip and node.args:
+                return (yield self._zip(node, scope, block, name))
+            if plain and callee is builtins.reversed and _is_range(node.args):
+                inner: Any = node.args[0]
+                return (yield self._range(inner, scope, block, name, backwards=True))
+        value = yield self.expression(node, scope)
+        if isinstance(value, dict):
+            return list(value)
+        if isinstance(value, tuple | list | range):
+            return list(value)
+        value = self._fixed("source", (yield self.lift(value, node)), node, block)
+        ty = self.type_of(value)
+        if (fields := self.fields_of(value, node)) is not None:
+            return fields
+        if self.is_list(ty):
+            return Iteration([self._list_source(value, node, name)], lambda items: items[0])
+        if isinstance(ty, TensorType) and ty.shape:
+            return (yield self._rows(value, node, block))
+        raise self.error(
+            node,
+            "this cannot be gone through",
+            "range(…), a list, a tuple or a tensor",
+            str(ty),
+        )
+
+    def _list_source(self, value: Expr, node: ast.AST, name: str) -> Source:
+        """The elements of a list; the state is what is left of it."""
+        span = self.span(node)
+
+        def turn(state: Var) -> Turn:
+            ty = self.type_of(state)
+            assert isinstance(ty, TypeCall)
+            element = self.variable(name, ty.args[0], span)
+            rest = self.variable("rest", ty, span)
+            parts = (PatternVar(element, span=span), PatternVar(rest, span=span))
+            some = PatternConstructor(self.constructor(Cons), parts, span=span)
+            none = PatternConstructor(self.constructor(Nil), (), span=span)
+
+            def head(body: Expr, leave: Callable[[], Expr]) -> Expr:
+                clauses = (Clause(some, body, span=span), Clause(none, leave(), span=span))
+                return Match(state, clauses, span=span)
+
+            return Turn(element, rest, head)
+
+        return Source("list", value, turn)
+
+    def _counter(
+        self,
+        name: str,
+        start: Expr,
+        stop: Expr | None,
+        step: int,
+        node: ast.AST,
+        item: Callable[[Var], Expr] = lambda state: state,
+    ) -> Source:
+        """A number that grows, or falls, by `step` up to `stop`, if there is one."""
+
+        def turn(state: Var) -> Turn:
+            by = self.number(step, node, self.type_of(state), open_=False)
+            following = self.operation("add", state, by, node)
+            if stop is None:
+                return Turn(item(state), following, lambda body, leave: body)
+            test = self.operation("less" if step > 0 else "greater", state, stop, node)
+            span = self.span(node)
+            return Turn(
+                item(state), following, lambda body, leave: If(test, body, leave(), span=span)
+            )
+
+        return Source(name, start, turn, stop is not None)
+
+    def _range(
+        self, node: ast.Call, scope: Scope, block: Block, name: str, backwards: bool = False
+    ) -> Steps[Iteration]:
+        values = []
+        for part in node.args:
+            values.append((yield self.expression(part, scope)))
+        if not 1 <= len(values) <= 3:
+            raise self.error(node, "range takes one, two or three numbers", found=str(len(values)))
+        start, stop, step = (0, *values, 1) if len(values) == 1 else (*values, 1)[:3]
+        if type(step) is not int or step == 0:
+            raise self.error(
+                node, "the step of a range must be known when the program is made, and not 0"
+            )
+        if backwards:
+            if step != 1:
+                raise self.error(node, "only a range of step 1 can be reversed")
+            start = yield self.arithmetic(ast.Sub(), stop, 1, node)
+            stop = yield self.arithmetic(ast.Sub(), values[0] if len(values) > 1 else 0, 1, node)
+            step = -1
+        dynamic = [v for v in (start, stop) if isinstance(v, Expr)]
+        wanted = self.type_of(dynamic[0]) if dynamic else None
+        first = yield self.lift(start, node, wanted)
+        last = yield self.lift(stop, node, wanted)
+        self.unify(self.type_of(last), self.type_of(first), node, "the bounds of the range differ")
+        last = self._fixed("stop", last, node, block)
+        return Iteration([self._counter(name, first, last, step, node)], lambda items: items[0])
+
+    def _rows(self, value: Expr, node: ast.expr, block: Block) -> Steps[Iteration]:
+        """A tensor along its first axis."""
+        count = yield self.lift(self.extent(value, 0, node), node)
+        count = self._fixed("rows", count, node, block)
+        start = self.number(0, node, self.type_of(count), open_=False)
+
+        def row(state: Var) -> Expr:
+            return self.placed(take(value, state, axis=0, mode="fast"), node, value, state)
+
+        return Iteration([self._counter("row", start, count, 1, node, row)], lambda items: items[0])
+
+    def _enumerate(self, node: ast.Call, scope: Scope, block: Block, name: str) -> Steps[Any]:
+        inner = yield self._iteration(node.args[0], scope, block, name)
+        first = (yield self.expression(node.args[1], scope)) if len(node.args) > 1 else 0
+        if isinstance(inner, list) and type(first) is int:
+            return list(enumerate(inner, first))
+        if isinstance(inner, list):
+            raise self.error(node, "the first number must be known when the program is made")
+        start = yield self.lift(first, node)
+        counter = self._counter("count", start, None, 1, node)
+        item = inner.item
+        return Iteration([counter, *inner.sources], lambda items: (items[0], item(items[1:])))
+
+    def _zip(self, node: ast.Call, scope: Scope, block: Block, name: str) -> Steps[Any]:
+        parts: list[Any] = []
+        for part in node.args:
+            parts.append((yield self._iteration(part, scope, block, name)))
+        if all(isinstance(part, list) for part in parts):
+            return list(zip(*parts, strict=False))
+        if any(isinstance(part, list) for part in parts):
+            raise self.error(
+                node,
+                "values of Python and of the program are gone through in different ways",
+                hint="make a list of the program of both, or write the loop out by hand",
+            )
+
+        def item(items: list[Expr]) -> Value:
+            found, at = [], 0
+            for part in parts:
+                count = len(part.sources)
+                found.append(part.item(items[at : at + count]))
+                at += count
+            return tuple(found)
+
+        return Iteration([source for part in parts for source in part.sources], item)
+
+    # --- the function that a loop is
+
+    def _enter(
+        self, node: ast.While | ast.For, name: str, scope: Scope
+    ) -> Steps[tuple[Loop, list[Expr], Scope]]:
+        """A new loop, the values it starts with, and the scope inside of it."""
+        frame = scope.frame
+        needed = frame.liveness.head[node]
+        inner = scope.copy()
+        loop = Loop(Var(name, span=self.span(node)), [], [])
+        starts: list[Expr] = []
+        for variable in sorted(stores(node)):
+            value = scope.values.get(variable, statics.MISSING)
+            if variable not in needed or value is statics.MISSING or isinstance(value, Unassigned):
+                continue
+            if not self.is_liftable(value):
+                inner.values[variable] = Unassigned(
+                    f"`{variable}` changes in the loop, and is no value of a program"
+                )
+                continue
+            declared = frame.declared.get(variable)
+            start = yield self.lift(value, node, declared)
+            ty = declared or self.type_of(start)
+            param = self.variable(variable, ty, self.span(node))
+            inner.values[variable] = param
+            loop.names.append(variable)
+            loop.params.append(param)
+            starts.append(start)
+        inner.loop = loop
+        loop.head = Exit(inner.copy())
+        return loop, starts, inner
+
+    def _loop(
+        self,
+        node: ast.While | ast.For,
+        loop: Loop,
+        starts: Sequence[Expr],
+        states: Sequence[Var],
+        inner: Scope,
+        head: Head,
+        ends: bool,
+        scope: Scope,
+        block: Block,
+    ) -> Flow:
+        """Translate the body, and add the loop to `block`. `ends`: it may end at its head."""
+        span = self.span(node)
+        at_head = loop.head
+        assert at_head is not None
+        if ends:
+            loop.exits.append(at_head)
+        body = Block()
+        flow = yield self.statements(node.body, inner, body)
+        if flow is not None:
+            yield self.next_turn(flow, body, node)
+        params = (*states, *loop.params)
+        start = call(loop.function, starts, span)
+
+        def function() -> Function:
+            return Function(params, head(body.close(), at_head.make), span=span)
+
+        def around(rest: Expr) -> Expr:
+            return Let(loop.function, function(), rest, span=span)
+
+        if not loop.exits:
+            block.end(lambda: around(start))
+            return None
+        if returns(node.body) and loop.exits == [at_head]:
+            # what follows the loop stands at its end
+            after: list[Expr] = []
+            at_head.result = lambda: after[-1]
+
+            def with_rest(rest: Expr) -> Expr:
+                after.append(rest)
+                return around(start)
+
+            block.contexts.append(with_rest)
+            block.leaves = True
+            behind = at_head.scope.copy()
+            behind.loop = scope.loop
+            return behind
+        behind, meeting = yield self.meet([way.scope for way in loop.exits], node, scope)
+        behind.loop = scope.loop
+        if returns(node.body):
+            join, bind = join_function("after", meeting.variables, span)
+            for index, way in enumerate(loop.exits):
+                way.result = lambda index=index: call(join, meeting.values[index], span)
+            block.contexts.append(lambda rest: bind(rest, around(start)))
+            block.leaves = True
+            return behind
+        for index, way in enumerate(loop.exits):
+            way.result = lambda index=index: meeting.tuple_from(index, span)
+        block.contexts.append(around)
+        meeting.bind_all(block, lambda: start, span)
+        return behind
+
+    def next_turn(self, scope: Scope, block: Block, node: ast.stmt) -> Steps[None]:
+        """End a block with the next turn of the loop it stands in."""
+        loop = scope.loop
+        assert loop is not None
+        values: list[Expr] = []
+        for name, param in zip(loop.names, loop.params, strict=True):
+            held = scope.values.get(name, Unassigned(f"`{name}` has no value for the next turn"))
+            wanted = self.type_of(param)
+            value = yield self.lift(held, node, wanted)
+            if self.fits(self.type_of(value), wanted) is None:
+                self.generator.report(
+                    param,
+                    f"`{name}` changes its type in the loop",
+                    str(self.resolve(wanted)),
+                    str(self.type_of(value)),
+                    f"start with a value of the type that the loop gives it, or annotate it: "
+                    f"{name}: {self.resolve(wanted)} = …",
+                )
+            values.append(value)
+        arguments = (*loop.following, *values)
+        span = self.span(node)
+        block.end(lambda: Call(loop.function, arguments, span=span))
+
+    def break_(self, node: ast.Break, scope: Scope, block: Block) -> None:
+        loop = scope.loop
+        assert loop is not None
+        way = Exit(scope.copy())
+        loop.exits.append(way)
+        block.end(way.make)
+
+
+def _is_range(args: Sequence[ast.expr]) -> bool:
+    return (
+        len(args) == 1
+        and isinstance(args[0], ast.Call)
+        and isinstance(args[0].func, ast.Name)
+        and args[0].func.id == "range"
+    )

@@ -1,0 +1,84 @@
+"""The text of a Python function, its syntax tree, and where its parts stand in the file."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+from relay.errors import Diagnostic, FrontendError, SourceName, Span
+
+# What `str.splitlines` takes for the end of a line and Python does not.
+_NO_LINE_ENDS = str.maketrans(dict.fromkeys("\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029", " "))
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file, and how a syntax tree made of a piece of it lies in it."""
+
+    name: SourceName
+    lines: tuple[str, ...]
+    offset: int  # the line of the file before the first one of the tree
+
+    def span(self, node: ast.AST) -> Span:
+        """Where a node of the tree stands."""
+        place: Any = node
+        line, end_line = place.lineno, place.end_lineno or place.lineno
+        return Span(
+            self.name,
+            line + self.offset,
+            end_line + self.offset,
+            self._column(line, place.col_offset),
+            self._column(end_line, place.end_col_offset or place.col_offset + 1),
+        )
+
+    def _column(self, line: int, offset: int) -> int:
+        """The column, counted from 1, of a place that the parser gives in bytes."""
+        number = line + self.offset - 1
+        text = self.lines[number] if number < len(self.lines) else ""
+        return len(text.encode()[:offset].decode(errors="ignore")) + 1
+
+
+def read(defined: FunctionType | type) -> tuple[Source, ast.stmt]:
+    """The source of a function or class, and its definition."""
+    try:
+        file = inspect.getsourcefile(defined)
+        piece, first = inspect.getsourcelines(defined)
+    except (OSError, TypeError) as error:
+        raise FrontendError(
+            Diagnostic(
+                f"the source of `{defined.__name__}` cannot be read",
+                None,
+                "a definition in a file",
+                str(error),
+                "put it into a file; `python -c` and some consoles keep no source",
+            )
+        ) from None
+    names = getattr(defined, "__globals__", None)
+    lines = [line.rstrip("\n") for line in linecache.getlines(file or "", names)]
+    text = "\n".join(lines).translate(_NO_LINE_ENDS)
+    # a piece that stands further in gets a line above it: strings in it may not stand further in
+    above = "if True:\n" if piece[0][:1].isspace() else ""
+    name = SourceName(file or defined.__name__, text)
+    source = Source(name, tuple(lines), first - (2 if above else 1))
+    block: Any = ast.parse(above + "".join(piece))
+    statement: ast.stmt = block.body[0].body[0] if above else block.body[0]
+    return source, statement
+
+
+def read_function(function: FunctionType) -> tuple[Source, ast.FunctionDef]:
+    """The source of a function that was written with `def`."""
+    source, statement = read(function)
+    if isinstance(statement, ast.FunctionDef):
+        return source, statement
+    raise FrontendError(
+        Diagnostic(
+            "only a function written with `def` can be translated",
+            source.span(statement),
+            "def …",
+            "async def …" if isinstance(statement, ast.AsyncFunctionDef) else "lambda …",
+        )
+    )

@@ -1,0 +1,117 @@
+"""What is known of Python without running it: names, attributes, items, arithmetic on numbers.
+
+Names are looked up where the function looks them up: in its closure, its module, the builtins.
+Only operations of Python's own types are carried out; nothing that a user wrote ever runs.
+"""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any, Final
+
+import numpy as np
+
+from relay import nd
+from relay.errors import RelayError
+
+
+class _Missing:
+    """Nothing of that name."""
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Final = _Missing()
+
+PLAIN = (bool, int, float, str, type(None), tuple, list, dict, range, slice)
+
+
+class Names:
+    """The names a function sees from outside; they are looked up when the program is made."""
+
+    def __init__(self, function: FunctionType) -> None:
+        self._globals = function.__globals__
+        self._cells = dict(
+            zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        )
+        self._type_parameters = {p.__name__: p for p in getattr(function, "__type_params__", ())}
+
+    def find(self, name: str) -> Any:
+        """The value of `name`, or MISSING."""
+        if name in self._cells:
+            try:
+                return self._cells[name].cell_contents
+            except ValueError:  # assigned later, or never
+                return MISSING
+        for names in (self._type_parameters, self._globals, vars(builtins)):
+            if name in names:
+                return names[name]
+        return MISSING
+
+    def known(self) -> list[str]:
+        """All names, to suggest one."""
+        return [*self._cells, *self._type_parameters, *self._globals, *vars(builtins)]
+
+
+def attribute(value: Any, name: str) -> Any:
+    """`value.name` without running anything of the user's; MISSING when there is none."""
+    if isinstance(value, ModuleType):
+        try:
+            return getattr(value, name)
+        except AttributeError:
+            return MISSING
+    try:
+        found = inspect.getattr_static(value, name)
+    except AttributeError:
+        return MISSING
+    if inspect.ismemberdescriptor(found):  # a slot
+        return getattr(value, name, MISSING)
+    if isinstance(found, property | classmethod | Callable) and not isinstance(value, type):
+        return MISSING if isinstance(found, property | classmethod) else found
+    return found.__func__ if isinstance(found, staticmethod) else found
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a number without an element type: one of Python's own."""
+    return type(value) in (bool, int, float)
+
+
+def is_array(value: Any) -> bool:
+    """Whether it is data that can be a constant of a program."""
+    if isinstance(value, np.ndarray | np.generic | nd.NDArray):
+        return True
+    return not isinstance(value, type) and hasattr(type(value), "__dlpack__")
+
+
+def is_static(value: Any) -> bool:
+    """Whether it is one of Python's own values, through and through."""
+    if type(value) in (tuple, list):
+        return all(map(is_static, value))
+    return type(value) in PLAIN
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two values are one and the same for a program."""
+    if a is b:
+        return True
+    return type(a) is type(b) and type(a) in (bool, int, float, str) and a == b
+
+
+# --- functions of Python that are carried out on Python's own values -----------------------------
+
+PURE: Mapping[Any, str] = {
+    f: f"math.{name}" for name, f in vars(math).items() if isinstance(f, BuiltinFunctionType)
+} | {f: f.__name__ for f in (abs, bool, float, int, len, list, max, min, round, sum, tuple)}
+
+
+def compute(function: Callable[..., Any], args: list[Any], keywords: dict[str, Any]) -> Any:
+    """Call a function of `PURE`, or an operator, on Python's own values."""
+    try:
+        return function(*args, **keywords)
+    except (ArithmeticError, TypeError, ValueError, LookupError) as error:
+        raise RelayError(str(error)) from None
