@@ -146,8 +146,11 @@ class Function(DotProducts):
         self.varying = {loop.var}
         self.simplify.bind(loop.var, loop.extent)
         self.dependent = {}
-        with self.scope():
-            yield self._statement(loop.body)
+        if self.widths.setdefault(loop.var, self.lanes) != self.lanes:
+            self.widths[loop.var] = self.lanes
+            self.forget_vectors()
+        # it runs once: what it computes is known to the copies that follow
+        yield self._statement(loop.body)
         self.lane, self.lanes = None, 0
         self.dependent = {}
 

@@ -181,6 +181,7 @@ class Writer:
         self.wider: dict[str, str | None] = {}  # for each mask one that has all its lanes
         self.in_parallel = False
         self.worker = "0"
+        self.widths: dict[Var, int] = {}  # of vector loops so far
         self.dependent: dict[Expr, bool] = {}  # on the lane
         self.varying: set[Var] = set()  # the lane, and names for what depends on it
 
@@ -236,6 +237,12 @@ class Writer:
         versions = tuple((b, self.versions.get(b, 0)) for b in value.reads)
         self.known[-1][key] = (value, versions)
         return value
+
+    def forget_vectors(self) -> None:
+        """Values in lanes were those of a loop with the same variable and another width."""
+        for known in self.known:
+            for key in [key for key, (value, _) in known.items() if value.lanes]:
+                del known[key]
 
     def written(self, buffers: set[int]) -> None:
         for buffer in buffers:
