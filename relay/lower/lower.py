@@ -30,7 +30,7 @@ from relay.target.llvm.schedules import facts
 from relay.target.llvm.schedules.choose import choose
 from relay.target.target import Target
 from relay.te import lower as te_lower
-from relay.te.compute import Tensor
+from relay.te.compute import Tensor, compute
 from relay.te.expr import Const
 from relay.te.instruction import DOT4
 from relay.te.legalize import Facts, legalize
@@ -51,7 +51,8 @@ def lower(
 def lower_computed(
     computed: Computed, constant: Sequence[bool], target: Target, options: Options
 ) -> Lowered:
-    results, places_of_results = _distinct_outputs(computed)
+    """The kernels for tensors."""
+    results = _distinct_outputs(computed)
     constants = [t for t, known in zip(computed.inputs, constant, strict=True) if known]
     scheduled = choose(results, computed.inputs, target, constants, threads=options.threads)
     where: dict[int, Place] = {id(t): Param(i) for i, t in enumerate(computed.inputs)}
@@ -67,29 +68,25 @@ def lower_computed(
         steps.append(Step(kernel, inputs, outputs, constant=True))
     main = _without_unused_inputs(scheduled.main)
     kernel = _kernel(main, "", computed.operators, target, options)
-    steps.append(
-        Step(
-            kernel,
-            tuple(where[id(tensor)] for tensor in main.inputs),
-            tuple(places_of_results),
-        )
-    )
+    inputs = tuple(where[id(tensor)] for tensor in main.inputs)
+    steps.append(Step(kernel, inputs, tuple(Result(i) for i in range(len(results)))))
     return Lowered(tuple(steps), tuple(temporaries))
 
 
-def _distinct_outputs(computed: Computed) -> tuple[list[Tensor], list[Place]]:
+def _distinct_outputs(computed: Computed) -> list[Tensor]:
     """Each result a tensor of its own, computed and not merely handed on."""
-    from relay import te
-
     outputs: list[Tensor] = []
     seen = {id(tensor) for tensor in computed.inputs}
     for tensor in computed.outputs:
         if id(tensor) in seen:
-            source = tensor
-            tensor = te.compute(source.shape, lambda *i, source=source: source[i], "copy")
+            tensor = _copy(tensor)
         seen.add(id(tensor))
         outputs.append(tensor)
-    return outputs, [Result(i) for i in range(len(outputs))]
+    return outputs
+
+
+def _copy(source: Tensor) -> Tensor:
+    return compute(source.shape, lambda *i: source[i], "copy")
 
 
 def _without_unused_inputs(s: Schedule) -> Schedule:
@@ -154,9 +151,11 @@ def _flops(s: Schedule) -> int:
 
 def in_place(s: Schedule) -> tuple[tuple[int, int], ...]:
     """(output, input) pairs: each element of the output needs that element of the input only."""
-    if len(s.stages) != 1 or not s.stages[0].loops or s.stages[0].is_reduction:
+    if len(s.stages) != 1 or len(s.outputs) != 1:
         return ()
     stage = s.stages[0]
+    if not stage.loops or stage.is_reduction:
+        return ()
     simplify = facts.simplifier(stage)
     own = tuple(simplify(stage.values[axis]) for axis in stage.computation.axes)
     same: dict[int, bool] = {}
@@ -164,9 +163,8 @@ def in_place(s: Schedule) -> tuple[tuple[int, int], ...]:
         places = tuple(map(simplify, read.indices))
         even = places == own and read.source.shape == stage.tensors[0].shape
         same[id(read.source)] = same.get(id(read.source), True) and even
-    pairs = []
-    for i, output in enumerate(s.outputs):
-        for j, given in enumerate(s.inputs):
-            if same.get(id(given)) and given.dtype == output.dtype and len(s.outputs) == 1:
-                pairs.append((i, j))
-    return tuple(pairs)
+    return tuple(
+        (0, i)
+        for i, given in enumerate(s.inputs)
+        if same.get(id(given)) and given.dtype == s.outputs[0].dtype
+    )

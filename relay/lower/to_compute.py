@@ -16,6 +16,7 @@ from relay.ir.attrs import Attrs, DictAttrs
 from relay.ir.expr import Call, Constant, Expr, Function, Let, Tuple, TupleGetItem, Var
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.opdef import OpDef
+from relay.tree import Steps
 
 # A tensor, or for a tuple its fields.
 Value = te.Tensor | tuple[Any, ...]
@@ -36,7 +37,7 @@ def to_compute(function: Function) -> Computed:
     inputs: list[te.Tensor] = []
     operators: list[str] = []
     for param in function.params:
-        values[param] = _placeholders(param.checked_type, param.name_hint, inputs)
+        values[param] = tree.run(_placeholders(param.checked_type, param.name_hint, param, inputs))
     body, lets = function.body, []
     while isinstance(body, Let):
         lets.append((body.var, body.value))
@@ -77,7 +78,8 @@ def _call(expr: Call, op: OpDef, args: Sequence[Value]) -> Value:
     if op.compute is None:
         raise _error(expr, f"operator `{op.name}` does not say how it is computed")
     attrs = op.make_attrs({}) if expr.attrs is None else expr.attrs
-    return op.compute(*args, out=_specs(expr.checked_type, expr), **_keywords(attrs))
+    out = tree.run(_specs(expr.checked_type, expr))
+    return op.compute(*args, out=out, **_keywords(attrs))
 
 
 def _keywords(attrs: Attrs | DictAttrs | None) -> Mapping[str, Any]:
@@ -86,11 +88,15 @@ def _keywords(attrs: Attrs | DictAttrs | None) -> Mapping[str, Any]:
     return dict(attrs.items())
 
 
-def _specs(ty: Type, expr: Expr) -> Any:
-    if isinstance(ty, TupleType):
-        return tuple(_specs(field, expr) for field in ty.fields)
-    assert isinstance(ty, TensorType)
-    return te.Spec(_shape(ty, expr), ty.dtype)
+def _specs(ty: Type, expr: Expr) -> Steps[Any]:
+    """The shape and element type of what a call makes; for a tuple those of its fields."""
+    if isinstance(ty, TensorType):
+        return te.Spec(_shape(ty, expr), ty.dtype)
+    assert isinstance(ty, TupleType)
+    fields = []
+    for field in ty.fields:
+        fields.append((yield _specs(field, expr)))
+    return tuple(fields)
 
 
 def _shape(ty: TensorType, expr: Expr) -> tuple[te.Expr, ...]:
@@ -102,14 +108,17 @@ def _shape(ty: TensorType, expr: Expr) -> tuple[te.Expr, ...]:
     return tuple(sizes)
 
 
-def _placeholders(ty: Type, name: str, inputs: list[te.Tensor]) -> Value:
-    if isinstance(ty, TupleType):
-        return tuple(_placeholders(f, f"{name}_{i}", inputs) for i, f in enumerate(ty.fields))
-    if not isinstance(ty, TensorType):
-        raise LowerError(Diagnostic(f"parameter `%{name}` of a kernel is a tensor, found {ty}"))
-    made = te.placeholder(_shape(ty, Var(name, ty)), ty.dtype, name)
-    inputs.append(made)
-    return made
+def _placeholders(ty: Type, name: str, param: Var, inputs: list[te.Tensor]) -> Steps[Value]:
+    """The tensors of a parameter, appended to `inputs` one by one."""
+    if isinstance(ty, TensorType):
+        inputs.append(te.placeholder(_shape(ty, param), ty.dtype, name))
+        return inputs[-1]
+    if not isinstance(ty, TupleType):
+        raise _error(param, f"parameter `%{name}` of a kernel is a tensor, found {ty}")
+    fields = []
+    for i, field in enumerate(ty.fields):
+        fields.append((yield _placeholders(field, f"{name}_{i}", param, inputs)))
+    return tuple(fields)
 
 
 def _constant(expr: Constant) -> te.Tensor:
@@ -122,9 +131,15 @@ def _constant(expr: Constant) -> te.Tensor:
 
 def flatten(value: Value) -> list[te.Tensor]:
     """The tensors of a value, fields of tuples one by one."""
-    if not isinstance(value, tuple):
-        return [value]
-    return [tensor for part in value for tensor in flatten(part)]
+    found: list[te.Tensor] = []
+    pending: list[Value] = [value]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, tuple):
+            pending += reversed(part)
+        else:
+            found.append(part)
+    return found
 
 
 def _error(expr: Expr, message: str) -> LowerError:
