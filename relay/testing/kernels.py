@@ -38,6 +38,16 @@ _NO_ACCESS = 0
 
 
 @dataclass(frozen=True)
+class Memory:
+    """How the memory of a run lies."""
+
+    fence: Fence = "after"
+    aligned: bool = True  # results begin where vectors may, or one element later
+    in_place: bool = False  # a result lies where an input does, if its kernel allows that
+    fill: int = 0xFF  # what every byte holds before it is written
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What a run gave."""
 
@@ -62,38 +72,34 @@ class Batch:
         inputs: Sequence[np.ndarray],
         *,
         threads: int = 1,
-        fence: Fence = "after",
-        fill: int = 0xFF,
+        memory: Memory | None = None,
         sizes: Mapping[str, int] | None = None,
     ) -> Outcome:
-        """Run the steps of one function. `fill` is what memory holds before it is written."""
-        run = _Run(self.functions[function], inputs, fence, fill, sizes or {})
+        """Run the steps of one function; AssertionError when one writes where it must not."""
+        run = _Run(inputs, memory or Memory(), sizes or {})
         context = Context(threads)
         for step in self.functions[function].steps:
-            status = self._call(step, run, context, fill)
+            status = self._call(step, run, context)
             if status:
                 return Outcome(status, (), _problem(step.kernel, context))
         return Outcome(0, run.results())
 
-    def _call(self, step: Step, run: _Run, context: Context, fill: int) -> int:
+    def _call(self, step: Step, run: _Run, context: Context) -> int:
         kernel = step.kernel
-        slots = [run.address(place) for place in step.inputs]
-        slots += [
-            run.make(place, spec) for place, spec in zip(step.outputs, kernel.outputs, strict=True)
-        ]
+        slots = run.slots(step)
         slots += [run.sizes[name] for name in kernel.sizes]
-        workspace = _Guarded(
-            kernel.workspace + kernel.worker_workspace * context.threads, "the workspace", fill
-        )
+        bytes_wanted = kernel.workspace + kernel.worker_workspace * context.threads
+        workspace = _Guarded(bytes_wanted, "the workspace", run.how.fill)
         slots.append(workspace.address)
         arguments = (ctypes.c_uint64 * len(slots))(*slots)
-        function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(
-            self._library.address(kernel.name)
-        )
+        function = _FUNCTION(self._library.address(kernel.name))
         status = int(function(context.address, ctypes.addressof(arguments)))
         for memory in (workspace, *run.memory()):
             memory.check(kernel.name)
         return status
+
+
+_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
 
 
 def texts(functions: Sequence[Lowered]) -> dict[str, str]:
@@ -122,38 +128,46 @@ def _problem(kernel: Kernel, context: Context) -> str:
 class _Run:
     """The memory of one run."""
 
-    def __init__(
-        self,
-        function: Lowered,
-        inputs: Sequence[np.ndarray],
-        fence: Fence,
-        fill: int,
-        sizes: Mapping[str, int],
-    ) -> None:
+    def __init__(self, inputs: Sequence[np.ndarray], how: Memory, sizes: Mapping[str, int]) -> None:
+        self.how = how
         self.sizes = sizes
-        self.fill = fill
-        self.inputs = [_Fenced(array, f"input {i}", fence) for i, array in enumerate(inputs)]
+        self.inputs = [_Fenced(array, f"input {i}", how.fence) for i, array in enumerate(inputs)]
         self.temporaries: dict[int, _Guarded] = {}
         self.outputs: dict[int, _Guarded] = {}
 
-    def address(self, place: Place) -> int:
+    def slots(self, step: Step) -> list[int]:
+        """The addresses a step is called with; memory for what it writes is made."""
+        kernel = step.kernel
+        given = [self.find(place).address for place in step.inputs]
+        made = []
+        for place, spec in zip(step.outputs, kernel.outputs, strict=True):
+            made.append(self.make(place, spec).address)
+        if self.how.in_place and kernel.in_place:
+            output, source = kernel.in_place[0]
+            held = self.find(step.outputs[output])
+            assert isinstance(held, _Guarded)
+            held.put(self.find(step.inputs[source]))
+            given[source] = held.address
+        return given + made
+
+    def find(self, place: Place) -> _Fenced | _Guarded:
         match place:
             case Param():
-                return self.inputs[place.index].address
+                return self.inputs[place.index]
             case Temporary():
-                return self.temporaries[place.index].address
+                return self.temporaries[place.index]
             case Result():
-                return self.outputs[place.index].address
+                return self.outputs[place.index]
 
-    def make(self, place: Place, spec: TensorSpec) -> int:
-        """Memory for what a step writes."""
+    def make(self, place: Place, spec: TensorSpec) -> _Guarded:
         shape = tuple(n if isinstance(n, int) else self.sizes[n] for n in spec.shape)
         stored = dtypes.to_numpy(spec.dtype)
         size = int(np.prod(shape, dtype=int)) * stored.itemsize
         kept = self.outputs if isinstance(place, Result) else self.temporaries
         name = f"{type(place).__name__.lower()} {place.index}"
-        kept[place.index] = _Guarded(size, name, self.fill, shape, stored)
-        return kept[place.index].address
+        shift = stored.itemsize if isinstance(place, Result) and not self.how.aligned else 0
+        kept[place.index] = _Guarded(size, name, self.how.fill, shift, shape, stored)
+        return kept[place.index]
 
     def memory(self) -> list[_Fenced | _Guarded]:
         return [*self.inputs, *self.temporaries.values(), *self.outputs.values()]
@@ -170,12 +184,13 @@ class _Guarded:
         size: int,
         name: str,
         fill: int,
+        shift: int = 0,
         shape: tuple[int, ...] = (),
         stored: np.dtype[Any] | None = None,
     ) -> None:
         self.name, self.size, self.shape, self.stored = name, size, shape, stored
-        self.bytes = np.full(_ALIGNMENT + 2 * _GUARD + size, _GUARD_VALUE, np.uint8)
-        self.start = _GUARD + -self.bytes.ctypes.data % _ALIGNMENT
+        self.bytes = np.full(2 * _ALIGNMENT + 2 * _GUARD + size, _GUARD_VALUE, np.uint8)
+        self.start = _GUARD + -self.bytes.ctypes.data % _ALIGNMENT + shift
         self.address = self.bytes.ctypes.data + self.start
         self.bytes[self.start : self.start + size] = fill
 
@@ -183,6 +198,11 @@ class _Guarded:
         held = self.bytes[self.start : self.start + self.size]
         assert self.stored is not None
         return held.view(self.stored).reshape(self.shape)
+
+    def put(self, other: _Fenced | _Guarded) -> None:
+        """Hold the same bytes."""
+        held = other.copy if isinstance(other, _Fenced) else other.array().view(np.uint8).ravel()
+        self.bytes[self.start : self.start + self.size] = held
 
     def check(self, kernel: str) -> None:
         end = self.start + self.size

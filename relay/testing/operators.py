@@ -108,14 +108,15 @@ def uses(op: OpDef) -> Iterator[Use]:
     yield from with_other_extents(op)
 
 
+def digest(name: str) -> int:
+    """A number that looks random and is the same every day."""
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big")
+
+
 def chosen(names: Iterable[str], part: int) -> list[str]:
-    """One in `part` of the names, by their digests: the same every day, and at least one."""
-    digests = {
-        name: int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest())
-        for name in names
-    }
-    found = [name for name, digest in digests.items() if digest % part == 0]
-    return found or sorted(digests, key=lambda name: digests[name])[:1]
+    """One in `part` of the names, by their digests, and at least one."""
+    every = list(names)
+    return [name for name in every if digest(name) % part == 0] or sorted(every, key=digest)[:1]
 
 
 def size(sample: Sample) -> int:
@@ -413,6 +414,7 @@ __all__ = [
     "assert_agree",
     "chosen",
     "computed_names",
+    "digest",
     "expected",
     "leaves",
     "size",
