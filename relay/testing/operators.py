@@ -17,7 +17,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,8 @@ from relay.lower.to_compute import Computed
 from relay.op.opdef import OpDef, Sample, Tensor
 from relay.op.shapes import output_type, value_type
 from relay.te.evaluate import evaluate
+
+T = TypeVar("T")
 
 # --- how near -----------------------------------------------------------------------------------
 
@@ -198,25 +200,21 @@ def _as_dtype(tensor: Tensor, dtype: str) -> Tensor:
 # none, one, less and more than vectors have lanes: odd and prime
 EXTENTS = (0, 1, 5, 17, 37)
 LARGE = 400_000  # elements: more than the caches of one core hold, and enough for several threads
-_MOST = 5  # uses of one operator with other extents, a large one besides
 
 
 def with_other_extents(op: OpDef) -> Iterator[Use]:
-    """Uses with other extents, made from the samples.
+    """A use with each of `EXTENTS` somewhere, and large ones.
 
     An extent changes in one place alone, for those that are free, or in every place where its
     number stands, for those that belong together; what the relation refuses is left out.
     """
     seen = {_shapes(sample) for sample in op.samples}
-    count = 0
-    for i, sample in enumerate(op.samples):
-        for changed in _with_each(sample, EXTENTS):
-            if count == _MOST:
-                break
+    for turn, extent in enumerate(EXTENTS):
+        for i, changed in _with_extent(op, extent, turn):
             if _shapes(changed) not in seen and size(changed) <= SMALL and is_legal(op, changed):
                 seen.add(_shapes(changed))
-                count += 1
                 yield Use(op, changed, f"{op.name}-{i}-{_shape_text(changed)}", reshaped=True)
+                break
     for large in _enlarged(op):
         yield Use(op, large, f"{op.name}-{_shape_text(large)}", reshaped=True)
 
@@ -275,9 +273,17 @@ def _mapped(sample: Sample, change: Callable[[int, tuple[int, ...]], tuple[int, 
     return Sample(walk(sample.args), sample.attrs)
 
 
-def _with_each(sample: Sample, extents: Sequence[int]) -> Iterator[Sample]:
-    for extent in extents:
-        yield from _changes(sample, lambda n, elements, extent=extent: extent)  # type: ignore[misc]
+def _with_extent(op: OpDef, extent: int, turn: int) -> Iterator[tuple[int, Sample]]:
+    """Samples with that extent somewhere, and their numbers; where it begins is another sample and
+    another place in every turn."""
+    for i in _rotated(range(len(op.samples)), turn):
+        for changed in _rotated(list(_changes(op.samples[i], lambda *_: extent)), turn):
+            yield i, changed
+
+
+def _rotated(items: Sequence[T], turn: int) -> Sequence[T]:
+    first = turn % max(1, len(items))
+    return [*items[first:], *items[:first]]
 
 
 def _enlarged(op: OpDef) -> list[Sample]:
