@@ -258,7 +258,9 @@ def contraction(
     level = "panel"
     if threads and work >= facts.PARALLEL_WORK:
         s, level = _spread(s, root, panels, between)
-    s = compute_at(s, name, root, "tile")
+    order = [loop.name for loop in s[root].loops]
+    # (tiles are outside of panels where threads share them)
+    s = compute_at(s, name, root, order[order.index("r") - 1])
     s = _micro_kernel(s, name, tile)
     if at_panel:
         s = compute_at(s, panel, root, level)
