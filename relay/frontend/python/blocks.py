@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
 from relay.errors import Span
@@ -28,7 +29,9 @@ from relay.tree import Steps
 if TYPE_CHECKING:
     from relay.frontend.python.loops import Loop
 
-Context = Callable[[Expr], Expr]
+# An expression, or the steps to one: contexts lie in each other as deep as `elif` goes.
+Making = Expr | Steps[Expr]
+Context = Callable[[Expr], Making]
 Flow = Steps[Any]  # the scope behind a statement, or None when nothing gets there
 
 
@@ -65,25 +68,25 @@ class Block:
     """Contexts, one inside of the other, and the result where the block does not go on."""
 
     contexts: list[Context] = field(default_factory=list)
-    result: Callable[[], Expr] | None = None
+    result: Callable[[], Making] | None = None
     leaves: bool = False  # whether some way out of it does not lead to its end
 
     def bind(self, variable: Var, value: Expr, span: Span) -> None:
         self.contexts.append(lambda rest: Let(variable, value, rest, span=span))
 
-    def end(self, result: Callable[[], Expr]) -> None:
+    def end(self, result: Callable[[], Making]) -> None:
         """Nothing follows; the result is made when the block is closed."""
         self.result = result
         self.leaves = True
 
-    def close(self, rest: Expr | None = None) -> Expr:
+    def close(self, rest: Expr | None = None) -> Steps[Expr]:
         """The block as an expression, with `rest` at its end if it has one."""
-        if self.result is not None:
-            rest = self.result()
-        assert rest is not None
-        for context in reversed(self.contexts):
-            rest = context(rest)
-        return rest
+        made: Any = rest if self.result is None else self.result()
+        for context in (None, *reversed(self.contexts)):
+            made = made if context is None else context(made)
+            if isinstance(made, GeneratorType):
+                made = yield made
+        return made  # type: ignore[no-any-return]
 
 
 @dataclass
@@ -107,25 +110,26 @@ class Meeting:
         values = self.values[way]
         return values[0] if len(values) == 1 else Tuple(tuple(values), span=span)
 
-    def bind_all(self, block: Block, make: Callable[[], Expr], span: Span) -> None:
+    def bind_all(self, block: Block, make: Callable[[], Making], span: Span) -> None:
         """Bind the variables to the fields of what `make` makes."""
-        if len(self.variables) == 1:
-            variable = self.variables[0]
-            block.contexts.append(lambda rest: Let(variable, make(), rest, span=span))
-            return
-        whole = Var("merged" if self.variables else "_", span=span)
 
-        def context(rest: Expr) -> Expr:
+        def context(rest: Expr) -> Steps[Expr]:
+            made: Any = make()
+            if isinstance(made, GeneratorType):
+                made = yield made
+            if len(self.variables) == 1:
+                return Let(self.variables[0], made, rest, span=span)
+            whole = Var("merged" if self.variables else "_", span=span)
             for index, variable in reversed(list(enumerate(self.variables))):
                 rest = Let(variable, TupleGetItem(whole, index, span=span), rest, span=span)
-            return Let(whole, make(), rest, span=span)
+            return Let(whole, made, rest, span=span)
 
         block.contexts.append(context)
 
 
 def join_function(
     name: str, variables: Sequence[Var], span: Span
-) -> tuple[Var, Callable[..., Any]]:
+) -> tuple[Var, Callable[[Expr, Expr], Expr]]:
     """A variable for what follows as a function, and what binds it."""
     join = Var(name, span=span)
 

@@ -19,8 +19,7 @@ from relay.frontend.python.blocks import (
 )
 from relay.frontend.python.declarations import is_case
 from relay.frontend.python.expressions import Expressions
-from relay.frontend.python.lifting import is_instance, record_of
-from relay.frontend.python.liveness import stores
+from relay.frontend.python.lifting import as_floats, is_instance, record_of
 from relay.frontend.python.unit import Unassigned, Value
 from relay.ir.expr import Expr
 from relay.ir.types import Type
@@ -43,39 +42,38 @@ class Branches(Expressions):
         """
         going = [branch for branch in branches if branch.flow is not None]
         leaves = any(branch.block.leaves for branch in branches)
+
+        def whole(rests: Sequence[Expr]) -> Steps[Expr]:
+            """The statement, with what follows in the branches that go on."""
+            following = iter(rests)
+            parts = []
+            for branch in branches:
+                rest = next(following) if branch.flow is not None else None
+                parts.append((yield branch.block.close(rest)))
+            return build(parts)
+
         if not going:
-            block.end(lambda: build([branch.block.close() for branch in branches]))
+            block.end(lambda: whole([]))
             return None
         block.leaves |= leaves
         if len(going) == 1:
-            only = going[0]
-            block.contexts.append(
-                lambda rest: build(
-                    [b.block.close(rest) if b is only else b.block.close() for b in branches]
-                )
-            )
-            return only.flow
+            block.contexts.append(lambda rest: whole([rest]))
+            return going[0].flow
         flows = [branch.flow for branch in going if branch.flow is not None]
         scope, meeting = yield self.meet(flows, node)
         span = self.span(node)
         if not leaves:
             if meeting.names or any(branch.block.contexts for branch in branches):
-                meeting.bind_all(
-                    block,
-                    lambda: build(
-                        [b.block.close(meeting.tuple_from(i, span)) for i, b in enumerate(branches)]
-                    ),
-                    span,
-                )
+                values = [meeting.tuple_from(i, span) for i in range(len(going))]
+                meeting.bind_all(block, lambda: whole(values), span)
             return scope
         join, bind = join_function("join", meeting.variables, span)
 
-        def close(branch: Branch) -> Expr:
-            if branch.flow is None:
-                return branch.block.close()
-            return branch.block.close(call(join, meeting.values[going.index(branch)], span))
+        def context(rest: Expr) -> Steps[Expr]:
+            calls = [call(join, values, span) for values in meeting.values]
+            return bind(rest, (yield whole(calls)))
 
-        block.contexts.append(lambda rest: bind(rest, build([close(b) for b in branches])))
+        block.contexts.append(context)
         return scope
 
     def meet(
@@ -89,10 +87,10 @@ class Branches(Expressions):
         live = first.frame.liveness.after[node]
         scope = first.copy()
         meeting = Meeting([], [], [[] for _ in ways])
-        for name in sorted(stores(node)):
+        for name in sorted(first.frame.liveness.stores[node]):
             scope.values.pop(name, None)
             held = [way.values.get(name, statics.MISSING) for way in ways]
-            if name not in live or all(value is statics.MISSING for value in held):
+            if name not in live:
                 continue
             if outside is not None:
                 before = outside.values.get(name, statics.MISSING)
@@ -137,6 +135,7 @@ class Branches(Expressions):
             return Unassigned(
                 f"`{name}` depends on the way through line {line}, and is no value of a program"
             )
+        held = as_floats(held)
         typed = next((v for v in held if isinstance(v, Expr)), held[0])
         first = yield self.lift(typed, node, declared, open_=True)
         common = declared or self.type_of(first)

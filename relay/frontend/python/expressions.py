@@ -18,6 +18,7 @@ from relay.frontend.python.blocks import Frame, Scope
 from relay.frontend.python.calls import Calls
 from relay.frontend.python.declarations import declaration_of
 from relay.frontend.python.definitions import definition_of
+from relay.frontend.python.lifting import as_floats
 from relay.frontend.python.unit import Unassigned, Value
 from relay.ir.expr import (
     Clause,
@@ -269,6 +270,7 @@ class Expressions(Calls):
             return (yield self.expression(node.body if test else node.orelse, scope))
         then = yield self.expression(node.body, scope)
         other = yield self.expression(node.orelse, scope)
+        then, other = as_floats((then, other))
         if statics.is_number(then) or then is None:
             other = yield self.lift(other, node.orelse, open_=True)
             then = yield self.lift(then, node.body, self.type_of(other), open_=True)

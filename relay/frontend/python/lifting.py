@@ -246,6 +246,13 @@ def _real(dtype: str) -> bool:
     return dtypes.is_float(dtype) or dtype in dtypes.FLOAT8
 
 
+def as_floats(values: Sequence[Value]) -> Sequence[Value]:
+    """Numbers that are alternatives of each other: all floats if some are."""
+    if all(map(statics.is_number, values)) and float in map(type, values):
+        return [float(v) if type(v) is int else v for v in values]
+    return values
+
+
 def is_instance(value: Value) -> bool:
     """Whether it is an object of a `relay.data` class."""
     return not isinstance(value, type) and is_dataclass(value) and declaration_of(value) is not None

@@ -26,10 +26,11 @@ class Targets:
 
 @dataclass(frozen=True)
 class Liveness:
-    """What is needed behind each statement, and at the head of each loop."""
+    """What is needed behind each statement and at the head of each loop, and what each sets."""
 
     after: dict[ast.stmt, Names] = field(default_factory=dict)
     head: dict[ast.stmt, Names] = field(default_factory=dict)
+    stores: dict[ast.stmt, Names] = field(default_factory=dict)
 
 
 def liveness(body: Sequence[ast.stmt]) -> Liveness:
@@ -44,7 +45,26 @@ def _block(body: Sequence[ast.stmt], out: Names, loop: Targets, found: Liveness)
     for statement in reversed(body):
         found.after[statement] = out
         out = yield _statement(statement, out, loop, found)
+        if statement not in found.stores:
+            found.stores[statement] = _all_stores(statement, found)
     return out
+
+
+def _all_stores(node: ast.stmt, found: Liveness) -> Names:
+    """What a statement sets, when that is known of those inside of it."""
+    match node:
+        case ast.If():
+            inside, own = [*node.body, *node.orelse], NOTHING
+        case ast.While():
+            inside, own = node.body, NOTHING
+        case ast.For():
+            inside, own = node.body, stores(node.target)
+        case ast.Match():
+            inside = [statement for case in node.cases for statement in case.body]
+            own = NOTHING.union(*(stores(case.pattern) for case in node.cases))
+        case _:
+            return stores(node)
+    return own.union(*(found.stores[statement] for statement in inside))
 
 
 def _statement(node: ast.stmt, out: Names, loop: Targets, found: Liveness) -> Steps[Names]:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property, update_wrapper
 from types import FunctionType
 from typing import Any
 
-from relay.errors import DiagnosticError, RelayError, fail
+from relay.errors import Diagnostic, DiagnosticError, FrontendError, RelayError, fail
 from relay.executors import create_executor
 from relay.frontend.python import unsupported, values
 from relay.frontend.python.functions import Definition, Known, is_known
 from relay.frontend.python.program import Program
 from relay.frontend.python.source import read_function
 from relay.frontend.python.statics import Names
+from relay.frontend.python.types import TypeReader
 from relay.interpreter.values import to_value, type_of
 from relay.ir.module import IRModule
 from relay.ir.types import Type
@@ -51,24 +52,36 @@ class RelayFunction:
         """The program. All parameters need annotations."""
         return self._program(())[1]
 
-    def at(self, *types: Type) -> IRModule:
+    def at(self, *annotations: Any) -> IRModule:
         """The program for these types of the parameters without annotations, in order."""
-        return self._program(types)[1]
+        used: list[type] = []
+        reader = TypeReader(self._definition.names.find, used.append)
+        return self._program(tuple(reader.read(a, None) for a in annotations), used)[1]
 
-    def _program(self, given: tuple[Type | Known, ...]) -> tuple[Program, IRModule]:
+    def _program(
+        self, given: tuple[Type | Known, ...], used: Sequence[type] = ()
+    ) -> tuple[Program, IRModule]:
         if given not in self._programs:
-            open_ = [p for p in self._definition.parameters() if p.is_open]
-            if len(open_) != len(given):
-                unit = self._definition
-                names = ", ".join(f"`{p.name}`" for p in open_)
-                raise RelayError(
-                    f"`{unit.name}` cannot be a program by itself: the types of {names} are not "
-                    f"known; annotate them, or give them: {unit.name}.at(…)"
-                    if open_
-                    else f"all parameters of `{unit.name}` have annotations; use {unit.name}.module"
-                )
-            self._programs[given] = _translated(self._definition, given)
+            self._check(len(given))
+            self._programs[given] = _translated(self._definition, given, used)
         return self._programs[given]
+
+    def _check(self, given: int) -> None:
+        """Whether that many types make the parameters complete."""
+        definition = self._definition
+        open_ = [p for p in definition.parameters() if p.is_open]
+        if len(open_) == given:
+            return
+        names = ", ".join(p.name for p in open_)
+        raise FrontendError(
+            Diagnostic(
+                f"`{definition.name}` is no program without types of all its parameters",
+                definition.source.span(open_[0].node if open_ else definition.node),
+                f"types for {names}" if open_ else "no types: all parameters have annotations",
+                f"{given} of them",
+                f"annotate them, or give them: {definition.name}.at(…)" if open_ else None,
+            )
+        )
 
     def evaluate(self, *args: Any, **named: Any) -> Any:
         """The result for these arguments, by the interpreter."""
@@ -104,9 +117,11 @@ class RelayFunction:
 
 
 def _translated(
-    definition: Definition, given: tuple[Type | Known, ...]
+    definition: Definition, given: tuple[Type | Known, ...], used: Sequence[type]
 ) -> tuple[Program, IRModule]:
     program = Program()
+    for cls in used:
+        program.use_data(cls)
     try:
         return program, program.translate(definition, given)
     except DiagnosticError as error:

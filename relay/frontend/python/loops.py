@@ -18,11 +18,12 @@ import ast
 import builtins
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from relay.frontend.python import statics
 from relay.frontend.python.blocks import Block, Flow, Scope, call, join_function
-from relay.frontend.python.liveness import jumps_in_loop, returns, stores
+from relay.frontend.python.liveness import jumps_in_loop, returns
 from relay.frontend.python.patterns import Patterns
 from relay.frontend.python.standard import Cons, Nil
 from relay.frontend.python.unit import Unassigned, Value
@@ -39,7 +40,7 @@ from relay.ir.expr import (
     Var,
     is_atom,
 )
-from relay.ir.types import TensorType, TypeCall
+from relay.ir.types import TensorType, Type, TypeCall
 from relay.op.indexing import take
 from relay.tree import Steps
 
@@ -115,9 +116,8 @@ class Loops(Patterns):
         def head(turn: Expr, leave: Callable[[], Expr]) -> Expr:
             return turn if isinstance(test, bool) else If(test, turn, leave(), span=self.span(node))
 
-        return (
-            yield self._loop(node, loop, starts, [], inner, head, test is not True, scope, block)
-        )
+        ends = int(test is not True)
+        return (yield self._loop(node, loop, starts, [], head, ends, inner, Block(), scope, block))
 
     # --- for
 
@@ -135,18 +135,17 @@ class Loops(Patterns):
         ]
         turns = [source.turn(state) for source, state in zip(sources, states, strict=True)]
         loop.following = [turn.following for turn in turns]
-        before = Block()
-        yield self.assign(node.target, found.item([t.item for t in turns]), inner, before, node)
+        body = Block()
+        yield self.assign(node.target, found.item([t.item for t in turns]), inner, body, node)
 
-        def head(body: Expr, leave: Callable[[], Expr]) -> Expr:
-            made = before.close(body)
-            for turn in reversed(turns):
-                made = turn.head(made, leave)
-            return made
+        def head(turn: Expr, leave: Callable[[], Expr]) -> Expr:
+            for part in reversed(turns):
+                turn = part.head(turn, leave)
+            return turn
 
         starts = [source.start for source in sources] + starts
-        ends = any(source.ends for source in sources)
-        return (yield self._loop(node, loop, starts, states, inner, head, ends, scope, block))
+        ends = sum(source.ends for source in sources)
+        return (yield self._loop(node, loop, starts, states, head, ends, inner, body, scope, block))
 
     def _fixed(self, name: str, value: Expr, node: ast.AST, block: Block) -> Expr:
         """A value that is computed once, before the loop."""
@@ -339,7 +338,7 @@ class Loops(Patterns):
         inner = scope.copy()
         loop = Loop(Var(name, span=self.span(node)), [], [])
         starts: list[Expr] = []
-        for variable in sorted(stores(node)):
+        for variable in sorted(frame.liveness.stores[node]):
             value = scope.values.get(variable, statics.MISSING)
             if variable not in needed or value is statics.MISSING or isinstance(value, Unassigned):
                 continue
@@ -366,61 +365,56 @@ class Loops(Patterns):
         loop: Loop,
         starts: Sequence[Expr],
         states: Sequence[Var],
-        inner: Scope,
         head: Head,
-        ends: bool,
+        ends: int,
+        inner: Scope,
+        body: Block,
         scope: Scope,
         block: Block,
     ) -> Flow:
-        """Translate the body, and add the loop to `block`. `ends`: it may end at its head."""
+        """Translate the body, and add the loop to `block`. It may end at its head in `ends` ways;
+        `starts` are the first values of its `states` and variables."""
         span = self.span(node)
         at_head = loop.head
         assert at_head is not None
         if ends:
             loop.exits.append(at_head)
-        body = Block()
         flow = yield self.statements(node.body, inner, body)
         if flow is not None:
             yield self.next_turn(flow, body, node)
         params = (*states, *loop.params)
         start = call(loop.function, starts, span)
 
-        def function() -> Function:
-            return Function(params, head(body.close(), at_head.make), span=span)
-
-        def around(rest: Expr) -> Expr:
-            return Let(loop.function, function(), rest, span=span)
+        def around(rest: Expr) -> Steps[Expr]:
+            turn = yield body.close()
+            function = Function(params, head(turn, at_head.make), span=span)
+            return Let(loop.function, function, rest, span=span)
 
         if not loop.exits:
             block.end(lambda: around(start))
             return None
-        if returns(node.body) and loop.exits == [at_head]:
-            # what follows the loop stands at its end
-            after: list[Expr] = []
-            at_head.result = lambda: after[-1]
-
-            def with_rest(rest: Expr) -> Expr:
-                after.append(rest)
-                return around(start)
-
-            block.contexts.append(with_rest)
-            block.leaves = True
+        if not returns(node.body):
+            behind, meeting = yield self.meet([way.scope for way in loop.exits], node, scope)
+            for index, way in enumerate(loop.exits):
+                way.result = partial(meeting.tuple_from, index, span)
+            block.contexts.append(around)
+            meeting.bind_all(block, lambda: start, span)
+        elif loop.exits == [at_head] and ends == 1:
             behind = at_head.scope.copy()
-            behind.loop = scope.loop
-            return behind
-        behind, meeting = yield self.meet([way.scope for way in loop.exits], node, scope)
-        behind.loop = scope.loop
-        if returns(node.body):
+            block.contexts.append(lambda rest: _ending_with(rest, at_head, around(start)))
+            block.leaves = True
+        else:
+            behind, meeting = yield self.meet([way.scope for way in loop.exits], node, scope)
             join, bind = join_function("after", meeting.variables, span)
             for index, way in enumerate(loop.exits):
-                way.result = lambda index=index: call(join, meeting.values[index], span)
-            block.contexts.append(lambda rest: bind(rest, around(start)))
+                way.result = partial(call, join, meeting.values[index], span)
+
+            def with_join(rest: Expr) -> Steps[Expr]:
+                return bind(rest, (yield around(start)))
+
+            block.contexts.append(with_join)
             block.leaves = True
-            return behind
-        for index, way in enumerate(loop.exits):
-            way.result = lambda index=index: meeting.tuple_from(index, span)
-        block.contexts.append(around)
-        meeting.bind_all(block, lambda: start, span)
+        behind.loop = scope.loop
         return behind
 
     def next_turn(self, scope: Scope, block: Block, node: ast.stmt) -> Steps[None]:
@@ -433,18 +427,18 @@ class Loops(Patterns):
             wanted = self.type_of(param)
             value = yield self.lift(held, node, wanted)
             if self.fits(self.type_of(value), wanted) is None:
-                self.generator.report(
-                    param,
-                    f"`{name}` changes its type in the loop",
-                    str(self.resolve(wanted)),
-                    str(self.type_of(value)),
-                    f"start with a value of the type that the loop gives it, or annotate it: "
-                    f"{name}: {self.resolve(wanted)} = …",
-                )
+                self._report_change(name, wanted, self.type_of(value), node)
             values.append(value)
         arguments = (*loop.following, *values)
         span = self.span(node)
         block.end(lambda: Call(loop.function, arguments, span=span))
+
+    def _report_change(self, name: str, start: Type, now: Type, node: ast.stmt) -> None:
+        hint = f"start with a value of that type, or give `{name}` another name in the loop"
+        alike = isinstance(start, TensorType) and isinstance(now, TensorType)
+        if alike and start.dtype == now.dtype and start.ndim == now.ndim:  # type: ignore[attr-defined]
+            hint = f"annotate `{name}` before the loop: relay.Any() is an extent that changes"
+        self.report(node, f"`{name}` changes its type in the loop", str(start), str(now), hint)
 
     def break_(self, node: ast.Break, scope: Scope, block: Block) -> None:
         loop = scope.loop
@@ -452,6 +446,12 @@ class Loops(Patterns):
         way = Exit(scope.copy())
         loop.exits.append(way)
         block.end(way.make)
+
+
+def _ending_with(rest: Expr, way: Exit, made: Steps[Expr]) -> Steps[Expr]:
+    """What `made` makes when `rest` is at the end of a way out of the loop."""
+    way.result = lambda: rest
+    return made
 
 
 def _is_range(args: Sequence[ast.expr]) -> bool:

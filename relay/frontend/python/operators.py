@@ -4,7 +4,8 @@
     /               of integers: float32               & | ^ ~                    of all elements
     // %            rounded down, as in Python         xs + ys    of lists: one behind the other
 
-Python's own numbers are computed with at once, and meet a tensor with its element type.
+Python's own numbers are computed with at once, and meet a tensor with its element type. Integers
+that meet floats become floats, as in Python; nothing else is converted silently.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class Operators(Lifting):
         if isinstance(op, ast.MatMult):
             return self._product(left, right, node)
         if isinstance(op, ast.Div):
-            left, right = self._real(left, node), self._real(right, node)
+            left, right = (self._as("float32", value, node) for value in (left, right))
         return self.operation(name, left, right, node)
 
     def on_statics(
@@ -91,24 +92,29 @@ class Operators(Lifting):
             raise self.error(node, str(error)) from None
 
     def operands(self, left: Value, right: Value, node: ast.AST) -> Steps[tuple[Expr, Expr]]:
-        """Two values as expressions; a number takes the element type of the other side."""
+        """Two values as expressions; a number takes the element type of the other side, and where
+        integers meet floats they become floats."""
         if statics.is_number(left):
             right = yield self.lift(right, node)
             left = yield self.lift(left, node, self.type_of(right), open_=True)
         else:
             left = yield self.lift(left, node)
             right = yield self.lift(right, node, self.type_of(left), open_=True)
+        types = [self.type_of(left), self.type_of(right)]
+        floats = [t.dtype for t in types if isinstance(t, TensorType) and dtypes.is_float(t.dtype)]
+        if len(floats) == 1:
+            left, right = (self._as(floats[0], value, node) for value in (left, right))
         return left, right
 
     def operation(self, name: str, left: Expr, right: Expr, node: ast.AST) -> Expr:
         """A call of an operator of two arguments."""
         return self.placed(Call(get_op(name), (left, right)), node, left, right)
 
-    def _real(self, value: Expr, node: ast.AST) -> Expr:
-        """A tensor that `/` divides: integers become floats, as in Python."""
+    def _as(self, dtype: str, value: Expr, node: ast.AST) -> Expr:
+        """A tensor of integers as one of floats; anything else as it is."""
         ty = self.type_of(value)
-        if isinstance(ty, TensorType) and (dtypes.is_integer(ty.dtype) or ty.dtype == "bool"):
-            return self.placed(cast_elements(value, "float32"), node, value)
+        if isinstance(ty, TensorType) and dtypes.is_integer(ty.dtype):
+            return self.placed(cast_elements(value, dtype), node, value)
         return value
 
     def _product(self, left: Expr, right: Expr, node: ast.AST) -> Expr:
@@ -229,13 +235,10 @@ class Operators(Lifting):
         ty = self.type_of(value)
         message = "the condition is not a scalar bool"
         if isinstance(ty, TensorType) and ty.dtype != "bool" and not ty.shape:
-            self.generator.report(
-                value, message, str(BOOL), str(ty), f"say {ast.unparse(node)} != 0"
-            )
+            self.report(node, message, str(BOOL), str(ty), f"say {ast.unparse(node)} != 0")
         elif isinstance(ty, TensorType) and ty.shape:
-            self.generator.report(
-                value, message, str(BOOL), str(ty), "relay.all(…) and relay.any(…) make it one"
-            )
+            hint = "relay.all(…) and relay.any(…) make it one"
+            self.report(node, message, str(BOOL), str(ty), hint)
         else:
             self.unify(ty, BOOL, node, message)
         return value

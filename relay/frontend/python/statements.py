@@ -203,7 +203,8 @@ class Statements(Loops):
             self.unify(UNIT, frame.result, name, f"`{frame.name}` has no result")
             unit = self.placed(Tuple(()), name)
             block.end(lambda: unit)
-        return block.close()
+        made: Expr = yield block.close()
+        return made
 
     # --- if
 

@@ -78,6 +78,18 @@ class Unit:
         span = node if isinstance(node, Span) else self.span(node)
         return FrontendError(Diagnostic(message, span, expected, found, hint))
 
+    def report(
+        self,
+        node: ast.AST | Span,
+        message: str,
+        expected: str | None = None,
+        found: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        """Note a type error and go on, so that one run shows every independent one."""
+        span = node if isinstance(node, Span) else self.span(node)
+        self.generator.report(Place(span), message, expected, found, hint)  # type: ignore[arg-type]
+
     def check(self) -> None:
         """Raise the type errors that were found so far."""
         if found := self.generator.diagnostics.diagnostics:
