@@ -136,7 +136,7 @@ def test_numbers_on_different_ways_are_floats_if_one_is():
 
 
 def test_a_number_takes_the_type_of_the_other_way():
-    def f(c: bool, y: Tensor[(), "float64"]):
+    def f(c: bool, y: Tensor[(), np.float64]):
         x = 0
         if c:
             x = y
@@ -146,8 +146,8 @@ def test_a_number_takes_the_type_of_the_other_way():
 
 
 def test_a_declared_variable_keeps_its_type():
-    def f(x: Tensor[(), "int64"]):
-        y: Tensor[(), int64] = 3
+    def f(x: Tensor[(), np.int64]):
+        y: Tensor[(), np.int64] = 3
         y = y * x
         return y
 
@@ -222,7 +222,7 @@ def test_a_result_that_is_not_the_declared_one_is_an_error():
 
 
 def test_a_number_as_result_has_the_declared_type():
-    def f(x: Tensor[(), "float64"]) -> Tensor[(), "float64"]:
+    def f(x: Tensor[(), np.float64]) -> Tensor[(), np.float64]:
         if x > 0:
             return 1
         return x
@@ -231,7 +231,7 @@ def test_a_number_as_result_has_the_declared_type():
 
 
 def test_a_number_as_result_has_the_type_of_the_others():
-    def f(x: Tensor[(), "float64"]):
+    def f(x: Tensor[(), np.float64]):
         if x > 0:
             return 1.5
         return x
