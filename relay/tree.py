@@ -75,9 +75,10 @@ def _getter(cls: Any) -> Callable[[Any], list[Any]]:
     if not names:
         return lambda parent: []
     get = attrgetter(*names)
-    if len(names) == 1 and found[0][1]:
+    may_be_absent = any(type(None) in get_args(hints[name]) for name in names)
+    if len(names) == 1 and found[0][1] and not may_be_absent:
         return lambda parent: list(get(parent))
-    if any(many or type(None) in get_args(hints[name]) for name, many in found):
+    if may_be_absent or any(many for _, many in found):
         return _some_children
     if len(names) == 1:
         return lambda parent: [get(parent)]
