@@ -27,7 +27,7 @@ import numpy as np
 from measure import Run, Times, arguments, record, relative_error, started, time_each
 
 MODELS = ("resnet-18", "resnet-50", "mobilenet")
-STAGES = ("imports", "weights", "passes", "lowering", "LLVM", "runtime", "load and prepare")
+STAGES = ("imports", "weights", "passes", "kernels", "program", "runtime", "load and prepare")
 Stages = dict[str, tuple[float, float]]  # wall and processor time
 
 
@@ -65,7 +65,7 @@ def compile_in_stages(name: str, small: bool, file: str) -> dict[str, Any]:
     from relay.kernel_cache import KernelCache
     from relay.lower.kernel import Options
     from relay.pipeline import passes
-    from relay.program.lower import lower_module
+    from relay.program.lower import lower_module, requests
     from relay.target.target import Target
 
     clock.lap("imports")
@@ -75,10 +75,11 @@ def compile_in_stages(name: str, small: bool, file: str) -> dict[str, Any]:
     module = passes(3)(module)
     clock.lap("passes")
     kernels = KernelCache(cache, target, Options())
+    kernels.prepare(requests(module))
+    clock.lap("kernels")
     program, constants = lower_module(module, kernels.lower)
-    clock.lap("lowering")
     code = Code(target, tuple(kernels.compile(program.kernels)))
-    clock.lap("LLVM")
+    clock.lap("program")
     cached_runtime(cache)
     clock.lap("runtime")
     exe = Executable(program, code, weights | driver.arrays(constants), 1)
@@ -89,6 +90,32 @@ def compile_in_stages(name: str, small: bool, file: str) -> dict[str, Any]:
     clock.lap("save")
     np.save(f"{file}.npy", y)
     return {"stages": clock.stages, "kernels": len(program.kernels)}
+
+
+def make_kernels(name: str, small: bool, file: str) -> dict[str, Any]:
+    """Every kernel made by this process alone: lowering apart from LLVM."""
+    from zoo import network
+
+    from relay import driver
+    from relay.lower.kernel import Options
+    from relay.lower.lower import lower
+    from relay.pipeline import passes
+    from relay.program.lower import requests
+    from relay.target.llvm.compile import compile_module
+    from relay.target.target import Target
+
+    module, params = network(name, small=small)
+    module = passes(3)(driver.with_weights(driver.as_module(module), params)[0])
+    wanted = requests(module)
+    target = Target.host()
+    clock = Clock()
+    steps = [step for request in wanted for step in lower(*request, target, Options()).steps]
+    clock.lap("lowering")
+    texts = {step.kernel.name: step.kernel.ir for step in steps}
+    size = sum(len(compile_module([text], target)) for text in texts.values())
+    clock.lap("LLVM")
+    text = sum(map(len, texts.values()))
+    return {"stages": clock.stages, "kernels": len(texts), "text": text, "code": size}
 
 
 def compile_at_once(name: str, small: bool, file: str) -> dict[str, Any]:
@@ -124,7 +151,7 @@ def load_file(name: str, small: bool, file: str) -> dict[str, Any]:
 
 
 TASKS: dict[str, Callable[[str, bool, str], dict[str, Any]]] = {
-    task.__name__: task for task in (compile_in_stages, compile_at_once, load_file)
+    task.__name__: task for task in (compile_in_stages, make_kernels, compile_at_once, load_file)
 }
 
 
@@ -182,6 +209,7 @@ def measure(run: Run, name: str) -> None:
         whole = [in_process(compile_at_once, run, name, file, cache) for _ in range(repeat)]
         seconds, cpu = min(tuple(one["stages"]["compile"]) for one in whole)
         print(f"{'relay.compile, warm':<26}{seconds:>10.3f} ({cpu:.3f})")
+        measure_kernels(run, name, file, cache)
         measure_file(run, name, file, Path(folder), repeat)
 
 
@@ -193,6 +221,20 @@ def print_stages(label: str, stages: Stages) -> None:
     rows = [stages[stage] for stage in STAGES]
     rows.append((sum(row[0] for row in rows), sum(row[1] for row in rows)))
     print(f"{label:<26}" + "".join(f"{wall:>9.3f} ({cpu:.3f})" for wall, cpu in rows), flush=True)
+
+
+def measure_kernels(run: Run, name: str, file: str, cache: Path) -> None:
+    """What one process needs for the kernels alone."""
+    found = in_process(make_kernels, run, name, file, cache)
+    (lower, lower_cpu), (llvm, llvm_cpu) = (found["stages"][s] for s in ("lowering", "LLVM"))
+    print(
+        f"{'kernels, one process':<26}{lower:>9.3f} ({lower_cpu:.3f}) lowering, {llvm:.3f} "
+        f"({llvm_cpu:.3f}) LLVM: {found['kernels']} kernels, {found['text'] >> 10} kB of LLVM IR, "
+        f"{found['code'] >> 10} kB of code"
+    )
+    more = {key: found[key] for key in ("kernels", "text", "code")}
+    run.report.add(record(f"{name}, lowering", 1, lower, processor_s=lower_cpu, **more))
+    run.report.add(record(f"{name}, LLVM", 1, llvm, processor_s=llvm_cpu, **more))
 
 
 def measure_file(run: Run, name: str, file: str, folder: Path, repeat: int) -> None:

@@ -19,13 +19,14 @@ from relay.target.llvm.schedules.contraction import (
     contraction,
     matching_loops,
     recognise,
+    uncast,
 )
 from relay.target.llvm.schedules.elementwise import elementwise
-from relay.target.llvm.schedules.hoist import constants_only, hoist
+from relay.target.llvm.schedules.hoist import constants_only, hoist, needed
 from relay.target.llvm.schedules.rows import rows
 from relay.target.target import Target
 from relay.te.compute import Computation, Procedure, Tensor
-from relay.te.expr import Binary, Cast, Expr, Read, Var
+from relay.te.expr import Binary, Read, Var
 from relay.te.loops import serial
 from relay.te.schedule import (
     Schedule,
@@ -92,17 +93,11 @@ def inline_cheap(s: Schedule) -> Schedule:
 def _worth_keeping(s: Schedule, stage: Stage, readers: Sequence[Stage]) -> bool:
     if any(_is_factor(stage, reader) for reader in readers):
         # a padded image is read many times; a transposed one is read as easily as it is
-        return not all(isinstance(_uncast(body), Read) for body in stage.computation.bodies)
+        return not all(isinstance(uncast(body), Read) for body in stage.computation.bodies)
     if s.is_output(stage) and not any(one.is_reduction for one in readers):
         return False
     uses = sum(facts.points(reader) for reader in readers)
     return uses > facts.elements(stage) * 3 // 2 and facts.is_expensive(stage)
-
-
-def _uncast(expr: Expr) -> Expr:
-    while isinstance(expr, Cast):
-        expr = expr.operand
-    return expr
 
 
 def _is_factor(stage: Stage, reader: Stage) -> bool:
@@ -114,7 +109,7 @@ def _is_factor(stage: Stage, reader: Stage) -> bool:
     if not (isinstance(value, Binary) and value.op == "mul"):
         return False
     made = {id(tensor) for tensor in stage.tensors}
-    factors = [_uncast(value.left), _uncast(value.right)]
+    factors = [uncast(value.left), uncast(value.right)]
     return any(isinstance(one, Read) and id(one.source) in made for one in factors)
 
 
@@ -149,16 +144,8 @@ def _can_join(s: Schedule, first: Stage, second: Stage) -> bool:
 
 
 def _reaches(s: Schedule, first: Stage, second: Stage) -> bool:
-    made = {id(tensor) for tensor in first.tensors}
-    pending = list(second.inputs)
-    while pending:
-        tensor = pending.pop()
-        if id(tensor) in made:
-            return True
-        stage = s.stage_of(tensor)
-        if stage is not None:
-            pending += stage.inputs
-    return False
+    """Whether the second is computed from the first, be it through others."""
+    return first.name in needed(s, second) and first is not second
 
 
 # --- clusters

@@ -116,7 +116,7 @@ def _columns_are_right(form: Form, axes: tuple[Axis, ...], constants: set[int]) 
         return inner_is_right
     # an image seen through windows would be copied many times over: rather vectors of the other
     # factor, and results scattered
-    spread_out = isinstance(_uncast(other), Read) and _copies(inner, form, axes) > 2
+    spread_out = isinstance(uncast(other), Read) and _copies(inner, form, axes) > 2
     return not inner_is_right if spread_out else inner_is_right
 
 
@@ -138,7 +138,8 @@ def _copies(factor: Expr, form: Form, axes: tuple[Axis, ...]) -> float:
     return panel / max(1, held)
 
 
-def _uncast(expr: Expr) -> Expr:
+def uncast(expr: Expr) -> Expr:
+    """What was converted."""
     while isinstance(expr, Cast):
         expr = expr.operand
     return expr

@@ -64,11 +64,10 @@ def _spread(s: Schedule, stage: str, inner: str) -> Schedule:
     outer = loops[: s[stage].position(inner)]
     turns = 1
     for position, loop in enumerate(outer):
-        turns *= facts.extents([loop.extent])[0]
+        turns *= facts.count(loop)
         if turns >= _TURNS:
             return _parallel_over(s, stage, position + 1)
-    loop = s[stage].loop(inner)
-    count = loop.count if isinstance(loop.extent, Const) else 1 << 16
+    count = facts.count(s[stage].loop(inner))
     chunk = _even_chunk(count, min(_CHUNK, count * turns // _TURNS))
     if chunk > 1:
         s = split(s, stage, inner, chunk, (f"{inner}.c", f"{inner}.w"))

@@ -9,7 +9,7 @@ from relay import dtypes, tree
 from relay.target.target import Target
 from relay.te import access
 from relay.te.expr import INDEX, Binary, Call, Const, Expr, Read, Var, substitute, variables
-from relay.te.schedule import Schedule, Stage, fuse
+from relay.te.schedule import Loop, Schedule, Stage, fuse
 from relay.te.simplify import Simplifier
 
 # Below this many elementary steps threads cost more than they give.
@@ -21,6 +21,11 @@ _EXPENSIVE = 12  # steps of a function of mathematics, in vector operations
 def extents(sizes: Iterable[Expr]) -> list[int]:
     """Sizes as numbers; those known at run time only are taken for large."""
     return [int(size.value) if isinstance(size, Const) else 1024 for size in sizes]
+
+
+def count(loop: Loop) -> int:
+    """How often a loop turns, by the same rule."""
+    return extents([loop.extent])[0]
 
 
 def points(stage: Stage) -> int:
@@ -131,8 +136,9 @@ def bare_variables(stage: Stage) -> set[Var]:
     return found
 
 
-def collapse(s: Schedule, stage: str) -> Schedule:
-    """Loops that walk memory as one, as one loop; those that reduce stay.
+def collapse(s: Schedule, stage: str, apart: str = "") -> Schedule:
+    """Loops that walk memory as one, as one loop; those that reduce stay, and loop `apart` is not
+    joined to what is outside it.
 
     for c: for h: for w: y[c, h, w] = x[c, h, w] + b[c]   ->   for c: for hw: …
     """
@@ -141,7 +147,7 @@ def collapse(s: Schedule, stage: str) -> Schedule:
         found = s[stage]
         outer, inner = found.loops[position - 1], found.loops[position]
         position -= 1
-        if outer.reduces or inner.reduces:
+        if outer.reduces or inner.reduces or (apart and f"{inner.name}.".startswith(f"{apart}.")):
             continue
         if not isinstance(inner.extent, Const) or not isinstance(outer.extent, Const):
             continue

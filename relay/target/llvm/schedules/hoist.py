@@ -56,18 +56,18 @@ def hoist(s: Schedule, constants: set[int]) -> tuple[list[Schedule], Schedule]:
 
 def _alone(s: Schedule, stage: Stage, made: tuple[Tensor, ...]) -> Schedule:
     """The tensors `made` by one stage, with the stages it needs, as they are scheduled."""
-    needed = _needed(s, stage)
+    names = needed(s, stage)
     stages = tuple(
         replace(one, scope=Scope.GLOBAL) if one is stage else one
         for one in s.stages
-        if one.name in needed
+        if one.name in names
     )
     read = {id(tensor) for one in stages for tensor in one.inputs}
     inputs = tuple(tensor for tensor in s.inputs if id(tensor) in read)
     return Schedule(stages, inputs, made)
 
 
-def _needed(s: Schedule, stage: Stage) -> set[str]:
+def needed(s: Schedule, stage: Stage) -> set[str]:
     """The stage and all it is computed from, by name."""
     found = {stage.name}
     pending = list(stage.inputs)

@@ -20,8 +20,9 @@ from relay.target.llvm.schedules.elementwise import elementwise, past_the_caches
 from relay.target.target import Target
 from relay.te import access
 from relay.te.expr import Const, Var, index, variables
-from relay.te.loops import Scope
+from relay.te.loops import Kind, Scope
 from relay.te.schedule import (
+    Loop,
     Schedule,
     compute_at,
     fuse,
@@ -37,6 +38,7 @@ from relay.te.schedule import (
 _UNROLL = 32  # copies of a small window at most
 _PARTS = 4  # vectors of partial results, to hide the latency of additions
 _REGISTERS = 8  # vectors a tile may take
+_SHORT = 16  # elements of a window that make no vector
 
 
 def rows(
@@ -72,28 +74,35 @@ def _everything_first(
 
 
 def _rows_and_columns(s: Schedule, root: str, inside: list[str]) -> tuple[list[str], list[str]]:
-    """The loops of `root` that stages inside it depend on, and the others."""
-    found = s[root]
-    made = {id(tensor) for name in inside for tensor in s[name].tensors if s[name].is_reduction}
-    used: set[Var] = set()
-    for read in facts.reads(found):
-        if id(read.source) in made:
-            for place in read.indices:
-                used |= variables(place)
-    if not any(id(read.source) in made for read in facts.reads(found)):
-        # the reductions are read by other stages only: rows are the axes those are read at
-        for name in inside:
-            used |= _axes_through(s, root, name)
-    row = [loop.name for loop in found.loops if loop.var in used]
-    return row, [loop.name for loop in found.loops if loop.var not in used]
+    """The loops of `root` that reductions inside it depend on, and the others."""
+    follows = _followed(s, root, inside)
+    used = {
+        var
+        for name in inside
+        if s[name].is_reduction
+        for followed in follows[name]
+        for var in followed
+    }
+    row = [loop.name for loop in s[root].loops if loop.var in used]
+    return row, [loop.name for loop in s[root].loops if loop.var not in used]
 
 
-def _axes_through(s: Schedule, root: str, name: str) -> set[Var]:
-    """The loops of `root` whose variable reaches an axis of stage `name` through other stages."""
-    if not s[name].is_reduction:
-        return set()
-    count = len(s[name].computation.axes)
-    return {loop.var for loop in s[root].loops[:count]}
+def _followed(s: Schedule, root: str, inside: list[str]) -> dict[str, list[set[Var]]]:
+    """For each axis of the stages inside, the variables of `root` it follows, be it through other
+    stages."""
+    follows = {root: [{loop.var} for loop in s[root].loops]}
+    for name in reversed(inside):  # readers before what they read
+        made = {id(tensor) for tensor in s[name].tensors}
+        follows[name] = [set() for _ in s[name].computation.axes]
+        for reader in [one for one in s.readers(name) if one.name in follows]:
+            # what is reduced over follows nothing
+            loops = [loop for loop in reader.loops if not loop.reduces]
+            vars_of = dict(zip((loop.var for loop in loops), follows[reader.name], strict=True))
+            for read in facts.reads(reader):
+                if id(read.source) in made:
+                    for followed, place in zip(follows[name], read.indices, strict=True):
+                        followed.update(*(vars_of.get(var, ()) for var in variables(place)))
+    return follows
 
 
 def _runs_along(s: Schedule, root: str, inside: list[str], row: str) -> bool:
@@ -110,15 +119,14 @@ def _runs_along(s: Schedule, root: str, inside: list[str], row: str) -> bool:
             return False
         last = stage.loops[len(axes) - 1]
         reducing = [loop for loop in stage.loops if loop.reduces]
-        size = prod(facts.extents(loop.extent for loop in reducing))
+        # a window too short for a vector is better walked across
+        is_short = prod(facts.extents(loop.extent for loop in reducing)) < _SHORT
         simplify = facts.simplifier(stage)
         for read in facts.reads(stage):
             if access.stride(read, last.var, simplify) == 1:
                 along += 1
             elif any(access.stride(read, loop.var, simplify) == 1 for loop in reducing):
-                # a window too short for a vector is better walked across
-                across += 1 if size >= 16 else 0
-                along += 1 if size < 16 else 0
+                along, across = along + is_short, across + (not is_short)
     return along >= across and along > 0
 
 
@@ -129,42 +137,42 @@ def _outer_loops(
     if not row:
         return None, s
     if tiled:
-        last = s[root].loop(row[-1])
-        count = last.count if isinstance(last.extent, Const) else 1 << 16
-        width = min(lanes, _power(count))
-        vectors = max(1, min(_PARTS, -(-count // width)))
-        tile = width * vectors
-        # words: the loops there are have the letters of axes
-        s = split(s, root, row[-1], tile, ("tile", "inner"))
-        others = row[:-1]
-        s = reorder(s, root, *others, "tile", *column, "inner")
-        s = split(s, root, "inner", width, ("vector", "lane")) if vectors > 1 else s
-        if width > 1:
-            s = vectorize(s, root, "lane" if vectors > 1 else "inner")
-        if vectors > 1:
-            s = unroll(s, root, "vector")
-        return "tile", s
-    if column:
-        s = facts.collapse(s, root)  # rows and columns apart: rows stay outside
-        last = s[root].loops[-1]
-        if last.name in row:
-            return row[-1], s
-        count = last.count if isinstance(last.extent, Const) else 1 << 16
-        width = min(lanes, _power(count))
-        if width > 1:
-            s = split(s, root, last.name, width, ("vector", "lane"))
-            s = vectorize(s, root, "lane")
-    return _last_row(s, root, row), s
+        return "tile", _tiled(s, root, row, column, lanes)
+    if not column:
+        return row[-1], s
+    s = facts.collapse(s, root, apart=column[0])
+    level = s[root].loops[_position(s, root, column[0]) - 1].name
+    last = s[root].loops[-1]
+    width = _width(last, lanes)
+    if width > 1:
+        s = split(s, root, last.name, width, ("vector", "lane"))
+        s = vectorize(s, root, "lane")
+    return level, s
 
 
-def _last_row(s: Schedule, root: str, row: list[str]) -> str:
-    """The innermost of the row loops, under the name it has now."""
-    best = 0
-    names = set(row)
-    for position, loop in enumerate(s[root].loops):
-        if loop.name in names or any(part in names for part in loop.name.split(".")):
-            best = position
-    return s[root].loops[best].name
+def _position(s: Schedule, root: str, first: str) -> int:
+    """Where the loop is that begins with loop `first`: others may be joined to it."""
+    names = [loop.name for loop in s[root].loops]
+    return next(i for i, name in enumerate(names) if f"{name}.".startswith(f"{first}."))
+
+
+def _tiled(s: Schedule, root: str, row: list[str], column: list[str], lanes: int) -> Schedule:
+    """The last row loop in tiles of a few vectors, outside of the columns and inside of them."""
+    width = _width(s[root].loop(row[-1]), lanes)
+    vectors = max(1, min(_PARTS, -(-facts.count(s[root].loop(row[-1])) // width)))
+    # words: the loops there are have the letters of axes
+    s = split(s, root, row[-1], width * vectors, ("tile", "inner"))
+    s = reorder(s, root, *row[:-1], "tile", *column, "inner")
+    lane = "inner"
+    if vectors > 1:
+        s = unroll(split(s, root, "inner", width, ("vector", "lane")), root, "vector")
+        lane = "lane"
+    return vectorize(s, root, lane) if width > 1 else s
+
+
+def _width(loop: Loop, lanes: int) -> int:
+    """How many lanes a loop fills, as a power of two."""
+    return min(lanes, _power(facts.count(loop)))
 
 
 def _power(count: int) -> int:
@@ -188,8 +196,7 @@ def _vectors(s: Schedule, name: str, lanes: int) -> Schedule:
     if not stage.loops:
         return s
     last = stage.loops[-1]
-    count = last.count if isinstance(last.extent, Const) else 1 << 16
-    width = min(lanes, _power(count))
+    width = _width(last, lanes)
     if width > 1:
         s = split(s, name, last.name, width, (f"{last.name}.v", f"{last.name}.l"))
         s = vectorize(s, name, f"{last.name}.l")
@@ -202,8 +209,7 @@ def _tile(s: Schedule, name: str, lanes: int, size: int) -> Schedule:
     spatial = [loop for loop in stage.loops if not loop.reduces]
     reducing = [loop.name for loop in stage.loops if loop.reduces]
     last = spatial[-1]
-    count = last.count if isinstance(last.extent, Const) else 1 << 16
-    width = min(lanes, _power(count))
+    count, width = facts.count(last), _width(last, lanes)
     names = [loop.name for loop in spatial[:-1]]
     if width > 1 and count > width:
         s = split(s, name, last.name, width, (f"{last.name}.v", f"{last.name}.l"))
@@ -220,7 +226,7 @@ def _tile(s: Schedule, name: str, lanes: int, size: int) -> Schedule:
     s = reorder(s, name, *reducing, *names)
     if size <= _REGISTERS * lanes:
         for loop in names:
-            if s[name].loop(loop).kind.value == "for":
+            if s[name].loop(loop).kind is Kind.SERIAL:
                 s = unroll(s, name, loop)
         s = set_scope(s, name, Scope.REGISTER)
     window = prod(facts.extents(s[name].loop(loop).extent for loop in reducing))
@@ -241,8 +247,7 @@ def _lanes(s: Schedule, name: str, lanes: int) -> Schedule:
         for loop in reducing
     ]
     best = max(range(len(reducing)), key=lambda i: (scores[i], i))
-    loop = reducing[best]
-    count = loop.count if isinstance(loop.extent, Const) else 1 << 16
+    count = facts.count(reducing[best])
     if count < 4 or lanes == 1:
         return s
     width = lanes
