@@ -40,6 +40,7 @@ from relay.program.program import (
     MAIN,
     PREPARE,
     AllocTensor,
+    Block,
     Constant,
     Function,
     Instruction,
@@ -177,7 +178,7 @@ class Builder:
 
     def build(self, params: Sequence[Parameter], value: Any) -> Function:
         body = (*self.instructions, Return(value))
-        return Function(self.name, tuple(params), tuple(self.registers), (body,))
+        return Function(self.name, tuple(params), tuple(self.registers), (Block(body),))
 
 
 @dataclass

@@ -18,10 +18,30 @@ those that the other functions read (a weight laid out for its kernel); it runs 
 the weights change. `main` is the model.
 
 A register is written by one instruction and has one type. A function is a list of blocks; the last
-instruction of a block, and only that, says where to go on. What is lowered today is straight-line:
-one block that ends in `return`. Branches, calls, closures, data structures and allocation by size
-are further members of `Instruction`, and further kinds of register type; nothing below changes for
-them, and who works on straight-line code says so by asking for `Function.straight_line`.
+instruction of a block, and only that, says where to go on. A block may have parameters, registers
+that get their value from the jump that leads to it:
+
+    data List[int32] { Cons(int32, List[int32]); Nil }
+
+    function @sum("so far" = %0: int32, "rest" = %1: List[int32]) -> int32 {
+      switch %1 { Cons: block 1, Nil: block 2 }
+    block 1:
+      %2: int32 = field %1 Cons.0
+      %3: List[int32] = field %1 Cons.1
+      %4: int32 = add %0, %2
+      tail call @sum(%4, %3)
+    block 2:
+      return %0
+    }
+
+Two engines run such programs: one instruction at a time (`relay.vm`), and as native code
+(`relay.target.llvm.program`). What is straight-line code over tensors of known sizes, one block
+that ends in `return`, runs in a planned arena (`relay.executors.native`); who works on that alone
+says so by asking for `Function.straight_line`.
+
+Types are monomorphic. A tuple is not a value of its own: its fields are registers, also as fields
+of data and as arguments. A tensor of rank 0 is a scalar, held in the register itself, except in
+straight-line code, where all is tensors.
 """
 
 from __future__ import annotations
@@ -42,7 +62,73 @@ Register = int
 Value = Register | tuple[Any, ...]
 
 
-# --- instructions -------------------------------------------------------------------------------
+# --- types of registers -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ScalarSpec:
+    """`int32`: one number, or truth value, in the register itself."""
+
+    dtype: str
+
+
+@dataclass(frozen=True)
+class DataSpec:
+    """`List[int32]`: a value of a data type of the program, by name."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class ClosureSpec:
+    """`fn(int32, float32[3]) -> (int32)`: a function with what it remembers."""
+
+    params: tuple[Spec, ...]
+    results: tuple[Spec, ...]
+
+
+@dataclass(frozen=True)
+class ReferenceSpec:
+    """`ref(int32)`: a cell; one that holds a tuple has several places."""
+
+    contents: tuple[Spec, ...]
+
+
+Spec = TensorSpec | ScalarSpec | DataSpec | ClosureSpec | ReferenceSpec
+
+
+@dataclass(frozen=True)
+class Constructor:
+    """`Cons(int32, List[int32])`; a field that is a tuple is a tuple of its fields here."""
+
+    name: str
+    fields: tuple[Any, ...]  # Spec, or tuples of them
+
+    @cached_property
+    def places(self) -> tuple[Spec, ...]:
+        """The fields one by one."""
+        return tuple(flatten(self.fields))
+
+
+@dataclass(frozen=True)
+class DataType:
+    """A data type at certain arguments: `List[int32]`. A constructor's tag is its position."""
+
+    name: str
+    constructors: tuple[Constructor, ...]
+
+    def __getitem__(self, name: str) -> Constructor:
+        return self.constructors[self.tag(name)]
+
+    def tag(self, name: str) -> int:
+        """The number of a constructor."""
+        for tag, constructor in enumerate(self.constructors):
+            if constructor.name == name:
+                return tag
+        raise RelayError(f"data type `{self.name}` has no constructor `{name}`")
+
+
+# --- instructions: tensors and scalars ----------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,39 +140,273 @@ class LoadConstant:
 
 
 @dataclass(frozen=True, slots=True)
-class AllocTensor:
-    """`%1: T = alloc`: memory for a tensor of the register's type; what it holds is not defined."""
+class Literal:
+    """`%1: int32 = 5`: a scalar that is part of the program."""
 
     output: Register
+    value: bool | int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """`%3: bool = less %1, %2`: an operation of `relay.te.expr` on scalars; the type of the result
+    is the register's. `cast` and `bitcast` take one."""
+
+    output: Register
+    op: str
+    inputs: tuple[Register, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AllocTensor:
+    """`%1: T = alloc [%5, %6]`: memory for a tensor; what it holds is not defined. The sizes that
+    are no numbers in the register's type are those of the scalars given, in order.
+
+    `local`: nobody sees the tensor once the function goes on elsewhere; its memory is the frame's.
+    """
+
+    output: Register
+    sizes: tuple[Register, ...] = ()
+    local: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ViewTensor:
-    """`%2: T = view %1`: the elements of another register in the same order, in another shape."""
+    """`%2: T = view %1 [%5]`: the first elements of another register in the same order, in another
+    shape; sizes as for `alloc`."""
 
     output: Register
     input: Register
+    sizes: tuple[Register, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class InvokeKernel:
-    """`invoke @k(%0, %1) -> (%2)`: the outputs, allocated before, are overwritten."""
+    """`invoke @k(%0, %1) -> (%2) [%5]`: the outputs, tensors allocated before, are overwritten; an
+    output that is a scalar is written by this. `sizes` are the kernel's, in its order."""
 
     kernel: str
     inputs: tuple[Register, ...]
     outputs: tuple[Register, ...]
+    sizes: tuple[Register, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSize:
+    """`%5: int64 = size %1[0]`: how long a tensor is along an axis."""
+
+    output: Register
+    tensor: Register
+    axis: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadElement:
+    """`%5: int64 = element %1[0]`: an element of a tensor, by its place in memory order."""
+
+    output: Register
+    tensor: Register
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class RequireEqual:
+    """`require %5 = %6 "…"`: two int64 must be equal, or the run ends with this message, `where`
+    being the place in the source."""
+
+    left: Register
+    right: Register
+    message: str
+    where: str = ""
+
+
+# --- instructions: data, functions, cells -------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MakeData:
+    """`%3: List[int32] = data Cons(%1, %2)`."""
+
+    output: Register
+    constructor: str
+    fields: tuple[Register, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GetField:
+    """`%3: int32 = field %1 Cons.0`: the data is known to be of that constructor; fields are
+    counted one by one."""
+
+    output: Register
+    data: Register
+    constructor: str
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class MakeClosure:
+    """`%3: fn(int32) -> (int32) = closure @f(%1, %2)`: the first parameters of `@f` are remembered;
+    the others are those of the closure."""
+
+    output: Register
+    function: str
+    captured: tuple[Register, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MakeReference:
+    """`%3: ref(int32) = reference (%1)`."""
+
+    output: Register
+    contents: tuple[Register, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadReference:
+    """`(%4) = read %3`: what the cell holds now."""
+
+    outputs: tuple[Register, ...]
+    reference: Register
+
+
+@dataclass(frozen=True, slots=True)
+class WriteReference:
+    """`write %3 (%1)`."""
+
+    reference: Register
+    contents: tuple[Register, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CallFunction:
+    """`(%4, %5) = call @f(%1, %2)`."""
+
+    outputs: tuple[Register, ...]
+    function: str
+    args: tuple[Register, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CallClosure:
+    """`(%4) = call %3(%1, %2)`."""
+
+    outputs: tuple[Register, ...]
+    closure: Register
+    args: tuple[Register, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Retain:
+    """`retain %1`: one more holds what is in the register. See `relay.program.ownership`."""
+
+    register: Register
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """`release %1`: one less holds it; the last one frees it."""
+
+    register: Register
+
+
+# --- instructions that end a block --------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """`return (%1, %2)`: ends the function; the tensors belong to the caller."""
+    """`return (%1, %2)`: ends the function; the values belong to the caller."""
 
     value: Value
 
 
-Instruction = LoadConstant | AllocTensor | ViewTensor | InvokeKernel | Return
-Terminator = Return
-Block = tuple[Instruction, ...]
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """`jump 3(%1, %2)`: go on in another block, with values for its parameters."""
+
+    block: int
+    args: tuple[Register, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """`branch %1 ? 2 : 3`: go on in one of two blocks, without parameters."""
+
+    condition: Register
+    true: int
+    false: int
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """`switch %1 { Cons: 1, Nil: 2, else: 3 }`: go on by the constructor of data, in blocks without
+    parameters. Every constructor is listed, or there is an `otherwise`."""
+
+    data: Register
+    cases: tuple[tuple[str, int], ...]
+    otherwise: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TailCall:
+    """`tail call @f(%1)`: what that returns is returned; this activation ends before."""
+
+    function: str
+    args: tuple[Register, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TailCallClosure:
+    """`tail call %3(%1)`."""
+
+    closure: Register
+    args: tuple[Register, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """`fail "…"`: the run ends with this message (no clause fits)."""
+
+    message: str
+    where: str = ""
+
+
+Terminator = Return | Jump | Branch | Switch | TailCall | TailCallClosure | Fail
+Instruction = (
+    LoadConstant
+    | Literal
+    | Scalar
+    | AllocTensor
+    | ViewTensor
+    | InvokeKernel
+    | ReadSize
+    | ReadElement
+    | RequireEqual
+    | MakeData
+    | GetField
+    | MakeClosure
+    | MakeReference
+    | ReadReference
+    | WriteReference
+    | CallFunction
+    | CallClosure
+    | Retain
+    | Release
+    | Terminator
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Instructions, of which the last is a terminator."""
+
+    instructions: tuple[Instruction, ...]
+    params: tuple[Register, ...] = ()
+
+    def __iter__(self) -> Iterator[Instruction]:
+        return iter(self.instructions)
+
+    def __len__(self) -> int:
+        return len(self.instructions)
 
 
 # --- programs -----------------------------------------------------------------------------------
@@ -102,19 +422,35 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Function:
-    """Registers are counted from 0; those of the parameters come first."""
+    """Registers are counted from 0; those of the parameters come first. The first block is where
+    it begins."""
 
     name: str
     params: tuple[Parameter, ...]
-    registers: tuple[TensorSpec, ...]
+    registers: tuple[Spec, ...]
     blocks: tuple[Block, ...]
+    results: Any = ()  # the types of what it returns: Spec, or tuples of them
+    where: str = ""  # in the source, for errors
 
     @property
-    def straight_line(self) -> Block:
-        """The instructions of a function without branches."""
-        if len(self.blocks) != 1:
-            raise RelayError(f"function `@{self.name}` has branches; it is not straight-line code")
-        return self.blocks[0]
+    def straight_line(self) -> tuple[Instruction, ...]:
+        """The instructions of a function without branches, over tensors of known sizes."""
+        if not self.is_straight_line:
+            raise RelayError(f"function `@{self.name}` is not straight-line code over tensors")
+        return self.blocks[0].instructions
+
+    @cached_property
+    def is_straight_line(self) -> bool:
+        """Whether it only computes tensors of known sizes, one after the other."""
+        return len(self.blocks) == 1 and all(
+            isinstance(one, TensorSpec) and all(type(size) is int for size in one.shape)
+            for one in self.registers
+        )
+
+    @property
+    def instructions(self) -> Iterator[Instruction]:
+        """Those of all blocks."""
+        return (instruction for block in self.blocks for instruction in block)
 
     @property
     def inputs(self) -> list[Register]:
@@ -150,6 +486,7 @@ class Program:
     kernels: tuple[Kernel, ...]
     constants: tuple[Constant, ...]
     functions: tuple[Function, ...]
+    types: tuple[DataType, ...] = ()
 
     def __getitem__(self, name: str) -> Function:
         for function in self.functions:
@@ -165,6 +502,10 @@ class Program:
     def constant_table(self) -> dict[str, Constant]:
         return {constant.name: constant for constant in self.constants}
 
+    @cached_property
+    def type_table(self) -> dict[str, DataType]:
+        return {one.name: one for one in self.types}
+
     def __str__(self) -> str:
         from relay.program.text import to_text
 
@@ -177,10 +518,7 @@ PREPARE = "prepare"
 
 def invocations(function: Function) -> Iterator[InvokeKernel]:
     """The calls of kernels, in order."""
-    for block in function.blocks:
-        for instruction in block:
-            if isinstance(instruction, InvokeKernel):
-                yield instruction
+    return (one for one in function.instructions if isinstance(one, InvokeKernel))
 
 
 def nbytes(spec: TensorSpec) -> int:

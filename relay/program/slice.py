@@ -8,6 +8,7 @@ from dataclasses import replace
 from relay.program.program import (
     PREPARE,
     AllocTensor,
+    Block,
     Function,
     Instruction,
     InvokeKernel,
@@ -33,7 +34,7 @@ def needed_for(program: Program, changed: Collection[str]) -> tuple[Function, li
         *(i for i in prepare.straight_line if not isinstance(i, Return) and _wanted(i, cut)),
         Return(tuple(results[index] for index in kept)),
     )
-    return replace(prepare, blocks=(body,)), [names[index] for index in kept]
+    return replace(prepare, blocks=(Block(body),)), [names[index] for index in kept]
 
 
 def prune(function: Function) -> Function:
@@ -61,7 +62,7 @@ def prune(function: Function) -> Function:
             case InvokeKernel(kernel, inputs, outputs):
                 body.append(InvokeKernel(kernel, renumbered(inputs), renumbered(outputs)))
     registers = tuple(function.registers[register] for register in kept)
-    return replace(function, registers=registers, blocks=(tuple(body),))
+    return replace(function, registers=registers, blocks=(Block(tuple(body)),))
 
 
 def _reached_from(function: Function, constants: Collection[str]) -> set[Register]:

@@ -404,7 +404,7 @@ class _FunctionReader:
         instructions: list[Instruction] = []
         while not instructions or not isinstance(instructions[-1], Return):
             instructions.append(self.instruction())
-        return tuple(instructions)
+        return Block(tuple(instructions))
 
     def instruction(self) -> Instruction:
         reader = self.reader
