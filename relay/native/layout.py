@@ -11,8 +11,8 @@ fields. Every object begins with
 A tensor (address a multiple of 64) is dense and row-major; its element type is known to the code:
 
     16  ptr  data
-    24  i64  owner      INLINE: the elements lie in the object; BLOCK: in a block of the heap of their
-                        own; EXTERNAL: somebody else's memory, that outlives the call; otherwise the
+    24  i64  owner      INLINE: the elements lie in the object; BLOCK: in a block of the heap;
+                        EXTERNAL: somebody else's memory, that outlives the call; otherwise the
                         address of the object whose memory it is, held by this one
     32  i64  bytes      of the elements
     40  i64  dims[rank]
@@ -26,7 +26,7 @@ released without knowing the type:
     24  i64  words[]    of a closure the first after these two is its code, and `words` follow at 32
 
 Cells can form cycles, which counting never frees: those of a call are in a list, and what is left
-in it at the end of the call is let go. A cell has two more words before its contents: next, previous.
+in it at the end of the call is let go. Two words before the contents of a cell link it there.
 """
 
 from __future__ import annotations
