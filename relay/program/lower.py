@@ -12,10 +12,9 @@
       return %2
     }
 
-Every primitive function becomes the steps that `relay.lower` makes of it. A step that needs nothing
-but constants goes to `prepare`, whatever the reason it is constant for: the whole call is, or the
-step lays out a weight for the next one. So a value belongs to one of two stages, and where a step
-of `main` reads one of `prepare`, that becomes a constant of the program.
+Straight-line programs, that is: calls of functions are inlined, and what cannot be is refused; any
+other program is lowered by `relay.program.whole`. Every primitive function becomes the steps that
+`relay.lower` makes of it, in `main` or in `prepare` (`relay.program.stages`).
 
 What the pass LiftWeights took out of `@main` is a function over the weights, which become constants
 by their names; the last parameters of `@main` are the fields of its result.
@@ -23,7 +22,7 @@ by their names; the last parameters of `@main` are the fields of its result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,36 +30,16 @@ from relay import tree
 from relay.check.infer import infer_module
 from relay.check.locate import locate
 from relay.errors import AnySpan, Diagnostic, DiagnosticError
-from relay.ir import compare, expr, types
+from relay.ir import expr, types
 from relay.ir.expr import Call, Expr, GlobalVar, Let, Tuple, TupleGetItem, Var
 from relay.ir.module import IRModule
-from relay.lower.kernel import Kernel, Lowered, Param, Place, Result, Step, TensorSpec
+from relay.lower.kernel import Kernel, Lowered, Param, Result, Step, TensorSpec
 from relay.nd import NDArray
-from relay.program.program import (
-    MAIN,
-    PREPARE,
-    AllocTensor,
-    Block,
-    Constant,
-    Function,
-    Instruction,
-    InvokeKernel,
-    LoadConstant,
-    Parameter,
-    Program,
-    Register,
-    Return,
-    ViewTensor,
-    flatten,
-    nbytes,
-    unflatten,
-)
-from relay.program.slice import prune
+from relay.program.builder import At, Builder
+from relay.program.program import MAIN, Parameter, Program, Register, flatten, unflatten
+from relay.program.stages import LowerFunction, Stages
 from relay.transform import lift_weights
 from relay.tree import Steps
-
-# What makes steps of a primitive function; the flags say which flattened parameters are constant.
-LowerFunction = Callable[[expr.Function, Sequence[bool]], Lowered]
 
 # Operators that change nothing but the shape.
 RESHAPES = frozenset({"reshape", "expand_dims", "squeeze", "nn.batch_flatten"})
@@ -73,9 +52,9 @@ def lower_module(
 
     The constants without a value there are weights.
     """
-    lowering = _Lowering(module, lower_function)
+    lowering = _Lowering(module, Stages(lower_function))
     try:
-        return lowering.program(), lowering.values
+        return lowering.program(), lowering.stages.values
     except _Refusal as refusal:
         raise refusal.explained(module) from None
 
@@ -95,14 +74,6 @@ def requests(module: IRModule) -> list[tuple[expr.Function, tuple[bool, ...]]]:
 
     lower_module(module, note)
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class Tensor:
-    """A value while lowering: a register of `main`, or of `prepare`."""
-
-    stage: Builder = field(repr=False, compare=False)
-    register: Register
 
 
 @dataclass(eq=False)
@@ -139,64 +110,11 @@ class Closure:
     name: str
 
 
-@dataclass(eq=False)
-class Builder:
-    """A function in the making."""
-
-    name: str
-    registers: list[TensorSpec] = field(default_factory=list)
-    instructions: list[Instruction] = field(default_factory=list)
-    constants: dict[str, Register] = field(default_factory=dict)
-    loaded: dict[Register, str] = field(default_factory=dict)
-    roots: dict[Register, Register] = field(default_factory=dict)  # of views: whose memory it is
-
-    def new(self, spec: TensorSpec) -> Register:
-        self.registers.append(spec)
-        return len(self.registers) - 1
-
-    def load(self, name: str, spec: TensorSpec) -> Register:
-        """The register of a constant; each is loaded once."""
-        if name not in self.constants:
-            self.constants[name] = self.new(spec)
-            self.loaded[self.constants[name]] = name
-            self.instructions.append(LoadConstant(self.constants[name], name))
-        return self.constants[name]
-
-    def view(self, source: Register, spec: TensorSpec) -> Register:
-        made = self.new(spec)
-        self.instructions.append(ViewTensor(made, source))
-        self.roots[made] = self.roots.get(source, source)
-        return made
-
-    def invoke(
-        self, kernel: Kernel, inputs: Sequence[Register], specs: Sequence[TensorSpec]
-    ) -> tuple[Register, ...]:
-        outputs = tuple(self.new(spec) for spec in specs)
-        self.instructions.extend(map(AllocTensor, outputs))
-        self.instructions.append(InvokeKernel(kernel.name, tuple(inputs), outputs))
-        return outputs
-
-    def build(self, params: Sequence[Parameter], value: Any) -> Function:
-        body = (*self.instructions, Return(value))
-        return Function(self.name, tuple(params), tuple(self.registers), (Block(body),))
-
-
 @dataclass
 class _Lowering:
     module: IRModule
-    lower_function: LowerFunction
+    stages: Stages
     main: Builder = field(default_factory=lambda: Builder(MAIN))
-    prepare: Builder = field(default_factory=lambda: Builder(PREPARE))
-    kernels: dict[str, Kernel] = field(default_factory=dict)
-    constants: dict[str, Constant] = field(default_factory=dict)
-    values: dict[str, NDArray] = field(default_factory=dict)
-    given: dict[int, Tensor] = field(default_factory=dict)  # id of an array -> its constant
-    prepared: list[Register] = field(default_factory=list)  # the results of prepare
-    published: dict[Register, Register] = field(default_factory=dict)  # of prepare -> of main
-    done: dict[tuple[Any, ...], tuple[Register, ...]] = field(default_factory=dict)
-    lowered: dict[tuple[int, tuple[bool, ...]], list[tuple[expr.Function, Lowered]]] = field(
-        default_factory=dict
-    )
     active: set[int] = field(default_factory=set)  # functions being inlined
 
     def program(self) -> Program:
@@ -209,16 +127,12 @@ class _Lowering:
             packed = tree.run(self.prepared_values(lifted))
         inputs = function.params[: len(function.params) - len(packed)]
         params = [Parameter(p.name_hint, self.parameter(p)) for p in inputs]
-        given = [
-            unflatten(p.value, [Tensor(self.main, r) for r in flatten(p.value)]) for p in params
-        ]
+        given = [unflatten(p.value, [At(self.main, r) for r in flatten(p.value)]) for p in params]
         result = tree.run(self.body(Closure(function, None, "`@main`"), [*given, *packed]))
         value = self.results(result, len(flatten(tuple(p.value for p in params))))
-        functions = (
-            prune(self.prepare.build((), tuple(self.prepared))),
-            self.main.build(params, value),
-        )
-        return Program(tuple(self.kernels.values()), tuple(self.constants.values()), functions)
+        functions = (self.stages.prepare_function(), self.main.returning(params, value))
+        stages = self.stages
+        return Program(tuple(stages.kernels.values()), tuple(stages.constants.values()), functions)
 
     # --- constants and stages
 
@@ -232,50 +146,9 @@ class _Lowering:
         given = []
         for param in function.params:
             (spec,) = tensor_specs(param.checked_type, param, "a weight")
-            given.append(self.declare(param.name_hint, spec))
+            given.append(self.stages.declare(param.name_hint, spec))
         fields = yield self.body(Closure(function, None, "`@prepare`"), given)
         return fields  # type: ignore[no-any-return]
-
-    def declare(self, name: str, spec: TensorSpec) -> Tensor:
-        """A constant that comes from outside."""
-        self.constants[name] = Constant(name, spec)
-        return Tensor(self.prepare, self.prepare.load(name, spec))
-
-    def constant(self, data: NDArray) -> Tensor:
-        """A constant of the program; the same array is the same constant."""
-        if id(data) not in self.given:
-            name = self.unused_name("constant")
-            self.values[name] = data
-            self.given[id(data)] = self.declare(name, TensorSpec(data.shape, data.dtype))
-        return self.given[id(data)]
-
-    def unused_name(self, stem: str) -> str:
-        number = len(self.prepared) if stem == "packed" else len(self.values)
-        while (name := f"{stem}_{number}") in self.constants:
-            number += 1
-        return name
-
-    def in_main(self, tensor: Tensor) -> Register:
-        """The register of `main` for a value of either stage."""
-        if tensor.stage is self.main:
-            return tensor.register
-        register = tensor.register
-        if register not in self.published:
-            self.published[register] = self.publish(register)
-        return self.published[register]
-
-    def publish(self, register: Register) -> Register:
-        """Make a register of `prepare` known to `main`."""
-        spec = self.prepare.registers[register]
-        root = self.prepare.roots.get(register)
-        if root is not None:  # a view costs nothing in either stage
-            return self.main.view(self.in_main(Tensor(self.prepare, root)), spec)
-        if (known := self.prepare.loaded.get(register)) is not None:
-            return self.main.load(known, spec)
-        name = self.unused_name("packed")
-        self.constants[name] = Constant(name, spec, len(self.prepared))
-        self.prepared.append(register)
-        return self.main.load(name, spec)
 
     # --- expressions
 
@@ -300,7 +173,7 @@ class _Lowering:
                 case expr.Function():
                     value = Closure(node, scope, "a function")
                 case expr.Constant():
-                    value = self.constant(node.data)
+                    value = self.stages.constant(node.data)
                 case Tuple():
                     value = tuple(map(scope.value_of, node.fields))
                 case TupleGetItem():
@@ -342,8 +215,8 @@ class _Lowering:
         taken = {*range(inputs)}
         returned = []
         for tensor in flatten(result):
-            constant = tensor.stage is self.prepare
-            register = self.in_main(tensor)
+            constant = tensor.stage is not self.main
+            register = self.stages.register(tensor, self.main)
             root = self.main.roots.get(register, register)
             if constant or root in taken:
                 register = root = self.copy(register)
@@ -354,7 +227,7 @@ class _Lowering:
     def copy(self, register: Register) -> Register:
         """A copy in memory of its own, made by a kernel like any other."""
         copy = expr.get_op("copy")
-        made: Tensor = self.operator(Call(copy, ()), copy, [Tensor(self.main, register)])
+        made: At = self.operator(Call(copy, ()), copy, [At(self.main, register)])
         return made.register
 
     # --- primitive functions
@@ -377,50 +250,9 @@ class _Lowering:
         specs = tensor_specs(result_type, call, f"a result of {_operators(function)}")
         if len(given) == len(specs) == 1 and _only_reshapes(function):
             (tensor,) = given
-            return Tensor(tensor.stage, tensor.stage.view(tensor.register, specs[0]))
-        return unflatten(structure(result_type), self.steps(function, given, specs))
-
-    def steps(
-        self, function: expr.Function, args: Sequence[Tensor], results: Sequence[TensorSpec]
-    ) -> list[Tensor]:
-        """Append the steps of a primitive function; what they result in."""
-        lowered = self.lower(function, tuple(arg.stage is self.prepare for arg in args))
-        places: dict[Place, Tensor] = {Param(i): arg for i, arg in enumerate(args)}
-        for step in lowered.steps:
-            if step.kernel.sizes:
-                raise _Refusal("a kernel over symbolic sizes", function)
-            self.kernels.setdefault(step.kernel.name, step.kernel)
-            inputs = [places[place] for place in step.inputs]
-            known = bool(inputs) and all(tensor.stage is self.prepare for tensor in inputs)
-            assert known or not step.constant, f"{step.kernel.name} reads what is not constant"
-            if step.constant or (known and _is_worth_keeping(step.kernel)):
-                stage, registers = self.prepare, [tensor.register for tensor in inputs]
-            else:
-                stage, registers = self.main, [self.in_main(tensor) for tensor in inputs]
-            outputs = self.invoke(stage, step.kernel, registers)
-            for place, register in zip(step.outputs, outputs, strict=True):
-                places[place] = Tensor(stage, register)
-        return [places[Result(i)] for i in range(len(results))]
-
-    def invoke(
-        self, stage: Builder, kernel: Kernel, inputs: Sequence[Register]
-    ) -> tuple[Register, ...]:
-        if stage is self.main:
-            return stage.invoke(kernel, inputs, kernel.outputs)
-        # one weight used in several places is prepared once
-        key = (kernel.name, *inputs)
-        if key not in self.done:
-            self.done[key] = stage.invoke(kernel, inputs, kernel.outputs)
-        return self.done[key]
-
-    def lower(self, function: expr.Function, constant: tuple[bool, ...]) -> Lowered:
-        """The steps of `function`; equal functions are lowered once."""
-        alike = self.lowered.setdefault((compare.structural_hash(function), constant), [])
-        for known, lowered in alike:
-            if known is function or compare.structural_equal(known, function):
-                return lowered
-        alike.append((function, self.lower_function(function, constant)))
-        return alike[-1][1]
+            return At(tensor.stage, tensor.stage.view(tensor.register, specs[0]))
+        made = self.stages.steps(function, given, specs, self.main)
+        return unflatten(structure(result_type), made)
 
 
 # --- what a program may have --------------------------------------------------------------------
@@ -462,8 +294,9 @@ def type_of(value: Any) -> types.Type:
     """The type of tensors in tuples."""
 
     def build(part: Any) -> Steps[types.Type]:
-        if isinstance(part, Tensor):
+        if isinstance(part, At):
             spec = part.stage.registers[part.register]
+            assert isinstance(spec, TensorSpec)
             return types.TensorType(tuple(map(int, spec.shape)), spec.dtype)
         fields = []
         for member in part:
@@ -478,14 +311,8 @@ def _is_straight(node: Any) -> bool:
     return not isinstance(node, expr.Function | expr.If | expr.Match)
 
 
-def _is_worth_keeping(kernel: Kernel) -> bool:
-    """Whether to keep what a kernel makes of constants: not when it makes much of little."""
-    made, read = (sum(map(nbytes, specs)) for specs in (kernel.outputs, kernel.inputs))
-    return made <= max(lift_weights.SMALL, lift_weights.GROWTH * read)
-
-
 def _is_data(value: Any) -> bool:
-    return all(isinstance(leaf, Tensor) for leaf in flatten(value))
+    return all(isinstance(leaf, At) for leaf in flatten(value))
 
 
 def _operators(function: expr.Function) -> str:

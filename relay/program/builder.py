@@ -1,0 +1,130 @@
+"""A function in the making: registers, and blocks that are filled one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from relay.lower.kernel import Kernel, TensorSpec
+from relay.program.program import (
+    AllocTensor,
+    Block,
+    Function,
+    Instruction,
+    InvokeKernel,
+    LoadConstant,
+    Parameter,
+    Register,
+    Return,
+    Spec,
+    Terminator,
+    ViewTensor,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A value while lowering: a register of the function that is being built, or of `prepare`."""
+
+    stage: Builder = field(repr=False, compare=False)
+    register: Register
+
+
+@dataclass(eq=False)
+class OpenBlock:
+    """A block to which instructions are still added."""
+
+    number: int
+    params: tuple[Register, ...] = ()
+    instructions: list[Instruction] = field(default_factory=list)
+    constants: dict[str, Register] = field(default_factory=dict)  # loaded here, by name
+
+
+@dataclass(eq=False)
+class Builder:
+    """A function in the making. Instructions go to the current block."""
+
+    name: str
+    registers: list[Spec] = field(default_factory=list)
+    blocks: list[OpenBlock] = field(default_factory=lambda: [OpenBlock(0)])
+    current: OpenBlock = field(init=False)
+    loaded: dict[Register, str] = field(default_factory=dict)  # registers that are constants
+    roots: dict[Register, Register] = field(default_factory=dict)  # of views: whose memory it is
+
+    def __post_init__(self) -> None:
+        self.current = self.blocks[0]
+
+    # --- registers and instructions
+
+    def new(self, spec: Spec) -> Register:
+        self.registers.append(spec)
+        return len(self.registers) - 1
+
+    def add(self, instruction: Instruction) -> None:
+        self.current.instructions.append(instruction)
+
+    def load(self, name: str, spec: TensorSpec) -> Register:
+        """The register of a constant; a block loads each once."""
+        constants = self.current.constants
+        if name not in constants:
+            constants[name] = self.new(spec)
+            self.loaded[constants[name]] = name
+            self.add(LoadConstant(constants[name], name))
+        return constants[name]
+
+    def view(self, source: Register, spec: TensorSpec, sizes: Sequence[Register] = ()) -> Register:
+        made = self.new(spec)
+        self.add(ViewTensor(made, source, tuple(sizes)))
+        self.roots[made] = self.roots.get(source, source)
+        return made
+
+    def invoke(
+        self,
+        kernel: Kernel,
+        inputs: Sequence[Register],
+        outputs: Sequence[Spec],
+        sizes: Sequence[Register] = (),
+        allocated: Sequence[Sequence[Register]] | None = None,
+    ) -> tuple[Register, ...]:
+        """New registers, written by a kernel. `sizes` are those the kernel is given, `allocated`
+        those of each output that are known at run time only."""
+        registers = tuple(map(self.new, outputs))
+        for position, register in enumerate(registers):
+            if isinstance(outputs[position], TensorSpec):
+                known = () if allocated is None else tuple(allocated[position])
+                self.add(AllocTensor(register, known))
+        self.add(InvokeKernel(kernel.name, tuple(inputs), registers, tuple(sizes)))
+        return registers
+
+    # --- blocks
+
+    def open(self, *params: Register) -> OpenBlock:
+        """A block to jump to; `enter` it to fill it."""
+        block = OpenBlock(len(self.blocks), params)
+        self.blocks.append(block)
+        return block
+
+    def enter(self, block: OpenBlock) -> None:
+        self.current = block
+
+    def end(self, terminator: Terminator) -> None:
+        """Close the current block."""
+        self.add(terminator)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the current block goes on elsewhere already."""
+        last = self.current.instructions[-1:]
+        return bool(last) and isinstance(last[0], Terminator)
+
+    # --- the whole
+
+    def returning(self, params: Sequence[Parameter], value: Any) -> Function:
+        """The function, with the current block returning `value`."""
+        self.end(Return(value))
+        return self.build(params)
+
+    def build(self, params: Sequence[Parameter], results: Any = (), where: str = "") -> Function:
+        blocks = tuple(Block(tuple(one.instructions), one.params) for one in self.blocks)
+        return Function(self.name, tuple(params), tuple(self.registers), blocks, results, where)

@@ -1,0 +1,155 @@
+"""What runs once, when the weights are known, and what runs in every call.
+
+A value belongs to one of two stages: `prepare`, whose instructions need nothing but constants, or
+the function that is being lowered. A step of a primitive function goes to `prepare` when all it
+reads is there already, whatever the reason: the whole call is constant, or the step lays out a
+weight for the next one. Where a function reads a value of `prepare`, that becomes a constant of the
+program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from relay.ir import compare, expr
+from relay.lower.kernel import Kernel, Lowered, Param, Place, Result, TensorSpec
+from relay.nd import NDArray
+from relay.program.builder import At, Builder
+from relay.program.program import (
+    PREPARE,
+    Constant,
+    Function,
+    Register,
+    ScalarSpec,
+    Spec,
+    nbytes,
+)
+from relay.program.slice import prune
+from relay.transform import lift_weights
+
+# What makes steps of a primitive function; the flags say which flattened parameters are constant.
+LowerFunction = Callable[[expr.Function, Sequence[bool]], Lowered]
+
+
+@dataclass(eq=False)
+class Stages:
+    """The kernels and constants of a program in the making."""
+
+    lower_function: LowerFunction
+    # the weights among the constants written in the program: id of the array -> name
+    weights: dict[int, str] = field(default_factory=dict)
+    prepare: Builder = field(default_factory=lambda: Builder(PREPARE))
+    kernels: dict[str, Kernel] = field(default_factory=dict)
+    constants: dict[str, Constant] = field(default_factory=dict)
+    values: dict[str, NDArray] = field(default_factory=dict)
+    given: dict[int, At] = field(default_factory=dict)  # id of an array -> its constant
+    prepared: list[Register] = field(default_factory=list)  # the results of prepare
+    published: dict[Register, str] = field(default_factory=dict)  # of prepare -> its constant
+    done: dict[tuple[Any, ...], tuple[Register, ...]] = field(default_factory=dict)
+    lowered: dict[tuple[int, tuple[bool, ...]], list[tuple[expr.Function, Lowered]]] = field(
+        default_factory=dict
+    )
+
+    def prepare_function(self) -> Function:
+        return prune(self.prepare.returning((), tuple(self.prepared)))
+
+    # --- constants
+
+    def declare(self, name: str, spec: TensorSpec) -> At:
+        """A constant that comes from outside."""
+        self.constants[name] = Constant(name, spec)
+        return At(self.prepare, self.prepare.load(name, spec))
+
+    def constant(self, data: NDArray) -> At:
+        """A constant written in the program; the same array is the same constant."""
+        if id(data) not in self.given:
+            name = self.weights.get(id(data)) or self.unused_name("constant")
+            if id(data) not in self.weights:
+                self.values[name] = data
+            self.given[id(data)] = self.declare(name, TensorSpec(data.shape, data.dtype))
+        return self.given[id(data)]
+
+    def unused_name(self, stem: str) -> str:
+        number = len(self.prepared) if stem == "packed" else len(self.values)
+        while (name := f"{stem}_{number}") in self.constants:
+            number += 1
+        return name
+
+    def register(self, value: At, function: Builder) -> Register:
+        """The register of `function` for a value of either stage."""
+        if value.stage is function:
+            return value.register
+        register = value.register
+        spec = self.prepare.registers[register]
+        assert value.stage is self.prepare and isinstance(spec, TensorSpec)
+        root = self.prepare.roots.get(register)
+        if root is not None:  # a view costs nothing in either stage
+            return function.view(self.register(At(self.prepare, root), function), spec)
+        return function.load(self.publish(register), spec)
+
+    def publish(self, register: Register) -> str:
+        """The name of the constant that a register of `prepare` is."""
+        if (known := self.prepare.loaded.get(register)) is not None:
+            return known
+        if register not in self.published:
+            spec = self.prepare.registers[register]
+            assert isinstance(spec, TensorSpec)
+            name = self.unused_name("packed")
+            self.constants[name] = Constant(name, spec, len(self.prepared))
+            self.prepared.append(register)
+            self.published[register] = name
+        return self.published[register]
+
+    # --- primitive functions
+
+    def steps(
+        self, function: expr.Function, args: Sequence[At], results: Sequence[Spec], stage: Builder
+    ) -> list[At]:
+        """Append the steps of a primitive function; what they result in."""
+        lowered = self.lower(function, tuple(arg.stage is self.prepare for arg in args))
+        places: dict[Place, At] = {Param(i): arg for i, arg in enumerate(args)}
+        for step in lowered.steps:
+            self.kernels.setdefault(step.kernel.name, step.kernel)
+            inputs = [places[place] for place in step.inputs]
+            known = bool(inputs) and all(value.stage is self.prepare for value in inputs)
+            assert known or not step.constant, f"{step.kernel.name} reads what is not constant"
+            if step.constant or (known and is_worth_keeping(step.kernel)):
+                outputs = self.prepare_step(step.kernel, [value.register for value in inputs])
+                made = [At(self.prepare, register) for register in outputs]
+            else:
+                specs = [
+                    results[place.index] if isinstance(place, Result) else spec
+                    for place, spec in zip(step.outputs, step.kernel.outputs, strict=True)
+                ]
+                given = [self.register(value, stage) for value in inputs]
+                made = [At(stage, register) for register in stage.invoke(step.kernel, given, specs)]
+            places.update(zip(step.outputs, made, strict=True))
+        return [places[Result(i)] for i in range(len(results))]
+
+    def prepare_step(self, kernel: Kernel, inputs: Sequence[Register]) -> tuple[Register, ...]:
+        """One weight used in several places is prepared once."""
+        key = (kernel.name, *inputs)
+        if key not in self.done:
+            self.done[key] = self.prepare.invoke(kernel, inputs, kernel.outputs)
+        return self.done[key]
+
+    def lower(self, function: expr.Function, constant: tuple[bool, ...]) -> Lowered:
+        """The steps of `function`; equal functions are lowered once."""
+        alike = self.lowered.setdefault((compare.structural_hash(function), constant), [])
+        for known, lowered in alike:
+            if known is function or compare.structural_equal(known, function):
+                return lowered
+        alike.append((function, self.lower_function(function, constant)))
+        return alike[-1][1]
+
+
+def is_worth_keeping(kernel: Kernel) -> bool:
+    """Whether to keep what a kernel makes of constants: not when it makes much of little."""
+    made, read = (sum(map(nbytes, specs)) for specs in (kernel.outputs, kernel.inputs))
+    return made <= max(lift_weights.SMALL, lift_weights.GROWTH * read)
+
+
+def is_scalar(spec: Spec) -> bool:
+    return isinstance(spec, ScalarSpec)
