@@ -19,12 +19,12 @@ the weights change. `main` is the model.
 
 A register is written by one instruction and has one type. A function is a list of blocks; the last
 instruction of a block, and only that, says where to go on. A block may have parameters, registers
-that get their value from the jump that leads to it:
+that get their value from the jump that leads to it (`block 3(%7: int32):`):
 
     data List[int32] { Cons(int32, List[int32]); Nil }
 
     function @sum("so far" = %0: int32, "rest" = %1: List[int32]) -> int32 {
-      switch %1 { Cons: block 1, Nil: block 2 }
+      switch %1 { Cons: 1, Nil: 2 }
     block 1:
       %2: int32 = field %1 Cons.0
       %3: List[int32] = field %1 Cons.1
@@ -46,6 +46,8 @@ straight-line code, where all is tensors.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -149,8 +151,8 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """`%3: bool = less %1, %2`: an operation of `relay.te.expr` on scalars; the type of the result
-    is the register's. `cast` and `bitcast` take one."""
+    """`%3: bool = lt %1, %2`: an operation of `relay.te.expr` on scalars, by its name there; the
+    type of the result is the register's. `cast` and `bitcast` take one, `select` takes three."""
 
     output: Register
     op: str
@@ -162,7 +164,8 @@ class AllocTensor:
     """`%1: T = alloc [%5, %6]`: memory for a tensor; what it holds is not defined. The sizes that
     are no numbers in the register's type are those of the scalars given, in order.
 
-    `local`: nobody sees the tensor once the function goes on elsewhere; its memory is the frame's.
+    `alloc local`: nobody sees the tensor once the function goes on elsewhere; its memory is the
+    frame's.
     """
 
     output: Register
@@ -182,8 +185,9 @@ class ViewTensor:
 
 @dataclass(frozen=True, slots=True)
 class InvokeKernel:
-    """`invoke @k(%0, %1) -> (%2) [%5]`: the outputs, tensors allocated before, are overwritten; an
-    output that is a scalar is written by this. `sizes` are the kernel's, in its order."""
+    """`invoke @k(%0, %1) -> (%2, %3: int32) [%5]`: the outputs, tensors allocated before, are
+    overwritten; an output that is a scalar is written by this. `sizes` are the kernel's, in its
+    order."""
 
     kernel: str
     inputs: tuple[Register, ...]
@@ -211,8 +215,8 @@ class ReadElement:
 
 @dataclass(frozen=True, slots=True)
 class RequireEqual:
-    """`require %5 = %6 "…"`: two int64 must be equal, or the run ends with this message, `where`
-    being the place in the source."""
+    """`require %5 = %6 "…" where "…"`: two int64 must be equal, or the run ends with this message,
+    `where` being the place in the source."""
 
     left: Register
     right: Register
@@ -263,7 +267,7 @@ class MakeReference:
 
 @dataclass(frozen=True, slots=True)
 class ReadReference:
-    """`(%4) = read %3`: what the cell holds now."""
+    """`(%4: int32) = read %3`: what the cell holds now."""
 
     outputs: tuple[Register, ...]
     reference: Register
@@ -279,7 +283,7 @@ class WriteReference:
 
 @dataclass(frozen=True, slots=True)
 class CallFunction:
-    """`(%4, %5) = call @f(%1, %2)`."""
+    """`(%4: int32, %5: bool) = call @f(%1, %2)`."""
 
     outputs: tuple[Register, ...]
     function: str
@@ -288,7 +292,7 @@ class CallFunction:
 
 @dataclass(frozen=True, slots=True)
 class CallClosure:
-    """`(%4) = call %3(%1, %2)`."""
+    """`(%4: int32) = call %3(%1, %2)`."""
 
     outputs: tuple[Register, ...]
     closure: Register
@@ -364,7 +368,7 @@ class TailCallClosure:
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """`fail "…"`: the run ends with this message (no clause fits)."""
+    """`fail "…" where "…"`: the run ends with this message (no clause fits)."""
 
     message: str
     where: str = ""
@@ -529,9 +533,76 @@ def nbytes(spec: TensorSpec) -> int:
     return prod(sizes) * dtypes.to_numpy(spec.dtype).itemsize
 
 
-def spec_text(spec: TensorSpec) -> str:
-    """`float32[2, 3]`"""
-    return f"{spec.dtype}[{', '.join(map(str, spec.shape))}]"
+# --- types as text ------------------------------------------------------------------------------
+
+# Names of data types and constructors that need no quotes: `List[float32[?]]`.
+_PLAIN_NAME = re.compile(r"[A-Za-z_]\w*(\[[\w\[\](),?>\- ]*\])?")
+_RESERVED = frozenset({"fn", "ref", "else", "inf", "nan"})
+
+
+def spec_text(spec: Any) -> str:
+    """`float32[2, n]`, `fn(int32) -> (List[int32])`; tuples of types in parentheses."""
+    pieces: list[str] = []
+    pending: list[Any] = [spec]
+    while pending:
+        current = pending.pop()
+        match current:
+            case str():
+                pieces.append(current)
+            case ScalarSpec():
+                pieces.append(current.dtype)
+            case TensorSpec():
+                pieces.append(f"{current.dtype}[{', '.join(map(_size_text, current.shape))}]")
+            case DataSpec():
+                pieces.append(name_text(current.name))
+            case ClosureSpec():
+                pending += [")", *_listed(current.results), ") -> ("]
+                pending += [*_listed(current.params), "fn("]
+            case ReferenceSpec():
+                pending += [")", *_listed(current.contents), "ref("]
+            case _:
+                pending += [",)" if len(current) == 1 else ")", *_listed(current), "("]
+    return "".join(pieces)
+
+
+def _listed(parts: Sequence[Any]) -> list[Any]:
+    """The parts with commas between, last first: ready to be put on a stack."""
+    listed: list[Any] = []
+    for part in reversed(parts):
+        listed += [part, ", "]
+    return listed[:-1]
+
+
+def _size_text(size: int | str) -> str:
+    if isinstance(size, int) or size == "?" or (size.isidentifier() and size.isascii()):
+        return str(size)
+    return string_text(size)
+
+
+def name_text(name: str) -> str:
+    """The name of a data type or a constructor; in quotes where it could be taken for another."""
+    plain = (
+        _PLAIN_NAME.fullmatch(name) is not None
+        and name.partition("[")[0] not in _RESERVED
+        and not dtypes.is_dtype(name.partition("[")[0])
+        and _is_balanced(name)
+    )
+    return name if plain else string_text(name)
+
+
+def _is_balanced(text: str) -> bool:
+    """Whether the first bracket is closed by the last character, and not before."""
+    depth = 0
+    for place, character in enumerate(text):
+        depth += (character == "[") - (character == "]")
+        if depth == 0 and character == "]" and place + 1 < len(text):
+            return False
+    return depth == 0
+
+
+def string_text(value: str) -> str:
+    """A string as in JSON."""
+    return json.dumps(value, ensure_ascii=not value.isprintable())
 
 
 # --- tuples, which registers do not hold --------------------------------------------------------
