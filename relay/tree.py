@@ -14,11 +14,13 @@ so no node writes its own visitor. Nothing here recurses: programs nest deeper t
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import cache
 from operator import attrgetter, is_not
 from types import GeneratorType
 from typing import Any, ClassVar, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
+
+from relay.immutable import immutable
 
 T = TypeVar("T")
 N = TypeVar("N", bound="Node")
@@ -34,7 +36,7 @@ class Node:
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
 def node(cls: type[T]) -> type[T]:
     """Immutable, compared by identity."""
-    return dataclass(frozen=True, eq=False, slots=True, weakref_slot=True, repr=False)(cls)
+    return immutable(cls, weakref_slot=True)
 
 
 @cache
@@ -78,11 +80,26 @@ def _getter(cls: Any) -> Callable[[Any], list[Any]]:
     may_be_absent = any(type(None) in get_args(hints[name]) for name in names)
     if len(names) == 1 and found[0][1] and not may_be_absent:
         return lambda parent: list(get(parent))
-    if may_be_absent or any(many for _, many in found):
+    if may_be_absent:
         return _some_children
-    if len(names) == 1:
-        return lambda parent: [get(parent)]
-    return lambda parent: list(get(parent))
+    match tuple(many for _, many in found):
+        case (False,):
+            return lambda parent: [get(parent)]
+        case (False, True):
+            return lambda parent: _one_and_some(*get(parent))
+        case (True, False):
+            return lambda parent: _some_and_one(*get(parent))
+        case shape if not any(shape):
+            return lambda parent: list(get(parent))
+    return _some_children
+
+
+def _one_and_some(one: N, some: tuple[N, ...]) -> list[N]:
+    return [one, *some]
+
+
+def _some_and_one(some: tuple[N, ...], one: N) -> list[N]:
+    return [*some, one]
 
 
 def _some_children(parent: N) -> list[N]:
@@ -137,6 +154,7 @@ def postorder(root: N, enter: Callable[[N], bool] | None = None) -> Iterator[N]:
     """
     seen: set[int] = set()
     stack: list[Any] = [root]
+    getter: Any = _getter
     while stack:
         current = stack.pop()
         if current is None:  # what is below the node under it is done
@@ -145,7 +163,7 @@ def postorder(root: N, enter: Callable[[N], bool] | None = None) -> Iterator[N]:
         if id(current) in seen:
             continue
         seen.add(id(current))
-        below = children(current) if enter is None or enter(current) else ()
+        below = getter(type(current))(current) if enter is None or enter(current) else ()
         if not below:
             yield current
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from relay import tree
 from relay.ir.expr import (
@@ -22,12 +22,11 @@ from relay.ir.scopes import Scope, Scopes
 class Blocks(Scopes):
     """Scopes as basic blocks: a chain of lets is one."""
 
-    def _edges(self, parent: Syntax) -> Iterator[tuple[Syntax, Scope]]:
+    def _edges(self, parent: Syntax) -> Iterable[tuple[Syntax, Scope]]:
         if isinstance(parent, Let):
             here = self.home(parent)
-            yield from ((child, here) for child in tree.children(parent))
-        else:
-            yield from super()._edges(parent)
+            return [(child, here) for child in tree.children(parent)]
+        return super()._edges(parent)
 
     def crossing(self, root: Syntax) -> Iterator[Syntax]:
         """Computations that are used in another block than the one they belong to."""

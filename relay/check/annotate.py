@@ -46,7 +46,8 @@ def annotate(expr: E, generator: Generator) -> E:
             return after
         if id(before) not in generator.types:
             return after
-        return _with_type(_filled_in(before, after, final_type(before)), final_type(before))
+        ty = final_type(before)
+        return _with_type(_filled_in(before, after, ty), ty)
 
     def _filled_in(before: Expr, after: Any, ty: Type) -> Any:
         match after:

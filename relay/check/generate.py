@@ -48,6 +48,7 @@ from relay.ir.types import (
     FuncType,
     IncompleteType,
     RefType,
+    TensorType,
     TupleType,
     Type,
     TypeCall,
@@ -168,6 +169,8 @@ class Generator:
 
     def checked_annotation(self, annotation: Type, about: Syntax) -> Type:
         check_kind(annotation, self.module, annotation.span or about.span)
+        if type(annotation) is TensorType:
+            return annotation
         for part in tree.postorder(annotation):
             if isinstance(part, TypeCall):
                 name = part.func.name_hint  # type: ignore[attr-defined]

@@ -36,6 +36,8 @@ def check_kind(ty: Type, module: IRModule | None = None, span: AnySpan | None = 
     if isinstance(ty, TypeData):
         check_definition(ty, module)
         return TypeKind.TypeData
+    if type(ty) is TensorType and not ty.occurs:
+        return TypeKind.Type  # its dimensions are numbers
     for part in tree.postorder(ty):
         where = part.span or ty.span or span
         match part:

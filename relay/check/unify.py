@@ -83,6 +83,10 @@ class Unifier:
 
         Mismatch when a dimension then has no meaning: it is negative, or divided by zero.
         """
+        if not ty.occurs & Occurs.HOLE:
+            return ty
+        if (known := self.find(ty)) is not ty and not known.occurs & Occurs.HOLE:
+            return known
         with _meaningful():
             while ty.occurs & Occurs.HOLE:
                 filled = map_leaves(ty, self._shallow, Occurs.HOLE)
@@ -93,6 +97,8 @@ class Unifier:
 
     def resolve_dim(self, dim: Dim) -> Dim:
         """`dim` with known holes filled in."""
+        if type(dim) is int:
+            return dim
         with _meaningful():
             while type(dim) is not int:
                 filled = dims.substitute(dim, self._shallow)

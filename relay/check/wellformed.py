@@ -15,7 +15,7 @@ The functions of a module must be closed. An expression by itself may have free 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from functools import cache
 from typing import Any, get_args, get_origin, get_type_hints
@@ -155,16 +155,15 @@ class Reach(Scopes):
     its body when it is a function, which may call itself.
     """
 
-    def _edges(self, parent: Syntax) -> Iterator[tuple[Syntax, Scope]]:
+    def _edges(self, parent: Syntax) -> Iterable[tuple[Syntax, Scope]]:
         match parent:
             case Let(value=Function()):
                 inside = self.opened(parent, "body")
-                yield from ((child, inside) for child in tree.children(parent))
             case Clause():
                 inside = self.opened(parent, "rhs")
-                yield from ((child, inside) for child in tree.children(parent))
             case _:
-                yield from super()._edges(parent)
+                return super()._edges(parent)
+        return [(child, inside) for child in tree.children(parent)]
 
     def of_binder(self, binder: Syntax) -> Scope:
         """The scope in which the variables of `binder` may be used."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from relay.dataflow_pattern.forest import Forest
+from relay.analysis.forest import Forest
 from relay.dataflow_pattern.patterns import DFPattern
 from relay.dataflow_pattern.steps import ENTER, FAIL, Goals, Step
 from relay.ir.expr import Call, Expr, Op

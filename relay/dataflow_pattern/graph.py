@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from relay import tree
-from relay.dataflow_pattern.forest import Forest
+from relay.analysis.forest import Forest
 from relay.ir.expr import Call, Expr, Function, Op, Syntax, is_atom
 
 # A function with this attribute was made by `partition`; what is inside it is settled.

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from relay.analysis.forest import Forest
 from relay.check.components import strongly_connected
 from relay.dataflow_pattern.dominator import DominatorStep
-from relay.dataflow_pattern.forest import Forest
 from relay.dataflow_pattern.patterns import ExprPattern
 from relay.dataflow_pattern.steps import Step
 from relay.errors import RelayError

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
 from typing import Any, TypeVar, dataclass_transform
+
+from relay.immutable import immutable
 
 T = TypeVar("T")
 
@@ -76,8 +78,7 @@ class Attrs:
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def attrs(cls: type[T]) -> type[T]:
     """Turn a class of annotated fields with defaults into an immutable attribute class."""
-    # what the base can do is not generated: there are hundreds of these classes to import
-    return dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)(cls)
+    return immutable(cls, kw_only=True)
 
 
 class DictAttrs(Mapping[str, Any]):

@@ -11,10 +11,12 @@ around it. So a shared expression is computed once per call of `home(e).function
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from relay import tree
 from relay.ir.expr import Clause, Function, If, Let, Syntax, is_atom
+
+OPENING = (Function, Let, If, Clause)
 
 
 class Scope:
@@ -65,12 +67,18 @@ class Scopes:
         self._home: dict[int, Scope] = {id(root): self.root}
         self._uses: dict[int, int] = {id(root): 1}
         self._opened: dict[tuple[int, str], Scope] = {}
+        home, uses = self._home, self._uses
         # parents come before children, so a node's home is final before its parts are placed
         for parent in reversed(list(tree.postorder(root))):
             for child, scope in self._edges(parent):
-                known = self._home.get(id(child))
-                self._home[id(child)] = scope if known is None else known.common(scope)
-                self._uses[id(child)] = self._uses.get(id(child), 0) + 1
+                key = id(child)
+                known = home.get(key)
+                if known is None:
+                    home[key], uses[key] = scope, 1
+                    continue
+                uses[key] += 1
+                if known is not scope:
+                    home[key] = known.common(scope)
 
     def home(self, e: Syntax) -> Scope:
         """The innermost scope that contains every use of `e`."""
@@ -91,9 +99,14 @@ class Scopes:
             self._opened[key] = Scope(self._home[id(owner)], owner, field)
         return self._opened[key]
 
-    def _edges(self, parent: Syntax) -> Iterator[tuple[Syntax, Scope]]:
+    def _edges(self, parent: Syntax) -> Iterable[tuple[Syntax, Scope]]:
         """(child, the scope the child is used in)"""
         here = self._home[id(parent)]
+        if not isinstance(parent, OPENING):
+            return [(child, here) for child in tree.children(parent)]
+        return self._edges_of_opening(parent, here)
+
+    def _edges_of_opening(self, parent: Syntax, here: Scope) -> Iterator[tuple[Syntax, Scope]]:
         match parent:
             case Function(params=params, body=body):
                 inside = self.opened(parent, "body")
@@ -111,6 +124,3 @@ class Scopes:
             case Clause(lhs=lhs, rhs=rhs):
                 yield lhs, here
                 yield rhs, self.opened(parent, "rhs")
-            case _:
-                for child in tree.children(parent):
-                    yield child, here

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from relay import tree
+from relay.analysis.forest import Forest
 from relay.analysis.normal_forms import Blocks
 from relay.analysis.purity import Purity, manages_memory
-from relay.dataflow_pattern.forest import Forest
 from relay.ir.expr import Call, Expr, Function, Let, Syntax, Tuple, TupleGetItem, Var
 from relay.ir.scopes import Scope
 from relay.ir.types import Occurs, TensorType, TupleType

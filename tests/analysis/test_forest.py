@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relay.dataflow_pattern.forest import Forest
+from relay.analysis.forest import Forest
 
 
 def ancestors(forest, node):

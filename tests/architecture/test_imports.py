@@ -47,6 +47,7 @@ BESIDE = {
     "build_module": "transform",
     "builder": "check",
     "graph_executor": "executors",
+    "immutable": "errors",
     "kernel_cache": "driver",
     "kernel_worker": "cache",
     "loops": "check",

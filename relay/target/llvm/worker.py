@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import IO, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 from relay.errors import Diagnostic, TargetError
+
+if TYPE_CHECKING:
+    import subprocess
 
 READY = b"relay compiler"
 
@@ -55,6 +57,8 @@ class Worker:
     @classmethod
     def start(cls) -> Self | None:
         """A new process, or None when this system starts none."""
+        import subprocess  # where every kernel is found, none is started
+
         if not sys.executable:
             return None
         # found where this process found its modules, installed or not
