@@ -248,7 +248,7 @@ class _Lowering:
             raise _Refusal("a kernel over functions", call)
         result_type = call.checked_type
         specs = tensor_specs(result_type, call, f"a result of {_operators(function)}")
-        if len(given) == len(specs) == 1 and _only_reshapes(function):
+        if len(given) == len(specs) == 1 and only_reshapes(function):
             (tensor,) = given
             return At(tensor.stage, tensor.stage.view(tensor.register, specs[0]))
         made = self.stages.steps(function, given, specs, self.main)
@@ -322,7 +322,7 @@ def _operators(function: expr.Function) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _only_reshapes(function: expr.Function) -> bool:
+def only_reshapes(function: expr.Function) -> bool:
     """Whether the elements of the only parameter come out as they are, in another shape."""
     current = function.body
     while isinstance(current, Call) and isinstance(current.op, expr.Op):

@@ -397,6 +397,8 @@ Instruction = (
     | Release
     | Terminator
 )
+# What is left of them where tensors of known sizes are computed one after the other.
+StraightLine = LoadConstant | AllocTensor | ViewTensor | InvokeKernel | Return
 
 
 @dataclass(frozen=True)
@@ -437,11 +439,11 @@ class Function:
     where: str = ""  # in the source, for errors
 
     @property
-    def straight_line(self) -> tuple[Instruction, ...]:
+    def straight_line(self) -> tuple[StraightLine, ...]:
         """The instructions of a function without branches, over tensors of known sizes."""
         if not self.is_straight_line:
             raise RelayError(f"function `@{self.name}` is not straight-line code over tensors")
-        return self.blocks[0].instructions
+        return tuple(one for one in self.blocks[0] if isinstance(one, StraightLine))
 
     @cached_property
     def is_straight_line(self) -> bool:
@@ -525,8 +527,9 @@ def invocations(function: Function) -> Iterator[InvokeKernel]:
     return (one for one in function.instructions if isinstance(one, InvokeKernel))
 
 
-def nbytes(spec: TensorSpec) -> int:
+def nbytes(spec: Spec) -> int:
     """How much memory a tensor takes; its sizes must be numbers."""
+    assert isinstance(spec, TensorSpec)
     sizes = [size for size in spec.shape if isinstance(size, int)]
     if len(sizes) != len(spec.shape):
         raise RelayError(f"{spec_text(spec)} has no size before the program runs")

@@ -1,0 +1,192 @@
+"""`match` as switches: which clause a value takes, looking at each part of it at most once.
+
+    match (%xs) { Cons(%x, Cons(%y, _)) => a, Cons(%x, _) => b, Nil => c }
+    ->
+    switch %xs { Cons: 1, Nil: 2 }        block 1: switch (its field 1) { Cons: a, Nil: b }
+
+The clauses are a table: one row each, one column for each part of the value that somebody asks
+about. The first question of the first row decides on what to switch; every outcome leaves a smaller
+table. A row without questions is the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from relay.ir.expr import (
+    Match,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+    PatternWildcard,
+    Var,
+)
+from relay.ir.module import IRModule
+from relay.ir.types import TupleType, Type
+from relay.program.builder import Builder, OpenBlock
+from relay.program.program import Fail, Switch
+from relay.program.specs import definition_of, instantiated
+
+ANYTHING = PatternWildcard()
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the value that is matched; no value where nobody asks for it."""
+
+    value: Any
+    type: Type
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a clause still asks, column by column, and the names it has given."""
+
+    clause: int
+    questions: tuple[Pattern, ...]
+    named: tuple[tuple[Var, Part], ...] = ()
+
+
+@dataclass(frozen=True)
+class _Table:
+    block: OpenBlock
+    parts: tuple[Part, ...]
+    rows: tuple[Row, ...]
+
+
+def lower_match(
+    builder: Builder,
+    match: Match,
+    data: Part,
+    module: IRModule,
+    field: Callable[[Any, str, Type, int, Sequence[Type]], Any],
+    reached: Callable[[Row], None],
+) -> None:
+    """Switches from the current block on. `field(data, constructor, type, index, types)` is the
+    value of a field; `reached` ends the current block, at a row whose clause it is."""
+    rows = tuple(Row(index, (clause.lhs,)) for index, clause in enumerate(match.clauses))
+    pending = [_Table(builder.current, (data,), rows)]
+    while pending:
+        table = _simplified(pending.pop())
+        builder.enter(table.block)
+        if not table.rows:
+            where = "" if match.span is None else str(match.span)
+            builder.end(Fail("no clause of the match fits the value", where))
+            continue
+        first = table.rows[0]
+        asked = [i for i, question in enumerate(first.questions) if _asks(question)]
+        if asked:
+            pending.extend(_switch(builder, table, asked[0], module, field))
+        else:
+            reached(first)
+
+
+def _simplified(table: _Table) -> _Table:
+    """Names are given and tuples opened, so that what is left asks for constructors."""
+    parts, rows = table.parts, table.rows
+    column = 0
+    while column < len(parts):
+        rows = tuple(_named(row, column, parts[column]) for row in rows)
+        if any(isinstance(row.questions[column], PatternTuple) for row in rows):
+            whole = parts[column]
+            assert isinstance(whole.type, TupleType)
+            count = len(whole.type.fields)
+            fields = whole.value if whole.value is not None else (None,) * count
+            opened = tuple(map(Part, fields, whole.type.fields))
+            parts = (*parts[:column], *opened, *parts[column + 1 :])
+            rows = tuple(_opened(row, column, count) for row in rows)
+        else:
+            column += 1
+    return _Table(table.block, parts, rows)
+
+
+def _named(row: Row, column: int, part: Part) -> Row:
+    question = row.questions[column]
+    if not isinstance(question, PatternVar):
+        return row
+    questions = _replaced(row.questions, column, (ANYTHING,))
+    return Row(row.clause, questions, (*row.named, (question.var, part)))
+
+
+def _opened(row: Row, column: int, count: int) -> Row:
+    question = row.questions[column]
+    inner = question.patterns if isinstance(question, PatternTuple) else (ANYTHING,) * count
+    return Row(row.clause, _replaced(row.questions, column, inner), row.named)
+
+
+def _replaced(
+    questions: tuple[Pattern, ...], column: int, inner: Sequence[Pattern]
+) -> tuple[Pattern, ...]:
+    return (*questions[:column], *inner, *questions[column + 1 :])
+
+
+def _asks(question: Pattern) -> bool:
+    return isinstance(question, PatternConstructor)
+
+
+def _switch(
+    builder: Builder,
+    table: _Table,
+    column: int,
+    module: IRModule,
+    field: Callable[[Any, str, Type, int, Sequence[Type]], Any],
+) -> list[_Table]:
+    """End the block with a switch on one part; the tables of its outcomes."""
+    part = table.parts[column]
+    definition = definition_of(part.type, module)
+    asked = {
+        question.constructor.name_hint
+        for row in table.rows
+        if isinstance(question := row.questions[column], PatternConstructor)
+    }
+    cases: list[tuple[str, int]] = []
+    tables: list[_Table] = []
+    for constructor in definition.constructors:
+        name = constructor.name_hint
+        if name not in asked:
+            continue
+        rows = tuple(
+            specialised
+            for row in table.rows
+            if (specialised := _with_fields(row, column, name, len(constructor.inputs)))
+        )
+        block = builder.open()
+        cases.append((name, block.number))
+        types = instantiated(constructor.inputs, definition, part.type)
+        builder.enter(block)
+        fields = tuple(
+            Part(
+                field(part.value, name, part.type, index, types)
+                if any(
+                    not isinstance(row.questions[column + index], PatternWildcard) for row in rows
+                )
+                else None,
+                ty,
+            )
+            for index, ty in enumerate(types)
+        )
+        parts = (*table.parts[:column], *fields, *table.parts[column + 1 :])
+        tables.append(_Table(block, parts, rows))
+    otherwise: int | None = None
+    if len(cases) < len(definition.constructors):
+        block = builder.open()
+        otherwise = block.number
+        rows = tuple(row for row in table.rows if not _asks(row.questions[column]))
+        tables.append(_Table(block, table.parts, rows))
+    builder.enter(table.block)
+    builder.end(Switch(part.value.register, tuple(cases), otherwise))
+    return tables[::-1]
+
+
+def _with_fields(row: Row, column: int, constructor: str, count: int) -> Row | None:
+    """The row for a value of that constructor, whose fields are asked about in its place."""
+    question = row.questions[column]
+    inner: Sequence[Pattern] = (ANYTHING,) * count
+    if isinstance(question, PatternConstructor):
+        if question.constructor.name_hint != constructor:
+            return None
+        inner = question.patterns
+    return Row(row.clause, _replaced(row.questions, column, inner), row.named)

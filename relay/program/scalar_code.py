@@ -1,0 +1,150 @@
+"""Tensor expressions of rank 0 as instructions on scalars: a loop counter, a predicate, a size.
+
+    fn (%i: int32, Primitive=1) { less(add(%i, 1), 10) }
+    ->   %1: int32 = 1;  %2: int32 = add %0, %1;  %3: int32 = 10;  %4: bool = lt %2, %3
+
+What needs a loop has none of this form; it becomes a kernel like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from relay import tree
+from relay.ir import dims
+from relay.ir.dims import Dim, DimCall, DimExpr
+from relay.lower.to_compute import Computed
+from relay.program.builder import Builder
+from relay.program.program import Literal, Register, Scalar, ScalarSpec
+from relay.te.compute import Computation
+from relay.te.expr import Binary, Bitcast, Call, Cast, Compare, Const, Expr, Read, Select, Unary
+
+SIZE = "int64"
+
+
+def is_scalar(computed: Computed) -> bool:
+    """Whether all that is computed is scalars, without a loop."""
+    pending = list(computed.outputs)
+    seen = {id(tensor) for tensor in computed.inputs}
+    if any(tensor.shape for tensor in computed.inputs):
+        return False
+    while pending:
+        tensor = pending.pop()
+        if id(tensor) in seen:
+            continue
+        seen.add(id(tensor))
+        if tensor.shape or not isinstance(tensor.op, Computation) or tensor.op.reduction:
+            return False
+        pending += tensor.op.inputs
+    return True
+
+
+def emit_computed(builder: Builder, computed: Computed, args: Sequence[Register]) -> list[Register]:
+    """The results of scalars computed from scalars, as instructions of the current block."""
+    known: dict[int, Register] = dict(zip(map(id, computed.inputs), args, strict=True))
+    made: dict[Expr, Register] = {}
+    pending = list(computed.outputs)
+    while pending:
+        tensor = pending[-1]
+        op = tensor.op
+        if id(tensor) in known:
+            pending.pop()
+            continue
+        assert isinstance(op, Computation)
+        waiting = [one for one in op.inputs if id(one) not in known]
+        pending += waiting
+        if not waiting:
+            body = op.bodies[tensor.position]
+            known[id(tensor)] = _emit(builder, body, known, made)
+    return [known[id(tensor)] for tensor in computed.outputs]
+
+
+def _emit(
+    builder: Builder, root: Expr, known: Mapping[int, Register], made: dict[Expr, Register]
+) -> Register:
+    for part in tree.postorder(root, lambda e: e not in made and not isinstance(e, Read)):
+        if part in made:
+            continue
+        if isinstance(part, Read):
+            made[part] = known[id(part.source)]
+        elif isinstance(part, Const):
+            made[part] = literal(builder, part.value, part.dtype)
+        else:
+            op, operands = _operation(part)
+            made[part] = operation(builder, op, [made[one] for one in operands], part.dtype)
+    return made[root]
+
+
+def _operation(part: Expr) -> tuple[str, tuple[Expr, ...]]:
+    match part:
+        case Binary() | Compare():
+            return part.op, (part.left, part.right)
+        case Unary():
+            return part.op, (part.operand,)
+        case Select():
+            return "select", (part.condition, part.if_true, part.if_false)
+        case Cast():
+            return "cast", (part.operand,)
+        case Bitcast():
+            return "bitcast", (part.operand,)
+        case Call():
+            return part.function, part.args
+    raise AssertionError(f"{type(part).__name__} in an expression without loops")
+
+
+def literal(builder: Builder, value: bool | int | float, dtype: str) -> Register:
+    register = builder.new(ScalarSpec(dtype))
+    builder.add(Literal(register, value))
+    return register
+
+
+def operation(builder: Builder, op: str, inputs: Sequence[Register], dtype: str) -> Register:
+    register = builder.new(ScalarSpec(dtype))
+    builder.add(Scalar(register, op, tuple(inputs)))
+    return register
+
+
+# --- sizes
+
+
+def emit_dim(builder: Builder, dim: Dim, sizes: Mapping[dims.Symbol, Register]) -> Register:
+    """The value of a dimension, given those of its variables."""
+    register: Register = tree.run(_emit_dim(builder, dim, sizes))
+    return register
+
+
+def _emit_dim(
+    builder: Builder, dim: Dim, sizes: Mapping[dims.Symbol, Register]
+) -> tree.Steps[Register]:
+    if isinstance(dim, int):
+        return literal(builder, dim, SIZE)
+    if dim in sizes:
+        return sizes[dim]
+    if isinstance(dim, DimCall):
+        op = {"//": "floordiv", "min": "min", "max": "max"}[dim.function]
+        total: Register = yield _emit_dim(builder, dim.args[0], sizes)
+        for arg in dim.args[1:]:
+            other = yield _emit_dim(builder, arg, sizes)
+            total = operation(builder, op, (total, other), SIZE)
+        return total
+    assert isinstance(dim, DimExpr), f"nothing says how much `{dim}` is"
+    found: Register | None = None
+    for monomial, factor in dim.terms.items():
+        product = literal(builder, factor, SIZE) if factor != 1 or not monomial else None
+        for atom, power in sorted(monomial, key=lambda item: str(item[0])):
+            value = yield _emit_dim(builder, atom, sizes)
+            for _ in range(power):
+                product = (
+                    value if product is None else operation(builder, "mul", (product, value), SIZE)
+                )
+        assert product is not None
+        found = product if found is None else operation(builder, "add", (found, product), SIZE)
+    assert found is not None, "a sum without terms is a number"
+    return found
+
+
+def evaluable(dim: Dim, sizes: Mapping[dims.Symbol, Register]) -> bool:
+    """Whether the value of a dimension follows from those of the variables known."""
+    if isinstance(dim, dims.Any):
+        return False
+    return isinstance(dim, int) or all(atom in sizes for atom in dims.atoms(dim))

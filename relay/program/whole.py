@@ -1,0 +1,552 @@
+"""Whole programs -> program: branches, calls, data, closures and cells.
+
+    def @length(%xs: List[int32], %n: int32) -> int32 {
+      match (%xs) { Cons(_, %rest) => { let %m = …(%n); @length(%rest, %m) }, Nil => %n }
+    }
+    ->
+    function @length("xs" = %0: List[int32], "n" = %1: int32) -> int32 {
+      switch %0 { Cons: 1, Nil: 2 }
+      …
+    }
+
+What comes here went through `relay.pipeline.whole_program`: functions without type parameters, in
+A-normal form, their operators inside of primitive functions, closures made by calling functions
+marked `Closure`. Every function of the module that `main` reaches becomes one of the program.
+
+A function value that is known while lowering stays known: calling it is calling a function by name,
+and only where it is stored, returned or handed on does it become a closure. Operators on scalars
+become instructions on scalar_code.
+
+Where a value of unknown size is used as one of known size, its size is compared first: kernels are
+compiled for what types say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from relay import tree
+from relay.check.infer import infer_module
+from relay.errors import AnySpan, Diagnostic, LowerError
+from relay.ir import dims, expr
+from relay.ir.expr import Call, Expr, GlobalVar, Let, Tuple, TupleGetItem, Var
+from relay.ir.module import IRModule
+from relay.ir.types import FuncType, TensorType, TupleType, Type, is_dynamic
+from relay.lower.kernel import TensorSpec
+from relay.lower.to_compute import to_compute
+from relay.nd import NDArray
+from relay.program import scalar_code
+from relay.program.builder import At, Builder, OpenBlock
+from relay.program.lower import only_reshapes
+from relay.program.matching import Part, Row, lower_match
+from relay.program.program import (
+    MAIN,
+    Branch,
+    CallClosure,
+    CallFunction,
+    ClosureSpec,
+    Function,
+    GetField,
+    Jump,
+    Literal,
+    LoadConstant,
+    MakeClosure,
+    MakeData,
+    MakeReference,
+    Parameter,
+    Program,
+    ReadElement,
+    ReadReference,
+    ReadSize,
+    Register,
+    RequireEqual,
+    Return,
+    ScalarSpec,
+    TailCall,
+    TailCallClosure,
+    WriteReference,
+    flatten,
+    unflatten,
+)
+from relay.program.specs import Specs
+from relay.program.stages import LowerFunction, Stages
+from relay.tree import Steps
+
+
+def lower_program(
+    module: IRModule,
+    lower_function: LowerFunction,
+    weights: Mapping[int, str] | None = None,
+) -> tuple[Program, dict[str, NDArray]]:
+    """The program of a typed module, and the values of the constants written in it.
+
+    `weights` are those among its constants that come from outside: id of the array -> name.
+    """
+    return Whole(module, Stages(lower_function, dict(weights or {}))).program()
+
+
+@dataclass(frozen=True)
+class Known:
+    """A function of the program with the values it remembers, not made into a closure yet."""
+
+    function: str
+    captured: tuple[Any, ...] = ()
+
+
+@dataclass(eq=False)
+class Whole:
+    """A program in the making."""
+
+    module: IRModule
+    stages: Stages
+    functions: dict[str, Function | None] = field(default_factory=dict)
+    wanted: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.specs = Specs(self.module)
+
+    def program(self) -> tuple[Program, dict[str, NDArray]]:
+        self.want(MAIN)
+        while self.wanted:
+            name = self.wanted.pop()
+            self.functions[name] = Body(self, name, *parts_of(self.module[name])).lower()
+        prepare = self.stages.prepare_function()
+        functions = (prepare, *(one for one in self.functions.values() if one is not None))
+        loaded = {
+            one.constant
+            for function in functions
+            for one in function.instructions
+            if isinstance(one, LoadConstant)
+        }
+        constants = tuple(one for one in self.stages.constants.values() if one.name in loaded)
+        values = {name: data for name, data in self.stages.values.items() if name in loaded}
+        kernels = tuple(self.stages.kernels.values())
+        return Program(kernels, constants, functions, self.specs.data_types()), values
+
+    def want(self, name: str) -> str:
+        """A function that is part of the program, by name."""
+        if name not in self.functions:
+            self.functions[name] = None
+            self.wanted.append(name)
+        return name
+
+
+def parts_of(function: expr.Function) -> tuple[tuple[Var, ...], expr.Function]:
+    """What a function of the module remembers, and the function itself: one marked `Closure` gives
+    the function it holds."""
+    if function.attrs.get("Closure"):
+        body = function.body.value if isinstance(function.body, Let) else function.body
+        assert isinstance(body, expr.Function)
+        return function.params, body
+    return (), function
+
+
+@dataclass(eq=False)
+class Body:
+    """One function in the making."""
+
+    whole: Whole
+    name: str
+    captured: tuple[Var, ...]
+    function: expr.Function
+    values: dict[Var, Any] = field(default_factory=dict)
+    sizes: dict[dims.Symbol, Register] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.builder = Builder(self.name)
+        self.specs = self.whole.specs
+        self.stages = self.whole.stages
+
+    def lower(self) -> Function:
+        params = []
+        for param in (*self.captured, *self.function.params):
+            specs = self.specs(param.checked_type)
+            registers = list(map(self.builder.new, flatten(specs)))
+            params.append(Parameter(param.name_hint, unflatten(specs, registers)))
+            self.values[param] = self.held(param.checked_type, registers)
+        self.look_at_sizes()
+        result = self.result_type
+        tree.run(self.tail(self.function.body, result))
+        where = "" if self.function.span is None else str(self.function.span)
+        return self.builder.build(params, self.specs(result), where)
+
+    @property
+    def result_type(self) -> Type:
+        ty = self.function.checked_type
+        assert isinstance(ty, FuncType)
+        return ty.ret_type
+
+    def held(self, ty: Type, registers: Sequence[Register]) -> Any:
+        """Registers as the value of a type: in tuples like its."""
+        return unflatten(self.specs(ty), [At(self.builder, register) for register in registers])
+
+    # --- sizes
+
+    def look_at_sizes(self) -> None:
+        """The dimensions that the types of parameters name, and whether they agree."""
+        later: list[tuple[Var, Register, int, dims.Dim]] = []
+        for param in (*self.captured, *self.function.params):
+            tensors = flatten(leaves(param.checked_type))
+            held = flatten(self.values[param])
+            for ty, value in zip(tensors, held, strict=True):
+                for axis, dim in enumerate(ty.shape) if isinstance(ty, TensorType) else ():
+                    if isinstance(dim, int | dims.Any):
+                        continue
+                    if isinstance(dim, dims.DimExpr | dims.DimCall) or dim in self.sizes:
+                        later.append((param, value.register, axis, dim))
+                    else:
+                        self.sizes[dim] = self.size(value.register, axis)
+        for param, register, axis, dim in later:
+            if scalar_code.evaluable(dim, self.sizes):
+                wanted = scalar_code.emit_dim(self.builder, dim, self.sizes)
+                self.require(
+                    self.size(register, axis),
+                    wanted,
+                    f"axis {axis} of `%{param.name_hint}` is not `{dim}`",
+                    param.span,
+                )
+
+    def size(self, tensor: Register, axis: int) -> Register:
+        register = self.builder.new(ScalarSpec(scalar_code.SIZE))
+        self.builder.add(ReadSize(register, tensor, axis))
+        return register
+
+    def require(
+        self, found: Register, expected: Register, message: str, span: AnySpan | None
+    ) -> None:
+        where = "" if span is None else str(span)
+        self.builder.add(RequireEqual(found, expected, message, where))
+
+    def fitted(self, value: Any, known: Type | None, wanted: Type, span: AnySpan | None) -> Any:
+        """`value`, of type `known`, as one of type `wanted`: sizes that only the latter says are
+        compared. Without `known` nothing is known of sizes."""
+        held = flatten(value)
+        before = flatten(leaves(known)) if known is not None else [None] * len(held)
+        for one, source, target in zip(held, before, flatten(leaves(wanted)), strict=True):
+            if isinstance(target, TensorType) and isinstance(one, At):
+                self.compare_sizes(one, source, target, span)
+        return value
+
+    def compare_sizes(
+        self, value: At, source: Any, target: TensorType, span: AnySpan | None
+    ) -> None:
+        for axis, dim in enumerate(target.shape):
+            known = source.shape[axis] if isinstance(source, TensorType) else dims.ANY
+            if known == dim or value.stage is not self.builder:
+                continue
+            if scalar_code.evaluable(dim, self.sizes):
+                found = self.size(value.register, axis)
+                wanted = scalar_code.emit_dim(self.builder, dim, self.sizes)
+                self.require(found, wanted, f"axis {axis} of a tensor is not {dim} long", span)
+
+    # --- values in registers
+
+    def registers(self, *values: Any) -> tuple[Register, ...]:
+        """The registers of values; functions become closures, constants are loaded."""
+        return tuple(map(self.register, flatten(values)))
+
+    def register(self, value: At | Known) -> Register:
+        if isinstance(value, Known):
+            return self.closure(value)
+        if value.stage is self.builder:
+            return value.register
+        spec = value.stage.registers[value.register]
+        assert isinstance(spec, TensorSpec)
+        return self.stages.register(value, self.builder) if spec.shape else self.scalar(value, spec)
+
+    def scalar(self, value: At, spec: TensorSpec) -> Register:
+        """A constant of rank 0."""
+        register = self.builder.new(ScalarSpec(spec.dtype))
+        name = self.stages.prepare.loaded.get(value.register)
+        if name in self.stages.values:
+            number = self.stages.values[name].array.item()
+            self.builder.add(Literal(register, number))
+        else:
+            constant = self.stages.register(value, self.builder)
+            self.builder.add(ReadElement(register, constant, 0))
+        return register
+
+    def closure(self, value: Known) -> Register:
+        _, function = parts_of(self.whole.module[value.function])
+        ty = function.checked_type
+        assert isinstance(ty, FuncType)
+        spec = self.specs(FuncType(ty.arg_types, ty.ret_type))
+        assert isinstance(spec, ClosureSpec)
+        given = self.registers(*value.captured)
+        register = self.builder.new(spec)
+        self.builder.add(MakeClosure(register, self.whole.want(value.function), given))
+        return register
+
+    # --- where a block ends
+
+    def tail(self, root: Expr, result: Type) -> Steps[None]:
+        """The value of an expression is the result of the function."""
+        last = yield self.bindings(root, tail=True)
+        match last:
+            case expr.If():
+                for branch, block in zip(
+                    (last.true_branch, last.false_branch), self.branch(last), strict=True
+                ):
+                    self.builder.enter(block)
+                    yield self.tail(branch, result)
+            case expr.Match():
+                for clause, block in self.clauses(last):
+                    self.builder.enter(block)
+                    yield self.tail(clause.rhs, result)
+            case Call() if self.is_tail_call(last, result):
+                self.tail_call(last)
+            case _:
+                value = yield self.operation(last)
+                value = self.fitted(value, last.checked_type, result, last.span)
+                returned = unflatten(value, self.registers(value))
+                self.builder.end(Return(returned))
+
+    def bindings(self, root: Expr, *, tail: bool = False) -> Steps[Expr]:
+        """Bind what the lets of a block bind; what it is about. For `let %r = e; %r` at the end
+        of a function that is `e`."""
+        while isinstance(root, Let):
+            if tail and root.body is root.var and not isinstance(root.value, expr.Function):
+                return root.value
+            value = yield self.operation(root.value)
+            ty = root.var.checked_type
+            self.values[root.var] = self.fitted(value, root.value.checked_type, ty, root.span)
+            root = root.body
+        return root
+
+    def is_tail_call(self, call: Call, result: Type) -> bool:
+        """Whether what a call gives can be returned as it is."""
+        if not isinstance(call.op, GlobalVar | Var):
+            return False
+        if isinstance(call.op, GlobalVar) and self.makes_closure(call.op):
+            return False
+        return call.checked_type == result
+
+    def makes_closure(self, function: GlobalVar) -> bool:
+        return bool(self.whole.module[function.name_hint].attrs.get("Closure"))
+
+    def tail_call(self, call: Call) -> None:
+        callee = self.atom(call.op)
+        args = self.arguments(call)
+        if isinstance(callee, Known):
+            name = self.whole.want(callee.function)
+            self.builder.end(TailCall(name, (*self.registers(*callee.captured), *args)))
+        else:
+            self.builder.end(TailCallClosure(self.register(callee), args))
+
+    # --- branches
+
+    def branch(self, root: expr.If) -> tuple[OpenBlock, OpenBlock]:
+        (condition,) = self.registers(self.atom(root.cond))
+        blocks = self.builder.open(), self.builder.open()
+        self.builder.end(Branch(condition, *(block.number for block in blocks)))
+        return blocks
+
+    def clauses(self, root: expr.Match) -> list[tuple[expr.Clause, OpenBlock]]:
+        """Switches over what is matched; the clauses that can be reached, with their blocks."""
+        data = Part(self.atom(root.data), root.data.checked_type)
+        blocks: dict[int, tuple[list[Var], OpenBlock]] = {}
+
+        def reached(row: Row) -> None:
+            variables = [variable for variable, _ in row.named]
+            if row.clause not in blocks:
+                specs = [spec for v in variables for spec in self.specs.flat(v.checked_type)]
+                params = [self.builder.new(spec) for spec in specs]
+                blocks[row.clause] = variables, self.builder.open(*params)
+                for variable, value in zip(
+                    variables,
+                    self.grouped([v.checked_type for v in variables], params),
+                    strict=True,
+                ):
+                    self.values[variable] = value
+            order, block = blocks[row.clause]
+            given = dict(row.named)
+            values = [
+                self.fitted(given[v].value, given[v].type, v.checked_type, v.span) for v in order
+            ]
+            self.builder.end(Jump(block.number, self.registers(*values)))
+
+        lower_match(self.builder, root, data, self.whole.module, self.field, reached)
+        return [(root.clauses[index], block) for index, (_, block) in sorted(blocks.items())]
+
+    def grouped(self, types: Sequence[Type], registers: Sequence[Register]) -> list[Any]:
+        """Registers as one value for each type."""
+        shape = tuple(self.specs(ty) for ty in types)
+        return list(unflatten(shape, [At(self.builder, register) for register in registers]))
+
+    def field(self, data: At, constructor: str, ty: Type, index: int, types: Sequence[Type]) -> Any:
+        """A field of data that is known to be of that constructor."""
+        before = sum(len(self.specs.flat(one)) for one in types[:index])
+        made = []
+        for place, spec in enumerate(self.specs.flat(types[index])):
+            register = self.builder.new(spec)
+            self.builder.add(GetField(register, data.register, constructor, before + place))
+            made.append(register)
+        return self.fitted(self.held(types[index], made), None, types[index], None)
+
+    def joined(self, root: Expr, parts: Sequence[tuple[Expr, OpenBlock]]) -> Steps[Any]:
+        """The value of the one of several blocks that is run."""
+        params = [self.builder.new(spec) for spec in self.specs.flat(root.checked_type)]
+        join = self.builder.open(*params)
+        for part, block in parts:
+            self.builder.enter(block)
+            last = yield self.bindings(part)
+            value = yield self.operation(last)
+            value = self.fitted(value, last.checked_type, root.checked_type, last.span)
+            self.builder.end(Jump(join.number, self.registers(value)))
+        self.builder.enter(join)
+        return self.held(root.checked_type, params)
+
+    # --- expressions
+
+    def atom(self, root: Expr) -> Any:
+        """What needs no computation."""
+        match root:
+            case Var():
+                return self.values[root]
+            case expr.Constant():
+                return self.stages.constant(root.data)
+            case GlobalVar():
+                return Known(root.name_hint)
+            case Tuple():
+                return tuple(self.atom(part) for part in root.fields)
+            case TupleGetItem():
+                return self.atom(root.tuple_value)[root.index]
+        raise AssertionError(
+            f"a {type(root).__name__} is no atom; the program is not in normal form"
+        )
+
+    def operation(self, root: Expr) -> Steps[Any]:
+        """The value of one step of a block."""
+        match root:
+            case expr.If():
+                blocks = self.branch(root)
+                parts = list(zip((root.true_branch, root.false_branch), blocks, strict=True))
+                return self.joined(root, parts)
+            case expr.Match():
+                return self.joined(
+                    root, [(clause.rhs, block) for clause, block in self.clauses(root)]
+                )
+            case Let():
+                last = yield self.bindings(root)
+                return self.operation(last)
+            case Call():
+                return self.call(root)
+            case expr.RefCreate():
+                spec = self.specs(root.checked_type)
+                contents = self.registers(self.atom(root.value))
+                register = self.builder.new(spec)
+                self.builder.add(MakeReference(register, contents))
+                return At(self.builder, register)
+            case expr.RefRead():
+                return self.read_reference(root)
+            case expr.RefWrite():
+                reference = self.register(self.atom(root.ref))
+                self.builder.add(WriteReference(reference, self.registers(self.atom(root.value))))
+                return ()
+        return self.atom(root)
+
+    def read_reference(self, root: expr.RefRead) -> Any:
+        outputs = [self.builder.new(spec) for spec in self.specs.flat(root.checked_type)]
+        self.builder.add(ReadReference(tuple(outputs), self.register(self.atom(root.ref))))
+        return self.fitted(
+            self.held(root.checked_type, outputs), None, root.checked_type, root.span
+        )
+
+    # --- calls
+
+    def call(self, call: Call) -> Any:
+        match call.op:
+            case expr.Op():
+                return self.operator(call, call.op)
+            case expr.Constructor():
+                return self.construct(call, call.op)
+            case expr.Function() if call.op.attrs.get("Primitive"):
+                return self.primitive(call, call.op, [self.atom(arg) for arg in call.args])
+            case GlobalVar() if self.makes_closure(call.op):
+                return Known(call.op.name_hint, tuple(self.atom(arg) for arg in call.args))
+        callee = self.atom(call.op)
+        args = self.arguments(call)
+        outputs = tuple(self.builder.new(spec) for spec in self.specs.flat(call.checked_type))
+        if isinstance(callee, Known):
+            name = self.whole.want(callee.function)
+            given = (*self.registers(*callee.captured), *args)
+            self.builder.add(CallFunction(outputs, name, given))
+            return self.held(call.checked_type, outputs)
+        self.builder.add(CallClosure(outputs, self.register(callee), args))
+        return self.fitted(
+            self.held(call.checked_type, outputs), None, call.checked_type, call.span
+        )
+
+    def arguments(self, call: Call) -> tuple[Register, ...]:
+        """The arguments, with the sizes that the function's parameters have."""
+        ty = call.op.checked_type
+        assert isinstance(ty, FuncType)
+        values = [
+            self.fitted(self.atom(arg), arg.checked_type, wanted, arg.span or call.span)
+            for arg, wanted in zip(call.args, ty.arg_types, strict=True)
+        ]
+        return self.registers(*values)
+
+    def construct(self, call: Call, constructor: expr.Constructor) -> At:
+        register = self.builder.new(self.specs(call.checked_type))
+        fields = self.registers(*(self.atom(arg) for arg in call.args))
+        self.builder.add(MakeData(register, constructor.name_hint, fields))
+        return At(self.builder, register)
+
+    # --- primitive functions
+
+    def operator(self, call: Call, op: expr.Op) -> Any:
+        """A call of an operator that no pass put into a primitive function."""
+        params = tuple(Var("p", arg.checked_type) for arg in call.args)
+        function = expr.Function(params, Call(op, params, call.attrs)).with_attr("Primitive", 1)
+        function = infer_module(IRModule({"kernel": function}))["kernel"]
+        assert isinstance(function.body, Call)
+        return self.primitive(call, function, [self.atom(arg) for arg in call.args])
+
+    def primitive(self, call: Call, function: expr.Function, args: Sequence[Any]) -> Any:
+        given = flatten(tuple(args))
+        if not all(isinstance(one, At) for one in given):
+            raise LowerError(Diagnostic("a kernel over functions", call.span))
+        specs = self.specs.flat(call.checked_type)
+        types = [function.body.checked_type, *(param.checked_type for param in function.params)]
+        if any(map(is_dynamic, types)):
+            raise LowerError(Diagnostic("a kernel over sizes known at run time only", call.span))
+        if self.is_scalar(function):
+            computed = to_compute(function)
+            if scalar_code.is_scalar(computed):
+                made = scalar_code.emit_computed(self.builder, computed, self.registers(*given))
+                return self.held(call.checked_type, made)
+        if (
+            len(given) == len(specs) == 1
+            and only_reshapes(function)
+            and not self.is_rankless(function)
+        ):
+            (value,) = given
+            assert isinstance(specs[0], TensorSpec)
+            return At(value.stage, value.stage.view(value.register, specs[0]))
+        results = self.stages.steps(function, given, specs, self.builder)
+        return unflatten(self.specs(call.checked_type), results)
+
+    def is_scalar(self, function: expr.Function) -> bool:
+        types = [function.body.checked_type, *(param.checked_type for param in function.params)]
+        return all(isinstance(spec, ScalarSpec) for ty in types for spec in self.specs.flat(ty))
+
+    def is_rankless(self, function: expr.Function) -> bool:
+        types = [function.body.checked_type, *(param.checked_type for param in function.params)]
+        return any(isinstance(spec, ScalarSpec) for ty in types for spec in self.specs.flat(ty))
+
+
+def leaves(ty: Type) -> Any:
+    """A type as Python tuples of the types that are no tuples."""
+
+    def build(part: Type) -> Steps[Any]:
+        if not isinstance(part, TupleType):
+            return part
+        fields = []
+        for member in part.fields:
+            fields.append((yield build(member)))
+        return tuple(fields)
+
+    return tree.run(build(ty))
