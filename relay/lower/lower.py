@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from relay import tree
 from relay.ir.expr import Function
 from relay.lower.kernel import (
     Kernel,
@@ -31,11 +32,20 @@ from relay.target.llvm.schedules.choose import choose
 from relay.target.target import Target
 from relay.te import lower as te_lower
 from relay.te.compute import Tensor, compute
-from relay.te.expr import Const
+from relay.te.expr import Const, Expr, Read, Var, variables
 from relay.te.instruction import DOT4
 from relay.te.legalize import Facts, legalize
-from relay.te.loops import rolled
+from relay.te.loops import (
+    Allocate,
+    Buffer,
+    Prefetch,
+    Statement,
+    Store,
+    map_expressions,
+    rolled,
+)
 from relay.te.schedule import Schedule
+from relay.te.simplify import Interval
 from relay.te.tidy import tidy
 
 
@@ -49,9 +59,13 @@ def lower(
 
 
 def lower_computed(
-    computed: Computed, constant: Sequence[bool], target: Target, options: Options
+    computed: Computed,
+    constant: Sequence[bool],
+    target: Target,
+    options: Options,
+    sizes: Sequence[Var] = (),
 ) -> Lowered:
-    """The kernels for tensors."""
+    """The kernels for tensors; `sizes` are the variables in their shapes."""
     results = _distinct_outputs(computed)
     constants = [t for t, known in zip(computed.inputs, constant, strict=True) if known]
     scheduled = choose(results, computed.inputs, target, constants, threads=options.threads)
@@ -59,7 +73,7 @@ def lower_computed(
     steps: list[Step] = []
     temporaries: list[TensorSpec] = []
     for schedule in scheduled.prepare:
-        kernel = _kernel(schedule, "prepare", computed.operators, target, options)
+        kernel = _kernel(schedule, "prepare", computed.operators, target, options, sizes)
         for made in schedule.outputs:
             where[id(made)] = Temporary(len(temporaries))
             temporaries.append(_spec(made))
@@ -67,7 +81,7 @@ def lower_computed(
         outputs = tuple(where[id(tensor)] for tensor in schedule.outputs)
         steps.append(Step(kernel, inputs, outputs, constant=True))
     main = _without_unused_inputs(scheduled.main)
-    kernel = _kernel(main, "", computed.operators, target, options)
+    kernel = _kernel(main, "", computed.operators, target, options, sizes)
     inputs = tuple(where[id(tensor)] for tensor in main.inputs)
     steps.append(Step(kernel, inputs, tuple(Result(i) for i in range(len(results)))))
     return Lowered(tuple(steps), tuple(temporaries))
@@ -105,15 +119,28 @@ def machine(target: Target) -> Facts:
 
 
 def _kernel(
-    s: Schedule, role: str, operators: Sequence[str], target: Target, options: Options
+    s: Schedule,
+    role: str,
+    operators: Sequence[str],
+    target: Target,
+    options: Options,
+    sizes: Sequence[Var],
 ) -> Kernel:
     loops = te_lower.lower(s)
+    # a size is as long as something is
+    natural: dict[Var, Interval] = dict.fromkeys(sizes, (0, None))
     # checked code goes element by element: copies of loops would be checked again and again
     written = rolled(loops.body) if options.checked else loops.body
-    body = tidy(legalize(written, machine(target)))
+    body = tidy(legalize(written, machine(target)), natural)
+    used = _used(sizes, body, (*loops.inputs, *loops.outputs)) if sizes else ()
     pairs = in_place(s)
     code = generate(
-        _NAME, replace(loops, body=body), target, checked=options.checked, may_alias=bool(pairs)
+        _NAME,
+        replace(loops, body=body),
+        target,
+        checked=options.checked,
+        may_alias=bool(pairs),
+        sizes=used,
     )
     # the name says what is inside, and a digest of the code makes it the kernel's own
     digest = hashlib.sha256(f"{target}\n{code.ir}".encode()).hexdigest()[:16]
@@ -124,6 +151,7 @@ def _kernel(
         inputs=tuple(map(_spec, s.inputs)),
         outputs=tuple(map(_spec, s.outputs)),
         ir=code.ir.replace(_NAME, name),
+        sizes=tuple(size.name for size in used),
         workspace=code.workspace,
         worker_workspace=code.worker_workspace,
         in_place=pairs,
@@ -134,6 +162,28 @@ def _kernel(
 
 
 _NAME = "relay.kernel"
+
+
+def _used(sizes: Sequence[Var], body: Statement, buffers: Sequence[Buffer]) -> tuple[Var, ...]:
+    """The sizes that a kernel looks at, in their order."""
+    found: set[Var] = set()
+
+    def look(expr: Expr) -> Expr:
+        found.update(variables(expr))
+        for part in tree.postorder(expr):
+            if isinstance(part, Read):
+                for extent in part.source.shape:
+                    found.update(variables(extent))
+        return expr
+
+    map_expressions(body, look)
+    for part in tree.postorder(body):
+        if isinstance(part, Store | Allocate | Prefetch):
+            buffers = (*buffers, part.buffer)
+    for buffer in buffers:
+        for extent in buffer.shape:
+            found.update(variables(extent))
+    return tuple(size for size in sizes if size in found)
 
 
 def _spec(tensor: Tensor) -> TensorSpec:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from relay import te, tree
 from relay.errors import Diagnostic, LowerError
-from relay.ir.attrs import Attrs, DictAttrs
+from relay.ir.dims import Dim
 from relay.ir.expr import Call, Constant, Expr, Function, Let, Tuple, TupleGetItem, Var
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.opdef import OpDef
@@ -31,25 +31,54 @@ class Computed:
     operators: tuple[str, ...]
 
 
-def to_compute(function: Function) -> Computed:
+class Shapes:
+    """What is known of shapes: here, all of them are numbers."""
+
+    def type_of(self, param: Var) -> Type:
+        """The type of a parameter."""
+        return param.checked_type
+
+    def extent(self, dim: Dim, expr: Expr) -> te.Expr:
+        """A dimension, in a kernel."""
+        if not isinstance(dim, int):
+            raise error_at(expr, f"size `{dim}` is known at run time only")
+        return te.index(dim)
+
+    def result(self, call: Call, op: OpDef, args: Sequence[Value]) -> Type:
+        """The type of what a call makes."""
+        return call.checked_type
+
+    def started(self, inputs: Sequence[te.Tensor]) -> None:
+        """The parameters, one by one, before anything is computed from them."""
+
+
+NUMBERS: Final = Shapes()
+
+
+def to_compute(function: Function, shapes: Shapes = NUMBERS) -> Computed:
     """The tensors of a typed first-order function."""
     values: dict[Expr, Value] = {}
     inputs: list[te.Tensor] = []
     operators: list[str] = []
     for param in function.params:
-        values[param] = tree.run(_placeholders(param.checked_type, param.name_hint, param, inputs))
+        values[param] = tree.run(
+            _placeholders(shapes.type_of(param), param.name_hint, param, inputs, shapes)
+        )
+    shapes.started(inputs)
     body, lets = function.body, []
     while isinstance(body, Let):
         lets.append((body.var, body.value))
         body = body.body
     for var, bound in lets:
-        _expression(bound, values, operators)
+        _expression(bound, values, operators, shapes)
         values[var] = values[bound]
-    _expression(body, values, operators)
+    _expression(body, values, operators, shapes)
     return Computed(tuple(inputs), tuple(flatten(values[body])), tuple(operators))
 
 
-def _expression(root: Expr, values: dict[Expr, Value], operators: list[str]) -> None:
+def _expression(
+    root: Expr, values: dict[Expr, Value], operators: list[str], shapes: Shapes
+) -> None:
     def enter(expr: Expr) -> bool:
         return expr not in values and not isinstance(expr, OpDef)
 
@@ -59,7 +88,7 @@ def _expression(root: Expr, values: dict[Expr, Value], operators: list[str]) -> 
         match expr:
             case Call(op=OpDef() as op):
                 operators.append(op.name)
-                values[expr] = _call(expr, op, [values[arg] for arg in expr.args])
+                values[expr] = _call(expr, op, [values[arg] for arg in expr.args], shapes)
             case Tuple():
                 values[expr] = tuple(values[part] for part in expr.fields)
             case TupleGetItem():
@@ -69,62 +98,55 @@ def _expression(root: Expr, values: dict[Expr, Value], operators: list[str]) -> 
             case Constant():
                 values[expr] = _constant(expr)
             case Var():
-                raise _error(expr, f"variable `%{expr.name_hint}` has no value here")
+                raise error_at(expr, f"variable `%{expr.name_hint}` has no value here")
             case _:
-                raise _error(expr, f"{type(expr).__name__} cannot be part of a kernel")
+                raise error_at(expr, f"{type(expr).__name__} cannot be part of a kernel")
 
 
-def _call(expr: Call, op: OpDef, args: Sequence[Value]) -> Value:
+def _call(expr: Call, op: OpDef, args: Sequence[Value], shapes: Shapes) -> Value:
     if op.compute is None:
-        raise _error(expr, f"operator `{op.name}` does not say how it is computed")
+        raise error_at(expr, f"operator `{op.name}` does not say how it is computed")
+    out = tree.run(_specs(shapes.result(expr, op, args), expr, shapes))
+    return op.compute(*args, out=out, **keywords(expr, op))
+
+
+def keywords(expr: Call, op: OpDef) -> Mapping[str, Any]:
+    """The attributes of a call, by name."""
     attrs = op.make_attrs({}) if expr.attrs is None else expr.attrs
-    out = tree.run(_specs(expr.checked_type, expr))
-    return op.compute(*args, out=out, **_keywords(attrs))
+    return {} if attrs is None else dict(attrs.items())
 
 
-def _keywords(attrs: Attrs | DictAttrs | None) -> Mapping[str, Any]:
-    if attrs is None:
-        return {}
-    return dict(attrs.items())
-
-
-def _specs(ty: Type, expr: Expr) -> Steps[Any]:
+def _specs(ty: Type, expr: Expr, shapes: Shapes) -> Steps[Any]:
     """The shape and element type of what a call makes; for a tuple those of its fields."""
     if isinstance(ty, TensorType):
-        return te.Spec(_shape(ty, expr), ty.dtype)
+        return te.Spec(tuple(shapes.extent(dim, expr) for dim in ty.shape), ty.dtype)
     assert isinstance(ty, TupleType)
     fields = []
     for field in ty.fields:
-        fields.append((yield _specs(field, expr)))
+        fields.append((yield _specs(field, expr, shapes)))
     return tuple(fields)
 
 
-def _shape(ty: TensorType, expr: Expr) -> tuple[te.Expr, ...]:
-    sizes = []
-    for size in ty.shape:
-        if not isinstance(size, int):
-            raise _error(expr, f"size `{size}` is known at run time only")
-        sizes.append(te.const(size, "int64"))
-    return tuple(sizes)
-
-
-def _placeholders(ty: Type, name: str, param: Var, inputs: list[te.Tensor]) -> Steps[Value]:
+def _placeholders(
+    ty: Type, name: str, param: Var, inputs: list[te.Tensor], shapes: Shapes
+) -> Steps[Value]:
     """The tensors of a parameter, appended to `inputs` one by one."""
     if isinstance(ty, TensorType):
-        inputs.append(te.placeholder(_shape(ty, param), ty.dtype, name))
+        extents = [shapes.extent(dim, param) for dim in ty.shape]
+        inputs.append(te.placeholder(extents, ty.dtype, name))
         return inputs[-1]
     if not isinstance(ty, TupleType):
-        raise _error(param, f"parameter `%{name}` of a kernel is a tensor, found {ty}")
+        raise error_at(param, f"parameter `%{name}` of a kernel is a tensor, found {ty}")
     fields = []
     for i, field in enumerate(ty.fields):
-        fields.append((yield _placeholders(field, f"{name}_{i}", param, inputs)))
+        fields.append((yield _placeholders(field, f"{name}_{i}", param, inputs, shapes)))
     return tuple(fields)
 
 
 def _constant(expr: Constant) -> te.Tensor:
     array = expr.data.array
     if array.size != 1:
-        raise _error(expr, "only scalar constants stand in a kernel; give others as arguments")
+        raise error_at(expr, "only scalar constants stand in a kernel; give others as arguments")
     value = te.const(array.item(), expr.data.dtype)
     return te.compute(array.shape, lambda *_: value, "constant")
 
@@ -142,5 +164,6 @@ def flatten(value: Value) -> list[te.Tensor]:
     return found
 
 
-def _error(expr: Expr, message: str) -> LowerError:
+def error_at(expr: Expr, message: str) -> LowerError:
+    """What is wrong, at a place of the program."""
     return LowerError(Diagnostic(message, expr.span))

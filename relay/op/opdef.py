@@ -68,6 +68,8 @@ OpPattern = FusionKind
 Compute = Callable[..., te.Tensor | tuple[te.Tensor, ...]]
 # The most each result can hold: (*tensors, **attributes) -> a shape for each result.
 Capacity = Callable[..., tuple[Sequence[te.Scalar], ...]]
+# The shape each result has: (*tensors, need, **attributes); need(condition, message)
+Extents = Callable[..., tuple[Sequence[te.Scalar], ...]]
 
 
 @node
@@ -83,6 +85,8 @@ class OpDef(Op):
     compute: Compute | None = None
     # where how much comes out is known only once it is computed: room for all that can
     capacity: Capacity | None = None
+    # where the values of arguments, and nothing that is computed, decide the shape
+    extents: Extents | None = None
     fusion: FusionKind = FusionKind.OPAQUE
     # where extents depend on values: (*arrays, **attributes) -> shape, or a tuple of shapes
     runtime_shape: Callable[..., Any] | None = None
@@ -230,6 +234,7 @@ def define(
     reference: Callable[..., Any] | None = None,
     compute: Compute | None = None,
     capacity: Capacity | None = None,
+    extents: Extents | None = None,
     arguments: Iterable[tuple[str, str]] = (),
     attrs: type[Attrs] | None = None,
     fusion: FusionKind = FusionKind.OPAQUE,
@@ -255,6 +260,10 @@ def define(
     these shapes, and `compute` gives one tensor more: int64 of shape (results, largest rank), the
     shape that each result turned out to have, filled up with 1. Only the first extent of a result
     may fall short of its capacity, so that what is there lies in front.
+
+    Where the values of arguments decide the shape (`dyn.full`), `extents` says how, in expressions
+    that read elements of the arguments: a shape for each result, of which the extents are looked at
+    that the relation leaves open. What the values must fulfil it tells `need(condition, message)`.
     """
     op = OpDef(
         name,
@@ -265,6 +274,7 @@ def define(
         reference=reference if reference is None or on_values else _quietly(reference),
         compute=compute,
         capacity=capacity,
+        extents=extents,
         fusion=fusion,
         runtime_shape=runtime_shape,
         helper=helper,

@@ -110,7 +110,7 @@ def require_broadcasts_to(site: Site, source: TensorType, target: tuple[Dim, ...
             site.fail("an extent is negative", "0 or more", str(extent))
     fits = len(source.shape) <= len(target)
     for extent, wanted in zip(reversed(source.shape), reversed(target), strict=False):
-        fits = fits and (extent == 1 or site.unify_dims(extent, wanted))
+        fits = fits and site.stretches(extent, wanted)
     if not fits:
         shown = ", ".join(map(str, target)) + ("," if len(target) == 1 else "")
         site.fail("the shape does not broadcast", f"something that fits ({shown})", str(source))

@@ -188,6 +188,14 @@ class Site:
             return a
         return better_known(a, b) if self.unify_dims(a, b) else None
 
+    def stretches(self, extent: Dim, wanted: Dim) -> bool:
+        """Whether an axis of that extent can be stretched to another; `?` may."""
+        return extent == 1 or self.unify_dims(extent, wanted)
+
+    def require_natural(self, dim: Dim, message: str, expected: str, found: str) -> None:
+        """The dimension is not negative; one that is no number holds until a run shows it."""
+        self.require(not isinstance(dim, int) or dim >= 0, message, expected, found)
+
     def axis(self, axis: int, rank: int, *, name: str = "axis") -> int:
         """`axis` counted from the front; negative ones count from the back."""
         if not -rank <= axis < rank:

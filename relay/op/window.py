@@ -115,12 +115,12 @@ def window_counts(
         site.require(size != 0, "the window has no elements", "extents of 1 or more", f"{sizes}")
         covered = dims.add(dims.multiply(dims.subtract(size, 1), step), 1)
         room = dims.subtract(dims.add(extent, before + after), covered)
-        if isinstance(room, int) and room < 0:
-            site.fail(
-                "the window is larger than the padded input",
-                f"an extent of {covered} or more",
-                f"{extent}, padded with {before} and {after}",
-            )
+        site.require_natural(
+            room,
+            "the window is larger than the padded input",
+            f"an extent of {covered} or more",
+            f"{extent}, padded with {before} and {after}",
+        )
         steps = dims.floor_divide(dims.add(room, stride - 1 if ceil_mode else 0), stride)
         counts.append(dims.add(steps, 1))
     return counts

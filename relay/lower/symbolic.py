@@ -1,0 +1,593 @@
+"""A primitive function over sizes that a run finds: kernels for all of them.
+
+Every size of a parameter that is no number becomes a variable; the type relations of the operators,
+asked again, give the sizes of results as dimensions over the variables. What a relation wants equal
+and nobody can prove is required of the run.
+
+`?` may turn out to be 1 and then broadcasts; a named dimension never does. So where the extents of
+two operands may differ there are two variants: in one they are equal, which is what mostly happens,
+and in the other an operand of extent 1 is read at index 0.
+
+Where sizes depend on values, an operator says how (`OpDef.extents`), or how much there is at most
+(`OpDef.capacity`): its expressions read elements of the parameters. A single element is read by
+whoever runs the program, the rest is a kernel of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from relay import dtypes, te, tree
+from relay.errors import DiagnosticError, LowerError
+from relay.ir import dims
+from relay.ir.dims import Dim, Symbol
+from relay.ir.expr import Call, Expr, Function, Var
+from relay.ir.types import (
+    IncompleteType,
+    Occurs,
+    TensorType,
+    TupleType,
+    Type,
+    is_dynamic,
+    map_leaves,
+)
+from relay.lower.dynamic import Dynamic, ElementOf, Requirement, Search, SizeOf, Variable, Variant
+from relay.lower.kernel import Lowered, Options
+from relay.lower.lower import lower_computed
+from relay.lower.sizes import Size, from_te, sizes_in, to_te
+from relay.lower.to_compute import Computed, Shapes, Value, error_at, keywords, to_compute
+from relay.op.opdef import OpDef
+from relay.op.site import Site, better_known
+from relay.target.target import Target
+from relay.te.compute import Computation, Tensor
+from relay.te.expr import INDEX, Cast, Read, remake, substitute
+from relay.te.simplify import Simplifier
+
+
+def lower_dynamic(
+    function: Function, constant: Sequence[bool], target: Target, options: Options | None = None
+) -> Dynamic:
+    """The kernels of a primitive function whose types leave sizes open.
+
+    `constant[i]`: flattened parameter i never changes.
+    """
+    options = options or Options()
+    params = _Params(function)
+    general = _inferred(function, params, together=False)
+    found = [general]
+    if general.stretched:
+        with suppress(DiagnosticError):  # some operand must be stretched
+            found.insert(0, _inferred(function, params, together=True))
+    variants = []
+    for shapes in found:
+        lowered = lower_computed(shapes.computed, constant, target, options, shapes.variables)
+        results = tuple(
+            tuple(shapes.dim_of(extent) for extent in tensor.shape)
+            for tensor in shapes.computed.outputs
+        )
+        variants.append(Variant(tuple(shapes.conditions), tuple(shapes.required), lowered, results))
+    searches = tuple(
+        Search(
+            lower_computed(one.computed, constant, target, options, general.variables),
+            one.names,
+            tuple(one.required),
+        )
+        for one in general.searches
+    )
+    made = Dynamic(
+        (*params.variables, *general.elements.values()),
+        tuple(params.required),
+        tuple(variants),
+        searches,
+        general.counted,
+    )
+    return _without_unused(made)
+
+
+# --- parameters ---------------------------------------------------------------------------------
+
+
+class _Params:
+    """The parameters of a function with a variable for every size that is no number."""
+
+    def __init__(self, function: Function) -> None:
+        self.types: dict[Var, Type] = {}
+        self.variables: list[Variable] = []
+        self.required: list[Requirement] = []
+        self.anonymous: set[Symbol] = set()  # the variables that may turn out to be 1
+        self._named: dict[Symbol, Dim] = {}
+        self._names: set[str] = set()
+        axes: list[tuple[Dim, Size, str]] = []
+        count = 0
+        for param in function.params:
+            given = param.checked_type
+            self._names.update(str(atom) for atom in _symbols(given))
+        for param in function.params:
+            fields = []
+            for ty in _tensors(param.checked_type, param):
+                shape = []
+                for axis, dim in enumerate(ty.shape):
+                    shape.append(self._size(dim, count, axis, param.name_hint, axes))
+                fields.append(TensorType(tuple(shape), ty.dtype))
+                count += 1
+            self.types[param] = _regrouped(param.checked_type, iter(fields))
+        self._solve(axes)
+        for param, ty in self.types.items():
+            self.types[param] = map_leaves(
+                ty, lambda leaf: self._named.get(leaf, leaf), Occurs.VARIABLE
+            )
+
+    def _size(
+        self, dim: Dim, param: int, axis: int, name: str, axes: list[tuple[Dim, Size, str]]
+    ) -> Dim:
+        if isinstance(dim, int):
+            return dim
+        where = SizeOf(param, axis)
+        if isinstance(dim, dims.Any):
+            size = self.fresh(f"d{len(self.variables)}")
+            self.anonymous.add(size)
+        elif dim in self._named or not _is_variable(dim):
+            size = self.fresh(f"{name}_{axis}")
+            axes.append((dim, size, f"size {axis} of parameter `%{name}` is not {dim}"))
+        else:
+            assert isinstance(dim, Symbol)
+            size = Size(str(dim))
+            self._named[dim] = size
+        self._names.add(size.name)
+        self.variables.append(Variable(size.name, where))
+        return size if isinstance(dim, dims.Any) else dim
+
+    def fresh(self, name: str) -> Size:
+        """A size of a name that no other has; the same for the same wish, unless it was kept."""
+        while name in self._names:
+            name += "_"
+        return Size(name)
+
+    def _solve(self, axes: list[tuple[Dim, Size, str]]) -> None:
+        """Names that stand nowhere alone, from the sizes they are part of; the others must fit."""
+        for dim, size, message in axes:
+            known = dims.substitute(dim, lambda symbol: self._named.get(symbol, symbol))
+            for symbol in dims.atoms(known):
+                if isinstance(symbol, Size) or symbol in self._named:
+                    continue
+                parts = dims.linear_in(known, symbol)
+                if parts is not None:
+                    coefficient, rest = parts
+                    self._named[symbol] = dims.floor_divide(dims.subtract(size, rest), coefficient)
+            known = dims.substitute(dim, lambda symbol: self._named.get(symbol, symbol))
+            if any(not isinstance(symbol, Size) for symbol in dims.atoms(known)):
+                raise LowerError(f"the sizes of the parameters do not tell what `{dim}` is")
+            if dims.equal(size, known) is not True:
+                self.required.append(Requirement(size, known, message))
+
+
+def _is_variable(dim: Dim) -> bool:
+    return isinstance(dim, Symbol) and [*dims.atoms(dim)] == [dim]
+
+
+def _tensors(ty: Type, param: Var) -> list[TensorType]:
+    """The tensors of a parameter, one by one."""
+    found: list[TensorType] = []
+    pending = [ty]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, TupleType):
+            pending += reversed(part.fields)
+        elif isinstance(part, TensorType):
+            found.append(part)
+        else:
+            raise error_at(param, f"a parameter of a kernel is a tensor, found {part}")
+    return found
+
+
+def _symbols(ty: Type) -> set[Symbol]:
+    return {
+        atom
+        for part in tree.postorder(ty)
+        if isinstance(part, TensorType)
+        for dim in part.shape
+        for atom in dims.atoms(dim)
+    }
+
+
+def _regrouped(ty: Type, tensors: Any) -> Type:
+    """The tensors in tuples as those of `ty`."""
+
+    def walk(part: Type) -> tree.Steps[Type]:
+        if not isinstance(part, TupleType):
+            following: Type = next(tensors)
+            return following
+        fields = []
+        for one in part.fields:
+            fields.append((yield walk(one)))
+        return TupleType(tuple(fields))
+
+    return tree.run(walk(ty))
+
+
+# --- inference ----------------------------------------------------------------------------------
+
+
+def _inferred(function: Function, params: _Params, together: bool) -> _Symbolic:
+    """The shapes and tensors of a function, once nothing more is found to be equal."""
+    bound: dict[Symbol, Dim] = {}
+    kept: list[Requirement] = []
+    conditions: list[tuple[Dim, Dim]] = []
+    while True:
+        shapes = _Symbolic(params, bound, together)
+        shapes.computed = to_compute(function, shapes)
+        if not shapes.learnt:
+            break
+        # what was learnt changes the types, and what follows from them
+        for size, dim in shapes.learnt.items():
+            bound = {one: _put(other, {size: dim}) for one, other in bound.items()}
+            bound[size] = dim
+        kept += [one for one in shapes.required if one.left in shapes.learnt]
+        conditions += shapes.learnt_by
+    shapes.required = [*kept, *shapes.required]
+    shapes.conditions = [*conditions, *shapes.conditions]
+    return shapes
+
+
+def _put(dim: Dim, bound: Mapping[Symbol, Dim]) -> Dim:
+    return dims.substitute(dim, lambda symbol: bound.get(symbol, symbol))
+
+
+@dataclass
+class _Finding:
+    """Sizes to be computed from values."""
+
+    computed: Computed
+    names: tuple[str, ...]
+    required: list[Requirement] = field(default_factory=list)
+
+
+class _Symbolic(Shapes):
+    """The sizes of one way to read a function: operands that may be stretched are equal
+    (`together`), or anything."""
+
+    computed: Computed
+
+    def __init__(self, params: _Params, bound: Mapping[Symbol, Dim], together: bool) -> None:
+        self.params = params
+        self.bound = bound
+        self.together = together
+        self.sizes: dict[str, te.Var] = {}
+        self.anonymous = set(params.anonymous)
+        self.learnt: dict[Symbol, Dim] = {}
+        self.required: list[Requirement] = []
+        self.conditions: list[tuple[Dim, Dim]] = []
+        self.learnt_by: list[tuple[Dim, Dim]] = []  # those that taught what a size is
+        self.stretched = False
+        self.counted = False
+        self.calls = 0  # of operators whose results have sizes that depend on values
+        self.elements: dict[ElementOf, Variable] = {}
+        self.searches: list[_Finding] = []
+        self.inputs: list[te.Tensor] = []
+
+    @property
+    def variables(self) -> list[te.Var]:
+        return list(self.sizes.values())
+
+    # --- what lowering asks
+
+    def type_of(self, param: Var) -> Type:
+        given = self.params.types[param]
+        return map_leaves(given, lambda leaf: self.bound.get(leaf, leaf), Occurs.VARIABLE)
+
+    def started(self, inputs: Sequence[te.Tensor]) -> None:
+        self.inputs = list(inputs)
+
+    def extent(self, dim: Dim, expr: Expr) -> te.Expr:
+        for name in sorted(sizes_in([dim])):
+            if name not in self.sizes:
+                self.sizes[name] = te.Var(INDEX, name)
+        return to_te(dim, self.sizes)
+
+    def result(self, call: Call, op: OpDef, args: Sequence[Value]) -> Type:
+        types = tuple(self._type(arg) for arg in args)
+        attrs = op.make_attrs({}) if call.attrs is None else call.attrs
+        if op.relation is None:
+            raise error_at(call, f"operator `{op.name}` has no type relation")
+        names = [name for name, _ in op.arguments]
+        site = _Site(
+            op.name,
+            names,
+            types,
+            IncompleteType(),
+            attrs,
+            call.span,
+            lambda index, ty: None,
+            lambda a, b: self.equal(op, a, b, "the shapes of the arguments do not fit"),
+            LowerError,
+        )
+        site.shapes, site.op = self, op
+        made = op.relation(site)
+        if made is None:
+            raise error_at(call, f"the types of the arguments do not determine `{op.name}`")
+        if is_dynamic(made) or op.capacity is not None:
+            made = self._found(call, op, args, made)
+        self._natural(op, made)
+        return made
+
+    # --- between dimensions and expressions
+
+    def _type(self, value: Value) -> Type:
+        if isinstance(value, tuple):
+            return TupleType(tuple(map(self._type, value)))
+        return TensorType(tuple(map(self.dim_of, value.shape)), value.dtype)
+
+    def dim_of(self, extent: te.Expr) -> Dim:
+        """The size of a tensor, as a dimension."""
+        names = {var: name for name, var in self.sizes.items()}
+
+        def leaf(part: te.Expr) -> Dim | None:
+            return Size(names[part]) if isinstance(part, te.Var) and part in names else None
+
+        found = from_te(extent, leaf)
+        if found is None:
+            raise LowerError(f"`{extent!r}` is no size")
+        return found
+
+    # --- what must hold
+
+    def equal(self, op: OpDef, a: Dim, b: Dim, message: str) -> bool:
+        """Whether two dimensions can be equal; then they are, or the run ends."""
+        known = dims.equal(a, b)
+        if known is True:
+            return True
+        if isinstance(a, int) and isinstance(b, int):
+            return False
+        text = f"`{op.name}`: {message}"
+        left, right = self._learn(a, b) or (a, b)
+        self.require(left, right, text)
+        return True
+
+    def require(self, left: Dim, right: Dim, message: str) -> None:
+        """The two are equal, or the run ends."""
+        if not any((one.left, one.right) == (left, right) for one in self.required):
+            self.required.append(Requirement(left, right, message))
+
+    def _learn(self, a: Dim, b: Dim) -> tuple[Symbol, Dim] | None:
+        """Of two equal dimensions: a size of unknown name, and what it is."""
+        difference = dims.subtract(a, b)
+        there = {*dims.atoms(difference)}
+        for variable in reversed(self.params.variables):  # the first to be read stays
+            symbol = Size(variable.name)
+            if symbol not in there or symbol not in self.anonymous or symbol in self.learnt:
+                continue
+            parts = dims.linear_in(difference, symbol)
+            if parts is not None and parts[0] in (1, -1):
+                value = _put(dims.multiply(parts[1], -parts[0]), self.learnt)
+                if symbol in dims.atoms(value) or (isinstance(value, int) and value < 0):
+                    continue
+                self.learnt = {s: _put(d, {symbol: value}) for s, d in self.learnt.items()}
+                self.learnt[symbol] = value
+                return symbol, value
+        return None
+
+    def broadcast(self, op: OpDef, a: Dim, b: Dim) -> Dim:
+        """The extent of two operands of which at least one may be stretched."""
+        self.stretched = True
+        if self.together:
+            self.assume(a, b)
+            return better_known(a, b)
+        message = f"`{op.name}`: operands do not broadcast"
+        first, second = self.may_be_one(a), self.may_be_one(b)
+        fits = dims.subtract(a, b)
+        if first:
+            fits = dims.multiply(fits, dims.subtract(a, 1))
+        if second:
+            fits = dims.multiply(fits, dims.subtract(b, 1))
+        self.require(fits, 0, message)
+        if first and second:
+            least = dims.minimum(a, b)
+            return dims.multiply(dims.maximum(a, b), dims.minimum(least, 1))
+        return b if first else a
+
+    def assume(self, a: Dim, b: Dim) -> None:
+        """The two are equal, or this variant is not the one."""
+        self.stretched = True
+        kept = self.conditions if self._learn(a, b) is None else self.learnt_by
+        kept.append((a, b))
+
+    def may_be_one(self, dim: Dim) -> bool:
+        """Whether a dimension comes from one without a name."""
+        return any(symbol in self.anonymous for symbol in dims.atoms(dim))
+
+    def _natural(self, op: OpDef, ty: Type) -> None:
+        for part in tree.postorder(ty):
+            for dim in part.shape if isinstance(part, TensorType) else ():
+                self.natural(op, dim, "a result would have less than no elements")
+
+    def natural(self, op: OpDef, dim: Dim, message: str) -> None:
+        """The dimension is not negative, or the run ends."""
+        sign = dims.sign_of(dim)
+        if sign is None or sign < 0:
+            self.require(dims.minimum(dim, 0), 0, f"`{op.name}`: {message}")
+
+    # --- sizes that depend on values
+
+    def _found(self, call: Call, op: OpDef, args: Sequence[Value], ty: Type) -> Type:
+        """The type of a result whose sizes its operator says by expressions over the arguments."""
+        self.calls += 1
+        tell = op.capacity or op.extents
+        if tell is None:
+            raise error_at(call, f"operator `{op.name}` does not say how its shape is found")
+        needs: list[tuple[te.Expr, str]] = []
+        more: dict[str, Any] = {}
+        if op.capacity is not None:
+            self.counted = True
+        else:
+            more["need"] = lambda condition, message: needs.append((condition, message))
+        shapes = tell(*args, **more, **keywords(call, op))
+        types = [one for one in tree.postorder(ty) if isinstance(one, TensorType)]
+        wanted = [te.index(extent) for shape in shapes for extent in shape]
+        known: list[Dim] = [dim for one in types for dim in one.shape]
+        if len(shapes) != len(types) or len(wanted) != len(known):
+            raise error_at(call, f"`{op.name}` says the sizes of other results than it has")
+        found = self._dims(op, known, wanted, needs)
+        tensors = []
+        for one in types:
+            tensors.append(TensorType(tuple(found[: len(one.shape)]), one.dtype))
+            found = found[len(one.shape) :]
+        return _regrouped(ty, iter(tensors))
+
+    def _dims(
+        self,
+        op: OpDef,
+        known: Sequence[Dim],
+        wanted: Sequence[te.Expr],
+        needs: Sequence[tuple[te.Expr, str]],
+    ) -> list[Dim]:
+        found: list[Dim] = []
+        open_: dict[te.Expr, Size] = {}
+        required: list[Requirement] = []
+        for condition, message in needs:
+            simple = self._settled(condition)
+            if isinstance(simple, te.Const) and simple.value:
+                continue
+            flag = self.params.fresh(f"s{self.calls}_need{len(required)}")
+            open_[te.select(simple, te.index(0), te.index(1))] = flag
+            required.append(Requirement(flag, 0, f"`{op.name}`: {message}"))
+        for position, (dim, extent) in enumerate(zip(known, wanted, strict=True)):
+            if not isinstance(dim, dims.Any) and op.capacity is None:
+                found.append(dim)
+                continue
+            simple = self._settled(extent)
+            made = from_te(simple, lambda part: self._leaf(op, part))
+            if made is None:
+                if simple not in open_:
+                    open_[simple] = self.params.fresh(f"s{self.calls}_{position}")
+                    self.anonymous.add(open_[simple])
+                made = open_[simple]
+            found.append(made)
+        if open_:
+            self._search(list(open_), tuple(size.name for size in open_.values()), required)
+        return found
+
+    def _search(
+        self, values: list[te.Expr], names: tuple[str, ...], required: list[Requirement]
+    ) -> None:
+        """A tensor of the values, to be computed before anything is allocated."""
+
+        def element(place: te.Expr) -> te.Expr:
+            chosen = values[-1]
+            for number in reversed(range(len(values) - 1)):
+                chosen = te.select(te.equal(place, number), values[number], chosen)
+            return chosen
+
+        tensor = te.compute((len(values),), element, "sizes")
+        self.searches.append(_Finding(Computed(tuple(self.inputs), (tensor,), ()), names, required))
+
+    def _settled(self, expr: te.Expr) -> te.Expr:
+        """The expression over elements of the parameters, as far as no reduction is between."""
+
+        def step(before: te.Expr, after: te.Expr) -> te.Expr:
+            if isinstance(after, Read) and isinstance(after.source, Tensor):
+                op = after.source.op
+                if isinstance(op, Computation) and op.reduction is None:
+                    places = dict(zip(op.axes, after.indices, strict=True))
+                    return substitute(op.bodies[after.source.position], places)
+            return remake(before, after)
+
+        simplify = Simplifier(dict.fromkeys(self.sizes.values(), (0, None)))
+        while True:
+            following = simplify(tree.transform(expr, step))
+            if following == expr:
+                return expr
+            expr = following
+
+    def _leaf(self, op: OpDef, part: te.Expr) -> Dim | None:
+        """A size, or an element of a parameter of integers."""
+        if isinstance(part, te.Var):
+            return self.dim_of(part) if part in self.sizes.values() else None
+        while isinstance(part, Cast):
+            part = part.operand
+        if not isinstance(part, Read) or not dtypes.is_integer(part.dtype):
+            return None
+        if not all(isinstance(place, te.Const) for place in part.indices):
+            return None
+        number = next((i for i, one in enumerate(self.inputs) if one is part.source), None)
+        shape = [n.value for n in part.source.shape if isinstance(n, te.Const)]
+        if number is None or len(shape) < part.source.rank:
+            return None
+        index = 0
+        for place, extent in zip(part.indices, shape, strict=True):
+            assert isinstance(place, te.Const)
+            index = index * int(extent) + int(place.value)
+        where = ElementOf(number, index)
+        if where not in self.elements:
+            size = self.params.fresh(f"e{number}_{index}")
+            self.anonymous.add(size)
+            message = f"`{op.name}`: a size is negative"
+            self.elements[where] = Variable(size.name, where, message)
+        return Size(self.elements[where].name)
+
+
+class _Site(Site):
+    """One use of an operator, over sizes that a run finds."""
+
+    shapes: _Symbolic
+    op: OpDef
+
+    def require_equal(self, a: Dim, b: Dim, what: str) -> Dim:
+        if not self.shapes.equal(self.op, a, b, f"{what} differ"):
+            self.fail(f"{what} differ", f"{what} equal", f"{a} and {b}")
+        return better_known(a, b)
+
+    def broadcast(self, a: Dim, b: Dim) -> Dim | None:
+        if a == 1 or b == 1:
+            return b if a == 1 else a
+        if dims.equal(a, b) is True:
+            return better_known(a, b)
+        if self.shapes.may_be_one(a) or self.shapes.may_be_one(b):
+            return self.shapes.broadcast(self.op, a, b)
+        message = "operands do not broadcast"
+        return better_known(a, b) if self.shapes.equal(self.op, a, b, message) else None
+
+    def stretches(self, extent: Dim, wanted: Dim) -> bool:
+        if extent == 1 or dims.equal(extent, wanted) is True:
+            return True
+        message = "the shape does not broadcast"
+        if not self.shapes.may_be_one(extent):
+            return self.shapes.equal(self.op, extent, wanted, message)
+        if self.shapes.together:
+            self.shapes.assume(extent, wanted)
+        else:
+            self.shapes.stretched = True
+            fits = dims.multiply(dims.subtract(extent, wanted), dims.subtract(extent, 1))
+            self.shapes.require(fits, 0, f"`{self.op.name}`: {message}")
+        return True
+
+    def require_natural(self, dim: Dim, message: str, expected: str, found: str) -> None:
+        if isinstance(dim, int):
+            self.require(dim >= 0, message, expected, found)
+        else:
+            self.shapes.natural(self.op, dim, message)
+
+
+# --- what is left -------------------------------------------------------------------------------
+
+
+def _without_unused(made: Dynamic) -> Dynamic:
+    """Without variables that nobody looks at."""
+    used = {name for one in made.variants for name in _names(one.lowered)}
+    used |= {name for one in made.searches for name in _names(one.lowered)}
+    wanted: list[Dim] = []
+    for one in made.variants:
+        wanted += [dim for shape in one.results for dim in shape]
+        wanted += [dim for pair in one.conditions for dim in pair]
+    for holder in (made, *made.variants, *made.searches):
+        for requirement in holder.required:
+            wanted += [requirement.left, requirement.right]
+    used |= sizes_in(wanted)
+    kept = tuple(one for one in made.variables if one.name in used)
+    return Dynamic(kept, made.required, made.variants, made.searches, made.counted)
+
+
+def _names(lowered: Lowered) -> set[str]:
+    return {name for step in lowered.steps for name in step.kernel.sizes}
