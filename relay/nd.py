@@ -97,6 +97,17 @@ class NDArray:
         return f"NDArray({self.array!r}, device={self.device})"
 
 
+class Weight(NDArray):
+    """A tensor that stands for others: another one of its name may take its place once the program
+    is compiled. So nothing is concluded from its elements."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str, array: np.ndarray) -> None:
+        super().__init__(array)
+        self.name = name
+
+
 def array(data: Any, device: Device | None = None) -> NDArray:
     """A tensor with a copy of `data` (anything NumPy or DLPack understands)."""
     if isinstance(data, NDArray):

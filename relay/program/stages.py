@@ -15,7 +15,7 @@ from typing import Any
 
 from relay.ir import compare, expr
 from relay.lower.kernel import Kernel, Lowered, Param, Place, Result, TensorSpec
-from relay.nd import NDArray
+from relay.nd import NDArray, Weight
 from relay.program.builder import At, Builder
 from relay.program.program import (
     PREPARE,
@@ -38,8 +38,6 @@ class Stages:
     """The kernels and constants of a program in the making."""
 
     lower_function: LowerFunction
-    # the weights among the constants written in the program: id of the array -> name
-    weights: dict[int, str] = field(default_factory=dict)
     prepare: Builder = field(default_factory=lambda: Builder(PREPARE))
     kernels: dict[str, Kernel] = field(default_factory=dict)
     constants: dict[str, Constant] = field(default_factory=dict)
@@ -65,8 +63,10 @@ class Stages:
     def constant(self, data: NDArray) -> At:
         """A constant written in the program; the same array is the same constant."""
         if id(data) not in self.given:
-            name = self.weights.get(id(data)) or self.unused_name("constant")
-            if id(data) not in self.weights:
+            if isinstance(data, Weight):
+                name = data.name
+            else:
+                name = self.unused_name("constant")
                 self.values[name] = data
             self.given[id(data)] = self.declare(name, TensorSpec(data.shape, data.dtype))
         return self.given[id(data)]

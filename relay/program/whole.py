@@ -23,7 +23,7 @@ compiled for what types say.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,15 +76,11 @@ from relay.tree import Steps
 
 
 def lower_program(
-    module: IRModule,
-    lower_function: LowerFunction,
-    weights: Mapping[int, str] | None = None,
+    module: IRModule, lower_function: LowerFunction
 ) -> tuple[Program, dict[str, NDArray]]:
-    """The program of a typed module, and the values of the constants written in it.
-
-    `weights` are those among its constants that come from outside: id of the array -> name.
-    """
-    return Whole(module, Stages(lower_function, dict(weights or {}))).program()
+    """The program of a typed module, and the values of the constants written in it, but for those
+    that are weights."""
+    return Whole(module, Stages(lower_function)).program()
 
 
 @dataclass(frozen=True)

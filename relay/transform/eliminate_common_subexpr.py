@@ -30,6 +30,7 @@ from relay.ir.expr import Call, Constant, Expr, Function, Let, Syntax, Tuple, Tu
 from relay.ir.module import IRModule
 from relay.ir.redirect import redirect
 from relay.ir.scopes import Scope, Scopes
+from relay.nd import Weight
 from relay.op.opdef import OpDef
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
@@ -114,11 +115,14 @@ def _constant_keys(constants: Sequence[Constant]) -> dict[int, Any]:
     """What is the same for equal constants. All elements are looked at only where some are equal:
     the weights of a network are large and hardly ever the same."""
     groups: defaultdict[Any, list[Constant]] = defaultdict(list)
+    keys: dict[int, Any] = {}
     for constant in constants:
+        if isinstance(constant.data, Weight):  # equal today
+            keys[id(constant)] = ("weight", constant.data.name)
+            continue
         array = constant.data.array
         sample = array.reshape(-1)[:: max(1, array.size // SAMPLED)]
         groups[array.shape, constant.data.dtype, sample.tobytes()].append(constant)
-    keys: dict[int, Any] = {}
     for group in groups.values():
         for constant in group:
             alone = len(group) == 1
@@ -153,7 +157,8 @@ class _Merging:
             for e in members.get(block, ()):
                 number = numbering.of(e)
                 if number in seen:
-                    self.replacements[e] = self._named(seen[number], e)
+                    if (kept := self._in_reach(seen[number], e)) is not None:
+                        self.replacements[e] = kept
                 else:
                     seen[number] = e
                     added.append(number)
@@ -161,14 +166,17 @@ class _Merging:
             pending.extend((inner, None) for inner in reversed(inside.get(block, ())))
         self._drop_names(numbering.lets)
 
-    def _named(self, kept: Expr, e: Expr) -> Expr:
-        """`kept`, by its name where that is known at all uses of `e`."""
+    def _in_reach(self, kept: Expr, e: Expr) -> Expr | None:
+        """`kept`, by its name where that is known at all uses of `e`; None where what it is made
+        of may not be known either."""
+        here = self._scopes.home(e)
         let = self._names.get(id(kept))
-        if let is None:
-            return kept
-        body = self._scopes.opened(let, "body")
-        known = self._scopes.home(e).ancestor_at(body.depth) is body
-        return let.variable if known else kept
+        if let is not None:
+            body = self._scopes.opened(let, "body")
+            if here.ancestor_at(body.depth) is body:
+                return let.variable
+        around = self._scopes.home(kept)
+        return kept if here.ancestor_at(around.depth) is around else None
 
     def _drop_names(self, lets: Sequence[Let]) -> None:
         """A second name for what has one goes, unless the two declare different types."""

@@ -61,7 +61,7 @@ from relay.ir.expr import (
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, TupleType, Type, is_dynamic
 from relay.ir.variables import all_vars, free_vars
-from relay.nd import NDArray
+from relay.nd import NDArray, Weight
 from relay.op.opdef import OpDef
 from relay.op.shapes import output_type, value_type
 from relay.transform.base import FunctionPass
@@ -349,8 +349,10 @@ class _Folding:
     # --- what is known
 
     def _value(self, e: Expr) -> Value | None:
-        """The value of a folded expression, if it is known."""
-        return e.data if isinstance(e, Constant) else self._values.get(e)
+        """The value of a folded expression, if it is known: that of a weight may change."""
+        if isinstance(e, Constant):
+            return None if isinstance(e.data, Weight) else e.data
+        return self._values.get(e)
 
     def _known(self, e: Expr, value: Value | None) -> Expr:
         """`e`, a folded expression, with its value noted if there is one."""

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from relay import tree
 from relay.ir.attrs import DictAttrs
 from relay.ir.expr import Call, Constant, Expr, Function, Let, Op, Syntax, Var
+from relay.nd import Weight
 from relay.ir.module import IRModule
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
@@ -138,6 +139,8 @@ class _Fusion:
         return Call(function, tuple(params), span=root.span)
 
     def _stays(self, constant: Constant) -> bool:
+        if isinstance(constant.data, Weight):
+            return False
         return self._link_params or constant.data.shape == ()
 
 
