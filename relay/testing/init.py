@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -61,16 +62,19 @@ class Xavier:
 
 
 def create_workload(
-    net: Expr, initializer: Initializer | None = None, seed: int = 0
+    net: Expr | IRModule,
+    initializer: Initializer | None = None,
+    seed: int = 0,
+    inputs: Sequence[str] = ("data",),
 ) -> tuple[IRModule, dict[str, nd.NDArray]]:
-    """A module with `net` as main, and values for every parameter but `data`."""
-    module = infer_module(IRModule.from_expr(net))
+    """A typed module with `net` as main, and values for every parameter but its `inputs`."""
+    module = infer_module(net if isinstance(net, IRModule) else IRModule.from_expr(net))
     initializer = initializer or Xavier()
     random = np.random.default_rng(seed)
     params: dict[str, nd.NDArray] = {}
     for param in module["main"].params:
         ty: Any = param.checked_type
-        if param.name_hint == "data":
+        if param.name_hint in inputs:
             continue
         if not isinstance(ty, TensorType):
             raise RelayError(f"parameter `%{param.name_hint}` is not a tensor: {ty}")

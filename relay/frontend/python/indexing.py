@@ -122,9 +122,9 @@ class Indexing(Operators):
                     stretches.append(_Stretch(axis, place.start, place.stop, place.step))
                 axis += 1
             else:
-                place = self._within(place, value, axis, node)
-                position = yield self.lift(place, node.slice)
-                value, taken = self._at(value, position, axis, node)
+                known = self._known_place(place, value, axis, node)
+                position = yield self.lift(place if known is None else known, node.slice)
+                value, taken = self._at(value, position, axis, known is not None, node)
                 if taken and sum(p is not None and not isinstance(p, slice) for p in places) > 1:
                     raise self.error(node, "a tensor of indices stands alone, beside slices only")
                 axis += taken
@@ -143,12 +143,12 @@ class Indexing(Operators):
             places[at : at + 1] = [slice(None)] * (rank - count)
         return places
 
-    def _within(self, place: Value, value: Expr, axis: int, node: ast.Subscript) -> Value:
-        """An index of Python, checked against an extent that is known and counted from 0."""
+    def _known_place(self, place: Value, value: Expr, axis: int, node: ast.Subscript) -> int | None:
+        """An index of Python into an axis of known extent, counted from 0; None of all others."""
         ty = self.type_of(value)
         extent = ty.shape[axis] if isinstance(ty, TensorType) else None
         if type(place) is not int or type(extent) is not int:
-            return place
+            return None
         if not -extent <= place < extent:
             raise self.error(
                 node.slice,
@@ -158,13 +158,15 @@ class Indexing(Operators):
             )
         return place % extent
 
-    def _at(self, value: Expr, position: Expr, axis: int, node: ast.Subscript) -> tuple[Expr, int]:
+    def _at(
+        self, value: Expr, position: Expr, axis: int, is_within: bool, node: ast.Subscript
+    ) -> tuple[Expr, int]:
         """`value` at the places `position` of an axis, and how many axes they are."""
         ty = self.type_of(position)
         if not isinstance(ty, TensorType) or not dtypes.is_integer(ty.dtype):
             hint = "relay.where chooses by a mask" if "bool" in str(ty) else None
             raise self.error(node.slice, "an index is an integer", "int32 or int64", str(ty), hint)
-        made = take(value, position, axis=axis, mode="wrap")
+        made = take(value, position, axis=axis, mode="fast" if is_within else "wrap")
         return self.placed(made, node, value, position), len(ty.shape)
 
     def _sliced(self, value: Expr, stretches: list[_Stretch], node: ast.Subscript) -> Steps[Expr]:

@@ -1,0 +1,72 @@
+"""Beam search over a recurrent decoder: the `beam` best sequences are followed at the same time.
+
+Scores and states of the sequences are rows of tensors; the sequences themselves are lists that
+share what they have in common. A turn of the loop extends all of them by all symbols, and keeps the
+best. A sequence that has ended stays as it is. The search ends when all have, or at a length.
+
+kernels of a turn: the state, the scores, those of ended sequences, log-softmax, the best, and what
+they take over from the sequences they extend.
+"""
+
+import numpy as np
+
+from relay import nd, op
+from relay.frontend.python import Tensor, function
+from relay.ir.module import IRModule
+from relay.prelude import rev
+from relay.testing.init import create_workload
+
+END = 0  # the symbol that ends a sequence, and begins it
+NEVER = -1e30  # the score of what is not to be chosen
+
+
+def get_net(
+    beam: int = 4, symbols: int = 40, hidden_size: int = 32, dtype: str = "float32"
+) -> IRModule:
+    """(state, most symbols) -> the sequences, from the best on, with their scores"""
+    # only the first row counts at the start: all are the same
+    first = np.array([0.0] + [NEVER] * (beam - 1), dtype)
+    # what a sequence that has ended may go on with: its end, at no cost
+    at_end = np.array([[0.0] + [NEVER] * (symbols - 1)], dtype)
+
+    @function
+    def search(
+        data: Tensor[(1, hidden_size), dtype],
+        most: int,
+        embedding_weight: Tensor[(symbols, hidden_size), dtype],
+        state_weight: Tensor[(hidden_size, hidden_size), dtype],
+        output_weight: Tensor[(symbols, hidden_size), dtype],
+        output_bias: Tensor[(symbols,), dtype],
+    ) -> list[tuple[list[int], Tensor[(), dtype]]]:
+        states = op.tile(data, (beam, 1))
+        scores: Tensor[(beam,), dtype] = first
+        last = op.full(END, (beam,), "int32")
+        ended = op.zeros((beam,), "bool")
+        found: list[list[int]] = [[]] * beam
+        length = 0
+        while length < most and not op.all(ended):
+            states = op.tanh(op.nn.dense(states, state_weight) + embedding_weight[last])
+            following = op.nn.log_softmax(op.nn.dense(states, output_weight) + output_bias)
+            following = op.where(ended[:, None], at_end, following)
+            scores, places = op.topk(op.reshape(scores[:, None] + following, (-1,)), beam)
+            rows, last = places // symbols, places % symbols
+            states, ended = states[rows], ended[rows]
+            extended: list[list[int]] = []
+            for i in reversed(range(beam)):
+                before = found[rows[i]]
+                extended = [before if ended[i] else [last[i], *before], *extended]
+            found, ended = extended, op.logical_or(ended, last == END)
+            length += 1
+        results: list[tuple[list[int], Tensor[(), dtype]]] = []
+        for i in reversed(range(beam)):
+            results = [(rev(found[i]), scores[i]), *results]
+        return results
+
+    return search.module
+
+
+def get_workload(
+    beam: int = 4, symbols: int = 40, hidden_size: int = 32, dtype: str = "float32"
+) -> tuple[IRModule, dict[str, nd.NDArray]]:
+    """The network and its parameters; `data` (the first state) and `most` are its inputs."""
+    return create_workload(get_net(beam, symbols, hidden_size, dtype), inputs=("data", "most"))

@@ -1,0 +1,204 @@
+"""The child-sum tree LSTM (Tai, Socher and Manning 2015): recursion over a tree of any form.
+
+A tree is the prelude's: a value, and the list of trees below it. The gates lie behind each other in
+the weights: input, output, candidate, forget. All products with the value of a node are one; of the
+states below it, the first three gates take the sum, and the forget gate each by itself. A leaf has
+no states below it, and no products with them.
+
+kernels of a leaf: the product with its value, the gates. Of another node: these, the product with
+the sum, and for each child the sum and the forget gate with its product.
+
+`get_net` is the program in Python; the same is here as text (`as_text`) and from the builders, with
+functions of the prelude for the lists (`by_prelude`).
+"""
+
+from collections.abc import Callable
+from string import Template
+
+from relay import nd, op
+from relay.frontend.python import Tensor, function
+from relay.frontend.python.standard import Tree
+from relay.ir.expr import (
+    Call,
+    Clause,
+    Expr,
+    Function,
+    GlobalVar,
+    Match,
+    PatternConstructor,
+    PatternVar,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from relay.ir.module import IRModule
+from relay.ir.types import TensorType, TupleType
+from relay.parser import parse
+from relay.prelude import Prelude
+from relay.testing.init import create_workload
+
+
+@function
+def kept_of(state, cell, from_value, weight):
+    """What a node keeps of the cell of a child."""
+    return op.sigmoid(op.nn.dense(state, weight) + from_value[:, -weight.shape[0] :]) * cell
+
+
+@function
+def finish(gates, kept):
+    """The state and the cell of a node."""
+    take_in, out, new = op.split(gates, 3, axis=1)
+    cell = op.sigmoid(take_in) * op.tanh(new) + kept
+    return op.sigmoid(out) * op.tanh(cell), cell
+
+
+def get_net(input_size: int = 300, hidden_size: int = 150, dtype: str = "float32") -> IRModule:
+    """(tree) -> (state, cell) of its root"""
+
+    @function
+    def tree_lstm(
+        data: Tree[Tensor[(1, input_size), dtype]],
+        i2h_weight: Tensor[(4 * hidden_size, input_size), dtype],
+        h2h_weight: Tensor[(3 * hidden_size, hidden_size), dtype],
+        forget_weight: Tensor[(hidden_size, hidden_size), dtype],
+        bias: Tensor[(4 * hidden_size,), dtype],
+    ) -> tuple[Tensor[(1, hidden_size), dtype], Tensor[(1, hidden_size), dtype]]:
+        def state_of(tree: Tree[Tensor[(1, input_size), dtype]]):
+            from_value = op.nn.dense(tree.value, i2h_weight) + bias
+            match tree.children:
+                case []:
+                    return finish(from_value[:, : 3 * hidden_size], 0.0)
+                case [first, *others]:
+                    total, cell = state_of(first)
+                    kept = kept_of(total, cell, from_value, forget_weight)
+                    for child in others:
+                        state, cell = state_of(child)
+                        total += state
+                        kept += kept_of(state, cell, from_value, forget_weight)
+                    from_states = op.nn.dense(total, h2h_weight)
+                    return finish(from_states + from_value[:, : 3 * hidden_size], kept)
+
+        return state_of(data)
+
+    return tree_lstm.module
+
+
+TEXT = Template("""#[version = "0.0.5"]
+def @main(
+  %data: Tree[Tensor[(1, $inputs), $dtype]],
+  %i2h_weight: Tensor[($gates, $inputs), $dtype],
+  %h2h_weight: Tensor[($summed, $hidden), $dtype],
+  %forget_weight: Tensor[($hidden, $hidden), $dtype],
+  %bias: Tensor[($gates,), $dtype],
+) -> (Tensor[(1, $hidden), $dtype], Tensor[(1, $hidden), $dtype]) {
+  let %result = fn (
+    %gates: Tensor[(1, $summed), $dtype],
+    %kept: Tensor[(1, $hidden), $dtype],
+  ) {
+    let %parts = split(%gates, indices_or_sections=3, axis=1);
+    let %cell = sigmoid(%parts.0) * tanh(%parts.2) + %kept;
+    (sigmoid(%parts.1) * tanh(%cell), %cell)
+  };
+  let %state_of = fn (
+    %tree: Tree[Tensor[(1, $inputs), $dtype]],
+  ) -> (Tensor[(1, $hidden), $dtype], Tensor[(1, $hidden), $dtype]) {
+    match (%tree) {
+      Rose(%value, %children) => {
+        let %from_value = nn.dense(%value, %i2h_weight) + %bias;
+        let %parts = split(%from_value, indices_or_sections=[$summed], axis=1);
+        let %kept_of = fn (
+          %state: Tensor[(1, $hidden), $dtype],
+          %cell: Tensor[(1, $hidden), $dtype],
+        ) {
+          sigmoid(nn.dense(%state, %forget_weight) + %parts.1) * %cell
+        };
+        let %sum = fn (
+          %trees: List[Tree[Tensor[(1, $inputs), $dtype]]],
+          %total: Tensor[(1, $hidden), $dtype],
+          %kept: Tensor[(1, $hidden), $dtype],
+        ) -> (Tensor[(1, $hidden), $dtype], Tensor[(1, $hidden), $dtype]) {
+          match (%trees) {
+            Cons(%child, %rest) => {
+              let %below = %state_of(%child);
+              %sum(%rest, %total + %below.0, %kept + %kept_of(%below.0, %below.1))
+            },
+            Nil => (%total, %kept),
+          }
+        };
+        match (%children) {
+          Cons(%first, %others) => {
+            let %below = %state_of(%first);
+            let %sums = %sum(%others, %below.0, %kept_of(%below.0, %below.1));
+            %result(%parts.0 + nn.dense(%sums.0, %h2h_weight), %sums.1)
+          },
+          Nil => %result(%parts.0, zeros(shape=[1, $hidden], dtype="$dtype")),
+        }
+      },
+    }
+  };
+  %state_of(%data)
+}
+""")
+
+
+def as_text(input_size: int = 300, hidden_size: int = 150, dtype: str = "float32") -> IRModule:
+    """The network, as text."""
+    sizes = {"inputs": input_size, "hidden": hidden_size}
+    sizes |= {"summed": 3 * hidden_size, "gates": 4 * hidden_size}
+    return parse(TEXT.substitute(sizes, dtype=dtype), "tree_lstm.relay", Prelude().mod)
+
+
+def by_prelude(input_size: int = 300, hidden_size: int = 150, dtype: str = "float32") -> IRModule:
+    """The network, from the builders: `map` for the states of the children, `foldl` for sums. As
+    the paper on Relay has it, a leaf sums nothing instead of leaving the sum out."""
+    prelude = Prelude()
+    value_type = TensorType((1, input_size), dtype)
+    hidden = TensorType((1, hidden_size), dtype)
+    states = TupleType((hidden, hidden))
+    weights = (
+        Var("i2h_weight", TensorType((4 * hidden_size, input_size), dtype)),
+        Var("h2h_weight", TensorType((3 * hidden_size, hidden_size), dtype)),
+        Var("forget_weight", TensorType((hidden_size, hidden_size), dtype)),
+        Var("bias", TensorType((4 * hidden_size,), dtype)),
+    )
+    i2h_weight, h2h_weight, forget_weight, bias = weights
+    state_of = GlobalVar("state_of")
+
+    value, children = Var("value"), Var("children")
+    from_value = op.add(op.nn.dense(value, i2h_weight), bias)
+    gates, forget = op.split(from_value, (3 * hidden_size,), axis=1)
+
+    child = Var("child", prelude.tree(value_type))
+    of_child = Function((child,), Call(state_of, (child, *weights)), states)
+    below = Call(prelude.map, (of_child, children))
+
+    sums, one = Var("sums", states), Var("one", states)
+    gate = op.sigmoid(op.add(op.nn.dense(TupleGetItem(one, 0), forget_weight), forget))
+    total = op.add(TupleGetItem(sums, 0), TupleGetItem(one, 0))
+    kept = op.add(TupleGetItem(sums, 1), op.multiply(gate, TupleGetItem(one, 1)))
+    add = Function((sums, one), Tuple((total, kept)), states)
+    zeros = op.zeros((1, hidden_size), dtype)
+    summed: Expr = Call(prelude.foldl, (add, Tuple((zeros, zeros)), below))
+
+    gates = op.add(gates, op.nn.dense(TupleGetItem(summed, 0), h2h_weight))
+    take_in, out, new = op.split(gates, 3, axis=1)
+    cell = op.add(op.multiply(op.sigmoid(take_in), op.tanh(new)), TupleGetItem(summed, 1))
+    result = Tuple((op.multiply(op.sigmoid(out), op.tanh(cell)), cell))
+
+    tree = Var("tree", prelude.tree(value_type))
+    rose = PatternConstructor(prelude.rose, (PatternVar(value), PatternVar(children)))
+    body = Match(tree, (Clause(rose, result),))
+    prelude.mod[state_of] = Function((tree, *weights), body, states)
+    data = Var("data", prelude.tree(value_type))
+    prelude.mod["main"] = Function((data, *weights), Call(state_of, (data, *weights)), states)
+    return prelude.mod
+
+
+def get_workload(
+    input_size: int = 300,
+    hidden_size: int = 150,
+    dtype: str = "float32",
+    net: Callable[[int, int, str], IRModule] = get_net,
+) -> tuple[IRModule, dict[str, nd.NDArray]]:
+    """The network and its parameters; `data` is a tree of vectors."""
+    return create_workload(net(input_size, hidden_size, dtype))
