@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from relay import tree
 from relay.ir.attrs import DictAttrs
 from relay.ir.expr import Call, Constant, Expr, Function, Let, Op, Syntax, Var
-from relay.nd import Weight
 from relay.ir.module import IRModule
+from relay.nd import Weight
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
 from relay.transform.fusion_dataflow import PRIMITIVE, Dataflow, is_sealed
