@@ -2,9 +2,13 @@
 
     mod = relay.pipeline.passes(2)(mod)
     mod, params = relay.optimize(mod, target, params)
+    mod = relay.pipeline.whole_program(2)(mod)
 
-A level is a tuple of passes in the order they run; the reason for each stands beside it. All end
-with FuseOps, after which every operator is in a primitive function and is compiled as one kernel.
+A level is a tuple of passes in the order they run; the reason for each stands beside it. All have
+FuseOps, after which every operator is in a primitive function and is compiled as one kernel.
+
+Straight-line code over tensors goes through `passes`, every other program through `whole_program`,
+which leaves it in the form of `relay.analysis.check_lowerable`.
 """
 
 from __future__ import annotations
@@ -21,13 +25,17 @@ from relay.transform.base import Pass
 from relay.transform.context import PassContext
 from relay.transform.dead_code_elimination import DeadCodeElimination
 from relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
+from relay.transform.eta_expand import EtaExpand
 from relay.transform.fold_constant import FoldConstant
 from relay.transform.fuse_ops import FuseOps
 from relay.transform.infer_type import InferType
+from relay.transform.lambda_lift import LambdaLift
 from relay.transform.lift_weights import LiftWeights
+from relay.transform.monomorphize import Monomorphize
 from relay.transform.remove_unused_functions import RemoveUnusedFunctions
 from relay.transform.sequential import Sequential
 from relay.transform.simplify_inference import SimplifyInference
+from relay.transform.to_a_normal_form import ToANormalForm
 from relay.transform.to_basic_block_normal_form import ToBasicBlockNormalForm
 
 # As written: for debugging, and to compare the other levels with.
@@ -69,6 +77,61 @@ LEVEL_4 = LEVEL_3
 
 LEVELS = (LEVEL_0, LEVEL_1, LEVEL_2, LEVEL_3, LEVEL_4)
 
+# What makes functions of the module of all functions, and leaves no type parameters.
+FIRST_ORDER: tuple[Pass, ...] = (
+    RemoveUnusedFunctions(),  # first: what main does not reach costs the others time
+    InferType(),
+    EtaExpand(expand_constructor=True, expand_operator=True),  # they are called from here on
+    ToBasicBlockNormalForm(),  # no function may share a computation with what is around it
+    LambdaLift(),  # functions without names become functions of the module
+    Monomorphize(),  # after lifting: only functions of the module have to be copied
+)
+
+# Kernels and an explicit order.
+IN_ORDER: tuple[Pass, ...] = (
+    ToANormalForm(),  # after fusion, which leaves few values to be named
+    LambdaLift(),  # computations that wait are functions
+    InferType(),
+)
+
+WHOLE_PROGRAM_0: tuple[Pass, ...] = (
+    *FIRST_ORDER,
+    FuseOps(fuse_opt_level=0),  # one operator is one kernel
+    *IN_ORDER,
+)
+
+WHOLE_PROGRAM_1: tuple[Pass, ...] = (
+    *FIRST_ORDER,
+    SimplifyInference(),
+    FoldConstant(),
+    DeadCodeElimination(),
+    ToBasicBlockNormalForm(),
+    FuseOps(fuse_opt_level=0),
+    *IN_ORDER,
+)
+
+WHOLE_PROGRAM_2: tuple[Pass, ...] = (
+    *FIRST_ORDER,
+    SimplifyInference(),
+    FoldConstant(),
+    EliminateCommonSubexpr(),
+    DeadCodeElimination(inline_once=True),
+    ToBasicBlockNormalForm(),  # what merging made common to several branches
+    FuseOps(fuse_opt_level=2),
+    *IN_ORDER,
+)
+
+WHOLE_PROGRAM_3 = WHOLE_PROGRAM_2
+WHOLE_PROGRAM_4 = WHOLE_PROGRAM_3
+
+WHOLE_PROGRAM = (
+    WHOLE_PROGRAM_0,
+    WHOLE_PROGRAM_1,
+    WHOLE_PROGRAM_2,
+    WHOLE_PROGRAM_3,
+    WHOLE_PROGRAM_4,
+)
+
 
 @dataclass(frozen=True)
 class Pipeline(Sequential):
@@ -86,9 +149,18 @@ class Pipeline(Sequential):
 
 def passes(level: int) -> Sequential:
     """The passes of a level from 0 to 4, as one."""
+    return Pipeline(LEVELS[_checked(level)], name=f"level {level}")
+
+
+def whole_program(level: int) -> Sequential:
+    """The passes of a level from 0 to 4 for programs with functions, data and branches."""
+    return Pipeline(WHOLE_PROGRAM[_checked(level)], name=f"whole program, level {level}")
+
+
+def _checked(level: int) -> int:
     if isinstance(level, bool) or not isinstance(level, int) or level not in range(len(LEVELS)):
         raise PassError(f"levels go from 0 to {len(LEVELS) - 1}, found {level!r}")
-    return Pipeline(LEVELS[level], name=f"level {level}")
+    return level
 
 
 def optimize(

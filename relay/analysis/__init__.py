@@ -7,6 +7,7 @@ from relay.analysis.features import Feature, detect_feature
 from relay.analysis.fused_functions import extract_fused_functions
 from relay.analysis.intermediate import extract_intermdeiate_expr
 from relay.analysis.layers import count_layers
+from relay.analysis.lowerable import check_lowerable, lowerable_faults
 from relay.analysis.mac_count import get_total_mac_number
 from relay.analysis.normal_forms import check_a_normal_form, check_basic_block_normal_form
 from relay.analysis.operations_distribution import analyze_operations_distribution
@@ -34,6 +35,7 @@ __all__ = [
     "check_basic_block_normal_form",
     "check_constant",
     "check_kind",
+    "check_lowerable",
     "count_layers",
     "detect_feature",
     "extract_fused_functions",
@@ -42,6 +44,7 @@ __all__ = [
     "free_vars",
     "get_total_mac_number",
     "list_op_freqs",
+    "lowerable_faults",
     "post_order_visit",
     "unmatched_cases",
     "well_formed",

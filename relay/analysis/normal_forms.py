@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TypeGuard
 
 from relay import tree
 from relay.ir.expr import (
@@ -17,6 +18,9 @@ from relay.ir.expr import (
     is_atom,
 )
 from relay.ir.scopes import Scope, Scopes
+
+# The attribute of functions that make closures (`relay.transform.LambdaLift`).
+CLOSURE = "Closure"
 
 
 class Blocks(Scopes):
@@ -48,8 +52,11 @@ def check_a_normal_form(expr: Expr) -> bool:
     """Whether every intermediate value is bound by a `let`, once.
 
     A block is a chain of lets that ends in a variable, and a value is one operation on variables.
-    A function by itself is in that form if its body is.
+    A function by itself is in that form if its body is, and one that makes a closure if the
+    function that it returns is.
     """
+    if makes_closure(expr):
+        expr = expr.body
     blocks = _parts(expr)[1] if isinstance(expr, Function) else [expr]
     seen: set[int] = set()
     while blocks:
@@ -86,6 +93,11 @@ def _parts(e: Expr) -> tuple[list[Expr], list[Expr]]:
 def stays_in_place(e: Expr) -> bool:
     """Whether `e` needs no name: a variable, an operator, a constructor, a global function."""
     return is_atom(e) and not isinstance(e, Constant)
+
+
+def makes_closure(e: Expr) -> TypeGuard[Function]:
+    """Whether `e` is a function that returns the one function in it, over what it is given."""
+    return isinstance(e, Function) and bool(e.attrs.get(CLOSURE)) and isinstance(e.body, Function)
 
 
 def is_kernel(callee: Expr) -> bool:

@@ -29,7 +29,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from relay import tree
-from relay.analysis.normal_forms import check_basic_block_normal_form
+from relay.analysis.normal_forms import CLOSURE, check_basic_block_normal_form
 from relay.check.infer import infer_module
 from relay.errors import PassError
 from relay.ir.attrs import DictAttrs
@@ -40,8 +40,6 @@ from relay.ir.types import TypeVar
 from relay.ir.variables import free_type_vars, free_vars
 from relay.transform.base import ModulePass, is_foreign
 from relay.transform.context import PassContext
-
-CLOSURE = "Closure"
 
 
 @dataclass(frozen=True)

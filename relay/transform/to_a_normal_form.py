@@ -5,7 +5,8 @@ add(exp(%x), 1f)  ->  let %x1 = exp(%x); let %x2 = 1f; let %x3 = add(%x1, %x2); 
 After it, a block (the body of a function, a branch, the right side of a clause) is a chain of
 `let`s that ends in a variable, and every value is one operation on variables. What stays where it
 is used has no value to compute: functions of the module, operators, constructors, and primitive
-functions that are called, which are operators as well.
+functions that are called, which are operators as well. So does the one function inside another that
+is marked `Closure`, and all that is in there.
 
 Everything is evaluated when it was before. The bindings of a block are in the order of evaluation,
 and a shared expression is bound once, where it is first needed:
@@ -34,7 +35,12 @@ from typing import Any
 
 from relay import tree
 from relay.analysis.demand import Demand
-from relay.analysis.normal_forms import check_a_normal_form, is_kernel, stays_in_place
+from relay.analysis.normal_forms import (
+    check_a_normal_form,
+    is_kernel,
+    makes_closure,
+    stays_in_place,
+)
 from relay.ir.expr import (
     Call,
     Clause,
@@ -128,6 +134,9 @@ class _Naming:
         self._clauses: dict[int, Clause] = {}
 
     def of(self, root: Expr) -> Naming:
+        if makes_closure(root):
+            made = yield self._operation(root.body, self._demand.opened(root, "body"))
+            return tree.replace(root, body=made)
         if isinstance(root, Function):
             return self._operation(root, self._demand.root)
         return self._block(root, self._demand.root)
