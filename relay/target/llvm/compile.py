@@ -10,7 +10,9 @@ intrinsic. Texts that go into one object define different symbols; what is `inte
 Kernels arrive in their final form: vectorised, unrolled, tiled. So no pass here vectorises or
 unrolls. What remains for LLVM is to keep in registers what a kernel keeps in local memory, which is
 all that kernels with a schedule of their own need (level 1), and to remove what other schedules
-compute or read several times over (level 2), for a third more of compile time.
+compute or read several times over (level 2), for a third more of compile time. What surrounds the
+kernels of a program is many small functions that call each other: those LLVM puts into one another
+(level 3).
 
 The same texts, target and level give the same bytes, on every machine.
 """
@@ -38,8 +40,9 @@ log = logging.getLogger("relay")
 # Part of every cache key: raise it whenever the same texts compile to something else.
 COMPILER_VERSION: Final = 2
 
-# 0: no passes; 1: registers for local memory; 2: all of LLVM's simplification of functions
-Level = Literal[0, 1, 2]
+# 0: no passes; 1: registers for local memory; 2: all of LLVM's simplification of functions;
+# 3: of the whole module, calls included
+Level = Literal[0, 1, 2, 3]
 DEFAULT_LEVEL: Final = 2
 _REGISTERS: Final = ("sroa", "simplify_cfg")
 
@@ -140,6 +143,9 @@ def _simplify(module: Any, machine: Any, opt: Level) -> None:
         for name in _REGISTERS:
             getattr(passes, f"add_{name}_pass")()
         passes.run(module, builder)
+        return
+    if opt == 3:
+        builder.getModulePassManager().run(module, builder)
         return
     simplification = builder.getFunctionPassManager()
     for function in module.functions:

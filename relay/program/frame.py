@@ -1,0 +1,63 @@
+"""The memory of one activation of a function: where its local tensors lie.
+
+    %1 = alloc local; invoke @f(%0) -> (%1)         %1   frame + 0
+    %2 = alloc local; invoke @g(%1) -> (%2)         %2   frame + 256
+    %3 = alloc local; invoke @h(%2) -> (%3)         %3   frame + 0       nobody reads %1 any more
+
+Two tensors overlap when they are never alive together. Blocks are laid one after the other; a
+tensor is alive from the first place where it is to the last, whatever lies between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from relay.lower.kernel import TensorSpec
+from relay.program.liveness import live_at_start
+from relay.program.plan import Storage, assign
+from relay.program.program import Function, Register, nbytes
+from relay.program.uses import local_tensors, successors, uses
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where local tensors lie, in bytes from the beginning of the frame."""
+
+    offsets: Mapping[Register, int]
+    size: int
+
+
+def plan_frame(function: Function) -> Frame:
+    """Places for the tensors that only this function sees."""
+    local = local_tensors(function)
+    mine = {register for register, owner in local.items() if register == owner}
+    if not mine:
+        return Frame({}, 0)
+    lives: dict[Register, Storage] = {}
+    starts = live_at_start(function, mine, local)
+    position = 0
+
+    def alive(register: Register) -> None:
+        if register in mine:
+            spec = function.registers[register]
+            assert isinstance(spec, TensorSpec)
+            life = lives.setdefault(register, Storage(nbytes(spec), position, position))
+            life.last = position
+
+    for number, block in enumerate(function.blocks):
+        for register in sorted(starts[number]):
+            alive(register)
+        for instruction in block:
+            each = uses(instruction, function.registers)
+            for register in (*each.borrowed, *each.written):
+                alive(local.get(register, register))
+            position += 1
+        position -= 1
+        for other in successors(block.instructions[-1]):
+            for register in sorted(starts[other]):
+                alive(register)
+        position += 1
+    registers = list(lives)
+    offsets, size = assign([lives[register] for register in registers])
+    return Frame(dict(zip(registers, offsets, strict=True)), size)

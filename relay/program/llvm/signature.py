@@ -1,0 +1,70 @@
+"""How native functions of a program call each other.
+
+    { i32, T, U } @f(ptr context, T a, U b)            up to two results, in registers
+    i32 @f(ptr context, ptr out, T a, U b)             more, as words at `out`
+
+The first result is a status: 0, or anything else to unwind at once, without a value. The calling
+convention is `tailcc`, so that what calls another function last leaves no trace on the stack.
+A function with the same results, whatever its parameters, can be called so from any other.
+
+The code of a closure takes the closure before the arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from relay.program.llvm.words import value_type
+from relay.program.program import Spec
+
+IN_REGISTERS = 2  # results besides the status, as many as every processor has registers for
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The LLVM types of parameters and results."""
+
+    params: tuple[str, ...]
+    results: tuple[str, ...]
+
+    @classmethod
+    def of(cls, params: Iterable[Spec], results: Iterable[Spec]) -> Signature:
+        return cls(tuple(map(value_type, params)), tuple(map(value_type, results)))
+
+    @property
+    def has_out(self) -> bool:
+        """Whether results go to memory."""
+        return len(self.results) > IN_REGISTERS
+
+    @property
+    def returned(self) -> str:
+        """The type that LLVM's function returns."""
+        if self.has_out or not self.results:
+            return "i32"
+        return f"{{ i32, {', '.join(self.results)} }}"
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether it returns the status alone."""
+        return self.has_out or not self.results
+
+    def parameters(self, names: Sequence[str], *, closure: bool = False) -> str:
+        """The list of a definition."""
+        listed = ["ptr noalias noundef %ctx"]
+        if self.has_out:
+            listed.append("ptr noalias noundef %out")
+        if closure:
+            listed.append("ptr noundef %closure")
+        listed += [f"{kind} %{name}" for kind, name in zip(self.params, names, strict=True)]
+        return ", ".join(listed)
+
+    def arguments(self, values: Sequence[str], out: str, *, closure: str | None = None) -> str:
+        """The list of a call."""
+        listed = ["ptr %ctx"]
+        if self.has_out:
+            listed.append(f"ptr {out}")
+        if closure is not None:
+            listed.append(f"ptr {closure}")
+        listed += [f"{kind} {value}" for kind, value in zip(self.params, values, strict=True)]
+        return ", ".join(listed)

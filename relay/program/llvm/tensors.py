@@ -1,0 +1,209 @@
+"""Tensors and kernels in native programs.
+
+A tensor is an object that knows its sizes, except where nobody outside the function sees it: then
+it is an address in the frame and sizes known while this is written.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from relay.lower.kernel import TensorSpec
+from relay.native import layout
+from relay.program.frame import Frame, plan_frame
+from relay.program.llvm.emit import Emitter
+from relay.program.llvm.unit import Unit
+from relay.program.llvm.words import symbol
+from relay.program.program import (
+    AllocTensor,
+    Function,
+    InvokeKernel,
+    LoadConstant,
+    ReadElement,
+    ReadSize,
+    Register,
+    RequireEqual,
+    ScalarSpec,
+    ViewTensor,
+)
+from relay.target import abi
+from relay.target.llvm.writer import item_bytes
+
+
+class Tensors(Emitter):
+    """Writes the instructions on tensors."""
+
+    def __init__(self, unit: Unit, function: Function) -> None:
+        super().__init__(unit, function)
+        self.frame: Frame = plan_frame(function)
+        self.frame_begin = ""
+        self.sizes: dict[Register, tuple[str, ...]] = {}  # of tensors, as far as they are known
+
+    def tensor(self, register: Register) -> TensorSpec:
+        spec = self.spec(register)
+        assert isinstance(spec, TensorSpec)
+        return spec
+
+    def constant(self, instruction: LoadConstant) -> None:
+        place = self.unit.constant(instruction.constant)
+        constants = self.load("ptr", "%ctx", layout.CONSTANTS)
+        found = self.load("ptr", constants, 8 * place)
+        spec = self.spec(instruction.output)
+        if isinstance(spec, ScalarSpec):
+            data = self.load("ptr", found, layout.TENSOR_DATA)
+            found = self.load_word(spec, data, 0)
+        self.set(instruction.output, found)
+
+    # --- memory
+
+    def alloc(self, instruction: AllocTensor) -> None:
+        register = instruction.output
+        self.sizes[register] = self._sizes(register, instruction.sizes)
+        if register in self.local:
+            return
+        spec = self.tensor(register)
+        bytes = self._bytes(spec, self.sizes[register])
+        made = self.make(
+            f"call ptr @relay_new_tensor(ptr %ctx, i64 {len(spec.shape)}, i64 {bytes})", "ptr"
+        ).text
+        self.check_memory(made)
+        self._store_sizes(register, made)
+        self.set(register, made)
+
+    def view(self, instruction: ViewTensor) -> None:
+        register = instruction.output
+        self.sizes[register] = self._sizes(register, instruction.sizes)
+        if register in self.local:
+            return
+        spec = self.tensor(register)
+        owner = self.text_of(instruction.input)
+        made = self.make(
+            f"call ptr @relay_new_view(ptr %ctx, ptr {owner}, i64 {len(spec.shape)})", "ptr"
+        ).text
+        self.check_memory(made)
+        self._store_sizes(register, made)
+        bytes = self._bytes(spec, self.sizes[register])
+        self.store("i64", bytes, made, layout.TENSOR_BYTES)
+        self.set(register, made)
+
+    def _sizes(self, register: Register, given: tuple[Register, ...]) -> tuple[str, ...]:
+        """The sizes of a new tensor: those that are no numbers are given."""
+        rest = iter(given)
+        return tuple(
+            str(size) if isinstance(size, int) else self.text_of(next(rest))
+            for size in self.tensor(register).shape
+        )
+
+    def _store_sizes(self, register: Register, made: str) -> None:
+        for axis, size in enumerate(self.sizes[register]):
+            self.store("i64", size, made, layout.TENSOR_DIMS + 8 * axis)
+
+    def _bytes(self, spec: TensorSpec, sizes: tuple[str, ...]) -> str:
+        """The memory a tensor takes; fails where no computer has so much."""
+        known = prod(size for size in spec.shape if isinstance(size, int))
+        total = str(known * item_bytes(spec.dtype))
+        for size, text in zip(spec.shape, sizes, strict=True):
+            if isinstance(size, int):
+                continue
+            both = self.make(
+                f"call {{ i64, i1 }} @llvm.umul.with.overflow.i64(i64 {total}, i64 {text})", "i64"
+            ).text
+            total = self.make(f"extractvalue {{ i64, i1 }} {both}, 0", "i64").text
+            over = self.make(f"extractvalue {{ i64, i1 }} {both}, 1", "i1").text
+            self.fail_if(over, str(abi.OUT_OF_MEMORY), self.site())
+        return total
+
+    def data(self, register: Register) -> str:
+        """The address of the elements."""
+        owner = self.local.get(register, register)
+        if (offset := self.frame.offsets.get(owner)) is not None:
+            return self.at(self.frame_begin, offset)
+        key = ("data", owner)
+        if key not in self.loaded:
+            self.loaded[key] = self.load("ptr", self.text_of(owner), layout.TENSOR_DATA)
+        return self.loaded[key]
+
+    # --- questions
+
+    def read_size(self, instruction: ReadSize) -> None:
+        register, axis = instruction.tensor, instruction.axis
+        size = self.tensor(register).shape[axis]
+        if isinstance(size, int):
+            self.set_number(instruction.output, size)
+        elif register in self.sizes:
+            self.set(instruction.output, self.sizes[register][axis])
+        else:
+            place = layout.TENSOR_DIMS + 8 * axis
+            self.set(instruction.output, self.load("i64", self.text_of(register), place))
+
+    def read_element(self, instruction: ReadElement) -> None:
+        spec = self.spec(instruction.output)
+        assert isinstance(spec, ScalarSpec)
+        offset = instruction.index * item_bytes(spec.dtype)
+        self.set(instruction.output, self.load_word(spec, self.data(instruction.tensor), offset))
+
+    def require_equal(self, instruction: RequireEqual) -> None:
+        left, right = self.text_of(instruction.left), self.text_of(instruction.right)
+        differ = self.make(f"icmp ne i64 {left}, {right}", "i1").text
+        site = self.site(instruction.message, instruction.where)
+        self.fail_if(differ, str(layout.UNEQUAL), site, (left, right))
+
+    # --- kernels
+
+    def invoke(self, instruction: InvokeKernel) -> None:
+        kernel = self.unit.program.kernel_table[instruction.kernel]
+        self.unit.kernels[kernel.name] = None
+        addresses: list[tuple[str, str]] = []
+        spilled = 0
+
+        def place_of(register: Register) -> str:
+            """Where a kernel finds a tensor, or a scalar, which gets a place on the stack."""
+            nonlocal spilled
+            if isinstance(self.spec(register), TensorSpec):
+                return self.data(register)
+            spilled += 1
+            return self.at(self.stack("scalars", spilled), 8 * (spilled - 1))
+
+        for register in instruction.inputs:
+            place = place_of(register)
+            spec = self.spec(register)
+            if isinstance(spec, ScalarSpec):
+                self.store_word(spec, self.text_of(register), place, 0)
+            addresses.append(("ptr", place))
+        written = []
+        for register in instruction.outputs:
+            place = place_of(register)
+            if isinstance(self.spec(register), ScalarSpec):
+                written.append((register, place))
+            addresses.append(("ptr", place))
+        addresses += [("i64", self.text_of(register)) for register in instruction.sizes]
+        has_workspace = bool(kernel.workspace or kernel.worker_workspace)
+        if has_workspace:
+            size = self._workspace_bytes(kernel.workspace, kernel.worker_workspace)
+            addresses.append(("ptr", self.take_frame(size)))
+        args = self.stack("args", len(addresses))
+        for position, (kind, value) in enumerate(addresses):
+            self.store(kind, value, args, 8 * position)
+        name = symbol(kernel.name)
+        status = self.make(f"call i32 {name}(ptr %ctx, ptr {args})", "i32").text
+        if has_workspace:
+            self.store("ptr", addresses[-1][1], "%ctx", layout.FRAME)
+        failed = self.make(f"icmp ne i32 {status}, 0", "i1").text
+        self.fail_if(failed, status, self.site(kernel=kernel.name))
+        for register, place in written:
+            spec = self.spec(register)
+            assert isinstance(spec, ScalarSpec)
+            self.set(register, self.load_word(spec, place, 0))
+
+    def _workspace_bytes(self, shared: int, per_worker: int) -> str:
+        if not per_worker:
+            return str(shared)
+        threads = self.load("i64", "%ctx", abi.THREADS)
+        size = self.make(f"mul i64 {threads}, {per_worker}", "i64").text
+        return self.make(f"add i64 {size}, {shared}", "i64").text
+
+    def take_frame(self, size: str) -> str:
+        """Memory that is free again when `FRAME` is set back to it."""
+        taken = self.make(f"call ptr @relay_frame(ptr %ctx, i64 {size})", "ptr").text
+        self.check_memory(taken)
+        return taken
