@@ -88,9 +88,9 @@ def compile_in_stages(name: str, small: bool, file: str) -> dict[str, Any]:
     module = passes(3)(module)
     clock.lap("passes")
     kernels = KernelCache(cache, target, Options())
-    kernels.prepare(requests(module))
+    kernels.prepare(requests(module, lower_module))
     clock.lap("kernels")
-    program, constants = lower_module(module, kernels.lower)
+    program, constants = lower_module(module, kernels)
     code = Code(target, tuple(kernels.compile(program.kernels)))
     clock.lap("program")
     cached_runtime(cache)
@@ -113,13 +113,13 @@ def make_kernels(name: str, small: bool, file: str) -> dict[str, Any]:
     from relay.lower.kernel import Options
     from relay.lower.lower import lower
     from relay.pipeline import passes
-    from relay.program.lower import requests
+    from relay.program.lower import lower_module, requests
     from relay.target.llvm.compile import compile_module
     from relay.target.target import Target
 
     module, params = network(name, small=small)
     module = passes(3)(driver.with_weights(driver.as_module(module), params)[0])
-    wanted = requests(module)
+    wanted = requests(module, lower_module)
     target = Target.host()
     clock = Clock()
     steps = [step for request in wanted for step in lower(*request, target, Options()).steps]

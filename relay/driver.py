@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,15 +22,20 @@ from relay.cache import Cache, cached_runtime
 from relay.errors import RelayError
 from relay.executors.executable import Code, Executable
 from relay.graph_executor import GraphLibrary
+from relay.ir.attrs import DictAttrs
 from relay.ir.expr import Constant, Expr, Function, Var, bind
 from relay.ir.module import HasModule, IRModule
 from relay.ir.parameters import bind_params_by_name
 from relay.kernel_cache import KernelCache
 from relay.lower.kernel import Options
-from relay.pipeline import passes
+from relay.pipeline import passes, whole_program
 from relay.program.lower import lower_module, requests
+from relay.program.program import Program
+from relay.program.straight import is_straight_line
+from relay.program.whole import lower_program
 from relay.target.target import Target
 from relay.transform.context import PassContext
+from relay.transform.infer_type import InferType
 from relay.transform.lift_weights import WEIGHTS
 
 log = logging.getLogger("relay")
@@ -53,34 +59,79 @@ def compile(
     (`RELAY_NUM_THREADS`, else one per core). With `exact` no kernel may approximate; with `checked`
     kernels check every index. Compiled kernels are kept in `cache`, by default the user's.
     """
+    compiled = compile_program(
+        model,
+        params,
+        target=target,
+        level=level,
+        exact=exact,
+        checked=checked,
+        cache=cache,
+        whole=False,
+    )
+    return Executable(compiled.program, compiled.code, compiled.weights, threads)
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A program, the code of its kernels, and the constants that come from outside."""
+
+    program: Program
+    code: Code
+    weights: dict[str, np.ndarray]
+
+
+def compile_program(
+    model: IRModule | Function | Expr | HasModule,
+    params: Mapping[str, Any] | None = None,
+    *,
+    target: str | Target | None = None,
+    level: int = 3,
+    exact: bool = False,
+    checked: bool = False,
+    cache: Cache | None = None,
+    whole: bool | None = None,
+) -> Compiled:
+    """The program of a model, with its kernels compiled: what the engines run.
+
+    `whole`: as a program with functions and scalars of its own, be it straight-line code or not; by
+    default only where it is not.
+    """
     started = time.perf_counter()
     machine = Target(target or settings.TARGET.read() or "llvm")
     cache = Cache.default() if cache is None else _expect(cache, Cache, "cache")
     given = {} if params is None else _expect(params, Mapping, "params")
-    module, weights = with_weights(as_module(model), given)
-    module = passes(level)(module)
+    module = as_module(model)
+    if whole is None:
+        module = InferType()(module)
+        whole = not is_straight_line(module)
     kernels = KernelCache(cache, machine, Options(checked=checked))
-    kernels.prepare(requests(module))
-    program, constants = lower_module(module, kernels.lower)
+    if whole:
+        module, weights = with_constant_weights(module, given)
+        module = whole_program(level)(module)
+        lower = lower_program
+    else:
+        module, weights = with_weights(module, given)
+        module = passes(level)(module)
+        lower = lower_module
+    kernels.prepare(requests(module, lower))
+    program, constants = lower(module, kernels)
     if exact and (loose := [kernel.name for kernel in program.kernels if kernel.approximate]):
         raise RelayError(f"the model asks for approximations: {', '.join(loose)}")
     lowered = time.perf_counter()
     code = Code(machine, tuple(kernels.compile(program.kernels)))
-    compiled = time.perf_counter()
     cached_runtime(cache)
-    exe = Executable(program, code, weights | arrays(constants), threads)
     log.info(
         "%d kernels of %d functions, %d of them made anew, for %s: %.2f s for passes and "
-        "kernels, %.2f s for their code, %.2f s to load and prepare",
+        "kernels, %.2f s for their code",
         len(program.kernels),
         kernels.found + kernels.made,
         kernels.made,
         machine,
         lowered - started,
-        compiled - lowered,
-        time.perf_counter() - compiled,
+        time.perf_counter() - lowered,
     )
-    return exe
+    return Compiled(program, code, weights | arrays(constants))
 
 
 def build(
@@ -135,8 +186,7 @@ def with_weights(
         assert isinstance(constant, Constant)
         weights[name] = constant.data.array
         typed[param] = Var(name, constant.tensor_type, span=param.span)
-    if unknown := [name for name in params if name not in weights]:
-        log.warning("`@main` has no parameters for the weights %s", ", ".join(unknown))
+    _warn_of_unknown(params, weights)
     if weights:
         # a weight has the shape it has, also where the parameter leaves it open
         body = bind(main.body, typed)
@@ -144,6 +194,29 @@ def with_weights(
         main = tree.replace(main, params=renamed, body=body, ret_type=None)
         module["main"] = main.with_attr(WEIGHTS, tuple(weights))
     return module, weights
+
+
+def with_constant_weights(
+    module: IRModule, params: Mapping[str, Any]
+) -> tuple[IRModule, dict[str, np.ndarray]]:
+    """The module with its weights in place of the parameters of `main`, and their values."""
+    module, weights = with_weights(module, params)
+    main: Function = module["main"]
+    known = {
+        param: Constant(nd.Weight(param.name_hint, weights[param.name_hint]), span=param.span)
+        for param in main.params
+        if param.name_hint in weights
+    }
+    if known:
+        others = {name: value for name, value in main.attrs.items() if name != WEIGHTS}
+        bound: Function = bind(main, known)
+        module["main"] = tree.replace(bound, attrs=DictAttrs(others), ret_type=None)
+    return module, weights
+
+
+def _warn_of_unknown(params: Mapping[str, Any], weights: Mapping[str, Any]) -> None:
+    if unknown := [name for name in params if name not in weights]:
+        log.warning("`@main` has no parameters for the weights %s", ", ".join(unknown))
 
 
 def _expect(value: Any, kind: type, name: str) -> Any:

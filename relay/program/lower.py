@@ -22,7 +22,7 @@ by their names; the last parameters of `@main` are the fields of its result.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,11 +33,12 @@ from relay.errors import AnySpan, Diagnostic, DiagnosticError
 from relay.ir import expr, types
 from relay.ir.expr import Call, Expr, GlobalVar, Let, Tuple, TupleGetItem, Var
 from relay.ir.module import IRModule
+from relay.lower.dynamic import Dynamic, Variant
 from relay.lower.kernel import Kernel, Lowered, Param, Result, Step, TensorSpec
 from relay.nd import NDArray
 from relay.program.builder import At, Builder
 from relay.program.program import MAIN, Parameter, Program, Register, flatten, unflatten
-from relay.program.stages import LowerFunction, Stages
+from relay.program.stages import Lowering, Stages
 from relay.transform import lift_weights
 from relay.tree import Steps
 
@@ -45,35 +46,56 @@ from relay.tree import Steps
 RESHAPES = frozenset({"reshape", "expand_dims", "squeeze", "nn.batch_flatten"})
 
 
-def lower_module(
-    module: IRModule, lower_function: LowerFunction
-) -> tuple[Program, dict[str, NDArray]]:
+def lower_module(module: IRModule, lowering: Lowering) -> tuple[Program, dict[str, NDArray]]:
     """The program of a typed, fused module, and the values of the constants written in it.
 
     The constants without a value there are weights.
     """
-    lowering = _Lowering(module, Stages(lower_function))
+    straight = _StraightLine(module, Stages(lowering))
     try:
-        return lowering.program(), lowering.stages.values
+        return straight.program(), straight.stages.values
     except _Refusal as refusal:
         raise refusal.explained(module) from None
 
 
-def requests(module: IRModule) -> list[tuple[expr.Function, tuple[bool, ...]]]:
-    """What `lower_module` will ask to be lowered, as far as that shows before it is."""
-    found: list[tuple[expr.Function, tuple[bool, ...]]] = []
+def requests(
+    module: IRModule, lower: Callable[[IRModule, Lowering], object]
+) -> list[tuple[expr.Function, tuple[bool, ...]]]:
+    """What `lower` will ask to be lowered, as far as that shows before it is."""
+    recorder = Recorder()
+    lower(module, recorder)
+    return recorder.found
 
-    def note(function: expr.Function, constant: Sequence[bool]) -> Lowered:
-        found.append((function, tuple(constant)))
+
+class Recorder:
+    """Notes what is asked for, and answers with kernels that have a type and nothing inside."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[expr.Function, tuple[bool, ...]]] = []
+
+    def lower(self, function: expr.Function, constant: Sequence[bool]) -> Lowered:
+        self.found.append((function, tuple(constant)))
         given = tuple(param.checked_type for param in function.params)
         specs = tensor_specs(types.TupleType(given), function, "a parameter")
         results = tensor_specs(function.body.checked_type, function, "a result")
-        kernel = Kernel(f"function_{len(found)}", tuple(specs), tuple(results), "")
+        kernel = Kernel(f"function_{len(self.found)}", tuple(specs), tuple(results), "")
         places = tuple(Param(index) for index in range(len(specs)))
         return Lowered((Step(kernel, places, tuple(map(Result, range(len(results))))),))
 
-    lower_module(module, note)
-    return found
+    def lower_dynamic(self, function: expr.Function, constant: Sequence[bool]) -> Dynamic:
+        self.found.append((function, tuple(constant)))
+        leaves = flatten(structure(function.body.checked_type))
+        shapes = tuple(tuple(n if isinstance(n, int) else 0 for n in one.shape) for one in leaves)
+        anything = TensorSpec((), "int8")
+        kernel = Kernel(
+            f"function_{len(self.found)}",
+            (anything,) * len(constant),
+            (anything,) * len(leaves),
+            "",
+        )
+        places = tuple(map(Param, range(len(constant)))), tuple(map(Result, range(len(leaves))))
+        variant = Variant((), (), Lowered((Step(kernel, *places),)), shapes)
+        return Dynamic((), (), (variant,))
 
 
 @dataclass(eq=False)
@@ -111,7 +133,7 @@ class Closure:
 
 
 @dataclass
-class _Lowering:
+class _StraightLine:
     module: IRModule
     stages: Stages
     main: Builder = field(default_factory=lambda: Builder(MAIN))
@@ -251,7 +273,8 @@ class _Lowering:
         if len(given) == len(specs) == 1 and only_reshapes(function):
             (tensor,) = given
             return At(tensor.stage, tensor.stage.view(tensor.register, specs[0]))
-        made = self.stages.steps(function, given, specs, self.main)
+        lowered = self.stages.lower(function, given)
+        made = self.stages.steps(lowered, given, specs, self.main)
         return unflatten(structure(result_type), made)
 
 

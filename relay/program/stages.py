@@ -9,11 +9,12 @@ program.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from relay.ir import compare, expr
+from relay.lower.dynamic import Dynamic
 from relay.lower.kernel import Kernel, Lowered, Param, Place, Result, TensorSpec
 from relay.nd import NDArray, Weight
 from relay.program.builder import At, Builder
@@ -22,22 +23,31 @@ from relay.program.program import (
     Constant,
     Function,
     Register,
-    ScalarSpec,
     Spec,
     nbytes,
 )
 from relay.program.slice import prune
 from relay.transform import lift_weights
 
-# What makes steps of a primitive function; the flags say which flattened parameters are constant.
-LowerFunction = Callable[[expr.Function, Sequence[bool]], Lowered]
+T = TypeVar("T")
+
+
+class Lowering(Protocol):
+    """What makes steps of primitive functions; the flags say which flattened parameters are
+    constant."""
+
+    def lower(self, function: expr.Function, constant: Sequence[bool]) -> Lowered:
+        """For a function over known sizes."""
+
+    def lower_dynamic(self, function: expr.Function, constant: Sequence[bool]) -> Dynamic:
+        """For a function over sizes that show at run time."""
 
 
 @dataclass(eq=False)
 class Stages:
     """The kernels and constants of a program in the making."""
 
-    lower_function: LowerFunction
+    lowering: Lowering
     prepare: Builder = field(default_factory=lambda: Builder(PREPARE))
     kernels: dict[str, Kernel] = field(default_factory=dict)
     constants: dict[str, Constant] = field(default_factory=dict)
@@ -46,9 +56,10 @@ class Stages:
     prepared: list[Register] = field(default_factory=list)  # the results of prepare
     published: dict[Register, str] = field(default_factory=dict)  # of prepare -> its constant
     done: dict[tuple[Any, ...], tuple[Register, ...]] = field(default_factory=dict)
-    lowered: dict[tuple[int, tuple[bool, ...]], list[tuple[expr.Function, Lowered]]] = field(
-        default_factory=dict
-    )
+
+    def __post_init__(self) -> None:
+        self.static: OfEqual[Lowered] = OfEqual()
+        self.dynamic: OfEqual[Dynamic] = OfEqual()
 
     def prepare_function(self) -> Function:
         return prune(self.prepare.returning((), tuple(self.prepared)))
@@ -105,26 +116,39 @@ class Stages:
     # --- primitive functions
 
     def steps(
-        self, function: expr.Function, args: Sequence[At], results: Sequence[Spec], stage: Builder
+        self,
+        lowered: Lowered,
+        args: Sequence[At],
+        results: Sequence[Spec],
+        stage: Builder,
+        sizes: Mapping[str, Register] | None = None,
+        extents: Sequence[Sequence[Register]] | None = None,
     ) -> list[At]:
-        """Append the steps of a primitive function; what they result in."""
-        lowered = self.lower(function, tuple(arg.stage is self.prepare for arg in args))
+        """Append the steps of a primitive function; what they result in.
+
+        Where sizes show at run time, `sizes` are those that kernels ask for, and `extents` for each
+        result those of its sizes that are no numbers.
+        """
         places: dict[Place, At] = {Param(i): arg for i, arg in enumerate(args)}
         for step in lowered.steps:
-            self.kernels.setdefault(step.kernel.name, step.kernel)
+            kernel = self.kernels.setdefault(step.kernel.name, step.kernel)
             inputs = [places[place] for place in step.inputs]
             known = bool(inputs) and all(value.stage is self.prepare for value in inputs)
-            assert known or not step.constant, f"{step.kernel.name} reads what is not constant"
-            if step.constant or (known and is_worth_keeping(step.kernel)):
-                outputs = self.prepare_step(step.kernel, [value.register for value in inputs])
+            assert known or not step.constant, f"{kernel.name} reads what is not constant"
+            if step.constant or (known and not kernel.sizes and is_worth_keeping(kernel)):
+                outputs = self.prepare_step(kernel, [value.register for value in inputs])
                 made = [At(self.prepare, register) for register in outputs]
             else:
-                specs = [
-                    results[place.index] if isinstance(place, Result) else spec
-                    for place, spec in zip(step.outputs, step.kernel.outputs, strict=True)
-                ]
+                specs: list[Spec] = list(kernel.outputs)
+                allocated: list[Sequence[Register]] = [()] * len(specs)
+                for position, place in enumerate(step.outputs):
+                    if isinstance(place, Result):
+                        specs[position] = results[place.index]
+                        allocated[position] = () if extents is None else extents[place.index]
                 given = [self.register(value, stage) for value in inputs]
-                made = [At(stage, register) for register in stage.invoke(step.kernel, given, specs)]
+                asked = [sizes[name] for name in kernel.sizes] if sizes is not None else []
+                registers = stage.invoke(kernel, given, specs, asked, allocated)
+                made = [At(stage, register) for register in registers]
             places.update(zip(step.outputs, made, strict=True))
         return [places[Result(i)] for i in range(len(results))]
 
@@ -135,13 +159,35 @@ class Stages:
             self.done[key] = self.prepare.invoke(kernel, inputs, kernel.outputs)
         return self.done[key]
 
-    def lower(self, function: expr.Function, constant: tuple[bool, ...]) -> Lowered:
+    def lower(self, function: expr.Function, args: Sequence[At]) -> Lowered:
         """The steps of `function`; equal functions are lowered once."""
-        alike = self.lowered.setdefault((compare.structural_hash(function), constant), [])
-        for known, lowered in alike:
+        return self.static.get(function, self.constant_flags(args), self.lowering.lower)
+
+    def lower_dynamic(self, function: expr.Function, args: Sequence[At]) -> Dynamic:
+        """The same for a function over sizes that show at run time."""
+        return self.dynamic.get(function, self.constant_flags(args), self.lowering.lower_dynamic)
+
+    def constant_flags(self, args: Sequence[At]) -> tuple[bool, ...]:
+        return tuple(arg.stage is self.prepare for arg in args)
+
+
+class OfEqual(Generic[T]):
+    """What was made of functions, once for equal ones."""
+
+    def __init__(self) -> None:
+        self.found: dict[tuple[int, tuple[bool, ...]], list[tuple[expr.Function, T]]] = {}
+
+    def get(
+        self,
+        function: expr.Function,
+        constant: tuple[bool, ...],
+        make: Callable[[expr.Function, Sequence[bool]], T],
+    ) -> T:
+        alike = self.found.setdefault((compare.structural_hash(function), constant), [])
+        for known, made in alike:
             if known is function or compare.structural_equal(known, function):
-                return lowered
-        alike.append((function, self.lower_function(function, constant)))
+                return made
+        alike.append((function, make(function, constant)))
         return alike[-1][1]
 
 
@@ -149,7 +195,3 @@ def is_worth_keeping(kernel: Kernel) -> bool:
     """Whether to keep what a kernel makes of constants: not when it makes much of little."""
     made, read = (sum(map(nbytes, specs)) for specs in (kernel.outputs, kernel.inputs))
     return made <= max(lift_weights.SMALL, lift_weights.GROWTH * read)
-
-
-def is_scalar(spec: Spec) -> bool:
-    return isinstance(spec, ScalarSpec)

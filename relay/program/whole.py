@@ -23,7 +23,7 @@ compiled for what types say.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,23 +64,23 @@ from relay.program.program import (
     RequireEqual,
     Return,
     ScalarSpec,
+    Spec,
     TailCall,
     TailCallClosure,
     WriteReference,
     flatten,
     unflatten,
 )
+from relay.program.sized import lower_sized
 from relay.program.specs import Specs
-from relay.program.stages import LowerFunction, Stages
+from relay.program.stages import Lowering, Stages
 from relay.tree import Steps
 
 
-def lower_program(
-    module: IRModule, lower_function: LowerFunction
-) -> tuple[Program, dict[str, NDArray]]:
+def lower_program(module: IRModule, lowering: Lowering) -> tuple[Program, dict[str, NDArray]]:
     """The program of a typed module, and the values of the constants written in it, but for those
     that are weights."""
-    return Whole(module, Stages(lower_function)).program()
+    return Whole(module, Stages(lowering)).program()
 
 
 @dataclass(frozen=True)
@@ -506,32 +506,48 @@ class Body:
         if not all(isinstance(one, At) for one in given):
             raise LowerError(Diagnostic("a kernel over functions", call.span))
         specs = self.specs.flat(call.checked_type)
-        types = [function.body.checked_type, *(param.checked_type for param in function.params)]
-        if any(map(is_dynamic, types)):
-            raise LowerError(Diagnostic("a kernel over sizes known at run time only", call.span))
-        if self.is_scalar(function):
+        if any(map(is_dynamic, types_of(function))):
+            return self.sized(call, function, given, specs)
+        if self.has_scalars(function, all):
             computed = to_compute(function)
             if scalar_code.is_scalar(computed):
                 made = scalar_code.emit_computed(self.builder, computed, self.registers(*given))
                 return self.held(call.checked_type, made)
-        if (
-            len(given) == len(specs) == 1
-            and only_reshapes(function)
-            and not self.is_rankless(function)
-        ):
-            (value,) = given
-            assert isinstance(specs[0], TensorSpec)
-            return At(value.stage, value.stage.view(value.register, specs[0]))
-        results = self.stages.steps(function, given, specs, self.builder)
+        if only_reshapes(function) and not self.has_scalars(function, any):
+            (value,), (spec,) = given, specs
+            assert isinstance(spec, TensorSpec)
+            return At(value.stage, value.stage.view(value.register, spec))
+        lowered = self.stages.lower(function, given)
+        results = self.stages.steps(lowered, given, specs, self.builder)
         return unflatten(self.specs(call.checked_type), results)
 
-    def is_scalar(self, function: expr.Function) -> bool:
-        types = [function.body.checked_type, *(param.checked_type for param in function.params)]
-        return all(isinstance(spec, ScalarSpec) for ty in types for spec in self.specs.flat(ty))
+    def sized(
+        self, call: Call, function: expr.Function, given: Sequence[At], specs: Sequence[Spec]
+    ) -> Any:
+        """A call of a primitive function over sizes that show at run time."""
+        results = lower_sized(
+            self.builder,
+            self.stages,
+            self.stages.lower_dynamic(function, given),
+            given,
+            specs,
+            call.span,
+            only_shapes=only_reshapes(function) and not self.has_scalars(function, any),
+        )
+        value = unflatten(self.specs(call.checked_type), results)
+        return self.fitted(value, None, call.checked_type, call.span)
 
-    def is_rankless(self, function: expr.Function) -> bool:
-        types = [function.body.checked_type, *(param.checked_type for param in function.params)]
-        return any(isinstance(spec, ScalarSpec) for ty in types for spec in self.specs.flat(ty))
+    def has_scalars(
+        self, function: expr.Function, quantifier: Callable[[Iterable[bool]], bool]
+    ) -> bool:
+        """Whether all parameters and results are scalars, or any."""
+        specs = [spec for ty in types_of(function) for spec in self.specs.flat(ty)]
+        return quantifier(isinstance(spec, ScalarSpec) for spec in specs)
+
+
+def types_of(function: expr.Function) -> list[Type]:
+    """Those of the result and of the parameters."""
+    return [function.body.checked_type, *(param.checked_type for param in function.params)]
 
 
 def leaves(ty: Type) -> Any:

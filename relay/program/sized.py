@@ -1,0 +1,175 @@
+"""Primitive functions over sizes that show at run time, as instructions.
+
+    add(%x: Tensor[(?, 8), float32], %y: Tensor[(?, 8), float32])
+    ->
+    %2: int64 = size %0[0]
+    %3: int64 = size %1[0]
+    %4: bool = eq %2, %3
+    branch %4 ? 1 : 2          block 1: kernels for equal sizes; block 2: those that broadcast
+
+`relay.lower.dynamic` says which sizes to read, what must hold of them, how large results are and
+which kernels to invoke.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from relay.errors import AnySpan
+from relay.ir.dims import Dim, Symbol
+from relay.lower.dynamic import Dynamic, ElementOf, Requirement, Search, Variable, Variant
+from relay.lower.kernel import TensorSpec
+from relay.lower.sizes import Size
+from relay.program.builder import At, Builder
+from relay.program.program import (
+    Branch,
+    Jump,
+    ReadElement,
+    ReadSize,
+    Register,
+    RequireEqual,
+    ScalarSpec,
+    Spec,
+)
+from relay.program.scalar_code import SIZE, emit_dim, literal, operation
+from relay.program.specs import UNKNOWN
+from relay.program.stages import Stages
+
+
+def lower_sized(
+    builder: Builder,
+    stages: Stages,
+    dynamic: Dynamic,
+    args: Sequence[At],
+    results: Sequence[Spec],
+    span: AnySpan | None,
+    *,
+    only_shapes: bool = False,
+) -> list[At]:
+    """The results of a primitive function. With `only_shapes` the elements of its one argument are
+    those of its one result."""
+    call = _Call(builder, stages, args, "" if span is None else str(span), only_shapes)
+    for variable in dynamic.variables:
+        call.read(variable)
+    call.require(dynamic.required)
+    for search in dynamic.searches:
+        call.search(search)
+    if len(dynamic.variants) == 1:
+        return call.variant(dynamic, dynamic.variants[0], results)
+    params = [builder.new(spec) for spec in results]
+    join = builder.open(*params)
+    for variant in dynamic.variants:
+        if variant.conditions:
+            chosen, others = builder.open(), builder.open()
+            builder.end(Branch(call.holds(variant.conditions), chosen.number, others.number))
+            builder.enter(chosen)
+        made = call.variant(dynamic, variant, results)
+        registers = tuple(stages.register(value, builder) for value in made)
+        builder.end(Jump(join.number, registers))
+        if variant.conditions:
+            builder.enter(others)
+    builder.enter(join)
+    return [At(builder, register) for register in params]
+
+
+@dataclass(eq=False)
+class _Call:
+    """One call of a function, with the sizes known so far."""
+
+    builder: Builder
+    stages: Stages
+    args: Sequence[At]
+    where: str
+    only_shapes: bool
+    sizes: dict[Symbol, Register] = field(default_factory=dict)
+
+    def dim(self, dim: Dim) -> Register:
+        return emit_dim(self.builder, dim, self.sizes)
+
+    def read(self, variable: Variable) -> None:
+        source = variable.source
+        value = self.args[source.param]
+        spec = value.stage.registers[value.register]
+        if isinstance(source, ElementOf):
+            register = self.element(value, spec, source.index)
+        else:
+            register = self.builder.new(ScalarSpec(SIZE))
+            tensor = self.stages.register(value, self.builder)
+            self.builder.add(ReadSize(register, tensor, source.axis))
+        self.sizes[Size(variable.name)] = register
+        if variable.message:
+            zero = literal(self.builder, 0, SIZE)
+            least = operation(self.builder, "min", (register, zero), SIZE)
+            self.builder.add(RequireEqual(least, zero, variable.message, self.where))
+
+    def element(self, value: At, spec: Spec, index: int) -> Register:
+        assert isinstance(spec, TensorSpec | ScalarSpec)
+        found = self.stages.register(value, self.builder)
+        if isinstance(spec, TensorSpec):
+            tensor, found = found, self.builder.new(ScalarSpec(spec.dtype))
+            self.builder.add(ReadElement(found, tensor, index))
+        return found if spec.dtype == SIZE else operation(self.builder, "cast", (found,), SIZE)
+
+    def require(self, required: Iterable[Requirement]) -> None:
+        for one in required:
+            left, right = self.dim(one.left), self.dim(one.right)
+            self.builder.add(RequireEqual(left, right, one.message, self.where))
+
+    def holds(self, conditions: Sequence[tuple[Dim, Dim]]) -> Register:
+        found: Register | None = None
+        for left, right in conditions:
+            equal = operation(self.builder, "eq", (self.dim(left), self.dim(right)), "bool")
+            if found is not None:
+                equal = operation(self.builder, "and", (found, equal), "bool")
+            found = equal
+        assert found is not None
+        return found
+
+    def search(self, search: Search) -> None:
+        spec = TensorSpec((len(search.names),), SIZE)
+        (found,) = self.stages.steps(
+            search.lowered, self.args, [spec], self.builder, self.by_name(), [()]
+        )
+        for index, name in enumerate(search.names):
+            self.sizes[Size(name)] = self.element(found, spec, index)
+        self.require(search.required)
+
+    def by_name(self) -> dict[str, Register]:
+        return {str(size): register for size, register in self.sizes.items()}
+
+    def variant(self, dynamic: Dynamic, variant: Variant, results: Sequence[Spec]) -> list[At]:
+        self.require(variant.required)
+        specs: list[Spec] = []
+        extents: list[list[Register]] = []
+        for position, shape in enumerate(variant.results):
+            sizes = tuple(n if isinstance(n, int) else UNKNOWN for n in shape)
+            is_counts = position == len(results)
+            given = TensorSpec(sizes, SIZE) if is_counts else results[position]
+            specs.append(TensorSpec(sizes, given.dtype) if isinstance(given, TensorSpec) else given)
+            extents.append([self.dim(n) for n in shape if not isinstance(n, int)])
+        if self.only_shapes and isinstance(specs[0], TensorSpec):
+            tensor = self.stages.register(self.args[0], self.builder)
+            return [At(self.builder, self.builder.view(tensor, specs[0], extents[0]))]
+        lowered = variant.lowered
+        made = self.stages.steps(lowered, self.args, specs, self.builder, self.by_name(), extents)
+        return self.counted(made, specs) if dynamic.counted else made
+
+    def counted(self, made: list[At], specs: list[Spec]) -> list[At]:
+        """The front of what was allocated, as long as it turned out."""
+        *room, counts = made
+        width = specs[-1].shape[1] if isinstance(specs[-1], TensorSpec) else 0
+        assert isinstance(width, int)
+        found: list[At] = []
+        for row, (value, spec) in enumerate(zip(room, specs, strict=False)):
+            if not isinstance(spec, TensorSpec):
+                found.append(value)
+                continue
+            extents = [
+                self.element(counts, specs[-1], row * width + axis)
+                for axis in range(len(spec.shape))
+            ]
+            tensor = self.stages.register(value, self.builder)
+            whole = TensorSpec((UNKNOWN,) * len(spec.shape), spec.dtype)
+            found.append(At(self.builder, self.builder.view(tensor, whole, extents)))
+        return found

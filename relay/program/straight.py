@@ -1,0 +1,61 @@
+"""Whether a program is straight-line code: tensors of known sizes, computed one after the other.
+
+Such a program runs in a planned arena. Calls of functions are part of it, as long as all of them
+can be inlined; branches, data, cells, functions that remain functions and sizes that show at run
+time are not.
+"""
+
+from __future__ import annotations
+
+from relay import tree
+from relay.analysis.call_graph import CallGraph
+from relay.ir import expr
+from relay.ir.expr import Let
+from relay.ir.module import IRModule
+from relay.ir.types import FuncType, TensorType, TupleType, Type
+from relay.ir.variables import free_vars
+
+_BRANCHES = (expr.If, expr.Match, expr.RefCreate, expr.RefRead, expr.RefWrite, expr.Constructor)
+
+
+def is_straight_line(module: IRModule) -> bool:
+    """Whether `main` of a typed module is. What it does not reach is not asked."""
+    main = module["main"]
+    if not all(is_tensors(param.checked_type) for param in main.params):
+        return False
+    if not is_tensors(main.body.checked_type):
+        return False
+    calls = CallGraph(module)
+    for function in calls.reachable(["main"]):
+        if calls.is_recursive(function):
+            return False
+        for node in tree.postorder(module[function]):
+            if isinstance(node, _BRANCHES) or _is_open(node) or _is_recursive(node):
+                return False
+    return True
+
+
+def is_tensors(ty: Type) -> bool:
+    """Whether a type is that of a tensor of known sizes, or of a tuple of them."""
+    pending = [ty]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, TupleType):
+            pending += part.fields
+        elif not isinstance(part, TensorType) or any(type(n) is not int for n in part.shape):
+            return False
+    return True
+
+
+def _is_open(node: object) -> bool:
+    """Whether something is computed whose size shows at run time only."""
+    if not isinstance(node, expr.Call | expr.TupleGetItem | expr.Tuple):
+        return False
+    ty = node.checked_type
+    return not isinstance(ty, FuncType) and not is_tensors(ty)
+
+
+def _is_recursive(node: object) -> bool:
+    if not isinstance(node, Let) or not isinstance(node.value, expr.Function):
+        return False
+    return node.var in free_vars(node.value)
