@@ -37,6 +37,7 @@ from relay.executors.weights import constants_read
 from relay.native.runtime import portable, runtime, runtime_object
 from relay.program.program import Program
 from relay.program.text import parse, to_text
+from relay.program.verify import verify as verify_program
 from relay.safetensors import ALIGNMENT, save_param_dict, view_param_dict
 from relay.target.target import Target
 
@@ -126,6 +127,7 @@ def load(path: str | Path, *, threads: int | None = None, verify: bool = False) 
     _check(path, members, manifest["sha256"], verify, [PROGRAM, RUNTIME, CONSTANTS, *names])
     runtime(bytes(members[RUNTIME]))
     program = parse(bytes(members[PROGRAM]).decode(), f"{path.name}/{PROGRAM}")
+    verify_program(program)  # kernels trust what they are given
     constants = _tensors(path, members[CONSTANTS])
     weights = _tensors(path, members[PARAMS]) if PARAMS in members else {}
     _check_constants(path, program, constants)

@@ -8,7 +8,6 @@ from dataclasses import fields
 from typing import Any, Final
 
 from relay.lower.kernel import Kernel
-from relay.program.operands import is_scalar, writes
 from relay.program.program import (
     AllocTensor,
     Branch,
@@ -38,6 +37,7 @@ from relay.program.program import (
     Retain,
     Return,
     Scalar,
+    ScalarSpec,
     Switch,
     TailCall,
     TailCallClosure,
@@ -49,6 +49,7 @@ from relay.program.program import (
     spec_text,
     string_text,
 )
+from relay.program.uses import uses
 
 VERSION: Final = 1
 
@@ -146,7 +147,7 @@ def _never_written(function: Function) -> list[Register]:
     for block in function.blocks:
         written.update(block.params)
         for instruction in block:
-            written.update(writes(instruction, function))
+            written.update(uses(instruction, function.registers).written)
     return [register for register in range(len(function.registers)) if register not in written]
 
 
@@ -219,7 +220,9 @@ def instruction_text(instruction: Instruction, function: Function) -> str:
 
 def _output_text(function: Function, typed: Callable[[Register], str], output: Register) -> str:
     """Scalars are written by the kernel, tensors were there before."""
-    return typed(output) if is_scalar(output, function) else f"%{output}"
+    specs = function.registers
+    scalar = output < len(specs) and isinstance(specs[output], ScalarSpec)
+    return typed(output) if scalar else f"%{output}"
 
 
 def _number_text(value: bool | int | float) -> str:

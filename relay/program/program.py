@@ -495,10 +495,13 @@ class Program:
     types: tuple[DataType, ...] = ()
 
     def __getitem__(self, name: str) -> Function:
-        for function in self.functions:
-            if function.name == name:
-                return function
-        raise RelayError(f"the program has no function `@{name}`")
+        if name not in self.function_table:
+            raise RelayError(f"the program has no function `@{name}`")
+        return self.function_table[name]
+
+    @cached_property
+    def function_table(self) -> dict[str, Function]:
+        return {function.name: function for function in self.functions}
 
     @cached_property
     def kernel_table(self) -> dict[str, Kernel]:

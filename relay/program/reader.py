@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from relay import dtypes
@@ -681,7 +681,7 @@ class _FunctionReader:
     def fail(self) -> Fail:
         return Fail(self.reader.string(), self.reader.where())
 
-    sources: Final = {
+    sources: Final[Mapping[str, Callable[[Any, Register], Instruction]]] = {
         "constant": constant,
         "alloc": alloc,
         "view": view,
@@ -692,7 +692,7 @@ class _FunctionReader:
         "closure": closure,
         "reference": reference,
     }
-    others: Final = {
+    others: Final[Mapping[str, Callable[[Any], Instruction]]] = {
         "invoke": invoke,
         "require": require,
         "write": write,

@@ -18,33 +18,33 @@ from typing import Final
 
 from relay import dtypes
 
-BINARY: Final = frozenset(
-    "add sub mul div floordiv mod truncdiv truncmod min max and or xor shl shr".split()
+BINARY: Final = (
+    *("add", "sub", "mul", "div", "floordiv", "mod", "truncdiv", "truncmod", "min", "max"),
+    *("and", "or", "xor", "shl", "shr"),
 )
-COMPARE: Final = frozenset("eq ne lt le gt ge".split())
-UNARY: Final = frozenset("neg not abs".split())
-PREDICATES: Final = frozenset("isnan isinf isfinite".split())
-# of integers the value itself, or a count of bits
-ROUNDING: Final = frozenset("floor ceil trunc round".split())
-BITS: Final = frozenset("popcount clz".split())
-FUNCTIONS: Final[Mapping[str, int]] = {
-    **dict.fromkeys((*PREDICATES, *ROUNDING, *BITS), 1),
-    **dict.fromkeys("exp exp2 exp10 expm1 log log2 log10 log1p sqrt rsqrt".split(), 1),
-    **dict.fromkeys("sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh".split(), 1),
-    **dict.fromkeys("erf sigmoid".split(), 1),
-    **dict.fromkeys("pow fmod atan2 copysign".split(), 2),
-    "fma": 3,
-}
+COMPARE: Final = ("eq", "ne", "lt", "le", "gt", "ge")
+UNARY: Final = ("neg", "not", "abs")
+PREDICATES: Final = ("isnan", "isinf", "isfinite")
+ROUNDING: Final = ("floor", "ceil", "trunc", "round")  # of an integer the integer itself
+BITS: Final = ("popcount", "clz")
+CONTINUOUS: Final = (
+    *("exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt"),
+    *("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh"),
+    *("atanh", "erf", "sigmoid"),
+)
 
 # Name -> how many operands it takes.
 OPERATIONS: Final[Mapping[str, int]] = {
-    **dict.fromkeys(BINARY | COMPARE, 2),
-    **dict.fromkeys(UNARY, 1),
-    **FUNCTIONS,
+    **dict.fromkeys((*BINARY, *COMPARE), 2),
+    **dict.fromkeys((*UNARY, *PREDICATES, *ROUNDING, *BITS, *CONTINUOUS), 1),
+    **dict.fromkeys(("pow", "fmod", "atan2", "copysign"), 2),
+    "fma": 3,
     "cast": 1,
     "bitcast": 1,
     "select": 3,
 }
+OF_FLOATS: Final = frozenset({*CONTINUOUS, "div", "pow", "fmod", "atan2", "copysign", "fma"})
+OF_INTEGERS: Final = frozenset({*BITS, "and", "or", "xor", "shl", "shr", "not"})
 
 
 def result_type(op: str, operands: Sequence[str], wanted: str) -> str | None:
@@ -66,8 +66,6 @@ def result_type(op: str, operands: Sequence[str], wanted: str) -> str | None:
         return None
     if op in COMPARE or op in PREDICATES:
         return "bool"
-    if op == "div" or (op in FUNCTIONS and op not in ROUNDING | BITS):
-        return first if dtypes.is_float(first) else None
-    if op in BITS or op in ("and", "or", "xor", "shl", "shr", "not"):
-        return None if dtypes.is_float(first) else first
+    if op in (OF_INTEGERS if dtypes.is_float(first) else OF_FLOATS):
+        return None
     return first

@@ -1,0 +1,72 @@
+"""Which blocks of a function must have run before another one does.
+
+A block dominates another when every way from the beginning to that one leads through it. Computed
+as in Cooper, Harvey and Kennedy, A Simple, Fast Dominance Algorithm (2001).
+"""
+
+from __future__ import annotations
+
+from relay.program.program import Function
+from relay.program.uses import predecessors, reverse_postorder
+
+
+class Dominators:
+    """The tree of dominators of the blocks that can be reached."""
+
+    def __init__(self, function: Function) -> None:
+        self.order = reverse_postorder(function)
+        number = {block: place for place, block in enumerate(self.order)}
+        before = predecessors(function)
+        # every block -> the last one that dominates it, by their places in the order
+        last: list[int] = [0] * len(self.order)
+        done = [False] * len(self.order)
+        done[0] = changed = True
+        while changed:
+            changed = False
+            for place in range(1, len(self.order)):
+                found = -1
+                for block in before[self.order[place]]:
+                    other = number.get(block, -1)
+                    if other >= 0 and done[other]:
+                        found = other if found < 0 else _meet(last, found, other)
+                if not done[place] or last[place] != found:
+                    last[place], done[place], changed = found, True, True
+        self._number = number
+        self._first, self._final = _spans(last)
+
+    def is_reached(self, block: int) -> bool:
+        return block in self._number
+
+    def dominates(self, block: int, other: int) -> bool:
+        """Whether `block` runs before `other` whenever that does; both can be reached."""
+        above, below = self._number[block], self._number[other]
+        return self._first[above] <= self._first[below] <= self._final[above]
+
+
+def _meet(last: list[int], one: int, other: int) -> int:
+    while one != other:
+        if one > other:
+            one = last[one]
+        else:
+            other = last[other]
+    return one
+
+
+def _spans(last: list[int]) -> tuple[list[int], list[int]]:
+    """Number the tree so that what is below a block is a stretch of numbers: (first, final)."""
+    below: list[list[int]] = [[] for _ in last]
+    for place in range(1, len(last)):
+        below[last[place]].append(place)
+    first, final = [0] * len(last), [0] * len(last)
+    count = 0
+    pending: list[tuple[int, bool]] = [(0, False)]
+    while pending:
+        place, done = pending.pop()
+        if done:
+            final[place] = count - 1
+            continue
+        first[place] = count
+        count += 1
+        pending.append((place, True))
+        pending.extend((child, False) for child in below[place])
+    return first, final
