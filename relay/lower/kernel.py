@@ -44,6 +44,9 @@ class Kernel:
     sizes: tuple[str, ...] = ()  # symbolic sizes, in the order of their slots
     workspace: int = 0  # bytes shared by all workers
     worker_workspace: int = 0  # bytes more for every worker
+    # how many bytes there are depends on sizes: `i64 <name>_workspace(ptr context, ptr args)` says,
+    # with the slot of the workspace still open
+    sized_workspace: bool = False
     # (output, input): the output may lie where the input does, when nothing else reads that later
     in_place: tuple[tuple[int, int], ...] = ()
     checks: tuple[str, ...] = ()  # what check number i of the checked mode guards

@@ -154,6 +154,7 @@ def _kernel(
         sizes=tuple(size.name for size in used),
         workspace=code.workspace,
         worker_workspace=code.worker_workspace,
+        sized_workspace=code.sized_workspace,
         in_place=pairs,
         checks=code.checks,
         operators=tuple(operators),

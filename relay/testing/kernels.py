@@ -64,7 +64,7 @@ class Batch:
     ) -> None:
         self.functions = tuple(functions)
         self.object = compile_module(list(texts(functions).values()), target, opt=opt)
-        self._library = load(self.object, list(texts(functions)))
+        self._library = load(self.object, symbols(functions))
 
     def run(
         self,
@@ -74,9 +74,13 @@ class Batch:
         threads: int = 1,
         memory: Memory | None = None,
         sizes: Mapping[str, int] | None = None,
+        shapes: Sequence[tuple[int, ...]] = (),
     ) -> Outcome:
-        """Run the steps of one function; AssertionError when one writes where it must not."""
-        run = _Run(inputs, memory or Memory(), sizes or {})
+        """Run the steps of one function; AssertionError when one writes where it must not.
+
+        `sizes` are those that only a run knows, `shapes` those of the results then.
+        """
+        run = _Run(inputs, memory or Memory(), sizes or {}, shapes)
         context = Context(threads)
         for step in self.functions[function].steps:
             status = self._call(step, run, context)
@@ -89,6 +93,10 @@ class Batch:
         slots = run.slots(step)
         slots += [run.sizes[name] for name in kernel.sizes]
         bytes_wanted = kernel.workspace + kernel.worker_workspace * context.threads
+        if kernel.sized_workspace:
+            open_ = (ctypes.c_uint64 * len(slots))(*slots)
+            measure = _MEASURE(self._library.address(f"{kernel.name}_workspace"))
+            bytes_wanted = int(measure(context.address, ctypes.addressof(open_)))
         workspace = _Guarded(bytes_wanted, "the workspace", run.how.fill)
         slots.append(workspace.address)
         arguments = (ctypes.c_uint64 * len(slots))(*slots)
@@ -100,11 +108,19 @@ class Batch:
 
 
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
+_MEASURE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 
 
 def texts(functions: Sequence[Lowered]) -> dict[str, str]:
     """The code of every kernel, by name; those that are the same once."""
     return {step.kernel.name: step.kernel.ir for one in functions for step in one.steps}
+
+
+def symbols(functions: Sequence[Lowered]) -> list[str]:
+    """The functions that kernels consist of, by name."""
+    kernels = {step.kernel.name: step.kernel for one in functions for step in one.steps}
+    sized = [f"{name}_workspace" for name, kernel in kernels.items() if kernel.sized_workspace]
+    return [*kernels, *sized]
 
 
 def refused(functions: Sequence[Lowered], target: Target) -> dict[str, TargetError]:
@@ -128,9 +144,16 @@ def _problem(kernel: Kernel, context: Context) -> str:
 class _Run:
     """The memory of one run."""
 
-    def __init__(self, inputs: Sequence[np.ndarray], how: Memory, sizes: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        inputs: Sequence[np.ndarray],
+        how: Memory,
+        sizes: Mapping[str, int],
+        shapes: Sequence[tuple[int, ...]],
+    ) -> None:
         self.how = how
         self.sizes = sizes
+        self.shapes = shapes
         self.inputs = [_Fenced(array, f"input {i}", how.fence) for i, array in enumerate(inputs)]
         self.temporaries: dict[int, _Guarded] = {}
         self.outputs: dict[int, _Guarded] = {}
@@ -160,7 +183,10 @@ class _Run:
                 return self.outputs[place.index]
 
     def make(self, place: Place, spec: TensorSpec) -> _Guarded:
-        shape = tuple(n if isinstance(n, int) else self.sizes[n] for n in spec.shape)
+        if isinstance(place, Result) and self.shapes:
+            shape = self.shapes[place.index]
+        else:
+            shape = tuple(n if isinstance(n, int) else self.sizes[n] for n in spec.shape)
         stored = dtypes.to_numpy(spec.dtype)
         size = int(np.prod(shape, dtype=int)) * stored.itemsize
         kept = self.outputs if isinstance(place, Result) else self.temporaries

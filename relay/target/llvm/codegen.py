@@ -11,22 +11,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from relay import tree
+from relay.errors import RelayError
 from relay.target import abi
 from relay.target.llvm.function import PER_WORKER, SHARED, Function
 from relay.target.llvm.writer import ALIGNMENT, Kernel, Value
 from relay.target.target import Target
-from relay.te.expr import Var
+from relay.te.expr import Const, Expr, Var, variables
 from relay.te.loops import Statement, Store
 from relay.te.lower import Lowered
 
 
 @dataclass(frozen=True)
 class Code:
-    """A kernel as LLVM IR, and the memory it wants besides its arguments."""
+    """A kernel as LLVM IR, and the memory it wants besides its arguments.
+
+    With `sized_workspace` that depends on sizes: `i64 name_workspace(ptr context, ptr args)` says.
+    """
 
     ir: str
     workspace: int = 0  # bytes for all workers together
     worker_workspace: int = 0  # bytes more for each
+    sized_workspace: bool = False
     checks: tuple[str, ...] = ()
 
 
@@ -40,7 +45,7 @@ def generate(
     sizes: Sequence[Var] = (),
 ) -> Code:
     """The code of one kernel. With `may_alias`, outputs may lie where inputs do."""
-    kernel = Kernel(name, target, checked, may_alias)
+    kernel = Kernel(name, target, checked, may_alias, has_sizes=bool(sizes))
     variants = ["body"]
     # (checked code goes element by element)
     if not checked and any(map(_is_streaming, tree.postorder(loops.body))):
@@ -52,11 +57,69 @@ def generate(
         body.statement(loops.body)
         body.finish()
         kernel.functions.append(body.text(f"internal void @{name}.{variant}", parameters))
-    entry = _entry(kernel, len(loops.inputs), len(loops.outputs), len(sizes), variants)
-    text = "\n".join([*kernel.functions, entry, *_METADATA])
-    text = text.replace(SHARED, str(kernel.shared.most))
-    text = text.replace(PER_WORKER, str(kernel.per_worker.most))
-    return Code(text, kernel.shared.most, kernel.per_worker.most, tuple(kernel.checks))
+    memory = [kernel.shared.most, kernel.per_worker.most]
+    for var in sorted({*variables(memory[0]), *variables(memory[1])} - {*sizes}, key=repr):
+        raise RelayError(f"memory of a kernel depends on `{var.name}`, which is none of its sizes")
+    known = [int(most.value) for most in memory if isinstance(most, Const)]
+    takes = _Arguments(len(loops.inputs) + len(loops.outputs), len(sizes), known != [0, 0])
+    entry = _entry(kernel, len(loops.inputs), takes, variants)
+    if len(known) == 2:
+        shared, per_worker = known
+        text = "\n".join([*kernel.functions, *_amounts(kernel, sizes, memory), entry, *_METADATA])
+        text = text.replace(SHARED, str(shared)).replace(PER_WORKER, str(per_worker))
+        return Code(text, shared, per_worker, checks=tuple(kernel.checks))
+    parts = [*kernel.functions, *_amounts(kernel, sizes, memory), _workspace(kernel, takes), entry]
+    text = "\n".join([*parts, *_METADATA])
+    return Code(text, sized_workspace=True, checks=tuple(kernel.checks))
+
+
+@dataclass(frozen=True)
+class _Arguments:
+    """How many slots there are: tensors, sizes, and whether one is for the workspace."""
+
+    tensors: int
+    sizes: int
+    workspace: bool
+
+
+def _amounts(kernel: Kernel, sizes: Sequence[Var], memory: Sequence[Expr]) -> list[str]:
+    """Functions of the sizes: how many bytes all workers share, and how many each has."""
+    if not sizes:
+        return []
+    made = []
+    for what, most in zip(("shared", "per_worker"), memory, strict=True):
+        function = Function(kernel, f"{kernel.name}.{what}")
+        parameters = _sizes(function, sizes)
+        value = function.integer(function.simplify(most))
+        function.line(f"ret {value}")
+        made.append(function.text(f"internal i64 @{kernel.name}.{what}", parameters))
+    return made
+
+
+def _workspace(kernel: Kernel, takes: _Arguments) -> str:
+    """The exported function that says how large the workspace is."""
+    given = ", ".join(f"i64 %s{i}" for i in range(takes.sizes))
+    lines = _loaded([("i64", f"s{i}") for i in range(takes.sizes)], takes.tensors)
+    for what in ("shared", "per_worker"):
+        lines.append(f"  %{what} = call i64 @{kernel.name}.{what}({given})")
+    lines += [
+        f"  %threads.at = getelementptr i8, ptr %context, i64 {abi.THREADS}",
+        "  %threads = load i64, ptr %threads.at, align 8",
+        "  %own = mul i64 %per_worker, %threads",
+        "  %bytes = add i64 %shared, %own",
+        "  ret i64 %bytes",
+    ]
+    header = f"define i64 @{kernel.name}_workspace(ptr %context, ptr %args) {kernel.attributes} {{"
+    return "\n".join([header, "entry:", *lines, "}"])
+
+
+def _loaded(slots: Sequence[tuple[str, str]], first: int = 0) -> list[str]:
+    """Arguments out of their slots."""
+    lines = []
+    for position, (kind, name) in enumerate(slots, first):
+        lines.append(f"  %{name}.at = getelementptr i8, ptr %args, i64 {8 * position}")
+        lines.append(f"  %{name} = load {kind}, ptr %{name}.at, align 8")
+    return lines
 
 
 def _is_streaming(statement: Statement) -> bool:
@@ -70,11 +133,17 @@ def _parameters(body: Function, loops: Lowered, sizes: Sequence[Var]) -> list[st
         read_only = " readonly" if i < len(loops.inputs) and not may_alias else ""
         parameters.append(f"ptr{'' if may_alias else ' noalias'}{read_only} %b{i}")
         body.pointers[id(buffer)] = f"%b{i}"
+    if sizes:
+        parameters += ["i64 %shared", "i64 %per_worker", *_sizes(body, sizes)]
+    return parameters
+
+
+def _sizes(body: Function, sizes: Sequence[Var]) -> list[str]:
+    """Parameters for sizes."""
     for i, size in enumerate(sizes):
-        parameters.append(f"i64 %s{i}")
         body.variables[size] = Value(f"%s{i}", "i64")
         body.simplify.ranges[size] = (0, None)
-    return parameters
+    return [f"i64 %s{i}" for i in range(len(sizes))]
 
 
 # the loops come in their final form; what is stored past the caches is used once
@@ -85,25 +154,26 @@ _METADATA = (
 )
 
 
-def _entry(kernel: Kernel, inputs: int, outputs: int, sizes: int, variants: Sequence[str]) -> str:
+def _entry(kernel: Kernel, inputs: int, takes: _Arguments, variants: Sequence[str]) -> str:
     """The exported function: arguments out of their slots, and the body called."""
-    lines = ["entry:"]
-    slots = [("ptr", f"b{i}") for i in range(inputs + outputs)]
-    slots += [("i64", f"s{i}") for i in range(sizes)]
-    arguments = [f"{kind} %{name}" for kind, name in slots]
-    workspace = "ptr null"
-    if kernel.shared.most or kernel.per_worker.most:
-        slots.append(("ptr", "workspace"))
-        workspace = "ptr %workspace"
-    for position, (kind, name) in enumerate(slots):
-        lines.append(f"  %{name}.at = getelementptr i8, ptr %args, i64 {8 * position}")
-        lines.append(f"  %{name} = load {kind}, ptr %{name}.at, align 8")
-    given = ", ".join(["ptr %context", workspace, *arguments])
+    tensors = [("ptr", f"b{i}") for i in range(takes.tensors)]
+    sizes = [("i64", f"s{i}") for i in range(takes.sizes)]
+    memory = [("ptr", "workspace")] if takes.workspace else []
+    lines = ["entry:", *_loaded([*tensors, *sizes, *memory])]
+    given = ["ptr %context", "ptr %workspace" if takes.workspace else "ptr null"]
+    given += [f"{kind} %{name}" for kind, name in tensors]
+    if sizes:
+        all_sizes = ", ".join(f"{kind} %{name}" for kind, name in sizes)
+        for what in ("shared", "per_worker"):
+            lines.append(f"  %{what} = call i64 @{kernel.name}.{what}({all_sizes})")
+            given.append(f"i64 %{what}")
+        given.append(all_sizes)
+    arguments = ", ".join(given)
     if len(variants) > 1:
-        lines += _aligned([f"%b{i}" for i in range(inputs, inputs + outputs)])
+        lines += _aligned([f"%b{i}" for i in range(inputs, takes.tensors)])
         lines += ["  br i1 %aligned, label %streaming, label %plain", "streaming:"]
-        lines += [f"  call void @{kernel.name}.streaming({given})", "  ret i32 0", "plain:"]
-    lines.append(f"  call void @{kernel.name}.body({given})")
+        lines += [f"  call void @{kernel.name}.streaming({arguments})", "  ret i32 0", "plain:"]
+    lines.append(f"  call void @{kernel.name}.body({arguments})")
     status = "0"
     if kernel.checked:
         lines.append(f"  %error.at = getelementptr i8, ptr %context, i64 {abi.ERROR}")

@@ -7,7 +7,6 @@ them a mask. A parallel loop is a function of its own, which the thread pool cal
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 from relay import tree
 from relay.errors import RelayError
@@ -20,7 +19,7 @@ from relay.target.llvm.writer import (
     suffix,
     vector_type,
 )
-from relay.te.expr import INDEX, Const, Expr, Read, Var
+from relay.te.expr import INDEX, Const, Expr, Read, Var, const
 from relay.te.loops import (
     Allocate,
     Block,
@@ -97,8 +96,12 @@ class Function(DotProducts):
         with self.scope():
             yield self._statement(statement.body)
 
+    def integer(self, expr: Expr) -> Value:
+        """A position or an amount, in 64 bits."""
+        return self._as_integer(self.value(expr), "i64")
+
     def _loop(self, loop: For) -> Steps[None]:
-        extent = self.value(loop.extent)
+        extent = self.integer(loop.extent)
         self._same_for_all_lanes(extent)
         yield self._range(loop, Value("0", "i64"), extent)
 
@@ -207,10 +210,15 @@ class Function(DotProducts):
         buffer = statement.buffer
         if buffer.scope is Scope.GLOBAL:
             raise RelayError(f"buffer `{buffer.name}` is given to the kernel, not made in it")
-        size = _constant_size(buffer) * item_bytes(buffer.dtype)
-        if buffer.scope is not Scope.WORKSPACE or size <= _STACK_BYTES:
+        size = _elements(buffer) * item_bytes(buffer.dtype)
+        if not isinstance(size, Const) and buffer.scope is not Scope.WORKSPACE:
+            raise RelayError(f"the size of `{buffer.name}` is known at run time only")
+        if isinstance(size, Const) and (
+            buffer.scope is not Scope.WORKSPACE or int(size.value) <= _STACK_BYTES
+        ):
             pointer = self.fresh("m")
-            kind = f"[{max(1, _constant_size(buffer))} x {memory_type(buffer.dtype)}]"
+            count = int(size.value) // item_bytes(buffer.dtype)
+            kind = f"[{max(1, count)} x {memory_type(buffer.dtype)}]"
             self.entry.append(f"  {pointer} = alloca {kind}, align {ALIGNMENT}")
             self.pointers[id(buffer)] = pointer
             yield self._statement(statement.body)
@@ -218,7 +226,8 @@ class Function(DotProducts):
         memory = self.kernel.per_worker if self.in_parallel else self.kernel.shared
         with memory.take(size) as offset:
             base = "%own" if self.in_parallel else "%workspace"
-            at = self.make(f"getelementptr i8, ptr {base}, i64 {offset}", "ptr")
+            begin = self.integer(offset)
+            at = self.make(f"getelementptr i8, ptr {base}, {begin}", "ptr")
             self.pointers[id(buffer)] = at.text
             yield self._statement(statement.body)
 
@@ -329,7 +338,7 @@ class Function(DotProducts):
         inner.finish()
         kernel.functions.append(inner.text(f"internal void @{name}.part", parameters))
         closure = self._closure(name, captured)
-        extent = self.value(loop.extent)
+        extent = self.integer(loop.extent)
         run = self.make("load ptr, ptr %context, align 8", "ptr")
         self.line(f"call void {run.text}(ptr %context, ptr @{name}, ptr {closure}, {extent})")
         self.written(_stores(loop.body))
@@ -337,20 +346,25 @@ class Function(DotProducts):
     def _closure(self, name: str, captured: Sequence[tuple[str, str]]) -> str:
         """The function the pool calls, and what it is to be given."""
         closure = self.fresh("closure")
-        count = len(captured) + 2
+        count = len(captured) + 4
         self.entry.append(f"  {closure} = alloca [{count} x i64], align 8")
         lines = ["entry:"]
         arguments = []
-        slots = [("ptr", "%workspace"), *captured]
+        shared, per_worker = SHARED, PER_WORKER
+        memory = [("ptr", "%workspace")]
+        if self.kernel.has_sizes:
+            memory += [("i64", "%shared"), ("i64", "%per_worker")]
+            shared, per_worker = "%a1", "%a2"
+        slots = [*memory, *captured]
         for i, (kind, value) in enumerate(slots):
             at = self.make(f"getelementptr i8, ptr {closure}, i64 {8 * i}", "ptr")
             self.line(f"store {kind} {value}, ptr {at.text}, align 8")
             lines.append(f"  %a{i}.at = getelementptr i8, ptr %closure, i64 {8 * i}")
             lines.append(f"  %a{i} = load {kind}, ptr %a{i}.at, align 8")
-            if i:
+            if i >= len(memory):
                 arguments.append(f"{kind} %a{i}")
-        lines.append(f"  %skip = mul i64 %worker, {PER_WORKER}")
-        lines.append(f"  %from = add i64 %skip, {SHARED}")
+        lines.append(f"  %skip = mul i64 %worker, {per_worker}")
+        lines.append(f"  %from = add i64 %skip, {shared}")
         lines.append("  %own = getelementptr i8, ptr %a0, i64 %from")
         given = ", ".join(["ptr %context", "ptr %own", "i64 %begin", "i64 %end", *arguments])
         lines += [f"  call void @{name}.part({given})", "  ret void"]
@@ -362,13 +376,11 @@ class Function(DotProducts):
         return closure
 
 
-def _constant_size(buffer: Buffer) -> int:
-    sizes = []
+def _elements(buffer: Buffer) -> Expr:
+    total: Expr = const(1, INDEX)
     for extent in buffer.shape:
-        if not isinstance(extent, Const):
-            raise RelayError(f"the size of `{buffer.name}` is known at run time only")
-        sizes.append(int(extent.value))
-    return prod(sizes)
+        total = total * extent
+    return total
 
 
 def _stores(statement: Statement) -> set[int]:
@@ -408,6 +420,8 @@ def _free(loop: For) -> tuple[list[Buffer], list[Var]]:
                 look(part.condition)
             case Allocate():
                 made.add(id(part.buffer))
+                for extent in part.buffer.shape:
+                    look_size(extent)
             case Store() | Prefetch():
                 buffers.setdefault(id(part.buffer), part.buffer)
                 for extent in part.buffer.shape:

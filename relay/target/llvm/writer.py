@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from relay import dtypes
 from relay.target import abi
 from relay.target.target import Target
-from relay.te.expr import Const, Expr, Var, width
+from relay.te.expr import INDEX, Const, Expr, Var, binary, const, width
 from relay.te.simplify import Simplifier
 from relay.tree import Steps
 
@@ -107,15 +107,15 @@ Emission = Steps[Value]
 class Memory:
     """Bytes handed out like a stack: what is needed at most counts."""
 
-    used: int = 0
-    most: int = 0
+    used: Expr = field(default_factory=lambda: const(0, INDEX))
+    most: Expr = field(default_factory=lambda: const(0, INDEX))
 
     @contextmanager
-    def take(self, size: int) -> Iterator[int]:
+    def take(self, size: Expr) -> Iterator[Expr]:
         """`size` bytes for the time of the block: where they begin."""
         offset = self.used
-        self.used += -(-size // ALIGNMENT) * ALIGNMENT
-        self.most = max(self.most, self.used)
+        self.used = offset + (size + (ALIGNMENT - 1)) // ALIGNMENT * ALIGNMENT
+        self.most = binary("max", self.most, self.used)
         yield offset
         self.used = offset
 
@@ -129,6 +129,7 @@ class Kernel:
     checked: bool = False  # check every index
     may_alias: bool = False  # outputs may lie where inputs do
     streams: bool = False  # stores may go past the caches: outputs begin at a vector
+    has_sizes: bool = False  # how much memory it takes is known at run time only
     functions: list[str] = field(default_factory=list)
     checks: list[str] = field(default_factory=list)  # what each check guards
     shared: Memory = field(default_factory=Memory)
