@@ -67,7 +67,7 @@ REFERENCE_WORDS: Final = 40
 
 IMMORTAL: Final = -(1 << 62)
 
-# --- the context: that of kernels (`relay.target.abi`), and after it
+# --- the context: that of kernels (`relay.target.abi`), and after it what programs look at
 
 STACK_LIMIT: Final = abi.CONTEXT_SIZE  # a function that begins below this address fails
 FRAME: Final = STACK_LIMIT + 8  # the free end of the memory for local tensors and workspaces
@@ -77,12 +77,56 @@ SITE: Final = COUNTDOWN + 8  # where a failure was found: a number of the progra
 CONSTANTS: Final = SITE + 8  # address of an array: the tensor objects of the program's constants
 LIVE: Final = CONSTANTS + 8  # objects of this call that are alive
 REFERENCES: Final = LIVE + 8  # the first cell of the list
-HEAP: Final = REFERENCES + 8  # address of the allocator's own data
-LIMIT: Final = HEAP + 8  # the most bytes the heap may take; 0: as many as there are
-PROGRAM_CONTEXT_SIZE: Final = 512  # what lies behind LIMIT is the runtime's own
+HEAP_BYTES: Final = REFERENCES + 8  # how much memory the heap has taken from the system
+LIMIT: Final = HEAP_BYTES + 8  # the most bytes it may take; 0: as many as there are
+
+# --- the context: what only the runtime itself looks at
+
+STACK: Final = LIMIT + 8  # the stack of programs: where it begins, null before the first call
+STACK_SIZE: Final = STACK + 8  # set before the first call
+STACK_TOP: Final = STACK_SIZE + 8
+STACK_LOWEST: Final = STACK_TOP + 8  # how far down `relay_poll` has seen it used
+CALLER_STACK: Final = STACK_LOWEST + 8  # the stack pointer of whoever called
+FRAMES: Final = CALLER_STACK + 8  # memory of frames: where it begins
+FRAMES_SIZE: Final = FRAMES + 8  # set before the first call
+CALLBACK: Final = FRAMES_SIZE + 8  # i32 (ptr, ptr, ptr), or null: not 0 ends the call
+CALLED_BACK: Final = CALLBACK + 8  # when, in nanoseconds
+POLLED: Final = CALLED_BACK + 8  # when
+STRIDE: Final = POLLED + 8  # what the countdown began with
+SLABS: Final = STRIDE + 8  # the first slab
+SLAB: Final = SLABS + 8  # the one that objects are cut from now
+CARVE: Final = SLAB + 8  # its part that is left
+CARVE_END: Final = CARVE + 8
+BLOCKS: Final = CARVE_END + 8  # the first block, of all there are
+LEAKED: Final = BLOCKS + 8  # objects that were alive at the end of the last call
+# buffers that grow: { ptr memory, i64 capacity, i64 used }, in bytes
+EXPORTED: Final = LEAKED + 8  # the words of the last export
+ELEMENTS: Final = EXPORTED + 24  # the elements of small tensors in it
+WORK: Final = ELEMENTS + 24
+CELLS: Final = WORK + 24
+SMALL_LISTS: Final = 512  # of every small class the first free object
+SMALL_CLASSES: Final = 65  # class c has 64 * c bytes; there is none of class 0
+BLOCK_LISTS: Final = SMALL_LISTS + 8 * SMALL_CLASSES
+BLOCK_CLASSES: Final = 120
+PROGRAM_CONTEXT_SIZE: Final = 2048
+
+# --- slabs and blocks: what lies before their memory
+
+CHUNK_NEXT: Final = 0
+CHUNK_PREVIOUS: Final = 8
+CHUNK_BASE: Final = 16  # as `malloc` gave it
+CHUNK_BYTES: Final = 24  # what was asked of `malloc`
+CHUNK_CLASS: Final = 32
+CHUNK_FREE: Final = 40  # the next free block of this class
+CHUNK_HEADER: Final = 64
 
 # --- statuses, besides those of kernels
 
 STACK_OVERFLOW: Final = 16
 FAILED: Final = 17  # `fail`: SITE says which
 UNEQUAL: Final = 18  # `require`: SITE says which; details: the two numbers
+
+
+def numbers() -> dict[str, int]:
+    """All of these by name in lower case, for the templates of the runtime's code."""
+    return {name.lower(): n for name, n in globals().items() if isinstance(n, int)}

@@ -29,8 +29,7 @@ _ARGUMENTS: Final = 64  # more than these are gathered by a function of their ow
 
 def text(target: Target) -> str:
     """`relay_run`, `relay_call` and `relay_context` for `target`."""
-    arithmetic = _X86 if target.arch == "x86_64" else _AARCH64
-    return arithmetic + _RUN.substitute(
+    return arithmetic(target) + _RUN.substitute(
         arguments=_ARGUMENTS,
         parallel=abi.PARALLEL,
         threads=abi.THREADS,
@@ -39,6 +38,11 @@ def text(target: Target) -> str:
         record=abi.RECORD,
         size=abi.CONTEXT_SIZE // 8,
     )
+
+
+def arithmetic(target: Target) -> str:
+    """How to look at the floating-point environment and to set it; what a fresh process has."""
+    return _X86 if target.arch == "x86_64" else _AARCH64
 
 
 _X86: Final = """\

@@ -1,0 +1,226 @@
+"""The runtime of native programs in this process, and the contexts its calls run in.
+
+    context = ProgramContext(threads=2, stack=1 << 28)
+    status = program_runtime().perform(request)       see `exchange.py`; releases the GIL
+
+The runtime is one library, loaded once; programs are linked against the functions in it. A context
+has the heap, the stack and the frames of one call at a time. It is made for the first call and used
+again, because its memory stays warm.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from relay.native import exchange, heap, layout, objects, stack
+from relay.native.cores import default_threads
+from relay.native.runtime import portable, runtime
+from relay.target import abi
+from relay.target.llvm.jit import Library, load
+from relay.target.target import Target
+
+_EXPORTS: Final = (
+    *objects.PROGRAM_IMPORTS,
+    "relay_new_tensor",
+    "relay_new_object",
+    "relay_retain",
+    "relay_release",
+    "relay_enter",
+    "relay_reset",
+    "relay_free_block",
+    *exchange.FUNCTIONS,
+)
+_OPT: Final = 3  # short functions go into one another
+
+
+def program_runtime_text(target: Target) -> str:
+    """All of it in LLVM IR."""
+    return heap.text() + objects.text() + stack.text(target) + exchange.text()
+
+
+def program_runtime_imports(target: Target) -> frozenset[str]:
+    """The functions of the system that it calls."""
+    return heap.IMPORTS | stack.imports(target)
+
+
+def program_runtime_object(target: Target) -> bytes:
+    """Its code for `target`, to load here or to link into a library."""
+    from relay.target.llvm.compile import compile_module
+
+    text = program_runtime_text(target)
+    return compile_module([text], target, opt=_OPT, imports=program_runtime_imports(target))
+
+
+@dataclass(frozen=True)
+class ProgramRuntime:
+    """The functions of the runtime, callable from Python; pointers are integers."""
+
+    library: Library
+
+    @property
+    def symbols(self) -> Mapping[str, int]:
+        """What programs are linked against."""
+        return {name: self.library.address(name) for name in objects.PROGRAM_IMPORTS}
+
+    @cached_property
+    def perform(self) -> Callable[[int], int]:
+        """i32 (request)"""
+        return self.function("relay_perform", ctypes.c_int32, 1)
+
+    @cached_property
+    def close(self) -> Callable[[int], None]:
+        """void (context)"""
+        return self.function("relay_close", None, 1)
+
+    @cached_property
+    def free_block(self) -> Callable[[int], None]:
+        """void (block)"""
+        return self.function("relay_free_block", None, 1)
+
+    def function(self, name: str, result: type | None, pointers: int) -> Callable[..., Any]:
+        """A function of the runtime that takes so many pointers, or integers of 64 bits."""
+        kind = ctypes.CFUNCTYPE(result, *[ctypes.c_void_p] * pointers)
+        return kind(self.library.address(name))
+
+
+class _Process:
+    """The one runtime of this process."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.runtime: ProgramRuntime | None = None
+
+    def get(self, code: bytes | None) -> ProgramRuntime:
+        with self.lock:
+            if self.runtime is None:
+                host = portable(Target.host())
+                library = load(code or program_runtime_object(host), _EXPORTS)
+                library.keep_forever()  # blocks are given back to it at any time
+                self.runtime = ProgramRuntime(library)
+            return self.runtime
+
+
+_process = _Process()
+
+
+def program_runtime(code: bytes | None = None) -> ProgramRuntime:
+    """The runtime of programs. The first call loads it from `code`, or compiles it first."""
+    return _process.runtime or _process.get(code)
+
+
+_CALLBACK: Final = ctypes.CFUNCTYPE(ctypes.c_int32)
+
+
+def _signals(raised: list[BaseException]) -> Generator[int, None, None]:
+    """Let Python handle signals: 1 when a handler raised an exception, which is then in `raised`.
+
+    Python looks for signals before it goes on. A function would do so before it is in its `try`;
+    a generator goes on inside of it.
+    """
+    answer = 0
+    while True:
+        try:
+            while True:
+                yield answer
+                answer = 0
+        except GeneratorExit:
+            return
+        except BaseException as error:  # whatever it is, it is raised again after the call
+            raised.append(error)
+            answer = 1
+
+
+class ProgramContext:
+    """Memory for one call at a time. `stack` and `memory` are limits, in bytes: of the stack, and
+    of the heap; 0 for the usual size, and for none."""
+
+    def __init__(self, threads: int | None = None, *, stack: int = 0, memory: int = 0) -> None:
+        self._words = (ctypes.c_int64 * (layout.PROGRAM_CONTEXT_SIZE // 8 + 8))()
+        unaligned = ctypes.addressof(self._words)
+        self.address = (unaligned + 63) & -64
+        self._first = (self.address - unaligned) // 8
+        self._runtime = program_runtime()
+        wanted = default_threads() if threads is None else threads
+        if not 1 <= wanted <= abi.MOST_THREADS:
+            raise ValueError(f"a call uses 1 to {abi.MOST_THREADS} threads, not {wanted}")
+        runtime().prepare(self.address, wanted)
+        self[layout.STACK_SIZE] = stack
+        self[layout.LIMIT] = memory
+        self._raised: list[BaseException] = []
+        watch = _signals(self._raised)
+        next(watch)
+        self._callback = _CALLBACK(watch.__next__)
+        self._callback_address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
+        self._main = threading.main_thread().ident
+
+    def __getitem__(self, field: int) -> int:
+        """A field of the context, by its offset."""
+        value: int = self._words[self._first + field // 8]
+        return value
+
+    def __setitem__(self, field: int, value: int) -> None:
+        self._words[self._first + field // 8] = value
+
+    # --- calls
+
+    def perform(self, request: int) -> int:
+        """Run a request, whose address is given; 0, or a status. Signals are handled meanwhile."""
+        # Python handles signals in its main thread only; others need not wait for the interpreter
+        main = threading.get_ident() == self._main
+        self[layout.CALLBACK] = self._callback_address if main else 0
+        status = self._runtime.perform(request)
+        if status == abi.INTERRUPTED and self._raised:
+            raise self._raised.pop()
+        return status
+
+    # --- looking at it
+
+    @property
+    def live(self) -> int:
+        """How many objects are alive: none between calls."""
+        return self[layout.LIVE]
+
+    @property
+    def leaked(self) -> int:
+        """How many the last call left behind, if it ended well: none, or the program is wrong."""
+        return self[layout.LEAKED]
+
+    @property
+    def heap_bytes(self) -> int:
+        """How much memory the heap has from the system."""
+        return self[layout.HEAP_BYTES]
+
+    @property
+    def site(self) -> int:
+        """Where the last call failed: a number of the program's table."""
+        return self[layout.SITE]
+
+    @property
+    def error(self) -> int:
+        """0, or the code a parallel loop failed with."""
+        return self[abi.ERROR]
+
+    @property
+    def details(self) -> tuple[int, int, int]:
+        """What explains a failure."""
+        first, second, third = (self[offset] for offset in abi.DETAILS)
+        return first, second, third
+
+    def exported(self) -> tuple[int, int, int, int]:
+        """Address and bytes of the words of the last export, and of the elements."""
+        word = self._first + layout.EXPORTED // 8
+        words, _, used, elements, _, elements_used = self._words[word : word + 6]
+        return words, used, elements, elements_used
+
+    def close(self) -> None:
+        """Give all memory back to the system. The context can be used again."""
+        self._runtime.close(self.address)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_main"):  # else it was never complete
+            self.close()

@@ -1,0 +1,524 @@
+"""The memory of a call's objects, as LLVM IR.
+
+Small pieces, up to 4 kB, have sizes that are multiples of 64 bytes. The free ones of a size form a
+list in the context, so taking and giving back one are a few instructions (`relay_obtain`,
+`relay_give`), which are part of the code that uses them. An empty list is filled from a slab.
+
+Larger ones are blocks of their own. Their sizes come four to a power of two, and free ones wait in
+a list for the next of that size; only very large ones go back to the system at once. All blocks,
+taken or free, are linked, and so are all slabs: when a call has failed, what it held is found
+without looking at it (`relay_reset`).
+
+A heap belongs to one context, which belongs to one call at a time: nothing here is atomic. Memory
+is the system's `malloc`, so whoever is given a block for good can `free` it, in any thread.
+"""
+
+from __future__ import annotations
+
+from string import Template
+from typing import Final
+
+from relay.native import layout
+
+SMALL: Final = 64 * (layout.SMALL_CLASSES - 1)  # bytes; what is larger is a block
+SLAB: Final = 1 << 16  # bytes of the first slab; every next one is twice as large, up to
+LARGEST_SLAB: Final = 1 << 20
+CARVED: Final = 4096  # so much of a slab is cut into pieces at a time
+UNCACHED: Final = 1 << 25  # blocks of this many bytes go back to the system at once
+LARGEST: Final = 1 << 40
+# Between calls a heap keeps its memory for the next one, unless it is more than this.
+KEPT: Final = 1 << 26
+
+IMPORTS: Final = frozenset({"malloc", "realloc", "free"})
+
+
+def block_class(size: int) -> int:
+    """The class of blocks of `size` bytes."""
+    last = max(size, SMALL) - 1
+    power = last.bit_length() - 1
+    return (power - 11) * 4 + (last >> (power - 2)) - 4
+
+
+def fast_text() -> str:
+    """What is inlined; calls `relay_carve`."""
+    return _FAST.substitute(layout.numbers())
+
+
+def text() -> str:
+    """The rest."""
+    return _HEAP.substitute(
+        layout.numbers(),
+        small=SMALL,
+        half_slab=SLAB // 2,
+        largest_slab=LARGEST_SLAB,
+        carved=CARVED,
+        uncached=block_class(UNCACHED),
+        largest=LARGEST,
+        kept=KEPT,
+        lists_bytes=8 * (layout.SMALL_CLASSES + layout.BLOCK_CLASSES),
+    )
+
+
+_FAST: Final = Template("""
+; 64 * class bytes, or null; one object more is alive
+define internal ptr @relay_obtain(ptr %context, i64 %class) alwaysinline nounwind {
+entry:
+  %lists = getelementptr i8, ptr %context, i64 $small_lists
+  %list = getelementptr ptr, ptr %lists, i64 %class
+  %first = load ptr, ptr %list
+  %empty = icmp eq ptr %first, null
+  br i1 %empty, label %more, label %take
+take:
+  %next = load ptr, ptr %first
+  store ptr %next, ptr %list
+  br label %done
+more:
+  %carved = call ptr @relay_carve(ptr %context, i64 %class)
+  %none = icmp eq ptr %carved, null
+  br i1 %none, label %fail, label %done
+done:
+  %piece = phi ptr [ %first, %take ], [ %carved, %more ]
+  %live.at = getelementptr i8, ptr %context, i64 $live
+  %live = load i64, ptr %live.at
+  %live.more = add i64 %live, 1
+  store i64 %live.more, ptr %live.at
+  ret ptr %piece
+fail:
+  ret ptr null
+}
+
+define internal void @relay_give(ptr %context, ptr %piece, i64 %class) alwaysinline nounwind {
+  %lists = getelementptr i8, ptr %context, i64 $small_lists
+  %list = getelementptr ptr, ptr %lists, i64 %class
+  %first = load ptr, ptr %list
+  store ptr %first, ptr %piece
+  store ptr %piece, ptr %list
+  %live.at = getelementptr i8, ptr %context, i64 $live
+  %live = load i64, ptr %live.at
+  %live.less = sub i64 %live, 1
+  store i64 %live.less, ptr %live.at
+  ret void
+}
+""")
+
+_HEAP: Final = Template("""
+declare ptr @malloc(i64)
+declare void @free(ptr)
+declare i64 @llvm.ctlz.i64(i64, i1)
+declare i64 @llvm.umin.i64(i64, i64)
+declare i64 @llvm.umax.i64(i64, i64)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+
+; --- from the system
+
+; Memory, or null. Free blocks are given back before there is none.
+define internal ptr @relay_reserve(ptr %context, i64 %bytes) noinline cold nounwind {
+entry:
+  %taken.at = getelementptr i8, ptr %context, i64 $heap_bytes
+  %limit.at = getelementptr i8, ptr %context, i64 $limit
+  %limit = load i64, ptr %limit.at
+  %limited = icmp ne i64 %limit, 0
+  br label %attempt
+attempt:
+  %again = phi i1 [ false, %entry ], [ true, %trim ]
+  %taken = load i64, ptr %taken.at
+  %total = add i64 %taken, %bytes
+  %past = icmp ugt i64 %total, %limit
+  %refused = and i1 %limited, %past
+  br i1 %refused, label %failed, label %ask
+ask:
+  %memory = call ptr @malloc(i64 %bytes)
+  %none = icmp eq ptr %memory, null
+  br i1 %none, label %failed, label %done
+failed:
+  br i1 %again, label %give.up, label %trim
+trim:
+  call void @relay_trim(ptr %context)
+  br label %attempt
+done:
+  store i64 %total, ptr %taken.at
+  ret ptr %memory
+give.up:
+  ret ptr null
+}
+
+define internal void @relay_return(ptr %context, ptr %chunk) noinline cold nounwind {
+  %bytes.at = getelementptr i8, ptr %chunk, i64 $chunk_bytes
+  %bytes = load i64, ptr %bytes.at
+  %taken.at = getelementptr i8, ptr %context, i64 $heap_bytes
+  %taken = load i64, ptr %taken.at
+  %rest = sub i64 %taken, %bytes
+  store i64 %rest, ptr %taken.at
+  %base.at = getelementptr i8, ptr %chunk, i64 $chunk_base
+  %base = load ptr, ptr %base.at
+  call void @free(ptr %base)
+  ret void
+}
+
+; A header with `bytes` behind it, aligned, or null.
+define internal ptr @relay_chunk(ptr %context, i64 %bytes) noinline cold nounwind {
+entry:
+  %total = add i64 %bytes, 128
+  %base = call ptr @relay_reserve(ptr %context, i64 %total)
+  %none = icmp eq ptr %base, null
+  br i1 %none, label %fail, label %fill
+fill:
+  %address = ptrtoint ptr %base to i64
+  %beyond = add i64 %address, 63
+  %aligned = and i64 %beyond, -64
+  %chunk = inttoptr i64 %aligned to ptr
+  %next.at = getelementptr i8, ptr %chunk, i64 $chunk_next
+  store ptr null, ptr %next.at
+  %previous.at = getelementptr i8, ptr %chunk, i64 $chunk_previous
+  store ptr null, ptr %previous.at
+  %base.at = getelementptr i8, ptr %chunk, i64 $chunk_base
+  store ptr %base, ptr %base.at
+  %bytes.at = getelementptr i8, ptr %chunk, i64 $chunk_bytes
+  store i64 %total, ptr %bytes.at
+  ret ptr %chunk
+fail:
+  ret ptr null
+}
+
+; --- slabs
+
+; Go on to the next slab; false when there is no memory.
+define internal i1 @relay_slab(ptr %context) noinline cold nounwind {
+entry:
+  %current.at = getelementptr i8, ptr %context, i64 $slab
+  %current = load ptr, ptr %current.at
+  %first = icmp eq ptr %current, null
+  br i1 %first, label %make, label %look
+look:
+  %following = load ptr, ptr %current
+  %before.at = getelementptr i8, ptr %current, i64 $chunk_bytes
+  %before.total = load i64, ptr %before.at
+  %before = sub i64 %before.total, 128
+  %last = icmp eq ptr %following, null
+  br i1 %last, label %make, label %use
+make:
+  %size.before = phi i64 [ $half_slab, %entry ], [ %before, %look ]
+  %twice = shl i64 %size.before, 1
+  %size = call i64 @llvm.umin.i64(i64 %twice, i64 $largest_slab)
+  %made = call ptr @relay_chunk(ptr %context, i64 %size)
+  %none = icmp eq ptr %made, null
+  br i1 %none, label %fail, label %link
+link:
+  %slabs = getelementptr i8, ptr %context, i64 $slabs
+  %link.at = select i1 %first, ptr %slabs, ptr %current
+  store ptr %made, ptr %link.at
+  br label %use
+use:
+  %slab = phi ptr [ %following, %look ], [ %made, %link ]
+  call void @relay_begin_slab(ptr %context, ptr %slab)
+  ret i1 true
+fail:
+  ret i1 false
+}
+
+define internal void @relay_begin_slab(ptr %context, ptr %slab) nounwind {
+  %current.at = getelementptr i8, ptr %context, i64 $slab
+  store ptr %slab, ptr %current.at
+  %begin = getelementptr i8, ptr %slab, i64 $chunk_header
+  %carve.at = getelementptr i8, ptr %context, i64 $carve
+  store ptr %begin, ptr %carve.at
+  %bytes.at = getelementptr i8, ptr %slab, i64 $chunk_bytes
+  %bytes = load i64, ptr %bytes.at
+  %size = sub i64 %bytes, 128
+  %end = getelementptr i8, ptr %begin, i64 %size
+  %end.at = getelementptr i8, ptr %context, i64 $carve_end
+  store ptr %end, ptr %end.at
+  ret void
+}
+
+; A piece of this class, or null; others of it are put into its list.
+define ptr @relay_carve(ptr %context, i64 %class) noinline cold nounwind {
+entry:
+  %size = shl i64 %class, 6
+  %most = udiv i64 $carved, %size
+  %carve.at = getelementptr i8, ptr %context, i64 $carve
+  %end.at = getelementptr i8, ptr %context, i64 $carve_end
+  br label %look
+look:
+  %begin = load ptr, ptr %carve.at
+  %begin.number = ptrtoint ptr %begin to i64
+  %end.number = load i64, ptr %end.at
+  %left = sub i64 %end.number, %begin.number
+  %fit = udiv i64 %left, %size
+  %count = call i64 @llvm.umin.i64(i64 %fit, i64 %most)
+  %none = icmp eq i64 %count, 0
+  br i1 %none, label %slab, label %cut
+slab:
+  %more = call i1 @relay_slab(ptr %context)
+  br i1 %more, label %look, label %fail
+cut:
+  %bytes = mul i64 %count, %size
+  %rest = getelementptr i8, ptr %begin, i64 %bytes
+  store ptr %rest, ptr %carve.at
+  %lists = getelementptr i8, ptr %context, i64 $small_lists
+  %list = getelementptr ptr, ptr %lists, i64 %class
+  br label %loop
+loop:                                    ; the last comes first, so that the list goes upwards
+  %i = phi i64 [ %count, %cut ], [ %i.less, %put ]
+  %next = phi ptr [ null, %cut ], [ %piece, %put ]
+  %i.less = sub i64 %i, 1
+  %offset = mul i64 %i.less, %size
+  %piece = getelementptr i8, ptr %begin, i64 %offset
+  %ours = icmp eq i64 %i.less, 0
+  br i1 %ours, label %done, label %put
+put:
+  store ptr %next, ptr %piece
+  br label %loop
+done:
+  store ptr %next, ptr %list
+  ret ptr %begin
+fail:
+  ret ptr null
+}
+
+; --- blocks
+
+; `bytes` or more, or null.
+define ptr @relay_new_block(ptr %context, i64 %bytes) noinline nounwind {
+entry:
+  %huge = icmp ugt i64 %bytes, $largest
+  br i1 %huge, label %fail, label %find
+find:
+  %wanted = call i64 @llvm.umax.i64(i64 %bytes, i64 $small)
+  %last = sub i64 %wanted, 1
+  %zeros = call i64 @llvm.ctlz.i64(i64 %last, i1 true)
+  %power = sub i64 63, %zeros
+  %shift = sub i64 %power, 2
+  %quarter = lshr i64 %last, %shift
+  %row = sub i64 %power, 12              ; rows of four, the first quarter of which is number 4
+  %row.first = shl i64 %row, 2
+  %class = add i64 %row.first, %quarter
+  %quarter.next = add i64 %quarter, 1
+  %size = shl i64 %quarter.next, %shift
+  %lists = getelementptr i8, ptr %context, i64 $block_lists
+  %list = getelementptr ptr, ptr %lists, i64 %class
+  %first = load ptr, ptr %list
+  %empty = icmp eq ptr %first, null
+  br i1 %empty, label %make, label %take
+take:
+  %free.at = getelementptr i8, ptr %first, i64 $chunk_free
+  %free = load ptr, ptr %free.at
+  store ptr %free, ptr %list
+  br label %done
+make:
+  %made = call ptr @relay_chunk(ptr %context, i64 %size)
+  %none = icmp eq ptr %made, null
+  br i1 %none, label %fail, label %link
+link:
+  %class.at = getelementptr i8, ptr %made, i64 $chunk_class
+  store i64 %class, ptr %class.at
+  %blocks.at = getelementptr i8, ptr %context, i64 $blocks
+  %after = load ptr, ptr %blocks.at
+  store ptr %after, ptr %made
+  store ptr %made, ptr %blocks.at
+  %alone = icmp eq ptr %after, null
+  br i1 %alone, label %done, label %link.back
+link.back:
+  %back = getelementptr i8, ptr %after, i64 $chunk_previous
+  store ptr %made, ptr %back
+  br label %done
+done:
+  %chunk = phi ptr [ %first, %take ], [ %made, %link ], [ %made, %link.back ]
+  %memory = getelementptr i8, ptr %chunk, i64 $chunk_header
+  ret ptr %memory
+fail:
+  ret ptr null
+}
+
+; Whoever calls this keeps its registers: most calls of `relay_free` never come here.
+define internal preserve_mostcc void @relay_drop_block(ptr %context, ptr %memory)
+    noinline nounwind {
+  %chunk = getelementptr i8, ptr %memory, i64 -$chunk_header
+  call void @relay_drop_chunk(ptr %context, ptr %chunk)
+  ret void
+}
+
+define internal void @relay_drop_chunk(ptr %context, ptr %chunk) nounwind {
+entry:
+  %class.at = getelementptr i8, ptr %chunk, i64 $chunk_class
+  %class = load i64, ptr %class.at
+  %large = icmp uge i64 %class, $uncached
+  br i1 %large, label %system, label %keep
+keep:
+  %lists = getelementptr i8, ptr %context, i64 $block_lists
+  %list = getelementptr ptr, ptr %lists, i64 %class
+  %first = load ptr, ptr %list
+  %free.at = getelementptr i8, ptr %chunk, i64 $chunk_free
+  store ptr %first, ptr %free.at
+  store ptr %chunk, ptr %list
+  ret void
+system:
+  call void @relay_unlink_block(ptr %context, ptr %chunk)
+  call void @relay_return(ptr %context, ptr %chunk)
+  ret void
+}
+
+define internal void @relay_unlink_block(ptr %context, ptr %chunk) nounwind {
+entry:
+  %next = load ptr, ptr %chunk
+  %previous.at = getelementptr i8, ptr %chunk, i64 $chunk_previous
+  %previous = load ptr, ptr %previous.at
+  %head = icmp eq ptr %previous, null
+  %blocks = getelementptr i8, ptr %context, i64 $blocks
+  %link.at = select i1 %head, ptr %blocks, ptr %previous
+  store ptr %next, ptr %link.at
+  %last = icmp eq ptr %next, null
+  br i1 %last, label %done, label %back
+back:
+  %back.at = getelementptr i8, ptr %next, i64 $chunk_previous
+  store ptr %previous, ptr %back.at
+  br label %done
+done:
+  ret void
+}
+
+; A block that is nobody's but the caller's from now on: what to `free` when it is no longer wanted.
+define internal ptr @relay_take_block(ptr %context, ptr %memory) nounwind {
+  %chunk = getelementptr i8, ptr %memory, i64 -$chunk_header
+  call void @relay_unlink_block(ptr %context, ptr %chunk)
+  %bytes.at = getelementptr i8, ptr %chunk, i64 $chunk_bytes
+  %bytes = load i64, ptr %bytes.at
+  %taken.at = getelementptr i8, ptr %context, i64 $heap_bytes
+  %taken = load i64, ptr %taken.at
+  %rest = sub i64 %taken, %bytes
+  store i64 %rest, ptr %taken.at
+  %base.at = getelementptr i8, ptr %chunk, i64 $chunk_base
+  %base = load ptr, ptr %base.at
+  ret ptr %base
+}
+
+define void @relay_free_block(ptr %base) nounwind {
+  call void @free(ptr %base)
+  ret void
+}
+
+; --- everything at once
+
+; Give free blocks back to the system.
+define internal void @relay_trim(ptr %context) noinline cold nounwind {
+entry:
+  %lists = getelementptr i8, ptr %context, i64 $block_lists
+  br label %class
+class:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %next ]
+  %list = getelementptr ptr, ptr %lists, i64 %i
+  br label %look
+look:
+  %chunk = load ptr, ptr %list
+  %empty = icmp eq ptr %chunk, null
+  br i1 %empty, label %next, label %drop
+drop:
+  %free.at = getelementptr i8, ptr %chunk, i64 $chunk_free
+  %free = load ptr, ptr %free.at
+  store ptr %free, ptr %list
+  call void @relay_unlink_block(ptr %context, ptr %chunk)
+  call void @relay_return(ptr %context, ptr %chunk)
+  br label %look
+next:
+  %i.next = add i64 %i, 1
+  %more = icmp ult i64 %i.next, $block_classes
+  br i1 %more, label %class, label %done
+done:
+  ret void
+}
+
+; Whatever there is, is free.
+define void @relay_reset(ptr %context) noinline cold nounwind {
+entry:
+  %live.at = getelementptr i8, ptr %context, i64 $live
+  store i64 0, ptr %live.at
+  %references.at = getelementptr i8, ptr %context, i64 $references
+  store ptr null, ptr %references.at
+  %lists = getelementptr i8, ptr %context, i64 $small_lists
+  call void @llvm.memset.p0.i64(ptr align 8 %lists, i8 0, i64 $lists_bytes, i1 false)
+  %blocks.at = getelementptr i8, ptr %context, i64 $blocks
+  %first = load ptr, ptr %blocks.at
+  br label %block
+block:
+  %chunk = phi ptr [ %first, %entry ], [ %next, %drop ]
+  %end = icmp eq ptr %chunk, null
+  br i1 %end, label %slabs, label %drop
+drop:
+  %next = load ptr, ptr %chunk
+  call void @relay_drop_chunk(ptr %context, ptr %chunk)
+  br label %block
+slabs:
+  %slabs.at = getelementptr i8, ptr %context, i64 $slabs
+  %slab = load ptr, ptr %slabs.at
+  %none = icmp eq ptr %slab, null
+  br i1 %none, label %done, label %begin
+begin:
+  call void @relay_begin_slab(ptr %context, ptr %slab)
+  ret void
+done:
+  ret void
+}
+
+; Nothing is alive: give back what is more than the next call is likely to want.
+define internal void @relay_shrink(ptr %context) nounwind {
+entry:
+  %taken.at = getelementptr i8, ptr %context, i64 $heap_bytes
+  %taken = load i64, ptr %taken.at
+  %much = icmp ugt i64 %taken, $kept
+  br i1 %much, label %shrink, label %done
+shrink:
+  call void @relay_trim(ptr %context)
+  call void @relay_drop_slabs(ptr %context)
+  call void @relay_reset(ptr %context)
+  ret void
+done:
+  ret void
+}
+
+; All slabs but the first go.
+define internal void @relay_drop_slabs(ptr %context) noinline cold nounwind {
+entry:
+  %slabs.at = getelementptr i8, ptr %context, i64 $slabs
+  %first = load ptr, ptr %slabs.at
+  %none = icmp eq ptr %first, null
+  br i1 %none, label %done, label %rest
+rest:
+  %second = load ptr, ptr %first
+  store ptr null, ptr %first
+  br label %look
+look:
+  %slab = phi ptr [ %second, %rest ], [ %next, %drop ]
+  %end = icmp eq ptr %slab, null
+  br i1 %end, label %done, label %drop
+drop:
+  %next = load ptr, ptr %slab
+  call void @relay_return(ptr %context, ptr %slab)
+  br label %look
+done:
+  ret void
+}
+
+; The heap is gone.
+define internal void @relay_close_heap(ptr %context) noinline cold nounwind {
+entry:
+  call void @relay_reset(ptr %context)
+  call void @relay_trim(ptr %context)
+  call void @relay_drop_slabs(ptr %context)
+  %slabs.at = getelementptr i8, ptr %context, i64 $slabs
+  %first = load ptr, ptr %slabs.at
+  %none = icmp eq ptr %first, null
+  br i1 %none, label %done, label %drop
+drop:
+  call void @relay_return(ptr %context, ptr %first)
+  store ptr null, ptr %slabs.at
+  %current.at = getelementptr i8, ptr %context, i64 $slab
+  store ptr null, ptr %current.at
+  %carve.at = getelementptr i8, ptr %context, i64 $carve
+  store ptr null, ptr %carve.at
+  %end.at = getelementptr i8, ptr %context, i64 $carve_end
+  store ptr null, ptr %end.at
+  br label %done
+done:
+  ret void
+}
+""")

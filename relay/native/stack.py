@@ -1,0 +1,499 @@
+"""The stack that programs run on, frames, and looking up from time to time, as LLVM IR.
+
+    i32 relay_enter(ptr context, ptr function, ptr args, ptr results)
+    i32 relay_poll(ptr context)
+    ptr relay_frame_more(ptr context, i64 bytes)
+
+A program recurses as deep as its data, so it has a stack of its own, as large as its context says:
+memory that is only reserved until it is used. `relay_enter` goes there, runs
+`i32 function(context, args, results)`, and comes back. Below the limit in the context, at which
+recursive functions give up, there is room for whatever does not recurse, and below that memory that
+nobody may touch.
+
+Memory for what lives as long as an activation, the frames, is reserved the same way; most programs
+stay within its first part, and the first one beyond it asks for the rest (`relay_frame_more`).
+What a deep call has used of both goes back to the system when it has ended.
+
+Code that may run for long counts down, and calls `relay_poll` at zero. That sees to it that the
+next time is some milliseconds away, however much happens between two counts; and when the last time
+is long ago, it asks the callback of the context, on the caller's stack, whether to go on.
+"""
+
+from __future__ import annotations
+
+from string import Template
+from typing import Final
+
+from relay.native import layout
+from relay.native.run import arithmetic
+from relay.target import abi
+from relay.target.target import Target
+
+STACK: Final = 1 << 30  # what is reserved unless the caller says otherwise
+FRAMES: Final = 1 << 33
+SMALLEST: Final = 1 << 20
+GUARD: Final = 1 << 16  # memory that nobody may touch; a multiple of all page sizes
+LEAVES: Final = 1 << 18  # room below the limit for what does not recurse: kernels, the runtime
+KEPT: Final = 1 << 22  # of each, what a call may leave behind for the next
+
+FIRST_STRIDE: Final = 64
+LONGEST_STRIDE: Final = 1 << 14
+SHORT: Final = 1_000_000  # nanoseconds: polls that come faster are made rarer
+LONG: Final = 16_000_000
+BETWEEN_CALLBACKS: Final = 10_000_000
+
+
+def has_own_stack(target: Target) -> bool:
+    """Whether programs leave the caller's stack; elsewhere they have to do with that."""
+    return target.system not in ("windows", "unknown")
+
+
+def imports(target: Target) -> frozenset[str]:
+    """The functions of the system that the code calls."""
+    if not has_own_stack(target):
+        return frozenset()
+    return frozenset({"mmap", "munmap", "mprotect", "madvise", "clock_gettime"})
+
+
+def text(target: Target) -> str:
+    """The functions above, and `relay_open_stack` and `relay_close_stack`."""
+    linux = target.system == "linux"
+    names = {
+        **layout.numbers(),
+        "error": abi.ERROR,
+        "interrupted": abi.INTERRUPTED,
+        "out_of_memory": abi.OUT_OF_MEMORY,
+        "stack_default": STACK,
+        "frames_default": FRAMES,
+        "smallest": SMALLEST,
+        "guard": GUARD,
+        "limit_offset": GUARD + LEAVES,
+        "leaves": LEAVES,
+        "kept": KEPT,
+        "first_stride": FIRST_STRIDE,
+        "longest_stride": LONGEST_STRIDE,
+        "short": SHORT,
+        "long": LONG,
+        "between": BETWEEN_CALLBACKS,
+        # private, without a file, not reserved; a stack, which is not for huge pages
+        "flags": 0x2 | 0x20 | 0x4000 | 0x20000 if linux else 0x2 | 0x1000 | 0x40,
+        "unused": 4,
+        "monotonic": 1 if linux else 6,
+    }
+    if not has_own_stack(target):
+        parts = [_ENTER, _CALLERS_STACK]
+    else:
+        parts = [_ENTER, _OWN_STACK, _POLL, _SWITCH]
+    return arithmetic(target) + "".join(part.substitute(names) for part in parts)
+
+
+_ENTER: Final = Template("""
+define i32 @relay_enter(ptr %context, ptr %function, ptr %args, ptr %results) nounwind {
+entry:
+  %error = getelementptr i8, ptr %context, i64 $error
+  store i64 0, ptr %error
+  %countdown.at = getelementptr i8, ptr %context, i64 $countdown
+  store i64 $first_stride, ptr %countdown.at
+  %stride.at = getelementptr i8, ptr %context, i64 $stride
+  store i64 $first_stride, ptr %stride.at
+  %polled.at = getelementptr i8, ptr %context, i64 $polled
+  store i64 0, ptr %polled.at
+  %ready = call i1 @relay_open_stack(ptr %context)
+  br i1 %ready, label %set, label %fail
+set:
+  %before = call i64 @relay_arithmetic()
+  %plain = load i64, ptr @relay_plain_arithmetic
+  %usual = icmp eq i64 %before, %plain
+  br i1 %usual, label %begin, label %change
+change:
+  call void @relay_set_arithmetic(i64 %plain)
+  br label %begin
+begin:
+  %status = call i32 @relay_run_there(ptr %context, ptr %function, ptr %args, ptr %results)
+  br i1 %usual, label %done, label %restore
+restore:
+  call void @relay_set_arithmetic(i64 %before)
+  br label %done
+done:
+  ret i32 %status
+fail:
+  ret i32 $out_of_memory
+}
+""")
+
+# Calls `function` with the stack pointer at `stack`. `saved` gets the stack pointer there is now:
+# what lies below it is free until the function returns. The allocation, of no bytes but LLVM cannot
+# know that, makes the function address its own memory by the frame pointer, never by the stack
+# pointer. Assembly would say the same, but `llvmlite` reads that of the machine it runs on only.
+_SWITCH: Final = Template("""
+declare ptr @llvm.stacksave.p0()
+declare void @llvm.stackrestore.p0(ptr)
+
+define internal i32 @relay_switch(ptr %stack, ptr %function, ptr %a, ptr %b, ptr %c, ptr %saved)
+    noinline optnone nounwind "frame-pointer"="all" {
+  %nothing = load i64, ptr @relay_nothing
+  %none = alloca i8, i64 %nothing, align 16
+  store volatile ptr %none, ptr %saved
+  %here = call ptr @llvm.stacksave.p0()
+  store ptr %here, ptr %saved
+  call void @llvm.stackrestore.p0(ptr %stack)
+  %status = call i32 %function(ptr %a, ptr %b, ptr %c)
+  call void @llvm.stackrestore.p0(ptr %here)
+  ret i32 %status
+}
+@relay_nothing = internal global i64 0
+""")
+
+_OWN_STACK: Final = Template("""
+declare ptr @mmap(ptr, i64, i32, i32, i32, i64)
+declare i32 @munmap(ptr, i64)
+declare i32 @mprotect(ptr, i64, i32)
+declare i32 @madvise(ptr, i64, i32)
+
+; Reserve memory: as much as wanted, or the largest half, quarter, … that there is. Its size is
+; stored where the wanted one was. Null when there is none.
+define internal ptr @relay_map(ptr %size.at, i64 %otherwise) noinline cold nounwind {
+entry:
+  %given = load i64, ptr %size.at
+  %unset = icmp eq i64 %given, 0
+  %wanted = select i1 %unset, i64 %otherwise, i64 %given
+  %beyond = add i64 %wanted, ${guard}
+  %beyond.less = sub i64 %beyond, 1
+  %rounded = and i64 %beyond.less, -$guard
+  %small = icmp ult i64 %rounded, $smallest
+  %first = select i1 %small, i64 $smallest, i64 %rounded
+  br label %ask
+ask:
+  %size = phi i64 [ %first, %entry ], [ %less, %halve ]
+  %memory = call ptr @mmap(ptr null, i64 %size, i32 3, i32 $flags, i32 -1, i64 0)
+  %number = ptrtoint ptr %memory to i64
+  %refused = icmp eq i64 %number, -1
+  br i1 %refused, label %halve, label %done
+halve:
+  %half = lshr i64 %size, 1
+  %less = and i64 %half, -$guard
+  %enough = icmp uge i64 %less, $smallest
+  br i1 %enough, label %ask, label %fail
+done:
+  store i64 %size, ptr %size.at
+  ret ptr %memory
+fail:
+  ret ptr null
+}
+
+define internal i1 @relay_open_stack(ptr %context) nounwind {
+entry:
+  %top.at = getelementptr i8, ptr %context, i64 $stack_top
+  %top = load ptr, ptr %top.at
+  %lowest.at = getelementptr i8, ptr %context, i64 $stack_lowest
+  store ptr %top, ptr %lowest.at
+  %closed = icmp eq ptr %top, null
+  br i1 %closed, label %open, label %done
+open:
+  %made = call i1 @relay_reserve_stack(ptr %context)
+  ret i1 %made
+done:
+  ret i1 true
+}
+
+define internal i1 @relay_reserve_stack(ptr %context) noinline cold nounwind {
+entry:
+  %frames.size.at = getelementptr i8, ptr %context, i64 $frames_size
+  %frames = call ptr @relay_map(ptr %frames.size.at, i64 $frames_default)
+  %no.frames = icmp eq ptr %frames, null
+  br i1 %no.frames, label %fail, label %below
+below:
+  %frames.at = getelementptr i8, ptr %context, i64 $frames
+  store ptr %frames, ptr %frames.at
+  %size.at = getelementptr i8, ptr %context, i64 $stack_size
+  %stack = call ptr @relay_map(ptr %size.at, i64 $stack_default)
+  %no.stack = icmp eq ptr %stack, null
+  br i1 %no.stack, label %unmap, label %fill
+unmap:
+  %frames.size = load i64, ptr %frames.size.at
+  %unmapped = call i32 @munmap(ptr %frames, i64 %frames.size)
+  store ptr null, ptr %frames.at
+  br label %fail
+fill:
+  %guarded = call i32 @mprotect(ptr %stack, i64 $guard, i32 0)
+  %stack.at = getelementptr i8, ptr %context, i64 $stack
+  store ptr %stack, ptr %stack.at
+  %size = load i64, ptr %size.at
+  %top = getelementptr i8, ptr %stack, i64 %size
+  %top.at = getelementptr i8, ptr %context, i64 $stack_top
+  store ptr %top, ptr %top.at
+  %lowest.at = getelementptr i8, ptr %context, i64 $stack_lowest
+  store ptr %top, ptr %lowest.at
+  %limit = getelementptr i8, ptr %stack, i64 $limit_offset
+  %limit.at = getelementptr i8, ptr %context, i64 $stack_limit
+  store ptr %limit, ptr %limit.at
+  call void @relay_first_frames(ptr %context)
+  ret i1 true
+fail:
+  ret i1 false
+}
+
+; Frames begin anew, in their first part.
+define internal void @relay_first_frames(ptr %context) nounwind {
+  %frames.at = getelementptr i8, ptr %context, i64 $frames
+  %frames = load ptr, ptr %frames.at
+  %size.at = getelementptr i8, ptr %context, i64 $frames_size
+  %size = load i64, ptr %size.at
+  %small = icmp ult i64 %size, $kept
+  %part = select i1 %small, i64 %size, i64 $kept
+  %end = getelementptr i8, ptr %frames, i64 %part
+  %end.at = getelementptr i8, ptr %context, i64 $frame_end
+  store ptr %end, ptr %end.at
+  %frame.at = getelementptr i8, ptr %context, i64 $frame
+  store ptr %frames, ptr %frame.at
+  ret void
+}
+
+define ptr @relay_frame_more(ptr %context, i64 %bytes) noinline cold nounwind {
+entry:
+  %frames.at = getelementptr i8, ptr %context, i64 $frames
+  %frames = load i64, ptr %frames.at
+  %size.at = getelementptr i8, ptr %context, i64 $frames_size
+  %size = load i64, ptr %size.at
+  %limit.at = getelementptr i8, ptr %context, i64 $limit
+  %limit = load i64, ptr %limit.at
+  %limit.whole = and i64 %limit, -64
+  %unlimited = icmp eq i64 %limit, 0
+  %bounded = call i64 @llvm.umin.i64(i64 %size, i64 %limit.whole)
+  %most = select i1 %unlimited, i64 %size, i64 %bounded
+  %end = add i64 %frames, %most
+  %frame.at = getelementptr i8, ptr %context, i64 $frame
+  %frame = load i64, ptr %frame.at
+  %beyond = icmp ugt i64 %frame, %end
+  %room = sub i64 %end, %frame
+  %too.many = icmp ugt i64 %bytes, %room
+  %refused = or i1 %beyond, %too.many
+  br i1 %refused, label %fail, label %take
+take:
+  %end.at = getelementptr i8, ptr %context, i64 $frame_end
+  store i64 %end, ptr %end.at
+  %bytes.beyond = add i64 %bytes, 63
+  %rounded = and i64 %bytes.beyond, -64
+  %after = add i64 %frame, %rounded
+  store i64 %after, ptr %frame.at
+  %given = inttoptr i64 %frame to ptr
+  ret ptr %given
+fail:
+  ret ptr null
+}
+
+define internal i32 @relay_run_there(ptr %context, ptr %function, ptr %args, ptr %results)
+    nounwind {
+entry:
+  %top.at = getelementptr i8, ptr %context, i64 $stack_top
+  %top = load ptr, ptr %top.at
+  %saved = getelementptr i8, ptr %context, i64 $caller_stack
+  %status = call i32 @relay_switch(ptr %top, ptr %function, ptr %context, ptr %args, ptr %results,
+                                   ptr %saved)
+  ; what is far from the ends goes back to the system
+  %lowest.at = getelementptr i8, ptr %context, i64 $stack_lowest
+  %lowest = load ptr, ptr %lowest.at
+  %near = getelementptr i8, ptr %top, i64 -$kept
+  %deep = icmp ult ptr %lowest, %near
+  br i1 %deep, label %give.stack, label %frames
+give.stack:
+  %stack.at = getelementptr i8, ptr %context, i64 $stack
+  %stack = load ptr, ptr %stack.at
+  %usable = getelementptr i8, ptr %stack, i64 $guard
+  %from = ptrtoint ptr %usable to i64
+  %to = ptrtoint ptr %near to i64
+  %far = sub i64 %to, %from
+  %given.stack = call i32 @madvise(ptr %usable, i64 %far, i32 $unused)
+  br label %frames
+frames:
+  %frames.at = getelementptr i8, ptr %context, i64 $frames
+  %frames.begin = load ptr, ptr %frames.at
+  %part = getelementptr i8, ptr %frames.begin, i64 $kept
+  %end.at = getelementptr i8, ptr %context, i64 $frame_end
+  %end = load ptr, ptr %end.at
+  %wide = icmp ugt ptr %end, %part
+  br i1 %wide, label %give.frames, label %done
+give.frames:
+  %end.number = ptrtoint ptr %end to i64
+  %part.number = ptrtoint ptr %part to i64
+  %rest = sub i64 %end.number, %part.number
+  %given.frames = call i32 @madvise(ptr %part, i64 %rest, i32 $unused)
+  br label %done
+done:
+  call void @relay_first_frames(ptr %context)
+  ret i32 %status
+}
+
+define internal void @relay_close_stack(ptr %context) noinline cold nounwind {
+entry:
+  %top.at = getelementptr i8, ptr %context, i64 $stack_top
+  %top = load ptr, ptr %top.at
+  %closed = icmp eq ptr %top, null
+  br i1 %closed, label %done, label %unmap
+unmap:
+  store ptr null, ptr %top.at
+  %stack.at = getelementptr i8, ptr %context, i64 $stack
+  %stack = load ptr, ptr %stack.at
+  %size.at = getelementptr i8, ptr %context, i64 $stack_size
+  %size = load i64, ptr %size.at
+  %unmapped = call i32 @munmap(ptr %stack, i64 %size)
+  %frames.at = getelementptr i8, ptr %context, i64 $frames
+  %frames = load ptr, ptr %frames.at
+  %frames.size.at = getelementptr i8, ptr %context, i64 $frames_size
+  %frames.size = load i64, ptr %frames.size.at
+  %unmapped.frames = call i32 @munmap(ptr %frames, i64 %frames.size)
+  ret void
+done:
+  ret void
+}
+""")
+
+_POLL: Final = Template("""
+declare i32 @clock_gettime(i32, ptr)
+
+define internal i64 @relay_clock() nounwind {
+  %time = alloca { i64, i64 }
+  %status = call i32 @clock_gettime(i32 $monotonic, ptr %time)
+  %seconds = load i64, ptr %time
+  %rest.at = getelementptr i64, ptr %time, i64 1
+  %rest = load i64, ptr %rest.at
+  %billions = mul i64 %seconds, 1000000000
+  %now = add i64 %billions, %rest
+  ret i64 %now
+}
+
+define i32 @relay_poll(ptr %context) noinline cold nounwind {
+entry:
+  %here = alloca i64
+  %lowest.at = getelementptr i8, ptr %context, i64 $stack_lowest
+  %lowest = load ptr, ptr %lowest.at
+  %lower = icmp ult ptr %here, %lowest
+  %lowest.now = select i1 %lower, ptr %here, ptr %lowest
+  store ptr %lowest.now, ptr %lowest.at
+
+  %now = call i64 @relay_clock()
+  %polled.at = getelementptr i8, ptr %context, i64 $polled
+  %polled = load i64, ptr %polled.at
+  store i64 %now, ptr %polled.at
+  %stride.at = getelementptr i8, ptr %context, i64 $stride
+  %stride = load i64, ptr %stride.at
+  %called.at = getelementptr i8, ptr %context, i64 $called_back
+  %first = icmp eq i64 %polled, 0
+  br i1 %first, label %begin, label %measure
+begin:
+  store i64 %now, ptr %called.at
+  br label %measured
+measure:
+  %since = sub i64 %now, %polled
+  %fast = icmp ult i64 %since, $short
+  %slow = icmp ugt i64 %since, $long
+  %twice = shl i64 %stride, 1
+  %more = call i64 @llvm.umin.i64(i64 %twice, i64 $longest_stride)
+  %quarter = lshr i64 %stride, 2
+  %less = call i64 @llvm.umax.i64(i64 %quarter, i64 1)
+  %shorter = select i1 %slow, i64 %less, i64 %stride
+  %adapted = select i1 %fast, i64 %more, i64 %shorter
+  br label %measured
+measured:
+  %stride.now = phi i64 [ %stride, %begin ], [ %adapted, %measure ]
+  store i64 %stride.now, ptr %stride.at
+  %countdown.at = getelementptr i8, ptr %context, i64 $countdown
+  store i64 %stride.now, ptr %countdown.at
+
+  %called = load i64, ptr %called.at
+  %since.called = sub i64 %now, %called
+  %recent = icmp ult i64 %since.called, $between
+  %callback.at = getelementptr i8, ptr %context, i64 $callback
+  %callback = load ptr, ptr %callback.at
+  %none = icmp eq ptr %callback, null
+  %go.on = or i1 %recent, %none
+  br i1 %go.on, label %fine, label %call
+call:
+  %caller.at = getelementptr i8, ptr %context, i64 $caller_stack
+  %caller = load ptr, ptr %caller.at
+  %answer = call i32 @relay_switch(ptr %caller, ptr %callback, ptr %context, ptr null, ptr null,
+                                   ptr %here)
+  %after = call i64 @relay_clock()
+  store i64 %after, ptr %called.at
+  store i64 %after, ptr %polled.at
+  %stop = icmp ne i32 %answer, 0
+  br i1 %stop, label %interrupted, label %fine
+interrupted:
+  ret i32 $interrupted
+fine:
+  ret i32 0
+}
+""")
+
+# Where memory cannot be reserved the way above: the caller's stack, and frames of a fixed size.
+_CALLERS_STACK: Final = Template("""
+define internal i1 @relay_open_stack(ptr %context) nounwind {
+entry:
+  %here = alloca i64
+  %here.number = ptrtoint ptr %here to i64
+  %limit = sub i64 %here.number, $leaves
+  %limit.at = getelementptr i8, ptr %context, i64 $stack_limit
+  store i64 %limit, ptr %limit.at
+  %frames.at = getelementptr i8, ptr %context, i64 $frames
+  %frames = load ptr, ptr %frames.at
+  %closed = icmp eq ptr %frames, null
+  br i1 %closed, label %open, label %done
+open:
+  %made = call ptr @relay_new_block(ptr %context, i64 $kept)
+  %none = icmp eq ptr %made, null
+  br i1 %none, label %fail, label %fill
+fill:
+  %base = call ptr @relay_take_block(ptr %context, ptr %made)
+  store ptr %made, ptr %frames.at
+  %size.at = getelementptr i8, ptr %context, i64 $frames_size
+  store ptr %base, ptr %size.at
+  br label %done
+done:
+  %begin = load ptr, ptr %frames.at
+  %frame.at = getelementptr i8, ptr %context, i64 $frame
+  store ptr %begin, ptr %frame.at
+  %end = getelementptr i8, ptr %begin, i64 $kept
+  %end.at = getelementptr i8, ptr %context, i64 $frame_end
+  store ptr %end, ptr %end.at
+  ret i1 true
+fail:
+  ret i1 false
+}
+
+define ptr @relay_frame_more(ptr %context, i64 %bytes) noinline cold nounwind {
+  ret ptr null
+}
+
+define internal i32 @relay_run_there(ptr %context, ptr %function, ptr %args, ptr %results)
+    nounwind {
+  %status = call i32 %function(ptr %context, ptr %args, ptr %results)
+  ret i32 %status
+}
+
+define internal void @relay_close_stack(ptr %context) noinline cold nounwind {
+  %base.at = getelementptr i8, ptr %context, i64 $frames_size
+  %base = load ptr, ptr %base.at
+  call void @free(ptr %base)
+  %frames.at = getelementptr i8, ptr %context, i64 $frames
+  store ptr null, ptr %frames.at
+  store ptr null, ptr %base.at
+  ret void
+}
+
+define i32 @relay_poll(ptr %context) noinline cold nounwind {
+  %countdown.at = getelementptr i8, ptr %context, i64 $countdown
+  store i64 $longest_stride, ptr %countdown.at
+  %callback.at = getelementptr i8, ptr %context, i64 $callback
+  %callback = load ptr, ptr %callback.at
+  %none = icmp eq ptr %callback, null
+  br i1 %none, label %fine, label %call
+call:
+  %answer = call i32 %callback(ptr %context, ptr null, ptr null)
+  %stop = icmp ne i32 %answer, 0
+  br i1 %stop, label %interrupted, label %fine
+interrupted:
+  ret i32 $interrupted
+fine:
+  ret i32 0
+}
+""")
