@@ -9,6 +9,9 @@ longer; the products with the keys, the softmax, the product with the values; th
 and for a symbol of the result, the scores and the best one.
 """
 
+# The programs in here are typed by Relay, not by Python.
+# mypy: ignore-errors
+
 import math
 
 import numpy as np

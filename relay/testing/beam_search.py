@@ -8,6 +8,9 @@ kernels of a turn: the state, the scores, those of ended sequences, log-softmax,
 they take over from the sequences they extend.
 """
 
+# The programs in here are typed by Relay, not by Python.
+# mypy: ignore-errors
+
 import numpy as np
 
 from relay import nd, op
@@ -51,16 +54,13 @@ def get_net(
             scores, places = op.topk(op.reshape(scores[:, None] + following, (-1,)), beam)
             rows, last = places // symbols, places % symbols
             states, ended = states[rows], ended[rows]
-            extended: list[list[int]] = []
-            for i in reversed(range(beam)):
-                before = found[rows[i]]
-                extended = [before if ended[i] else [last[i], *before], *extended]
-            found, ended = extended, op.logical_or(ended, last == END)
+            found = [
+                found[row] if is_ended else [symbol, *found[row]]
+                for row, symbol, is_ended in zip(rows, last, ended, strict=False)
+            ]
+            ended = op.logical_or(ended, last == END)
             length += 1
-        results: list[tuple[list[int], Tensor[(), dtype]]] = []
-        for i in reversed(range(beam)):
-            results = [(rev(found[i]), scores[i]), *results]
-        return results
+        return [(rev(one), score) for one, score in zip(found, scores, strict=False)]
 
     return search.module
 

@@ -5,6 +5,9 @@ depends on the input for all steps at once; a turn of the loop is two kernels, t
 with the state and the gates.
 """
 
+# The programs in here are typed by Relay, not by Python.
+# mypy: ignore-errors
+
 from collections.abc import Callable
 
 from relay import nd, op

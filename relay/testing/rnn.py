@@ -8,6 +8,9 @@ with the state, and `tanh`.
 (`as_text`) and from the builders, with a function of the prelude for the loop (`by_prelude`).
 """
 
+# The programs in here are typed by Relay, not by Python.
+# mypy: ignore-errors
+
 from collections.abc import Callable
 from string import Template
 

@@ -12,6 +12,9 @@ the sum, and for each child the sum and the forget gate with its product.
 functions of the prelude for the lists (`by_prelude`).
 """
 
+# The programs in here are typed by Relay, not by Python.
+# mypy: ignore-errors
+
 from collections.abc import Callable
 from string import Template
 

@@ -22,6 +22,7 @@ The source of the function is read and translated; the function itself never run
     calls.py        calls                            expressions.py  the other expressions
     blocks.py       statements as contexts, and how ways through a program meet again
     patterns.py     `match`        loops.py  `while`, `for`        statements.py  the others
+    comprehensions.py  `[… for …]`
     functions.py    functions, nested and not        load.py         the decorator
 """
 

@@ -84,7 +84,7 @@ class Calls(Indexing):
         if isinstance(callee, OpDef) or is_builder(callee):
             return (yield self._operator(callee, args, keywords, node))
         if isinstance(callee, Expr):
-            self._no_keywords(keywords, node)
+            self.no_keywords(keywords, node)
             return (yield self.apply(callee, args, node, node.args))
         if is_case(callee):
             return (yield self._construct(callee, args, keywords, node))
@@ -96,7 +96,7 @@ class Calls(Indexing):
             return ANY
         return (yield self._python(callee, args, keywords, node))
 
-    def _no_keywords(self, keywords: Mapping[str, Value], node: ast.Call) -> None:
+    def no_keywords(self, keywords: Mapping[str, Value], node: ast.Call) -> None:
         if keywords:
             name = next(iter(keywords))
             raise self.error(node, f"this function does not name its parameters, such as `{name}`")
@@ -117,7 +117,7 @@ class Calls(Indexing):
         for last in (False, True):
             for index, value in enumerate(args):
                 if self.is_function(value) is last:
-                    place = places[index] if places else node
+                    place = places[index] if len(places) == len(args) else node
                     part = yield self.lift(value, place, wanted[index])
                     self.fits(self.type_of(part), wanted[index])  # the call says where it does not
                     parts[index] = part

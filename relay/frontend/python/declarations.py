@@ -37,7 +37,7 @@ from typing import Any, TypeVar, dataclass_transform
 
 from relay.errors import Diagnostic, FrontendError, RelayError, SourceName, Span
 from relay.frontend.python import statics
-from relay.frontend.python.source import read
+from relay.frontend.python.source import names_in_text, read
 from relay.ir.adt import TypeData
 from relay.ir.types import GlobalTypeVar
 
@@ -82,6 +82,7 @@ class Declaration:
     library: str | None = None  # the file of the standard library that defines it
     definition: TypeData | None = None  # once it is in use (`definitions.py`)
     uses: list[type] = field(default_factory=list)  # the data types in its fields, from then on
+    around: dict[str, Any] = field(default_factory=dict)  # variables of the function it stands in
 
     @property
     def name(self) -> str:
@@ -105,7 +106,7 @@ class Declaration:
         own = {self.cls.__name__: self.cls, **{c.cls.__name__: c.cls for c in self.cases}}
         own |= {p.__name__: p for p in self.parameters}
         module = sys.modules.get(self.cls.__module__)
-        for names in (own, vars(module) if module else {}, vars(builtins)):
+        for names in (own, self.around, vars(module) if module else {}, vars(builtins)):
             if name in names:
                 return names[name]
         return statics.MISSING
@@ -117,11 +118,18 @@ def data(cls: type[C]) -> type[C]:
     if not isinstance(cls, type):
         raise RelayError(f"relay.data decorates a class, found {cls!r}")
     above = [base for base in cls.__mro__[1:] if _MARK in vars(base)]
+    texts = [a for a in inspect.get_annotations(cls).values() if isinstance(a, str)]
+    used = set().union(*map(names_in_text, texts))
+    variables = statics.variables_around(cls, inspect.currentframe())
+    around = {name: value for name, value in variables.items() if name in used}
     made = dataclass(frozen=True, eq=False)(cls)
     if not above:
-        declare(made, Declaration(made, GlobalTypeVar(made.__name__), _parameters(made)))
+        new = Declaration(made, GlobalTypeVar(made.__name__), _parameters(made))
+        new.around.update(around)
+        declare(made, new)
         return made
     found: Declaration = vars(above[0])[_MARK]
+    found.around.update(around)
     _check_case(made, found, above)
     found.below.append(Case(made.__name__, made, _renamed(made, found)))
     declare(made, found)

@@ -49,6 +49,10 @@ class Expressions(Calls):
     def lambda_(self, node: ast.Lambda, scope: Scope) -> Value:
         """A function without a name."""
 
+    @abstractmethod
+    def comprehension(self, node: ast.ListComp, scope: Scope) -> Steps[Value]:
+        """`[… for …]`"""
+
     def expression(self, node: ast.expr, scope: Scope) -> Steps[Value]:
         """The value of a Python expression."""
         match node:
@@ -85,6 +89,8 @@ class Expressions(Calls):
                 return (yield self._list(node, scope))
             case ast.Lambda():
                 return self.lambda_(node, scope)
+            case ast.ListComp():
+                return (yield self.comprehension(node, scope))
         raise self.error(node, f"`{type(node).__name__}` has no meaning in a Relay function")
 
     # --- names and attributes
@@ -227,7 +233,7 @@ class Expressions(Calls):
                 around.append(binding)
             parts.append((yield self.comparison(op, left, right, node)))
             left = right
-        result = yield self._chain(parts, True, node)
+        result = yield self.chain(parts, True, node)
         if isinstance(result, Expr):
             for binding in reversed(around):
                 result = binding(result)
@@ -245,9 +251,9 @@ class Expressions(Calls):
                 parts.append(value)
                 break
             parts.append(value)
-        return (yield self._chain(parts, not stops, node))
+        return (yield self.chain(parts, not stops, node))
 
-    def _chain(self, parts: list[Value], unit: bool, node: ast.AST) -> Steps[Value]:
+    def chain(self, parts: list[Value], unit: bool, node: ast.AST) -> Steps[Value]:
         """Conditions joined by `and` (True) or `or` (False), named by what changes nothing; those
         behind the one that decides are not computed."""
         result: Value = unit
@@ -282,7 +288,7 @@ class Expressions(Calls):
     # --- parts
 
     def _elements(self, nodes: list[ast.expr], scope: Scope) -> Steps[list[Value]]:
-        """The elements of a tuple; `*pair` are all of a tuple's."""
+        """The elements of a tuple, or arguments; `*pair` are all of a tuple's."""
         values: list[Value] = []
         for node in nodes:
             if not isinstance(node, ast.Starred):
@@ -349,9 +355,8 @@ class Expressions(Calls):
             callee = self._attribute(base, node.func)
         else:
             callee = yield self.expression(node.func, scope)
-        args, keywords = [], {}
-        for part in node.args:
-            args.append((yield self.expression(part, scope)))
+        keywords = {}
+        args = yield self._elements(node.args, scope)
         for keyword in node.keywords:
             assert keyword.arg is not None
             keywords[keyword.arg] = yield self.expression(keyword.value, scope)
@@ -374,9 +379,8 @@ class Expressions(Calls):
             )
         if isinstance(ty, TypeCall) and func.attr not in dir(ty):
             callee = self._attribute_of_value(value, func)
-            args = []
-            for part in node.args:
-                args.append((yield self.expression(part, scope)))
+            self.no_keywords({str(k.arg): k for k in node.keywords}, node)
+            args = yield self._elements(node.args, scope)
             return (yield self.apply(callee, args, node, node.args))
         raise self.error(
             node,

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from relay.frontend.python import liveness, statics
 from relay.frontend.python.blocks import Block, Frame, Scope
+from relay.frontend.python.comprehensions import Comprehensions
 from relay.frontend.python.lifting import is_instance
 from relay.frontend.python.source import Source
-from relay.frontend.python.statements import Statements
 from relay.frontend.python.unit import Value
 from relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Op, Var
 from relay.ir.types import FuncType, IncompleteType, Occurs, Type
@@ -116,7 +116,7 @@ class Version:
     function: Function | None = None
 
 
-class Translation(Statements):
+class Translation(Comprehensions):
     """Translates one function of a program, with all the functions inside of it."""
 
     def __init__(self, program: Program, definition: Definition) -> None:

@@ -132,9 +132,21 @@ def reads(node: ast.AST) -> Names:
                 found.add(current.id)
         elif isinstance(current, ast.FunctionDef | ast.Lambda):
             found |= captured(current)
+        elif isinstance(current, ast.ListComp):
+            found |= _read_by_comprehension(current)
         else:
             pending.extend(ast.iter_child_nodes(current))
     return frozenset(found)
+
+
+def _read_by_comprehension(node: ast.ListComp) -> Names:
+    """The variables of a comprehension that are not its own; its first source is no part of it."""
+    first, *others = node.generators
+    inside: list[ast.expr] = [node.elt, *first.ifs]
+    for generator in others:
+        inside += [generator.iter, *generator.ifs]
+    own = NOTHING.union(*(stores(generator.target) for generator in node.generators))
+    return (NOTHING.union(*map(reads, inside)) - own) | reads(first.iter)
 
 
 def captured(function: ast.FunctionDef | ast.Lambda) -> Names:
@@ -196,10 +208,11 @@ def jumps_in_loop(body: Sequence[ast.stmt]) -> ast.stmt | None:
 
 
 def _own_nodes(root: ast.AST) -> Iterator[ast.AST]:
-    """`root` and what is below it, without the insides of functions."""
+    """`root` and what is below it, without the insides of functions and comprehensions, which have
+    variables of their own."""
     pending = [root]
     while pending:
         current = pending.pop()
         yield current
-        if not isinstance(current, ast.FunctionDef | ast.Lambda):
+        if not isinstance(current, ast.FunctionDef | ast.Lambda | ast.ListComp):
             pending.extend(ast.iter_child_nodes(current))

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, update_wrapper
 from types import FunctionType
 from typing import Any
 
 from relay.errors import Diagnostic, DiagnosticError, FrontendError, RelayError, fail
 from relay.executors import create_executor
-from relay.frontend.python import unsupported, values
+from relay.frontend.python import statics, unsupported, values
 from relay.frontend.python.functions import Definition, Known, is_known
 from relay.frontend.python.program import Program
-from relay.frontend.python.source import read_function
+from relay.frontend.python.source import names_in_annotations, read_function
 from relay.frontend.python.statics import Names
 from relay.frontend.python.types import TypeReader
 from relay.interpreter.values import to_value, type_of
@@ -33,10 +33,12 @@ class RelayFunction:
     at the first use; it is not made again when they change.
     """
 
-    def __init__(self, function: FunctionType) -> None:
+    def __init__(self, function: FunctionType, around: Mapping[str, Any] | None = None) -> None:
         source, node = read_function(function)
         unsupported.check(source, node)
-        self._definition = Definition(function, node, source, Names(function))
+        used = names_in_annotations(node)
+        named = {name: value for name, value in (around or {}).items() if name in used}
+        self._definition = Definition(function, node, source, Names(function, named))
         self._programs: dict[Any, tuple[Program, IRModule]] = {}
         update_wrapper(self, function)
 
@@ -147,4 +149,4 @@ def function(f: Callable[..., Any]) -> RelayFunction:
         return f
     if not isinstance(f, FunctionType):
         raise RelayError(f"relay.function decorates a function, found {type(f).__name__}")
-    return RelayFunction(f)
+    return RelayFunction(f, statics.variables_around(f, inspect.currentframe()))

@@ -122,10 +122,18 @@ class Loops(Patterns):
     # --- for
 
     def for_(self, node: ast.For, scope: Scope, block: Block) -> Flow:
-        name = node.target.id if isinstance(node.target, ast.Name) else "element"
-        found = yield self._iteration(node.iter, scope, block, name)
+        found = yield self.iteration(node, scope, block)
         if isinstance(found, list):
             return (yield self._written_out(node, found, scope, block))
+        return (yield self.for_each(node, found, scope, block))
+
+    def iteration(self, node: ast.For, scope: Scope, block: Block) -> Steps[Any]:
+        """How to go through what a loop goes through; its items, where it is Python's own."""
+        name = node.target.id if isinstance(node.target, ast.Name) else "element"
+        return (yield self._iteration(node.iter, scope, block, name))
+
+    def for_each(self, node: ast.For, found: Iteration, scope: Scope, block: Block) -> Flow:
+        """A loop of the program."""
         sources = found.sources
         for source in sources:
             source.start = self._fixed(source.name, source.start, node.iter, block)
@@ -179,7 +187,8 @@ class Loops(Patterns):
         """How to go through the value of an expression; its items, where it is Python's own."""
         if isinstance(node, ast.Call):
             callee = yield self.expression(node.func, scope)
-            plain = not node.keywords and not any(isinstance(a, ast.Starred) for a in node.args)
+            keywords = [k for k in node.keywords if not self._is_loose(callee, k)]
+            plain = not keywords and not any(isinstance(a, ast.Starred) for a in node.args)
             if plain and callee is builtins.range:
                 return (yield self._range(node, scope, block, name))
             if plain and callee is builtins.enumerate and node.args:
@@ -207,6 +216,18 @@ class Loops(Patterns):
             "this cannot be gone through",
             "range(…), a list, a tuple or a tensor",
             str(ty),
+        )
+
+    def _is_loose(self, callee: Value, keyword: ast.keyword) -> bool:
+        """Whether it is the `strict=False` of a `zip`, which is what it does anyway."""
+        if callee is not builtins.zip or keyword.arg != "strict":
+            return False
+        if isinstance(keyword.value, ast.Constant) and keyword.value.value is False:
+            return True
+        raise self.error(
+            keyword.value,
+            "a program cannot fail where one of several things ends before the others",
+            "strict=False",
         )
 
     def _list_source(self, value: Expr, node: ast.AST, name: str) -> Source:

@@ -1,11 +1,14 @@
-"""`match` on data types, lists and tuples.
+"""`match` on data types, lists, tuples and scalars.
 
     case Node(left, right):         case Node(left=l):         fields in order, or by name
     case [x, *rest]:  case []:      a list of the prelude      case (a, b):   a tuple
     case Some(x):     case None:    an option                  case _:        anything
     case Leaf() | Empty():          several patterns; the case is translated for each of them
     case Node(_, _) as tree:        the whole, beside its parts
+    case 0:  case True:             a scalar of that value     case [x, *_] if x > 0:   a guard
 
+Patterns take values apart; a number in one, and a guard, are tests that follow. What comes after a
+case with a test is a function, called where the pattern does not fit and where the test fails.
 A match that leaves cases out goes on behind it, as in Python.
 """
 
@@ -14,12 +17,14 @@ from __future__ import annotations
 import ast
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
 from relay.check.exhaustive import unmatched_cases
-from relay.errors import did_you_mean
-from relay.frontend.python.blocks import Block, Branch, Flow, Scope
+from relay.errors import Span, did_you_mean
+from relay.frontend.python import statics
+from relay.frontend.python.blocks import Block, Branch, Flow, Scope, call, join_function
 from relay.frontend.python.branches import Branches
 from relay.frontend.python.declarations import declaration_of, is_case
 from relay.frontend.python.standard import Cons, Nil, Nothing
@@ -27,6 +32,7 @@ from relay.frontend.python.unit import Value
 from relay.ir.expr import (
     Clause,
     Expr,
+    If,
     Match,
     Pattern,
     PatternConstructor,
@@ -37,10 +43,16 @@ from relay.ir.expr import (
     Var,
     is_atom,
 )
-from relay.ir.types import TupleType, Type, TypeCall, substitute
+from relay.ir.types import TensorType, TupleType, Type, TypeCall, substitute
 from relay.tree import Steps
 
-Bindings = dict[str, Any]
+
+@dataclass
+class Fit:
+    """What is known where a pattern fits: its variables, and what else must hold."""
+
+    values: dict[str, Value] = field(default_factory=dict)
+    tests: list[tuple[Var, ast.pattern]] = field(default_factory=list)  # equal to a value
 
 
 class Patterns(Branches):
@@ -57,39 +69,165 @@ class Patterns(Branches):
         """`target = value`"""
 
     def match(self, node: ast.Match, scope: Scope, block: Block) -> Flow:
-        subject = yield self.lift((yield self.expression(node.subject, scope)), node.subject)
-        span = self.span(node)
+        subject = yield self.expression(node.subject, scope)
+        if statics.is_static(subject) and not isinstance(subject, tuple | list):
+            return (yield self._by_value(node, node.cases, subject, scope, block))
+        subject = yield self.lift(subject, node.subject)
         if not is_atom(subject):
             name = self.variable("subject", self.type_of(subject), self.span(node.subject))
-            block.bind(name, subject, span)
+            block.bind(name, subject, self.span(node))
             subject = name
+        if isinstance(self.type_of(subject), TensorType):
+            return (yield self._by_value(node, node.cases, subject, scope, block))
+        return (yield self._by_constructor(node, node.cases, subject, scope, block))
+
+    def _by_constructor(
+        self,
+        node: ast.Match,
+        cases: Sequence[ast.match_case],
+        subject: Expr,
+        scope: Scope,
+        block: Block,
+    ) -> Flow:
+        """The cases up to the first that has a test, as one `match`; the others behind it."""
+        span = self.span(node)
         branches: list[Branch] = []
         patterns: list[Pattern] = []
-        for case in node.cases:
+        tests: list[Value] = []  # True, or an expression
+        rest: Sequence[ast.match_case] = ()
+        for index, case in enumerate(cases):
             alternatives = yield self._alternatives(case.pattern, scope)
             for alternative in alternatives:
-                pattern, bindings = yield self._pattern(
-                    alternative, self.type_of(subject), subject, scope
+                fit = Fit()
+                pattern = yield self._pattern(
+                    alternative, self.type_of(subject), subject, scope, fit
                 )
                 self.generator.bind_pattern(pattern, self.type_of(subject))
                 inner, inside = scope.copy(), Block()
-                inner.values |= bindings
+                inner.values |= fit.values
+                test = yield self._test(case, fit, inner)
+                tests.append((yield self.lift(test, case.pattern)) if test is False else test)
                 flow = yield self.statements(case.body, inner, inside)
                 branches.append(Branch(inside, flow))
                 patterns.append(pattern)
-        if missing := self._missing(subject, patterns):
-            branches.append(Branch(Block(), scope.copy()))
-            patterns.append(PatternWildcard(span=span))
-            scope.frame.partial.append((node, missing))
+            if any(test is not True for test in tests):
+                rest = cases[index + 1 :]
+                break
+        missing = self._missing(subject, patterns)
+        goes_on = bool(missing) or any(test is not True for test in tests)
+        if goes_on:
+            inner, inside = scope.copy(), Block()
+            if rest:
+                flow = yield self._by_constructor(node, rest, subject, inner, inside)
+            else:
+                flow = inner
+                scope.frame.partial.append((node, missing or "where no test holds"))
+            branches.append(Branch(inside, flow))
 
         def build(results: list[Expr]) -> Expr:
-            clauses = [
-                Clause(pattern, result, span=pattern.span)
-                for pattern, result in zip(patterns, results, strict=True)
+            if not goes_on:
+                return _match(subject, patterns, results, span)
+            *matched, following = results
+            otherwise, bind = join_function("otherwise", (), span)
+
+            def go_on() -> Expr:
+                """What follows where no case is taken; every call is one of its own, so that each
+                is made only where it stands."""
+                return following if is_atom(following) else call(otherwise, (), span)
+
+            ends = [
+                result if test is True else If(test, result, go_on(), span=span)
+                for test, result in zip(tests, matched, strict=True)
             ]
-            return Match(subject, tuple(clauses), span=span)
+            if missing:
+                made = _match(
+                    subject, [*patterns, PatternWildcard(span=span)], [*ends, go_on()], span
+                )
+            else:
+                made = _match(subject, patterns, ends, span)
+            return made if is_atom(following) else bind(following, made)
 
         return (yield self.join(branches, build, node, block))
+
+    def _test(self, case: ast.match_case, fit: Fit, scope: Scope) -> Steps[Any]:
+        """What must hold besides the pattern."""
+        parts: list[Value] = []
+        for variable, part in fit.tests:
+            parts.append((yield self._equals(variable, part, scope)))
+        if case.guard is not None:
+            guard = yield self.expression(case.guard, scope)
+            parts.append(self.condition(guard, case.guard))
+        return (yield self.chain(parts, True, case.pattern))
+
+    # --- scalars
+
+    def _by_value(
+        self,
+        node: ast.Match,
+        cases: Sequence[ast.match_case],
+        subject: Value,
+        scope: Scope,
+        block: Block,
+        is_not: bool | None = None,
+    ) -> Flow:
+        """A match on a scalar, or on something of Python: one test after the other. `is_not` is
+        the bool that the subject is known not to be."""
+        if not cases:
+            return scope
+        case, *others = cases
+        inner = scope.copy()
+        said = _bool_of(case.pattern)
+        if said is not None and is_not is not None and said is not is_not:
+            parts: list[Value] = [True]
+        else:
+            parts = [(yield self._fits_value(case.pattern, subject, inner))]
+        known = said if case.guard is None else None
+        if case.guard is not None:
+            guard = yield self.expression(case.guard, inner)
+            parts.append(self.condition(guard, case.guard))
+        test = yield self.chain(parts, True, case.pattern)
+        if test is True:
+            return (yield self.statements(case.body, inner, block))
+        if test is False:
+            return (yield self._by_value(node, others, subject, scope, block))
+        then, other = Block(), Block()
+        branches = [Branch(then, (yield self.statements(case.body, inner, then)))]
+        flow = yield self._by_value(node, others, subject, scope.copy(), other, known)
+        branches.append(Branch(other, flow))
+        span = self.span(node)
+        return (yield self.join(branches, lambda parts: If(test, *parts, span=span), node, block))
+
+    def _fits_value(self, node: ast.pattern, subject: Value, scope: Scope) -> Steps[Value]:
+        """Whether a scalar fits a pattern; `as` adds to the scope."""
+        match node:
+            case ast.MatchAs(pattern=None, name=name):
+                fits: Value = True
+            case ast.MatchAs(pattern=ast.pattern() as inner, name=name):
+                fits = yield self._fits_value(inner, subject, scope)
+            case ast.MatchOr():
+                parts = []
+                for part in node.patterns:
+                    parts.append((yield self._fits_value(part, subject, scope)))
+                return (yield self.chain(parts, False, node))
+            case _:
+                return (yield self._equals(subject, node, scope))
+        if name is not None:
+            scope.values[name] = subject
+        return fits
+
+    def _equals(self, subject: Value, node: ast.pattern, scope: Scope) -> Steps[Value]:
+        """Whether a scalar has the value that a pattern says."""
+        match node:
+            case ast.MatchValue():
+                value = yield self.expression(node.value, scope)
+            case ast.MatchSingleton():
+                value = node.value
+                if not isinstance(subject, Expr):
+                    return subject is value
+            case _:
+                found = str(self.type_of(subject)) if isinstance(subject, Expr) else repr(subject)
+                raise self.error(node, "the pattern takes apart what has no parts", found=found)
+        return (yield self.comparison(ast.Eq(), subject, value, node))
 
     def _missing(self, subject: Expr, patterns: list[Pattern]) -> str:
         """The cases that no pattern takes."""
@@ -114,18 +252,21 @@ class Patterns(Branches):
                 return [_rebuilt(node, chosen) for chosen in product(*choices)]
         return [node]
 
-    def _pattern(self, node: ast.pattern, ty: Type, whole: Expr | None, scope: Scope) -> Steps[Any]:
-        """A pattern for values of type `ty`, and the variables that it binds. `whole` is the value
+    def _pattern(
+        self, node: ast.pattern, ty: Type, whole: Expr | None, scope: Scope, fit: Fit
+    ) -> Steps[Any]:
+        """A pattern for values of type `ty`; its variables are added to `fit`. `whole` is the value
         itself where it has a name."""
         span = self.span(node)
         match node:
             case ast.MatchAs(pattern=None, name=None):
-                return PatternWildcard(span=span), {}
+                return PatternWildcard(span=span)
             case ast.MatchAs(pattern=None, name=str() as name):
                 if whole is not None:
-                    return PatternWildcard(span=span), {name: whole}
-                variable = Var(name, span=span)
-                return PatternVar(variable, span=span), {name: variable}
+                    fit.values[name] = whole
+                    return PatternWildcard(span=span)
+                fit.values[name] = variable = Var(name, span=span)
+                return PatternVar(variable, span=span)
             case ast.MatchAs(pattern=ast.pattern() as inner, name=name):
                 if whole is None:
                     raise self.error(
@@ -133,26 +274,19 @@ class Patterns(Branches):
                         "`as` names the whole of a match, not a part of it",
                         hint="match the part once more inside of the case",
                     )
-                pattern, bindings = yield self._pattern(inner, ty, whole, scope)
-                return pattern, bindings | {str(name): whole}
+                fit.values[str(name)] = whole
+                return (yield self._pattern(inner, ty, whole, scope, fit))
             case ast.MatchSingleton(value=None):
-                return self._constructor(Nothing, [], node), {}
+                return self._constructor(Nothing, [], node)
+            case ast.MatchValue() | ast.MatchSingleton():
+                tested = Var("value", span=span)
+                fit.tests.append((tested, node))
+                return PatternVar(tested, span=span)
             case ast.MatchSequence():
-                return (yield self._sequence(node, ty, scope))
+                return (yield self._sequence(node, ty, scope, fit))
             case ast.MatchClass():
-                return (yield self._class(node, ty, scope))
+                return (yield self._class(node, ty, scope, fit))
         raise self.error(node, "this pattern has no meaning in a Relay function")
-
-    def _parts(
-        self, nodes: list[ast.pattern], types: list[Type], scope: Scope
-    ) -> Steps[tuple[list[Pattern], Bindings]]:
-        patterns: list[Pattern] = []
-        bindings: Bindings = {}
-        for node, ty in zip(nodes, types, strict=True):
-            pattern, bound = yield self._pattern(node, ty, None, scope)
-            patterns.append(pattern)
-            bindings |= bound
-        return patterns, bindings
 
     def _constructor(self, cls: type, patterns: list[Pattern], node: ast.pattern) -> Pattern:
         constructor = self.constructor(cls)
@@ -167,7 +301,7 @@ class Patterns(Branches):
         arguments = dict(zip(variables, ty.args, strict=True))
         return tuple(substitute(field, arguments) for field in constructor.inputs)
 
-    def _class(self, node: ast.MatchClass, ty: Type, scope: Scope) -> Steps[Any]:
+    def _class(self, node: ast.MatchClass, ty: Type, scope: Scope, fit: Fit) -> Steps[Any]:
         cls = yield self.expression(node.cls, scope)
         if not is_case(cls):
             raise self.error(
@@ -196,17 +330,14 @@ class Patterns(Branches):
             given[name] = part
         inputs = self._inputs(cls, ty)
         patterns: list[Pattern] = []
-        bindings: Bindings = {}
-        for name, field in zip(names, inputs, strict=True):
+        for name, part_type in zip(names, inputs, strict=True):
             if name in given:
-                pattern, bound = yield self._pattern(given[name], field, None, scope)
-                patterns.append(pattern)
-                bindings |= bound
+                patterns.append((yield self._pattern(given[name], part_type, None, scope, fit)))
             else:
                 patterns.append(PatternWildcard(span=self.span(node)))
-        return self._constructor(cls, patterns, node), bindings
+        return self._constructor(cls, patterns, node)
 
-    def _sequence(self, node: ast.MatchSequence, ty: Type, scope: Scope) -> Steps[Any]:
+    def _sequence(self, node: ast.MatchSequence, ty: Type, scope: Scope, fit: Fit) -> Steps[Any]:
         """`(a, b)` of a tuple, `[a, *rest]` of a list."""
         ty = self.resolve(ty)
         if isinstance(ty, TupleType):
@@ -217,25 +348,39 @@ class Patterns(Branches):
                     f"{len(ty.fields)} fields",
                     f"{len(node.patterns)}",
                 )
-            patterns, bindings = yield self._parts(node.patterns, list(ty.fields), scope)
-            return PatternTuple(tuple(patterns), span=self.span(node)), bindings
+            patterns = []
+            for part, part_type in zip(node.patterns, ty.fields, strict=True):
+                patterns.append((yield self._pattern(part, part_type, None, scope, fit)))
+            return PatternTuple(tuple(patterns), span=self.span(node))
         if not self.is_list(ty):
             raise self.error(node, "only tuples and lists have parts in order", found=str(ty))
         parts = list(node.patterns)
         end: Pattern = self._constructor(Nil, [], node)
-        bindings = {}
         if parts and isinstance(parts[-1], ast.MatchStar):
             star: Any = parts.pop()
             rest = ast.copy_location(ast.MatchAs(name=star.name), star)
-            end, bindings = yield self._pattern(rest, ty, None, scope)
+            end = yield self._pattern(rest, ty, None, scope, fit)
         element = ty.args[0]  # type: ignore[attr-defined]
         for part in reversed(parts):
             if isinstance(part, ast.MatchStar):
                 raise self.error(part, "`*rest` stands at the end of a pattern of a list")
-            first, bound = yield self._pattern(part, element, None, scope)
-            bindings = bound | bindings
+            first = yield self._pattern(part, element, None, scope, fit)
             end = self._constructor(Cons, [first, end], node)
-        return end, bindings
+        return end
+
+
+def _match(subject: Expr, patterns: Sequence[Pattern], results: Sequence[Expr], span: Span) -> Expr:
+    clauses = [
+        Clause(pattern, result, span=pattern.span)
+        for pattern, result in zip(patterns, results, strict=True)
+    ]
+    return Match(subject, tuple(clauses), span=span)
+
+
+def _bool_of(node: ast.pattern) -> bool | None:
+    """The bool that a pattern is."""
+    value = node.value if isinstance(node, ast.MatchSingleton) else None
+    return value if isinstance(value, bool) else None
 
 
 def _below(node: Any) -> list[ast.pattern]:

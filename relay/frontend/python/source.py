@@ -82,3 +82,28 @@ def read_function(function: FunctionType) -> tuple[Source, ast.FunctionDef]:
             "async def …" if isinstance(statement, ast.AsyncFunctionDef) else "lambda …",
         )
     )
+
+
+def names_in_annotations(node: ast.AST) -> set[str]:
+    """The names in all annotations of a definition, and of those inside of it."""
+    found: set[str] = set()
+    for part in ast.walk(node):
+        for field in ("annotation", "returns"):
+            annotation = getattr(part, field, None)
+            if not isinstance(annotation, ast.expr):
+                continue
+            for piece in ast.walk(annotation):
+                if isinstance(piece, ast.Name):
+                    found.add(piece.id)
+                elif isinstance(piece, ast.Constant) and isinstance(piece.value, str):
+                    found |= names_in_text(piece.value)
+    return found
+
+
+def names_in_text(text: str) -> set[str]:
+    """The names in an annotation that is given as text."""
+    try:
+        parsed = ast.parse(text.strip(), mode="eval")
+    except SyntaxError:  # reported when the annotation is read
+        return set()
+    return {part.id for part in ast.walk(parsed) if isinstance(part, ast.Name)}

@@ -10,7 +10,7 @@ import builtins
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from types import BuiltinFunctionType, FrameType, FunctionType, ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -34,8 +34,9 @@ PLAIN = (bool, int, float, str, type(None), tuple, list, dict, range, slice)
 class Names:
     """The names a function sees from outside; they are looked up when the program is made."""
 
-    def __init__(self, function: FunctionType) -> None:
+    def __init__(self, function: FunctionType, around: Mapping[str, Any]) -> None:
         self._globals = function.__globals__
+        self._around = around
         self._cells = dict(
             zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
         )
@@ -48,14 +49,26 @@ class Names:
                 return self._cells[name].cell_contents
             except ValueError:  # assigned later, or never
                 return MISSING
-        for names in (self._type_parameters, self._globals, vars(builtins)):
+        for names in (self._type_parameters, self._around, self._globals, vars(builtins)):
             if name in names:
                 return names[name]
         return MISSING
 
     def known(self) -> list[str]:
         """All names, to suggest one."""
-        return [*self._cells, *self._type_parameters, *self._globals, *vars(builtins)]
+        found = (self._cells, self._type_parameters, self._around, self._globals, vars(builtins))
+        return [name for names in found for name in names]
+
+
+def variables_around(defined: FunctionType | type, frame: FrameType | None) -> dict[str, Any]:
+    """The variables of the function in which `defined` is being defined; `frame` is that of its
+    decorator. Annotations that Python does not evaluate may name them, and nothing else keeps
+    them."""
+    scope, inside, _ = defined.__qualname__.rpartition(".<locals>.")
+    caller = frame.f_back if frame is not None else None
+    if not inside or caller is None or caller.f_code.co_qualname != scope:
+        return {}
+    return dict(caller.f_locals)
 
 
 def attribute(value: Any, name: str) -> Any:

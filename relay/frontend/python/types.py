@@ -87,7 +87,10 @@ class TypeReader:
             return found
         if isinstance(annotation, type) and (dtype := _element_type(annotation)) is not None:
             return scalar_type(dtype)
-        raise self._refused(annotation, span)
+        hint = None
+        if annotation is typing.Any:
+            hint = "leave it out: then the type is that of the argument"
+        raise self._refused(annotation, span, hint)
 
     def _application(self, annotation: Any, span: AnySpan | None) -> Type | None:
         """The type of `form[args]`, or of a data type without arguments."""

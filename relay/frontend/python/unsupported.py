@@ -28,9 +28,8 @@ class Construct:
 _TENSORS_ARE_VALUES = "values do not change; assign a new one to the variable"
 _NO_EXCEPTIONS = "there are no exceptions; return a relay.prelude.Option, or leave the case out"
 _ASYNC = "a program runs from beginning to end; write a plain function"
-_LOOP = "write a `for` loop, or call relay.prelude.map with a function"
+_LOOP = "write a `for` loop, or a list: [… for …]"
 _OUTSIDE = "put it outside of the function"
-_BY_NAME = "give every argument by itself"
 
 # Statements and expressions that are always refused, by the class of their node.
 NODES: Mapping[str, Construct] = {
@@ -53,7 +52,6 @@ NODES: Mapping[str, Construct] = {
     "Import": Construct("import statement", "import …", _OUTSIDE),
     "ImportFrom": Construct("from-import statement", "from … import …", _OUTSIDE),
     "ClassDef": Construct("class definition", "class …:", _OUTSIDE + "; see relay.data"),
-    "ListComp": Construct("list comprehension", "[… for …]", _LOOP),
     "SetComp": Construct("set comprehension", "{… for …}", _LOOP),
     "DictComp": Construct("dictionary comprehension", "{…: … for …}", _LOOP),
     "GeneratorExp": Construct("generator expression", "(… for …)", _LOOP),
@@ -63,22 +61,20 @@ NODES: Mapping[str, Construct] = {
     "TemplateStr": Construct("t-string", 't"…"', "there is no text in a program"),
     "NamedExpr": Construct("assignment expression", "(x := …)", "assign in a statement before"),
     "TypeAlias": Construct("type statement", "type X = …", _OUTSIDE),
-    "MatchValue": Construct("pattern of a value", "case 1:", "compare with `if`"),
     "MatchMapping": Construct("pattern of a mapping", "case {…}:", "use a relay.data class"),
 }
 
 # What is refused in one form only.
 FORMS: Mapping[str, Construct] = {
-    "guard": Construct("guard of a case", "case … if …:", "put an `if` into the case"),
-    "singleton": Construct("pattern True or False", "case True:", "compare with `if`"),
     "loop else": Construct("else of a loop", "for …: … else: …", "put it behind the loop"),
     "item assignment": Construct(
         "assignment to an item", "x[i] = …", _TENSORS_ARE_VALUES + ": relay.scatter_nd, …"
     ),
     "attribute assignment": Construct("assignment to an attribute", "x.a = …", _TENSORS_ARE_VALUES),
     "starred assignment": Construct("starred assignment", "a, *b = …", "name every part"),
-    "star argument": Construct("star argument", "f(*xs)", _BY_NAME),
-    "keyword arguments": Construct("double-star argument", "f(**options)", _BY_NAME),
+    "keyword arguments": Construct(
+        "double-star argument", "f(**options)", "give every argument by itself"
+    ),
     "star parameter": Construct("star parameter", "def f(*xs)", "take a tuple or a list"),
     "keyword parameters": Construct(
         "double-star parameter", "def f(**options)", "name every parameter"
@@ -118,10 +114,6 @@ def _refused(function: ast.FunctionDef) -> Iterator[tuple[ast.AST, Construct]]:
 
 def _forms(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
     match node:
-        case ast.match_case(guard=ast.expr() as guard):
-            yield "guard", guard
-        case ast.MatchSingleton(value=bool()):
-            yield "singleton", node
         case ast.For(orelse=[first, *_]) | ast.While(orelse=[first, *_]):
             yield "loop else", first
         case ast.Subscript(ctx=ast.Store()):
@@ -131,7 +123,6 @@ def _forms(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
         case ast.Starred(ctx=ast.Store()):
             yield "starred assignment", node
         case ast.Call():
-            yield from (("star argument", a) for a in node.args if isinstance(a, ast.Starred))
             yield from (("keyword arguments", k) for k in node.keywords if k.arg is None)
         case ast.arguments():
             if node.vararg is not None:
