@@ -126,7 +126,7 @@ class NativeFunction:
         frame = self.frame(constants)
         self._write(frame.slots, 0, *addresses)
         if status := self._call(frame.request.address):
-            raise self.failure(status, frame.context, frame.context.record)
+            raise failure(status, frame.context, self.steps[frame.context.record])
         self._free.append(frame)
 
     def one_by_one(
@@ -142,29 +142,29 @@ class NativeFunction:
 
             def run() -> None:
                 if status := self._call(request.address):
-                    raise self.failure(status, frame.context, index)
+                    raise failure(status, frame.context, self.steps[index])
 
             return run
 
         return [step(index) for index in range(len(self.steps))]
 
-    def failure(self, status: int, context: Context, step: int) -> EvaluationError:
-        """What the status of a kernel means."""
-        kernel = self.steps[step]
-        where = f"in kernel `{kernel.name}`"
-        operators = ", ".join(f"`{name}`" for name in kernel.operators)
-        hint = f"the kernel computes {operators}" if operators else None
-        if status == abi.OUT_OF_RANGE:
-            check, index, extent = context.details
-            what = kernel.checks[check] if 0 <= check < len(kernel.checks) else "an index"
-            return EvaluationError(
-                Diagnostic(
-                    f"{what} is out of range {where}",
-                    expected=f"0 to {extent - 1}",
-                    found=str(index),
-                    hint=hint,
-                )
+
+def failure(status: int, context: Context, kernel: Kernel) -> EvaluationError:
+    """What the status of a kernel means."""
+    where = f"in kernel `{kernel.name}`"
+    operators = ", ".join(f"`{name}`" for name in kernel.operators)
+    hint = f"the kernel computes {operators}" if operators else None
+    if status == abi.OUT_OF_RANGE:
+        check, index, extent = context.details
+        what = kernel.checks[check] if 0 <= check < len(kernel.checks) else "an index"
+        return EvaluationError(
+            Diagnostic(
+                f"{what} is out of range {where}",
+                expected=f"0 to {extent - 1}",
+                found=str(index),
+                hint=hint,
             )
-        meaning = {abi.INTERRUPTED: "interrupted", abi.OUT_OF_MEMORY: "out of memory"}
-        said = meaning.get(status, f"status {status}")
-        return EvaluationError(Diagnostic(f"{said} {where}", hint=hint))
+        )
+    meaning = {abi.INTERRUPTED: "interrupted", abi.OUT_OF_MEMORY: "out of memory"}
+    said = meaning.get(status, f"status {status}")
+    return EvaluationError(Diagnostic(f"{said} {where}", hint=hint))

@@ -17,7 +17,7 @@ from relay.executors.arrays import TensorInfo, read
 from relay.executors.memory import address_of, allocate, typed
 from relay.executors.native import Constants, NativeFunction
 from relay.program.plan import ALIGNMENT
-from relay.program.program import MAIN, PREPARE, Constant, Function, LoadConstant, Program, nbytes
+from relay.program.program import PREPARE, Constant, Function, LoadConstant, Program, nbytes
 from relay.program.slice import needed_for
 
 
@@ -41,7 +41,7 @@ class Weights:
             (c for c in program.constants if not c.is_given), key=lambda c: c.prepared or 0
         )
         if prepared is None:
-            prepared = self._prepare(program[PREPARE], self._results)
+            prepared = self._prepare(program[PREPARE], self._results) if self._results else {}
         self.constants = self._gather(prepared)
 
     def change(self, params: Mapping[str, Any]) -> None:
@@ -81,8 +81,8 @@ class Weights:
         return made
 
     def _gather(self, prepared: Mapping[str, np.ndarray]) -> Constants:
-        """What `main` reads."""
-        names = [name for name in constants_read(self._program[MAIN]) if name not in prepared]
+        """What calls read."""
+        names = [name for name in constants_of_calls(self._program) if name not in prepared]
         return Constants({**prepared, **self._aligned(names)})
 
     def _aligned(self, names: Iterable[str]) -> dict[str, np.ndarray]:
@@ -106,4 +106,10 @@ class Weights:
 
 def constants_read(function: Function) -> list[str]:
     """The names of the constants a function loads."""
-    return [i.constant for i in function.straight_line if isinstance(i, LoadConstant)]
+    return [i.constant for i in function.instructions if isinstance(i, LoadConstant)]
+
+
+def constants_of_calls(program: Program) -> list[str]:
+    """The names of those that a call of the program may load."""
+    called = (function for function in program.functions if function.name != PREPARE)
+    return list(dict.fromkeys(name for function in called for name in constants_read(function)))
