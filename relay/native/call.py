@@ -74,12 +74,12 @@ class ProgramRuntime:
 
     @cached_property
     def close(self) -> Callable[[int], None]:
-        """void (context)"""
+        """Void (context)"""
         return self.function("relay_close", None, 1)
 
     @cached_property
     def free_block(self) -> Callable[[int], None]:
-        """void (block)"""
+        """Void (block)"""
         return self.function("relay_free_block", None, 1)
 
     def function(self, name: str, result: type | None, pointers: int) -> Callable[..., Any]:
@@ -183,7 +183,7 @@ class ProgramContext:
     @property
     def live(self) -> int:
         """How many objects are alive: none between calls."""
-        return self[layout.LIVE]
+        return self[layout.MADE] - self[layout.FREED]
 
     @property
     def leaked(self) -> int:

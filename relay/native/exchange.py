@@ -6,15 +6,15 @@
     void relay_end(ptr context)
     void relay_close(ptr context)
 
-**In.** The buffer is an array of i64, one entry after the other:
+**In.** The buffer is an array of i64, one entry after the other, in any order:
 
-    TENSOR      rank  address  bytes  dims…         somebody else's memory, that outlives the call
-    DATA        tag  objects  words  word…
-    REFERENCE   objects  words  word…
+    TENSOR + 256 * index      rank  address  bytes  dims…     memory that outlives the call
+    DATA + 256 * index        tag  objects  words  word…
+    REFERENCE + 256 * index   objects  words  word…
 
-An object word in it is odd, as everywhere, or `2 * index` of another entry, which comes earlier;
-those of cells may also come later. The address of each object is stored in the table. It is held
-by the words that name it: one that none names is never freed by counting.
+The indices are 0 to `count` - 1. An object word in it is odd, as everywhere, or `2 * index` of an
+entry. The address of each object is stored in the table, at its index. It is held by the words that
+name it: one that none names is never freed by counting.
 
 **Out.** The words at the given positions of an array are exported with all they lead to, every
 object once. They are written to the buffer `EXPORTED` of the context:
@@ -25,7 +25,7 @@ object once. They are written to the buffer `EXPORTED` of the context:
     REFERENCE   objects  words  address  word…
     CLOSURE                                         which have no meaning elsewhere
 
-The order is that of an import: children first, except below cells. `owner` says whose the memory
+Entries are counted from 0; children come first, except those of cells. `owner` says whose the memory
 is: INLINE, then the elements were copied, and the address is an offset into the buffer `ELEMENTS`;
 EXTERNAL, they are still where they were; otherwise the memory is the receiver's from now on, who
 gives it to `relay_free_block` in the end. What was exported can only be released afterwards.
@@ -145,14 +145,15 @@ object:
 
 define i32 @relay_import(ptr %context, ptr %buffer, i64 %count, ptr %table) nounwind {
 entry:
-  %list = getelementptr i8, ptr %context, i64 $references
-  %cells.before = load ptr, ptr %list
   %any = icmp ne i64 %count, 0
-  br i1 %any, label %entry.next, label %done
-entry.next:
-  %i = phi i64 [ 0, %entry ], [ %i.next, %stored ]
-  %at = phi ptr [ %buffer, %entry ], [ %at.next, %stored ]
-  %kind = load i64, ptr %at
+  br i1 %any, label %make, label %done
+
+; first all objects, with the words as they are
+make:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %made ]
+  %at = phi ptr [ %buffer, %entry ], [ %at.next, %made ]
+  %first.word = load i64, ptr %at
+  %kind = and i64 %first.word, 255
   %first.at = getelementptr i64, ptr %at, i64 1
   %first = load i64, ptr %first.at
   %second.at = getelementptr i64, ptr %at, i64 2
@@ -178,20 +179,17 @@ fill.tensor:
   store i64 %bytes, ptr %bytes.at
   %dims.from = getelementptr i64, ptr %at, i64 4
   %dims.to = getelementptr i8, ptr %header, i64 $tensor_dims
-  %after.dims = getelementptr i64, ptr %dims.from, i64 %first
-  br label %dims
-dims:
-  %d = phi i64 [ 0, %fill.tensor ], [ %d.next, %dim ]
-  %dims.left = icmp ult i64 %d, %first
-  br i1 %dims.left, label %dim, label %stored
-dim:
-  %dim.from = getelementptr i64, ptr %dims.from, i64 %d
-  %dim.value = load i64, ptr %dim.from
-  %dim.to = getelementptr i64, ptr %dims.to, i64 %d
-  store i64 %dim.value, ptr %dim.to
-  %d.next = add i64 %d, 1
-  br label %dims
-
+  br label %copy
+a.cell:
+  %cell.objects = trunc i64 %first to i32
+  %cell.words = trunc i64 %second to i32
+  %made.cell = call ptr @relay_new_object(ptr %context, i32 $reference, i32 0, i32 %cell.objects,
+                                          i32 %cell.words)
+  %no.cell = icmp eq ptr %made.cell, null
+  br i1 %no.cell, label %fail, label %fill.cell
+fill.cell:
+  %contents = getelementptr i8, ptr %made.cell, i64 $reference_words
+  br label %copy
 data:
   %third = load i64, ptr %third.at
   %tag = trunc i64 %first to i32
@@ -204,84 +202,74 @@ data:
 fill.data:
   %words.from = getelementptr i64, ptr %at, i64 4
   %words.to = getelementptr i8, ptr %made.data, i64 $data_words
-  %after.words = getelementptr i64, ptr %words.from, i64 %third
-  br label %words.next
-words.next:
-  %w = phi i64 [ 0, %fill.data ], [ %w.next, %word ]
-  %words.left = icmp ult i64 %w, %third
-  br i1 %words.left, label %read, label %stored
-read:
-  %word.from = getelementptr i64, ptr %words.from, i64 %w
-  %word.given = load i64, ptr %word.from
-  %is.object = icmp ult i64 %w, %second
-  br i1 %is.object, label %resolve, label %word
-resolve:
-  %resolved = call i64 @relay_resolve(i64 %word.given, ptr %table)
-  br label %word
-word:
-  %word.value = phi i64 [ %word.given, %read ], [ %resolved, %resolve ]
-  %word.to = getelementptr i64, ptr %words.to, i64 %w
-  store i64 %word.value, ptr %word.to
+  br label %copy
+
+copy:
+  %object = phi ptr [ %header, %fill.tensor ], [ %made.cell, %fill.cell ], [ %made.data, %fill.data ]
+  %from = phi ptr [ %dims.from, %fill.tensor ], [ %third.at, %fill.cell ], [ %words.from, %fill.data ]
+  %to = phi ptr [ %dims.to, %fill.tensor ], [ %contents, %fill.cell ], [ %words.to, %fill.data ]
+  %length = phi i64 [ %first, %fill.tensor ], [ %second, %fill.cell ], [ %third, %fill.data ]
+  %at.next = getelementptr i64, ptr %from, i64 %length
+  br label %copy.look
+copy.look:
+  %w = phi i64 [ 0, %copy ], [ %w.next, %copy.word ]
+  %copy.left = icmp ult i64 %w, %length
+  br i1 %copy.left, label %copy.word, label %made
+copy.word:
+  %word.from = getelementptr i64, ptr %from, i64 %w
+  %word = load i64, ptr %word.from
+  %word.to = getelementptr i64, ptr %to, i64 %w
+  store i64 %word, ptr %word.to
   %w.next = add i64 %w, 1
-  br label %words.next
-
-a.cell:
-  %cell.objects = trunc i64 %first to i32
-  %cell.words = trunc i64 %second to i32
-  %made.cell = call ptr @relay_new_object(ptr %context, i32 $reference, i32 0, i32 %cell.objects,
-                                          i32 %cell.words)
-  %no.cell = icmp eq ptr %made.cell, null
-  br i1 %no.cell, label %fail, label %fill.cell
-fill.cell:
-  %contents = getelementptr i8, ptr %made.cell, i64 $reference_words
-  %contents.bytes = shl i64 %second, 3
-  call void @llvm.memcpy.p0.p0.i64(ptr align 8 %contents, ptr align 8 %third.at,
-                                   i64 %contents.bytes, i1 false)
-  %after.contents = getelementptr i64, ptr %third.at, i64 %second
-  br label %stored
-
-stored:
-  %object = phi ptr [ %header, %dims ], [ %made.data, %words.next ], [ %made.cell, %fill.cell ]
-  %at.next = phi ptr [ %after.dims, %dims ], [ %after.words, %words.next ],
-                     [ %after.contents, %fill.cell ]
+  br label %copy.look
+made:
   store i64 0, ptr %object
-  %object.at = getelementptr ptr, ptr %table, i64 %i
+  %index = lshr i64 %first.word, 8
+  %object.at = getelementptr ptr, ptr %table, i64 %index
   store ptr %object, ptr %object.at
   %i.next = add i64 %i, 1
   %more = icmp ult i64 %i.next, %count
-  br i1 %more, label %entry.next, label %cells
+  br i1 %more, label %make, label %connect
 
-cells:                                   ; what they hold may have come after them
-  %cells.first = load ptr, ptr %list
-  br label %cell.look
-cell.look:
-  %current = phi ptr [ %cells.first, %cells ], [ %cell.next, %contents.end ]
-  %cells.done = icmp eq ptr %current, %cells.before
-  br i1 %cells.done, label %done, label %cell.begin
-cell.begin:
+; then what their words mean
+connect:
+  %c = phi i64 [ 0, %made ], [ %c.next, %connected ]
+  %connected.object.at = getelementptr ptr, ptr %table, i64 %c
+  %current = load ptr, ptr %connected.object.at
+  %current.kind.at = getelementptr i8, ptr %current, i64 $kind
+  %current.kind = load i32, ptr %current.kind.at
+  %without = icmp eq i32 %current.kind, $tensor
+  br i1 %without, label %connected, label %with.words
+with.words:
+  %kind.wide = zext i32 %current.kind to i64
+  %kind.bytes = shl i64 %kind.wide, 3
+  %offset = add i64 %kind.bytes, 16
+  %places = getelementptr i8, ptr %current, i64 %offset
   %held.at = getelementptr i8, ptr %current, i64 $objects
   %held.narrow = load i32, ptr %held.at
   %held = zext i32 %held.narrow to i64
-  %held.words = getelementptr i8, ptr %current, i64 $reference_words
-  br label %contents.next
-contents.next:
-  %h = phi i64 [ 0, %cell.begin ], [ %h.next, %content ]
+  br label %held.look
+held.look:
+  %h = phi i64 [ 0, %with.words ], [ %h.next, %held.word ]
   %held.left = icmp ult i64 %h, %held
-  br i1 %held.left, label %content, label %contents.end
-content:
-  %content.at = getelementptr i64, ptr %held.words, i64 %h
-  %content.given = load i64, ptr %content.at
-  %content.value = call i64 @relay_resolve(i64 %content.given, ptr %table)
-  store i64 %content.value, ptr %content.at
+  br i1 %held.left, label %held.resolve, label %connected
+held.resolve:
+  %place = getelementptr i64, ptr %places, i64 %h
+  %given = load i64, ptr %place
+  %resolved = call i64 @relay_resolve(i64 %given, ptr %table)
+  br label %held.word
+held.word:
+  store i64 %resolved, ptr %place
   %h.next = add i64 %h, 1
-  br label %contents.next
-contents.end:
-  %cell.next.at = getelementptr i8, ptr %current, i64 $reference_next
-  %cell.next = load ptr, ptr %cell.next.at
-  br label %cell.look
+  br label %held.look
+connected:
+  %c.next = add i64 %c, 1
+  %connect.more = icmp ult i64 %c.next, %count
+  br i1 %connect.more, label %connect, label %done
 done:
   ret i32 0
 fail:                                    ; cells hold what is no object yet
+  %list = getelementptr i8, ptr %context, i64 $references
   store ptr null, ptr %list
   ret i32 $out_of_memory
 }
@@ -319,6 +307,14 @@ done:
 ; A constant has no place for a mark: something that stands for it, in memory of this call.
 define internal ptr @relay_stand_in(ptr %context, ptr %tensor) nounwind {
 entry:
+  %kind.at = getelementptr i8, ptr %tensor, i64 $kind
+  %kind = load i32, ptr %kind.at
+  %is.tensor = icmp eq i32 %kind, $tensor
+  br i1 %is.tensor, label %a.tensor, label %a.closure
+a.closure:
+  %closure = call ptr @relay_new_object(ptr %context, i32 $closure, i32 0, i32 0, i32 0)
+  ret ptr %closure
+a.tensor:
   %rank.at = getelementptr i8, ptr %tensor, i64 $detail
   %rank.narrow = load i32, ptr %rank.at
   %rank = zext i32 %rank.narrow to i64
@@ -768,8 +764,11 @@ failed:
 define void @relay_end(ptr %context) nounwind {
 entry:
   call void @relay_free_cells(ptr %context)
-  %live.at = getelementptr i8, ptr %context, i64 $live
-  %live = load i64, ptr %live.at
+  %made.at = getelementptr i8, ptr %context, i64 $made
+  %made = load i64, ptr %made.at
+  %freed.at = getelementptr i8, ptr %context, i64 $freed
+  %freed = load i64, ptr %freed.at
+  %live = sub i64 %made, %freed
   %leaked.at = getelementptr i8, ptr %context, i64 $leaked
   store i64 %live, ptr %leaked.at
   %clean = icmp eq i64 %live, 0

@@ -78,10 +78,10 @@ more:
   br i1 %none, label %fail, label %done
 done:
   %piece = phi ptr [ %first, %take ], [ %carved, %more ]
-  %live.at = getelementptr i8, ptr %context, i64 $live
-  %live = load i64, ptr %live.at
-  %live.more = add i64 %live, 1
-  store i64 %live.more, ptr %live.at
+  %made.at = getelementptr i8, ptr %context, i64 $made
+  %made = load i64, ptr %made.at
+  %made.more = add i64 %made, 1
+  store i64 %made.more, ptr %made.at
   ret ptr %piece
 fail:
   ret ptr null
@@ -93,10 +93,10 @@ define internal void @relay_give(ptr %context, ptr %piece, i64 %class) alwaysinl
   %first = load ptr, ptr %list
   store ptr %first, ptr %piece
   store ptr %piece, ptr %list
-  %live.at = getelementptr i8, ptr %context, i64 $live
-  %live = load i64, ptr %live.at
-  %live.less = sub i64 %live, 1
-  store i64 %live.less, ptr %live.at
+  %freed.at = getelementptr i8, ptr %context, i64 $freed
+  %freed = load i64, ptr %freed.at
+  %freed.more = add i64 %freed, 1
+  store i64 %freed.more, ptr %freed.at
   ret void
 }
 """)
@@ -430,8 +430,10 @@ done:
 ; Whatever there is, is free.
 define void @relay_reset(ptr %context) noinline cold nounwind {
 entry:
-  %live.at = getelementptr i8, ptr %context, i64 $live
-  store i64 0, ptr %live.at
+  %made.at = getelementptr i8, ptr %context, i64 $made
+  store i64 0, ptr %made.at
+  %freed.at = getelementptr i8, ptr %context, i64 $freed
+  store i64 0, ptr %freed.at
   %references.at = getelementptr i8, ptr %context, i64 $references
   store ptr null, ptr %references.at
   %lists = getelementptr i8, ptr %context, i64 $small_lists

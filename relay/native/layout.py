@@ -75,14 +75,15 @@ FRAME_END: Final = FRAME + 8
 COUNTDOWN: Final = FRAME_END + 8  # calls and turns of loops until `relay_poll` is called
 SITE: Final = COUNTDOWN + 8  # where a failure was found: a number of the program's table of sites
 CONSTANTS: Final = SITE + 8  # address of an array: the tensor objects of the program's constants
-LIVE: Final = CONSTANTS + 8  # objects of this call that are alive
-REFERENCES: Final = LIVE + 8  # the first cell of the list
+MADE: Final = CONSTANTS + 8  # how many objects were made
+REFERENCES: Final = MADE + 8  # the first cell of the list
 HEAP_BYTES: Final = REFERENCES + 8  # how much memory the heap has taken from the system
 LIMIT: Final = HEAP_BYTES + 8  # the most bytes it may take; 0: as many as there are
 
 # --- the context: what only the runtime itself looks at
 
-STACK: Final = LIMIT + 8  # the stack of programs: where it begins, null before the first call
+FREED: Final = LIMIT + 8  # how many were freed: the others are alive
+STACK: Final = FREED + 8  # the stack of programs: where it begins, null before the first call
 STACK_SIZE: Final = STACK + 8  # set before the first call
 STACK_TOP: Final = STACK_SIZE + 8
 STACK_LOWEST: Final = STACK_TOP + 8  # how far down `relay_poll` has seen it used

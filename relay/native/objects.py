@@ -6,6 +6,7 @@
     void relay_retain(ptr word)          void relay_release(ptr context, ptr word)
     void relay_retain_object(ptr object) void relay_release_object(ptr context, ptr object)
     void relay_free(ptr context, ptr object)
+    i32  relay_tick(ptr context)         ptr relay_frame(ptr context, i64 bytes)
 
 What is new is held once, by whoever made it, and is null when there is no memory. Dims and words
 are not filled in. The elements of a tensor lie at `data`, aligned to 64 bytes. A view has the
@@ -14,7 +15,8 @@ never another view.
 
 An object word may be a number, a constant or an object; `_object` are for words that are known not
 to be numbers. What nobody holds any longer is freed with all that only it held, without recursion:
-objects that wait to be freed are linked through their counts.
+objects that wait to be freed are linked through their counts. Who knows
+the size of an object and has taken its words over gives its memory back itself (`relay_give`).
 
 `inline_text` is for the module that uses all this: LLVM puts the short functions where they are
 called, and with numbers known, most of their instructions go away. It also declares the other
@@ -267,10 +269,10 @@ entry:
   %none = icmp eq ptr %object, null
   br i1 %none, label %done, label %count
 count:
-  %live.at = getelementptr i8, ptr %context, i64 $live
-  %live = load i64, ptr %live.at
-  %more = add i64 %live, 1
-  store i64 %more, ptr %live.at
+  %made.at = getelementptr i8, ptr %context, i64 $made
+  %made = load i64, ptr %made.at
+  %more = add i64 %made, 1
+  store i64 %more, ptr %made.at
   br label %done
 done:
   ret ptr %object
@@ -405,7 +407,7 @@ words:
   %cell = icmp eq i32 %kind, $reference
   br i1 %cell, label %unlink, label %begin
 unlink:
-  call void @relay_unlink_cell(ptr %context, ptr %current)
+  call preserve_mostcc void @relay_unlink_cell(ptr %context, ptr %current)
   br label %begin
 begin:
   %objects.wide = zext i32 %objects to i64
@@ -437,10 +439,10 @@ give.data:
 give.large:
   %pending.large = phi ptr [ %pending.data, %emptied ]
   call preserve_mostcc void @relay_drop_block(ptr %context, ptr %current)
-  %live.at = getelementptr i8, ptr %context, i64 $live
-  %live = load i64, ptr %live.at
-  %less = sub i64 %live, 1
-  store i64 %less, ptr %live.at
+  %freed.at = getelementptr i8, ptr %context, i64 $freed
+  %freed = load i64, ptr %freed.at
+  %freed.more = add i64 %freed, 1
+  store i64 %freed.more, ptr %freed.at
   %end.large = icmp eq ptr %pending.large, null
   br i1 %end.large, label %done, label %next
 
@@ -487,7 +489,8 @@ done:
 ; --- cells
 
 ; Take a cell out of the list. One that is out already is its own predecessor.
-define internal void @relay_unlink_cell(ptr %context, ptr %cell) nounwind {
+define internal preserve_mostcc void @relay_unlink_cell(ptr %context, ptr %cell)
+    noinline nounwind {
 entry:
   %next.at = getelementptr i8, ptr %cell, i64 $reference_next
   %next = load ptr, ptr %next.at
@@ -522,7 +525,7 @@ next:
   %none = icmp eq ptr %cell, null
   br i1 %none, label %done, label %empty
 empty:
-  call void @relay_unlink_cell(ptr %context, ptr %cell)
+  call preserve_mostcc void @relay_unlink_cell(ptr %context, ptr %cell)
   call void @relay_retain_object(ptr %cell)
   %objects.at = getelementptr i8, ptr %cell, i64 $objects
   %objects = load i32, ptr %objects.at
