@@ -74,7 +74,8 @@ def compile_in_stages(name: str, small: bool, file: str) -> dict[str, Any]:
     clock = Clock()
     from relay import driver
     from relay.cache import Cache, cached_runtime
-    from relay.executors.executable import Code, Executable
+    from relay.executors.executable import Code
+    from relay.executors.make import make_executable
     from relay.kernel_cache import KernelCache
     from relay.lower.kernel import Options
     from relay.pipeline import passes
@@ -95,7 +96,7 @@ def compile_in_stages(name: str, small: bool, file: str) -> dict[str, Any]:
     clock.lap("program")
     cached_runtime(cache)
     clock.lap("runtime")
-    exe = Executable(program, code, weights | driver.arrays(constants), 1)
+    exe = make_executable(program, code, weights | driver.arrays(constants), 1)
     clock.lap("load and prepare")
     y = exe(x)
     clock.lap("first call")

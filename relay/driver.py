@@ -21,6 +21,8 @@ from relay import nd, settings, tree
 from relay.cache import Cache, cached_runtime
 from relay.errors import RelayError
 from relay.executors.executable import Code, Executable
+from relay.executors.make import make_executable
+from relay.executors.straight_line import StraightLineExecutable
 from relay.graph_executor import GraphLibrary
 from relay.ir.attrs import DictAttrs
 from relay.ir.expr import Constant, Expr, Function, Var, bind
@@ -60,16 +62,19 @@ def compile(
     kernels check every index. Compiled kernels are kept in `cache`, by default the user's.
     """
     compiled = compile_program(
-        model,
-        params,
-        target=target,
-        level=level,
-        exact=exact,
-        checked=checked,
-        cache=cache,
-        whole=False,
+        model, params, target=target, level=level, exact=exact, checked=checked, cache=cache
     )
-    return Executable(compiled.program, compiled.code, compiled.weights, threads)
+    return make_executable(compiled.program, compiled.code, compiled.weights, threads)
+
+
+def compile_graph(
+    model: IRModule | Function | Expr | HasModule,
+    params: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> StraightLineExecutable:
+    """`compile` for straight-line code; any other program is refused, with the reason."""
+    compiled = compile_program(model, params, whole=False, **options)
+    return StraightLineExecutable(compiled.program, compiled.code, compiled.weights)
 
 
 @dataclass(frozen=True)
@@ -147,7 +152,7 @@ def build(
 ) -> GraphLibrary:
     """Compile `ir_mod` at the level of the PassContext, for `relay.graph_executor.GraphModule`."""
     level = PassContext.current().opt_level
-    return GraphLibrary(compile(ir_mod, params, target=target, level=level), mod_name)
+    return GraphLibrary(compile_graph(ir_mod, params, target=target, level=level), mod_name)
 
 
 # --- the stages that are not elsewhere -----------------------------------------------------------

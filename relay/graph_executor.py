@@ -21,8 +21,8 @@ import numpy as np
 from relay import dtypes
 from relay.errors import Diagnostic, EvaluationError, RelayError, did_you_mean
 from relay.executors.arrays import TensorInfo, read
-from relay.executors.executable import Executable
 from relay.executors.report import BenchmarkResult
+from relay.executors.straight_line import StraightLineExecutable
 from relay.nd import Device, NDArray
 from relay.serialize import load_param_dict
 
@@ -30,15 +30,15 @@ from relay.serialize import load_param_dict
 class GraphLibrary:
     """What `relay.build` gives. `lib["default"](device)` is what a GraphModule is made of."""
 
-    def __init__(self, executable: Executable, name: str = "default") -> None:
+    def __init__(self, executable: StraightLineExecutable, name: str = "default") -> None:
         self.executable = executable
         self.name = name
 
-    def __getitem__(self, name: str) -> Callable[..., Executable]:
+    def __getitem__(self, name: str) -> Callable[..., StraightLineExecutable]:
         if name not in (self.name, "default"):
             raise RelayError(f"the library has no model {name!r}; it has {self.name!r}")
 
-        def create(device: Device | None = None) -> Executable:
+        def create(device: Device | None = None) -> StraightLineExecutable:
             if device is not None and device.kind != "cpu":
                 raise RelayError(f"the model was built for the CPU, not for {device}")
             return self.executable
@@ -64,10 +64,10 @@ class GraphLibrary:
 class GraphModule:
     """A model with inputs that stay set from run to run. Not for several threads at once."""
 
-    def __init__(self, module: Executable | GraphLibrary) -> None:
+    def __init__(self, module: StraightLineExecutable | GraphLibrary) -> None:
         if isinstance(module, GraphLibrary):
             module = module.executable
-        if not isinstance(module, Executable):
+        if not isinstance(module, StraightLineExecutable):
             raise RelayError(
                 f"a GraphModule is made of lib['default'](device), found {type(module).__name__}"
             )

@@ -33,7 +33,8 @@ import relay
 from relay import dtypes
 from relay.errors import RelayError
 from relay.executors.executable import Code, Executable, require_host
-from relay.executors.weights import constants_read
+from relay.executors.make import make_executable
+from relay.executors.weights import constants_of_calls
 from relay.native.runtime import portable, runtime, runtime_object
 from relay.program.program import Program
 from relay.program.text import parse, to_text
@@ -133,7 +134,7 @@ def load(path: str | Path, *, threads: int | None = None, verify: bool = False) 
     _check_constants(path, program, constants)
     prepared = {c.name: constants.pop(c.name) for c in program.constants if not c.is_given}
     code = Code(target, tuple(bytes(members[name]) for name in names))
-    return Executable(program, code, {**constants, **weights}, threads, prepared)
+    return make_executable(program, code, {**constants, **weights}, threads, prepared)
 
 
 def _refusal(path: Path, reason: str, hint: str | None = None) -> RelayError:
@@ -197,7 +198,7 @@ def _tensors(path: Path, data: memoryview) -> dict[str, np.ndarray]:
 def _check_constants(path: Path, program: Program, found: Mapping[str, np.ndarray]) -> None:
     """Kernels trust the sizes of what they read."""
     table = program.constant_table
-    for name in {*constants_read(program["main"]), *found}:
+    for name in {*constants_of_calls(program), *found}:
         if name not in table or name not in found:
             raise _refusal(path, f"constant {name!r} is missing, or unknown")
         spec = table[name].spec

@@ -40,7 +40,7 @@ from relay.executors.c_library import (
     table_text,
     weights_text,
 )
-from relay.executors.executable import Executable
+from relay.executors.straight_line import StraightLineExecutable
 from relay.native import pool
 from relay.native.runtime import runtime_texts
 from relay.program.plan import ALIGNMENT, Arena, InConstant
@@ -55,7 +55,12 @@ HEADER_SIZE: Final = ALIGNMENT  # of the file of weights: what it belongs to
 
 
 def export(
-    exe: Executable, path: Path, kind: str, *, name: str | None = None, embed: bool = True
+    exe: StraightLineExecutable,
+    path: Path,
+    kind: str,
+    *,
+    name: str | None = None,
+    embed: bool = True,
 ) -> Path:
     """Write the library to `path` and the header beside it, which is returned."""
     if kind not in KINDS:
@@ -105,7 +110,7 @@ def identifier(text: str) -> str:
 class _Library:
     """The parts of an exported model."""
 
-    exe: Executable
+    exe: StraightLineExecutable
     name: str
 
     def __post_init__(self) -> None:

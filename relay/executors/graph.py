@@ -34,7 +34,9 @@ class GraphExecutor(Executor):
                 self.params[name] = nd.array(data)
 
     def load(self, module: IRModule, name: str) -> Loaded:
-        from relay.driver import compile  # the driver is above, and makes executables for anybody
+        from relay.driver import (
+            compile_graph,  # the driver is above, and makes executables for anybody
+        )
 
         if self.device is not None and self.device.kind != "cpu":
             raise RelayError(f"the graph executor runs on the CPU, not on {self.device}")
@@ -42,7 +44,7 @@ class GraphExecutor(Executor):
         function = module[MAIN] = module[name]
         names = [param.name_hint for param in function.params]
         weights = {name: data for name, data in self.params.items() if names.count(name) == 1}
-        executable = compile(module, weights, target=self.target)
+        executable = compile_graph(module, weights, target=self.target)
         current = dict(weights)
 
         def call(values: Sequence[Value]) -> Value:

@@ -33,9 +33,10 @@ def is_scalar(computed: Computed) -> bool:
         if id(tensor) in seen:
             continue
         seen.add(id(tensor))
-        if tensor.shape or not isinstance(tensor.op, Computation) or tensor.op.reduction:
+        op = tensor.op
+        if tensor.shape or not isinstance(op, Computation) or op.reduction is not None:
             return False
-        pending += tensor.op.inputs
+        pending += op.inputs
     return True
 
 

@@ -33,7 +33,7 @@ from relay.errors import AnySpan, Diagnostic, LowerError
 from relay.ir import dims, expr
 from relay.ir.expr import Call, Expr, GlobalVar, Let, Tuple, TupleGetItem, Var
 from relay.ir.module import IRModule
-from relay.ir.types import FuncType, TensorType, TupleType, Type, is_dynamic
+from relay.ir.types import FuncType, TensorType, TupleType, Type
 from relay.lower.kernel import TensorSpec
 from relay.lower.to_compute import to_compute
 from relay.nd import NDArray
@@ -74,6 +74,7 @@ from relay.program.program import (
 from relay.program.sized import lower_sized
 from relay.program.specs import Specs
 from relay.program.stages import Lowering, Stages
+from relay.program.straight import is_tensors
 from relay.tree import Steps
 
 
@@ -104,6 +105,10 @@ class Whole:
         self.specs = Specs(self.module)
 
     def program(self) -> tuple[Program, dict[str, NDArray]]:
+        main = self.module[MAIN]
+        for param in main.params:
+            _require_data(param.checked_type, f"parameter `%{param.name_hint}`", param.span)
+        _require_data(main.body.checked_type, "the result", main.span)
         self.want(MAIN)
         while self.wanted:
             name = self.wanted.pop()
@@ -127,6 +132,20 @@ class Whole:
             self.functions[name] = None
             self.wanted.append(name)
         return name
+
+
+def _require_data(ty: Type, what: str, span: AnySpan | None) -> None:
+    """What Python and a program hand each other is data."""
+    if any(isinstance(leaf, FuncType) for leaf in flatten(leaves(ty))):
+        raise LowerError(
+            Diagnostic(
+                f"{what} of `@main` is a function: native code takes and gives data",
+                span,
+                expected="tensors, tuples and values of data types",
+                found=str(ty),
+                hint='relay.create_executor("debug") runs every program',
+            )
+        )
 
 
 def parts_of(function: expr.Function) -> tuple[tuple[Var, ...], expr.Function]:
@@ -506,7 +525,7 @@ class Body:
         if not all(isinstance(one, At) for one in given):
             raise LowerError(Diagnostic("a kernel over functions", call.span))
         specs = self.specs.flat(call.checked_type)
-        if any(map(is_dynamic, types_of(function))):
+        if not all(map(is_tensors, types_of(function))):
             return self.sized(call, function, given, specs)
         if self.has_scalars(function, all):
             computed = to_compute(function)

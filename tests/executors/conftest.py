@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from relay.executors.executable import Code, Executable
+from relay.executors.executable import Code
+from relay.executors.straight_line import StraightLineExecutable
 from relay.program.text import parse
 from relay.target.llvm.compile import compile_module
 from relay.target.target import Target
@@ -71,7 +72,7 @@ def make(text, code, weights=None, threads=1):
     program = replace(program, kernels=kernels)
     target = Target.host()
     objects = (compile_module([kernel.ir for kernel in kernels], target),)
-    return Executable(program, Code(target, objects), weights or {}, threads)
+    return StraightLineExecutable(program, Code(target, objects), weights or {}, threads)
 
 
 ADD = """

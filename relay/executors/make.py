@@ -1,0 +1,23 @@
+"""Which executable a program makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from relay.executors.executable import Code, Executable
+from relay.executors.straight_line import StraightLineExecutable
+from relay.program.program import Program
+
+
+def make_executable(
+    program: Program,
+    code: Code,
+    weights: Mapping[str, np.ndarray],
+    threads: int | None = None,
+    prepared: Mapping[str, np.ndarray] | None = None,
+) -> Executable:
+    """The executable of a program. `weights` are the constants that come from outside, by name;
+    `prepared` those that were computed from them already, if they were."""
+    return StraightLineExecutable(program, code, weights, threads, prepared)

@@ -1,0 +1,229 @@
+"""An executable of straight-line code: its memory is planned, and one native call runs it all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from relay import dtypes
+from relay.executors.arrays import TensorInfo, Wrap, address, plain, read, wrapper, writable
+from relay.executors.executable import Code, Executable, expect_positive, refusal
+from relay.executors.memory import OutputPool
+from relay.executors.native import NativeFunction
+from relay.executors.report import KernelInfo, Kernels, Memory, Profile, StepTime
+from relay.executors.weights import Weights
+from relay.program.program import MAIN, Function, Program, Value, flatten, unflatten
+from relay.target.llvm.jit import load
+
+
+class StraightLineExecutable(Executable):
+    """A compiled model that is straight-line code."""
+
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+
+    def __init__(
+        self,
+        program: Program,
+        code: Code,
+        weights: Mapping[str, np.ndarray],
+        threads: int | None = None,
+        prepared: Mapping[str, np.ndarray] | None = None,
+    ) -> None:
+        super().__init__(program, code, threads)
+        self._library = load(code.objects, [kernel.name for kernel in program.kernels])
+        main = program[MAIN]
+        self._main = self._bind(main)
+        self.inputs = tuple(_inputs(main))
+        self.outputs = tuple(_outputs(main))
+        self._wanted = [(i, dtypes.to_numpy(i.dtype), i.shape) for i in self.inputs]
+        self._positional = None if _has_tuples(main) else len(main.params)
+        self._result: Value = main.result
+        self._pools = [OutputPool(o.shape, o.dtype) for o in self.outputs]
+        self._weights = Weights(program, self._bind, weights, prepared)
+
+    def _bind(self, function: Function) -> NativeFunction:
+        return NativeFunction(self.program, function, self._library.address, self.threads)
+
+    # --- calling
+
+    def __call__(self, *args: Any, out: Any = None, **named: Any) -> Any:
+        if named or len(args) != self._positional:
+            args = self._arrange(args, named)
+        arrays = []  # alive until the call has ended
+        addresses = []
+        wrap: Wrap = plain
+        for data, (wanted, dtype, shape) in zip(args, self._wanted, strict=True):
+            # a call of a small model takes a few microseconds: the usual case is checked here
+            if type(data) is not ndarray:
+                wrap = wrapper(args) if wrap is plain else wrap
+                data = read(data, wanted)
+            elif data.dtype is not dtype or data.shape != shape or not data.flags.carray:
+                data = read(data, wanted)
+            arrays.append(data)
+            addresses.append(address(data))
+        if out is not None:
+            return self._call_into(out, addresses)
+        results = []
+        for pool in self._pools:
+            array, place = pool.take()
+            results.append(array)
+            addresses.append(place)
+        self._main(self._weights.constants, addresses)
+        if wrap is not plain:
+            results = [wrap(array) for array in results]
+        return results[0] if self._result.__class__ is int else unflatten(self._result, results)
+
+    def run_flat(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The same over lists of tensors: all inputs in order, all outputs in order."""
+        arrays = [read(data, wanted) for data, wanted in zip(inputs, self.inputs, strict=True)]
+        results = [pool.take() for pool in self._pools]
+        addresses = [*map(address, arrays), *(place for _, place in results)]
+        self._main(self._weights.constants, addresses)
+        return [array for array, _ in results]
+
+    def _call_into(self, out: Any, addresses: list[int]) -> Any:
+        """Write the results to `out`, which is returned. The inputs are at `addresses`."""
+        given = flatten(tuple(out) if isinstance(out, list) else out)
+        if len(given) != len(self.outputs):
+            raise refusal("`out` has another number of tensors", len(self.outputs), len(given))
+        taken = [(a, a + info.nbytes) for a, info in zip(addresses, self.inputs, strict=True)]
+        copies = []
+        for data, wanted, pool in zip(given, self.outputs, self._pools, strict=True):
+            array = writable(data, wanted)
+            place = address(array)
+            end = place + array.nbytes
+            if any(place < last and first < end for first, last in taken):
+                aside, place = pool.take()
+                copies.append((array, aside))
+            else:
+                taken.append((place, end))
+            addresses.append(place)
+        self._main(self._weights.constants, addresses)
+        for array, aside in copies:
+            array[...] = aside
+        return out
+
+    def _arrange(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The tensors of a call in the order of the inputs; tuples are taken apart."""
+        leaves: list[Any] = []
+        for param, data in zip(self.program[MAIN].params, self.in_order(args, named), strict=True):
+            leaves.extend(_take_apart(param.name, param.value, data))
+        return tuple(leaves)
+
+    # --- looking at it
+
+    @property
+    def memory(self) -> Memory:
+        """What the executable needs, in bytes."""
+        kernels = self._main.steps
+        return Memory(
+            self._main.plan.arena,
+            max((k.workspace + k.worker_workspace * self.threads for k in kernels), default=0),
+            self._weights.constants.nbytes,
+            sum(info.nbytes for info in self.inputs),
+            sum(info.nbytes for info in self.outputs),
+        )
+
+    @property
+    def kernels(self) -> Kernels:
+        """The kernels a call runs; a table when printed."""
+        return Kernels.of(self._main.steps)
+
+    def profile(self, *args: Any, repeat: int = 10, **named: Any) -> Profile:
+        """The time of every step: the median of `repeat` runs of the whole program."""
+        expect_positive(repeat=repeat)
+        if not args and not named:
+            args = self.example_inputs()
+        leaves = self._arrange(args, named)
+        arrays = [read(data, wanted) for data, wanted in zip(leaves, self.inputs, strict=True)]
+        results = [pool.take() for pool in self._pools]
+        addresses = [*map(address, arrays), *(place for _, place in results)]
+        steps = self._main.one_by_one(self._weights.constants, addresses)
+        times: list[list[float]] = [[] for _ in steps]
+        for _ in range(repeat + 1):  # the first one only warms up
+            for step, seconds in zip(steps, times, strict=True):
+                start = time.perf_counter()
+                step()
+                seconds.append(time.perf_counter() - start)
+        return Profile(
+            StepTime(KernelInfo.of(kernel, 1), float(np.median(seconds[1:])))
+            for kernel, seconds in zip(self._main.steps, times, strict=True)
+        )
+
+    def example_inputs(self) -> tuple[Any, ...]:
+        """Inputs of the right types: normally distributed floats, and zeros."""
+        chance = np.random.default_rng(0)
+        made = []
+        for wanted in self.inputs:
+            numbers = chance.standard_normal(wanted.shape, np.float32)
+            made.append(
+                numbers.astype(dtypes.to_numpy(wanted.dtype))
+                if dtypes.is_float(wanted.dtype)
+                else np.zeros(wanted.shape, dtypes.to_numpy(wanted.dtype))
+            )
+        structure = tuple(param.value for param in self.program[MAIN].params)
+        return tuple(unflatten(structure, made))
+
+    def export(
+        self, path: str | Path, kind: str = "object", *, name: str | None = None, embed: bool = True
+    ) -> Path:
+        """Write the model for programs in C: an "object", an "archive" or a "shared" library.
+
+        The header beside it, which is returned, says how to call it; its functions begin with
+        `name`, by default that of the file. Without `embed` the weights are a file of their own.
+        """
+        from relay.executors.export_c import export
+
+        return export(self, Path(path), kind, name=name, embed=embed)
+
+    @property
+    def bound(self) -> NativeFunction:
+        """`main` with its memory laid out."""
+        return self._main
+
+
+# --- parts ---------------------------------------------------------------------------------------
+
+
+def _inputs(function: Function) -> Iterable[TensorInfo]:
+    for param in function.params:
+        leaves = flatten(param.value)
+        for number, register in enumerate(leaves):
+            spec = function.registers[register]
+            name = f"{param.name}.{number}" if isinstance(param.value, tuple) else param.name
+            yield TensorInfo(name, tuple(map(int, spec.shape)), spec.dtype)
+
+
+def _outputs(function: Function) -> Iterable[TensorInfo]:
+    for number, register in enumerate(flatten(function.result)):
+        spec = function.registers[register]
+        yield TensorInfo(f"output_{number}", tuple(map(int, spec.shape)), spec.dtype)
+
+
+def _has_tuples(function: Function) -> bool:
+    return any(isinstance(param.value, tuple) for param in function.params)
+
+
+def _take_apart(name: str, structure: Any, data: Any) -> list[Any]:
+    """The leaves of `data`, which must be nested like `structure`."""
+    leaves = []
+    pending = [(structure, data)]
+    while pending:
+        wanted, given = pending.pop()
+        if not isinstance(wanted, tuple):
+            leaves.append(given)
+        elif isinstance(given, tuple | list) and len(given) == len(wanted):
+            pending.extend(reversed(list(zip(wanted, given, strict=True))))
+        else:
+            raise refusal(
+                f"input `{name}` is a tuple of tensors",
+                f"a tuple of {len(wanted)}",
+                f"a {type(given).__name__}",
+            )
+    return leaves
