@@ -103,6 +103,7 @@ class Whole:
 
     def __post_init__(self) -> None:
         self.specs = Specs(self.module)
+        self.function_values = function_values(self.module)
 
     def program(self) -> tuple[Program, dict[str, NDArray]]:
         main = self.module[MAIN]
@@ -148,6 +149,16 @@ def _require_data(ty: Type, what: str, span: AnySpan | None) -> None:
         )
 
 
+def function_values(module: IRModule) -> set[str]:
+    """The functions of a module that are not only called by their names."""
+    found = {name.name_hint for name, one in module.functions.items() if one.attrs.get("Closure")}
+    for function in module.functions.values():
+        for node in tree.postorder(function):
+            parts = node.args if isinstance(node, Call) else tree.children(node)
+            found.update(part.name_hint for part in parts if isinstance(part, GlobalVar))
+    return found
+
+
 def parts_of(function: expr.Function) -> tuple[tuple[Var, ...], expr.Function]:
     """What a function of the module remembers, and the function itself: one marked `Closure` gives
     the function it holds."""
@@ -182,6 +193,11 @@ class Body:
             params.append(Parameter(param.name_hint, unflatten(specs, registers)))
             self.values[param] = self.held(param.checked_type, registers)
         self.look_at_sizes()
+        if self.name in self.whole.function_values:
+            # who calls a function value may know less about sizes than the function does
+            for param in self.function.params:
+                what = f"`%{param.name_hint}`"
+                self.fitted(self.values[param], None, param.checked_type, param.span, what)
         result = self.result_type
         tree.run(self.tail(self.function.body, result))
         where = "" if self.function.span is None else str(self.function.span)
@@ -234,18 +250,20 @@ class Body:
         where = "" if span is None else str(span)
         self.builder.add(RequireEqual(found, expected, message, where))
 
-    def fitted(self, value: Any, known: Type | None, wanted: Type, span: AnySpan | None) -> Any:
+    def fitted(
+        self, value: Any, known: Type | None, wanted: Type, span: AnySpan | None, what: str
+    ) -> Any:
         """`value`, of type `known`, as one of type `wanted`: sizes that only the latter says are
-        compared. Without `known` nothing is known of sizes."""
+        compared. Without `known` nothing is known of sizes. `what` it is, for the error."""
         held = flatten(value)
         before = flatten(leaves(known)) if known is not None else [None] * len(held)
         for one, source, target in zip(held, before, flatten(leaves(wanted)), strict=True):
             if isinstance(target, TensorType) and isinstance(one, At):
-                self.compare_sizes(one, source, target, span)
+                self.compare_sizes(one, source, target, span, what)
         return value
 
     def compare_sizes(
-        self, value: At, source: Any, target: TensorType, span: AnySpan | None
+        self, value: At, source: Any, target: TensorType, span: AnySpan | None, what: str
     ) -> None:
         for axis, dim in enumerate(target.shape):
             known = source.shape[axis] if isinstance(source, TensorType) else dims.ANY
@@ -254,7 +272,7 @@ class Body:
             if scalar_code.evaluable(dim, self.sizes):
                 found = self.size(value.register, axis)
                 wanted = scalar_code.emit_dim(self.builder, dim, self.sizes)
-                self.require(found, wanted, f"axis {axis} of a tensor is not {dim} long", span)
+                self.require(found, wanted, f"axis {axis} of {what} is not {dim} long", span)
 
     # --- values in registers
 
@@ -314,7 +332,7 @@ class Body:
                 self.tail_call(last)
             case _:
                 value = yield self.operation(last)
-                value = self.fitted(value, last.checked_type, result, last.span)
+                value = self.fitted(value, last.checked_type, result, last.span, "the result")
                 returned = unflatten(value, self.registers(value))
                 self.builder.end(Return(returned))
 
@@ -326,7 +344,9 @@ class Body:
                 return root.value
             value = yield self.operation(root.value)
             ty = root.var.checked_type
-            self.values[root.var] = self.fitted(value, root.value.checked_type, ty, root.span)
+            what = f"`%{root.var.name_hint}`"
+            found = root.value.checked_type
+            self.values[root.var] = self.fitted(value, found, ty, root.span, what)
             root = root.body
         return root
 
@@ -378,7 +398,10 @@ class Body:
             order, block = blocks[row.clause]
             given = dict(row.named)
             values = [
-                self.fitted(given[v].value, given[v].type, v.checked_type, v.span) for v in order
+                self.fitted(
+                    given[v].value, given[v].type, v.checked_type, v.span, f"`%{v.name_hint}`"
+                )
+                for v in order
             ]
             self.builder.end(Jump(block.number, self.registers(*values)))
 
@@ -398,7 +421,8 @@ class Body:
             register = self.builder.new(spec)
             self.builder.add(GetField(register, data.register, constructor, before + place))
             made.append(register)
-        return self.fitted(self.held(types[index], made), None, types[index], None)
+        what = f"field {index} of `{constructor}`"
+        return self.fitted(self.held(types[index], made), None, types[index], None, what)
 
     def joined(self, root: Expr, parts: Sequence[tuple[Expr, OpenBlock]]) -> Steps[Any]:
         """The value of the one of several blocks that is run."""
@@ -408,7 +432,7 @@ class Body:
             self.builder.enter(block)
             last = yield self.bindings(part)
             value = yield self.operation(last)
-            value = self.fitted(value, last.checked_type, root.checked_type, last.span)
+            value = self.fitted(value, last.checked_type, root.checked_type, last.span, "a branch")
             self.builder.end(Jump(join.number, self.registers(value)))
         self.builder.enter(join)
         return self.held(root.checked_type, params)
@@ -465,9 +489,8 @@ class Body:
     def read_reference(self, root: expr.RefRead) -> Any:
         outputs = [self.builder.new(spec) for spec in self.specs.flat(root.checked_type)]
         self.builder.add(ReadReference(tuple(outputs), self.register(self.atom(root.ref))))
-        return self.fitted(
-            self.held(root.checked_type, outputs), None, root.checked_type, root.span
-        )
+        held = self.held(root.checked_type, outputs)
+        return self.fitted(held, None, root.checked_type, root.span, "what the reference holds")
 
     # --- calls
 
@@ -490,17 +513,22 @@ class Body:
             self.builder.add(CallFunction(outputs, name, given))
             return self.held(call.checked_type, outputs)
         self.builder.add(CallClosure(outputs, self.register(callee), args))
-        return self.fitted(
-            self.held(call.checked_type, outputs), None, call.checked_type, call.span
-        )
+        held = self.held(call.checked_type, outputs)
+        return self.fitted(held, None, call.checked_type, call.span, "what the function gives")
 
     def arguments(self, call: Call) -> tuple[Register, ...]:
         """The arguments, with the sizes that the function's parameters have."""
         ty = call.op.checked_type
         assert isinstance(ty, FuncType)
         values = [
-            self.fitted(self.atom(arg), arg.checked_type, wanted, arg.span or call.span)
-            for arg, wanted in zip(call.args, ty.arg_types, strict=True)
+            self.fitted(
+                self.atom(arg),
+                arg.checked_type,
+                wanted,
+                arg.span or call.span,
+                f"argument {number}",
+            )
+            for number, (arg, wanted) in enumerate(zip(call.args, ty.arg_types, strict=True), 1)
         ]
         return self.registers(*values)
 
@@ -554,7 +582,7 @@ class Body:
             only_shapes=only_reshapes(function) and not self.has_scalars(function, any),
         )
         value = unflatten(self.specs(call.checked_type), results)
-        return self.fitted(value, None, call.checked_type, call.span)
+        return self.fitted(value, None, call.checked_type, call.span, "a result")
 
     def has_scalars(
         self, function: expr.Function, quantifier: Callable[[Iterable[bool]], bool]
