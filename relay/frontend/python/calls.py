@@ -61,6 +61,15 @@ ON_TENSORS: Mapping[Any, str] = {
     builtins.max: "maximum",
     builtins.pow: "power",
 }
+# What does instead of functions of Python that people look for.
+INSTEAD: Mapping[Any, str] = {
+    builtins.isinstance: "match x: case Node(left, right): …",
+    builtins.type: "match x: case Node(left, right): …",
+    builtins.print: "return the value as well, and print it outside",
+    builtins.any: "relay.any(x) of a tensor; a loop over a list",
+    builtins.all: "relay.all(x) of a tensor; a loop over a list",
+    builtins.sorted: "relay.sort(x) of a tensor",
+}
 REFERENCES = (RefCreate, RefRead, RefWrite)
 
 
@@ -314,7 +323,9 @@ class Calls(Indexing):
         text = ast.unparse(node.func)
         name = getattr(callee, "__name__", None) or type(callee).__name__
         hint = "decorate it with @relay.function" if inspect.isfunction(callee) else None
-        if name in op_names() or name in ("sum", "max", "min", "mean", "round"):
+        if _hashable(callee) and callee in INSTEAD:
+            hint = INSTEAD[callee]
+        elif name in op_names() or name in ("sum", "max", "min", "mean", "round"):
             hint = f"relay.{name} is an operator"
         elif isinstance(callee, type):
             hint = "declare it with @relay.data" if inspect.isclass(callee) else None

@@ -104,7 +104,10 @@ class Expressions(Calls):
                 raise self.error(node, found.why, hint=found.hint)
             return found
         if name in scope.frame.locals:
-            raise self.error(node, f"`{name}` is used before it has a value")
+            hint = None
+            if scope.frame.parent is not None and name in scope.frame.parent.locals:
+                hint = f"the `{name}` around `{scope.frame.name}` is read, not changed: return it"
+            raise self.error(node, f"`{name}` is used before it has a value", hint=hint)
         self._check_enclosing(node, scope.frame)
         found = self.names.find(name)
         if found is statics.MISSING:

@@ -109,7 +109,11 @@ class Lifting(Unit):
             return self.constant(value, node)
         if isinstance(value, Unassigned):
             raise self.error(node, value.why, hint=value.hint)
-        raise self.error(node, "this is not a value of a Relay program", found=_described(value))
+        text = isinstance(value, str)
+        hint = "there is no text in a program; numbers can stand for it" if text else None
+        raise self.error(
+            node, "this is not a value of a Relay program", found=_described(value), hint=hint
+        )
 
     def number(
         self, number: bool | int | float, node: ast.AST, expected: Type | None, open_: bool

@@ -412,6 +412,10 @@ class Loops(Patterns):
             return Let(loop.function, function, rest, span=span)
 
         if not loop.exits:
+            if not returns(node.body):
+                raise self.error(
+                    node, "nothing leads out of this loop", "a condition, `break` or `return`"
+                )
             block.end(lambda: around(start))
             return None
         if not returns(node.body):

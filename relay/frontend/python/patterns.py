@@ -43,7 +43,7 @@ from relay.ir.expr import (
     Var,
     is_atom,
 )
-from relay.ir.types import TensorType, TupleType, Type, TypeCall, substitute
+from relay.ir.types import IncompleteType, TensorType, TupleType, Type, TypeCall, substitute
 from relay.tree import Steps
 
 
@@ -279,6 +279,10 @@ class Patterns(Branches):
             case ast.MatchSingleton(value=None):
                 return self._constructor(Nothing, [], node)
             case ast.MatchValue() | ast.MatchSingleton():
+                if not isinstance(known := self.resolve(ty), TensorType | IncompleteType):
+                    raise self.error(
+                        node, "only scalars are compared in a pattern", "a number", str(known)
+                    )
                 tested = Var("value", span=span)
                 fit.tests.append((tested, node))
                 return PatternVar(tested, span=span)

@@ -90,6 +90,8 @@ class TypeReader:
         hint = None
         if annotation is typing.Any:
             hint = "leave it out: then the type is that of the argument"
+        elif annotation is str:
+            hint = "leave it out: a text is known where the function is called"
         raise self._refused(annotation, span, hint)
 
     def _application(self, annotation: Any, span: AnySpan | None) -> Type | None:
@@ -161,6 +163,12 @@ class TypeReader:
         if isinstance(given, str):
             if given == "?":
                 return ANY
+            if dtypes.is_dtype(given):
+                raise self._error(
+                    f"`{given}` is an element type, and stands among the dimensions",
+                    span,
+                    f'Tensor[(…), "{given}"]',
+                )
             return self._symbolic(self._parse(given, span), span)
         if given is dims.Any:
             return ANY
