@@ -1,10 +1,14 @@
-"""What all tests share: Hypothesis profiles, and the table of what is tried of every operator.
+"""What all tests share: Hypothesis profiles, a cache of kernels that is not the user's, and the
+table of what is tried of every operator.
 
 The profile `ci` is small and always tries the same examples, `full` searches further; choose with
 `--hypothesis-profile=full`.
 """
 
 from __future__ import annotations
+
+import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -24,6 +28,17 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("ci")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kernels_of_this_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Kernels are kept in a folder of this run, which its processes share."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RELAY_CACHE_DIR", str(folder / "kernels"))
+        yield
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

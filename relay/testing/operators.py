@@ -102,12 +102,17 @@ def computed_names() -> list[str]:
     return [name for name in op_names() if not name.startswith(NOT_COMPUTED)]
 
 
-def uses(op: OpDef) -> Iterator[Use]:
-    """The samples of an operator, then its other element types, then other extents."""
+# elements: more than the caches of one core hold, and enough for several threads
+LARGE = 400_000
+
+
+def uses(op: OpDef, large: int = LARGE) -> Iterator[Use]:
+    """The samples of an operator, then its other element types, then other extents, up to those
+    that make `large` elements."""
     for i, sample in enumerate(op.samples):
         yield Use(op, sample, f"{op.name}-{i}")
     yield from with_other_elements(op)
-    yield from with_other_extents(op)
+    yield from with_other_extents(op, large)
 
 
 def digest(name: str) -> int:
@@ -199,11 +204,10 @@ def _as_dtype(tensor: Tensor, dtype: str) -> Tensor:
 
 # none, one, less and more than vectors have lanes: odd and prime
 EXTENTS = (0, 1, 5, 17, 37)
-LARGE = 400_000  # elements: more than the caches of one core hold, and enough for several threads
 
 
-def with_other_extents(op: OpDef) -> Iterator[Use]:
-    """A use with each of `EXTENTS` somewhere, and large ones.
+def with_other_extents(op: OpDef, large: int = LARGE) -> Iterator[Use]:
+    """A use with each of `EXTENTS` somewhere, and some of `large` elements.
 
     An extent changes in one place alone, for those that are free, or in every place where its
     number stands, for those that belong together; what the relation refuses is left out.
@@ -215,8 +219,8 @@ def with_other_extents(op: OpDef) -> Iterator[Use]:
                 seen.add(_shapes(changed))
                 yield Use(op, changed, f"{op.name}-{i}-{_shape_text(changed)}", reshaped=True)
                 break
-    for large in _enlarged(op):
-        yield Use(op, large, f"{op.name}-{_shape_text(large)}", reshaped=True)
+    for enlarged in _enlarged(op, large):
+        yield Use(op, enlarged, f"{op.name}-{_shape_text(enlarged)}", reshaped=True)
 
 
 def _shapes(sample: Sample) -> tuple[tuple[int, ...], ...]:
@@ -286,23 +290,27 @@ def _rotated(items: Sequence[T], turn: int) -> Sequence[T]:
     return [*items[first:], *items[:first]]
 
 
-def _enlarged(op: OpDef) -> list[Sample]:
-    """Uses with as many elements as make a tensor large, where extents can grow so far: outer ones,
-    and inner ones or those that belong together."""
+def _enlarged(op: OpDef, large: int) -> list[Sample]:
+    """Uses with `large` elements or more, where extents can grow so far: outer ones, and inner ones
+    or those that belong together."""
+
+    def grown(extent: int, elements: int) -> int:
+        return extent * -(-large // max(1, elements)) + 1
+
     for sample in op.samples:
-        if 0 < size(sample) < LARGE:
-            changed = list(_changes(sample, _grown))
-            outer = next((one for one in changed if _is_large(op, one)), None)
-            inner = next((one for one in reversed(changed) if _is_large(op, one)), None)
+        if 0 < size(sample) < large:
+            changed = list(_changes(sample, grown))
+            outer = next((one for one in changed if _is_large(op, one, large)), None)
+            inner = next((one for one in reversed(changed) if _is_large(op, one, large)), None)
             if outer is not None and inner is not None:
                 return [outer] if _shapes(outer) == _shapes(inner) else [outer, inner]
     return []
 
 
-def _is_large(op: OpDef, sample: Sample) -> bool:
+def _is_large(op: OpDef, sample: Sample, large: int) -> bool:
     """Whether it is legal and has many elements, and not far too many."""
-    most = 4 * LARGE
-    if not LARGE <= size(sample) <= most or (made := _result_type(op, sample)) is None:
+    most = 4 * large
+    if not large <= size(sample) <= most or (made := _result_type(op, sample)) is None:
         return False
     return _elements(made) <= most
 
@@ -312,10 +320,6 @@ def _elements(ty: Type) -> int:
         return sum(map(_elements, ty.fields))
     assert isinstance(ty, TensorType)
     return math.prod(n for n in ty.shape if isinstance(n, int))
-
-
-def _grown(extent: int, elements: int) -> int:
-    return extent * -(-LARGE // max(1, elements)) + 1
 
 
 # --- as tensors ---------------------------------------------------------------------------------

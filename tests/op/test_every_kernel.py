@@ -6,13 +6,14 @@ the reference, the same to the bit on any number of threads, and no kernel reads
 its memory (`relay.testing.kernels`).
 
 This is far too much for every day, so a tenth of it is run, always the same, with something of
-every operator; `pytest -m full` runs all of it.
+every operator, and the largest tensors are smaller; `pytest -m full` runs all of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pytest
@@ -40,6 +41,7 @@ NAMES = computed_names()
 LEVELS = ("avx512", "avx2", "baseline")
 MODES = {"fast": False, "checked": True}
 PART = 10
+MANY = 100_000  # elements of a large tensor every day: beyond the first cache, for several threads
 
 # On how many threads, and in which memory.
 RUNS = (
@@ -62,13 +64,18 @@ class Case:
         return f"{self.use.name}-{self.level}-{self.mode}"
 
 
-def cases(name: str) -> list[Case]:
-    return [Case(use, level, mode) for use in uses(get(name)) for level in LEVELS for mode in MODES]
+def cases(every: Iterable[Use]) -> list[Case]:
+    return [Case(use, level, mode) for use in every for level in LEVELS for mode in MODES]
+
+
+@cache
+def everyday_uses(name: str) -> list[Use]:
+    return list(uses(get(name), MANY))
 
 
 def some_cases(name: str) -> list[Case]:
     """A tenth of the cases of an operator, one at least."""
-    every = cases(name)
+    every = cases(everyday_uses(name))
     names = set(chosen((case.name for case in every), PART))
     return [case for case in every if case.name in names]
 
@@ -77,55 +84,82 @@ def available(level: str) -> bool:
     return Target.host().supports(Target.x86(level))
 
 
-def lowered(case: Case, target: Target) -> Lowered:
-    """The kernels of a case. For one in two, all arguments but the first are constants, from which
-    there may be something to prepare."""
+def lowered(case: Case, target: Target) -> tuple[Lowered, list[np.ndarray]]:
+    """The kernels of a case, and what they are given. For one in two, all arguments but the first
+    are constants, from which there may be something to prepare."""
     computed, arrays = to_tensors(case.use)
     given = digest(case.name) % 2 == 1
     constant = [given and i > 0 for i in range(len(arrays))]
-    return lower_computed(computed, constant, target, Options(checked=MODES[case.mode]))
+    options = Options(checked=MODES[case.mode])
+    return lower_computed(computed, constant, target, options), arrays
 
 
-def check(group: Sequence[Case]) -> None:
+class References:
+    """What the reference gives for uses, each computed once."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[np.ndarray, ...] | None] = {}
+
+    def __call__(self, use: Use) -> tuple[np.ndarray, ...] | None:
+        if use.name not in self._found:
+            self._found[use.name] = self._of(use)
+        return self._found[use.name]
+
+    def _of(self, use: Use) -> tuple[np.ndarray, ...] | None:
+        try:
+            return expected(use)
+        except (EvaluationError, IndexError):
+            # an index of a sample may lie outside of a tensor that was made smaller
+            if not use.reshaped:
+                raise
+            return None
+
+
+def check(group: Sequence[Case], references: References) -> None:
     """Compile the cases of one level together and run each."""
     target = Target.x86(group[0].level)
     problems: list[str] = []
-    ready: list[tuple[Case, Lowered, tuple[np.ndarray, ...]]] = []
+    ready: list[tuple[Case, list[np.ndarray]]] = []
+    kernels: list[Lowered] = []
     for case in group:
-        try:
-            wanted = expected(case.use)
-        except (EvaluationError, IndexError):
-            # an index of a sample may lie outside of a tensor that was made smaller
-            if not case.use.reshaped:
-                raise
+        if references(case.use) is None:
             continue
         try:
-            ready.append((case, lowered(case, target), wanted))
+            made, arrays = lowered(case, target)
         except RelayError as error:
             problems.append(f"{case.name}: {error}")
-    kernels = [one for _, one, _ in ready]
+        else:
+            kernels.append(made)
+            ready.append((case, arrays))
     try:
         batch = Batch(kernels, target)
     except RelayError:
         pytest.fail("\n".join([*problems, *map(str, refused(kernels, target).items())]))
-    for i, (case, _, wanted) in enumerate(ready):
+    for i, (case, arrays) in enumerate(ready):
+        wanted = references(case.use)
+        assert wanted is not None
         try:
-            run(batch, i, case, wanted)
+            run(batch, i, case.use, arrays, wanted)
         except AssertionError as error:
             problems.append(f"{case.name}: {error}")
     assert not problems, "\n".join(problems)
 
 
-def run(batch: Batch, i: int, case: Case, wanted: tuple[np.ndarray, ...]) -> None:
-    _, arrays = to_tensors(case.use)
+def run(
+    batch: Batch,
+    i: int,
+    use: Use,
+    arrays: Sequence[np.ndarray],
+    wanted: tuple[np.ndarray, ...],
+) -> None:
     first: list[bytes] | None = None
     for threads, memory in RUNS:
         outcome = batch.run(i, arrays, threads=threads, memory=memory)
         assert outcome.status == 0, outcome.problem
-        found = trimmed(case.use.op, outcome.results)
+        found = trimmed(use.op, outcome.results)
         held = [array.tobytes() for array in found]
         if first is None:
-            assert_agree(case.use, found, wanted)
+            assert_agree(use, found, wanted)
             first = held
         assert held == first, f"{threads} threads, or other memory, give other bits"
 
@@ -140,8 +174,9 @@ def by_level(every: Iterable[Case]) -> list[list[Case]]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_tenth_of_the_kernels_agree_with_the_reference(name: str) -> None:
+    references = References()
     for group in by_level(some_cases(name)):
-        check(group)
+        check(group, references)
 
 
 @pytest.mark.full
@@ -151,7 +186,8 @@ def test_a_tenth_of_the_kernels_agree_with_the_reference(name: str) -> None:
 def test_every_kernel_agrees_with_the_reference(name: str, level: str, mode: str) -> None:
     if not available(level):
         pytest.skip(f"this machine has no {level}")
-    check([case for case in cases(name) if case.level == level and case.mode == mode])
+    every = [Case(use, level, mode) for use in uses(get(name))]
+    check(every, References())
 
 
 # --- another machine ---------------------------------------------------------------------------
@@ -160,13 +196,13 @@ def test_every_kernel_agrees_with_the_reference(name: str, level: str, mode: str
 def emit(every: Iterable[Use]) -> None:
     """Object code for AArch64; calling a function of any library is an error."""
     target = Target.aarch64()
-    kernels = [lowered(Case(use, "aarch64", "fast"), target) for use in every]
+    kernels = [lowered(Case(use, "aarch64", "fast"), target)[0] for use in every]
     compile_module(list(texts(kernels).values()), target)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_tenth_of_the_kernels_are_emitted_for_another_machine(name: str) -> None:
-    every = list(uses(get(name)))
+    every = everyday_uses(name)
     names = set(chosen((use.name for use in every), PART))
     emit(use for use in every if use.name in names)
 
