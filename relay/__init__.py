@@ -156,6 +156,7 @@ _MODULES: dict[str, str] = {
             "tir",
             "transform",
             "tree",
+            "vm",
         )
     },
 }

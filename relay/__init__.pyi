@@ -28,6 +28,7 @@ from relay import testing as testing
 from relay import tir as tir
 from relay import transform as transform
 from relay import tree as tree
+from relay import vm as vm
 from relay.builder import ScopeBuilder as ScopeBuilder
 from relay.driver import build as build
 from relay.driver import compile as compile

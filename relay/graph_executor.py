@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ import numpy as np
 from relay import dtypes
 from relay.errors import Diagnostic, EvaluationError, RelayError, did_you_mean
 from relay.executors.arrays import TensorInfo, read
-from relay.executors.report import BenchmarkResult
+from relay.executors.report import BenchmarkResult, time_calls
 from relay.executors.straight_line import StraightLineExecutable
 from relay.nd import Device, NDArray
 from relay.serialize import load_param_dict
@@ -176,15 +175,7 @@ class GraphModule:
             else:
                 self.run()
 
-        def measure(count: int) -> float:
-            start = time.perf_counter()
-            for _ in range(count):
-                once()
-            return (time.perf_counter() - start) / count
-
-        if min_repeat_ms is not None:
-            number = max(number, round(min_repeat_ms / 1000 / max(measure(number), 1e-7)))
-        return BenchmarkResult(tuple(measure(number) for _ in range(repeat)))
+        return time_calls(once, repeat, number, min_repeat_ms)
 
 
 def _given(value: NDArray, out: Any) -> NDArray:

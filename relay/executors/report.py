@@ -5,8 +5,9 @@ All of them are data first (`exe.memory.arena`, `exe.kernels[0].flops`) and a ta
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median, pstdev
 
@@ -153,6 +154,22 @@ class BenchmarkResult:
     def __str__(self) -> str:
         names = ("mean", "median", "min", "max", "std")
         return "  ".join(f"{name} {time_text(getattr(self, name))}" for name in names)
+
+
+def time_calls(
+    once: Callable[[], None], repeat: int, number: int, min_repeat_ms: float | None = None
+) -> BenchmarkResult:
+    """`repeat` times the mean of `number` calls, or of as many as take `min_repeat_ms`."""
+
+    def measure(count: int) -> float:
+        start = time.perf_counter()
+        for _ in range(count):
+            once()
+        return (time.perf_counter() - start) / count
+
+    if min_repeat_ms is not None:
+        number = max(number, round(min_repeat_ms / 1000 / max(measure(number), 1e-7)))
+    return BenchmarkResult(tuple(measure(number) for _ in range(repeat)))
 
 
 # --- text ----------------------------------------------------------------------------------------

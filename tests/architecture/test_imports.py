@@ -55,6 +55,7 @@ BESIDE = {
     "safetensors": "nd",
     "tensor_array": "prelude",
     "tir": "ir",
+    "vm": "executors",
 }
 # What may be imported inside a function from further up, and why. A module-level import never may.
 LATE = {

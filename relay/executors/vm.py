@@ -1,0 +1,83 @@
+"""The virtual machine as an executor: `relay.create_executor("vm", mod)`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from relay import nd, tree
+from relay.errors import RelayError
+from relay.executors.executor import Executor, Loaded
+from relay.interpreter.values import Value
+from relay.ir.expr import Expr, GlobalVar
+from relay.ir.module import IRModule
+from relay.nd import Device
+from relay.program.program import MAIN
+
+
+class VMExecutor(Executor):
+    """Compiles a function, and what it needs, when it is asked for; `params` become its weights."""
+
+    def __init__(
+        self,
+        mod: IRModule | None = None,
+        device: Device | None = None,
+        target: Any = "llvm",
+        params: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(mod, device, target, params)
+        # as values: then it shows by identity whether a call was given another one
+        for name, data in self.params.items():
+            if isinstance(data, np.ndarray):
+                self.params[name] = nd.array(data)
+
+    def load(self, module: IRModule, name: str) -> Loaded:
+        from relay.vm import VirtualMachine, compile
+
+        if self.device is not None and self.device.kind != "cpu":
+            raise RelayError(f"the virtual machine runs on the CPU, not on {self.device}")
+        module = with_main(module, name)
+        names = [param.name_hint for param in module[MAIN].params]
+        weights = {name: data for name, data in self.params.items() if names.count(name) == 1}
+        machine = VirtualMachine(compile(module, self.target, weights))
+        current = dict(weights)
+
+        def call(values: Sequence[Value]) -> Value:
+            inputs = []
+            changed: dict[str, Any] = {}
+            for param, value in zip(names, values, strict=True):
+                if param not in weights:
+                    inputs.append(value)
+                elif value is not current[param]:
+                    changed[param] = value
+            if changed:  # a weight was named in the call, or in the one before
+                machine.exe.set_params(changed)
+                current.update(changed)
+            return machine.invoke(MAIN, *inputs)
+
+        return call
+
+
+def with_main(module: IRModule, name: str) -> IRModule:
+    """The module with function `name` as `main`; one that has that name already gets another."""
+    module = module.copy()
+    if name == MAIN:
+        return module
+    if MAIN in module:
+        other = GlobalVar(_unused_name(module))
+
+        def rename(_: Expr, after: Expr) -> Expr:
+            return other if isinstance(after, GlobalVar) and after.name_hint == MAIN else after
+
+        for variable, function in module.functions.items():
+            home = other if variable.name_hint == MAIN else variable
+            module[home] = tree.transform(function, rename)
+    module[MAIN] = module[name]
+    return module
+
+
+def _unused_name(module: IRModule) -> str:
+    numbers = range(len(module.functions) + 1)
+    return next(name for name in (f"{MAIN}_{i}" for i in numbers) if name not in module)

@@ -1,0 +1,40 @@
+"""The virtual machine: programs of all of Relay, run one instruction at a time.
+
+    exe = relay.vm.compile(mod, "llvm", params)
+    vm = relay.vm.VirtualMachine(exe, relay.cpu())
+    y = vm.invoke("main", x)
+
+    compiler.py          module -> executable
+    executable.py        a program, its weights, the code of its kernels
+    virtual_machine.py   calls, profiles, timing
+    boundary.py          values of the language <-> what registers hold
+    machine.py           the loop
+    code.py              instructions as steps
+    scalars.py, kernels.py, objects.py    what steps work on
+    profile.py           where the time goes
+
+It is the plain one of the two engines: slow around the kernels, which are the same, and easy to
+look into. The other one makes native code of the whole program.
+"""
+
+from relay.interpreter.values import to_value as to_value
+from relay.vm.boundary import FunctionValue as FunctionValue
+from relay.vm.compiler import VMCompiler as VMCompiler
+from relay.vm.compiler import compile as compile
+from relay.vm.executable import Executable as Executable
+from relay.vm.executable import Library as Library
+from relay.vm.executable import load_library as load_library
+from relay.vm.profile import Profile as Profile
+from relay.vm.virtual_machine import VirtualMachine as VirtualMachine
+
+__all__ = [
+    "Executable",
+    "FunctionValue",
+    "Library",
+    "Profile",
+    "VMCompiler",
+    "VirtualMachine",
+    "compile",
+    "load_library",
+    "to_value",
+]

@@ -1,0 +1,355 @@
+"""Values of the language become what registers hold, and back.
+
+    NDArray                  a NumPy array, or a scalar
+    TupleValue               its fields, one by one
+    ConstructorValue         Data
+    RefValue                 Cell: the same cell each time, and written back after the call
+    FunctionValue            Closure, of the same machine
+
+Types say what is meant. Whatever is shared stays shared, so that large graphs stay small; nothing
+here recurses, since lists are long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from relay import nd
+from relay.errors import Diagnostic, EvaluationError, RelayError
+from relay.interpreter.values import (
+    ConstructorValue,
+    ObjectValue,
+    RefValue,
+    TupleValue,
+    Value,
+    describe,
+    to_value,
+)
+from relay.ir import expr
+from relay.ir.adt import TypeData
+from relay.ir.types import GlobalTypeVar, TensorType
+from relay.lower.kernel import TensorSpec
+from relay.program.program import (
+    ClosureSpec,
+    DataSpec,
+    Program,
+    ReferenceSpec,
+    ScalarSpec,
+    Spec,
+    flatten,
+    spec_text,
+    unflatten,
+)
+from relay.tree import Steps, run
+from relay.vm.objects import Cell, Closure, Data
+from relay.vm.scalars import from_memory, to_memory
+
+# Calls a closure: values for its parameters in, those it returns out, both one by one.
+CallClosure = Callable[[Closure, ClosureSpec, tuple[Any, ...]], Any]
+
+
+class FunctionValue(ObjectValue):
+    """A function that a program returned; it can be called, and given to that program again."""
+
+    __slots__ = ("_call", "_closure", "_spec")
+
+    def __init__(self, closure: Closure, spec: ClosureSpec, call: CallClosure) -> None:
+        self._closure = closure
+        self._spec = spec
+        self._call = call
+
+    def __call__(self, *args: Any) -> Any:
+        return self._call(self._closure, self._spec, args)
+
+
+class Definitions:
+    """The constructors of a program's data types as the language has them: they are known by name,
+    so it does not matter that the types of their fields are those of one program."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._constructors: dict[str, tuple[expr.Constructor, ...]] = {}
+
+    def __getitem__(self, name: str) -> tuple[expr.Constructor, ...]:
+        """The constructors of a data type, in order."""
+        if name not in self._constructors:
+            self._constructors[name] = self._made(name)
+        return self._constructors[name]
+
+    def _made(self, name: str) -> tuple[expr.Constructor, ...]:
+        header = GlobalTypeVar(base_name(name))
+        made = tuple(
+            expr.Constructor(each.name, (), header)
+            for each in self.program.type_table[name].constructors
+        )
+        TypeData(header, (), made)  # gives them their tags
+        return made
+
+
+def base_name(name: str) -> str:
+    """`List` of `List[int32]`."""
+    return name.partition("[")[0]
+
+
+# --- in ------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Importer:
+    """Brings the values of one call in. `call` is what closures of this machine are called by."""
+
+    program: Program
+    call: CallClosure
+    known: dict[tuple[int, Spec], Any] = field(default_factory=dict)
+    kept: list[Any] = field(default_factory=list)  # ids are only unique while their objects live
+    cells: list[tuple[RefValue, Cell, ReferenceSpec, Any]] = field(default_factory=list)
+    pending: list[tuple[Data | Cell, Iterable[tuple[Spec, Any]]]] = field(default_factory=list)
+
+    def take(self, structure: Any, data: Any, name: str) -> list[Any]:
+        """`data` one by one; `structure` is a Spec, or tuples of them."""
+        try:
+            leaves = [self._leaf(spec, part) for spec, part in _pairs(structure, data)]
+            while self.pending:
+                shell, parts = self.pending.pop()
+                filled = tuple([self._leaf(spec, part) for spec, part in parts])
+                if isinstance(shell, Data):
+                    shell.fields = filled
+                else:
+                    shell.contents = filled
+        except _Misfit as misfit:
+            raise EvaluationError(
+                Diagnostic(f"{name}: {misfit.what}", expected=misfit.expected, found=misfit.found)
+            ) from None
+        return leaves
+
+    def _leaf(self, spec: Spec, data: Any) -> Any:
+        match spec:
+            case TensorSpec():
+                return _tensor(spec, data)
+            case ScalarSpec():
+                return from_memory(_tensor(TensorSpec((), spec.dtype), data), spec.dtype)
+            case ClosureSpec():
+                return self._closure(spec, data)
+        key = id(data), spec
+        if key not in self.known:
+            self.kept.append(data)
+            self.known[key] = (
+                self._data(spec, data) if isinstance(spec, DataSpec) else self._cell(spec, data)
+            )
+        return self.known[key]
+
+    def _data(self, spec: DataSpec, data: Any) -> Data:
+        one = self.program.type_table[spec.name]
+        if isinstance(data, ConstructorValue):
+            made = data.constructor
+            tags = [tag for tag, c in enumerate(one.constructors) if c.name == made.name_hint]
+            if tags and made.belong_to.name_hint == base_name(spec.name):
+                shell = Data(tags[0])
+                constructor = one.constructors[tags[0]]
+                if len(constructor.fields) == len(data.fields):
+                    self.pending.append(
+                        (shell, _pairs(constructor.fields, TupleValue(data.fields)))
+                    )
+                    return shell
+        raise _Misfit("it is a value of another type", spec_text(spec), _described(data))
+
+    def _cell(self, spec: ReferenceSpec, data: Any) -> Cell:
+        if not isinstance(data, RefValue):
+            raise _Misfit("it is a value of another type", spec_text(spec), _described(data))
+        leaves, structure = _taken_apart(data.value)
+        if len(leaves) != len(spec.contents):
+            raise _Misfit("the cell holds another type", spec_text(spec), _described(data.value))
+        cell = Cell()
+        self.cells.append((data, cell, spec, structure))
+        self.pending.append((cell, zip(spec.contents, leaves, strict=True)))
+        return cell
+
+    def _closure(self, spec: ClosureSpec, data: Any) -> Closure:
+        if isinstance(data, FunctionValue) and data._call == self.call and data._spec == spec:
+            return data._closure
+        raise _Misfit(
+            "it is a function, and a compiled program takes only those it returned itself",
+            spec_text(spec),
+            _described(data),
+        )
+
+
+def _tensor(spec: TensorSpec, data: Any) -> np.ndarray:
+    try:
+        value = to_value(data, TensorType((), spec.dtype))
+    except (RelayError, ValueError, TypeError, OverflowError) as error:
+        raise _Misfit(f"it is no tensor ({error})", spec_text(spec), None) from None
+    if not isinstance(value, nd.NDArray):
+        raise _Misfit("it is no tensor", spec_text(spec), describe(value))
+    array = value.array
+    if value.dtype != spec.dtype or not _has_shape(array.shape, spec):
+        raise _Misfit("it is another tensor", spec_text(spec), describe(value))
+    if array.flags.c_contiguous and array.flags.aligned:
+        return array
+    return np.array(array, order="C", copy=True)
+
+
+def _has_shape(shape: tuple[int, ...], spec: TensorSpec) -> bool:
+    return len(shape) == len(spec.shape) and all(
+        size == wanted or not isinstance(wanted, int)
+        for size, wanted in zip(shape, spec.shape, strict=True)
+    )
+
+
+def _pairs(structure: Any, data: Any) -> list[tuple[Spec, Any]]:
+    """Types and values one by one; the values must be nested like the types."""
+    pairs = []
+    pending = [(structure, data)]
+    while pending:
+        wanted, given = pending.pop()
+        if not isinstance(wanted, tuple):
+            pairs.append((wanted, given))
+            continue
+        fields = given.fields if isinstance(given, TupleValue) else given
+        if not isinstance(fields, tuple | list) or len(fields) != len(wanted):
+            raise _Misfit("it is nested in another way", spec_text(wanted), _described(given))
+        pending.extend(reversed(list(zip(wanted, fields, strict=True))))
+    return pairs
+
+
+def _taken_apart(value: Any) -> tuple[list[Any], Any]:
+    """The leaves of tuples, and tuples nested in the same way."""
+    leaves: list[Any] = []
+
+    def build(part: Any) -> Steps[Any]:
+        if not isinstance(part, TupleValue):
+            leaves.append(part)
+            return 0
+        fields = []
+        for each in part.fields:
+            fields.append((yield build(each)))
+        return tuple(fields)
+
+    return leaves, run(build(value))
+
+
+def _described(data: Any) -> str:
+    if isinstance(data, nd.NDArray | ObjectValue | nd.Storage | expr.Op | expr.Constructor):
+        return describe(data)
+    return f"a {type(data).__name__}"
+
+
+@dataclass(eq=False)
+class _Misfit(Exception):
+    """A value that is not of the type that is wanted."""
+
+    what: str
+    expected: str
+    found: str | None
+
+
+# --- out -----------------------------------------------------------------------------------------
+
+
+class Exporter:
+    """Hands out what one call returned, and what became of the cells it was given."""
+
+    def __init__(self, definitions: Definitions, importer: Importer) -> None:
+        self._definitions = definitions
+        self._call = importer.call
+        self._given = importer.cells
+        # a cell that came in goes out as it was, and so does data: it never changes
+        self._known: dict[int, Value] = {id(cell): ref for ref, cell, _, _ in importer.cells}
+        self._kept: list[Any] = []
+        self._pending: list[tuple[Any, Any, tuple[Any, ...]]] = []
+
+    def give(self, structure: Any, values: Iterable[Any]) -> Value:
+        """Values one by one, as one nested like `structure`: a Spec, or tuples of them."""
+        leaves = self._leaves(flatten(structure), values)
+        self._fill()
+        return _as_value(unflatten(structure, leaves))
+
+    def write_back(self) -> None:
+        """Let the cells the caller gave hold what they hold now."""
+        for ref, cell, spec, structure in self._given:
+            leaves = self._leaves(spec.contents, cell.contents)
+            self._fill()
+            ref.value = _as_value(unflatten(structure, leaves))
+
+    def _leaves(self, specs: Iterable[Spec], values: Iterable[Any]) -> list[Value]:
+        return [self._leaf(spec, value) for spec, value in zip(specs, values, strict=True)]
+
+    def _leaf(self, spec: Spec, value: Any) -> Value:
+        match spec:
+            case TensorSpec():
+                return nd.NDArray(value)
+            case ScalarSpec():
+                return nd.NDArray(to_memory(value, spec.dtype))
+            case ClosureSpec():
+                return FunctionValue(value, spec, self._call)
+        if id(value) not in self._known:
+            self._kept.append(value)
+            self._known[id(value)] = self._shell(spec, value)
+        return self._known[id(value)]
+
+    def _shell(self, spec: DataSpec | ReferenceSpec, value: Any) -> Value:
+        """A value whose parts are filled in later: cells may form cycles."""
+        if isinstance(spec, ReferenceSpec):
+            cell = RefValue(TupleValue(()))
+            self._pending.append((cell, spec.contents, value.contents))
+            return cell
+        constructor = self._definitions[spec.name][value.tag]
+        data = ConstructorValue(constructor.tag, (), constructor)
+        if value.fields:
+            one = self._definitions.program.type_table[spec.name].constructors[value.tag]
+            self._pending.append((data, one.fields, value.fields))
+        return data
+
+    def _fill(self) -> None:
+        while self._pending:
+            shell, structure, values = self._pending.pop()
+            leaves = self._leaves(flatten(structure), values)
+            if isinstance(shell, RefValue):
+                shell.value = leaves[0] if len(leaves) == 1 else TupleValue(leaves)
+            else:
+                shell.fields = tuple(map(_as_value, unflatten(structure, leaves)))
+
+
+def _as_value(nested: Any) -> Value:
+    """Values in Python's tuples as one value."""
+    if not isinstance(nested, tuple):
+        return nested  # type: ignore[no-any-return]
+
+    def build(part: Any) -> Steps[Value]:
+        if not isinstance(part, tuple):
+            return part  # type: ignore[no-any-return]
+        fields = []
+        for each in part:
+            fields.append((yield build(each)))
+        return TupleValue(fields)
+
+    return run(build(nested))
+
+
+def arranged(
+    names: list[str], args: tuple[Any, ...], named: Mapping[str, Any], function: str
+) -> list[Any]:
+    """The arguments of a call in the order of the parameters."""
+
+    def wrong(message: str) -> EvaluationError:
+        listed = ", ".join(f"`{name}`" for name in names) or "none"
+        return EvaluationError(
+            Diagnostic(f"{message} in a call of `@{function}`", expected=f"arguments for {listed}")
+        )
+
+    if len(args) > len(names):
+        raise wrong("too many arguments")
+    given = dict(enumerate(args))
+    for name, data in named.items():
+        if names.count(name) != 1:
+            raise wrong(f"no parameter, or more than one, is called `{name}`")
+        if names.index(name) in given:
+            raise wrong(f"two arguments for `{name}`")
+        given[names.index(name)] = data
+    if missing := [f"`{name}`" for place, name in enumerate(names) if place not in given]:
+        raise wrong(f"no argument for {', '.join(missing)}")
+    return [given[place] for place in range(len(names))]

@@ -1,0 +1,436 @@
+"""A function of a program as a list of steps, one Python function per instruction.
+
+A step does to the registers what the instruction says, and tells what comes next:
+
+    None      the step after this one
+    int       the step with that number: where a block begins
+    Enter     the first step of another function; then, unless it is a tail call, the one after this
+    Leave     back to the caller
+
+Types are looked at here, once, and not when a step runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, assert_never
+
+import numpy as np
+
+from relay import dtypes
+from relay.errors import Diagnostic, EvaluationError, SourceName, Span
+from relay.executors.memory import address_of, allocate, typed
+from relay.lower.kernel import TensorSpec
+from relay.program.printer import instruction_text
+from relay.program.program import (
+    AllocTensor,
+    Branch,
+    CallClosure,
+    CallFunction,
+    DataSpec,
+    Fail,
+    Function,
+    GetField,
+    Instruction,
+    InvokeKernel,
+    Jump,
+    Literal,
+    LoadConstant,
+    MakeClosure,
+    MakeData,
+    MakeReference,
+    Program,
+    ReadElement,
+    ReadReference,
+    ReadSize,
+    Register,
+    Release,
+    RequireEqual,
+    Retain,
+    Return,
+    Scalar,
+    ScalarSpec,
+    Switch,
+    TailCall,
+    TailCallClosure,
+    ViewTensor,
+    WriteReference,
+    flatten,
+)
+from relay.vm.kernels import KernelFrame
+from relay.vm.objects import Cell, Closure, Data
+from relay.vm.scalars import from_memory, from_number, operation, to_memory
+
+Registers = list[Any]
+
+
+class Run:
+    """What one run of a program uses besides registers."""
+
+    __slots__ = ("constants", "kernels")
+
+    def __init__(self, constants: Mapping[str, np.ndarray], kernels: KernelFrame) -> None:
+        self.constants = constants
+        self.kernels = kernels
+
+
+class Enter:
+    """A call. `outputs` get what it returns; None when the caller returns that."""
+
+    __slots__ = ("args", "code", "outputs")
+
+    def __init__(self, code: Code, args: Registers, outputs: tuple[Register, ...] | None) -> None:
+        self.code = code
+        self.args = args
+        self.outputs = outputs
+
+
+class Leave:
+    """The end of an activation, with what it returns."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: Registers) -> None:
+        self.values = values
+
+
+Outcome = None | int | Enter | Leave
+Step = Callable[[Registers, Run], Outcome]
+# May put something around a step: to count it, or to take its time.
+Watch = Callable[[Function, Instruction, Step], Step]
+
+
+class Code:
+    """A function in steps. They are there once the functions it calls are known."""
+
+    __slots__ = ("blank", "function", "steps")
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.steps: list[Step] = []
+        self.blank: Registers = [None] * (len(function.registers) - len(function.inputs))
+
+
+def translate(program: Program, watch: Watch | None = None) -> dict[str, Code]:
+    """The functions of a program in steps, by name."""
+    codes = {function.name: Code(function) for function in program.functions}
+    for code in codes.values():
+        _Translator(program, codes, code.function).fill(code, watch)
+    return codes
+
+
+@dataclass(frozen=True)
+class _Translator:
+    program: Program
+    codes: Mapping[str, Code]
+    function: Function
+
+    def fill(self, code: Code, watch: Watch | None) -> None:
+        begin = 0
+        begins = []
+        for block in self.function.blocks:
+            begins.append(begin)
+            begin += len(block)
+        for instruction in self.function.instructions:
+            step = self.step(instruction, begins)
+            code.steps.append(step if watch is None else watch(self.function, instruction, step))
+
+    def step(self, instruction: Instruction, begins: Sequence[int]) -> Step:
+        """The step that an instruction is; block i begins at `begins[i]`."""
+        match instruction:
+            case LoadConstant(output, name):
+                return self.load_constant(output, name)
+            case Literal(output, value):
+                spec = self.function.registers[output]
+                assert isinstance(spec, ScalarSpec)
+                return _set(output, from_number(value, spec.dtype))
+            case Scalar():
+                return self.scalar(instruction)
+            case AllocTensor(output, sizes):
+                return self.alloc(instruction, output, sizes)
+            case ViewTensor():
+                return self.view(instruction)
+            case InvokeKernel():
+                return self.invoke(instruction)
+            case ReadSize(output, tensor, axis):
+                return _make(output, lambda r: np.int64(r[tensor].shape[axis]))
+            case ReadElement(output, tensor, index):
+                return self.read_element(output, tensor, index)
+            case RequireEqual():
+                return _require(instruction)
+            case MakeData(output, name, fields):
+                tag = self.tag(output, name)
+                return _make(output, lambda r: Data(tag, tuple([r[field] for field in fields])))
+            case GetField(output, data, _, index):
+                return _make(output, lambda r: r[data].fields[index])
+            case MakeClosure(output, name, captured):
+                code = self.codes[name]
+                return _make(output, lambda r: Closure(code, tuple([r[one] for one in captured])))
+            case MakeReference(output, contents):
+                return _make(output, lambda r: Cell(tuple([r[one] for one in contents])))
+            case ReadReference():
+                return _read_reference(instruction)
+            case WriteReference():
+                return _write_reference(instruction)
+            case Retain() | Release():
+                return _nothing  # Python counts who holds what
+            case CallFunction(outputs, name, args):
+                return _call(self.codes[name], args, outputs)
+            case TailCall(name, args):
+                return _call(self.codes[name], args, None)
+            case CallClosure(outputs, closure, args):
+                return _call_closure(closure, args, outputs)
+            case TailCallClosure(closure, args):
+                return _call_closure(closure, args, None)
+            case Return(value):
+                leaves = flatten(value)
+                return lambda r, _: Leave([r[leaf] for leaf in leaves])
+            case Jump(block, args):
+                return self.jump(begins[block], self.function.blocks[block].params, args)
+            case Branch(condition, true, false):
+                yes, no = begins[true], begins[false]
+                return lambda r, _: yes if r[condition] else no
+            case Switch():
+                return self.switch(instruction, begins)
+            case Fail():
+                return _fail(instruction)
+            case _:
+                assert_never(instruction)
+
+    # --- tensors and scalars
+
+    def load_constant(self, output: Register, name: str) -> Step:
+        spec = self.function.registers[output]
+
+        def step(registers: Registers, run: Run) -> None:
+            registers[output] = run.constants[name]
+
+        def scalar_step(registers: Registers, run: Run) -> None:
+            assert isinstance(spec, ScalarSpec)
+            registers[output] = from_memory(run.constants[name], spec.dtype)
+
+        return scalar_step if isinstance(spec, ScalarSpec) else step
+
+    def dtype(self, register: Register) -> str:
+        spec = self.function.registers[register]
+        assert isinstance(spec, ScalarSpec | TensorSpec)
+        return spec.dtype
+
+    def scalar(self, instruction: Scalar) -> Step:
+        output, inputs = instruction.output, instruction.inputs
+        kinds = [self.dtype(register) for register in inputs]
+        compute = operation(instruction.op, kinds, self.dtype(output))
+        if len(inputs) == 1:
+            (one,) = inputs
+            return _make(output, lambda r: compute(r[one]))
+        if len(inputs) == 2:
+            left, right = inputs
+            return _make(output, lambda r: compute(r[left], r[right]))
+        return _make(output, lambda r: compute(*[r[one] for one in inputs]))
+
+    def shape(
+        self, instruction: Instruction, output: Register, sizes: Sequence[Register]
+    ) -> Callable[[Registers], tuple[int, ...]]:
+        """How to find the shape of a tensor that is made."""
+        spec = self.function.registers[output]
+        assert isinstance(spec, TensorSpec)
+        known = tuple(size for size in spec.shape if isinstance(size, int))
+        if len(known) == len(spec.shape):
+            return lambda _: known
+        following = iter(sizes)
+        # -1 - a register, or a size; registers are read when the tensor is made
+        parts = [size if isinstance(size, int) else -1 - next(following) for size in spec.shape]
+
+        def shape(registers: Registers) -> tuple[int, ...]:
+            found = tuple([n if n >= 0 else int(registers[-1 - n]) for n in parts])
+            if min(found) < 0:
+                raise self.failure(instruction, f"a tensor of shape {found} cannot be made")
+            return found
+
+        return shape
+
+    def alloc(self, instruction: AllocTensor, output: Register, sizes: Sequence[Register]) -> Step:
+        dtype = self.dtype(output)
+        width = dtypes.to_numpy(dtype).itemsize
+        shape_of = self.shape(instruction, output, sizes)
+
+        def make(registers: Registers) -> np.ndarray:
+            shape = shape_of(registers)
+            return typed(allocate(prod(shape) * width), shape, dtype)
+
+        return _make(output, make)
+
+    def view(self, instruction: ViewTensor) -> Step:
+        source = instruction.input
+        shape_of = self.shape(instruction, instruction.output, instruction.sizes)
+
+        def make(registers: Registers) -> np.ndarray:
+            shape = shape_of(registers)
+            flat: np.ndarray = registers[source].reshape(-1)
+            count = prod(shape)
+            if count > flat.size:
+                raise self.failure(
+                    instruction, f"{flat.size} elements cannot be seen as a tensor of shape {shape}"
+                )
+            return flat[:count].reshape(shape)
+
+        return _make(instruction.output, make)
+
+    def read_element(self, output: Register, tensor: Register, index: int) -> Step:
+        dtype = self.dtype(output)
+        return _make(output, lambda r: from_memory(r[tensor].reshape(-1)[index], dtype))
+
+    def invoke(self, call: InvokeKernel) -> Step:
+        name, sizes = call.kernel, call.sizes
+        specs = self.function.registers
+        narrow = {
+            register: spec.dtype
+            for register in (*call.inputs, *call.outputs)
+            if isinstance(spec := specs[register], ScalarSpec)
+        }
+        inputs = [(register, narrow.get(register)) for register in call.inputs]
+        outputs = [(register, narrow.get(register)) for register in call.outputs]
+
+        def step(registers: Registers, run: Run) -> None:
+            held = []  # the memory of scalars, until the kernel has ended
+            words = []
+            written = []
+            for register, dtype in inputs:
+                value = registers[register]
+                if dtype is not None:
+                    value = to_memory(value, dtype)
+                    held.append(value)
+                words.append(address_of(value))
+            for register, dtype in outputs:
+                if dtype is None:
+                    words.append(address_of(registers[register]))
+                else:
+                    place = np.empty((), dtypes.to_numpy(dtype))
+                    written.append((register, place, dtype))
+                    words.append(address_of(place))
+            words += [int(registers[size]) for size in sizes]
+            run.kernels.invoke(name, words)
+            for register, place, dtype in written:
+                registers[register] = from_memory(place, dtype)
+
+        return step
+
+    # --- data and blocks
+
+    def tag(self, data: Register, constructor: str) -> int:
+        spec = self.function.registers[data]
+        assert isinstance(spec, DataSpec)
+        return self.program.type_table[spec.name].tag(constructor)
+
+    def switch(self, instruction: Switch, begins: Sequence[int]) -> Step:
+        spec = self.function.registers[instruction.data]
+        assert isinstance(spec, DataSpec)
+        known = self.program.type_table[spec.name].constructors
+        blocks = dict(instruction.cases)
+        targets = [blocks.get(each.name, instruction.otherwise) for each in known]
+        places = [0 if target is None else begins[target] for target in targets]
+        data = instruction.data
+        return lambda r, _: places[r[data].tag]
+
+    def jump(self, begin: int, params: Sequence[Register], args: Sequence[Register]) -> Step:
+        if not args:
+            return lambda _, __: begin
+        pairs = list(zip(params, args, strict=True))
+
+        def step(registers: Registers, _: Run) -> int:
+            values = [registers[arg] for _, arg in pairs]  # all of them before any changes
+            for (param, _), value in zip(pairs, values, strict=True):
+                registers[param] = value
+            return begin
+
+        return step
+
+    def failure(self, instruction: Instruction, message: str) -> EvaluationError:
+        text = instruction_text(instruction, self.function)
+        found = f"`{text}` in function `@{self.function.name}`"
+        return EvaluationError(Diagnostic(message, place(self.function.where), found=found))
+
+
+def place(where: str) -> Span | None:
+    """A place in the source that is known as text only."""
+    return Span(SourceName(where)) if where else None
+
+
+# --- steps that need no types --------------------------------------------------------------------
+
+
+def _set(output: Register, value: Any) -> Step:
+    def step(registers: Registers, _: Run) -> None:
+        registers[output] = value
+
+    return step
+
+
+def _make(output: Register, make: Callable[[Registers], Any]) -> Step:
+    def step(registers: Registers, _: Run) -> None:
+        registers[output] = make(registers)
+
+    return step
+
+
+def _nothing(registers: Registers, run: Run) -> None:
+    pass
+
+
+def _require(instruction: RequireEqual) -> Step:
+    left, right = instruction.left, instruction.right
+
+    def step(registers: Registers, _: Run) -> None:
+        if registers[left] != registers[right]:
+            raise EvaluationError(
+                Diagnostic(
+                    instruction.message,
+                    place(instruction.where),
+                    expected=str(registers[right]),
+                    found=str(registers[left]),
+                )
+            )
+
+    return step
+
+
+def _fail(instruction: Fail) -> Step:
+    def step(registers: Registers, run: Run) -> None:
+        raise EvaluationError(Diagnostic(instruction.message, place(instruction.where)))
+
+    return step
+
+
+def _read_reference(instruction: ReadReference) -> Step:
+    outputs, reference = instruction.outputs, instruction.reference
+
+    def step(registers: Registers, _: Run) -> None:
+        for output, value in zip(outputs, registers[reference].contents, strict=True):
+            registers[output] = value
+
+    return step
+
+
+def _write_reference(instruction: WriteReference) -> Step:
+    reference, contents = instruction.reference, instruction.contents
+
+    def step(registers: Registers, _: Run) -> None:
+        registers[reference].contents = tuple([registers[one] for one in contents])
+
+    return step
+
+
+def _call(code: Code, args: Sequence[Register], outputs: tuple[Register, ...] | None) -> Step:
+    return lambda r, _: Enter(code, [r[arg] for arg in args], outputs)
+
+
+def _call_closure(
+    closure: Register, args: Sequence[Register], outputs: tuple[Register, ...] | None
+) -> Step:
+    def step(registers: Registers, _: Run) -> Enter:
+        callee: Closure = registers[closure]
+        return Enter(callee.code, [*callee.captured, *[registers[arg] for arg in args]], outputs)
+
+    return step

@@ -1,0 +1,205 @@
+"""A program for the virtual machine: what `relay.vm.compile` gives.
+
+exe = relay.vm.compile(mod, "llvm", params)
+print(exe.bytecode)                            the program, as text
+code, lib = exe.save()                         the program with its weights, and its kernels
+exe = relay.vm.Executable.load_exec(code, lib)
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from relay import nd
+from relay.errors import RelayError
+from relay.executors.executable import Code, require_host
+from relay.executors.native import NativeFunction
+from relay.executors.weights import Weights
+from relay.native.cores import default_threads
+from relay.program.program import PREPARE, Function, Program, spec_text
+from relay.program.text import parse, to_text
+from relay.program.verify import verify
+from relay.safetensors import load_param_dict, save_param_dict
+from relay.target.llvm.jit import load
+from relay.target.target import Target
+from relay.vm.kernels import Kernels
+
+PROGRAM = "program.txt"
+PARAMS = "params.safetensors"
+TARGET = "target.txt"
+
+
+class Library:
+    """The kernels of a program, compiled."""
+
+    def __init__(self, code: Code) -> None:
+        self.code = code
+
+    def export_library(self, path: str | Path) -> None:
+        """Write the kernels to a file, for `relay.vm.load_library`."""
+        members = {f"{i}.o": data for i, data in enumerate(self.code.objects)}
+        packed = _pack({TARGET: str(self.code.target).encode(), **members})
+        try:
+            Path(path).write_bytes(packed)
+        except OSError as error:
+            raise RelayError(f"the library cannot be written: {error}") from None
+
+    def __repr__(self) -> str:
+        return f"<Relay library of {len(self.code.objects)} objects for {self.code.target}>"
+
+
+def load_library(path: str | Path) -> Library:
+    """Kernels from a file that `Library.export_library` wrote. It contains code, which will run."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise RelayError(f"the library cannot be read: {error}") from None
+    members = _unpack(data, f"`{path}` is no library of a virtual machine", [TARGET])
+    objects = tuple(members[f"{i}.o"] for i in range(len(members) - 1))
+    return Library(Code(Target(members[TARGET].decode()), objects))
+
+
+class Executable:
+    """A program, the code of its kernels and its weights.
+
+    `weights` are the constants that come from outside, by name. `threads` is the most threads a
+    kernel uses.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        code: Code,
+        weights: Mapping[str, np.ndarray],
+        threads: int | None = None,
+    ) -> None:
+        verify(program)
+        require_host(code.target, "the code")
+        self.program = program
+        self.code = code
+        self.threads = default_threads() if threads is None else threads
+        self._library = load(code.objects, [kernel.name for kernel in program.kernels])
+        self.kernels = Kernels(program, self._library.address, self.threads)
+        self._weights = Weights(program, self._bind, weights)
+
+    def _bind(self, function: Function) -> NativeFunction:
+        return NativeFunction(self.program, function, self._library.address, self.threads)
+
+    # --- weights
+
+    @property
+    def arrays(self) -> Mapping[str, np.ndarray]:
+        """What the program reads as constants, by name."""
+        return self._weights.constants.arrays
+
+    @property
+    def params(self) -> dict[str, nd.NDArray]:
+        """The weights it was made with."""
+        return {name: nd.NDArray(array) for name, array in self._weights.given.items()}
+
+    @property
+    def constants(self) -> dict[str, nd.NDArray]:
+        """What its kernels read: weights, laid out for them."""
+        return {name: nd.NDArray(array) for name, array in self.arrays.items()}
+
+    def set_params(self, params: Mapping[str, Any] | None = None, **named: Any) -> None:
+        """Change weights."""
+        self._weights.change({**(params or {}), **named})
+
+    # --- looking at it
+
+    @property
+    def bytecode(self) -> str:
+        """The program, as text."""
+        return to_text(self.program)
+
+    @property
+    def globals(self) -> list[str]:
+        """The functions that can be called, by name."""
+        return [function.name for function in self.program.functions if function.name != PREPARE]
+
+    @property
+    def primitives(self) -> list[str]:
+        """The kernels, by name."""
+        return [kernel.name for kernel in self.program.kernels]
+
+    primitive_ops = primitives
+
+    @property
+    def lib(self) -> Library:
+        return Library(self.code)
+
+    def get_function_params(self, func_name: str) -> list[str]:
+        """The names of a function's parameters."""
+        return [param.name for param in self.program[func_name].params]
+
+    @property
+    def stats(self) -> str:
+        """How many there are of what."""
+        program = self.program
+        kinds = Counter(
+            type(instruction).__name__
+            for function in program.functions
+            for instruction in function.instructions
+        )
+        constants = [f"{c.name}: {spec_text(c.spec)}" for c in program.constants]
+        counted = [f"{kind} {count}" for kind, count in kinds.most_common()]
+        listed = {
+            "functions": [f"@{function.name}" for function in program.functions],
+            "kernels": [f"@{name}" for name in self.primitives],
+            "data types": [one.name for one in program.types],
+            "constants": constants,
+        }
+        lines = [f"{what} ({len(names)}): {', '.join(names)}" for what, names in listed.items()]
+        lines.append(f"instructions ({kinds.total()}): {', '.join(counted)}")
+        return "\n".join(line.rstrip(" :") for line in lines)
+
+    # --- files
+
+    def save(self) -> tuple[bytearray, Library]:
+        """The program with its weights as bytes, and its kernels."""
+        params = save_param_dict(self.params)
+        return bytearray(_pack({PROGRAM: self.bytecode.encode(), PARAMS: params})), self.lib
+
+    @staticmethod
+    def load_exec(
+        bytecode: bytes | bytearray, lib: Library, threads: int | None = None
+    ) -> Executable:
+        """The executable that `save` took apart. It contains code, which will run."""
+        if not isinstance(lib, Library):
+            raise RelayError(f"kernels come in a relay.vm.Library, found {type(lib).__name__}")
+        what = "this is no program of a virtual machine"
+        members = _unpack(bytes(bytecode), what, [PROGRAM, PARAMS])
+        program = parse(members[PROGRAM].decode(), PROGRAM)
+        weights = {name: data.array for name, data in load_param_dict(members[PARAMS]).items()}
+        return Executable(program, lib.code, weights, threads)
+
+    def __repr__(self) -> str:
+        return f"<Relay VM executable of {', '.join(f'@{name}' for name in self.globals)}>"
+
+
+def _pack(members: Mapping[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, data in members.items():
+            # always the same time: the same executable is the same bytes
+            archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), data)
+    return buffer.getvalue()
+
+
+def _unpack(data: bytes, what: str, needed: list[str]) -> dict[str, bytes]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+    except zipfile.BadZipFile as error:
+        raise RelayError(f"{what}: {error}") from None
+    if missing := [name for name in needed if name not in members]:
+        raise RelayError(f"{what}: {missing[0]} is missing")
+    return members

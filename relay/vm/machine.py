@@ -1,0 +1,103 @@
+"""The machine that runs a program, one instruction at a time.
+
+Who called whom is a list, not Python's stack: recursion may be as deep as there is memory, and a
+call in tail position takes no room. Between two steps Python looks after signals, so an endless
+loop ends when it is interrupted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from relay.errors import Diagnostic, EvaluationError
+from relay.program.program import Program, Register
+from relay.vm.code import Code, Enter, Registers, Run, Watch, place, translate
+from relay.vm.kernels import Kernels
+
+
+class Machine:
+    """Runs the functions of a program. It may be used from several threads at once.
+
+    `depth` is how many calls may wait for another; None: as many as there is memory for.
+    """
+
+    def __init__(self, program: Program, kernels: Kernels, depth: int | None = None) -> None:
+        self.program = program
+        self.codes = translate(program)
+        self.kernels = kernels
+        self.depth = depth
+
+    def watched(self, watch: Watch) -> Machine:
+        """The same machine, with something put around every step."""
+        made = Machine.__new__(Machine)
+        made.program, made.kernels, made.depth = self.program, self.kernels, self.depth
+        made.codes = translate(self.program, watch)
+        return made
+
+    def call(
+        self, code: Code, args: Sequence[Any], constants: Mapping[str, np.ndarray]
+    ) -> Registers:
+        """What a function returns for these arguments, both one by one."""
+        frame = self.kernels.take()
+        waiting: list[tuple[Code, Registers, int, tuple[Register, ...]]] = []
+        try:
+            with np.errstate(all="ignore"):  # arithmetic has no errors: integers wrap
+                return self._steps(code, args, Run(constants, frame), waiting)
+        except MemoryError:
+            deep = len(waiting)
+            waiting.clear()
+            raise EvaluationError(
+                Diagnostic(
+                    f"there is no memory left, {deep} calls deep", place(code.function.where)
+                )
+            ) from None
+        finally:
+            self.kernels.give_back(frame)
+
+    def _steps(
+        self,
+        code: Code,
+        args: Sequence[Any],
+        run: Run,
+        waiting: list[tuple[Code, Registers, int, tuple[Register, ...]]],
+    ) -> Registers:
+        limit = self.depth
+        registers = [*args, *code.blank]
+        steps = code.steps
+        position = 0
+        while True:
+            outcome = steps[position](registers, run)
+            if outcome is None:
+                position += 1
+            elif outcome.__class__ is int:
+                position = outcome
+            elif outcome.__class__ is Enter:
+                if outcome.outputs is not None:
+                    if limit is not None and len(waiting) >= limit:
+                        raise _too_deep(outcome.code, limit)
+                    waiting.append((code, registers, position + 1, outcome.outputs))
+                code = outcome.code
+                registers = outcome.args
+                registers += code.blank
+                steps = code.steps
+                position = 0
+            elif waiting:
+                code, registers, position, outputs = waiting.pop()
+                for register, value in zip(outputs, outcome.values, strict=True):
+                    registers[register] = value
+                steps = code.steps
+            else:
+                return outcome.values
+
+
+def _too_deep(code: Code, limit: int) -> EvaluationError:
+    return EvaluationError(
+        Diagnostic(
+            f"calls are more than {limit} deep in function `@{code.function.name}`",
+            place(code.function.where),
+            hint="a larger `depth` allows more, and None as many as there is memory for",
+        )
+    )

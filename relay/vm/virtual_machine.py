@@ -1,0 +1,175 @@
+"""Programs behind the surface people know.
+
+    exe = relay.vm.compile(mod, target="llvm", params=params)
+    vm = relay.vm.VirtualMachine(exe, relay.cpu())
+    y = vm.invoke("main", x)
+    print(vm.profile(x))
+
+Arguments and results are values of the language (`relay.interpreter.values`): tensors, tuples,
+data, references, functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from relay.errors import RelayError
+from relay.executors.report import BenchmarkResult, time_calls
+from relay.interpreter.values import TupleValue, Value
+from relay.nd import Device, NDArray
+from relay.program.program import ClosureSpec, Function, Return, flatten, unflatten
+from relay.vm.boundary import Definitions, Exporter, Importer, arranged
+from relay.vm.executable import Executable
+from relay.vm.machine import Machine
+from relay.vm.objects import Closure
+from relay.vm.profile import Profile, Recorder
+
+
+class VirtualMachine:
+    """Runs an executable. `depth` is how many calls may be nested; None: as many as there is memory
+    for. What `set_input` and `invoke_stateful` remember is not for several threads at once."""
+
+    def __init__(
+        self,
+        exe: Executable,
+        device: Device | None = None,
+        memory_cfg: Any = None,
+        *,
+        depth: int | None = None,
+    ) -> None:
+        if not isinstance(exe, Executable):
+            raise RelayError(
+                f"a virtual machine runs a relay.vm.Executable, found {type(exe).__name__}"
+            )
+        if device is not None and device.kind != "cpu":
+            raise RelayError(f"the program was compiled for the CPU, not for {device}")
+        if depth is not None and (type(depth) is not int or depth < 0):
+            raise RelayError(f"`depth` is a number of calls, or None, found {depth!r}")
+        self.exe = exe
+        self._machine = Machine(exe.program, exe.kernels, depth)
+        self._definitions = Definitions(exe.program)
+        self._inputs: dict[str, list[Any]] = {}
+        self._outputs: Value | None = None
+
+    # --- running
+
+    def invoke(self, func_name: str = "main", *args: Any, **kwargs: Any) -> Value:
+        """Call a function; without arguments, with those that were set."""
+        return self._invoke(self._machine, func_name, args, kwargs)
+
+    def run(self, *args: Any, **kwargs: Any) -> Value:
+        """Call `main`."""
+        return self.invoke("main", *args, **kwargs)
+
+    def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
+        """Remember arguments for calls of a function without any."""
+        self._inputs[func_name] = self._arranged(func_name, args, kwargs)
+
+    def invoke_stateful(self, func_name: str = "main", *args: Any, **kwargs: Any) -> None:
+        """Call a function, for `get_outputs` to give what it returned."""
+        self._outputs = self.invoke(func_name, *args, **kwargs)
+
+    def get_outputs(self) -> list[Value]:
+        """What the last `invoke_stateful` returned; the fields of a tuple one by one."""
+        if self._outputs is None:
+            raise RelayError("there is no output before the first invoke_stateful()")
+        if isinstance(self._outputs, TupleValue):
+            return list(self._outputs.fields)
+        return [self._outputs]
+
+    def get_output(self, index: int) -> Value:
+        outputs = self.get_outputs()
+        if not 0 <= index < len(outputs):
+            raise RelayError(f"there are {len(outputs)} outputs, none of number {index}")
+        return outputs[index]
+
+    def get_num_outputs(self) -> int:
+        return len(self.get_outputs())
+
+    def get_input_index(self, input_name: str, func_name: str = "main") -> int:
+        """The number of a parameter; -1 when there is none of that name."""
+        names = self.exe.get_function_params(func_name)
+        return names.index(input_name) if input_name in names else -1
+
+    # --- looking at a run
+
+    def benchmark(
+        self,
+        device: Device | None = None,
+        *args: Any,
+        func_name: str = "main",
+        repeat: int = 5,
+        number: int = 5,
+        min_repeat_ms: float | None = None,
+        end_to_end: bool = False,
+        **kwargs: Any,
+    ) -> BenchmarkResult:
+        """Time calls: `repeat` times the mean of `number` of them, or of as many as take
+        `min_repeat_ms`. With `end_to_end`, the results are copied into memory of the caller's."""
+
+        def once() -> None:
+            result = self.invoke(func_name, *args, **kwargs)
+            if end_to_end and isinstance(result, NDArray):
+                result.numpy()
+
+        once()
+        return time_calls(once, repeat, number, min_repeat_ms)
+
+    def profile(self, *args: Any, func_name: str = "main", **kwargs: Any) -> Profile:
+        """Run once, counting and timing every instruction."""
+        recorder = Recorder()
+        machine = self._machine.watched(recorder.watch)
+        recorder.called(self.exe.program[func_name].name)
+        self._invoke(machine, func_name, args, kwargs)
+        return recorder.profile()
+
+    # --- arguments and results
+
+    def _arranged(self, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
+        if not args and not named and name in self._inputs:
+            return self._inputs[name]
+        return arranged(self.exe.get_function_params(name), args, named, name)
+
+    def _invoke(
+        self, machine: Machine, name: str, args: tuple[Any, ...], named: dict[str, Any]
+    ) -> Value:
+        function = self.exe.program[name]
+        importer = Importer(self.exe.program, self._call_closure)
+        leaves: list[Any] = []
+        for param, data in zip(function.params, self._arranged(name, args, named), strict=True):
+            structure = _types(function, param.value)
+            leaves += importer.take(structure, data, f"argument `{param.name}` of `@{name}`")
+        return self._run(machine, importer, name, leaves, _result_types(function))
+
+    def _run(
+        self, machine: Machine, importer: Importer, name: str, args: Sequence[Any], results: Any
+    ) -> Value:
+        exporter = Exporter(self._definitions, importer)
+        try:
+            values = machine.call(machine.codes[name], args, self.exe.arrays)
+            return exporter.give(results, values)
+        finally:
+            exporter.write_back()  # also of a run that failed on the way
+
+    def _call_closure(self, closure: Closure, spec: ClosureSpec, args: tuple[Any, ...]) -> Value:
+        """Call a function that a program returned."""
+        importer = Importer(self.exe.program, self._call_closure)
+        name = closure.code.function.name
+        given = arranged([f"{i}" for i in range(len(spec.params))], args, {}, name)
+        leaves = importer.take(spec.params, tuple(given), f"an argument of `@{name}`")
+        results = spec.results[0] if len(spec.results) == 1 else spec.results
+        return self._run(self._machine, importer, name, [*closure.captured, *leaves], results)
+
+
+def _types(function: Function, value: Any) -> Any:
+    """The types of registers, nested like them."""
+    return unflatten(value, [function.registers[register] for register in flatten(value)])
+
+
+def _result_types(function: Function) -> Any:
+    """The types of what a function returns; straight-line code need not say so itself."""
+    last = function.blocks[0].instructions[-1]
+    if function.results == () and function.is_straight_line and isinstance(last, Return):
+        return _types(function, last.value)
+    return function.results
