@@ -26,7 +26,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import relay
 from relay import settings
@@ -39,6 +39,9 @@ from relay.target.llvm.compile import (
     llvm_version,
 )
 from relay.target.target import Target
+
+if TYPE_CHECKING:
+    from relay.native.call import ProgramRuntime
 
 log = logging.getLogger("relay")
 
@@ -290,3 +293,16 @@ def cached_runtime(cache: Cache) -> Runtime:
         code = runtime_object(target)
         cache.put(key, code)
     return runtime(code)
+
+
+def cached_program_runtime(cache: Cache) -> ProgramRuntime:
+    """The same for the runtime of programs with functions of their own."""
+    from relay.native.call import program_runtime, program_runtime_object, program_runtime_text
+
+    target = portable(Target.host())
+    key = key_of([program_runtime_text(target)], target)
+    code = cache.get(key)
+    if code is None:
+        code = program_runtime_object(target)
+        cache.put(key, code)
+    return program_runtime(code)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from relay import nd, settings, tree
-from relay.cache import Cache, cached_runtime
+from relay.cache import Cache, cached_program_runtime, cached_runtime, key_of
 from relay.errors import RelayError
 from relay.executors.executable import Code, Executable
 from relay.executors.make import make_executable
@@ -32,15 +32,19 @@ from relay.kernel_cache import KernelCache
 from relay.lower.kernel import Options
 from relay.pipeline import passes, whole_program
 from relay.program.lower import lower_module, requests
-from relay.program.program import Program
+from relay.program.native import NativeProgram
+from relay.program.program import MAIN, Program
 from relay.program.straight import is_straight_line
 from relay.program.whole import lower_program
+from relay.target.llvm.compile import Level, compile_module
 from relay.target.target import Target
 from relay.transform.context import PassContext
 from relay.transform.infer_type import InferType
 from relay.transform.lift_weights import WEIGHTS
 
 log = logging.getLogger("relay")
+
+PROGRAM_LEVEL: Level = 3  # of LLVM: small functions are inlined
 
 
 def compile(
@@ -124,7 +128,9 @@ def compile_program(
     if exact and (loose := [kernel.name for kernel in program.kernels if kernel.approximate]):
         raise RelayError(f"the model asks for approximations: {', '.join(loose)}")
     lowered = time.perf_counter()
-    code = Code(machine, tuple(kernels.compile(program.kernels)))
+    objects = tuple(kernels.compile(program.kernels))
+    native = None if program[MAIN].is_straight_line else native_program(program, machine, cache)
+    code = Code(machine, objects, native)
     cached_runtime(cache)
     log.info(
         "%d kernels of %d functions, %d of them made anew, for %s: %.2f s for passes and "
@@ -137,6 +143,21 @@ def compile_program(
         time.perf_counter() - lowered,
     )
     return Compiled(program, code, weights | arrays(constants))
+
+
+def native_program(program: Program, target: Target, cache: Cache) -> NativeProgram:
+    """The code of a program's functions."""
+    from relay.program.llvm.translate import translate  # not for who has straight-line code
+    from relay.program.ownership import own
+
+    made = translate(own(program), target)
+    key = key_of([made.ir], target, PROGRAM_LEVEL)
+    code = cache.get(key)
+    if code is None:
+        code = compile_module([made.ir], target, opt=PROGRAM_LEVEL, imports=made.imports)
+        cache.put(key, code)
+    cached_program_runtime(cache)
+    return NativeProgram(code, made.entries[MAIN], made.sites, made.constants)
 
 
 def build(

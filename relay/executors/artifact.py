@@ -24,6 +24,7 @@ import secrets
 import struct
 import zipfile
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,6 +37,7 @@ from relay.executors.executable import Code, Executable, require_host
 from relay.executors.make import make_executable
 from relay.executors.weights import constants_of_calls
 from relay.native.runtime import portable, runtime, runtime_object
+from relay.program.native import NativeProgram, Site
 from relay.program.program import Program
 from relay.program.text import parse, to_text
 from relay.program.verify import verify as verify_program
@@ -47,6 +49,8 @@ VERSION: Final = 1
 MANIFEST: Final = "manifest.json"
 PROGRAM: Final = "program.txt"
 RUNTIME: Final = "code/runtime.o"
+NATIVE: Final = "code/program.o"
+PROGRAM_RUNTIME: Final = "code/program_runtime.o"
 CONSTANTS: Final = "constants.safetensors"
 PARAMS: Final = "params.safetensors"
 # Weights are large, and damage in them cannot do harm: their digests are checked on request.
@@ -67,6 +71,12 @@ def save(exe: Executable, path: Path, *, params: bool = False) -> None:
     for number, data in enumerate(exe.code.objects):
         members[f"code/{number}.o"] = data
     members[RUNTIME] = runtime_object(portable(target))
+    native = exe.code.program
+    if native is not None:
+        from relay.native.call import program_runtime_object
+
+        members[NATIVE] = native.code
+        members[PROGRAM_RUNTIME] = program_runtime_object(portable(target))
     members[CONSTANTS] = save_param_dict(exe.constants)
     if params:
         members[PARAMS] = save_param_dict(exe.params)
@@ -78,6 +88,7 @@ def save(exe: Executable, path: Path, *, params: bool = False) -> None:
         "inputs": [str(info) for info in exe.inputs],
         "outputs": [str(info) for info in exe.outputs],
         "code": len(exe.code.objects),
+        "native": None if native is None else native.facts(),
         "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in members.items()},
     }
     text = json.dumps(manifest, indent=2, ensure_ascii=False).encode()
@@ -125,15 +136,23 @@ def load(path: str | Path, *, threads: int | None = None, verify: bool = False) 
     target = Target(manifest["target"])
     require_host(target, f"`{path}`")
     names = [f"code/{number}.o" for number in range(manifest["code"])]
-    _check(path, members, manifest["sha256"], verify, [PROGRAM, RUNTIME, CONSTANTS, *names])
+    more = [] if manifest["native"] is None else [NATIVE, PROGRAM_RUNTIME]
+    needed = [PROGRAM, RUNTIME, CONSTANTS, *names, *more]
+    _check(path, members, manifest["sha256"], verify, needed)
     runtime(bytes(members[RUNTIME]))
+    native: NativeProgram | None = None
+    if more:
+        from relay.native.call import program_runtime
+
+        program_runtime(bytes(members[PROGRAM_RUNTIME]))
+        native = NativeProgram.of_facts(bytes(members[NATIVE]), manifest["native"])
     program = parse(bytes(members[PROGRAM]).decode(), f"{path.name}/{PROGRAM}")
     verify_program(program)  # kernels trust what they are given
     constants = _tensors(path, members[CONSTANTS])
     weights = _tensors(path, members[PARAMS]) if PARAMS in members else {}
     _check_constants(path, program, constants)
     prepared = {c.name: constants.pop(c.name) for c in program.constants if not c.is_given}
-    code = Code(target, tuple(bytes(members[name]) for name in names))
+    code = Code(target, tuple(bytes(members[name]) for name in names), native)
     return make_executable(program, code, {**constants, **weights}, threads, prepared)
 
 
@@ -166,9 +185,25 @@ def _manifest(path: Path, members: Mapping[str, memoryview]) -> dict[str, Any]:
         hint = f"it was saved by relay {manifest.get('relay', '')}; save it again with this one"
         raise _refusal(path, f"its format is version {version}, this is version {VERSION}", hint)
     match manifest:
-        case {"target": str(), "sha256": dict(), "code": int(count)} if 0 <= count < 1 << 20:
+        case {
+            "target": str(),
+            "sha256": dict(),
+            "code": int(count),
+            "native": native,
+        } if 0 <= count < 1 << 20 and _is_native(native):
             return manifest  # type: ignore[no-any-return]
     raise _refusal(path, f"its {MANIFEST} is not complete")
+
+
+def _is_native(facts: Any) -> bool:
+    """Whether these are the facts of a program's native code, or those of none."""
+    match facts:
+        case None:
+            return True
+        case {"entry": str(), "sites": [*sites], "constants": [*_]}:
+            names = {field.name for field in fields(Site)}
+            return all(isinstance(site, dict) and site.keys() == names for site in sites)
+    return False
 
 
 def _check(

@@ -25,6 +25,7 @@ from relay.errors import Diagnostic, EvaluationError, RelayError, TargetError, d
 from relay.executors.report import BenchmarkResult
 from relay.executors.weights import Weights
 from relay.native.cores import default_threads
+from relay.program.native import NativeProgram
 from relay.program.program import MAIN, Program
 from relay.target import abi
 from relay.target.target import Target
@@ -32,10 +33,11 @@ from relay.target.target import Target
 
 @dataclass(frozen=True)
 class Code:
-    """The machine code of a program's kernels."""
+    """The machine code of a program's kernels, and of its functions where it has several."""
 
     target: Target
     objects: tuple[bytes, ...]
+    program: NativeProgram | None = None
 
 
 class Executable(ABC):

@@ -27,7 +27,6 @@ from relay.native import layout, objects
 from relay.program.llvm.function import FunctionText
 from relay.program.llvm.signature import Signature
 from relay.program.llvm.unit import (
-    Site,
     Unit,
     closure_name,
     parameter_specs,
@@ -35,6 +34,7 @@ from relay.program.llvm.unit import (
     symbol_name,
 )
 from relay.program.llvm.words import arrange, symbol
+from relay.program.native import Site
 from relay.program.program import MAIN, PREPARE, Function, Program, flatten
 from relay.target.target import Target
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from relay.lower.lower import machine
 from relay.program.llvm.signature import Signature
+from relay.program.native import Site
 from relay.program.program import (
     CallClosure,
     CallFunction,
@@ -21,16 +22,6 @@ from relay.program.program import (
 )
 from relay.target.target import Target
 from relay.te.legalize import Facts
-
-
-@dataclass(frozen=True)
-class Site:
-    """A place where a run can end early: what to say, and where in the source it is. For a failing
-    kernel `kernel` is its name."""
-
-    message: str
-    where: str
-    kernel: str = ""
 
 
 @dataclass
