@@ -59,7 +59,7 @@ def address(array: np.ndarray) -> int:
 def read(data: Any, wanted: TensorInfo) -> np.ndarray:
     """`data` as an array native code can read: dense, in order, in this machine's byte order."""
     try:
-        array = _as_numpy(data, wanted)
+        array = as_array(data, dtypes.to_numpy(wanted.dtype))
     except (RelayError, ValueError, TypeError, OverflowError) as error:
         raise EvaluationError(
             Diagnostic(f"input `{wanted.name}` is no tensor: {error}", expected=str(wanted))
@@ -108,11 +108,12 @@ def _mismatch(what: str, wanted: TensorInfo, array: np.ndarray) -> EvaluationErr
     )
 
 
-def _as_numpy(data: Any, wanted: TensorInfo) -> np.ndarray:
+def as_array(data: Any, dtype: np.dtype) -> np.ndarray:
+    """`data` as an array, where it lies if that is possible. Python's numbers become `dtype`."""
     if _is_torch(data):
         return _from_torch(data)
     if isinstance(data, list | tuple | bool | int | float) and not isinstance(data, np.generic):
-        return _from_python(data, dtypes.to_numpy(wanted.dtype))
+        return _from_python(data, dtype)
     return nd.as_numpy(data)
 
 

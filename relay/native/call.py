@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
+
+import numpy as np
 
 from relay.native import exchange, heap, layout, objects, stack
 from relay.native.cores import default_threads
@@ -135,6 +137,34 @@ def _signals(raised: list[BaseException]) -> Generator[int, None, None]:
             answer = 1
 
 
+class ConstantObjects:
+    """Tensors that live as long as this, as objects of native programs, in order."""
+
+    __slots__ = ("_arrays", "_memory", "address")
+
+    def __init__(self, arrays: Sequence[np.ndarray]) -> None:
+        self._arrays = list(arrays)  # dense, in order, and aligned as kernels expect
+        sizes = [-(-(layout.TENSOR_DIMS + 8 * array.ndim) // 64) * 8 for array in arrays]
+        head = -(-len(sizes) // 8) * 8
+        self._memory = (ctypes.c_int64 * (head + sum(sizes) + 8))()
+        unaligned = ctypes.addressof(self._memory)
+        self.address = (unaligned + 63) & -64
+        shift = (self.address - unaligned) // 8
+        at = head
+        for number, (array, size) in enumerate(zip(arrays, sizes, strict=True)):
+            self._memory[shift + number] = self.address + 8 * at
+            fields = (
+                layout.IMMORTAL,
+                array.ndim << 32 | layout.TENSOR,
+                int(array.__array_interface__["data"][0]),
+                layout.EXTERNAL,
+                array.nbytes,
+                *array.shape,
+            )
+            self._memory[shift + at : shift + at + len(fields)] = fields
+            at += size
+
+
 class ProgramContext:
     """Memory for one call at a time. `stack` and `memory` are limits, in bytes: of the stack, and
     of the heap; 0 for the usual size, and for none."""
@@ -157,6 +187,7 @@ class ProgramContext:
         self._callback = _CALLBACK(watch.__next__)
         self._callback_address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
         self._main = threading.main_thread().ident
+        self._constants: ConstantObjects | None = None
 
     def __getitem__(self, field: int) -> int:
         """A field of the context, by its offset."""
@@ -167,6 +198,17 @@ class ProgramContext:
         self._words[self._first + field // 8] = value
 
     # --- calls
+
+    @property
+    def constants(self) -> ConstantObjects | None:
+        """What programs load by number."""
+        return self._constants
+
+    @constants.setter
+    def constants(self, constants: ConstantObjects | None) -> None:
+        if constants is not self._constants:
+            self._constants = constants  # kept alive by the context that reads them
+            self[layout.CONSTANTS] = 0 if constants is None else constants.address
 
     def perform(self, request: int) -> int:
         """Run a request, whose address is given; 0, or a status. Signals are handled meanwhile."""

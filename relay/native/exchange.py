@@ -25,10 +25,10 @@ object once. They are written to the buffer `EXPORTED` of the context:
     REFERENCE   objects  words  address  word…
     CLOSURE                                         which have no meaning elsewhere
 
-Entries are counted from 0; children come first, except those of cells. `owner` says whose the memory
-is: INLINE, then the elements were copied, and the address is an offset into the buffer `ELEMENTS`;
-EXTERNAL, they are still where they were; otherwise the memory is the receiver's from now on, who
-gives it to `relay_free_block` in the end. What was exported can only be released afterwards.
+Entries are counted from 0; children come first, except those of cells. `owner` says whose the
+memory is: INLINE, then the elements were copied, and the address is an offset into the buffer
+`ELEMENTS`; EXTERNAL, they are still where they were; otherwise the memory is the receiver's from
+now on, who gives it to `relay_free_block` in the end. What was exported can only be released afterwards.
 
 **A whole call** is a request of ten words:
 
@@ -205,8 +205,10 @@ fill.data:
   br label %copy
 
 copy:
-  %object = phi ptr [ %header, %fill.tensor ], [ %made.cell, %fill.cell ], [ %made.data, %fill.data ]
-  %from = phi ptr [ %dims.from, %fill.tensor ], [ %third.at, %fill.cell ], [ %words.from, %fill.data ]
+  %object = phi ptr [ %header, %fill.tensor ], [ %made.cell, %fill.cell ],
+                    [ %made.data, %fill.data ]
+  %from = phi ptr [ %dims.from, %fill.tensor ], [ %third.at, %fill.cell ],
+                  [ %words.from, %fill.data ]
   %to = phi ptr [ %dims.to, %fill.tensor ], [ %contents, %fill.cell ], [ %words.to, %fill.data ]
   %length = phi i64 [ %first, %fill.tensor ], [ %second, %fill.cell ], [ %third, %fill.data ]
   %at.next = getelementptr i64, ptr %from, i64 %length
@@ -702,6 +704,8 @@ entry:
   %exports = load i64, ptr %exports.at
   %leaked.at = getelementptr i8, ptr %context, i64 $leaked
   store i64 0, ptr %leaked.at
+  %site.at = getelementptr i8, ptr %context, i64 $site
+  store i64 -1, ptr %site.at             ; not in the program
 
   %work = getelementptr i8, ptr %context, i64 $work
   call void @relay_empty(ptr %work)
