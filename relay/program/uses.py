@@ -186,8 +186,8 @@ def local_tensors(function: Function) -> dict[Register, Register]:
     while escaping:  # the memory of a view that is an object is that of an object
         register = escaping.pop()
         found.pop(register, None)
-        if (source := views.pop(register, None)) is not None:
-            escaping.append(source)
+        if register in views:
+            escaping.append(views.pop(register))
     for register in views:
         passed = []
         while register in views and register not in found:

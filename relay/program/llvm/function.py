@@ -275,7 +275,7 @@ class FunctionText(Objects):
         out = self._out(signature)
         given = self._arguments(signature, instruction.args, out)
         callee = symbol(symbol_name(instruction.function))
-        self._call(signature, callee, given, out, instruction.outputs)
+        self._call_code(signature, callee, given, out, instruction.outputs)
 
     def _call_closure(self, instruction: CallClosure) -> None:
         signature = self._closure_signature(instruction.closure)
@@ -283,12 +283,12 @@ class FunctionText(Objects):
         closure = self.text_of(instruction.closure)
         given = self._arguments(signature, instruction.args, out, closure)
         code = self.load("ptr", closure, layout.CLOSURE_CODE)
-        self._call(signature, code, given, out, instruction.outputs)
+        self._call_code(signature, code, given, out, instruction.outputs)
 
     def _out(self, signature: Signature) -> str:
         return self.stack("results", len(signature.results)) if signature.has_out else ""
 
-    def _call(
+    def _call_code(
         self, signature: Signature, callee: str, given: str, out: str, outputs: Sequence[Register]
     ) -> None:
         kind = signature.returned

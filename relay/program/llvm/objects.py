@@ -134,7 +134,8 @@ class Objects(Tensors):
 
     def plan_taking(self, block: Block) -> None:
         """Find the fields that are read right before what they are in is let go."""
-        self.taken, deferred = {}, set()
+        self.taken = {}
+        deferred: set[Register] = set()
         read: dict[Register, dict[Register, GetField]] = {}  # data -> its fields, not yet handed on
         for position, instruction in enumerate(block):
             if isinstance(instruction, Release) and (

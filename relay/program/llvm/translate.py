@@ -62,7 +62,7 @@ def translate(program: Program, target: Target, exports: Sequence[str] = (MAIN,)
     unit = Unit(program, target, table, recursive_functions(functions))
     bodies = [FunctionText(unit, function).text_of_function() for function in functions]
     wrappers = [_closure(unit, name, captured) for name, captured in unit.closures]
-    entries = [_entry(unit, table[name]) for name in exports]
+    entries = [_entry(unit, program[name]) for name in exports]
     kernels = [f"declare i32 {symbol(name)}(ptr, ptr)" for name in unit.kernels]
     parts = [objects.inline_text(), *kernels, *bodies, *wrappers, *entries, _METADATA]
     return Translated(
