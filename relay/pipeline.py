@@ -21,7 +21,9 @@ from relay.errors import PassError
 from relay.ir.expr import Expr
 from relay.ir.module import IRModule
 from relay.ir.parameters import bind_params_by_name
+from relay.transform.auto_inline import AutoInline
 from relay.transform.base import Pass
+from relay.transform.bind_constant_arguments import BindConstantArguments
 from relay.transform.context import PassContext
 from relay.transform.dead_code_elimination import DeadCodeElimination
 from relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
@@ -35,6 +37,7 @@ from relay.transform.monomorphize import Monomorphize
 from relay.transform.remove_unused_functions import RemoveUnusedFunctions
 from relay.transform.sequential import Sequential
 from relay.transform.simplify_inference import SimplifyInference
+from relay.transform.specialize_calls import SpecializeCalls
 from relay.transform.to_a_normal_form import ToANormalForm
 from relay.transform.to_basic_block_normal_form import ToBasicBlockNormalForm
 
@@ -77,26 +80,26 @@ LEVEL_4 = LEVEL_3
 
 LEVELS = (LEVEL_0, LEVEL_1, LEVEL_2, LEVEL_3, LEVEL_4)
 
-# What makes functions of the module of all functions, and leaves no type parameters.
+# What makes all functions functions of the module, and leaves no type parameters.
 FIRST_ORDER: tuple[Pass, ...] = (
-    RemoveUnusedFunctions(),  # first: what main does not reach costs the others time
+    RemoveUnusedFunctions(),
     InferType(),
-    EtaExpand(expand_constructor=True, expand_operator=True),  # they are called from here on
+    EtaExpand(expand_constructor=True, expand_operator=True),  # from here on they are called only
     ToBasicBlockNormalForm(),  # no function may share a computation with what is around it
-    LambdaLift(),  # functions without names become functions of the module
+    LambdaLift(),
     Monomorphize(),  # after lifting: only functions of the module have to be copied
 )
 
-# Kernels and an explicit order.
+# What names every value of fused code, in the order of evaluation.
 IN_ORDER: tuple[Pass, ...] = (
-    ToANormalForm(),  # after fusion, which leaves few values to be named
-    LambdaLift(),  # computations that wait are functions
+    ToANormalForm(),  # after fusion, which leaves fewer values
+    LambdaLift(),  # a computation that waits until it is needed is a function
     InferType(),
 )
 
 WHOLE_PROGRAM_0: tuple[Pass, ...] = (
     *FIRST_ORDER,
-    FuseOps(fuse_opt_level=0),  # one operator is one kernel
+    FuseOps(fuse_opt_level=0),
     *IN_ORDER,
 )
 
@@ -110,13 +113,20 @@ WHOLE_PROGRAM_1: tuple[Pass, ...] = (
     *IN_ORDER,
 )
 
+# No call that need not be made, and no function that need not be a value.
 WHOLE_PROGRAM_2: tuple[Pass, ...] = (
     *FIRST_ORDER,
+    AutoInline(),  # before specializing: what a small function returns is known to its callers
+    SpecializeCalls(),
+    DeadCodeElimination(),  # closures that nobody calls any more
+    RemoveUnusedFunctions(),  # and the functions that they made necessary
+    AutoInline(),  # what was called as a value is called by name now, often from one place
+    BindConstantArguments(),  # before folding, which sees the constants then
     SimplifyInference(),
     FoldConstant(),
     EliminateCommonSubexpr(),
     DeadCodeElimination(inline_once=True),
-    ToBasicBlockNormalForm(),  # what merging made common to several branches
+    ToBasicBlockNormalForm(),  # after merging, by which a branch may use what is outside
     FuseOps(fuse_opt_level=2),
     *IN_ORDER,
 )

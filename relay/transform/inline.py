@@ -47,28 +47,33 @@ class Inline(ModulePass):
 
     def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
         graph = CallGraph(module)
-        functions = module.functions
-        foreign = [name for name, function in functions.items() if is_foreign(function)]
-        bodies = {
-            name: function
-            for name, function in functions.items()
-            if function.attrs.get(INLINE) and not graph.is_recursive(name)
-        }
-        # what nobody calls is an entry; foreign functions go on calling what they call
-        kept = {GlobalVar("main"), *(callee for name in foreign for callee in graph.callees(name))}
-        gone = {name for name in bodies if graph.ref_count(name) and name not in kept}
-        inlining = _Inlining({name.name_hint: function for name, function in bodies.items()})
-        changed: dict[GlobalVar, Function] = {}
-        for name, function in functions.items():
-            if name not in gone and not is_foreign(function):
-                after = tree.run(inlining.of(function))
-                if after is not function:
-                    changed[name] = after
-        for name, function in changed.items():
-            module[name] = function
-        for name in gone:
-            del module[name]
-        return infer_module(module) if changed else module
+        marked = [name for name, f in module.functions.items() if f.attrs.get(INLINE)]
+        return inlined(module, graph, [name for name in marked if not graph.is_recursive(name)])
+
+
+def inlined(module: IRModule, graph: CallGraph, wanted: Iterable[GlobalVar]) -> IRModule:
+    """The module with those of its functions in the places they are used at.
+
+    None of them may reach itself through the others.
+    """
+    functions = module.functions
+    foreign = [name for name, function in functions.items() if is_foreign(function)]
+    bodies = {name: functions[name] for name in wanted}
+    # what nobody calls is an entry; foreign functions go on calling what they call
+    kept = {GlobalVar("main"), *(callee for name in foreign for callee in graph.callees(name))}
+    gone = {name for name in bodies if graph.ref_count(name) and name not in kept}
+    inlining = _Inlining({name.name_hint: function for name, function in bodies.items()})
+    changed: dict[GlobalVar, Function] = {}
+    for name, function in functions.items():
+        if name not in gone and not is_foreign(function):
+            after = tree.run(inlining.of(function))
+            if after is not function:
+                changed[name] = after
+    for name, function in changed.items():
+        module[name] = function
+    for name in gone:
+        del module[name]
+    return infer_module(module) if changed else module
 
 
 @dataclass(frozen=True)

@@ -325,7 +325,8 @@ class _Copies:
                 return dim
             if own.isdisjoint(a for a in dims.atoms(dim) if isinstance(a, TypeVar)):
                 return stand_in(dim)
-            return dims.substitute(dim, lambda atom: atom if atom in own else stand_in(atom))
+            free = {atom: stand_in(atom) for atom in dims.atoms(dim) if atom not in own}
+            return dims.substitute(dim, lambda atom: free.get(atom, atom))
 
         def visit(_: Type, after: Type) -> Type:
             if isinstance(after, TensorType) and after.occurs:

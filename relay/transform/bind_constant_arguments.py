@@ -1,0 +1,158 @@
+"""Put constants into the functions that are always called with them:
+
+def @loop(%n: int32, %w: Tensor[(3), float32]) { … @loop(subtract(%n, 1), %w) … }
+def @main(%n: int32) { @loop(%n, meta[relay.Constant][0]) }
+->
+def @loop(%n: int32) { … meta[relay.Constant][0] … @loop(subtract(%n, 1)) … }
+def @main(%n: int32) { @loop(%n) }
+
+A parameter goes when all calls of its function give it the same constant, or the parameter of
+another function that is always that constant; so a recursive function may hand it on. Two constants
+are the same when their tensor is, and two weights when their name is. Functions that make closures
+are called like others: a constant is nothing to remember. One that has nothing else to remember
+becomes the function it would make.
+
+All calls of a function must be known, so one that is used as a value keeps its parameters, and so
+do the entry and functions that others compile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+from relay import tree
+from relay.analysis.normal_forms import makes_closure
+from relay.check.infer import infer_module
+from relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Syntax, Var
+from relay.ir.module import IRModule
+from relay.nd import Weight
+from relay.transform.base import ModulePass, is_foreign
+from relay.transform.context import PassContext
+
+# A parameter: of which function, and where.
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class BindConstantArguments(ModulePass):
+    """Drops parameters that are always the same constant."""
+
+    opt_level = 1
+    required = ("InferType",)
+
+    def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
+        flows = _Flows(module)
+        bound = {place: c for place, c in flows.constants().items() if c is not None}
+        if not bound:
+            return module
+        emptied = {
+            name.name_hint
+            for name, function in module.functions.items()
+            if makes_closure(function)
+            and not function.type_params
+            and all((name.name_hint, i) in bound for i in range(len(function.params)))
+        }
+        for name, function in module.functions.items():
+            if not is_foreign(function):
+                module[name] = _rewritten(name.name_hint, function, bound, emptied)
+        return infer_module(module)
+
+
+@dataclass
+class _Flows:
+    """Where the arguments of the functions of a module come from."""
+
+    module: IRModule
+    given: dict[Place, list[Constant]] = field(default_factory=dict)
+    leads_to: dict[Place, list[Place]] = field(default_factory=dict)
+    unknown: list[Place] = field(default_factory=list)  # given something else
+
+    def __post_init__(self) -> None:
+        for name, function in self.module.functions.items():
+            self._read(name.name_hint, function)
+
+    def _read(self, name: str, function: Function) -> None:
+        own = {param: (name, i) for i, param in enumerate(function.params)}
+        foreign = is_foreign(function)
+        if name == "main" or foreign:
+            self.unknown.extend(own.values())
+        named: dict[Expr, Expr] = {}
+        for node in tree.postorder(function):
+            if isinstance(node, Let) and isinstance(node.value, Constant | Var):
+                named[node.variable] = node.value
+        for node in tree.postorder(function):
+            for i, part in enumerate(tree.children(node)):
+                if isinstance(part, GlobalVar) and part in self.module:
+                    if isinstance(node, Call) and i == 0 and not foreign:
+                        self._read_call(node, part.name_hint, own, named)
+                    else:
+                        count = len(self.module[part].params)
+                        self.unknown.extend((part.name_hint, k) for k in range(count))
+
+    def _read_call(
+        self, call: Call, callee: str, own: dict[Var, Place], named: dict[Expr, Expr]
+    ) -> None:
+        for i, (param, arg) in enumerate(zip(self.module[callee].params, call.args, strict=True)):
+            place = (callee, i)
+            while arg in named:
+                arg = named[arg]
+            if isinstance(arg, Constant) and arg.ty == param.ty:
+                self.given.setdefault(place, []).append(arg)
+            elif isinstance(arg, Var) and arg in own and arg.ty == param.ty:
+                self.leads_to.setdefault(own[arg], []).append(place)
+            else:
+                self.unknown.append(place)
+
+    def constants(self) -> dict[Place, Constant | None]:
+        """What parameters are; None where they are not always the same constant.
+
+        A parameter that is called with nothing but itself is not in there: nobody calls it.
+        """
+        found: dict[Place, Constant | None] = {}
+        pending: list[tuple[Place, Constant | None]] = [(place, None) for place in self.unknown]
+        for place, constants in self.given.items():
+            pending.extend((place, constant) for constant in constants)
+        while pending:
+            place, constant = pending.pop()
+            if place in found:
+                known = found[place]
+                if known is None or (constant is not None and _key(known) == _key(constant)):
+                    continue
+                constant = None
+            found[place] = constant
+            pending.extend((onward, constant) for onward in self.leads_to.get(place, ()))
+        return found
+
+
+def _key(constant: Constant) -> Hashable:
+    data = constant.data
+    return data.name if isinstance(data, Weight) else id(data)
+
+
+def _rewritten(
+    name: str, function: Function, bound: dict[Place, Constant], emptied: set[str]
+) -> Function:
+    """The function without its bound parameters, and calling others without theirs."""
+    own = {param: bound[name, i] for i, param in enumerate(function.params) if (name, i) in bound}
+
+    def visit(before: Any, after: Any) -> Any:
+        if isinstance(before, Call) and isinstance(before.op, GlobalVar):
+            callee = before.op.name_hint
+            if callee in emptied:
+                return before.op
+            kept = tuple(a for i, a in enumerate(after.args) if (callee, i) not in bound)
+            return after if len(kept) == len(after.args) else tree.replace(after, args=kept)
+        return after
+
+    seeds: dict[Syntax, Syntax] = {**own}
+    inside: Syntax = function.body
+    body = tree.transform(inside, visit, seeds)
+    if name in emptied:
+        assert isinstance(body, Function)
+        return tree.replace(body)
+    if body is inside and not own:
+        return function
+    params = tuple(param for param in function.params if param not in own)
+    return tree.replace(function, params=params, body=body)

@@ -1,0 +1,332 @@
+"""Call functions that are known, and copy those that take functions for the ones they are given:
+
+def @map(%f: fn (int32) -> int32, %xs: List[int32]) -> List[int32] {
+  match (%xs) { Cons(%x, %rest) => Cons(%f(%x), @map(%f, %rest)), Nil => Nil }
+}
+def @main(%xs: List[int32]) { @map(@negate, %xs) }
+->
+def @main(%xs: List[int32]) { @map_negate(%xs) }
+def @map_negate(%xs: List[int32]) -> List[int32] {
+  match (%xs) { Cons(%x, %rest) => Cons(@negate(%x), @map_negate(%rest)), Nil => Nil }
+}
+
+A closure is known by the function that makes it. What it remembers becomes parameters of the copy,
+and calling it is calling a function that takes those first:
+
+let %f = @main_f(%y); (%f(1), @map(%f, %xs))
+->
+let %f = @main_f(%y); (@main_f_direct(%y, 1), @map_main_f(%y, %xs))
+def @main_f_direct(%y: int32, %x: int32) { … }
+def @main_f(%y: int32, Closure=1) { fn (%x: int32) { @main_f_direct(%y, %x) } }
+def @map_main_f(%y: int32, %xs: List[int32]) { let %f = @main_f(%y); … @main_f_direct(%y, %x) … }
+
+So a loop over functions becomes a loop over data, and often nobody needs the closure any more. The
+program comes from `LambdaLift` and `Monomorphize`; copies are made for what an entry reaches. A
+function that makes larger and larger functions of those it is given gets a few copies, and then the
+general one is called; so it is when the copies together become large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from relay import tree
+from relay.analysis.normal_forms import makes_closure
+from relay.check.infer import infer_module
+from relay.ir import dims
+from relay.ir.copying import copied
+from relay.ir.dims import Dim, Symbol
+from relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Syntax, Var
+from relay.ir.module import IRModule
+from relay.ir.names import UniqueNames
+from relay.ir.types import FuncType, Occurs, ShapeVar, TypeVar, substitute
+from relay.transform.base import ModulePass, is_foreign
+from relay.transform.context import PassContext
+
+MAX_DEPTH = 6  # of copies for copies
+MAX_COPIES = 200
+MAX_GROWTH = 20_000  # expressions in all copies
+MAX_NAME = 60
+
+# Types are known by now, so dimensions are all that is given.
+TypeArgs = tuple[Dim, ...]
+
+
+@dataclass(frozen=True)
+class SpecializeCalls(ModulePass):
+    """Leaves as few calls of unknown functions as possible."""
+
+    opt_level = 2
+    required = ("InferType",)
+
+    def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
+        work = _Specializing(module)
+        changed = work.run()
+        for name, function in changed.items():
+            module[name] = function
+        return infer_module(module) if changed else module
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A function that an expression is known to be: one of the module, or a closure made by one."""
+
+    name: str
+    type_args: TypeArgs = ()
+    captured: tuple[Expr, ...] = ()
+
+
+@dataclass
+class _Specializing:
+    """The functions of a module, and the copies they ask for."""
+
+    module: IRModule
+    copies: dict[Any, str | None] = field(default_factory=dict)
+    direct: dict[str, str] = field(default_factory=dict)  # maker -> what calls its closures
+    origin: dict[str, str] = field(default_factory=dict)  # copy -> function
+    depth: dict[str, int] = field(default_factory=dict)
+    growth: int = 0
+
+    def __post_init__(self) -> None:
+        functions = self.module.functions
+        self.names = UniqueNames({name.name_hint for name in functions})
+        self.source = {n.name_hint: f for n, f in functions.items() if not is_foreign(f)}
+        self.stand_ins: list[TypeVar] = []
+
+    def run(self) -> dict[str, Function]:
+        """The functions that are new, or not what they were."""
+        done: dict[str, Function] = {}
+        entries = ["main"] if "main" in self.source else list(self.source)
+        pending = entries[::-1]
+        while pending:
+            name = pending.pop()
+            if name in done or name not in self.source:
+                continue
+            done[name] = self.rewritten(name)
+            for node in tree.postorder(done[name]):
+                if isinstance(node, GlobalVar):
+                    pending.append(node.name_hint)
+        for maker, direct in self.direct.items():
+            if maker in done and direct in done:
+                done[maker] = _calling(self.source[maker], direct)
+        return {n: f for n, f in done.items() if n not in self.module or f is not self.module[n]}
+
+    def rewritten(self, name: str) -> Function:
+        function = self.source[name]
+        result = tree.transform(function, _Uses(self, name, function).rewritten)
+        assert isinstance(result, Function)
+        return result
+
+    # --- calling closures
+
+    def direct_name(self, maker: str) -> str:
+        """The function that takes what a closure remembers, and then its arguments."""
+        if maker not in self.direct:
+            function = self.source[maker]
+            inner = function.body
+            assert isinstance(inner, Function)
+            name = self.names.fresh(f"{maker}_direct")
+            flat = Function(
+                (*function.params, *inner.params),
+                inner.body,
+                inner.ret_type,
+                (*function.type_params, *inner.type_params),
+                inner.attrs,
+                span=inner.span,
+            )
+            self.source[name] = copied(flat)
+            self.depth[name] = self.depth.get(maker, 0)
+            self.origin[name] = maker
+            self.direct[maker] = name
+        return self.direct[maker]
+
+    # --- copies
+
+    def copy_for(
+        self, name: str, type_args: TypeArgs, known: Mapping[int, _Known], within: str
+    ) -> tuple[str, TypeArgs] | None:
+        """The copy of a function for known arguments, by their positions, and the dimensions that
+        it takes; None where it is better not to make one."""
+        function = self.source[name]
+        given = [*type_args, *(dim for k in known.values() for dim in k.type_args)]
+        if any(isinstance(dim, dims.Any) for dim in given):
+            return None
+        sizes: list[TypeVar] = []
+        own_args = self.abstracted(type_args, sizes)
+        args = {i: self.abstracted(k.type_args, sizes) for i, k in known.items()}
+        types = dict(zip(function.type_params, own_args, strict=True))
+        if not all(self.fits(function.params[i], k, types) for i, k in known.items()):
+            return None
+        key = (name, own_args, tuple((i, k.name, args[i]) for i, k in known.items()))
+        if key not in self.copies:
+            self.copies[key] = None
+            depth = 1 + max(self.depth.get(k.name, 0) for k in known.values())
+            if self.origin.get(within) == name:
+                depth = max(depth, 1 + self.depth[within])
+            size = sum(1 for _ in tree.postorder(function))
+            enough = len(self.copies) > MAX_COPIES or self.growth + size > MAX_GROWTH
+            if depth <= MAX_DEPTH and not enough:
+                stem = "_".join([name, *(k.name for k in known.values())])
+                made = self.names.fresh(stem[:MAX_NAME])
+                self.growth += size
+                self.copies[key], self.origin[made], self.depth[made] = made, name, depth
+                self.source[made] = self.copy_of(function, own_args, known, args, sizes)
+        copy = self.copies[key]
+        return None if copy is None else (copy, tuple(sizes))
+
+    def fits(self, param: Var, known: _Known, types: Mapping[TypeVar, Any]) -> bool:
+        """Whether nothing is checked when the function is handed over: no dimension is `?`."""
+        function = self.source[known.name]
+        inner = function.body if makes_closure(function) else function
+        wanted = substitute(param.checked_type, types)
+        return not (inner.checked_type.occurs | wanted.occurs) & Occurs.ANY
+
+    def copy_of(
+        self,
+        function: Function,
+        own_args: TypeArgs,
+        known: Mapping[int, _Known],
+        args: Mapping[int, TypeArgs],
+        sizes: Sequence[TypeVar],
+    ) -> Function:
+        own = tuple(ShapeVar(size.name_hint) for size in sizes)
+        renamed: dict[Symbol, TypeVar] = dict(zip(self.stand_ins, own, strict=False))
+
+        def concrete(given: TypeArgs) -> TypeArgs:
+            return tuple(dims.substitute(dim, lambda s: renamed.get(s, s)) for dim in given)
+
+        types = dict(zip(function.type_params, concrete(own_args), strict=True))
+        values: dict[Var, Expr] = {}
+        captured: dict[int, tuple[Var, ...]] = {}
+        bindings: list[tuple[Var, Expr]] = []
+        for i, k in known.items():
+            maker = self.source[k.name]
+            if not makes_closure(maker):
+                values[function.params[i]] = GlobalVar(k.name)
+                continue
+            given = concrete(args[i])
+            of_maker = dict(zip(maker.type_params, given, strict=True))
+            captured[i] = tuple(
+                Var(p.name_hint, substitute(p.checked_type, of_maker)) for p in maker.params
+            )
+            variable = Var(function.params[i].name_hint)
+            values[function.params[i]] = variable
+            bindings.append((variable, Call(GlobalVar(k.name), captured[i], type_args=given)))
+        copy = copied(function, types, values)
+        left = iter(copy.params)
+        params: list[Var] = []
+        for i in range(len(function.params)):
+            params.extend(captured.get(i, ()) if i in known else (next(left),))
+        body: Expr = copy.body
+        if makes_closure(copy):
+            assert isinstance(body, Function)
+            body = tree.replace(body, body=_bound(bindings, body.body))
+            if not params and not own:
+                return body
+        else:
+            body = _bound(bindings, body)
+        return tree.replace(copy, params=tuple(params), body=body, type_params=own)
+
+    def abstracted(self, given: TypeArgs, sizes: list[TypeVar]) -> TypeArgs:
+        """Dimensions over variables of the copy, which stand for those in `sizes`."""
+
+        def stand_in(variable: Symbol) -> Symbol:
+            assert isinstance(variable, TypeVar)
+            if variable not in sizes:
+                sizes.append(variable)
+            while len(self.stand_ins) < len(sizes):
+                self.stand_ins.append(ShapeVar(f"n{len(self.stand_ins)}"))
+            return self.stand_ins[sizes.index(variable)]
+
+        for dim in given:
+            for variable in dims.atoms(dim):  # in the same order in every run
+                stand_in(variable)
+        return tuple(dims.substitute(dim, stand_in) for dim in given)
+
+
+def _bound(bindings: Sequence[tuple[Var, Expr]], body: Expr) -> Expr:
+    for variable, value in reversed(bindings):
+        body = Let(variable, value, body)
+    return body
+
+
+def _calling(maker: Function, direct: str) -> Function:
+    """A function that makes closures which call `direct`."""
+    inner = maker.body
+    assert isinstance(inner, Function)
+    args = (*maker.params, *inner.params)
+    types = (*maker.type_params, *inner.type_params)
+    call = Call(GlobalVar(direct), args, type_args=types)
+    return tree.replace(maker, body=tree.replace(inner, body=call))
+
+
+class _Uses:
+    """Rewrites one function over functions that it knows."""
+
+    def __init__(self, work: _Specializing, name: str, function: Function) -> None:
+        self.work = work
+        self.name = name
+        self.values: dict[Expr, Expr] = {}  # of variables, once they are rewritten
+        self.named: dict[int, list[Var]] = {}
+        for node in tree.postorder(function):
+            if isinstance(node, Let):
+                declared = node.variable.type_annotation
+                if declared is None or declared == node.value.ty:
+                    self.named.setdefault(id(node.value), []).append(node.variable)
+
+    def rewritten(self, before: Syntax, after: Any) -> Any:
+        if isinstance(before, Call):
+            after = self.call(after)
+        for variable in self.named.get(id(before), ()):
+            self.values[variable] = after
+        return after
+
+    def call(self, call: Call) -> Expr:
+        function = self.function(call.op)
+        if function is not None and not isinstance(call.op, GlobalVar):
+            name = function.name
+            if makes_closure(self.work.source[name]):
+                name = self.work.direct_name(name)
+            call = tree.replace(
+                call,
+                op=GlobalVar(name),
+                args=(*function.captured, *call.args),
+                type_args=(*function.type_args, *call.type_args),
+            )
+        if isinstance(call.op, GlobalVar) and call.op.name_hint in self.work.source:
+            return self.specialized(call, call.op.name_hint)
+        return call
+
+    def specialized(self, call: Call, name: str) -> Expr:
+        callee = self.work.source[name]
+        known: dict[int, _Known] = {}
+        for i, (param, arg) in enumerate(zip(callee.params, call.args, strict=True)):
+            if isinstance(param.ty, FuncType) and (found := self.function(arg)) is not None:
+                known[i] = found
+        if not known:
+            return call
+        found_copy = self.work.copy_for(name, call.type_args, known, self.name)
+        if found_copy is None:
+            return call
+        copy, sizes = found_copy
+        if makes_closure(callee) and not makes_closure(self.work.source[copy]):
+            return GlobalVar(copy)
+        args: list[Expr] = []
+        for i, arg in enumerate(call.args):
+            args.extend(known[i].captured if i in known else (arg,))
+        return tree.replace(call, op=GlobalVar(copy), args=tuple(args), type_args=sizes)
+
+    def function(self, e: Expr) -> _Known | None:
+        """The function that a rewritten expression is, if one can tell."""
+        while e in self.values:
+            e = self.values[e]
+        if isinstance(e, GlobalVar):
+            return _Known(e.name_hint) if e.name_hint in self.work.source else None
+        if isinstance(e, Call) and isinstance(e.op, GlobalVar):
+            maker = self.work.source.get(e.op.name_hint)
+            simple = all(isinstance(arg, Var | Constant | GlobalVar) for arg in e.args)
+            if maker is not None and makes_closure(maker) and simple:
+                return _Known(e.op.name_hint, e.type_args, e.args)
+        return None
