@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
+from relay import tree
 from relay.frontend.python import statics
 from relay.frontend.python.blocks import (
     Block,
@@ -21,7 +22,7 @@ from relay.frontend.python.declarations import is_case
 from relay.frontend.python.expressions import Expressions
 from relay.frontend.python.lifting import as_floats, is_instance, record_of
 from relay.frontend.python.unit import Unassigned, Value
-from relay.ir.expr import Expr
+from relay.ir.expr import Call, Constructor, Expr, Op, RefWrite
 from relay.ir.types import Type
 from relay.tree import Steps
 
@@ -35,10 +36,12 @@ class Branches(Expressions):
         build: Callable[[list[Expr]], Expr],
         node: ast.stmt,
         block: Block,
+        acts: bool = False,
     ) -> Flow:
         """Add a statement of several branches to `block`; the scope behind it, if it goes on.
 
-        `build` makes one expression of those of the branches.
+        `build` makes one expression of those of the branches; `acts` says whether choosing among
+        them has an effect of its own.
         """
         going = [branch for branch in branches if branch.flow is not None]
         leaves = any(branch.block.leaves for branch in branches)
@@ -63,7 +66,7 @@ class Branches(Expressions):
         scope, meeting = yield self.meet(flows, node)
         span = self.span(node)
         if not leaves:
-            if meeting.names or any(branch.block.contexts for branch in branches):
+            if acts or meeting.names or any(branch.block.contexts for branch in branches):
                 values = [meeting.tuple_from(i, span) for i in range(len(going))]
                 meeting.bind_all(block, lambda: whole(values), span)
             return scope
@@ -167,6 +170,17 @@ class Branches(Expressions):
             or self.is_function(value)
             or record_of(value) is not None
         )
+
+
+def may_act(value: Value) -> bool:
+    """Whether an expression may have an effect: whether it calls a function, or writes."""
+    if not isinstance(value, Expr):
+        return False
+    return any(
+        isinstance(part, RefWrite)
+        or (isinstance(part, Call) and not isinstance(part.op, Op | Constructor))
+        for part in tree.postorder(value)
+    )
 
 
 class _Agreed:

@@ -25,7 +25,7 @@ from relay.check.exhaustive import unmatched_cases
 from relay.errors import Span, did_you_mean
 from relay.frontend.python import statics
 from relay.frontend.python.blocks import Block, Branch, Flow, Scope, call, join_function
-from relay.frontend.python.branches import Branches
+from relay.frontend.python.branches import Branches, may_act
 from relay.frontend.python.declarations import declaration_of, is_case
 from relay.frontend.python.standard import Cons, Nil, Nothing
 from relay.frontend.python.unit import Value
@@ -79,7 +79,26 @@ class Patterns(Branches):
             subject = name
         if isinstance(self.type_of(subject), TensorType):
             return (yield self._by_value(node, node.cases, subject, scope, block))
-        return (yield self._by_constructor(node, node.cases, subject, scope, block))
+        cases = yield self._apart(node.cases, scope)
+        return (yield self._by_constructor(node, cases, subject, scope, block))
+
+    def _apart(self, cases: Sequence[ast.match_case], scope: Scope) -> Steps[Any]:
+        """The cases, those of several patterns with numbers in them taken apart: when a number is
+        another one, the next pattern of the same case is tried."""
+        found: list[ast.match_case] = []
+        for case in cases:
+            alternatives = yield self._alternatives(case.pattern, scope)
+            if len(alternatives) == 1 or not any(map(_is_value, ast.walk(case.pattern))):
+                found.append(case)
+                continue
+            if case.guard is not None:
+                raise self.error(
+                    case.guard,
+                    "a guard behind several patterns with numbers in them",
+                    hint="write a case for each pattern",
+                )
+            found += [ast.match_case(alternative, None, case.body) for alternative in alternatives]
+        return found
 
     def _by_constructor(
         self,
@@ -147,7 +166,8 @@ class Patterns(Branches):
                 made = _match(subject, patterns, ends, span)
             return made if is_atom(following) else bind(following, made)
 
-        return (yield self.join(branches, build, node, block))
+        acts = any(map(may_act, tests))
+        return (yield self.join(branches, build, node, block, acts))
 
     def _test(self, case: ast.match_case, fit: Fit, scope: Scope) -> Steps[Any]:
         """What must hold besides the pattern."""
@@ -195,7 +215,11 @@ class Patterns(Branches):
         flow = yield self._by_value(node, others, subject, scope.copy(), other, known)
         branches.append(Branch(other, flow))
         span = self.span(node)
-        return (yield self.join(branches, lambda parts: If(test, *parts, span=span), node, block))
+
+        def build(parts: list[Expr]) -> Expr:
+            return If(test, *parts, span=span)
+
+        return (yield self.join(branches, build, node, block, may_act(test)))
 
     def _fits_value(self, node: ast.pattern, subject: Value, scope: Scope) -> Steps[Value]:
         """Whether a scalar fits a pattern; `as` adds to the scope."""
@@ -379,6 +403,13 @@ def _match(subject: Expr, patterns: Sequence[Pattern], results: Sequence[Expr], 
         for pattern, result in zip(patterns, results, strict=True)
     ]
     return Match(subject, tuple(clauses), span=span)
+
+
+def _is_value(node: ast.AST) -> bool:
+    """Whether it is a pattern that compares."""
+    return isinstance(node, ast.MatchValue) or (
+        isinstance(node, ast.MatchSingleton) and node.value is not None
+    )
 
 
 def _bool_of(node: ast.pattern) -> bool | None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from relay.errors import Span
 from relay.frontend.python.blocks import Block, Branch, Flow, Scope
+from relay.frontend.python.branches import may_act
 from relay.frontend.python.loops import Loops
 from relay.frontend.python.unit import Unassigned, Value
 from relay.ir.expr import Expr, If, Tuple, Var, is_atom
@@ -218,4 +219,8 @@ class Statements(Loops):
             flow = yield self.statements(body, scope.copy(), inside)
             branches.append(Branch(inside, flow))
         span = self.span(node)
-        return (yield self.join(branches, lambda parts: If(test, *parts, span=span), node, block))
+
+        def build(parts: list[Expr]) -> Expr:
+            return If(test, *parts, span=span)
+
+        return (yield self.join(branches, build, node, block, may_act(test)))

@@ -125,7 +125,7 @@ def _(x: int):
 
 @refused("a name that is not defined", "name `undefined` is not defined", "undefined")
 def _(x: int):
-    return x + undefined  # noqa: F821
+    return x + undefined
 
 
 @refused("a computed index into Python's data", "must be known", "i", "relay.stack")
@@ -260,7 +260,7 @@ def _(n: int):
 @refused("Python's data beside a list in `zip`", "in different ways", "zip(xs, (1, 2))")
 def _(xs: list[int]):
     total = 0
-    for x, y in zip(xs, (1, 2)):  # noqa: B905
+    for x, y in zip(xs, (1, 2)):
         total += x * y
     return total
 
@@ -322,6 +322,14 @@ def _(s: Shape):
     return 2
 
 
+@refused("a guard behind several patterns with numbers", "a guard behind several", "x > 1", "each")
+def _(xs: list[int]):
+    match xs:
+        case [0, x] | [x, 0] if x > 1:
+            return x
+    return 0
+
+
 # --- functions and annotations
 
 
@@ -364,7 +372,7 @@ def _(s: int | float):
 
 
 @refused("an element type among dimensions", "is an element type", 'x: Tensor[3, "int8"]')
-def _(x: Tensor[3, "int8"]):  # noqa: F821
+def _(x: Tensor[3, "int8"]):
     return x
 
 

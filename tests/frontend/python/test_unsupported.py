@@ -1,4 +1,5 @@
-"""One error for each part of Python that has no meaning in a program; `docs/python.md` lists them."""
+"""One error for each part of Python that has no meaning in a program, as `docs/python.md` lists
+them."""
 
 import importlib.util
 import re
