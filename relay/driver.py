@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,11 +34,13 @@ from relay.pipeline import passes, whole_program
 from relay.program.lower import lower_module, requests
 from relay.program.native import NativeProgram
 from relay.program.program import MAIN, Program
+from relay.program.stages import Lowering
 from relay.program.straight import is_straight_line
 from relay.program.whole import lower_program
 from relay.target.llvm.compile import Level, compile_module
 from relay.target.target import Target
 from relay.transform.context import PassContext
+from relay.transform.fusion_dataflow import PRIMITIVE
 from relay.transform.infer_type import InferType
 from relay.transform.lift_weights import WEIGHTS
 
@@ -57,6 +59,8 @@ def compile(
     exact: bool = False,
     checked: bool = False,
     cache: Cache | None = None,
+    stack: int = 0,
+    memory: int = 0,
 ) -> Executable:
     """Compile `model` for this machine, or for `target`.
 
@@ -64,11 +68,16 @@ def compile(
     `set_params`. `level` is that of `relay.pipeline`, `threads` the most threads a call uses
     (`RELAY_NUM_THREADS`, else one per core). With `exact` no kernel may approximate; with `checked`
     kernels check every index. Compiled kernels are kept in `cache`, by default the user's.
+
+    Any program compiles: straight-line code over tensors of known sizes into a planned arena, all
+    others as a whole. For these `stack` and `memory` limit, in bytes, how deep a call may recurse
+    and how much its values may take; by default a gigabyte, and all there is.
     """
     compiled = compile_program(
         model, params, target=target, level=level, exact=exact, checked=checked, cache=cache
     )
-    return make_executable(compiled.program, compiled.code, compiled.weights, threads)
+    parts = (compiled.program, compiled.code, compiled.weights)
+    return make_executable(*parts, threads, stack=stack, memory=memory)
 
 
 def compile_graph(
@@ -115,6 +124,7 @@ def compile_program(
         module = InferType()(module)
         whole = not is_straight_line(module)
     kernels = KernelCache(cache, machine, Options(checked=checked))
+    lower: Callable[[IRModule, Lowering], tuple[Program, dict[str, nd.NDArray]]]
     if whole:
         module, weights = with_constant_weights(module, given)
         module = whole_program(level)(module)
@@ -234,9 +244,10 @@ def with_constant_weights(
         if param.name_hint in weights
     }
     if known:
-        others = {name: value for name, value in main.attrs.items() if name != WEIGHTS}
-        bound: Function = bind(main, known)
-        module["main"] = tree.replace(bound, attrs=DictAttrs(others), ret_type=None)
+        main = tree.replace(bind(main, known), ret_type=None)
+    # what is run is no kernel, and its weights are named where they stand
+    kept = {name: value for name, value in main.attrs.items() if name not in (WEIGHTS, PRIMITIVE)}
+    module["main"] = tree.replace(main, attrs=DictAttrs(kept))
     return module, weights
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from relay.executors.executable import Code, Executable
 from relay.executors.straight_line import StraightLineExecutable
-from relay.program.program import Program
+from relay.program.program import MAIN, Program
 
 
 def make_executable(
@@ -17,7 +17,17 @@ def make_executable(
     weights: Mapping[str, np.ndarray],
     threads: int | None = None,
     prepared: Mapping[str, np.ndarray] | None = None,
+    *,
+    stack: int = 0,
+    memory: int = 0,
 ) -> Executable:
     """The executable of a program. `weights` are the constants that come from outside, by name;
-    `prepared` those that were computed from them already, if they were."""
-    return StraightLineExecutable(program, code, weights, threads, prepared)
+    `prepared` those that were computed from them already, if they were. `stack` and `memory`
+    limit the calls of a whole program."""
+    if program[MAIN].is_straight_line:
+        return StraightLineExecutable(program, code, weights, threads, prepared)
+    from relay.executors.whole_program import WholeProgramExecutable  # not for straight-line code
+
+    return WholeProgramExecutable(
+        program, code, weights, threads, prepared, stack=stack, memory=memory
+    )

@@ -126,7 +126,7 @@ class NativeFunction:
         frame = self.frame(constants)
         self._write(frame.slots, 0, *addresses)
         if status := self._call(frame.request.address):
-            raise failure(status, frame.context, self.steps[frame.context.record])
+            raise kernel_failure(status, frame.context, self.steps[frame.context.record])
         self._free.append(frame)
 
     def one_by_one(
@@ -142,14 +142,22 @@ class NativeFunction:
 
             def run() -> None:
                 if status := self._call(request.address):
-                    raise failure(status, frame.context, self.steps[index])
+                    raise kernel_failure(status, frame.context, self.steps[index])
 
             return run
 
         return [step(index) for index in range(len(self.steps))]
 
 
-def failure(status: int, context: Context, kernel: Kernel) -> EvaluationError:
+class HasDetails(Protocol):
+    """A context, of whatever kind."""
+
+    @property
+    def details(self) -> tuple[int, int, int]:
+        """What explains a failure."""
+
+
+def kernel_failure(status: int, context: HasDetails, kernel: Kernel) -> EvaluationError:
     """What the status of a kernel means."""
     where = f"in kernel `{kernel.name}`"
     operators = ", ".join(f"`{name}`" for name in kernel.operators)

@@ -1,0 +1,202 @@
+"""An executable of a whole program: functions, branches, data and sizes that show at run time.
+
+    exe = relay.compile(tree_lstm, params)
+    state = exe(Rose(x, [Rose(y, []), Rose(z, [])]))
+
+One native call runs it all. Data goes in and comes out as Python has it: a list is a List, None or
+a value an Option, a tuple a tuple, and an object whose class has the name of a constructor and as
+many fields is what that constructor builds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from relay import dtypes
+from relay.errors import Diagnostic, EvaluationError, RelayError
+from relay.executors.arrays import wrapper
+from relay.executors.executable import Code, Executable, refusal
+from relay.executors.native import Constants, NativeFunction, kernel_failure
+from relay.executors.program_function import ProgramFunction
+from relay.executors.report import Kernels
+from relay.executors.weights import Weights
+from relay.executors.words_out import VALUES, python_style
+from relay.interpreter.values import Value
+from relay.lower.kernel import TensorSpec
+from relay.native import layout
+from relay.native.call import ConstantObjects, ProgramContext, program_runtime
+from relay.program.program import MAIN, Function, Program, ScalarSpec, spec_text
+from relay.target import abi
+from relay.target.llvm.jit import load
+
+
+@dataclass(frozen=True)
+class ValueInfo:
+    """What an executable takes or gives: a name, and a type."""
+
+    name: str
+    type: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.type}"
+
+
+class WholeProgramExecutable(Executable):
+    """A compiled program. `stack` and `memory` are limits in bytes of what a call may use, 0 for
+    the usual ones; `classes` are those of constructors, by name, of which results are made."""
+
+    inputs: tuple[ValueInfo, ...]
+    outputs: tuple[ValueInfo, ...]
+
+    def __init__(
+        self,
+        program: Program,
+        code: Code,
+        weights: Mapping[str, np.ndarray],
+        threads: int | None = None,
+        prepared: Mapping[str, np.ndarray] | None = None,
+        *,
+        stack: int = 0,
+        memory: int = 0,
+        classes: Mapping[str, type] | None = None,
+    ) -> None:
+        super().__init__(program, code, threads)
+        if code.program is None:
+            raise RelayError("the program comes without the code of its functions")
+        self._native = code.program
+        self._classes = dict(classes or {})
+        kernels = [kernel.name for kernel in program.kernels]
+        self._library = load(
+            [*code.objects, self._native.code],
+            [*kernels, self._native.entry],
+            program_runtime().symbols,
+        )
+        main = program[MAIN]
+        self._main = ProgramFunction(
+            program,
+            main,
+            self._library.address(self._native.entry),
+            self._failure,
+            threads=self.threads,
+            stack=stack,
+            memory=memory,
+        )
+        self.inputs = tuple(
+            ValueInfo(param.name, spec_text(_typed(main, param.value))) for param in main.params
+        )
+        self.outputs = tuple(
+            ValueInfo(f"output_{number}", spec_text(spec))
+            for number, spec in enumerate(
+                main.results if isinstance(main.results, tuple) else (main.results,)
+            )
+        )
+        self._weights = Weights(program, self._bind, weights, prepared)
+        self._objects: tuple[Constants, ConstantObjects] | None = None
+
+    def _bind(self, function: Function) -> NativeFunction:
+        return NativeFunction(self.program, function, self._library.address, self.threads)
+
+    # --- calling
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """The result in Python's own data: arrays, tuples, lists, instances of `classes`."""
+        if named or len(args) != len(self.inputs):
+            args = tuple(self.in_order(args, named))
+        wrap = wrapper(args)
+        return self._main(args, self._constants(), python_style(self._classes, wrap, wrap))
+
+    def evaluate(self, *args: Any, **named: Any) -> Value:
+        """The result as the interpreter gives it."""
+        value: Value = self._main(self.in_order(args, named), self._constants(), VALUES)
+        return value
+
+    def _constants(self) -> ConstantObjects:
+        """The weights as objects; made anew when weights changed."""
+        current = self._weights.constants
+        if self._objects is None or self._objects[0] is not current:
+            arrays = [current.arrays[name] for name in self._native.constants]
+            self._objects = (current, ConstantObjects(arrays))
+        return self._objects[1]
+
+    def example_inputs(self) -> tuple[Any, ...]:
+        """Inputs of the right types, where all of them are tensors of known sizes."""
+        chance = np.random.default_rng(0)
+        made = []
+        main = self.program[MAIN]
+        for param in main.params:
+            spec = _typed(main, param.value)
+            if not isinstance(spec, TensorSpec | ScalarSpec):
+                raise refusal(f"there is no example of a {spec_text(spec)}", "inputs for the call")
+            shape = spec.shape if isinstance(spec, TensorSpec) else ()
+            if any(not isinstance(size, int) for size in shape):
+                raise refusal(f"there is no example of a {spec_text(spec)}", "inputs for the call")
+            kind = dtypes.to_numpy(spec.dtype)
+            numbers = chance.standard_normal(tuple(map(int, shape)), np.float32)
+            made.append(
+                numbers.astype(kind)
+                if dtypes.is_float(spec.dtype)
+                else np.zeros(numbers.shape, kind)
+            )
+        return tuple(made)
+
+    # --- what went wrong
+
+    def _failure(self, status: int, context: ProgramContext) -> EvaluationError:
+        site = self._native.sites[context.site] if context.site < len(self._native.sites) else None
+        where = f" in {site.where}" if site is not None and site.where else ""
+        if site is not None and site.kernel:
+            return kernel_failure(status, context, self.program.kernel_table[site.kernel])
+        if status == layout.STACK_OVERFLOW:
+            function = site.message if site is not None else "the program"
+            return EvaluationError(
+                Diagnostic(
+                    f"{function} recurses deeper than its stack{where}",
+                    found=f"a stack of {context[layout.STACK_SIZE] >> 20} MB",
+                    hint="relay.compile(…, stack=bytes) gives it more",
+                )
+            )
+        if status == abi.OUT_OF_MEMORY:
+            return EvaluationError(
+                Diagnostic(
+                    f"out of memory{where}",
+                    found=f"{context.heap_bytes >> 20} MB in use",
+                    hint="relay.compile(…, memory=bytes) sets the limit",
+                )
+            )
+        if status == layout.UNEQUAL and site is not None:
+            found, expected, _ = context.details
+            return EvaluationError(
+                Diagnostic(f"{site.message}{where}", expected=str(expected), found=str(found))
+            )
+        if site is not None and status == layout.FAILED:
+            return EvaluationError(Diagnostic(f"{site.message}{where}"))
+        meaning = "interrupted" if status == abi.INTERRUPTED else f"status {status}"
+        return EvaluationError(Diagnostic(f"the program ended early: {meaning}{where}"))
+
+    # --- looking at it
+
+    @property
+    def kernels(self) -> Kernels:
+        """The kernels of the program; a table when printed."""
+        return Kernels.of(self.program.kernels)
+
+    @property
+    def live_objects(self) -> int:
+        """Objects of calls that have ended which are still there: none, or there is a leak."""
+        return sum(context.live for context in self._main.contexts)
+
+    @property
+    def leaked_objects(self) -> int:
+        """Objects that the last calls left to be swept up: none, or the program counts wrongly."""
+        return sum(context.leaked for context in self._main.contexts)
+
+
+def _typed(function: Function, value: Any) -> Any:
+    """The types of a parameter, nested like it."""
+    if isinstance(value, tuple):
+        return tuple(_typed(function, part) for part in value)
+    return function.registers[value]
