@@ -100,10 +100,11 @@ def dcgan(w: Weights, x: Tensor) -> Tensor:
 def resnet(layers: int, small: bool = False, axes: int = 2) -> Network:
     """`small` is the form for pictures of up to 32 by 32, `axes` are 3 for films."""
     units = {
-        10: (1, 1, 1, 1),
+        8: (2, 1),
         18: (2, 2, 2, 2),
         34: (3, 4, 6, 3),
         50: (3, 4, 6, 3),
+        60: (2, 1),
         101: (3, 4, 23, 3),
     }[layers]
     eps = 2e-5

@@ -45,17 +45,17 @@ SMALL = {
     "MLP": Model(lambda: mlp.get_workload(batch_size=3), in_pytorch.mlp),
     "DQN": Model(lambda: dqn.get_workload(batch_size=2), in_pytorch.dqn),
     "DCGAN": Model(lambda: dcgan.get_workload(batch_size=2, ngf=4), in_pytorch.dcgan),
-    "ResNet-10": Model(
-        lambda: resnet.get_workload(num_layers=10, image_shape=(3, 64, 64), num_classes=10),
-        in_pytorch.resnet(10),
+    "ResNet": Model(
+        lambda: resnet.get_workload(num_layers=8, image_shape=(3, 64, 64), num_classes=10),
+        in_pytorch.resnet(8),
     ),
-    "ResNet-50": Model(
-        lambda: resnet.get_workload(num_layers=50, image_shape=(3, 32, 32), num_classes=10),
-        in_pytorch.resnet(50, small=True),
+    "ResNet of bottle necks": Model(
+        lambda: resnet.get_workload(num_layers=60, image_shape=(3, 32, 32), num_classes=10),
+        in_pytorch.resnet(60, small=True),
     ),
-    "ResNet3D-10": Model(
-        lambda: resnet_3d.get_workload(num_layers=10, image_shape=(3, 8, 40, 40), num_classes=10),
-        in_pytorch.resnet(10, axes=3),
+    "ResNet3D": Model(
+        lambda: resnet_3d.get_workload(num_layers=8, image_shape=(3, 8, 40, 40), num_classes=10),
+        in_pytorch.resnet(8, axes=3),
     ),
     "MobileNet": Model(
         lambda: mobilenet.get_workload(image_shape=(3, 64, 64), num_classes=10),
@@ -111,8 +111,9 @@ def inception_end() -> Workload:
 
 @pytest.fixture(autouse=True)
 def shallow(monkeypatch):
-    """Networks with fewer layers than those people use."""
-    monkeypatch.setitem(resnet.UNITS, 10, (1, 1, 1, 1))
+    """Networks with fewer layers than those people use: something of every kind of layer."""
+    monkeypatch.setitem(resnet.UNITS, 8, (2, 1))
+    monkeypatch.setitem(resnet.UNITS, 60, (2, 1))  # from 50 on, units have bottle necks
     monkeypatch.setitem(densenet.SIZES, 13, (16, 8, (1, 2, 1, 1)))
     fires = (squeezenet.POOL, (16, 64), squeezenet.POOL, (24, 96))
     monkeypatch.setitem(squeezenet.VERSIONS, "short", ((32, 3), fires))
