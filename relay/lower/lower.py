@@ -32,7 +32,7 @@ from relay.target.llvm.schedules.choose import choose
 from relay.target.target import Target
 from relay.te import lower as te_lower
 from relay.te.compute import Tensor, compute
-from relay.te.expr import Const, Expr, Read, Var, variables
+from relay.te.expr import Const, Expr, Extent, Read, Var, variables
 from relay.te.instruction import DOT4
 from relay.te.legalize import Facts, legalize
 from relay.te.loops import (
@@ -45,7 +45,6 @@ from relay.te.loops import (
     rolled,
 )
 from relay.te.schedule import Schedule
-from relay.te.simplify import Interval
 from relay.te.tidy import tidy
 
 
@@ -63,7 +62,7 @@ def lower_computed(
     constant: Sequence[bool],
     target: Target,
     options: Options,
-    sizes: Sequence[Var] = (),
+    sizes: Sequence[Extent] = (),
 ) -> Lowered:
     """The kernels for tensors; `sizes` are the variables in their shapes."""
     results = _distinct_outputs(computed)
@@ -124,14 +123,12 @@ def _kernel(
     operators: Sequence[str],
     target: Target,
     options: Options,
-    sizes: Sequence[Var],
+    sizes: Sequence[Extent],
 ) -> Kernel:
     loops = te_lower.lower(s)
-    # a size is as long as something is
-    natural: dict[Var, Interval] = dict.fromkeys(sizes, (0, None))
     # checked code goes element by element: copies of loops would be checked again and again
     written = rolled(loops.body) if options.checked else loops.body
-    body = tidy(legalize(written, machine(target)), natural)
+    body = tidy(legalize(written, machine(target)))
     used = _used(sizes, body, (*loops.inputs, *loops.outputs)) if sizes else ()
     pairs = in_place(s)
     code = generate(
@@ -165,7 +162,9 @@ def _kernel(
 _NAME = "relay.kernel"
 
 
-def _used(sizes: Sequence[Var], body: Statement, buffers: Sequence[Buffer]) -> tuple[Var, ...]:
+def _used(
+    sizes: Sequence[Extent], body: Statement, buffers: Sequence[Buffer]
+) -> tuple[Extent, ...]:
     """The sizes that a kernel looks at, in their order."""
     found: set[Var] = set()
 

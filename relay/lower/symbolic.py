@@ -255,7 +255,7 @@ class _Symbolic(Shapes):
         self.params = params
         self.bound = bound
         self.together = together
-        self.sizes: dict[str, te.Var] = {}
+        self.sizes: dict[str, te.Extent] = {}
         self.anonymous = set(params.anonymous)
         self.learnt: dict[Symbol, Dim] = {}
         self.required: list[Requirement] = []
@@ -269,7 +269,7 @@ class _Symbolic(Shapes):
         self.inputs: list[te.Tensor] = []
 
     @property
-    def variables(self) -> list[te.Var]:
+    def variables(self) -> list[te.Extent]:
         return list(self.sizes.values())
 
     # --- what lowering asks
@@ -284,7 +284,7 @@ class _Symbolic(Shapes):
     def extent(self, dim: Dim, expr: Expr) -> te.Expr:
         for name in sorted(sizes_in([dim])):
             if name not in self.sizes:
-                self.sizes[name] = te.Var(INDEX, name)
+                self.sizes[name] = te.Extent(INDEX, name)
         return to_te(dim, self.sizes)
 
     def result(self, call: Call, op: OpDef, args: Sequence[Value]) -> Type:
@@ -494,7 +494,7 @@ class _Symbolic(Shapes):
                     return substitute(op.bodies[after.source.position], places)
             return remake(before, after)
 
-        simplify = Simplifier(dict.fromkeys(self.sizes.values(), (0, None)))
+        simplify = Simplifier()
         while True:
             following = simplify(tree.transform(expr, step))
             if following == expr:

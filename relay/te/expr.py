@@ -160,6 +160,21 @@ class Axis(Var):
 
 
 @node
+class Extent(Var):
+    """A size that only a run knows: a variable that is never negative.
+
+    Python turns `i < n` into `n > i` when n is of a class below that of i. Both are written as the
+    first, which is what everybody looks for.
+    """
+
+    def __gt__(self, other: Scalar) -> Expr:
+        return compare("lt", other, self)
+
+    def __ge__(self, other: Scalar) -> Expr:
+        return compare("le", other, self)
+
+
+@node
 class Const(Expr):
     """A number; for `bool` True or False."""
 

@@ -5,8 +5,9 @@
     (x // 4) * 4 + x % 4        ->  x
     i*6 + r < 56                ->  true        when i < 9 and r < 6
 
-A `Simplifier` knows the range of every variable. Whole numbers are held as sums of atoms (variables
-and what is not linear) with coefficients. Only int64 expressions change: what a kernel computes
+A `Simplifier` knows the range of every variable, and sums that are negative: `i - n`, where i runs
+up to an n that only a run knows. Whole numbers are held as sums of atoms (variables and what is not
+linear) with coefficients. Only int64 expressions change: what a kernel computes
 with floats stays as it was written.
 
 Positions of elements do not wrap around, so variables without a bound are taken for small enough.
@@ -16,7 +17,7 @@ wrapped numbers too is done.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from relay import dtypes, tree
@@ -27,6 +28,7 @@ from relay.te.expr import (
     Compare,
     Const,
     Expr,
+    Extent,
     Select,
     Unary,
     Var,
@@ -34,12 +36,14 @@ from relay.te.expr import (
     const,
     remake,
     select,
+    variables,
     width,
 )
 
 # From the smallest to the largest value, both included; None is unbounded.
 Interval = tuple[int | None, int | None]
 UNKNOWN: Interval = (None, None)
+_NATURAL: Interval = (0, None)
 ANY_NUMBER: Interval = (-(2**63), 2**63 - 1)
 _LARGE: Interval = (-(2**62), 2**62)
 
@@ -71,8 +75,13 @@ class Linear:
 class Simplifier:
     """Simplifies expressions over variables of known ranges."""
 
-    def __init__(self, ranges: Mapping[Var, Interval] | None = None) -> None:
+    def __init__(
+        self, ranges: Mapping[Var, Interval] | None = None, negative: Sequence[Linear] = ()
+    ) -> None:
         self.ranges: dict[Var, Interval] = dict(ranges or {})
+        self.negative = tuple(negative)  # sums known to be less than 0
+        self._ends: dict[Var, Linear] = {}  # the same, of variables against their ends
+        self.lanes: set[Var] = set()  # variables that differ from lane to lane
         self._linear: dict[Expr, Linear] = {}
         self._done: dict[Expr, Expr] = {}
         self._intervals: dict[Expr, Interval] = {}
@@ -80,10 +89,26 @@ class Simplifier:
         # atoms in the order they were met: sums come out the same in every run
         self._order: dict[Expr, int] = {}
 
+    def assuming(
+        self, ranges: Mapping[Var, Interval] | None = None, negative: Sequence[Linear] = ()
+    ) -> Simplifier:
+        """One that knows more; what is found there says nothing here."""
+        made = Simplifier({**self.ranges, **(ranges or {})}, (*self.negative, *negative))
+        made._ends = dict(self._ends)
+        made.lanes = set(self.lanes)
+        return made
+
     def bind(self, var: Var, extent: Expr) -> None:
         """`var` runs from 0 up to, not including, `extent`."""
         high = self.interval(extent)[1]
         self.limit(var, (0, None if high is None else high - 1))
+        end = None if high is not None else Linear({var: 1}).plus(self.exact(self(extent)), -1)
+        if self._ends.get(var) != end:
+            if var in self._ends:
+                self._done.clear()
+                del self._ends[var]
+            if end is not None:
+                self._ends[var] = end
 
     def limit(self, var: Var, interval: Interval) -> None:
         """`var` lies in the interval."""
@@ -227,9 +252,9 @@ class Simplifier:
 
     def _extremum(self, expr: Binary, difference: Linear) -> Expr:
         low, high = self.sum_interval(difference)
-        if low is not None and low >= 0:  # left is never smaller
+        if (low is not None and low >= 0) or self._is_natural(difference):  # left is never smaller
             return expr.left if expr.op == "max" else expr.right
-        if high is not None and high <= 0:
+        if (high is not None and high <= 0) or self._is_natural(difference.times(-1)):
             return expr.right if expr.op == "max" else expr.left
         return binary(expr.op, expr.left, expr.right)
 
@@ -243,6 +268,16 @@ class Simplifier:
     def _recombined_once(self, total: Linear) -> Linear | None:
         for atom, coefficient in total.terms.items():
             if not (isinstance(atom, Binary) and atom.op == "mod"):
+                continue
+            if not isinstance(atom.right, Const):
+                # the quotient stands in a product with its divisor
+                whole = self.linear(
+                    binary("mul", binary("floordiv", atom.left, atom.right), atom.right)
+                )
+                if all(total.terms.get(part) == c * coefficient for part, c in whole.terms.items()):
+                    remaining = total.plus(Linear({atom: 1}), -coefficient)
+                    remaining = remaining.plus(whole, -coefficient)
+                    return remaining.plus(self.linear(atom.left).times(coefficient))
                 continue
             quotient = self._quotient_of(atom)
             if quotient is None:
@@ -329,7 +364,7 @@ class Simplifier:
     def interval(self, expr: Expr) -> Interval:
         """What values an int64 expression can take."""
         if isinstance(expr, Var):
-            return self.ranges.get(expr, UNKNOWN)
+            return self.ranges.get(expr, _NATURAL if isinstance(expr, Extent) else UNKNOWN)
         if (known := self._intervals.get(expr)) is not None:
             return known
         for part in tree.postorder(expr, enter=lambda e: e.dtype == INDEX):
@@ -381,7 +416,12 @@ class Simplifier:
     # --- conditions
 
     def _truth(self, expr: Compare) -> bool | None:
-        low, high = self.sum_interval(self.exact(expr.left).plus(self.exact(expr.right), -1))
+        difference = self.exact(expr.left).plus(self.exact(expr.right), -1)
+        low, high = self.sum_interval(difference)
+        if high is None or high >= 0:
+            high = -1 if self._is_negative(difference) else high
+        if low is None or low < 0:
+            low = 0 if self._is_natural(difference) else low
         match expr.op:
             case "lt":
                 return _decide(high is not None and high < 0, low is not None and low >= 0)
@@ -398,10 +438,72 @@ class Simplifier:
                 return truth if truth is None or expr.op == "eq" else not truth
         return None
 
+    def _is_negative(self, total: Linear) -> bool:
+        """Whether a sum is less than 0 because another one is."""
+        if not total.terms:
+            return total.constant < 0
+        for known in (*self.negative, *self._ends.values()):
+            above = self.sum_interval(total.plus(known, -1))[1]
+            if above is not None and above <= 0:
+                return True
+        return self._is_digit(total)
+
+    def _is_natural(self, total: Linear) -> bool:
+        """Whether a sum is 0 or more, because one less than its opposite is negative."""
+        return self._is_negative(total.times(-1).plus(Linear({}, -1)))
+
+    def _is_digit(self, total: Linear) -> bool:
+        """Whether x // p < b because x < b*p, or x % p < p because x counts in units of p."""
+        for atom, coefficient in total.terms.items():
+            if coefficient != 1 or not isinstance(atom, Binary) or isinstance(atom.right, Const):
+                continue
+            if atom.op not in ("floordiv", "mod") or not _contains(
+                _NATURAL, self.interval(atom.left)
+            ):
+                continue
+            bound = total.plus(Linear({atom: 1}), -1).times(-1)
+            if atom.op == "floordiv":
+                whole = self(self.build(bound) * atom.right)
+                if self._is_below(atom.left, whole):
+                    return True
+            elif bound == self.linear(atom.right) and self._counts(atom.left, atom.right):
+                return True
+        return False
+
+    def _is_below(self, left: Expr, right: Expr) -> bool:
+        difference = self.exact(left).plus(self.exact(right), -1)
+        above = self.sum_interval(difference)[1]
+        if above is not None:
+            return above < 0
+        return bool(difference.terms) and any(
+            (most := self.sum_interval(difference.plus(known, -1))[1]) is not None and most <= 0
+            for known in (*self.negative, *self._ends.values())
+        )
+
+    def _counts(self, value: Expr, unit: Expr) -> bool:
+        """Whether a variable in the value runs up to a multiple of the unit, which so is not 0."""
+        for var in variables(value):
+            if (end := self._ends.get(var)) is not None:
+                extent = end.plus(Linear({var: 1}), -1)
+                if len(extent.terms) == 1 and not extent.constant:
+                    (atom,) = extent.terms
+                    if unit in _factors(atom):
+                        return True
+        return False
+
     def holds(self, condition: Expr) -> bool:
         """Whether a condition is always true."""
         simple = self(condition)
         return isinstance(simple, Const) and bool(simple.value)
+
+
+def _factors(product: Expr) -> list[Expr]:
+    """What is multiplied, and the products of the first of it."""
+    found = [product]
+    while isinstance(product, Binary) and product.op == "mul":
+        found += [product.left, product.right]
+        product = product.left
+    return found
 
 
 def _decide(always: bool, never: bool) -> bool | None:

@@ -12,6 +12,7 @@ a scalar.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from relay import tree
@@ -26,8 +27,10 @@ from relay.te.expr import (
     Source,
     Unary,
     Var,
+    binary,
     const,
     every,
+    remake,
     substitute,
     variables,
 )
@@ -120,6 +123,8 @@ def _for(loop: For, simplify: Simplifier) -> Tidying:
             copies.append((yield _tidy(_put(loop.body, loop.var, const(i, INDEX)), simplify)))
         return _block(copies)
     simplify.bind(loop.var, extent)
+    if loop.kind is Kind.VECTOR:
+        simplify.lanes.add(loop.var)
     if loop.kind is Kind.VECTOR and count is not None:
         # (and LLVM stores too much where it narrows integers under a mask of one lane)
         if (needed := _last_needed(loop, count, simplify)) <= 1:
@@ -138,6 +143,13 @@ def _for(loop: For, simplify: Simplifier) -> Tidying:
             simplify = _narrowed(simplify, loop.var, (0, count - 1))
         elif 0 < limit < count:
             return _partitioned(loop, limit, count, simplify)
+    elif (limit_later := _open_limit(loop, extent, simplify)) is not None:
+        return _partitioned_later(loop, extent, limit_later, simplify)
+    return _whole(loop, extent, simplify)
+
+
+def _whole(loop: For, extent: Expr, simplify: Simplifier) -> Tidying:
+    """The loop in one part."""
     body = yield _tidy(loop.body, simplify)
     if _is_empty(body):
         return EMPTY
@@ -183,11 +195,96 @@ def _partitioned(loop: For, limit: int, count: int, simplify: Simplifier) -> Tid
 
 
 def _copy(simplify: Simplifier) -> Simplifier:
-    return Simplifier(simplify.ranges)
+    return simplify.assuming()
 
 
 def _narrowed(simplify: Simplifier, var: Var, interval: Interval) -> Simplifier:
-    return Simplifier({**simplify.ranges, var: interval})
+    return simplify.assuming({var: interval})
+
+
+# --- loops that end where only a run knows
+
+
+@dataclass(frozen=True)
+class _OpenLimit:
+    """How many first iterations need no guard, and the sums that are negative in them."""
+
+    turns: Expr
+    negative: list[Linear]
+    exact: bool  # there is one guard, and after them it never holds
+
+    def after(self, var: Var, first: Var) -> list[Linear]:
+        """What is negative in the others, the first of which is `first`."""
+        if not self.exact:
+            return []
+        (held,) = self.negative
+        factor = held.terms[var]
+        there = held.plus(Linear({var: 1}), -factor).plus(Linear({first: 1}), factor)
+        return [there.times(-1).plus(Linear({}, -1))]
+
+
+def _open_limit(loop: For, extent: Expr, simplify: Simplifier) -> _OpenLimit | None:
+    """Where a loop may be cut in two; None when there is nothing to gain.
+
+    for i in (n + 15) // 16: for l in 16: if i*16 + l < n: …          n // 16;  i*16 + 15 - n < 0
+    """
+    inside = {part.var for part in tree.postorder(loop.body) if isinstance(part, For | Let)}
+    limit: Expr | None = None
+    facts: list[Linear] = []
+    exact: list[bool] = []
+    for guard in _guards(loop, simplify):
+        difference = _difference(guard, simplify)
+        if difference is None or simplify.holds(guard):
+            continue
+        factor = difference.terms.get(loop.var, 0)
+        moving: dict[Expr, int] = {}  # while the loop stands still
+        fixed: dict[Expr, int] = {}
+        for atom, coefficient in difference.terms.items():
+            if atom != loop.var:
+                side = moving if variables(atom) & inside else fixed
+                side[atom] = coefficient
+        if factor <= 0 or any(loop.var in variables(atom) for atom in (*moving, *fixed)):
+            continue
+        most = simplify.sum_interval(Linear(moving, difference.constant))[1]
+        if most is None:
+            continue
+        fact = Linear({**fixed, loop.var: factor}, most)
+        if fact in facts:
+            continue
+        facts.append(fact)
+        room = simplify.build(Linear(fixed, most).times(-1).plus(Linear({}, factor - 1)))
+        turns = room // factor
+        limit = turns if limit is None else binary("min", limit, turns)
+        exact.append(not moving)
+    if limit is None:
+        return None
+    within = binary("max", binary("min", limit, extent), const(0, INDEX))
+    return _OpenLimit(simplify(within), facts, exact == [True])
+
+
+def _partitioned_later(loop: For, extent: Expr, limit: _OpenLimit, simplify: Simplifier) -> Tidying:
+    """Main part and tail, as in `_partitioned`; how long they are is computed before."""
+    turns = Var(INDEX, f"{loop.var.name}.main")
+    most = simplify.interval(limit.turns)[1]
+    known: dict[Var, Interval] = {turns: (0, most)}
+    before_end = Linear({loop.var: 1}).plus(simplify.exact(extent), -1)
+    main_range = simplify.assuming(known, [*limit.negative, before_end])
+    if loop.kind is Kind.PARALLEL:
+        if most is not None:
+            main_range = _narrowed(main_range, loop.var, (0, most - 1))
+        main = yield _tidy(loop.body, main_range)
+        tail = yield _tidy(loop.body, simplify.assuming(known, limit.after(loop.var, loop.var)))
+        inside = If(loop.var < turns, main, None if _is_empty(tail) else tail)
+        return Let(turns, limit.turns, For(loop.var, extent, inside, loop.kind))
+    main_range.bind(loop.var, turns)
+    main = yield _whole(For(loop.var, turns, loop.body, loop.kind), turns, main_range)
+    rest_var = Var(INDEX, loop.var.name)
+    left = extent - turns
+    tail_range = simplify.assuming(known, limit.after(loop.var, turns))
+    tail_range.bind(rest_var, left)
+    rest = For(rest_var, left, _put(loop.body, loop.var, rest_var + turns), loop.kind)
+    tail = yield _whole(rest, left, tail_range)
+    return Let(turns, limit.turns, _block([main, tail]))
 
 
 def _guards(loop: For, simplify: Simplifier) -> list[Compare]:
@@ -238,17 +335,9 @@ def _conjunction(condition: Expr) -> list[Expr]:
 
 def _slack(guard: Compare, var: Var, simplify: Simplifier) -> tuple[int, int, int] | None:
     """(a, low, high): the guard holds where a*var + r < 0, with r anywhere from low to high."""
-    if guard.left.dtype != INDEX:
+    difference = _difference(guard, simplify)
+    if difference is None:
         return None
-    left = simplify.exact(simplify(guard.left))
-    right = simplify.exact(simplify(guard.right))
-    match guard.op:
-        case "lt":
-            difference = left.plus(right, -1)
-        case "le":
-            difference = left.plus(right, -1).plus(Linear({}, 1), -1)
-        case _:
-            return None
     factor = difference.terms.get(var, 0)
     rest = difference.plus(Linear({var: 1}), -factor)
     if any(var in variables(atom) for atom in rest.terms):
@@ -257,6 +346,21 @@ def _slack(guard: Compare, var: Var, simplify: Simplifier) -> tuple[int, int, in
     if low is None or high is None or factor <= 0:
         return None
     return factor, low, high
+
+
+def _difference(guard: Compare, simplify: Simplifier) -> Linear | None:
+    """What is negative where the guard holds."""
+    if guard.left.dtype != INDEX:
+        return None
+    left = simplify.exact(simplify(guard.left))
+    right = simplify.exact(simplify(guard.right))
+    match guard.op:
+        case "lt":
+            return left.plus(right, -1)
+        case "le":
+            return left.plus(right, -1).plus(Linear({}, 1), -1)
+        case _:
+            return None
 
 
 def _unguarded(loop: For, count: int, simplify: Simplifier) -> int:
@@ -303,7 +407,8 @@ def _if(statement: If, simplify: Simplifier) -> Tidying:
             return EMPTY
         return _tidy(statement.otherwise, simplify)
     if statement.guard:
-        needed = _needed_guards(condition, statement.then, simplify)
+        statement, safe = _clamped(statement, simplify)
+        needed = _needed_guards(condition, statement.then, simplify, safe)
         if len(needed) < len(_conjunction(condition)):
             shorter = If(every(*needed), statement.then, guard=True)
             return _if(shorter, simplify) if needed else _tidy(statement.then, simplify)
@@ -327,8 +432,10 @@ def _if(statement: If, simplify: Simplifier) -> Tidying:
     return If(condition, then, otherwise, statement.guard)
 
 
-def _needed_guards(condition: Expr, body: Statement, simplify: Simplifier) -> list[Expr]:
-    """The guards without which a stage would leave a buffer.
+def _needed_guards(
+    condition: Expr, body: Statement, simplify: Simplifier, safe: set[Expr]
+) -> list[Expr]:
+    """The guards without which a stage would leave a buffer; `safe` are indices that never do.
 
     Memory of the kernel's own may be filled further than anybody reads: vector lanes beyond the end
     of a row cost nothing, and without a mask they stay in registers.
@@ -349,9 +456,50 @@ def _needed_guards(condition: Expr, body: Statement, simplify: Simplifier) -> li
     for source, indices in touched:
         for position, extent in zip(indices, source.shape, strict=True):
             place = simplify(position)
+            if position in safe:
+                continue
             if not (simplify.holds(place >= 0) and simplify.holds(place < extent)):
                 doubtful |= variables(place)
     return [one for one in conditions if variables(one) & doubtful]
+
+
+def _clamped(statement: If, simplify: Simplifier) -> tuple[If, set[Expr]]:
+    """The guarded steps of a stage that writes memory of the kernel's own, reading the last element
+    where the guard says there is none: then nothing has to be asked.
+
+    if i*6 + r < n: acc[r] = acc[r] + x[i*6 + r]     ->     acc[r] = acc[r] + x[min(i*6 + r, n - 1)]
+
+    Only for indices that are the same in all lanes of a vector, and where sizes are known at run
+    time only: otherwise the tail of a loop has just the steps it needs. The loop runs, so there is
+    a last element. The indices that became safe come along.
+    """
+    safe: set[Expr] = set()
+    bounds: dict[Expr, Expr] = {}
+    for one in _conjunction(statement.condition):
+        if isinstance(one, Compare) and one.op == "lt" and not isinstance(one.right, Const):
+            bounds[simplify(one.left)] = one.right
+    if not bounds or not _writes_own_memory(statement.then):
+        return statement, safe
+
+    def clamp(before: Expr, after: Expr) -> Expr:
+        if not isinstance(after, Read):
+            return remake(before, after)
+        places = []
+        for place, extent in zip(after.indices, after.source.shape, strict=True):
+            simple = simplify(place)
+            if bounds.get(simple) == extent and not variables(simple) & simplify.lanes:
+                place = binary("min", simple, extent - 1)
+                safe.add(place)
+            places.append(place)
+        return Read(after.dtype, after.source, tuple(places))
+
+    body = map_expressions(statement.then, lambda expr: tree.transform(expr, clamp))
+    return If(statement.condition, body, guard=True), safe
+
+
+def _writes_own_memory(body: Statement) -> bool:
+    steps = body.steps if isinstance(body, Block) else (body,)
+    return all(isinstance(s, Store) and s.buffer.scope is not Scope.GLOBAL for s in steps)
 
 
 def _assuming(condition: Expr, simplify: Simplifier) -> Simplifier:
@@ -370,4 +518,4 @@ def _assuming(condition: Expr, simplify: Simplifier) -> Simplifier:
             ranges[inner.left] = (bound if low is None else max(low, bound), high)
         else:
             ranges[inner.left] = (low, bound - 1 if high is None else min(high, bound - 1))
-    return Simplifier({**simplify.ranges, **ranges}) if ranges else simplify
+    return simplify.assuming(ranges) if ranges else simplify

@@ -22,6 +22,7 @@ from relay.te.loops import (
     Scope,
     Statement,
     Store,
+    block,
 )
 from relay.te.tidy import tidy
 
@@ -207,8 +208,110 @@ def test_inside_a_condition_its_variable_is_bounded() -> None:
                 b.store(OUT, te.minimum(i, 8), 0)
 
     assert small(write) == (
-        "for i in n:\n  if (i < 8):\n    out[0] = x[i]\n  else:\n    out[8] = 0:int32"
+        "i.main = max(min(8, n), 0)\n"
+        "for i in i.main:\n"
+        "  out[0] = x[i]\n"
+        "for i in (n - i.main):\n"
+        "  out[8] = 0:int32"
     )
+
+
+# --- loops that end where only a run knows
+
+SIZE = te.Extent(INDEX, "n")
+LONG = te.Buffer("x", (SIZE,), "int32")
+RESULT = te.Buffer("y", (SIZE,), "int32")
+
+
+def open_tiles(factor: int, kind: Kind = Kind.SERIAL) -> For:
+    """All elements in blocks, the last one guarded."""
+    o, i = te.Var(INDEX, "o"), te.Var(INDEX, "i")
+    place = o * factor + i
+    inner = For(
+        i, const(factor, INDEX), guarded(place < SIZE, Store(RESULT, (place,), LONG[place]))
+    )
+    return For(o, (SIZE + (factor - 1)) // factor, inner, kind)
+
+
+def test_the_main_part_runs_without_the_guard_also_where_only_a_run_knows_how_long_it_is() -> None:
+    assert repr(tidy(open_tiles(16))) == (
+        "o.main = min((n // 16), ((n + 15) // 16))\n"
+        "for o in o.main:\n"
+        "  for i in 16:\n"
+        "    y[((o * 16) + i)] = x[((o * 16) + i)]\n"
+        "for o in (((n + 15) // 16) - o.main):\n"
+        "  for i in 16:\n"
+        "    if ((((o.main * 16) + (o * 16)) + i) < n):\n"
+        "      y[(((o.main * 16) + (o * 16)) + i)] = x[(((o.main * 16) + (o * 16)) + i)]"
+    )
+
+
+def test_threads_start_once_for_the_main_part_and_the_tail() -> None:
+    assert repr(tidy(open_tiles(16, Kind.PARALLEL))) == (
+        "o.main = min((n // 16), ((n + 15) // 16))\n"
+        "parallel for o in ((n + 15) // 16):\n"
+        "  if (o < o.main):\n"
+        "    for i in 16:\n"
+        "      y[((o * 16) + i)] = x[((o * 16) + i)]\n"
+        "  else:\n"
+        "    for i in 16:\n"
+        "      if (((o * 16) + i) < n):\n"
+        "        y[((o * 16) + i)] = x[((o * 16) + i)]"
+    )
+
+
+def test_a_loop_up_to_a_size_needs_no_guard_against_it() -> None:
+    i = te.Var(INDEX, "i")
+    loop = For(i, SIZE, guarded(i < SIZE, Store(RESULT, (i,), LONG[i])))
+    assert repr(tidy(loop)) == "for i in n:\n  y[i] = x[i]"
+
+
+def test_what_is_one_thing_up_to_a_size_and_another_from_there_is_two_loops() -> None:
+    other = te.Extent(INDEX, "m")
+    more = te.Buffer("z", (other,), "int32")
+    i = te.Var(INDEX, "i")
+    value = te.select(i < SIZE, LONG[i], more[i - SIZE])
+    both = te.Buffer("y", (SIZE + other,), "int32")
+    assert repr(tidy(For(i, SIZE + other, Store(both, (i,), value)))) == (
+        "i.main = n\n"
+        "for i in i.main:\n"
+        "  y[i] = x[i]\n"
+        "for i in ((n + m) - i.main):\n"
+        "  y[(i.main + i)] = z[(((n * -1) + i.main) + i)]"
+    )
+
+
+def test_rows_beyond_the_last_are_read_as_the_last_where_nobody_sees_them() -> None:
+    own = te.Buffer("t", (const(4, INDEX),), "int32", Scope.REGISTER)
+    o, r = te.Var(INDEX, "o"), te.Var(INDEX, "r")
+    place = o * 4 + r
+    body = guarded(place < SIZE, Store(own, (r,), LONG[place]))
+    rows = For(r, const(4, INDEX), body)
+    text = repr(tidy(For(o, (SIZE + 3) // 4, Allocate(own, block([rows, copy(o)])))))
+    main, tail = text.split("for o in (((n + 3) // 4) - o.main):")
+    assert "t[r] = x[((o * 4) + r)]" in main
+    assert "if" not in tail
+    assert "t[r] = x[min((((o.main * 4) + (o * 4)) + r), (n - 1))]" in tail
+
+
+def test_lanes_beyond_the_last_are_masked() -> None:
+    own = te.Buffer("t", (const(4, INDEX),), "int32", Scope.REGISTER)
+    o, r = te.Var(INDEX, "o"), te.Var(INDEX, "r")
+    place = o * 4 + r
+    body = guarded(place < SIZE, Store(own, (r,), LONG[place]))
+    rows = For(r, const(4, INDEX), body, Kind.VECTOR)
+    text = repr(tidy(For(o, (SIZE + 3) // 4, Allocate(own, block([rows, copy(o)])))))
+    assert "min((((o.main" not in text
+    assert "if ((((o.main * 4) + (o * 4)) + r) < n):" in text
+
+
+@given(st.integers(1, 40), st.sampled_from([Kind.SERIAL, Kind.PARALLEL]))
+def test_partitioned_later_or_not_the_same_is_stored(factor: int, kind: Kind) -> None:
+    values = np.arange(100, dtype="int32")
+    for n in (0, 1, factor - 1, factor, factor + 1, 100):
+        found = np.zeros(n, "int32")
+        run(tidy(open_tiles(factor, kind)), {LONG: values[:n], RESULT: found}, {SIZE: n})
+        np.testing.assert_array_equal(found, values[:n])
 
 
 # --- guards that are only there to stay inside

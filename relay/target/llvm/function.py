@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from relay import tree
 from relay.errors import RelayError
 from relay.target.llvm.dot_product import DotProducts
+from relay.target.llvm.schedules.facts import PARALLEL_WORK
 from relay.target.llvm.writer import (
     ALIGNMENT,
     Value,
@@ -19,7 +20,7 @@ from relay.target.llvm.writer import (
     suffix,
     vector_type,
 )
-from relay.te.expr import INDEX, Const, Expr, Read, Var, const
+from relay.te.expr import INDEX, Const, Expr, Read, Var, const, variables
 from relay.te.loops import (
     Allocate,
     Block,
@@ -35,6 +36,7 @@ from relay.te.loops import (
     While,
 )
 from relay.te.simplify import Linear
+from relay.te.work import work
 from relay.tree import Steps
 
 _STACK_BYTES = 8192  # what is larger goes to the workspace
@@ -339,9 +341,30 @@ class Function(DotProducts):
         kernel.functions.append(inner.text(f"internal void @{name}.part", parameters))
         closure = self._closure(name, captured)
         extent = self.integer(loop.extent)
+        done = self._unless_little(loop, name, closure, extent) if kernel.has_sizes else None
         run = self.make("load ptr, ptr %context, align 8", "ptr")
         self.line(f"call void {run.text}(ptr %context, ptr @{name}, ptr {closure}, {extent})")
+        if done is not None:
+            self.line(f"br label %{done}")
+            self.place(done)
         self.written(_stores(loop.body))
+
+    def _unless_little(self, loop: For, name: str, closure: str, extent: Value) -> str:
+        """Where a run shows that there is little to do, all of it is done right here; otherwise
+        what follows is. The label of the end."""
+        amount = self.simplify(work(loop.body))
+        if any(var not in self.variables for var in variables(amount)):
+            amount = const(1, INDEX)
+        total = self.make(f"mul i64 {extent.text}, {self.integer(amount).text}", "i64")
+        little = self.make(f"icmp slt i64 {total.text}, {PARALLEL_WORK}", "i1")
+        here, spread, done = self.label("here"), self.label("spread"), self.label("done")
+        self.line(f"br i1 {little.text}, label %{here}, label %{spread}")
+        self.place(here)
+        given = f"ptr %context, ptr {closure}, i64 0, {extent}, i64 0"
+        self.line(f"call void @{name}({given})")
+        self.line(f"br label %{done}")
+        self.place(spread)
+        return done
 
     def _closure(self, name: str, captured: Sequence[tuple[str, str]]) -> str:
         """The function the pool calls, and what it is to be given."""

@@ -158,16 +158,21 @@ class Tile:
         return self.vectors * self.lanes
 
 
-def tile_for(rows: int, columns: int, dtype: str, target: Target) -> Tile:
-    """How many rows and vectors of columns fit in the registers."""
+def tile_for(rows: int, columns: int, dtype: str, target: Target, *, known: bool = True) -> Tile:
+    """How many rows and vectors of columns fit in the registers.
+
+    Where how many columns there are is not `known`, they may be few: the last tile is as wide as
+    the others, so a narrow one with more rows wastes less.
+    """
     lanes = target.vector_bits // 8 // (8 if dtype in ("float64", "int64", "uint64") else 4)
     while lanes > 2 and lanes >= 2 * columns:
         lanes //= 2
-    most = 4 if target.vector_registers == 32 else 2
+    most = 4 if target.vector_registers == 32 and known else 2
     vectors = max(1, min(most, -(-columns // lanes)))
     # beside the tile: one vector per column of the panel, and two for what is broadcast
     budget = (target.vector_registers - vectors - 2) // vectors
-    return Tile(_even_rows(rows, min(budget, 6 if vectors > 1 else 12)), vectors, lanes)
+    tallest = {1: 12, 2: 6 if known else 8}.get(vectors, 6)
+    return Tile(_even_rows(rows, min(budget, tallest)), vectors, lanes)
 
 
 def _even_rows(extent: int, most: int) -> int:
@@ -238,7 +243,8 @@ def contraction(
     outer = (*form.batch, *far_columns, *far_rows)
     rows = prod(facts.extents(axis.extent for axis in row_group))
     columns = prod(facts.extents(axis.extent for axis in column_group))
-    tile = tile_for(rows, columns, s[name].tensors[0].dtype, target)
+    known = all(isinstance(axis.extent, Const) for axis in column_group)
+    tile = tile_for(rows, columns, s[name].tensors[0].dtype, target, known=known)
     work = facts.points(s[name])
     s = reindex(s, name, [*((axis,) for axis in outer), row_group, column_group])
     # the loops of the root in the same order, groups as one loop
@@ -278,12 +284,28 @@ def _spread(s: Schedule, root: str, panels: int, between: Sequence[str]) -> tupl
         loops = [loop.name for loop in s[root].loops if loop.name != "tile"]
         return parallel(reorder(s, root, "tile", *loops), root, "tile"), "tile"
     level = "panel" if panels >= _ENOUGH else between[-1]
+    outside = [loop.name for loop in s[root].loops[: s[root].position(level) + 1]]
+    later = [one for one in outside if not isinstance(s[root].loop(one).extent, Const)]
+    if later and len(outside) > 1:
+        return _spread_one(s, root, outside, later)
     while s[root].loops[0].name != level:
         first, second = s[root].loops[:2]
         name = f"{first.name}.{second.name}"
         s = fuse(s, root, first.name, second.name, name)
         level = name if second.name == level else level
     return parallel(s, root, level), level
+
+
+def _spread_one(
+    s: Schedule, root: str, outside: Sequence[str], later: Sequence[str]
+) -> tuple[Schedule, str]:
+    """Threads over one of several loops, some of which end where only a run knows: as one loop
+    they would be told apart by divisions, and the last tile from the others not at all."""
+    first = outside[0]
+    if first not in later and facts.count(s[root].loop(first)) < _ENOUGH:
+        first = later[0]
+    order = [first, *(one for one in outside if one != first)]
+    return parallel(reorder(s, root, *order), root, first), order[-1]
 
 
 def _row_group(form: Form) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:

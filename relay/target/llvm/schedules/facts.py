@@ -149,10 +149,11 @@ def collapse(s: Schedule, stage: str, apart: str = "") -> Schedule:
         position -= 1
         if outer.reduces or inner.reduces or (apart and f"{inner.name}.".startswith(f"{apart}.")):
             continue
-        if not isinstance(inner.extent, Const) or not isinstance(outer.extent, Const):
-            continue
         bare = bare_variables(found)
         if outer.var in bare or inner.var in bare:
+            continue
+        if not isinstance(inner.extent, Const) or not isinstance(outer.extent, Const):
+            s = _collapsed_later(s, stage, outer, inner)
             continue
         simplify = simplifier(found)
         even = True
@@ -163,6 +164,17 @@ def collapse(s: Schedule, stage: str, apart: str = "") -> Schedule:
         if even:
             s = fuse(s, stage, outer.name, inner.name)
     return s
+
+
+def _collapsed_later(s: Schedule, stage: str, outer: Loop, inner: Loop) -> Schedule:
+    """Two loops as one, where one of them ends where only a run knows, if then every read walks
+    memory evenly."""
+    joined = fuse(s, stage, outer.name, inner.name)
+    found = joined[stage]
+    position = next(i for i, loop in enumerate(s[stage].loops) if loop is outer)
+    var, simplify = found.loops[position].var, simplifier(found)
+    even = all(access.stride(read, var, simplify) is not None for read in reads(found))
+    return joined if even else s
 
 
 def arithmetic(stage: Stage) -> int:
