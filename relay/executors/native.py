@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from struct import Struct
+from typing import Protocol
 
 import numpy as np
 
@@ -155,6 +156,7 @@ class HasDetails(Protocol):
     @property
     def details(self) -> tuple[int, int, int]:
         """What explains a failure."""
+        ...
 
 
 def kernel_failure(status: int, context: HasDetails, kernel: Kernel) -> EvaluationError:
