@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import prod
 
-from relay.lower.kernel import TensorSpec
+from relay.lower.kernel import Kernel, TensorSpec
 from relay.native import layout
 from relay.program.frame import Frame, plan_frame
 from relay.program.llvm.emit import Emitter
@@ -177,17 +177,16 @@ class Tensors(Emitter):
                 written.append((register, place))
             addresses.append(("ptr", place))
         addresses += [("i64", self.text_of(register)) for register in instruction.sizes]
-        has_workspace = bool(kernel.workspace or kernel.worker_workspace)
-        if has_workspace:
-            size = self._workspace_bytes(kernel.workspace, kernel.worker_workspace)
-            addresses.append(("ptr", self.take_frame(size)))
-        args = self.stack("args", len(addresses))
+        args = self.stack("args", len(addresses) + 1)
         for position, (kind, value) in enumerate(addresses):
             self.store(kind, value, args, 8 * position)
+        workspace = self._workspace(kernel, args)
+        if workspace is not None:
+            self.store("ptr", workspace, args, 8 * len(addresses))
         name = symbol(kernel.name)
         status = self.make(f"call i32 {name}(ptr %ctx, ptr {args})", "i32").text
-        if has_workspace:
-            self.store("ptr", addresses[-1][1], "%ctx", layout.FRAME)
+        if workspace is not None:
+            self.store("ptr", workspace, "%ctx", layout.FRAME)
         failed = self.make(f"icmp ne i32 {status}, 0", "i1").text
         self.fail_if(failed, status, self.site(kernel=kernel.name))
         for register, place in written:
@@ -195,12 +194,20 @@ class Tensors(Emitter):
             assert isinstance(spec, ScalarSpec)
             self.set(register, self.load_word(spec, place, 0))
 
-    def _workspace_bytes(self, shared: int, per_worker: int) -> str:
-        if not per_worker:
-            return str(shared)
-        threads = self.load("i64", "%ctx", abi.THREADS)
-        size = self.make(f"mul i64 {threads}, {per_worker}", "i64").text
-        return self.make(f"add i64 {size}, {shared}", "i64").text
+    def _workspace(self, kernel: Kernel, args: str) -> str | None:
+        """Memory for the time of one call of a kernel, if it wants any."""
+        if kernel.sized_workspace:
+            name = self.unit.workspace_of(kernel.name)
+            size = self.make(f"call i64 {symbol(name)}(ptr %ctx, ptr {args})", "i64").text
+        elif kernel.worker_workspace:
+            threads = self.load("i64", "%ctx", abi.THREADS)
+            each = self.make(f"mul i64 {threads}, {kernel.worker_workspace}", "i64").text
+            size = self.make(f"add i64 {each}, {kernel.workspace}", "i64").text
+        elif kernel.workspace:
+            size = str(kernel.workspace)
+        else:
+            return None
+        return self.take_frame(size)
 
     def take_frame(self, size: str) -> str:
         """Memory that is free again when `FRAME` is set back to it."""

@@ -47,7 +47,7 @@ class Translated:
     entries: Mapping[str, str]  # exported functions, and the symbols of their entries
     sites: tuple[Site, ...]  # by number
     constants: tuple[str, ...]  # the names of those in the context's array, in order
-    kernels: tuple[str, ...]  # symbols of kernels that are called
+    kernels: tuple[str, ...]  # symbols of kernels, and of what belongs to them, that are called
 
     @property
     def imports(self) -> tuple[str, ...]:
@@ -64,13 +64,14 @@ def translate(program: Program, target: Target, exports: Sequence[str] = (MAIN,)
     wrappers = [_closure(unit, name, captured) for name, captured in unit.closures]
     entries = [_entry(unit, program[name]) for name in exports]
     kernels = [f"declare i32 {symbol(name)}(ptr, ptr)" for name in unit.kernels]
+    kernels += [f"declare i64 {symbol(name)}(ptr, ptr)" for name in unit.workspaces]
     parts = [objects.inline_text(), *kernels, *bodies, *wrappers, *entries, _METADATA]
     return Translated(
         "\n".join(parts) + "\n",
         {name: entry_name(name) for name in exports},
         tuple(unit.sites),
         tuple(unit.constants),
-        tuple(unit.kernels),
+        (*unit.kernels, *unit.workspaces),
     )
 
 

@@ -36,6 +36,9 @@ class Unit:
     sites: dict[Site, int] = field(default_factory=dict)
     constants: dict[str, int] = field(default_factory=dict)
     kernels: dict[str, None] = field(default_factory=dict)
+    workspaces: dict[str, None] = field(
+        default_factory=dict
+    )  # functions that say how large they are
     # closures that remember so many arguments of a function
     closures: dict[tuple[str, int], None] = field(default_factory=dict)
 
@@ -49,6 +52,12 @@ class Unit:
     def constant(self, name: str) -> int:
         """The place of a constant in the context's array."""
         return self.constants.setdefault(name, len(self.constants))
+
+    def workspace_of(self, kernel: str) -> str:
+        """The function that says how much memory a kernel wants."""
+        name = f"{kernel}_workspace"
+        self.workspaces[name] = None
+        return name
 
     def signature(self, name: str) -> Signature:
         function = self.functions[name]

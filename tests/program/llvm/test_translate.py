@@ -71,6 +71,30 @@ block 2:
   tail call @even(%5)
 }
 
+function @wide("n" = %0: int64, "a" = %1: int64, "b" = %2: int64, "c" = %3: int64,
+    "d" = %4: int64, "e" = %5: int64, "f" = %6: int64, "g" = %7: int64, "h" = %8: int64) -> bool {
+  %9: int64 = add %1, %8
+  %10: bool = eq %9, %2
+  branch %10 ? 1 : 2
+block 1:
+  tail call @narrow(%0)
+block 2:
+  fail "arguments are lost"
+}
+
+function @narrow("n" = %0: int64) -> bool {
+  %1: int64 = 0
+  %2: bool = eq %0, %1
+  branch %2 ? 1 : 2
+block 1:
+  return %2
+block 2:
+  %3: int64 = 1
+  %4: int64 = sub %0, %3
+  %5: int64 = add %4, %4
+  tail call @wide(%4, %4, %5, %3, %3, %3, %3, %3, %4)
+}
+
 function @range("n" = %0: int64, "rest" = %1: List) -> List {
   %2: int64 = 0
   %3: bool = eq %0, %2
@@ -240,6 +264,7 @@ def test_recursion_and_loops_compute(lists):
 def test_functions_that_end_in_each_other_take_no_stack(lists):
     assert lists.run("even", 1_000_000).value == 1
     assert lists.run("even", 999_999).value == 0
+    assert lists.run("narrow", 1_000_000).value == 1, "also where the other has more arguments"
 
 
 def test_lists_are_made_read_and_freed(lists):
@@ -528,6 +553,25 @@ fail:
 fine:
   ret i32 0
 }
+define i64 @later_workspace(ptr %context, ptr %args) nounwind {
+  %n.at = getelementptr ptr, ptr %args, i64 2
+  %n = load i64, ptr %n.at
+  %bytes = mul i64 %n, 4
+  ret i64 %bytes
+}
+define i32 @later(ptr %context, ptr %args) nounwind {
+  %workspace.at = getelementptr ptr, ptr %args, i64 3
+  %workspace = load ptr, ptr %workspace.at
+  %x = load ptr, ptr %args
+  %y.at = getelementptr ptr, ptr %args, i64 1
+  %y = load ptr, ptr %y.at
+  %n.at = getelementptr ptr, ptr %args, i64 2
+  %n = load i64, ptr %n.at
+  %bytes = mul i64 %n, 4
+  call void @llvm.memcpy.p0.p0.i64(ptr %workspace, ptr %x, i64 %bytes, i1 false)
+  call void @llvm.memcpy.p0.p0.i64(ptr %y, ptr %workspace, i64 %bytes, i1 false)
+  ret i32 0
+}
 define i32 @through(ptr %context, ptr %args) nounwind {
   %x = load ptr, ptr %args
   %y.at = getelementptr ptr, ptr %args, i64 1
@@ -550,6 +594,7 @@ data Pair { Pair(float32[?], float32[?]) }
 
 kernel @scale(float32[n], float32[]) -> (float32[n], float32[]) sizes=("n",)
 kernel @through(float32[4]) -> (float32[4]) workspace=4096 worker_workspace=2048
+kernel @later(float32[n]) -> (float32[n]) sizes=("n",) sized_workspace=1
 
 constant "weight": float32[4]
 constant "factor": float32[]
@@ -559,6 +604,13 @@ function @scaled("x" = %0: float32[n], "factor" = %1: float32) -> (float32[n], f
   %3: float32[n] = alloc [%2]
   invoke @scale(%0, %1) -> (%3, %4: float32) [%2]
   return (%3, %4)
+}
+
+function @copied("x" = %0: float32[n]) -> float32[n] {
+  %1: int64 = size %0[0]
+  %2: float32[n] = alloc [%1]
+  invoke @later(%0) -> (%2) [%1]
+  return %2
 }
 
 function @static("x" = %0: float32[4]) -> float32[2, 2] {
@@ -668,6 +720,13 @@ def test_tensors_of_any_size_and_scalars_go_through_kernels(tensors):
         np.testing.assert_array_equal(read_tensor(outcome.value, "float32"), 2 * x)
         assert as_float(outcome.words[1]) == (2 * x).sum(dtype="float32")
         assert outcome.live == before + 1
+
+
+@pytest.mark.parametrize("size", [0, 7, 3_000_000])
+def test_a_workspace_may_depend_on_sizes(tensors, size):
+    x = np.arange(size, dtype="float32")
+    outcome = tensors.run("copied", x)
+    np.testing.assert_array_equal(read_tensor(outcome.value, "float32"), x)
 
 
 def test_what_a_kernel_finds_wrong_ends_the_run(tensors):
