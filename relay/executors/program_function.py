@@ -21,17 +21,9 @@ from struct import Struct
 from typing import Any
 
 from relay.errors import Diagnostic, EvaluationError
-from relay.executors.words_in import Message, Mismatch, Read, Readers, refusal, take_apart
-from relay.executors.words_out import (
-    VALUES,
-    Exported,
-    Style,
-    Writers,
-    bytes_at,
-    collect,
-    scalar_decoder,
-    words_at,
-)
+from relay.executors.message import Message, Mismatch, Read, refusal
+from relay.executors.words_in import Readers, take_apart
+from relay.executors.words_out import VALUES, Exported, ScalarKind, Style, Writers, collect
 from relay.interpreter.values import RefValue
 from relay.native import layout
 from relay.native.call import ConstantObjects, ProgramContext, program_runtime
@@ -127,10 +119,8 @@ class ProgramFunction:
         self._exported = [i for i, s in enumerate(self.result_specs) if is_object(s)]
         self._imported_array = array("i", self._imported)
         self._exported_array = array("i", self._exported)
-        self._decoders = {
-            i: scalar_decoder(s) for i, s in enumerate(self.result_specs) if not is_object(s)
-        }
         self._writers = Writers(program.type_table, program_runtime().free_block)
+        self._kinds = [self._writers.kind(spec) for spec in self.result_specs]
         self._is_nested = isinstance(function.results, tuple)
         self._write_words = Struct(f"{self.arguments_count}q").pack_into
         self._free: list[_Frame] = []
@@ -196,25 +186,21 @@ class ProgramFunction:
         status = context.perform(frame.request_address)
         if status:
             raise self.failure(status, context)
-        at, used, elements, elements_used = context.exported()
-        return (
-            Exported(words_at(at, used), bytes_at(elements, elements_used)),
-            values[: self.results_count],
-        )
+        return Exported.at(*context.exported()), values[: self.results_count]
 
     def _result(
         self, exported: Exported, scalars: Sequence[int], message: Message, style: Style
     ) -> Any:
         words = exported.words
-        roots = [(words[i], self.result_specs[p]) for i, p in enumerate(self._exported)]
+        roots = [(words[i], self._kinds[place]) for i, place in enumerate(self._exported)]
         known: dict[int, RefValue] = {}
         for position, (cell, _, spec) in enumerate(message.cells, len(roots)):
             known[words[position]] = cell
-            roots.append((words[position], spec))
+            roots.append((words[position], self._writers.kind(spec)))
         found = iter(self._writers.values(exported, roots, style, known))
         parts = [
-            style.scalar(self._decoders[i](scalars[i])) if i in self._decoders else next(found)
-            for i in range(self.results_count)
+            style.scalar(kind.decode(word), kind.dtype) if type(kind) is ScalarKind else next(found)
+            for kind, word in zip(self._kinds, scalars, strict=True)
         ]
         if not self._is_nested:
             return parts[0]

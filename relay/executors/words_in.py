@@ -7,31 +7,22 @@
                                                          name and as many fields (dataclasses)
     [a, b, c]                                            a List;   None or a value: an Option
 
-The types of the program say what is meant. What is shared stays shared. Values nest as deep as they
-like: what is inside of data waits in a list for its turn. A reader is made once for a type, and
-knows all that can be known about its values before they come.
+The types of the program say what is meant. What is shared stays shared. A reader is made once for a
+type, and knows all that can be known about its values before they come: a call has no time for it.
 """
 
 from __future__ import annotations
 
-import math
-import struct
 from collections.abc import Callable, Mapping, Sequence
-from ctypes import addressof, c_char
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, Final, NoReturn
+from typing import Any
 
-import numpy as np
-from numpy import ndarray
-
-from relay import dtypes
-from relay.errors import Diagnostic, EvaluationError, RelayError
-from relay.executors.arrays import as_array
+from relay.executors.message import INDEX, Message, Mismatch, Read, describe
+from relay.executors.words_leaves import scalar_reader, tensor_reader
 from relay.interpreter.values import ConstructorValue, RefValue, TupleValue
 from relay.lower.kernel import TensorSpec
 from relay.native import layout
-from relay.nd import NDArray
 from relay.program.llvm.words import arrange
 from relay.program.program import (
     ClosureSpec,
@@ -41,106 +32,10 @@ from relay.program.program import (
     ReferenceSpec,
     ScalarSpec,
     Spec,
-    spec_text,
 )
 
-UNKNOWN: Final = "?"
-_INDEX: Final = 256  # an entry begins with its kind and its index
-
-# A value, as the word that stands for it; what it needs besides is added to the message.
-Read = Callable[[Any, "Message"], int]
-
-
-class Message:
-    """The values of one call, being written down."""
-
-    __slots__ = ("argument", "bindings", "cells", "count", "held", "pending", "seen", "words")
-
-    def __init__(self) -> None:
-        self.argument = ""  # the name of the one that is read now
-        self.words: list[int] = []  # the entries
-        self.count = 0  # how many there are, or will be
-        self.pending: list[tuple[Case | Cell, Sequence[Any], int]] = []  # entries to be written
-        self.held: list[Any] = []  # what must live until the call has ended
-        self.seen: dict[tuple[int, int], int] = {}  # (reader, identity) -> word
-        self.cells: list[tuple[RefValue, int, ReferenceSpec]] = []  # and their indices
-        self.bindings: dict[str, tuple[int, str]] = {}  # sizes by name, and where they were found
-
-    def finish(self) -> None:
-        """Write what waits, and what that needs, and so on."""
-        pending = self.pending
-        while pending:
-            case, fields, index = pending.pop()
-            case.write(fields, index, self)
-
-
-class Mismatch(Exception):
-    """A value is not of the type that is wanted. Where it is, who asked for it knows."""
-
-    def __init__(self, expected: str, found: str, hint: str | None = None) -> None:
-        super().__init__(expected, found)
-        self.expected = expected
-        self.found = found
-        self.hint = hint
-        self.places: list[str] = []  # innermost first
-
-
-@dataclass(eq=False)
-class Case:
-    """A constructor: how its fields are read and where they lie."""
-
-    name: str
-    kind: str  # the name of the data type, without arguments
-    tag: int
-    structure: tuple[Any, ...]  # the types of the fields; those of tuples in tuples
-    is_flat: bool  # no field is a tuple
-    readers: list[Read] = field(default_factory=list)
-    order: tuple[int, ...] | None = None  # which field each word holds, when not in order
-    head: tuple[int, int, int] = (0, 0, 0)  # tag, objects, words
-
-    def write(self, fields: Sequence[Any], index: int, message: Message) -> None:
-        """Write the entry of a value made by this constructor."""
-        if not self.is_flat:
-            fields = take_apart(self.structure, fields)
-        try:
-            found = [read(part, message) for read, part in zip(self.readers, fields, strict=True)]
-        except Mismatch as error:
-            self._refuse(error, fields)
-        if self.order is not None:
-            found = [found[position] for position in self.order]
-        message.words += (layout.DATA + _INDEX * index, *self.head, *found)
-
-    def _refuse(self, error: Mismatch, fields: Sequence[Any]) -> NoReturn:
-        """Say which field it was: the first that cannot be read."""
-        for position, (read, part) in enumerate(zip(self.readers, fields, strict=True)):
-            try:
-                read(part, Message())
-            except Mismatch:
-                error.places.append(f"field {position} of `{self.name}`")
-                break
-        raise error
-
-
-@dataclass(eq=False)
-class Cell:
-    """How what a cell holds is read."""
-
-    readers: list[Read]
-    order: tuple[int, ...]
-    objects: int
-
-    def write(self, contents: Sequence[Any], index: int, message: Message) -> None:
-        """Write the entry of a cell."""
-        parts = flat_tuple(contents)
-        if len(parts) != len(self.readers):
-            raise Mismatch(f"a reference to {_tuple_of(len(self.readers))}", _tuple_of(len(parts)))
-        try:
-            found = [read(part, message) for read, part in zip(self.readers, parts, strict=True)]
-        except Mismatch as error:
-            error.places.append("the contents of a reference")
-            raise
-        message.words += (layout.REFERENCE + _INDEX * index, self.objects, len(found))
-        message.words += [found[position] for position in self.order]
+# The fields of an object, in order.
+Fields = Callable[[Any], Sequence[Any]]
 
 
 class Readers:
@@ -149,326 +44,221 @@ class Readers:
     def __init__(self, types: Mapping[str, DataType]) -> None:
         self.types = types
         self._made: dict[Spec, Read] = {}
-        self._cases: list[tuple[Case, Constructor]] = []
+        self._incomplete: list[Parts] = []
 
     def __getitem__(self, spec: Spec) -> Read:
-        found = self._made.get(spec)
-        if found is None:
-            found = self._make(spec)
-            while self._cases:  # types mention each other: the fields come after the types
-                self._complete(*self._cases.pop())
+        found = self._made.get(spec) or self._make(spec)
+        while self._incomplete:  # types mention each other: their parts come after them
+            parts = self._incomplete.pop()
+            parts.readers += [self._made.get(one) or self._make(one) for one in parts.specs]
         return found
 
     def _make(self, spec: Spec) -> Read:
-        if spec in self._made:
-            return self._made[spec]
         number = len(self._made)
+        made: Read
         match spec:
             case ScalarSpec():
                 made = scalar_reader(spec.dtype)
             case TensorSpec():
                 made = tensor_reader(spec, number)
             case DataSpec():
-                made = self._data_reader(self.types[spec.name], number)
+                kind = self.types[spec.name]
+                cases = [Case.of(one, tag) for tag, one in enumerate(kind.constructors)]
+                self._incomplete += [case.parts for case in cases]
+                made = data_reader(kind, {case.name: case for case in cases}, number)
             case ReferenceSpec():
-                made = self._reference_reader(spec, number)
+                cell = Cell(Parts.of(spec.contents))
+                self._incomplete.append(cell.parts)
+                made = reference_reader(spec, cell, number)
             case ClosureSpec():
                 made = _refuse_functions
         self._made[spec] = made
         return made
 
-    def _complete(self, case: Case, constructor: Constructor) -> None:
-        places = constructor.places
-        case.readers += [self._make(place) for place in places]
 
-    def _data_reader(self, kind: DataType, number: int) -> Read:
-        base = kind.name.split("[")[0]
-        cases = {}
-        for tag, constructor in enumerate(kind.constructors):
-            arranged = arrange(constructor.places)
-            flat = not any(isinstance(part, tuple) for part in constructor.fields)
-            case = Case(constructor.name, base, tag, constructor.fields, flat)
-            case.head = (tag, arranged.objects, arranged.words)
-            case.order = _inverse(arranged.positions)
-            cases[constructor.name] = case
-            self._cases.append((case, constructor))
-        return data_reader(kind, base, cases, number)
+@dataclass(eq=False)
+class Parts:
+    """What an object holds: how it is read, and where it lies."""
 
-    def _reference_reader(self, spec: ReferenceSpec, number: int) -> Read:
-        arranged = arrange(spec.contents)
-        order = _inverse(arranged.positions) or tuple(range(len(spec.contents)))
-        cell = Cell([], order, arranged.objects)
+    specs: tuple[Spec, ...]
+    objects: int  # so many of the words are object words; they come first
+    order: tuple[int, ...] | None  # which part each word holds, when not in order
+    readers: list[Read] = field(default_factory=list)
 
-        def read(value: Any, message: Message) -> int:
-            if not isinstance(value, RefValue):
-                raise Mismatch("a reference", describe(value))
-            key = (number, id(value))
-            word = message.seen.get(key)
-            if word is None:
-                if not cell.readers:
-                    cell.readers += [self[part] for part in spec.contents]
-                word = message.seen[key] = 2 * message.count
-                message.cells.append((value, message.count, spec))
-                message.pending.append((cell, (value.value,), message.count))
-                message.count += 1
-            return word
+    @classmethod
+    def of(cls, specs: Sequence[Spec]) -> Parts:
+        arranged = arrange(specs)
+        places = range(len(specs))
+        order = sorted(places, key=arranged.positions.__getitem__)
+        return cls(tuple(specs), arranged.objects, None if order == [*places] else tuple(order))
 
-        return read
+    def place_of(self, part: int) -> int:
+        """The word that holds a part."""
+        return part if self.order is None else self.order.index(part)
 
+    def words(self, values: Sequence[Any], message: Message) -> Sequence[int]:
+        """The words of `values`, in their order in memory."""
+        if len(values) == 1:
+            return (self.readers[0](values[0], message),)
+        found = [read(value, message) for read, value in zip(self.readers, values, strict=True)]
+        return found if self.order is None else [found[place] for place in self.order]
 
-def _inverse(positions: Sequence[int]) -> tuple[int, ...] | None:
-    """Which field each word holds; None when they are in order."""
-    order = sorted(range(len(positions)), key=positions.__getitem__)
-    return None if order == list(range(len(positions))) else tuple(order)
-
-
-# --- scalars ------------------------------------------------------------------------------------
-
-
-def scalar_reader(dtype: str) -> Read:
-    """Numbers, and whatever is a tensor without dimensions."""
-    stored = dtypes.to_numpy(dtype)
-    if dtype == "bool":
-        return _boolean_reader(stored)
-    if dtypes.is_integer(dtype):
-        return _integer_reader(dtype, stored)
-    return _float_reader(dtype, stored)
-
-
-def _boolean_reader(stored: np.dtype) -> Read:
-    def read(value: Any, message: Message) -> int:
-        if value is True:
-            return 1
-        if value is False:
-            return 0
-        return int(bool(_zero_rank(value, "bool", stored)))
-
-    return read
-
-
-def _integer_reader(dtype: str, stored: np.dtype) -> Read:
-    if dtype == "uint1":
-        low, high = 0, 1
-    else:
-        width = int(dtype.removeprefix("u").removeprefix("int"))
-        low = 0 if dtype.startswith("u") else -(1 << (width - 1))
-        high = (1 << width) - 1 if dtype.startswith("u") else (1 << (width - 1)) - 1
-
-    def read(value: Any, message: Message) -> int:
-        if type(value) is not int:
-            value = int(_zero_rank(value, dtype, stored))
-        if not low <= value <= high:
-            raise Mismatch(f"a number of type {dtype}, {low} to {high}", str(value))
-        return value if value < 1 << 63 else value - (1 << 64)
-
-    return read
-
-
-def _float_reader(dtype: str, stored: np.dtype) -> Read:
-    form = {"float16": "e", "float32": "f", "float64": "d"}.get(dtype)
-    if form is None:  # the narrow ones have no code in `struct`
-        as_integer = np.dtype(f"u{stored.itemsize}")
-
-        def read_narrow(value: Any, message: Message) -> int:
-            if type(value) not in (float, int):
-                return int(_zero_rank(value, dtype, stored).view(as_integer))
-            return int(np.array(value, stored).view(as_integer))
-
-        return read_narrow
-
-    pack = struct.Struct(form).pack
-    unpack = struct.Struct({2: "h", 4: "i", 8: "q"}[stored.itemsize]).unpack
-
-    def read(value: Any, message: Message) -> int:
-        if type(value) is not float and type(value) is not int:
-            value = float(_zero_rank(value, dtype, stored))
-        try:
-            word: int = unpack(pack(value))[0]
-        except OverflowError:
-            word = unpack(pack(_infinity(value, dtype)))[0]
-        return word
-
-    return read
-
-
-def _infinity(value: float, dtype: str) -> float:
-    """What becomes of a number that is too large for a type of floats, as NumPy has it."""
-    try:
-        return math.copysign(math.inf, value)
-    except OverflowError:
-        raise Mismatch(dtype, f"an integer of {value.bit_length()} bits") from None  # type: ignore[attr-defined]
-
-
-def _zero_rank(value: Any, dtype: str, stored: np.dtype) -> np.ndarray:
-    """A number that is not Python's: a tensor without dimensions, of the type wanted."""
-    array = _array(value, ScalarSpec(dtype), stored)
-    if array.dtype != stored or array.shape != ():
-        raise Mismatch(dtype, _found(value, array), _conversion(array, ScalarSpec(dtype)))
-    return array
-
-
-# --- tensors ------------------------------------------------------------------------------------
-
-
-def tensor_reader(spec: TensorSpec, number: int) -> Read:
-    """Tensors, read where they lie when they are dense and in order."""
-    stored = dtypes.to_numpy(spec.dtype)
-    rank = len(spec.shape)
-    shape = spec.shape
-    any_size = all(size == UNKNOWN for size in shape)
-    from_buffer = c_char.from_buffer
-
-    def read(value: Any, message: Message) -> int:
-        key = (number, id(value))
-        if (word := message.seen.get(key)) is not None:
-            return word
-        array = value
-        if type(array) is not ndarray:
-            array = array.array if type(array) is NDArray else _array(value, spec, stored)
-        if array.dtype is not stored and array.dtype != stored:
-            raise Mismatch(spec_text(spec), _found(value, array), _conversion(array, spec))
-        sizes = array.shape
-        if not any_size and sizes != shape:
-            _check_shape(sizes, spec, array, message)
-        elif len(sizes) != rank:
-            raise Mismatch(spec_text(spec), _found(value, array))
-        flags = array.flags
-        if not (flags.c_contiguous and flags.aligned):
-            array = np.array(array, order="C", copy=True)
-        try:
-            place = addressof(from_buffer(array))
-        except (TypeError, ValueError, BufferError):
-            place = _address(array)
-        index = message.count
-        message.count = index + 1
-        message.held.append((value, array))
-        message.seen[key] = 2 * index
-        message.words += (layout.TENSOR + _INDEX * index, rank, place, array.nbytes, *sizes)
-        return 2 * index
-
-    return read
-
-
-def _address(array: np.ndarray) -> int:
-    """Where the elements of an array begin that is read-only, empty, or of a type NumPy has not."""
-    base = array.base
-    # one that shows all of another that may be written begins where that does
-    if type(base) is ndarray and base.nbytes == array.nbytes and base.flags.carray:
-        try:
-            return addressof(c_char.from_buffer(base))  # type: ignore[arg-type]
-        except (TypeError, ValueError, BufferError):
-            pass
-    return int(array.__array_interface__["data"][0])
-
-
-def _array(value: Any, spec: TensorSpec | ScalarSpec, stored: np.dtype) -> np.ndarray:
-    try:
-        return as_array(value, stored)
-    except (RelayError, ValueError, TypeError, OverflowError):
-        raise Mismatch(spec_text(spec), describe(value)) from None
-
-
-def _check_shape(
-    sizes: tuple[int, ...], spec: TensorSpec, array: np.ndarray, message: Message
-) -> None:
-    """The sizes that are numbers are these, and those of one name are all the same."""
-    if len(sizes) != len(spec.shape):
-        raise Mismatch(spec_text(spec), describe(array))
-    for axis, (size, wanted) in enumerate(zip(sizes, spec.shape, strict=True)):
-        if isinstance(wanted, int):
-            if size != wanted:
-                raise Mismatch(
-                    f"{spec_text(spec)}, dimension {axis} of size {wanted}",
-                    f"{describe(array)}, of size {size}",
-                )
-        elif wanted != UNKNOWN:
-            here = (size, f"dimension {axis} of `{message.argument}`")
-            before, where = message.bindings.setdefault(wanted, here)
-            if before != size:
-                raise Mismatch(
-                    f"{spec_text(spec)} with {wanted} = {before}, which {where} is",
-                    f"{describe(array)}, dimension {axis} of size {size}",
-                )
+    def wrong(self, values: Sequence[Any]) -> int | None:
+        """Which of `values` cannot be read, looked at by itself."""
+        for position, (read, value) in enumerate(zip(self.readers, values, strict=True)):
+            try:
+                read(value, Message())
+            except Mismatch:
+                return position
+        return None
 
 
 # --- data ---------------------------------------------------------------------------------------
 
 
-def data_reader(kind: DataType, base: str, cases: Mapping[str, Case], number: int) -> Read:
+@dataclass(eq=False)
+class Case:
+    """A constructor."""
+
+    name: str
+    structure: tuple[Any, ...]  # the types of the fields; those of tuples in tuples
+    is_flat: bool  # no field is a tuple
+    head: tuple[int, int, int]  # tag, object words, words
+    parts: Parts
+    word: int | None  # what stands for all its values, if they hold nothing
+
+    @classmethod
+    def of(cls, constructor: Constructor, tag: int) -> Case:
+        parts = Parts.of(constructor.places)
+        flat = not any(isinstance(part, tuple) for part in constructor.fields)
+        head = (tag, parts.objects, len(parts.specs))
+        word = None if parts.specs else 2 * tag + 1
+        return cls(constructor.name, constructor.fields, flat, head, parts, word)
+
+    def write(self, fields: Sequence[Any], index: int, message: Message) -> None:
+        """Write the entry of a value made by this constructor."""
+        if not self.is_flat:
+            fields = take_apart(self.structure, fields)
+        found = self.parts.words(fields, message)
+        message.words += (layout.DATA + INDEX * index, *self.head, *found)
+
+    def blame(self, error: Mismatch, fields: Sequence[Any]) -> None:
+        """Note which of the fields is wrong."""
+        if not self.is_flat:
+            fields = take_apart(self.structure, fields)
+        place = self.parts.wrong(fields)
+        error.places.append(f"field {place} of `{self.name}`" if place is not None else self.name)
+
+
+def data_reader(kind: DataType, cases: Mapping[str, Case], number: int) -> Read:
     """Values of a data type, from whatever Python has for them."""
-    words = {name: 2 * case.tag + 1 for name, case in cases.items() if not kind[name].places}
-    classes: dict[type, tuple[Case, Callable[[Any], Sequence[Any]]]] = {}
-    as_list = base == "List" and set(cases) == {"Cons", "Nil"} and _is_list(kind)
-    as_option = base == "Option" and set(cases) == {"Some", "None"}
+    base = kind.name.partition("[")[0]
+    classes: dict[type, tuple[Case, Fields]] = {}
+    read_other = _other_reader(kind, base, cases, number)
 
     def read(value: Any, message: Message) -> int:
         key = (number, id(value))
-        word = message.seen.get(key)
-        if word is not None:
+        if (word := message.seen.get(key)) is not None:
             return word
         cls = type(value)
         if cls is ConstructorValue:
             made = value.constructor
             case = cases.get(made.name_hint)
             if case is None or made.belong_to.name_hint != base:
-                raise Mismatch(kind.name, describe(value))
+                raise Mismatch(_kind_text(kind), describe(value))
             fields = value.fields
-        elif as_list and (cls is list or cls is tuple):
-            return read_list(value, key, message)
-        elif cls in classes:
-            case, getter = classes[cls]
-            fields = getter(value)
-        elif (found := _class_of(cls, cases)) is not None:
-            classes[cls] = found
-            case, getter = found
-            fields = getter(value)
-        elif as_option:
-            return read_option(value, message)
         else:
-            raise Mismatch(_kind_text(kind), describe(value), _class_hint(cls, cases))
-        if (word := words.get(case.name)) is not None:
-            return word
+            known = classes.get(cls)
+            if known is None:
+                known = _class_of(cls, cases)
+                if known is None:
+                    return read_other(value, message)
+                classes[cls] = known
+            case, get = known
+            fields = get(value)
+        if case.word is not None:
+            return case.word
         if len(fields) != len(case.structure):
-            raise Mismatch(
-                f"`{case.name}` with {len(case.structure)} fields", f"{len(fields)} of them"
-            )
-        message.held.append(value)
+            wanted = f"`{case.name}` with {len(case.structure)} fields"
+            raise Mismatch(wanted, f"one with {len(fields)}")
         index = message.count
         message.count = index + 1
-        message.seen[key] = word = 2 * index
+        message.seen[key] = 2 * index
         message.pending.append((case, fields, index))
-        return word
+        return 2 * index
 
-    def read_list(values: Sequence[Any], key: tuple[int, int], message: Message) -> int:
+    return read
+
+
+def _other_reader(kind: DataType, base: str, cases: Mapping[str, Case], number: int) -> Read:
+    """Python's own values, where the data type has some."""
+    if base == "List" and set(cases) == {"Cons", "Nil"} and _is_list(kind):
+        return _list_reader(kind, cases, number)
+    if base == "Option" and set(cases) == {"Some", "None"}:
+        return _option_reader(cases)
+
+    def refuse(value: Any, message: Message) -> int:
+        raise Mismatch(_kind_text(kind), describe(value), _class_hint(type(value), cases))
+
+    return refuse
+
+
+def _is_list(kind: DataType) -> bool:
+    cons, nil = kind["Cons"], kind["Nil"]
+    return len(cons.fields) == 2 and cons.fields[1] == DataSpec(kind.name) and not nil.places
+
+
+def _list_reader(kind: DataType, cases: Mapping[str, Case], number: int) -> Read:
+    cons, nil = cases["Cons"], cases["Nil"].word
+    assert nil is not None
+    element = cons.structure[0]
+    # where the rest is, counted from the end of an entry
+    last = cons.parts.place_of(len(cons.parts.specs) - 1) - len(cons.parts.specs)
+
+    def read(values: Any, message: Message) -> int:
+        if not isinstance(values, list | tuple):
+            hint = _class_hint(type(values), cases)
+            raise Mismatch(f"{_kind_text(kind)}, or a list", describe(values), hint)
         if not values:
-            return words["Nil"]
-        cons = cases["Cons"]
+            return nil
         index = message.count
         message.count = index + len(values)
         message.held.append(values)
-        message.seen[key] = 2 * index
-        last = index + len(values) - 1
-        element = cons.structure[0]
-        readers = cons.readers[:-1]
-        head, order, out = cons.head, cons.order, message.words
-        simple = not isinstance(element, tuple)
-        for position, value in enumerate(values, index):
-            parts = (value,) if simple else take_apart((element,), (value,))
-            try:
-                found = [one(part, message) for one, part in zip(readers, parts, strict=True)]
-            except Mismatch as error:
-                error.places.append(f"element {position - index} of the list")
-                raise
-            found.append(2 * position + 2 if position != last else words["Nil"])
-            if order is not None:
-                found = [found[place] for place in order]
-            out += (layout.DATA + _INDEX * position, *head, *found)
+        message.seen[number, id(values)] = 2 * index
+        readers = cons.parts.readers[:-1]
+        order, head, out = cons.parts.order, cons.head, message.words
+        position = index
+        try:
+            if len(readers) == 1 and cons.is_flat:
+                one, swapped = readers[0], order is not None
+                for position, value in enumerate(values, index):
+                    word, rest = one(value, message), 2 * position + 2
+                    pair = (rest, word) if swapped else (word, rest)
+                    out += (layout.DATA + INDEX * position, *head, *pair)
+            else:
+                for position, value in enumerate(values, index):
+                    parts = take_apart((element,), (value,))
+                    found = [one(part, message) for one, part in zip(readers, parts, strict=True)]
+                    found.append(2 * position + 2)
+                    if order is not None:
+                        found = [found[place] for place in order]
+                    out += (layout.DATA + INDEX * position, *head, *found)
+        except Mismatch as error:
+            error.places.append(f"element {position - index} of the list")
+            raise
+        out[last] = nil  # the rest of the last one
         return 2 * index
 
-    def read_option(value: Any, message: Message) -> int:
+    return read
+
+
+def _option_reader(cases: Mapping[str, Case]) -> Read:
+    some, none = cases["Some"], cases["None"].word
+    assert none is not None
+
+    def read(value: Any, message: Message) -> int:
         if value is None:
-            return words["None"]
-        some = cases["Some"]
+            return none
         index = message.count
         message.count = index + 1
         some.write((value,), index, message)
@@ -477,25 +267,20 @@ def data_reader(kind: DataType, base: str, cases: Mapping[str, Case], number: in
     return read
 
 
-def _is_list(kind: DataType) -> bool:
-    cons, nil = kind["Cons"], kind["Nil"]
-    return len(cons.fields) == 2 and cons.fields[1] == DataSpec(kind.name) and not nil.places
-
-
-def _class_of(
-    cls: type, cases: Mapping[str, Case]
-) -> tuple[Case, Callable[[Any], Sequence[Any]]] | None:
+def _class_of(cls: type, cases: Mapping[str, Case]) -> tuple[Case, Fields] | None:
     """The constructor a Python class stands for, and how to get the fields of an instance."""
     case = cases.get(_constructor_name(cls))
-    if case is None:
-        return None
     names = getattr(cls, "__match_args__", ())
-    if len(names) != len(case.structure):
+    if case is None or len(names) != len(case.structure):
         return None
     if not names:
-        return case, lambda value: ()
-    getter = attrgetter(*names)
-    return case, (getter if len(names) > 1 else lambda value: (getter(value),))
+        return case, _no_fields
+    get = attrgetter(*names)
+    return case, (get if len(names) > 1 else lambda value: (get(value),))
+
+
+def _no_fields(value: Any) -> Sequence[Any]:
+    return ()
 
 
 def _constructor_name(cls: type) -> str:
@@ -506,12 +291,67 @@ def _constructor_name(cls: type) -> str:
 
 
 def _class_hint(cls: type, cases: Mapping[str, Case]) -> str | None:
-    if cls.__name__ not in cases:
+    case = cases.get(_constructor_name(cls))
+    if case is None:
         return None
-    names = getattr(cls, "__match_args__", None)
-    has = "no fields that can be seen" if names is None else f"{len(names)} fields"
-    wanted = len(cases[cls.__name__].structure)
-    return f"class {cls.__name__} has {has}, the constructor {wanted}; a dataclass shows its fields"
+    names = getattr(cls, "__match_args__", ())
+    return (
+        f"class {cls.__name__} shows {len(names)} fields, the constructor has "
+        f"{len(case.structure)}; a dataclass shows all of them"
+    )
+
+
+def _kind_text(kind: DataType) -> str:
+    made = ", ".join(f"`{one.name}`" for one in kind.constructors)
+    return f"a {kind.name}, made by {made}"
+
+
+# --- cells, functions ---------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Cell:
+    """The cells of a type."""
+
+    parts: Parts
+
+    def write(self, fields: Sequence[Any], index: int, message: Message) -> None:
+        """Write the entry of a cell with these contents."""
+        contents = flat_tuple(fields)
+        if len(contents) != len(self.parts.specs):
+            wanted = f"a reference to {_tuple_of(len(self.parts.specs))}"
+            raise Mismatch(wanted, _tuple_of(len(contents)))
+        found = self.parts.words(contents, message)
+        message.words += (layout.REFERENCE + INDEX * index, self.parts.objects, len(found), *found)
+
+    def blame(self, error: Mismatch, fields: Sequence[Any]) -> None:
+        """Note where it is."""
+        error.places.append("the contents of a reference")
+
+
+def reference_reader(spec: ReferenceSpec, cell: Cell, number: int) -> Read:
+    """Cells."""
+
+    def read(value: Any, message: Message) -> int:
+        if not isinstance(value, RefValue):
+            raise Mismatch("a reference", describe(value))
+        key = (number, id(value))
+        if (word := message.seen.get(key)) is not None:
+            return word
+        index = message.count
+        message.count = index + 1
+        message.seen[key] = 2 * index
+        message.cells.append((value, index, spec))
+        message.pending.append((cell, (value.value,), index))
+        return 2 * index
+
+    return read
+
+
+def _refuse_functions(value: Any, message: Message) -> int:
+    raise Mismatch(
+        "data and tensors", describe(value), "functions cannot be passed to a compiled program"
+    )
 
 
 # --- tuples -------------------------------------------------------------------------------------
@@ -548,59 +388,3 @@ def flat_tuple(values: Sequence[Any]) -> list[Any]:
 
 def _tuple_of(count: int) -> str:
     return f"a tuple of {count}" if count != 1 else "one value"
-
-
-# --- functions, and errors ----------------------------------------------------------------------
-
-
-def _refuse_functions(value: Any, message: Message) -> int:
-    raise Mismatch(
-        "data and tensors", describe(value), "functions cannot be passed to a compiled program"
-    )
-
-
-def describe(value: Any) -> str:
-    """What a value is, in the words of types."""
-    match value:
-        case NDArray():
-            return describe(value.array)
-        case np.ndarray() | np.generic():
-            shape = f"[{', '.join(map(str, value.shape))}]" if value.shape else ""
-            return f"{value.dtype.name}{shape}"
-        case ConstructorValue():
-            made = value.constructor
-            return f"a {made.belong_to.name_hint} made by `{made.name_hint}`"
-        case RefValue():
-            return "a reference"
-        case TupleValue() | tuple():
-            return f"a tuple of {len(value)}"
-        case list():
-            return f"a list of {len(value)}"
-        case bool() | int() | float():
-            return f"the {type(value).__name__} {value}"
-        case None:
-            return "None"
-    return f"a {type(value).__name__}"
-
-
-def _kind_text(kind: DataType) -> str:
-    made = ", ".join(f"`{one.name}`" for one in kind.constructors)
-    return f"a {kind.name}, made by {made}"
-
-
-def _found(value: Any, array: np.ndarray) -> str:
-    """What was found where a tensor was wanted; Python's own numbers as they are."""
-    return describe(value if isinstance(value, bool | int | float) else array)
-
-
-def _conversion(array: np.ndarray, spec: TensorSpec | ScalarSpec) -> str | None:
-    rank = len(spec.shape) if isinstance(spec, TensorSpec) else 0
-    return f"convert it: x.astype({spec.dtype!r})" if array.ndim == rank else None
-
-
-def refusal(error: Mismatch, name: str) -> EvaluationError:
-    """What is wrong with an argument, for whoever gave it."""
-    where = ", ".join([f"argument `{name}`", *reversed(error.places)])
-    return EvaluationError(
-        Diagnostic(f"wrong value in {where}", None, error.expected, error.found, error.hint)
-    )

@@ -1,0 +1,208 @@
+"""Scalars and tensors of Python's, as the words that a native program takes.
+
+A scalar is the word itself. A tensor is an entry with its address and its sizes: elements are read
+where they lie, when they are dense and in order, and copied otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from ctypes import addressof, c_char
+from typing import Any, Final
+
+import numpy as np
+from numpy import ndarray
+
+from relay import dtypes
+from relay.errors import RelayError
+from relay.executors.arrays import as_array
+from relay.executors.message import INDEX, Message, Mismatch, Read, describe
+from relay.lower.kernel import TensorSpec
+from relay.native import layout
+from relay.nd import NDArray
+from relay.program.program import ScalarSpec, spec_text
+
+UNKNOWN: Final = "?"
+
+
+# --- scalars ------------------------------------------------------------------------------------
+
+
+def scalar_reader(dtype: str) -> Read:
+    """Numbers, and whatever is a tensor without dimensions."""
+    stored = dtypes.to_numpy(dtype)
+    if dtype == "bool":
+        return _boolean_reader(stored)
+    if dtypes.is_integer(dtype):
+        return _integer_reader(dtype, stored)
+    return _float_reader(dtype, stored)
+
+
+def _boolean_reader(stored: np.dtype) -> Read:
+    def read(value: Any, message: Message) -> int:
+        if value is True:
+            return 1
+        if value is False:
+            return 0
+        return int(bool(_zero_rank(value, "bool", stored)))
+
+    return read
+
+
+def _integer_reader(dtype: str, stored: np.dtype) -> Read:
+    if dtype == "uint1":
+        low, high = 0, 1
+    else:
+        width = int(dtype.removeprefix("u").removeprefix("int"))
+        low = 0 if dtype.startswith("u") else -(1 << (width - 1))
+        high = (1 << width) - 1 if dtype.startswith("u") else (1 << (width - 1)) - 1
+
+    def read(value: Any, message: Message) -> int:
+        if type(value) is not int:
+            value = int(_zero_rank(value, dtype, stored))
+        if not low <= value <= high:
+            raise Mismatch(f"a number of type {dtype}, {low} to {high}", str(value))
+        return value if value < 1 << 63 else value - (1 << 64)
+
+    return read
+
+
+def _float_reader(dtype: str, stored: np.dtype) -> Read:
+    form = {"float16": "e", "float32": "f", "float64": "d"}.get(dtype)
+    if form is None:  # the narrow ones have no code in `struct`
+        as_integer = np.dtype(f"u{stored.itemsize}")
+
+        def read_narrow(value: Any, message: Message) -> int:
+            if type(value) not in (float, int):
+                return int(_zero_rank(value, dtype, stored).view(as_integer))
+            return int(np.array(value, stored).view(as_integer))
+
+        return read_narrow
+
+    pack = struct.Struct(form).pack
+    unpack = struct.Struct({2: "h", 4: "i", 8: "q"}[stored.itemsize]).unpack
+
+    def read(value: Any, message: Message) -> int:
+        if type(value) is not float and type(value) is not int:
+            value = float(_zero_rank(value, dtype, stored))
+        try:
+            word: int = unpack(pack(value))[0]
+        except OverflowError:
+            word = unpack(pack(_infinity(value, dtype)))[0]
+        return word
+
+    return read
+
+
+def _infinity(value: float, dtype: str) -> float:
+    """What becomes of a number that is too large for a type of floats, as NumPy has it."""
+    try:
+        return math.copysign(math.inf, value)
+    except OverflowError:
+        raise Mismatch(dtype, f"an integer of {value.bit_length()} bits") from None  # type: ignore[attr-defined]
+
+
+def _zero_rank(value: Any, dtype: str, stored: np.dtype) -> np.ndarray:
+    """A number that is not Python's: a tensor without dimensions, of the type wanted."""
+    array = _array(value, ScalarSpec(dtype), stored)
+    if array.dtype != stored or array.shape != ():
+        raise Mismatch(dtype, _found(value, array), _conversion(array, ScalarSpec(dtype)))
+    return array
+
+
+# --- tensors ------------------------------------------------------------------------------------
+
+
+def tensor_reader(spec: TensorSpec, number: int) -> Read:
+    """Tensors; `number` is that of the reader among those of a program."""
+    stored = dtypes.to_numpy(spec.dtype)
+    shape = spec.shape
+    rank = len(shape)
+    any_size = all(size == UNKNOWN for size in shape)
+    misaligned = min(stored.itemsize, 8) - 1  # bits of an address
+    from_buffer = c_char.from_buffer
+
+    def read(value: Any, message: Message) -> int:
+        key = (number, id(value))
+        if (word := message.seen.get(key)) is not None:
+            return word
+        array = value
+        if type(array) is not ndarray:
+            array = array.array if type(array) is NDArray else _array(value, spec, stored)
+        if array.dtype is not stored and array.dtype != stored:
+            raise Mismatch(spec_text(spec), _found(value, array), _conversion(array, spec))
+        sizes = array.shape
+        if len(sizes) != rank:
+            raise Mismatch(spec_text(spec), _found(value, array))
+        if not any_size and sizes != shape:
+            _check_sizes(sizes, spec, array, message)
+        if array is value:
+            try:
+                place = addressof(from_buffer(array))  # it is dense, in order and writable
+            except (TypeError, ValueError, BufferError):
+                place = -1
+        else:
+            place = -1
+        if place & misaligned:
+            array, place = _dense(array)
+        index = message.count
+        message.count = index + 1
+        message.held.append((value, array))
+        message.seen[key] = 2 * index
+        message.words += (layout.TENSOR + INDEX * index, rank, place, array.nbytes, *sizes)
+        return 2 * index
+
+    return read
+
+
+def _dense(array: np.ndarray) -> tuple[np.ndarray, int]:
+    """The array, or a copy that is dense, in order and aligned, and where its elements begin."""
+    flags = array.flags
+    if not (flags.c_contiguous and flags.aligned):
+        array = np.array(array, order="C", copy=True)
+    base = array.base
+    # a view of all that another has begins where that does, which may be quicker to find out
+    whole = base if type(base) is ndarray and base.nbytes == array.nbytes else array
+    try:
+        return array, addressof(c_char.from_buffer(whole))  # type: ignore[arg-type]
+    except (TypeError, ValueError, BufferError):  # read-only, empty, or of a type NumPy has not
+        return array, int(array.__array_interface__["data"][0])
+
+
+def _array(value: Any, spec: TensorSpec | ScalarSpec, stored: np.dtype) -> np.ndarray:
+    try:
+        return as_array(value, stored)
+    except (RelayError, ValueError, TypeError, OverflowError):
+        raise Mismatch(spec_text(spec), describe(value)) from None
+
+
+def _check_sizes(
+    sizes: tuple[int, ...], spec: TensorSpec, array: np.ndarray, message: Message
+) -> None:
+    """The sizes that are numbers are these, and those of one name are all the same."""
+    for axis, (size, wanted) in enumerate(zip(sizes, spec.shape, strict=True)):
+        if isinstance(wanted, int):
+            if size != wanted:
+                raise Mismatch(
+                    f"{spec_text(spec)}, dimension {axis} of size {wanted}",
+                    f"{describe(array)}, of size {size}",
+                )
+        elif wanted != UNKNOWN:
+            here = (size, f"dimension {axis} of `{message.argument}`")
+            before, where = message.bindings.setdefault(wanted, here)
+            if before != size:
+                raise Mismatch(
+                    f"{spec_text(spec)} with {wanted} = {before}, which {where} is",
+                    f"{describe(array)}, dimension {axis} of size {size}",
+                )
+
+
+def _found(value: Any, array: np.ndarray) -> str:
+    """What was found where a tensor was wanted; Python's own numbers as they are."""
+    return describe(value if isinstance(value, bool | int | float) else array)
+
+
+def _conversion(array: np.ndarray, spec: TensorSpec | ScalarSpec) -> str | None:
+    rank = len(spec.shape) if isinstance(spec, TensorSpec) else 0
+    return f"convert it: x.astype({spec.dtype!r})" if array.ndim == rank else None
