@@ -24,13 +24,20 @@ def @main[n: Shape](%x: Tensor[(n, 3), int8]) { @pair(%x) }
 def @main[n: Shape](%x: Tensor[(n, 3), int8]) { @pair_int8_nx3[n](%x) }
 def @pair_int8_nx3[n: Shape](%x: Tensor[(n, 3), int8]) { (%x, %x) }
 
+A parameter that is a polymorphic function itself goes: there is a copy for the function that is
+given.
+
+def @both(%f: fn [A](A) -> A) { (%f(1), %f(2f)) }  def @main() { @both(@id) }
+->
+def @both_id() { (@id_int32(1), @id_float32(2f)) }  def @main() { @both_id() }
+
 Two things have no such form, and are errors: a function that calls itself at larger and larger
-types, and a polymorphic function in a place that asks for one, like a parameter of that type.
+types, and a polymorphic function that comes out of data, a branch or a call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,7 +47,6 @@ from relay.check.infer import infer_module
 from relay.errors import AnySpan, Diagnostic, LowerError, TypeCheckError
 from relay.ir import dims
 from relay.ir.attrs import DictAttrs
-from relay.ir.copying import copied
 from relay.ir.dims import Dim
 from relay.ir.expr import (
     Call,
@@ -57,29 +63,25 @@ from relay.ir.expr import (
 from relay.ir.module import IRModule
 from relay.ir.names import UniqueNames, as_word
 from relay.ir.types import (
-    UNIT,
     FuncType,
     GlobalTypeVar,
-    IncompleteType,
     RefType,
-    ShapeVar,
     TensorType,
     TupleType,
     Type,
     TypeKind,
     TypeVar,
-    substitute,
 )
 from relay.transform.base import ModulePass, is_foreign
 from relay.transform.context import PassContext
+from relay.transform.known_functions import Known, Sizes, TypeArgs, Variables, copy_with, renamed
+from relay.tree import Steps
 
 # The copies of one function that may ask for each other in a row: more are a program without end.
 MAX_CHAIN = 20
 MAX_NAME = 60
 
 _AT_ONE_TYPE = "AtOneType"  # marks functions that stand for another one for a while
-
-TypeArgs = tuple[Type | Dim, ...]
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class Monomorphize(ModulePass):
     def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
         if not any(map(_varies, module.functions.values())):
             return module
-        if _varies(module["main"]) if "main" in module else False:
+        if "main" in module and _varies(module["main"]):
             raise _error(
                 "`@main` is polymorphic, so nobody knows which types to compile it for",
                 module["main"].span,
@@ -111,15 +113,18 @@ def _is_type(param: TypeVar) -> bool:
 
 
 def _varies(function: Function) -> bool:
-    """Whether there is to be a copy for each list of types, in the place of the function itself."""
+    """Whether copies take the place of a function: it is polymorphic, or makes polymorphic ones, or
+    is given some."""
     if is_foreign(function):
         return False
-    inner = function.body if makes_closure(function) else function
-    return any(_is_type(p) for f in (function, inner) for p in _type_params(f))
+    own = (*function.type_params, *_inner_type_params(function))
+    return any(map(_is_type, own)) or any(is_polymorphic(p.ty) for p in function.params)
 
 
-def _type_params(e: Expr) -> tuple[TypeVar, ...]:
-    return e.type_params if isinstance(e, Function) else ()
+def _inner_type_params(function: Function) -> tuple[TypeVar, ...]:
+    """Those of the function that a function makes."""
+    inner = function.body
+    return inner.type_params if makes_closure(function) and isinstance(inner, Function) else ()
 
 
 def _error(message: str, span: AnySpan | None, **more: str) -> LowerError:
@@ -147,9 +152,8 @@ def _at_one_type(module: IRModule) -> IRModule:
                 for i, part in enumerate(tree.children(node))
             ]
             new[id(node)] = tree.rebuild(node, parts)
-        if new[id(function)] is not function:
-            after = new[id(function)]
-            assert isinstance(after, Function)
+        after = new[id(function)]
+        if after is not function and isinstance(after, Function):
             changed[name] = after
     if not changed:
         return module
@@ -160,7 +164,7 @@ def _at_one_type(module: IRModule) -> IRModule:
     except TypeCheckError as error:
         first = error.diagnostics[0]
         raise _error(
-            "a polymorphic function is used where one is asked for that has one type",
+            "a polymorphic function is a value where it has no single type",
             first.span,
             found=first.message,
             hint="call it by its name, or write a function for each type it is used at",
@@ -168,21 +172,23 @@ def _at_one_type(module: IRModule) -> IRModule:
 
 
 def _is_value(user: Syntax, index: int, part: Syntax) -> bool:
-    """Whether a polymorphic function is used here without being called."""
+    """Whether a polymorphic function is used here, and neither called nor handed on as one."""
     if not isinstance(part, Expr) or not is_polymorphic(part.ty):
         return False
     match user:
-        case Call():
-            is_called = index == 0
+        case Call(op=callee):
+            if index == 0:
+                return False
+            wanted = callee.ty.arg_types[index - 1] if isinstance(callee.ty, FuncType) else None
+            return not is_polymorphic(wanted)
         case Let(variable=variable):
-            is_called = part is variable or (part is user.value and is_polymorphic(variable.ty))
-        case Function():
-            is_called = isinstance(part, Function) or part in user.params
+            is_alias = part is user.value and is_polymorphic(variable.ty)
+            return part is not variable and not is_alias
+        case Function(params=params):
+            return not isinstance(part, Function) and part not in params
         case PatternConstructor() | PatternVar():
-            is_called = True
-        case _:
-            is_called = False
-    return not is_called
+            return False
+    return True
 
 
 def _calling(callee: Any, before: Any) -> Function:
@@ -199,10 +205,11 @@ class _Copy:
 
     name: str
     new_name: str
-    types: dict[TypeVar, Type]  # for its type parameters
+    types: Mapping[TypeVar, Type | Dim]  # for its type parameters
+    known: Mapping[int, Known]  # for its parameters
     sizes: tuple[TypeVar, ...]  # the type parameters it gets for dimensions in those
     asked_by: _Copy | None
-    is_plain: bool  # made by a `Closure`, but there is nothing to remember
+    is_plain: bool  # it would make closures, but there is nothing to remember
 
     def chain(self) -> Iterator[_Copy]:
         """Itself and those that led to it."""
@@ -217,9 +224,9 @@ class _Copies:
     """The functions of a module, which ask for copies of others."""
 
     before: IRModule
-    known: dict[tuple[Any, ...], _Copy] = field(default_factory=dict)
+    known: dict[Any, _Copy] = field(default_factory=dict)
     pending: list[_Copy] = field(default_factory=list)
-    stand_ins: list[TypeVar] = field(default_factory=list)
+    variables: Variables = field(default_factory=Variables)
 
     def __post_init__(self) -> None:
         self.names = UniqueNames({name.name_hint for name in self.before.functions})
@@ -239,7 +246,7 @@ class _Copies:
         return result
 
     def made(self, wanted: _Copy) -> Function:
-        copy = copied(self.before[wanted.name], wanted.types)
+        copy = copy_with(self.before[wanted.name], wanted.types, wanted.known, self.before)
         if makes_closure(copy):
             assert isinstance(copy.body, Function)
             copy = tree.replace(copy, ret_type=copy.body.declared_type)
@@ -255,85 +262,64 @@ class _Copies:
         return result
 
     def ask(
-        self, callee: GlobalVar, given: TypeArgs, inner: TypeArgs, within: _Copy | None, call: Call
+        self, call: Call, inner: TypeArgs, known: Mapping[int, Known], within: _Copy | None
     ) -> tuple[_Copy, TypeArgs]:
-        """The copy of a function for these types, and the dimensions that are left to be given.
+        """The copy of the function that is called, and the type arguments that it takes.
 
-        `inner` is for the function that a `Closure` makes.
+        `inner` are those of the function that it makes, `known` its polymorphic arguments.
         """
-        function = self.before[callee]
-        params = function.type_params
-        args = dict(zip(params, given, strict=True))
+        assert isinstance(call.op, GlobalVar)
+        name, callee = call.op.name_hint, self.before[call.op]
+        given = dict(zip(callee.type_params, call.type_args, strict=True))
         if inner:
-            args.update(zip(_type_params(function.body), inner, strict=True))
-        sizes: list[Dim] = []
-        types = {p: self.abstracted(a, sizes) for p, a in args.items() if isinstance(a, Type)}
-        types = {p: a for p, a in types.items() if _is_type(p)}
-        key = (callee.name_hint, *types.values())
+            given.update(zip(_inner_type_params(callee), inner, strict=True))
+        left = {} if known else {p: a for p, a in given.items() if not _is_type(p)}
+        types = {p: a for p, a in given.items() if p not in left}
+        sizes = Sizes(self.variables)
+        abstract = sizes.abstracted(tuple(types.values()))
+        functions = {i: function.map(sizes.abstracted) for i, function in known.items()}
+        key = (name, abstract, tuple(functions.items()))
         if key not in self.known:
-            self.known[key] = self.new_copy(callee.name_hint, types, sizes, within, call)
+            own = sizes.named()
+            renaming = sizes.renaming(own)
+            types = dict(zip(types, renamed(abstract, renaming), strict=True))
+            functions = {
+                i: function.map(lambda given: renamed(given, renaming))
+                for i, function in functions.items()
+            }
+            self.known[key] = self.new_copy(name, types, functions, own, within)
             self.pending.append(self.known[key])
-        left = tuple(args[p] for p in params if not _is_type(p))
-        return self.known[key], (*sizes, *left)
+            self.check_end(self.known[key], call)
+        sizes_left = (left[param] for param in callee.type_params if param in left)
+        return self.known[key], (*sizes.found, *sizes_left)
 
     def new_copy(
         self,
         name: str,
-        types: dict[TypeVar, Type],
-        sizes: Sequence[Dim],
+        types: Mapping[TypeVar, Type | Dim],
+        known: Mapping[int, Known],
+        sizes: tuple[TypeVar, ...],
         within: _Copy | None,
-        call: Call,
     ) -> _Copy:
-        own = tuple(ShapeVar(d.name_hint if isinstance(d, TypeVar) else "n") for d in sizes)
-        renamed = dict(zip(self.stand_ins, own, strict=False))
-        types = {p: substitute(ty, renamed) for p, ty in types.items()}
-        new_name = self.names.fresh("_".join([name, *_words(types.values())])[:MAX_NAME])
+        words = _words(ty for ty in types.values() if isinstance(ty, Type))
+        stem = "_".join([name, *words, *(k.name for k in known.values())])
         function = self.before[name]
-        is_plain = makes_closure(function) and not (function.params or own)
-        is_plain = is_plain and all(map(_is_type, function.type_params))
-        made = _Copy(name, new_name, types, own, within, is_plain)
-        chain = [copy for copy in made.chain() if copy.name == name]
+        remembers = sizes or not all(map(_is_type, function.type_params)) or function.params
+        is_plain = makes_closure(function) and not remembers
+        new_name = self.names.fresh(stem[:MAX_NAME])
+        return _Copy(name, new_name, types, known, sizes, within, is_plain)
+
+    def check_end(self, made: _Copy, call: Call) -> None:
+        """An error when copies of one function ask for each other without end."""
+        chain = [copy for copy in made.chain() if copy.name == made.name]
         if len(chain) > MAX_CHAIN:
             first = [", ".join(map(str, copy.types.values())) for copy in reversed(chain[-3:])]
             raise _error(
-                f"`@{name}` calls itself at larger and larger types",
-                call.span or self.before[name].span,
+                f"`@{made.name}` calls itself at larger and larger types",
+                call.span or self.before[made.name].span,
                 found=f"{' -> '.join(first)} -> …",
                 hint="a function may call itself at other types as long as it comes back to them",
             )
-        return made
-
-    def abstracted(self, ty: Type, sizes: list[Dim]) -> Type:
-        """`ty` with variables for its dimensions that are no numbers, which are added to `sizes`.
-
-        Equal ones are one variable. Holes are left where any type will do.
-        """
-        if not ty.occurs:
-            return ty
-        inside = [part for part in tree.postorder(ty) if isinstance(part, FuncType)]
-        own = {param for part in inside for param in part.type_params}
-
-        def stand_in(dim: Dim) -> Dim:
-            if dim not in sizes:
-                sizes.append(dim)
-            while len(self.stand_ins) < len(sizes):
-                self.stand_ins.append(ShapeVar(f"n{len(self.stand_ins)}"))
-            return self.stand_ins[sizes.index(dim)]
-
-        def size(dim: Dim) -> Dim:
-            if isinstance(dim, int | dims.Any):
-                return dim
-            if own.isdisjoint(a for a in dims.atoms(dim) if isinstance(a, TypeVar)):
-                return stand_in(dim)
-            free = {atom: stand_in(atom) for atom in dims.atoms(dim) if atom not in own}
-            return dims.substitute(dim, lambda atom: free.get(atom, atom))
-
-        def visit(_: Type, after: Type) -> Type:
-            if isinstance(after, TensorType) and after.occurs:
-                return TensorType(tuple(map(size, after.shape)), after.dtype)
-            return UNIT if isinstance(after, IncompleteType) else after
-
-        return tree.transform(ty, visit)
 
 
 class _Uses:
@@ -345,7 +331,7 @@ class _Uses:
         # variables that are polymorphic functions, and the variables that take their places
         self.aliases: dict[Syntax, Expr] = {}
         self.instead: dict[Var, dict[TypeArgs, tuple[Var, Expr]]] = {}
-        self.captured: dict[int, tuple[Expr, ...]] = {}
+        self.arguments: dict[int, tuple[Expr, ...]] = {}  # of calls that make closures, rewritten
         for node in tree.postorder(function):
             if isinstance(node, Let) and is_polymorphic(node.variable.ty):
                 self.aliases[node.variable] = node.value
@@ -354,8 +340,8 @@ class _Uses:
     def rewritten(self, before: Any, after: Any) -> Any:
         match before:
             case Call() if is_polymorphic(before.ty) and self.makes_closure(before):
-                self.captured[id(before)] = after.args  # it is made for the types it is called at
-            case Call(op=callee) if is_polymorphic(callee.ty):
+                self.arguments[id(before)] = after.args  # it is made for the types it is called at
+            case Call(op=callee) if is_polymorphic(callee.ty) or self.is_varying(callee):
                 return self.called(before, after)
             case Let(variable=variable) if variable in self.instead:
                 body = after.body
@@ -369,25 +355,30 @@ class _Uses:
         return after
 
     def makes_closure(self, e: Expr) -> bool:
-        return isinstance(e, Call) and isinstance(e.op, GlobalVar) and self.is_varying(e.op)
+        return isinstance(e, Call) and self.is_varying(e.op)
 
-    def is_varying(self, name: GlobalVar) -> bool:
-        return name in self.copies.before and _varies(self.copies.before[name])
+    def is_varying(self, e: Expr) -> bool:
+        before = self.copies.before
+        return isinstance(e, GlobalVar) and e in before and _varies(before[e])
+
+    def origin(self, e: Expr) -> tuple[Var | None, Expr]:
+        """What a variable was bound to in the end, and the last variable on the way there."""
+        variable = None
+        while e in self.aliases:
+            assert isinstance(e, Var)
+            variable, e = e, self.aliases[e]
+        return variable, e
 
     def called(self, before: Call, after: Call) -> Expr:
-        """The call of a polymorphic function, as one of the copy for its types."""
-        variable, callee = None, before.op
-        while callee in self.aliases:
-            assert isinstance(callee, Var)
-            variable, callee = callee, self.aliases[callee]
+        """A call of a polymorphic function, as one of the copy for its types."""
+        variable, callee = self.origin(before.op)
         if isinstance(callee, Constructor):
             return after
         if isinstance(callee, GlobalVar):
             if not self.is_varying(callee):
                 return after
-            copy, left = self.copies.ask(callee, before.type_args, (), self.within, before)
-            target = GlobalVar(copy.new_name)
-            return target if copy.is_plain else tree.replace(after, op=target, type_args=left)
+            call = tree.replace(before, op=callee)
+            return self.copied(call, (), after)
         if not isinstance(callee, Call) or not self.makes_closure(callee):
             raise _error(
                 "a polymorphic function is called that is not known by name",
@@ -395,23 +386,59 @@ class _Uses:
                 found=f"a function of type {callee.ty}",
                 hint="call a function of the module, or one that a `let` names",
             )
-        left = tuple(a for a in before.type_args if not isinstance(a, Type))
-        made = self.closure(callee, before)
+        made = self.copied(callee, before.type_args, self.made(callee))
         if variable is not None:
-            known = self.instead[variable]
-            if before.type_args not in known:
-                known[before.type_args] = (Var(variable.name_hint, span=variable.span), made)
-            made = known[before.type_args][0]
+            named = (Var(variable.name_hint, span=variable.span), made)
+            made = self.instead[variable].setdefault(before.type_args, named)[0]
+        left = tuple(a for p, a in self.inner(callee, before) if not _is_type(p))
         return tree.replace(after, op=made, type_args=left)
 
-    def closure(self, maker: Call, call: Call) -> Expr:
-        """The closure for the types of one call."""
+    def made(self, maker: Call) -> Call:
+        """A call that makes a closure, over rewritten arguments."""
+        return tree.replace(maker, args=self.arguments[id(maker)])
+
+    def inner(self, maker: Call, call: Call) -> Iterator[tuple[TypeVar, Type | Dim]]:
         assert isinstance(maker.op, GlobalVar)
-        copy, left = self.copies.ask(maker.op, maker.type_args, call.type_args, self.within, call)
-        target = GlobalVar(copy.new_name)
+        params = _inner_type_params(self.copies.before[maker.op])
+        return zip(params, call.type_args, strict=True)
+
+    def copied(self, before: Call, inner: TypeArgs, after: Call) -> Expr:
+        """The call of the copy of a function of the module; of `inner`, see `_Copies.ask`."""
+        assert isinstance(before.op, GlobalVar)
+        params = self.copies.before[before.op].params
+        known = {
+            i: tree.run(self.function(arg))
+            for i, (param, arg) in enumerate(zip(params, before.args, strict=True))
+            if is_polymorphic(param.ty)
+        }
+        copy, type_args = self.copies.ask(before, inner, known, self.within)
         if copy.is_plain:
-            return target
-        return Call(target, self.captured[id(maker)], maker.attrs, left, span=maker.span)
+            return GlobalVar(copy.new_name)
+        args: list[Expr] = []
+        for i, arg in enumerate(after.args):
+            args.extend(known[i].values() if i in known else (arg,))
+        return tree.replace(
+            after, op=GlobalVar(copy.new_name), args=tuple(args), type_args=type_args
+        )
+
+    def function(self, arg: Expr) -> Steps[Known]:
+        """The polymorphic function that is an argument."""
+        _, found = self.origin(arg)
+        if isinstance(found, GlobalVar):
+            return Known(found.name_hint)
+        if isinstance(found, Call) and self.makes_closure(found):
+            assert isinstance(found.op, GlobalVar)
+            captured: list[Expr | Known] = []
+            for before, after in zip(found.args, self.arguments[id(found)], strict=True):
+                is_function = is_polymorphic(before.ty)
+                captured.append((yield self.function(before)) if is_function else after)
+            return Known(found.op.name_hint, found.type_args, tuple(captured))
+        raise _error(
+            "a polymorphic function is an argument that is not known by name",
+            arg.span,
+            found=f"a function of type {arg.ty}",
+            hint="give a function of the module, or one that a `let` names",
+        )
 
 
 # --- names --------------------------------------------------------------------------------------
@@ -425,7 +452,7 @@ def _words(types: Iterable[Type]) -> list[str]:
         ty = pending.pop()
         match ty:
             case TensorType(shape=shape, dtype=dtype):
-                sizes = ("any" if d == dims.ANY else as_word(f"{d}", "") for d in shape)
+                sizes = (_word_of(dim) for dim in shape)
                 words += [dtype, "x".join(sizes)] if shape else [dtype]
             case TupleType(fields=fields):
                 words.append("tuple" if fields else "unit")
@@ -437,3 +464,15 @@ def _words(types: Iterable[Type]) -> list[str]:
                 words.append(as_word(name, "type"))
         pending += tree.children(ty)[::-1]
     return words
+
+
+def _word_of(dim: Dim) -> str:
+    if isinstance(dim, int):
+        return str(dim)
+    return (
+        as_word(dim.name_hint, "n")
+        if isinstance(dim, TypeVar)
+        else "any"
+        if dim == dims.ANY
+        else "n"
+    )

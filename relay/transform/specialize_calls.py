@@ -28,7 +28,7 @@ general one is called; so it is when the copies together become large.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,21 +37,26 @@ from relay.analysis.normal_forms import makes_closure
 from relay.check.infer import infer_module
 from relay.ir import dims
 from relay.ir.copying import copied
-from relay.ir.dims import Dim, Symbol
 from relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Syntax, Var
 from relay.ir.module import IRModule
 from relay.ir.names import UniqueNames
-from relay.ir.types import FuncType, Occurs, ShapeVar, TypeVar, substitute
+from relay.ir.types import FuncType, Occurs, TypeVar, substitute
 from relay.transform.base import ModulePass, is_foreign
 from relay.transform.context import PassContext
+from relay.transform.known_functions import (
+    Known,
+    Sizes,
+    TypeArgs,
+    Variables,
+    copy_with,
+    made_type,
+    renamed,
+)
 
-MAX_DEPTH = 6  # of copies for copies
+MAX_DEPTH = 4  # of copies for copies
 MAX_COPIES = 200
 MAX_GROWTH = 20_000  # expressions in all copies
 MAX_NAME = 60
-
-# Types are known by now, so dimensions are all that is given.
-TypeArgs = tuple[Dim, ...]
 
 
 @dataclass(frozen=True)
@@ -69,15 +74,6 @@ class SpecializeCalls(ModulePass):
         return infer_module(module) if changed else module
 
 
-@dataclass(frozen=True)
-class _Known:
-    """A function that an expression is known to be: one of the module, or a closure made by one."""
-
-    name: str
-    type_args: TypeArgs = ()
-    captured: tuple[Expr, ...] = ()
-
-
 @dataclass
 class _Specializing:
     """The functions of a module, and the copies they ask for."""
@@ -93,7 +89,7 @@ class _Specializing:
         functions = self.module.functions
         self.names = UniqueNames({name.name_hint for name in functions})
         self.source = {n.name_hint: f for n, f in functions.items() if not is_foreign(f)}
-        self.stand_ins: list[TypeVar] = []
+        self.variables = Variables()
 
     def run(self) -> dict[str, Function]:
         """The functions that are new, or not what they were."""
@@ -145,21 +141,21 @@ class _Specializing:
     # --- copies
 
     def copy_for(
-        self, name: str, type_args: TypeArgs, known: Mapping[int, _Known], within: str
+        self, name: str, type_args: TypeArgs, known: Mapping[int, Known], within: str
     ) -> tuple[str, TypeArgs] | None:
         """The copy of a function for known arguments, by their positions, and the dimensions that
         it takes; None where it is better not to make one."""
         function = self.source[name]
-        given = [*type_args, *(dim for k in known.values() for dim in k.type_args)]
-        if any(isinstance(dim, dims.Any) for dim in given):
+        given = [*type_args, *(dim for one in known.values() for dim in one.type_args)]
+        types = dict(zip(function.type_params, type_args, strict=True))
+        if any(isinstance(dim, dims.Any) for dim in given) or not all(
+            self.fits(function.params[i], one, types) for i, one in known.items()
+        ):
             return None
-        sizes: list[TypeVar] = []
-        own_args = self.abstracted(type_args, sizes)
-        args = {i: self.abstracted(k.type_args, sizes) for i, k in known.items()}
-        types = dict(zip(function.type_params, own_args, strict=True))
-        if not all(self.fits(function.params[i], k, types) for i, k in known.items()):
-            return None
-        key = (name, own_args, tuple((i, k.name, args[i]) for i, k in known.items()))
+        sizes = Sizes(self.variables)
+        abstract = sizes.abstracted(type_args)
+        functions = {i: one.map(sizes.abstracted) for i, one in known.items()}
+        key = (name, abstract, tuple(functions.items()))
         if key not in self.copies:
             self.copies[key] = None
             depth = 1 + max(self.depth.get(k.name, 0) for k in known.values())
@@ -172,84 +168,27 @@ class _Specializing:
                 made = self.names.fresh(stem[:MAX_NAME])
                 self.growth += size
                 self.copies[key], self.origin[made], self.depth[made] = made, name, depth
-                self.source[made] = self.copy_of(function, own_args, known, args, sizes)
+                self.source[made] = self.made(function, abstract, functions, sizes)
         copy = self.copies[key]
-        return None if copy is None else (copy, tuple(sizes))
+        return None if copy is None else (copy, tuple(sizes.found))
 
-    def fits(self, param: Var, known: _Known, types: Mapping[TypeVar, Any]) -> bool:
+    def fits(self, param: Var, known: Known, types: Mapping[TypeVar, Any]) -> bool:
         """Whether nothing is checked when the function is handed over: no dimension is `?`."""
-        function = self.source[known.name]
-        inner = function.body if makes_closure(function) else function
         wanted = substitute(param.checked_type, types)
-        return not (inner.checked_type.occurs | wanted.occurs) & Occurs.ANY
+        return not (made_type(self.source[known.name]).occurs | wanted.occurs) & Occurs.ANY
 
-    def copy_of(
-        self,
-        function: Function,
-        own_args: TypeArgs,
-        known: Mapping[int, _Known],
-        args: Mapping[int, TypeArgs],
-        sizes: Sequence[TypeVar],
+    def made(
+        self, function: Function, abstract: TypeArgs, known: Mapping[int, Known], sizes: Sizes
     ) -> Function:
-        own = tuple(ShapeVar(size.name_hint) for size in sizes)
-        renamed: dict[Symbol, TypeVar] = dict(zip(self.stand_ins, own, strict=False))
-
-        def concrete(given: TypeArgs) -> TypeArgs:
-            return tuple(dims.substitute(dim, lambda s: renamed.get(s, s)) for dim in given)
-
-        types = dict(zip(function.type_params, concrete(own_args), strict=True))
-        values: dict[Var, Expr] = {}
-        captured: dict[int, tuple[Var, ...]] = {}
-        bindings: list[tuple[Var, Expr]] = []
-        for i, k in known.items():
-            maker = self.source[k.name]
-            if not makes_closure(maker):
-                values[function.params[i]] = GlobalVar(k.name)
-                continue
-            given = concrete(args[i])
-            of_maker = dict(zip(maker.type_params, given, strict=True))
-            captured[i] = tuple(
-                Var(p.name_hint, substitute(p.checked_type, of_maker)) for p in maker.params
-            )
-            variable = Var(function.params[i].name_hint)
-            values[function.params[i]] = variable
-            bindings.append((variable, Call(GlobalVar(k.name), captured[i], type_args=given)))
-        copy = copied(function, types, values)
-        left = iter(copy.params)
-        params: list[Var] = []
-        for i in range(len(function.params)):
-            params.extend(captured.get(i, ()) if i in known else (next(left),))
-        body: Expr = copy.body
-        if makes_closure(copy):
-            assert isinstance(body, Function)
-            body = tree.replace(body, body=_bound(bindings, body.body))
-            if not params and not own:
-                return body
-        else:
-            body = _bound(bindings, body)
-        return tree.replace(copy, params=tuple(params), body=body, type_params=own)
-
-    def abstracted(self, given: TypeArgs, sizes: list[TypeVar]) -> TypeArgs:
-        """Dimensions over variables of the copy, which stand for those in `sizes`."""
-
-        def stand_in(variable: Symbol) -> Symbol:
-            assert isinstance(variable, TypeVar)
-            if variable not in sizes:
-                sizes.append(variable)
-            while len(self.stand_ins) < len(sizes):
-                self.stand_ins.append(ShapeVar(f"n{len(self.stand_ins)}"))
-            return self.stand_ins[sizes.index(variable)]
-
-        for dim in given:
-            for variable in dims.atoms(dim):  # in the same order in every run
-                stand_in(variable)
-        return tuple(dims.substitute(dim, stand_in) for dim in given)
-
-
-def _bound(bindings: Sequence[tuple[Var, Expr]], body: Expr) -> Expr:
-    for variable, value in reversed(bindings):
-        body = Let(variable, value, body)
-    return body
+        own = sizes.named()
+        renaming = sizes.renaming(own)
+        types = dict(zip(function.type_params, renamed(abstract, renaming), strict=True))
+        functions = {i: one.map(lambda given: renamed(given, renaming)) for i, one in known.items()}
+        copy = copy_with(function, types, functions, self.source)
+        if makes_closure(copy) and not copy.params and not own:
+            assert isinstance(copy.body, Function)
+            return copy.body
+        return tree.replace(copy, type_params=own)
 
 
 def _calling(maker: Function, direct: str) -> Function:
@@ -292,7 +231,7 @@ class _Uses:
             call = tree.replace(
                 call,
                 op=GlobalVar(name),
-                args=(*function.captured, *call.args),
+                args=(*function.values(), *call.args),
                 type_args=(*function.type_args, *call.type_args),
             )
         if isinstance(call.op, GlobalVar) and call.op.name_hint in self.work.source:
@@ -301,7 +240,7 @@ class _Uses:
 
     def specialized(self, call: Call, name: str) -> Expr:
         callee = self.work.source[name]
-        known: dict[int, _Known] = {}
+        known: dict[int, Known] = {}
         for i, (param, arg) in enumerate(zip(callee.params, call.args, strict=True)):
             if isinstance(param.ty, FuncType) and (found := self.function(arg)) is not None:
                 known[i] = found
@@ -315,18 +254,18 @@ class _Uses:
             return GlobalVar(copy)
         args: list[Expr] = []
         for i, arg in enumerate(call.args):
-            args.extend(known[i].captured if i in known else (arg,))
+            args.extend(known[i].values() if i in known else (arg,))
         return tree.replace(call, op=GlobalVar(copy), args=tuple(args), type_args=sizes)
 
-    def function(self, e: Expr) -> _Known | None:
+    def function(self, e: Expr) -> Known | None:
         """The function that a rewritten expression is, if one can tell."""
         while e in self.values:
             e = self.values[e]
         if isinstance(e, GlobalVar):
-            return _Known(e.name_hint) if e.name_hint in self.work.source else None
+            return Known(e.name_hint) if e.name_hint in self.work.source else None
         if isinstance(e, Call) and isinstance(e.op, GlobalVar):
             maker = self.work.source.get(e.op.name_hint)
             simple = all(isinstance(arg, Var | Constant | GlobalVar) for arg in e.args)
             if maker is not None and makes_closure(maker) and simple:
-                return _Known(e.op.name_hint, e.type_args, e.args)
+                return Known(e.op.name_hint, e.type_args, e.args)
         return None

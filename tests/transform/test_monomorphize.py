@@ -248,6 +248,45 @@ def test_a_closure_that_calls_itself_at_other_types_makes_those():
     assert evaluate(after, 7).numpy() == 12
 
 
+# --- polymorphic parameters ----------------------------------------------------------------------
+
+
+def test_a_polymorphic_parameter_is_the_function_that_is_given():
+    assert_rewrites(
+        """
+        def @both(%f: fn [A](A) -> A, %n: int32) -> (int32, float32) {
+          if (%n == 0) { (%f(1), %f(2f)) } else { @both(%f, %n - 1) }
+        }
+        def @id[A](%x: A) -> A { %x }
+        def @main(%n: int32) { @both(@id, %n) }
+        """,
+        """
+        def @main(%n: int32) { @both_id(%n) }
+        def @both_id(%n: int32) -> (int32, float32) {
+          if (%n == 0) { (@id_int32(1), @id_float32(2f)) } else { @both_id(%n - 1) }
+        }
+        def @id_int32(%x: int32) -> int32 { %x }
+        def @id_float32(%x: float32) -> float32 { %x }
+        """,
+    )
+
+
+def test_a_closure_makes_the_polymorphic_closures_it_remembers_again():
+    mod = parse(
+        """
+        def @main(%x: int32, %y: float32) {
+          let %f = fn [A](%a: A) -> (A, int32) { (%a, %x) };
+          let %g = fn [A](%a: A) -> ((A, int32), float32) { (%f(%a), %y) };
+          let %h = fn (%z: int8) { (%f(%z), %g(%z), %g(%x)) };
+          %h(3i8)
+        }
+        """
+    )
+    after = copies(mod)
+    assert [p.name_hint for p in after["main_h_main_f_main_g"].params] == ["x", "x", "y", "x"]
+    assert_same_value(evaluate(after, 1, 2.0), evaluate(mod, 1, 2.0))
+
+
 # --- dimensions ----------------------------------------------------------------------------------
 
 
@@ -282,13 +321,13 @@ def test_a_copy_for_a_type_with_dimensions_is_one_for_all_of_them():
           %v: Tensor[(4), int8]
         ) {
           (
-            @pair_int8_axn[a, Shape(2 * a), 4](%x, %v),
+            @pair_int8_axn[a, 4](%x, %v),
             @pair_int8_bx3[b, 4](%y, %v),
             @pair_int8_bxb[b, 4](%z, %v)
           )
         }
-        def @pair_int8_axn[a: Shape, b: Shape, n: Shape](
-          %x: Tensor[(a, b), int8], %y: Tensor[(n), int8]
+        def @pair_int8_axn[a: Shape, n: Shape](
+          %x: Tensor[(a, 2 * a), int8], %y: Tensor[(n), int8]
         ) { (%x, %y) }
         def @pair_int8_bx3[b: Shape, n: Shape](
           %x: Tensor[(b, 3), int8], %y: Tensor[(n), int8]
@@ -335,15 +374,26 @@ def test_a_polymorphic_main_is_an_error():
         Monomorphize()(parse("def @main[A](%x: A) { %x }"))
 
 
-def test_a_polymorphic_parameter_is_an_error():
+@pytest.mark.parametrize(
+    "body",
+    [
+        "let %f = if (%c) { @id } else { @same }; (%f(1), %f(2f))",
+        "let %t = (@id, 1); (%t.0(1), %t.0(2f))",
+        "(@make()(1), @make()(2f))",
+        "@both(if (%c) { @id } else { @same })",
+    ],
+)
+def test_a_polymorphic_function_that_is_not_known_is_an_error(body):
     mod = parse(
-        """
-        def @both(%f: fn [A](A) -> A) { (%f(1), %f(2f)) }
-        def @id[A](%x: A) -> A { %x }
-        def @main() { @both(@id) }
+        f"""
+        def @both(%f: fn [A](A) -> A) {{ (%f(1), %f(2f)) }}
+        def @id[A](%x: A) -> A {{ %x }}
+        def @same[A](%x: A) -> A {{ %x }}
+        def @make() -> fn [A](A) -> A {{ @id }}
+        def @main(%c: bool) {{ {body} }}
         """
     )
-    with pytest.raises(LowerError, match="polymorphic"):
+    with pytest.raises(LowerError, match="polymorphic function"):
         Monomorphize()(mod)
 
 

@@ -1,0 +1,204 @@
+"""A copy of a function for functions that it is given, which are known:
+
+def @twice(%f: fn (int32) -> int32, %x: int32) -> int32 { %f(%f(%x)) }
+
+-> with @g for %f:                 def @twice_g(%x: int32) -> int32 { @g(@g(%x)) }
+-> with the closure @make(%y):     def @twice_make(%y: int32, %x: int32) -> int32 {
+                                     let %f = @make(%y); %f(%f(%x))
+                                   }
+
+What a closure remembers becomes parameters. Dimensions in the types of such a copy are over
+variables of its own, so that one copy does for all sizes; `Sizes` puts them in the place of others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from relay import tree
+from relay.analysis.normal_forms import makes_closure
+from relay.ir import dims, types
+from relay.ir.copying import copied
+from relay.ir.dims import Dim, Symbol
+from relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Var
+from relay.ir.module import IRModule
+from relay.ir.types import UNIT, FuncType, IncompleteType, ShapeVar, TensorType, Type, substitute
+from relay.tree import Steps
+
+TypeArgs = tuple[Type | Dim, ...]
+E = TypeVar("E", bound=Expr)
+
+
+@dataclass(frozen=True)
+class Known:
+    """A function that an expression is known to be: one of the module, or a closure made by one.
+
+    What the closure remembers may be a known function in turn. None is what belongs to a call.
+    """
+
+    name: str
+    type_args: TypeArgs = ()
+    captured: tuple[Expr | Known | None, ...] = ()
+
+    def values(self) -> list[Expr]:
+        """What is to be handed over to a copy."""
+        found: list[Expr] = []
+        pending: list[Expr | Known | None] = [self]
+        while pending:
+            current = pending.pop()
+            if isinstance(current, Known):
+                pending.extend(reversed(current.captured))
+            elif current is not None:
+                found.append(current)
+        return found
+
+    def map(self, f: Callable[[TypeArgs], TypeArgs]) -> Known:
+        """The function at other type arguments, apart from any call."""
+
+        def mapped(known: Known) -> Steps[Known]:
+            captured: list[Known | None] = []
+            args = f(known.type_args)
+            for part in known.captured:
+                captured.append((yield mapped(part)) if isinstance(part, Known) else None)
+            return Known(known.name, args, tuple(captured))
+
+        return tree.run(mapped(self))
+
+
+class Variables:
+    """Variables for dimensions, always the same ones: types over them are equal when they are the
+    same up to names."""
+
+    def __init__(self) -> None:
+        self.stand_ins: list[types.TypeVar] = []
+
+    def __getitem__(self, index: int) -> types.TypeVar:
+        while len(self.stand_ins) <= index:
+            self.stand_ins.append(ShapeVar(f"n{len(self.stand_ins)}"))
+        return self.stand_ins[index]
+
+
+@dataclass
+class Sizes:
+    """Types with variables of their own for dimensions: `found` are those they stand for."""
+
+    variables: Variables
+    found: list[Symbol] = field(default_factory=list)
+
+    def abstracted(self, given: Sequence[Type | Dim]) -> TypeArgs:
+        """Type arguments over the variables; holes are left where any type will do."""
+        return tuple(self._type(g) if _is_type(g) else self._size(g, frozenset()) for g in given)
+
+    def _type(self, ty: Any) -> Type:
+        if not ty.occurs:
+            return ty  # type: ignore[no-any-return]
+        inside = [part for part in tree.postorder(ty) if isinstance(part, FuncType)]
+        own = frozenset(param for part in inside for param in part.type_params)
+
+        def visit(_: Type, after: Type) -> Type:
+            if isinstance(after, TensorType) and after.occurs:
+                shape = tuple(self._size(dim, own) for dim in after.shape)
+                return TensorType(shape, after.dtype)
+            return UNIT if isinstance(after, IncompleteType) else after
+
+        return tree.transform(ty, visit)  # type: ignore[no-any-return]
+
+    def _size(self, dim: Any, own: frozenset[Symbol]) -> Dim:
+        for variable in dims.atoms(dim):  # in the same order in every run
+            if variable not in own and variable not in self.found:
+                self.found.append(variable)
+        places = {variable: self.variables[i] for i, variable in enumerate(self.found)}
+        return dims.substitute(dim, lambda symbol: symbol if symbol in own else places[symbol])
+
+    def named(self) -> tuple[types.TypeVar, ...]:
+        """New variables of the names of those that were found."""
+        return tuple(ShapeVar(getattr(size, "name_hint", "n")) for size in self.found)
+
+    def renaming(self, new: Sequence[types.TypeVar]) -> dict[types.TypeVar, Type | Dim]:
+        return {self.variables[i]: variable for i, variable in enumerate(new)}
+
+
+def _is_type(given: Type | Dim) -> bool:
+    """A variable of a dimension is both a type and a dimension, and stands for the latter."""
+    is_size = isinstance(given, types.TypeVar) and given.kind is types.TypeKind.ShapeVar
+    return isinstance(given, Type) and not is_size
+
+
+def renamed(given: TypeArgs, renaming: Mapping[types.TypeVar, Type | Dim]) -> TypeArgs:
+    """Type arguments over other variables."""
+
+    def value_of(symbol: Symbol) -> Any:
+        return renaming.get(symbol, symbol)  # type: ignore[call-overload]
+
+    return tuple(
+        substitute(g, renaming) if _is_type(g) else dims.substitute(g, value_of)  # type: ignore[arg-type]
+        for g in given
+    )
+
+
+def copy_with(
+    function: Function,
+    type_values: Mapping[types.TypeVar, Type | Dim],
+    known: Mapping[int, Known],
+    functions: IRModule | Mapping[str, Function],
+) -> Function:
+    """A copy of `function` with values for type parameters, and functions for parameters by their
+    positions. The copy of one that makes closures makes closures."""
+    values: dict[Var, Expr] = {}
+    captured: dict[int, list[Var]] = {}
+    bindings: list[tuple[Var, Expr]] = []
+
+    def value(one: Known, hint: str, remembered: list[Var]) -> Steps[Expr]:
+        """What stands for a known function in the copy."""
+        maker = functions[one.name]
+        if not makes_closure(maker):
+            return GlobalVar(one.name)
+        of_maker = dict(zip(maker.type_params, one.type_args, strict=True))
+        args: list[Expr] = []
+        for param, part in zip(maker.params, one.captured, strict=True):
+            if isinstance(part, Known):
+                args.append((yield value(part, param.name_hint, remembered)))
+            else:
+                remembered.append(_renewed(param, substitute(param.checked_type, of_maker)))
+                args.append(remembered[-1])
+        ty = substitute(made_type(maker), of_maker)
+        variable = typed(Var(hint), ty)
+        call = Call(GlobalVar(one.name), tuple(args), type_args=one.type_args)
+        bindings.append((variable, typed(call, ty)))
+        return variable
+
+    for i, one in known.items():
+        captured[i] = []
+        values[function.params[i]] = tree.run(value(one, function.params[i].name_hint, captured[i]))
+    copy = copied(function, type_values, values)
+    left = iter(copy.params)
+    params: list[Var] = []
+    for i in range(len(function.params)):
+        params.extend(captured[i] if i in known else (next(left),))
+    inner = copy.body if makes_closure(copy) else copy
+    assert isinstance(inner, Function)
+    body = inner.body
+    for variable, bound in reversed(bindings):
+        body = Let(variable, bound, body)
+    if inner is copy:
+        return tree.replace(copy, params=tuple(params), body=body)
+    return tree.replace(copy, params=tuple(params), body=tree.replace(inner, body=body))
+
+
+def made_type(function: Function) -> Type:
+    """The type of a function as a value: of one that makes closures, that of the closures."""
+    value = function.body if makes_closure(function) else function
+    assert isinstance(value, Function)
+    return value.ty or value.declared_type or UNIT
+
+
+def _renewed(variable: Var, ty: Type) -> Var:
+    return typed(Var(variable.name_hint, ty, span=variable.span), ty)
+
+
+def typed(e: E, ty: Type | None) -> E:
+    """`e`, which is new, with its type."""
+    object.__setattr__(e, "ty", ty)
+    return e
