@@ -44,6 +44,7 @@ class Emitter(Expressions):
         self.loaded: dict[object, str] = {}  # parts of objects, as far as this block knows them
         self.unwinding: list[tuple[str, str]] = []  # (status, block it comes from)
         self.ways_out: list[WayOut] = []
+        self.shared: dict[tuple[str, int], str] = {}  # those that do the same
         self.stacked: dict[str, int] = {}  # memory on the stack: words, by name
 
     # --- registers
@@ -146,7 +147,12 @@ class Emitter(Expressions):
         self.line(f"br label %{self._way_out(str(status), site, ())}")
 
     def _way_out(self, status: str, site: int, details: Sequence[str]) -> str:
+        plain = not details and status.isdigit()  # the same wherever it comes from
+        if plain and (status, site) in self.shared:
+            return self.shared[status, site]
         way = WayOut(self.label("failed"), status)
+        if plain:
+            self.shared[status, site] = way.label
         notes = [(layout.SITE, str(site)), *zip(abi.DETAILS, details, strict=False)]
         for offset, value in notes:
             address = self.fresh("note")

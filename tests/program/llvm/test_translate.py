@@ -592,7 +592,7 @@ define i32 @through(ptr %context, ptr %args) nounwind {
 TENSORS = """
 data Pair { Pair(float32[?], float32[?]) }
 
-kernel @scale(float32[n], float32[]) -> (float32[n], float32[]) sizes=("n",)
+kernel @scale(float32[n], float32[]) -> (float32[n], float32[]) sizes=("n",) checks=("a sum",)
 kernel @through(float32[4]) -> (float32[4]) workspace=4096 worker_workspace=2048
 kernel @later(float32[n]) -> (float32[n]) sizes=("n",) sized_workspace=1
 
