@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,11 @@ def name_of(path):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts) or "__init__"
 
 
+@cache
+def parsed_file(path):
+    return ast.parse(path.read_text())
+
+
 def part_of(module):
     """The layer of `relay.x.y`: x, or what x stands beside."""
     part = module.split(".")[1] if "." in module else ""
@@ -91,7 +97,7 @@ def part_of(module):
 
 def imports(path):
     """(imported module, whether at the top of the file), of modules of the package."""
-    parsed = ast.parse(path.read_text())
+    parsed = parsed_file(path)
     top = set(map(id, ast.walk(ast.Module(_not_in_functions(parsed.body), []))))
     for node in ast.walk(parsed):
         if isinstance(node, ast.Import):
@@ -142,7 +148,7 @@ def test_imports_point_downwards(path):
 def test_llvm_is_loaded_by_its_target_only_and_on_use():
     """All else of the package works where llvmlite is not installed."""
     for path in FILES:
-        parsed = ast.parse(path.read_text())
+        parsed = parsed_file(path)
         users = [n for n in ast.walk(parsed) if _imports_llvmlite(n)]
         at_top = set(map(id, ast.walk(ast.Module(_not_in_functions(parsed.body), []))))
         assert not users or name_of(path).startswith("target.llvm."), name_of(path)
@@ -157,7 +163,7 @@ def _imports_llvmlite(node):
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_every_file_says_what_it_is_for(path):
-    docstring = ast.get_docstring(ast.parse(path.read_text()))
+    docstring = ast.get_docstring(parsed_file(path))
     assert docstring, f"{path.name} opens without a docstring"
 
 
