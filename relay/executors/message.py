@@ -26,8 +26,9 @@ Read = Callable[[Any, "Message"], int]
 class Entry(Protocol):
     """What knows how to write an entry."""
 
-    def write(self, fields: Sequence[Any], index: int, message: Message) -> None:
-        """Write it."""
+    @property
+    def write(self) -> Callable[[Sequence[Any], int, Message], None]:
+        """Write one, given its fields and its index."""
 
     def blame(self, error: Mismatch, fields: Sequence[Any]) -> None:
         """Note which of the fields is wrong."""

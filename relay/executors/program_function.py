@@ -117,11 +117,11 @@ class ProgramFunction:
         self.arguments_count = len(given)
         self._imported = [self.results_count + i for i, s in enumerate(given) if is_object(s)]
         self._exported = [i for i, s in enumerate(self.result_specs) if is_object(s)]
-        self._imported_array = array("i", self._imported)
-        self._exported_array = array("i", self._exported)
+        self._positions = _Positions(self._imported, self._exported)
         self._writers = Writers(program.type_table, program_runtime().free_block)
         self._kinds = [self._writers.kind(spec) for spec in self.result_specs]
-        self._is_nested = isinstance(function.results, tuple)
+        self._is_tuple = isinstance(function.results, tuple)
+        self._is_flat = self._is_tuple and list(function.results) == self.result_specs
         self._write_words = Struct(f"{self.arguments_count}q").pack_into
         self._free: list[_Frame] = []
 
@@ -155,19 +155,15 @@ class ProgramFunction:
     ) -> tuple[Exported, Sequence[int]]:
         context = frame.context
         entries = array("q", message.words)
-        place, imported, exported = frame.words_address, self._imported_array, self._exported_array
-        values = frame.words
-        if message.cells:  # they are held beside the arguments, to be looked at again
-            values = array("q", bytes(8 * self.results_count))
-            values.extend(words)
-            values.extend(2 * index for _, index, _ in message.cells)
-            place = values.buffer_info()[0]
-            first = self.results_count + len(words)
-            kept = range(first, first + len(message.cells))
-            imported = array("i", [*self._imported, *kept])
-            exported = array("i", [*self._exported, *kept])
-        else:
+        values, place, positions = frame.words, frame.words_address, self._positions
+        if not message.cells:
             self._write_words(values, 8 * self.results_count, *words)
+        else:  # they are held beside the arguments, to be looked at again
+            kept = [2 * index for _, index, _ in message.cells]
+            values = array("q", [*[0] * self.results_count, *words, *kept])
+            place = values.buffer_info()[0]
+            places = range(len(values) - len(kept), len(values))
+            positions = _Positions([*self._imported, *places], [*self._exported, *places])
         _REQUEST(
             frame.request,
             0,
@@ -177,10 +173,7 @@ class ProgramFunction:
             message.count,
             place,
             self.results_count,
-            imported.buffer_info()[0],
-            len(imported),
-            exported.buffer_info()[0],
-            len(exported),
+            *positions.request,
         )
         context.constants = constants
         status = context.perform(frame.request_address)
@@ -202,8 +195,10 @@ class ProgramFunction:
             style.scalar(kind.decode(word), kind.dtype) if type(kind) is ScalarKind else next(found)
             for kind, word in zip(self._kinds, scalars, strict=True)
         ]
-        if not self._is_nested:
+        if not self._is_tuple:
             return parts[0]
+        if self._is_flat:
+            return style.collect(parts)
         return collect(unflatten(self.function.results, parts), style)
 
     # --- looking at it
@@ -215,6 +210,23 @@ class ProgramFunction:
 
 
 _REQUEST = Struct("10q").pack_into
+
+
+class _Positions:
+    """Where in the words of a call objects come in, and where they go out."""
+
+    __slots__ = ("_exported", "_imported", "request")
+
+    def __init__(self, imported: Sequence[int], exported: Sequence[int]) -> None:
+        self._imported = array("i", imported)
+        self._exported = array("i", exported)
+        # their part of a request
+        self.request = (
+            self._imported.buffer_info()[0],
+            len(imported),
+            self._exported.buffer_info()[0],
+            len(exported),
+        )
 
 
 def _argument(function: Function, param: Parameter, readers: Readers) -> _Argument:

@@ -24,7 +24,7 @@ from relay.executors.native import Constants, NativeFunction, kernel_failure
 from relay.executors.program_function import ProgramFunction
 from relay.executors.report import Kernels
 from relay.executors.weights import Weights
-from relay.executors.words_out import VALUES, python_style
+from relay.executors.words_out import VALUES, as_tensors, python_style
 from relay.interpreter.values import Value
 from relay.lower.kernel import TensorSpec
 from relay.native import layout
@@ -107,7 +107,9 @@ class WholeProgramExecutable(Executable):
         if named or len(args) != len(self.inputs):
             args = tuple(self.in_order(args, named))
         wrap = wrapper(args)
-        return self._main(args, self._constants(), python_style(self._classes, wrap, wrap))
+        return self._main(
+            args, self._constants(), python_style(self._classes, wrap, as_tensors(wrap))
+        )
 
     def evaluate(self, *args: Any, **named: Any) -> Value:
         """The result as the interpreter gives it."""
@@ -146,7 +148,8 @@ class WholeProgramExecutable(Executable):
     # --- what went wrong
 
     def _failure(self, status: int, context: ProgramContext) -> EvaluationError:
-        site = self._native.sites[context.site] if context.site < len(self._native.sites) else None
+        sites = self._native.sites
+        site = sites[context.site] if 0 <= context.site < len(sites) else None
         where = f" in {site.where}" if site is not None and site.where else ""
         if site is not None and site.kernel:
             return kernel_failure(status, context, self.program.kernel_table[site.kernel])

@@ -36,6 +36,8 @@ from relay.program.program import (
 
 # The fields of an object, in order.
 Fields = Callable[[Any], Sequence[Any]]
+# Writes the entry with an index, of what has these fields.
+Write = Callable[[Sequence[Any], int, Message], None]
 
 
 class Readers:
@@ -44,13 +46,16 @@ class Readers:
     def __init__(self, types: Mapping[str, DataType]) -> None:
         self.types = types
         self._made: dict[Spec, Read] = {}
-        self._incomplete: list[Parts] = []
+        self._incomplete: list[Case | Cell] = []
 
     def __getitem__(self, spec: Spec) -> Read:
         found = self._made.get(spec) or self._make(spec)
         while self._incomplete:  # types mention each other: their parts come after them
-            parts = self._incomplete.pop()
+            entry = self._incomplete.pop()
+            parts = entry.parts
             parts.readers += [self._made.get(one) or self._make(one) for one in parts.specs]
+            if isinstance(entry, Case):
+                entry.write = entry_writer(entry)
         return found
 
     def _make(self, spec: Spec) -> Read:
@@ -64,11 +69,11 @@ class Readers:
             case DataSpec():
                 kind = self.types[spec.name]
                 cases = [Case.of(one, tag) for tag, one in enumerate(kind.constructors)]
-                self._incomplete += [case.parts for case in cases]
+                self._incomplete += cases
                 made = data_reader(kind, {case.name: case for case in cases}, number)
             case ReferenceSpec():
                 cell = Cell(Parts.of(spec.contents))
-                self._incomplete.append(cell.parts)
+                self._incomplete.append(cell)
                 made = reference_reader(spec, cell, number)
             case ClosureSpec():
                 made = _refuse_functions
@@ -98,8 +103,6 @@ class Parts:
 
     def words(self, values: Sequence[Any], message: Message) -> Sequence[int]:
         """The words of `values`, in their order in memory."""
-        if len(values) == 1:
-            return (self.readers[0](values[0], message),)
         found = [read(value, message) for read, value in zip(self.readers, values, strict=True)]
         return found if self.order is None else [found[place] for place in self.order]
 
@@ -126,6 +129,7 @@ class Case:
     head: tuple[int, int, int]  # tag, object words, words
     parts: Parts
     word: int | None  # what stands for all its values, if they hold nothing
+    write: Write = field(init=False)  # writes the entry of a value; there when all readers are
 
     @classmethod
     def of(cls, constructor: Constructor, tag: int) -> Case:
@@ -135,19 +139,47 @@ class Case:
         word = None if parts.specs else 2 * tag + 1
         return cls(constructor.name, constructor.fields, flat, head, parts, word)
 
-    def write(self, fields: Sequence[Any], index: int, message: Message) -> None:
-        """Write the entry of a value made by this constructor."""
-        if not self.is_flat:
-            fields = take_apart(self.structure, fields)
-        found = self.parts.words(fields, message)
-        message.words += (layout.DATA + INDEX * index, *self.head, *found)
-
     def blame(self, error: Mismatch, fields: Sequence[Any]) -> None:
         """Note which of the fields is wrong."""
         if not self.is_flat:
             fields = take_apart(self.structure, fields)
         place = self.parts.wrong(fields)
         error.places.append(f"field {place} of `{self.name}`" if place is not None else self.name)
+
+
+def entry_writer(case: Case) -> Write:
+    """Writes the entries of values made by a constructor, given their fields."""
+    parts, readers, order = case.parts, case.parts.readers, case.parts.order
+    tag, objects, words = case.head
+    if not case.is_flat or words > 2:
+
+        def write(fields: Sequence[Any], index: int, message: Message) -> None:
+            if not case.is_flat:
+                fields = take_apart(case.structure, fields)
+            found = parts.words(fields, message)
+            message.words += (layout.DATA + INDEX * index, tag, objects, words, *found)
+
+        return write
+    # nearly all constructors are of these two kinds
+    if words == 2:
+        first, second = readers
+
+        def write_two(fields: Sequence[Any], index: int, message: Message) -> None:
+            left, right = fields
+            a = first(left, message)
+            b = second(right, message)
+            if order is None:
+                message.words += (layout.DATA + INDEX * index, tag, objects, 2, a, b)
+            else:
+                message.words += (layout.DATA + INDEX * index, tag, objects, 2, b, a)
+
+        return write_two
+
+    def write_one(fields: Sequence[Any], index: int, message: Message) -> None:
+        word = readers[0](fields[0], message)
+        message.words += (layout.DATA + INDEX * index, tag, objects, 1, word)
+
+    return write_one
 
 
 def data_reader(kind: DataType, cases: Mapping[str, Case], number: int) -> Read:

@@ -52,15 +52,20 @@ class Style(NamedTuple):
     classes: Mapping[str, type] | None = None  # of constructors; None: as the interpreter has them
 
 
-def _tensor_of(number: Number, dtype: np.dtype) -> NDArray:
-    return NDArray(np.array(number, dtype))
+def as_tensors(tensor: Callable[[np.ndarray], Any]) -> Callable[[Number, np.dtype], Any]:
+    """Scalars as what `tensor` makes of tensors without dimensions."""
+
+    def scalar(number: Number, dtype: np.dtype) -> Any:
+        return tensor(np.array(number, dtype))
+
+    return scalar
 
 
 def _number(number: Number, dtype: np.dtype) -> Number:
     return number
 
 
-VALUES: Final = Style(NDArray, _tensor_of, TupleValue)
+VALUES: Final = Style(NDArray, as_tensors(NDArray), TupleValue)
 
 
 def python_style(
@@ -75,7 +80,7 @@ def python_style(
 class Exported(NamedTuple):
     """What an export has written: entries, and the elements of small tensors."""
 
-    words: Sequence[int]
+    words: tuple[int, ...]
     elements: np.ndarray
 
     @classmethod
@@ -303,7 +308,7 @@ class _Reading:
                 word = words[position]
                 if not word & 1:
                     pending.append((word >> 1, part))
-                    if part is not kind or not kind.is_list:
+                    if part is not kind or type(kind) is not DataKind or not kind.is_list:
                         self.heads.add(word >> 1)
 
     # --- one entry
@@ -370,7 +375,7 @@ class _Reading:
         words = self.words
         shape = words[offset + 5 : offset + 5 + words[offset + 1]]
         if words[offset + 4] == layout.INLINE and words[offset + 3]:
-            return np.ndarray(shape, dtype, self.elements, words[offset + 2])  # type: ignore[arg-type]
+            return np.ndarray(shape, dtype, self.elements, words[offset + 2])
         block = self.blocks.get(offset)
         if block is not None:
             return block.array(words[offset + 2], shape, dtype)
@@ -414,4 +419,4 @@ def decoder(dtype: str) -> Callable[[int], Number]:
     if form is None:  # `struct` has no code for it
         return lambda word: float(np.frombuffer(pack(word & mask), stored)[0])
     unpack = struct.Struct(form).unpack
-    return lambda word: unpack(pack(word & mask))[0]  # type: ignore[no-any-return]
+    return lambda word: unpack(pack(word & mask))[0]

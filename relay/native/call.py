@@ -11,6 +11,7 @@ again, because its memory stays warm.
 from __future__ import annotations
 
 import ctypes
+import struct
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
@@ -115,6 +116,7 @@ def program_runtime(code: bytes | None = None) -> ProgramRuntime:
     return _process.runtime or _process.get(code)
 
 
+_TWO_BUFFERS: Final = struct.Struct("q8xqq8xq").unpack_from
 _CALLBACK: Final = ctypes.CFUNCTYPE(ctypes.c_int32)
 
 
@@ -153,14 +155,14 @@ class ConstantObjects:
         at = head
         for number, (array, size) in enumerate(zip(arrays, sizes, strict=True)):
             self._memory[shift + number] = self.address + 8 * at
-            fields = (
+            fields = [
                 layout.IMMORTAL,
                 array.ndim << 32 | layout.TENSOR,
                 int(array.__array_interface__["data"][0]),
                 layout.EXTERNAL,
                 array.nbytes,
                 *array.shape,
-            )
+            ]
             self._memory[shift + at : shift + at + len(fields)] = fields
             at += size
 
@@ -187,6 +189,7 @@ class ProgramContext:
         self._callback = _CALLBACK(watch.__next__)
         self._callback_address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
         self._main = threading.main_thread().ident
+        self._watches = False
         self._constants: ConstantObjects | None = None
 
     def __getitem__(self, field: int) -> int:
@@ -214,7 +217,9 @@ class ProgramContext:
         """Run a request, whose address is given; 0, or a status. Signals are handled meanwhile."""
         # Python handles signals in its main thread only; others need not wait for the interpreter
         main = threading.get_ident() == self._main
-        self[layout.CALLBACK] = self._callback_address if main else 0
+        if main is not self._watches:
+            self._watches = main
+            self[layout.CALLBACK] = self._callback_address if main else 0
         status = self._runtime.perform(request)
         if status == abi.INTERRUPTED and self._raised:
             raise self._raised.pop()
@@ -255,8 +260,8 @@ class ProgramContext:
 
     def exported(self) -> tuple[int, int, int, int]:
         """Address and bytes of the words of the last export, and of the elements."""
-        word = self._first + layout.EXPORTED // 8
-        words, _, used, elements, _, elements_used = self._words[word : word + 6]
+        offset = 8 * self._first + layout.EXPORTED
+        words, used, elements, elements_used = _TWO_BUFFERS(self._words, offset)
         return words, used, elements, elements_used
 
     def close(self) -> None:

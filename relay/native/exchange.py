@@ -28,7 +28,8 @@ object once. They are written to the buffer `EXPORTED` of the context:
 Entries are counted from 0; children come first, except those of cells. `owner` says whose the
 memory is: INLINE, then the elements were copied, and the address is an offset into the buffer
 `ELEMENTS`; EXTERNAL, they are still where they were; otherwise the memory is the receiver's from
-now on, who gives it to `relay_free_block` in the end. What was exported can only be released afterwards.
+now on, who gives it to `relay_free_block` in the end. What was exported can only be released
+afterwards.
 
 **A whole call** is a request of ten words:
 
