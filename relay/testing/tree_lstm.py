@@ -1,12 +1,12 @@
 """The child-sum tree LSTM (Tai, Socher and Manning 2015): recursion over a tree of any form.
 
-A tree is the prelude's: a value, and the list of trees below it. The gates lie behind each other in
-the weights: input, output, candidate, forget. All products with the value of a node are one; of the
-states below it, the first three gates take the sum, and the forget gate each by itself. A leaf has
-no states below it, and no products with them.
+A tree is the prelude's: a value, and the list of trees below it. Three gates (input, output,
+candidate) take the sum of the states below and lie behind each other in their weights; the forget
+gate takes every state below by itself. A leaf has no states below it, so it needs neither products
+with them nor a forget gate: its weights are not read.
 
-kernels of a leaf: the product with its value, the gates. Of another node: these, the product with
-the sum, and for each child the sum and the forget gate with its product.
+Kernels of a leaf: the product with its value, the gates. Of another node: these, the product with
+the sum, that of the forget gate with the value, and for each child the sum and the forget gate.
 
 `get_net` is the program in Python; the same is here as text (`as_text`) and from the builders, with
 functions of the prelude for the lists (`by_prelude`).
@@ -42,9 +42,9 @@ from relay.testing.init import create_workload
 
 
 @function
-def kept_of(state, cell, from_value, weight):
+def kept_of(state, cell, forget, weight):
     """What a node keeps of the cell of a child."""
-    return op.sigmoid(op.nn.dense(state, weight) + from_value[:, -weight.shape[0] :]) * cell
+    return op.sigmoid(op.nn.dense(state, weight) + forget) * cell
 
 
 @function
@@ -61,25 +61,27 @@ def get_net(input_size: int = 300, hidden_size: int = 150, dtype: str = "float32
     @function
     def tree_lstm(
         data: Tree[Tensor[(1, input_size), dtype]],
-        i2h_weight: Tensor[(4 * hidden_size, input_size), dtype],
+        i2h_weight: Tensor[(3 * hidden_size, input_size), dtype],
         h2h_weight: Tensor[(3 * hidden_size, hidden_size), dtype],
-        forget_weight: Tensor[(hidden_size, hidden_size), dtype],
-        bias: Tensor[(4 * hidden_size,), dtype],
+        bias: Tensor[(3 * hidden_size,), dtype],
+        forget_i2h_weight: Tensor[(hidden_size, input_size), dtype],
+        forget_h2h_weight: Tensor[(hidden_size, hidden_size), dtype],
+        forget_bias: Tensor[(hidden_size,), dtype],
     ) -> tuple[Tensor[(1, hidden_size), dtype], Tensor[(1, hidden_size), dtype]]:
         def state_of(tree: Tree[Tensor[(1, input_size), dtype]]):
-            from_value = op.nn.dense(tree.value, i2h_weight) + bias
+            gates = op.nn.dense(tree.value, i2h_weight) + bias
             match tree.children:
                 case []:
-                    return finish(from_value[:, : 3 * hidden_size], 0.0)
+                    return finish(gates, 0.0)
                 case [first, *others]:
+                    forget = op.nn.dense(tree.value, forget_i2h_weight) + forget_bias
                     total, cell = state_of(first)
-                    kept = kept_of(total, cell, from_value, forget_weight)
+                    kept = kept_of(total, cell, forget, forget_h2h_weight)
                     for child in others:
                         state, cell = state_of(child)
                         total += state
-                        kept += kept_of(state, cell, from_value, forget_weight)
-                    from_states = op.nn.dense(total, h2h_weight)
-                    return finish(from_states + from_value[:, : 3 * hidden_size], kept)
+                        kept += kept_of(state, cell, forget, forget_h2h_weight)
+                    return finish(op.nn.dense(total, h2h_weight) + gates, kept)
 
         return state_of(data)
 
@@ -90,12 +92,14 @@ TEXT = Template("""#[version = "0.0.5"]
 def @main(
   %data: Tree[Tensor[(1, $inputs), $dtype]],
   %i2h_weight: Tensor[($gates, $inputs), $dtype],
-  %h2h_weight: Tensor[($summed, $hidden), $dtype],
-  %forget_weight: Tensor[($hidden, $hidden), $dtype],
+  %h2h_weight: Tensor[($gates, $hidden), $dtype],
   %bias: Tensor[($gates,), $dtype],
+  %forget_i2h_weight: Tensor[($hidden, $inputs), $dtype],
+  %forget_h2h_weight: Tensor[($hidden, $hidden), $dtype],
+  %forget_bias: Tensor[($hidden,), $dtype],
 ) -> (Tensor[(1, $hidden), $dtype], Tensor[(1, $hidden), $dtype]) {
-  let %result = fn (
-    %gates: Tensor[(1, $summed), $dtype],
+  let %finish = fn (
+    %gates: Tensor[(1, $gates), $dtype],
     %kept: Tensor[(1, $hidden), $dtype],
   ) {
     let %parts = split(%gates, indices_or_sections=3, axis=1);
@@ -107,34 +111,34 @@ def @main(
   ) -> (Tensor[(1, $hidden), $dtype], Tensor[(1, $hidden), $dtype]) {
     match (%tree) {
       Rose(%value, %children) => {
-        let %from_value = nn.dense(%value, %i2h_weight) + %bias;
-        let %parts = split(%from_value, indices_or_sections=[$summed], axis=1);
-        let %kept_of = fn (
-          %state: Tensor[(1, $hidden), $dtype],
-          %cell: Tensor[(1, $hidden), $dtype],
-        ) {
-          sigmoid(nn.dense(%state, %forget_weight) + %parts.1) * %cell
-        };
-        let %sum = fn (
-          %trees: List[Tree[Tensor[(1, $inputs), $dtype]]],
-          %total: Tensor[(1, $hidden), $dtype],
-          %kept: Tensor[(1, $hidden), $dtype],
-        ) -> (Tensor[(1, $hidden), $dtype], Tensor[(1, $hidden), $dtype]) {
-          match (%trees) {
-            Cons(%child, %rest) => {
-              let %below = %state_of(%child);
-              %sum(%rest, %total + %below.0, %kept + %kept_of(%below.0, %below.1))
-            },
-            Nil => (%total, %kept),
-          }
-        };
+        let %gates = nn.dense(%value, %i2h_weight) + %bias;
         match (%children) {
           Cons(%first, %others) => {
+            let %forget = nn.dense(%value, %forget_i2h_weight) + %forget_bias;
+            let %kept_of = fn (
+              %state: Tensor[(1, $hidden), $dtype],
+              %cell: Tensor[(1, $hidden), $dtype],
+            ) {
+              sigmoid(nn.dense(%state, %forget_h2h_weight) + %forget) * %cell
+            };
+            let %sum = fn (
+              %trees: List[Tree[Tensor[(1, $inputs), $dtype]]],
+              %total: Tensor[(1, $hidden), $dtype],
+              %kept: Tensor[(1, $hidden), $dtype],
+            ) -> (Tensor[(1, $hidden), $dtype], Tensor[(1, $hidden), $dtype]) {
+              match (%trees) {
+                Cons(%child, %rest) => {
+                  let %below = %state_of(%child);
+                  %sum(%rest, %total + %below.0, %kept + %kept_of(%below.0, %below.1))
+                },
+                Nil => (%total, %kept),
+              }
+            };
             let %below = %state_of(%first);
             let %sums = %sum(%others, %below.0, %kept_of(%below.0, %below.1));
-            %result(%parts.0 + nn.dense(%sums.0, %h2h_weight), %sums.1)
+            %finish(nn.dense(%sums.0, %h2h_weight) + %gates, %sums.1)
           },
-          Nil => %result(%parts.0, zeros(shape=[1, $hidden], dtype="$dtype")),
+          Nil => %finish(%gates, zeros(shape=[1, $hidden], dtype="$dtype")),
         }
       },
     }
@@ -146,8 +150,7 @@ def @main(
 
 def as_text(input_size: int = 300, hidden_size: int = 150, dtype: str = "float32") -> IRModule:
     """The network, as text."""
-    sizes = {"inputs": input_size, "hidden": hidden_size}
-    sizes |= {"summed": 3 * hidden_size, "gates": 4 * hidden_size}
+    sizes = {"inputs": input_size, "hidden": hidden_size, "gates": 3 * hidden_size}
     return parse(TEXT.substitute(sizes, dtype=dtype), "tree_lstm.relay", Prelude().mod)
 
 
@@ -158,25 +161,28 @@ def by_prelude(input_size: int = 300, hidden_size: int = 150, dtype: str = "floa
     value_type = TensorType((1, input_size), dtype)
     hidden = TensorType((1, hidden_size), dtype)
     states = TupleType((hidden, hidden))
-    weights = (
-        Var("i2h_weight", TensorType((4 * hidden_size, input_size), dtype)),
-        Var("h2h_weight", TensorType((3 * hidden_size, hidden_size), dtype)),
-        Var("forget_weight", TensorType((hidden_size, hidden_size), dtype)),
-        Var("bias", TensorType((4 * hidden_size,), dtype)),
-    )
-    i2h_weight, h2h_weight, forget_weight, bias = weights
+    weights = [
+        Var(f"{gate}{name}", TensorType(shape, dtype))
+        for gate, size in (("", 3 * hidden_size), ("forget_", hidden_size))
+        for name, shape in (
+            ("i2h_weight", (size, input_size)),
+            ("h2h_weight", (size, hidden_size)),
+            ("bias", (size,)),
+        )
+    ]
+    i2h_weight, h2h_weight, bias, forget_i2h_weight, forget_h2h_weight, forget_bias = weights
     state_of = GlobalVar("state_of")
 
     value, children = Var("value"), Var("children")
-    from_value = op.add(op.nn.dense(value, i2h_weight), bias)
-    gates, forget = op.split(from_value, (3 * hidden_size,), axis=1)
+    gates = op.add(op.nn.dense(value, i2h_weight), bias)
+    forget = op.add(op.nn.dense(value, forget_i2h_weight), forget_bias)
 
     child = Var("child", prelude.tree(value_type))
     of_child = Function((child,), Call(state_of, (child, *weights)), states)
     below = Call(prelude.map, (of_child, children))
 
     sums, one = Var("sums", states), Var("one", states)
-    gate = op.sigmoid(op.add(op.nn.dense(TupleGetItem(one, 0), forget_weight), forget))
+    gate = op.sigmoid(op.add(op.nn.dense(TupleGetItem(one, 0), forget_h2h_weight), forget))
     total = op.add(TupleGetItem(sums, 0), TupleGetItem(one, 0))
     kept = op.add(TupleGetItem(sums, 1), op.multiply(gate, TupleGetItem(one, 1)))
     add = Function((sums, one), Tuple((total, kept)), states)

@@ -59,18 +59,19 @@ def recurrent(network, params, data, *state):
 def tree_lstm(params, tree):
     """The equations of Tai, Socher and Manning, a gate at a time; (state, cell) of a tree."""
     w = Weights(params).of
-    layers = zip(w["i2h_weight"].chunk(4), w["bias"].chunk(4), strict=True)
-    of_value = dict(zip("iouf", layers, strict=True))
+    layers = zip(w["i2h_weight"].chunk(3), w["bias"].chunk(3), strict=True)
+    of_value = dict(zip("iou", layers, strict=True))
+    of_value["f"] = w["forget_i2h_weight"], w["forget_bias"]
     of_states = dict(zip("iou", w["h2h_weight"].chunk(3), strict=True))
 
     def visit(node):
         x = double(node.value)
         below = [visit(child) for child in node.children]
-        total = sum((h for h, _ in below), torch.zeros(1, len(w["forget_weight"])).double())
+        total = sum((h for h, _ in below), torch.zeros(1, len(w["forget_bias"])).double())
         i, o, u = (F.linear(x, *of_value[g]) + F.linear(total, of_states[g]) for g in "iou")
         c = torch.sigmoid(i) * torch.tanh(u)
         for h, cell in below:
-            c = c + torch.sigmoid(F.linear(x, *of_value["f"]) + h @ w["forget_weight"].T) * cell
+            c = c + torch.sigmoid(F.linear(x, *of_value["f"]) + h @ w["forget_h2h_weight"].T) * cell
         return torch.sigmoid(o) * torch.tanh(c), c
 
     return [state.numpy() for state in visit(tree)]

@@ -175,15 +175,21 @@ def test_a_generator_of_characters(hidden, kind):
 
 
 @every_kind
-@pytest.mark.parametrize("most", [0, 1, 12])
-def test_beam_search(most, kind):
+@pytest.mark.parametrize("likely", [0.0, 4.0, 9.0], ids="end={}".format)
+def test_beam_search(likely, kind):
     module, params = beam_search.get_workload(beam=3, symbols=8, hidden_size=6)
     params = {name: relay.nd.array(3 * p.numpy()) for name, p in scrambled(params).items()}
-    data = normal(np.random.default_rng(5), 1, 6)
-    found = run(kind, (module, params), data=data, most=most)
-    expected = in_pytorch.beam_search(params, 3, data, most)
-    assert [symbols for symbols, _ in found][: len(expected)] == [s for s, _ in expected]
-    near([score for _, score in found][: len(expected)], [score for _, score in expected])
+    bias = params["output_bias"].numpy()
+    params["output_bias"] = relay.nd.array(bias + likely * np.eye(8, dtype="float32")[0])
+    ended = set()
+    for most in (0, 1, 12):
+        data = normal(np.random.default_rng(5), 1, 6)
+        found = run(kind, (module, params), data=data, most=most)
+        expected = in_pytorch.beam_search(params, 3, data, most)
+        assert [symbols for symbols, _ in found][: len(expected)] == [s for s, _ in expected]
+        near([score for _, score in found][: len(expected)], [score for _, score in expected])
+        ended |= {symbols[-1:] == [beam_search.END] for symbols, _ in found}
+    assert ended == ({True, False} if likely else {False})
 
 
 @every_kind
