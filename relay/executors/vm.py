@@ -71,9 +71,11 @@ def with_main(module: IRModule, name: str) -> IRModule:
         def rename(_: Expr, after: Expr) -> Expr:
             return other if isinstance(after, GlobalVar) and after.name_hint == MAIN else after
 
-        for variable, function in module.functions.items():
+        root: Expr
+
+        for variable, root in module.functions.items():
             home = other if variable.name_hint == MAIN else variable
-            module[home] = tree.transform(function, rename)
+            module[home] = tree.transform(root, rename)
     module[MAIN] = module[name]
     return module
 

@@ -21,7 +21,8 @@ import numpy as np
 
 from relay import dtypes
 from relay.errors import Diagnostic, EvaluationError, SourceName, Span
-from relay.executors.memory import address_of, allocate, typed
+from relay.executors.arrays import address
+from relay.executors.memory import allocate, typed
 from relay.lower.kernel import TensorSpec
 from relay.program.printer import instruction_text
 from relay.program.program import (
@@ -302,14 +303,14 @@ class _Translator:
                 if dtype is not None:
                     value = to_memory(value, dtype)
                     held.append(value)
-                words.append(address_of(value))
+                words.append(address(value))
             for register, dtype in outputs:
                 if dtype is None:
-                    words.append(address_of(registers[register]))
+                    words.append(address(registers[register]))
                 else:
                     place = np.empty((), dtypes.to_numpy(dtype))
                     written.append((register, place, dtype))
-                    words.append(address_of(place))
+                    words.append(address(place))
             words += [int(registers[size]) for size in sizes]
             run.kernels.invoke(name, words)
             for register, place, dtype in written:
@@ -337,11 +338,10 @@ class _Translator:
     def jump(self, begin: int, params: Sequence[Register], args: Sequence[Register]) -> Step:
         if not args:
             return lambda _, __: begin
-        pairs = list(zip(params, args, strict=True))
 
         def step(registers: Registers, _: Run) -> int:
-            values = [registers[arg] for _, arg in pairs]  # all of them before any changes
-            for (param, _), value in zip(pairs, values, strict=True):
+            values = [registers[arg] for arg in args]  # all of them before any changes
+            for param, value in zip(params, values, strict=True):
                 registers[param] = value
             return begin
 

@@ -9,7 +9,7 @@ from struct import Struct
 import numpy as np
 
 from relay.executors.memory import address_of, allocate
-from relay.executors.native import failure
+from relay.executors.native import kernel_failure
 from relay.lower.kernel import Kernel
 from relay.native.runtime import Context, Request, runtime
 from relay.program.program import Program
@@ -80,7 +80,7 @@ class KernelFrame:
         if entry.has_workspace:
             self.slots[entry.workspace_slot] = self._workspace(entry)
         if status := runtime().call(request.address):
-            raise failure(status, self.context, entry.kernel)
+            raise kernel_failure(status, self.context, entry.kernel)
 
     def _workspace(self, entry: Entry) -> int:
         """The address of as much memory as the kernel wants."""

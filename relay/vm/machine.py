@@ -72,9 +72,9 @@ class Machine:
             outcome = steps[position](registers, run)
             if outcome is None:
                 position += 1
-            elif outcome.__class__ is int:
+            elif isinstance(outcome, int):
                 position = outcome
-            elif outcome.__class__ is Enter:
+            elif isinstance(outcome, Enter):
                 if outcome.outputs is not None:
                     if limit is not None and len(waiting) >= limit:
                         raise _too_deep(outcome.code, limit)

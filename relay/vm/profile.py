@@ -102,8 +102,8 @@ class Recorder:
                 cost.seconds += seconds
             for cost in counted:
                 cost.count += 1
-            if outcome.__class__ is Enter:
-                self.called(outcome.code.function.name)  # type: ignore[union-attr]
+            if isinstance(outcome, Enter):
+                self.called(outcome.code.function.name)
             return outcome
 
         return watched

@@ -88,3 +88,62 @@ done:
 }
 """
 }
+
+# the sum of a tensor, with a copy of it in a workspace that is as long as the tensor
+TOTAL = """
+kernel @total(float32[n]) -> (float32[]) sizes=("n",) sized_workspace=1
+
+function @main("x" = %0: float32[?]) -> float32 {
+  %1: int64 = size %0[0]
+  invoke @total(%0) -> (%2: float32) [%1]
+  return %2
+}
+"""
+TOTAL_CODE = {
+    "total": """
+define i64 @total_workspace(ptr %context, ptr %args) nounwind {
+  %s2 = getelementptr i64, ptr %args, i64 2
+  %n = load i64, ptr %s2
+  %bytes = mul i64 %n, 4
+  ret i64 %bytes
+}
+define i32 @total(ptr %context, ptr %args) nounwind {
+entry:
+  %x = load ptr, ptr %args
+  %s1 = getelementptr ptr, ptr %args, i64 1
+  %y = load ptr, ptr %s1
+  %s2 = getelementptr i64, ptr %args, i64 2
+  %n = load i64, ptr %s2
+  %s3 = getelementptr ptr, ptr %args, i64 3
+  %workspace = load ptr, ptr %s3
+  %bytes = mul i64 %n, 4
+  call void @llvm.memcpy.p0.p0.i64(ptr %workspace, ptr %x, i64 %bytes, i1 false)
+  %some = icmp sgt i64 %n, 0
+  br i1 %some, label %loop, label %done
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %sum = phi float [ 0.0, %entry ], [ %more_sum, %loop ]
+  %from = getelementptr float, ptr %workspace, i64 %i
+  %value = load float, ptr %from
+  %more_sum = fadd float %sum, %value
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, %n
+  br i1 %more, label %loop, label %done
+done:
+  %result = phi float [ 0.0, %entry ], [ %more_sum, %loop ]
+  store float %result, ptr %y
+  ret i32 0
+}
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+"""
+}
+
+FAIL = """
+define i32 @fail(ptr %context, ptr %args) nounwind {
+  %index = getelementptr i64, ptr %context, i64 5
+  store i64 9, ptr %index
+  %extent = getelementptr i64, ptr %context, i64 6
+  store i64 4, ptr %extent
+  ret i32 1
+}
+"""
