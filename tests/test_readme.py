@@ -45,6 +45,11 @@ def test_the_first_program_prints_what_the_readme_shows(capsys):
     assert capsys.readouterr().out.strip() == shown.strip()
 
 
+def test_the_python_program_is_that_of_the_example():
+    shown = re.search(r"<!-- python program -->\n```python\n(.*?)```", README, re.DOTALL)[1]
+    assert shown in (ROOT / "examples" / "09_python_functions.py").read_text()
+
+
 def test_the_error_shown_is_the_error_given():
     shown = re.search(r"```\n(type mismatch.*?)```", README, re.DOTALL)[1]
     wrong = """#[version = "0.0.5"]

@@ -5,7 +5,8 @@ The network is the one of PyTorch's tutorial on generating names: of the categor
 before and the state, one layer gives the next state and another a first output; a third layer over
 both gives the scores of the next character. Inputs that are 1 in one place choose a row of the
 weights, so they are given as numbers; the two layers are one; and what belongs to the category is
-added once. A turn of the loop is three kernels: a product with the state, the scores, the best one.
+added once. A turn of the loop is four kernels: a product with the state, the state in it, the
+scores, the best one.
 
 The character with the highest score is taken after noise is added: none makes the same name each
 time, noise of a Gumbel distribution draws names as likely as the network says. There is a row of

@@ -2,8 +2,9 @@
 over the steps is part of the program. (`lstm.py` has one that is unrolled.)
 
 The gates lie behind each other in the weights: input, forget, candidate, output. `get_net` computes
-what depends on the input for all steps at once; a turn of the loop is two kernels, the matrix
-product with the state and the gates.
+what depends on the input for all steps at once; a turn of the loop is three kernels: the matrix
+product with the state, the cell, and the next state. (Slices become part of the kernels that read
+them; a `split` with several users would be one by itself.)
 """
 
 # The programs in here are typed by Relay, not by Python.
@@ -24,7 +25,9 @@ STEPS = ShapeVar("steps")
 @function
 def update(cell, gates):
     """The state and the cell after a step."""
-    take_in, forget, new, out = op.split(gates, 4, axis=-1)
+    size = cell.shape[1]
+    take_in, forget = gates[:, :size], gates[:, size : 2 * size]
+    new, out = gates[:, 2 * size : 3 * size], gates[:, 3 * size :]
     cell = op.sigmoid(forget) * cell + op.sigmoid(take_in) * op.tanh(new)
     return op.sigmoid(out) * op.tanh(cell), cell
 

@@ -5,8 +5,9 @@ candidate) take the sum of the states below and lie behind each other in their w
 gate takes every state below by itself. A leaf has no states below it, so it needs neither products
 with them nor a forget gate: its weights are not read.
 
-Kernels of a leaf: the product with its value, the gates. Of another node: these, the product with
-the sum, that of the forget gate with the value, and for each child the sum and the forget gate.
+Kernels of a leaf: the product with its value, the cell, the state. Of another node: these, the
+product with the sum, that of the forget gate with the value, and for each child its forget gate;
+from the second child on, the sum.
 
 `get_net` is the program in Python; the same is here as text (`as_text`) and from the builders, with
 functions of the prelude for the lists (`by_prelude`).
@@ -20,7 +21,7 @@ from string import Template
 
 from relay import nd, op
 from relay.frontend.python import Tensor, function
-from relay.frontend.python.standard import Tree
+from relay.frontend.python.standard import Rose, Tree
 from relay.ir.expr import (
     Call,
     Clause,
@@ -50,7 +51,8 @@ def kept_of(state, cell, forget, weight):
 @function
 def finish(gates, kept):
     """The state and the cell of a node."""
-    take_in, out, new = op.split(gates, 3, axis=1)
+    size = gates.shape[1] // 3
+    take_in, out, new = gates[:, :size], gates[:, size : 2 * size], gates[:, 2 * size :]
     cell = op.sigmoid(take_in) * op.tanh(new) + kept
     return op.sigmoid(out) * op.tanh(cell), cell
 
@@ -69,18 +71,18 @@ def get_net(input_size: int = 300, hidden_size: int = 150, dtype: str = "float32
         forget_bias: Tensor[(hidden_size,), dtype],
     ) -> tuple[Tensor[(1, hidden_size), dtype], Tensor[(1, hidden_size), dtype]]:
         def state_of(tree: Tree[Tensor[(1, input_size), dtype]]):
-            gates = op.nn.dense(tree.value, i2h_weight) + bias
-            match tree.children:
-                case []:
-                    return finish(gates, 0.0)
-                case [first, *others]:
-                    forget = op.nn.dense(tree.value, forget_i2h_weight) + forget_bias
+            match tree:
+                case Rose(value, []):
+                    return finish(op.nn.dense(value, i2h_weight) + bias, 0.0)
+                case Rose(value, [first, *others]):
+                    forget = op.nn.dense(value, forget_i2h_weight) + forget_bias
                     total, cell = state_of(first)
                     kept = kept_of(total, cell, forget, forget_h2h_weight)
                     for child in others:
                         state, cell = state_of(child)
                         total += state
                         kept += kept_of(state, cell, forget, forget_h2h_weight)
+                    gates = op.nn.dense(value, i2h_weight) + bias
                     return finish(op.nn.dense(total, h2h_weight) + gates, kept)
 
         return state_of(data)
