@@ -139,16 +139,20 @@ def _kernel(
         may_alias=bool(pairs),
         sizes=used,
     )
-    # the name says what is inside, and a digest of the code makes it the kernel's own
-    digest = hashlib.sha256(f"{target}\n{code.ir}".encode()).hexdigest()[:16]
+    inputs, outputs = (tuple(map(_spec, tensors)) for tensors in (s.inputs, s.outputs))
+    named = tuple(size.name for size in used)
+    # the name says what is inside, and a digest of the code makes it the kernel's own: with the
+    # types, for the same code may do for several
+    described = f"{target}\n{inputs} {outputs} {named}\n{code.ir}"
+    digest = hashlib.sha256(described.encode()).hexdigest()[:16]
     words = [re.sub(r"\W", "_", name.removeprefix("nn.")) for name in operators]
     name = "_".join(["relay", *([role] if role else []), *words])[:80] + f"_{digest}"
     return Kernel(
         name=name,
-        inputs=tuple(map(_spec, s.inputs)),
-        outputs=tuple(map(_spec, s.outputs)),
+        inputs=inputs,
+        outputs=outputs,
         ir=code.ir.replace(_NAME, name),
-        sizes=tuple(size.name for size in used),
+        sizes=named,
         workspace=code.workspace,
         worker_workspace=code.worker_workspace,
         sized_workspace=code.sized_workspace,

@@ -72,6 +72,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.found: list[tuple[expr.Function, tuple[bool, ...]]] = []
+        self.dynamic: list[tuple[expr.Function, tuple[bool, ...]]] = []
 
     def lower(self, function: expr.Function, constant: Sequence[bool]) -> Lowered:
         self.found.append((function, tuple(constant)))
@@ -83,7 +84,7 @@ class Recorder:
         return Lowered((Step(kernel, places, tuple(map(Result, range(len(results))))),))
 
     def lower_dynamic(self, function: expr.Function, constant: Sequence[bool]) -> Dynamic:
-        self.found.append((function, tuple(constant)))
+        self.dynamic.append((function, tuple(constant)))
         leaves = flatten(structure(function.body.checked_type))
         shapes = tuple(tuple(n if isinstance(n, int) else 0 for n in one.shape) for one in leaves)
         anything = TensorSpec((), "int8")
