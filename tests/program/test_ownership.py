@@ -27,6 +27,7 @@ from relay.program.program import (
     TailCall,
 )
 from relay.program.text import parse, to_text
+from relay.program.verify import verify as well_formed
 
 PREFIX = """relay program 1
 
@@ -265,25 +266,31 @@ LIST, NUMBER, TENSOR = DataSpec("List"), ScalarSpec("int64"), TensorSpec((4,), "
 TYPES = (DataType("List", (Constructor("Cons", (LIST, LIST)), Constructor("Nil", ()))),)
 
 
-def any_instruction(choose, output, known):
+def any_instruction(choose, output, known, full):
+    """Something that makes a list of the lists in `known`; those in `full` have fields."""
     one, two = choose.choice(known), choose.choice(known)
-    return choose.choice(
-        (
-            MakeData(output, "Cons", (one, two)),
-            MakeData(output, "Nil", ()),
-            GetField(output, one, "Cons", choose.randint(0, 1)),
-            CallFunction((output,), "f", (0, one, two)),
-        )
-    )
+    made = [
+        MakeData(output, "Cons", (one, two)),
+        MakeData(output, "Nil", ()),
+        CallFunction((output,), "pair", (one, two)),
+    ]
+    if full:
+        made += [GetField(output, choose.choice(full), "Cons", choose.randint(0, 1))] * 3
+    found = choose.choice(made)
+    if isinstance(found, CallFunction) or found == made[0]:
+        full.append(output)
+    return found
 
 
-def any_function(seed):
-    """A function of lists with branches that meet again, and loops."""
+def any_function(name, seed, last):
+    """A function of a condition and two lists, with branches that meet again; it may end in a call
+    of `last`."""
     choose = random.Random(seed)
     count = choose.randint(2, 8)
     registers = [ScalarSpec("bool"), LIST, LIST]
     known: list[list[int] | None] = [[1, 2]] + [None] * (count - 1)
     params: list[tuple[int, ...]] = [()] * count
+    full: list[int] = []
 
     def new():
         registers.append(LIST)
@@ -294,14 +301,13 @@ def any_function(seed):
             params[number] = tuple(new() for _ in range(choose.randint(1, 2)))
     blocks = []
     for number in range(count):
-        here = known[number]
-        if here is None:
-            here = known[number] = [1, 2]
-        here = [*here, *params[number]]
+        here = [*(known[number] or [1, 2]), *params[number]]
         instructions = []
-        for _ in range(choose.randint(0, 4)):
+        for _ in range(choose.randint(0, 5)):
             output = new()
-            instructions.append(any_instruction(choose, output, here))
+            fields = [register for register in here if register in full]
+            instructions.append(any_instruction(choose, output, here, fields))
+            full += fields
             here.append(output)
         plain = [other for other in range(number + 1, count) if not params[other]]
         with_params = [other for other in range(number + 1, count) if params[other]]
@@ -310,34 +316,42 @@ def any_function(seed):
             before = known[other]
             known[other] = list(here) if before is None else [r for r in before if r in here]
 
-        way = choose.randint(0, 4)
-        if way == 0 and len(plain) > 1:
+        way = choose.randint(0, 5)
+        if way <= 2 and len(plain) > 1:
             first, second = choose.choice(plain), choose.choice(plain)
-            instructions.append(Branch(0, first, second))
+            branch = Branch(0, first, second)
+            switch = Switch(choose.choice(here), (("Cons", first),), second)
+            instructions.append(choose.choice((branch, switch)))
             lead_to(first)
             lead_to(second)
-        elif way == 1 and len(plain) > 1:
-            first, second = choose.choice(plain), choose.choice(plain)
-            instructions.append(Switch(choose.choice(here), (("Cons", first),), second))
-            lead_to(first)
-            lead_to(second)
-        elif way == 2 and with_params:
+        elif way <= 4 and with_params:
             other = choose.choice(with_params)
             instructions.append(Jump(other, tuple(choose.choice(here) for _ in params[other])))
             lead_to(other)
-        elif way == 3:
-            instructions.append(TailCall("f", (0, choose.choice(here), choose.choice(here))))
+        elif way == 5:
+            args = (choose.choice(here), choose.choice(here))
+            instructions.append(TailCall(last, (0, *args) if last == name else args))
         else:
             instructions.append(Return(choose.choice(here)))
         blocks.append(Block(tuple(instructions), params[number]))
     inputs = tuple(Parameter(f"p{i}", i) for i in range(3))
-    return Function("f", inputs, tuple(registers), tuple(blocks), LIST)
+    return Function(name, inputs, tuple(registers), tuple(blocks), LIST)
+
+
+PAIR = Function(
+    "pair",
+    (Parameter("x", 0), Parameter("y", 1)),
+    (LIST, LIST, LIST),
+    (Block((MakeData(2, "Cons", (0, 1)), Return(2))),),
+    LIST,
+)
 
 
 @pytest.mark.parametrize("start", range(0, 300, 100))
 def test_all_holds_of_any_program_are_accounted_for(start):
     for seed in range(start, start + 100):
-        program = Program((), (), (any_function(seed),), TYPES)
+        program = Program((), (), (any_function("f", seed, "f"), PAIR), TYPES)
+        well_formed(program)
         assert not verify(own(program)), seed
 
 
