@@ -67,15 +67,9 @@ def with_main(module: IRModule, name: str) -> IRModule:
         return module
     if MAIN in module:
         other = GlobalVar(_unused_name(module))
-
-        def rename(_: Expr, after: Expr) -> Expr:
-            return other if isinstance(after, GlobalVar) and after.name_hint == MAIN else after
-
-        root: Expr
-
-        for variable, root in module.functions.items():
+        for variable, function in module.functions.items():
             home = other if variable.name_hint == MAIN else variable
-            module[home] = tree.transform(root, rename)
+            module[home] = _renamed(function, other)
     module[MAIN] = module[name]
     return module
 
@@ -83,3 +77,12 @@ def with_main(module: IRModule, name: str) -> IRModule:
 def _unused_name(module: IRModule) -> str:
     numbers = range(len(module.functions) + 1)
     return next(name for name in (f"{MAIN}_{i}" for i in numbers) if name not in module)
+
+
+def _renamed(root: Expr, other: GlobalVar) -> Expr:
+    """An expression that calls `other` where it called `main`."""
+
+    def rename(_: Expr, after: Expr) -> Expr:
+        return other if isinstance(after, GlobalVar) and after.name_hint == MAIN else after
+
+    return tree.transform(root, rename)
