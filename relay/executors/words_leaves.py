@@ -90,7 +90,7 @@ def _float_reader(dtype: str, stored: np.dtype) -> Read:
             value = float(_zero_rank(value, dtype, stored))
         try:
             word: int = unpack(pack(value))[0]
-        except OverflowError:
+        except (OverflowError, struct.error):  # the latter for large integers
             word = unpack(pack(_infinity(value, dtype)))[0]
         return word
 

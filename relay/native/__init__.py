@@ -1,7 +1,15 @@
-"""The runtime inside compiled code, written as LLVM IR: threads, and running a program's kernels.
+"""The runtime inside compiled code, written as LLVM IR: threads, kernels in a row, and what whole
+programs need.
 
-abi.py      the layout of what kernels, runtime and Python hand each other
+abi.py      the layout of what kernels, runtime and Python hand each other (`relay.target`)
 pool.py     the threads that share a parallel loop
-run.py      a whole program inside one native call
+run.py      the kernels of a straight-line program inside one native call
 runtime.py  both of them, loaded into this process
+
+layout.py   objects of whole programs, and the context of a running call
+heap.py     memory for objects
+objects.py  objects: made, held, freed
+stack.py    the stack that programs run on, and how they are interrupted
+exchange.py values in and out
+call.py     all of that, loaded into this process; contexts
 """
