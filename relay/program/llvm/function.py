@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relay.native import layout
+from relay.program.llvm.building import Building, building_calls
 from relay.program.llvm.objects import Objects
 from relay.program.llvm.signature import Signature
 from relay.program.llvm.unit import Unit, symbol_name
@@ -48,6 +49,7 @@ from relay.program.program import (
     flatten,
 )
 from relay.program.uses import reverse_postorder
+from relay.target.llvm.writer import Value
 
 _TURNS = 1 << 16  # of a loop that calls nobody, until it looks whether it shall go on
 _LONG = (CallFunction, CallClosure, InvokeKernel)
@@ -60,11 +62,13 @@ class FunctionText(Objects):
         super().__init__(unit, function)
         self.signature = unit.signature(function.name)
         instructions = list(function.instructions)
-        self.loops = any(
+        self.building = building_calls(function)
+        self.loops = bool(self.building) or any(
             isinstance(i, TailCall) and i.function == function.name for i in instructions
         )
         # where all that a turn of the loop does is short, the turns are counted in a register
-        self.counts_turns = self.loops and not any(isinstance(i, _LONG) for i in instructions)
+        long = sum(isinstance(instruction, _LONG) for instruction in instructions)
+        self.counts_turns = self.loops and long == len(self.building)
         self.position: dict[int, int] = {}  # of blocks, in the order they are written
         self.incoming: dict[int, list[tuple[str, list[str]]]] = {}  # by block; of the head: -1
 
@@ -78,6 +82,9 @@ class FunctionText(Objects):
         inputs = [self.values[register].text for register in function.inputs]
         if self.loops:
             types, heads = list(self.signature.params), [f"%p{r}" for r in function.inputs]
+            if self.building:
+                types, heads = ["ptr", *types], ["%open", *heads]
+                inputs = [self.stack("result", 1), *inputs]
             if self.counts_turns:
                 types, heads = ["i64", *types], ["%turns", *heads]
                 inputs = [str(_TURNS), *inputs]
@@ -99,8 +106,12 @@ class FunctionText(Objects):
                 names_ = [f"%r{register}" for register in block.params]
                 placeholders.append((number, len(self.lines), types, names_))
             self.plan_taking(block)
-            for position, instruction in enumerate(block):
+            building = self.building.get(number)
+            end = len(block) if building is None else building.position
+            for position, instruction in enumerate(block.instructions[:end]):
                 self.instruction(position, instruction, number)
+            if building is not None:
+                self._build(building, number)
         body = self._with_phis(placeholders)
         return self._assemble(names, [*body, *self._ways_out()])
 
@@ -239,17 +250,21 @@ class FunctionText(Objects):
 
     def _return(self, registers: Sequence[Register]) -> None:
         self._leave()
+        values = [self.values[register] for register in registers]
+        if self.building:
+            # the end of what was built on the way, which begins at the first place left open
+            self.store("ptr", values[0].text, "%open", 0)
+            values = [Value(self.load("ptr", "%result", 0), "ptr")]
         if self.signature.has_out:
-            for position, register in enumerate(registers):
-                self.store_word(self.spec(register), self.text_of(register), "%out", 8 * position)
+            for position, (register, value) in enumerate(zip(registers, values, strict=True)):
+                self.store_word(self.spec(register), value.text, "%out", 8 * position)
         if self.signature.is_bare:
             self.line("ret i32 0")
             return
         kind = self.signature.returned
         nothing = ", ".join(f"{one} poison" for one in self.signature.results)
         whole = f"{{ i32 0, {nothing} }}"
-        for position, register in enumerate(registers):
-            value = self.values[register]
+        for position, value in enumerate(values):
             whole = self.make(f"insertvalue {kind} {whole}, {value}, {position + 1}", kind).text
         self.line(f"ret {kind} {whole}")
 
@@ -313,9 +328,19 @@ class FunctionText(Objects):
         given = self._arguments(signature, instruction.args, "%out")
         self._go_on(signature, symbol(symbol_name(instruction.function)), given)
 
-    def _turn(self, args: Sequence[Register]) -> None:
+    def _build(self, building: Building, number: int) -> None:
+        """Put data where the last turn left a place, and leave another."""
+        for instruction in building.between:
+            self.instruction(-1, instruction, number)
+        made, place = self.make_open(building.make, building.field)
+        self.store("ptr", made, "%open", 0)
+        self._turn(building.call.args, place)
+
+    def _turn(self, args: Sequence[Register], place: str = "%open") -> None:
         """Once more from the beginning, with other arguments."""
         values = [self.text_of(register) for register in args]
+        if self.building:
+            values = [place, *values]
         if self.counts_turns:
             fewer = self.make("add i64 %turns, -1", "i64").text
             due = self.make(f"icmp eq i64 {fewer}, 0", "i1").text

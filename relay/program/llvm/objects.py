@@ -73,6 +73,18 @@ class Objects(Tensors):
         self.fill(made, layout.DATA_WORDS, instruction.fields)
         self.set(instruction.output, made)
 
+    def make_open(self, instruction: MakeData, field: int) -> tuple[str, str]:
+        """Data without one of its fields, and the address of that."""
+        kind = self.data_type(instruction.output)
+        tag = kind.tag(instruction.constructor)
+        places = kind.constructors[tag].places
+        made = self.new_object(layout.DATA, tag, places)
+        offsets = [layout.DATA_WORDS + 8 * place for place in arrange(places).positions]
+        for index, register in enumerate(instruction.fields):
+            if index != field:
+                self.store_word(places[index], self.text_of(register), made, offsets[index])
+        return made, self.at(made, offsets[field])
+
     def make_closure(self, instruction: MakeClosure) -> None:
         count = len(instruction.captured)
         self.unit.closures[instruction.function, count] = None

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from relay.lower.lower import machine
+from relay.program.llvm.building import building_calls
 from relay.program.llvm.signature import Signature
 from relay.program.native import Site
 from relay.program.program import (
@@ -106,7 +107,10 @@ def recursive_functions(functions: Sequence[Function]) -> frozenset[str]:
 
 def _calls(function: Function, closures: Mapping[Signature, Sequence[str]]) -> list[str]:
     found: dict[str, None] = {}
+    loops = {id(building.call) for building in building_calls(function).values()}
     for instruction in function.instructions:
+        if id(instruction) in loops:
+            continue
         match instruction:
             case CallFunction():
                 found[instruction.function] = None

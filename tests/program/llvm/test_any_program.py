@@ -42,6 +42,30 @@ KEEP = Function(
 )
 
 
+def copy(name, first, second):
+    """Data anew, its fields copied in that order: the second by a loop."""
+    return Function(
+        name,
+        (Parameter("x", 0),),
+        (LIST,) * 7,
+        (
+            Block((Switch(0, (("Cons", 1),), 2),)),
+            Block(
+                (
+                    GetField(1, 0, "Cons", 0),
+                    GetField(2, 0, "Cons", 1),
+                    CallFunction((3 + first,), name, (1 + first,)),
+                    CallFunction((3 + second,), name, (1 + second,)),
+                    MakeData(5, "Cons", (3, 4)),
+                    Return(5),
+                )
+            ),
+            Block((MakeData(6, "Nil", ()), Return(6))),
+        ),
+        LIST,
+    )
+
+
 def in_python(function, condition, one, two):
     """What a function gives: lists are pairs, or None."""
     values = {0: condition, 1: one, 2: two}
@@ -81,7 +105,8 @@ def read(word):
 
 def run_some(seeds):
     functions = [any_function(f"f{seed}", seed, "pair") for seed in seeds]
-    program = Program((), (), (*functions, PAIR, DROP, KEEP), TYPES)
+    copies = (copy("copy", 0, 1), copy("copied", 1, 0))
+    program = Program((), (), (*functions, *copies, PAIR, DROP, KEEP), TYPES)
     machine = Machine(to_text(program).removeprefix("relay program 1"))
     for function in functions:
         for condition in (True, False):
@@ -96,7 +121,9 @@ def run_some(seeds):
                 one, expected = held, in_python(function, condition, shared, read(two))
             outcome = machine.run(function.name, int(condition), one, two)
             assert read(outcome.value) == expected, function.name
-            assert machine.run("drop", outcome.value).live == 0, function.name
+            copied = machine.run("copied", machine.run("copy", outcome.value).value)
+            assert read(copied.value) == expected, function.name
+            assert machine.run("drop", copied.value).live == 0, function.name
 
 
 def test_any_program():
