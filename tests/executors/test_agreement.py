@@ -20,6 +20,7 @@ from relay.interpreter.values import to_value
 from relay.target.target import Target
 from relay.testing import Seeded, assert_same_value, random_inputs
 from relay.testing.strategies import programs
+from tests.programs.expected import CASES
 
 PROGRAMS = {
     path.stem: path for path in sorted((Path(__file__).parent.parent / "programs").glob("*.relay"))
@@ -49,7 +50,8 @@ REFUSED = {
     "unknown_dimensions": "Tensor[(?, 3), float32], whose shape shows at run time",
 }
 WITHOUT_MAIN = {"constructors_as_values", "empty_module", "lstm_step", "only_types"}
-STRAIGHT = PROGRAMS.keys() - REFUSED.keys() - WITHOUT_MAIN
+# Whole programs come with arguments and results (`tests/interpreter/test_programs.py`).
+STRAIGHT = PROGRAMS.keys() - REFUSED.keys() - WITHOUT_MAIN - CASES.keys()
 
 # How a program is compiled.
 WAYS = {
