@@ -26,6 +26,7 @@ from relay.cache import Cache, compile_cached, key_of
 from relay.ir.expr import Expr, Function
 from relay.kernel_worker import KernelWorker, Made, make
 from relay.lower import stored
+from relay.lower.dynamic import Dynamic
 from relay.lower.kernel import Kernel, Lowered, Options
 from relay.native.cores import usable_cores
 from relay.op.opdef import OpDef
@@ -49,6 +50,7 @@ class KernelCache:
         self.found = 0  # functions that were on disk
         self.made = 0  # functions that were lowered
         self._lowered: dict[str, Lowered] = {}
+        self._dynamic: dict[str, Dynamic] = {}
         self._objects: dict[str, bytes] = {}  # by the names of kernels
         self._texts: dict[int, tuple[Function, str]] = {}  # texts of functions, by identity
         self._lock = threading.Lock()
@@ -59,6 +61,15 @@ class KernelCache:
         if key not in self._lowered and not self._is_stored(key):
             self._take(key, make(function, constant, self.target, self.options), function)
         return self._lowered[key]
+
+    def lower_dynamic(self, function: Function, constant: Sequence[bool]) -> Dynamic:
+        """The same for a function over sizes that a run finds: `relay.lower.symbolic`."""
+        key = self._key(function, constant)
+        if key not in self._dynamic:
+            from relay.lower.symbolic import lower_dynamic  # not for who has known sizes only
+
+            self._dynamic[key] = lower_dynamic(function, constant, self.target, self.options)
+        return self._dynamic[key]
 
     def prepare(self, wanted: Iterable[Request]) -> None:
         """Make what will be asked for, by several processes when it is much."""

@@ -89,7 +89,7 @@ class Recorder:
         shapes = tuple(tuple(n if isinstance(n, int) else 0 for n in one.shape) for one in leaves)
         anything = TensorSpec((), "int8")
         kernel = Kernel(
-            f"function_{len(self.found)}",
+            f"sized_{len(self.dynamic)}",
             (anything,) * len(constant),
             (anything,) * len(leaves),
             "",
