@@ -122,7 +122,7 @@ def _one(before: Expr, after: Expr, facts: Facts) -> Expr:
                 return narrow.from_narrow(Bitcast(before.dtype, bits), facts)
             return Bitcast(before.dtype, bits)
         case Call():
-            if before.dtype in ("int4", "uint4"):
+            if before.dtype in ("int4", "uint4") and after.function in ("popcount", "clz"):
                 return _of_four_bits(after)
             if after.function in facts.instructions:
                 return after

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from relay.native import layout
 from relay.program.llvm.scalars import expression, legal, literal_text, operand
+from relay.program.llvm.types import needs_extension, value_type, widening, word_type
 from relay.program.llvm.unit import Unit
-from relay.program.llvm.words import needs_extension, value_type, widening, word_type
 from relay.program.native import Site
 from relay.program.ownership import is_counted
 from relay.program.program import DataSpec, Function, Register, Scalar, ScalarSpec, Spec

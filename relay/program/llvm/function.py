@@ -13,8 +13,8 @@ from relay.native import layout
 from relay.program.llvm.building import Building, building_calls
 from relay.program.llvm.objects import Objects
 from relay.program.llvm.signature import Signature
+from relay.program.llvm.types import symbol
 from relay.program.llvm.unit import Unit, symbol_name
-from relay.program.llvm.words import symbol
 from relay.program.program import (
     AllocTensor,
     Branch,

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 
 from relay.native import layout
 from relay.program.llvm.tensors import Tensors
+from relay.program.llvm.types import symbol
 from relay.program.llvm.unit import closure_name
-from relay.program.llvm.words import arrange, is_object, symbol
+from relay.program.llvm.words import arrange, is_object
 from relay.program.program import (
     Block,
     Constructor,

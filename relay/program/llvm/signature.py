@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from relay.program.llvm.words import value_type
+from relay.program.llvm.types import value_type
 from relay.program.program import Spec
 
 IN_REGISTERS = 2  # results besides the status, as many as every processor has registers for

@@ -12,8 +12,8 @@ from relay.lower.kernel import Kernel, TensorSpec
 from relay.native import layout
 from relay.program.frame import Frame, plan_frame
 from relay.program.llvm.emit import Emitter
+from relay.program.llvm.types import symbol
 from relay.program.llvm.unit import Unit
-from relay.program.llvm.words import symbol
 from relay.program.program import (
     AllocTensor,
     Function,

@@ -26,6 +26,7 @@ from typing import Final
 from relay.native import layout, objects
 from relay.program.llvm.function import FunctionText
 from relay.program.llvm.signature import Signature
+from relay.program.llvm.types import symbol
 from relay.program.llvm.unit import (
     Unit,
     closure_name,
@@ -33,7 +34,7 @@ from relay.program.llvm.unit import (
     recursive_functions,
     symbol_name,
 )
-from relay.program.llvm.words import arrange, symbol
+from relay.program.llvm.words import arrange
 from relay.program.native import Site
 from relay.program.program import MAIN, PREPARE, Function, Program, flatten
 from relay.target.target import Target
