@@ -303,8 +303,9 @@ class _Symbolic(Shapes):
             lambda index, ty: None,
             lambda a, b: self.equal(op, a, b, "the shapes of the arguments do not fit"),
             LowerError,
+            shapes=self,
+            op=op,
         )
-        site.shapes, site.op = self, op
         made = op.relation(site)
         if made is None:
             raise error_at(call, f"the types of the arguments do not determine `{op.name}`")
@@ -336,9 +337,8 @@ class _Symbolic(Shapes):
 
     def equal(self, op: OpDef, a: Dim, b: Dim, message: str) -> bool:
         """Whether two dimensions can be equal; then they are, or the run ends."""
-        known = dims.equal(a, b)
-        if known is True:
-            return True
+        if isinstance(a, dims.Any) or isinstance(b, dims.Any) or dims.equal(a, b) is True:
+            return True  # what is not known yet is found by the values of arguments
         if isinstance(a, int) and isinstance(b, int):
             return False
         text = f"`{op.name}`: {message}"
@@ -406,7 +406,7 @@ class _Symbolic(Shapes):
     def natural(self, op: OpDef, dim: Dim, message: str) -> None:
         """The dimension is not negative, or the run ends."""
         sign = dims.sign_of(dim)
-        if sign is None or sign < 0:
+        if not isinstance(dim, dims.Any) and (sign is None or sign < 0):
             self.require(dims.minimum(dim, 0), 0, f"`{op.name}`: {message}")
 
     # --- sizes that depend on values
@@ -528,11 +528,12 @@ class _Symbolic(Shapes):
         return Size(self.elements[where].name)
 
 
+@dataclass(slots=True)
 class _Site(Site):
     """One use of an operator, over sizes that a run finds."""
 
-    shapes: _Symbolic
-    op: OpDef
+    shapes: _Symbolic = field(kw_only=True)
+    op: OpDef = field(kw_only=True)
 
     def require_equal(self, a: Dim, b: Dim, what: str) -> Dim:
         if not self.shapes.equal(self.op, a, b, f"{what} differ"):
@@ -562,6 +563,13 @@ class _Site(Site):
             fits = dims.multiply(dims.subtract(extent, wanted), dims.subtract(extent, 1))
             self.shapes.require(fits, 0, f"`{self.op.name}`: {message}")
         return True
+
+    def require_multiple(self, dim: Dim, of: Dim, message: str, expected: str, found: str) -> None:
+        if of == 0:
+            return
+        whole = dims.multiply(dims.floor_divide(dim, of), of)
+        if not self.shapes.equal(self.op, whole, dim, message):
+            self.fail(message, expected, found)
 
     def require_natural(self, dim: Dim, message: str, expected: str, found: str) -> None:
         if isinstance(dim, int):

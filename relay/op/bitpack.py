@@ -82,8 +82,9 @@ def _bitpack_type(site: Site) -> Type | None:
 def _words(site: Site, extent: Dim, word: str | None) -> Dim:
     """How many words hold the bits of so many elements."""
     width = word_width(word)
-    if isinstance(extent, int) and extent % width:
-        site.fail("elements do not fill words", f"a multiple of {width}", str(extent))
+    site.require_multiple(
+        extent, width, "elements do not fill words", f"a multiple of {width}", str(extent)
+    )
     return dims.floor_divide(extent, width)
 
 

@@ -104,8 +104,9 @@ def _batch_to_space_type(site: Site) -> Type | None:
     for axis, (size, ends) in enumerate(zip(block, crops, strict=True)):
         whole = dims.multiply(extents[axis], size)
         extents[axis] = rest = dims.subtract(whole, sum(ends))
-        if isinstance(rest, int) and rest < 0:
-            site.fail(f"`crops` drops more than axis {axis + 1} has", f"{whole} or less", str(ends))
+        site.require_natural(
+            rest, f"`crops` drops more than axis {axis + 1} has", f"{whole} or less", str(ends)
+        )
     return TensorType((divided(site, batch, prod(block), "the batch"), *extents), data.dtype)
 
 

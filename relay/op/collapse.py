@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -145,6 +145,17 @@ def _collapse_sum_to_shape(
     return extents
 
 
+def _collapsed_extents(
+    data: te.Tensor, shape: te.Tensor, /, need: Callable[[te.Expr, str], None], **_: Any
+) -> tuple[Sequence[te.Scalar], ...]:
+    (count,) = te.numbers(shape.shape)
+    wanted = [te.index(shape[i]) for i in range(count)]
+    for whole, extent in zip(data.shape[data.rank - count :], wanted, strict=True):
+        fits = te.equal(extent, 1) | te.equal(extent, whole)
+        need(fits, "the shape does not broadcast to that of data")
+    return (wanted,)
+
+
 def collapse_sum_to(data: Expr, shape: Sequence[int] | Expr) -> Call:
     """The sum over the axes that broadcasting that shape to the shape of data stretches."""
     extents = as_tensor(shape)
@@ -160,6 +171,7 @@ COLLAPSE_SUM_TO = define(
     relation=_collapse_sum_to_type,
     reference=rounded_once(_collapse_sum_to),
     compute=_collapse_compute,
+    extents=_collapsed_extents,
     runtime_shape=_collapse_sum_to_shape,
     fusion=FusionKind.COMM_REDUCE,
     helper=collapse_sum_to,

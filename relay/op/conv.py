@@ -249,12 +249,13 @@ def require_inputs(site: Site, inputs: Dim, each: Dim) -> None:
 def require_groups(site: Site, channels: Dim, what: str, name: str = "groups") -> None:
     """Channels must fall into groups evenly, where their number is known."""
     groups = getattr(site.attrs, name)
-    if isinstance(channels, int) and channels % groups:
-        site.fail(
-            f"{what} channels do not form {groups} {name}",
-            f"a multiple of {groups}",
-            str(channels),
-        )
+    site.require_multiple(
+        channels,
+        groups,
+        f"{what} channels do not form {groups} {name}",
+        f"a multiple of {groups}",
+        str(channels),
+    )
 
 
 # --- the reference -----------------------------------------------------------------------------

@@ -158,12 +158,12 @@ def _extents(site: Site, positions: Sequence[Dim], sizes: Sequence[Dim]) -> list
         starts = dims.multiply(dims.subtract(position, 1), stride)
         reach = dims.add(starts, dims.multiply(dims.subtract(size, 1), step))
         extent = dims.add(reach, 1 - sum(pads) + more)
-        if isinstance(extent, int) and extent < 0:
-            site.fail(
-                "padding cuts off more than there is",
-                f"{extent + sum(pads)} or less on an axis",
-                f"padding = {known.padding}",
-            )
+        site.require_natural(
+            extent,
+            "padding cuts off more than there is",
+            f"{dims.add(extent, sum(pads))} or less on an axis",
+            f"padding = {known.padding}",
+        )
         found.append(extent)
     return found
 

@@ -85,12 +85,12 @@ def _patches(site: Site, extent: Dim, pads: Pair) -> Dim:
     known: CorrelationAttrs = site.attrs
     border = known.max_displacement + known.kernel_size // 2
     room = dims.subtract(dims.add(extent, sum(pads)), 2 * border)
-    if isinstance(room, int) and room < 1:
-        site.fail(
-            "displaced patches do not fit into the padded image",
-            f"an extent of {2 * border + 1 - sum(pads)} or more",
-            str(extent),
-        )
+    site.require_natural(
+        dims.subtract(room, 1),
+        "displaced patches do not fit into the padded image",
+        f"an extent of {2 * border + 1 - sum(pads)} or more",
+        str(extent),
+    )
     return dims.floor_divide(dims.add(room, known.stride1 - 1), known.stride1)
 
 

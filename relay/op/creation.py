@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from relay.op.known import is_known
 from relay.op.numerics import convert
 from relay.op.opdef import DType, FusionKind, OpDef, Tensor, define, get, sample
 from relay.op.site import INTEGER, NUMERIC, Site
+from relay.te.expr import call
 
 # --- one value everywhere ----------------------------------------------------------------------
 
@@ -223,6 +224,26 @@ def _arange_compute(
     return te.compute(out.shape, element)
 
 
+def _arange_extents(
+    first: te.Tensor,
+    last: te.Tensor,
+    distance: te.Tensor,
+    need: Callable[[te.Expr, str], None],
+    **_: Any,
+) -> tuple[Sequence[te.Scalar], ...]:
+    numbers = [tensor[()] for tensor in (first, last, distance)]
+    if all(dtypes.is_integer(number.dtype) for number in numbers):
+        start, stop, step = map(te.index, numbers)
+        need(te.not_equal(step, 0), "the step is zero")
+        return ((te.maximum(-((start - stop) // step), 0),),)
+    start, stop, step = (te.cast(number, "float64") for number in numbers)
+    need(te.not_equal(step, te.const(0.0, "float64")), "the step is zero")
+    for number in (start, stop, step):
+        need(te.every(number > -math.inf, number < math.inf), "it never ends")
+    steps = call("ceil", (stop - start) / step)
+    return ((te.maximum(te.index(steps), 0),),)
+
+
 def arange(
     start: Expr, stop: Expr | None = None, step: Expr | None = None, dtype: str = "float32"
 ) -> Call:
@@ -249,6 +270,7 @@ ARANGE = define(
     relation=_arange_type,
     reference=_arange,
     compute=_arange_compute,
+    extents=_arange_extents,
     fusion=FusionKind.OPAQUE,
     runtime_shape=_arange_shape,
     helper=arange,

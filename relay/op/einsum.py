@@ -19,7 +19,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.types import TensorType, Type
 from relay.op.contraction import converted
-from relay.op.elements import stretched
+from relay.op.elements import common_extent, stretched
 from relay.op.numerics import computing_dtype, widened
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.scalars import wide
@@ -170,8 +170,7 @@ def _einsum_compute(operands: tuple[te.Tensor, ...], out: te.Spec, equation: str
     extents: dict[str, te.Expr] = {}
     for term in terms:
         for name, extent in zip(term.names, term.tensor.shape, strict=True):
-            if extents.get(name, te.index(1)) == te.index(1):
-                extents[name] = extent
+            extents[name] = common_extent(extents.get(name, te.index(1)), extent)
     dtype = wide(out.dtype)
     if len(terms) > 1:
         terms = [_alone(term, terms, result, dtype) for term in terms]

@@ -116,6 +116,18 @@ def _along(extent: te.Expr, place: te.Expr, whole: te.Expr) -> te.Expr:
     return te.select(te.equal(extent, 1), te.index(0), place)
 
 
+def common_extent(a: te.Expr, b: te.Expr) -> te.Expr:
+    """The extent of two that are broadcast together, whatever a run finds them to be."""
+    if a == b or _is_one(b):
+        return a
+    if _is_one(a) or isinstance(b, te.Const):
+        return b
+    if isinstance(a, te.Const):
+        return a
+    # the other where one is 1, and nothing where one is 0
+    return te.maximum(a, b) * te.minimum(te.minimum(a, b), 1)
+
+
 def size(shape: Shape) -> te.Expr:
     """How many elements there are."""
     total: te.Expr = te.index(1)

@@ -147,9 +147,11 @@ def _stft_type(site: Site) -> Type | None:
     )
     site.expect(1, (window,), data.dtype)
     *batch, time = data.shape
-    if isinstance(time, int) and time < n_fft:
-        site.fail("the signal is shorter than a transform", f"{n_fft} samples or more", str(data))
-    count = dims.add(dims.floor_divide(dims.subtract(time, n_fft), hop), 1)
+    room = dims.subtract(time, n_fft)
+    site.require_natural(
+        room, "the signal is shorter than a transform", f"{n_fft} samples or more", str(data)
+    )
+    count = dims.add(dims.floor_divide(room, hop), 1)
     frequencies: Dim = n_fft // 2 + 1 if known.onesided else n_fft
     return TensorType((*batch, frequencies, count, 2), data.dtype)
 

@@ -119,12 +119,13 @@ def blocked_shape(
     for letter, extent in zip(letters, extents, strict=True):
         outer, *_ = layout.places(letter)
         block = prod(layout.blocks(letter))
-        if isinstance(extent, int) and extent % block:
-            site.fail(
-                f"axis {letter} does not fall into blocks",
-                f"a multiple of {block}, for layout {layout.text}",
-                str(extent),
-            )
+        site.require_multiple(
+            extent,
+            block,
+            f"axis {letter} does not fall into blocks",
+            f"a multiple of {block}, for layout {layout.text}",
+            str(extent),
+        )
         shape[outer] = dims.floor_divide(extent, block)
     return tuple(shape)
 

@@ -105,12 +105,11 @@ def _matrix_set_diag_type(site: Site) -> Type | None:
         return None
     *batch, rows, columns = matrix.shape
     for k in (known.k1, known.k2):
-        missing = (isinstance(rows, int) and k <= -rows) or (
-            isinstance(columns, int) and k >= columns
-        )
-        site.require(
-            not missing or k == 0, f"there is no diagonal {k}", f"a diagonal of {matrix}", f"{k}"
-        )
+        if k:
+            room = dims.add(rows, k - 1) if k < 0 else dims.subtract(columns, k + 1)
+            site.require_natural(
+                room, f"there is no diagonal {k}", f"a diagonal of {matrix}", f"{k}"
+            )
     count = known.k2 - known.k1 + 1
     shape = (*batch, *((count,) if count > 1 else ()), _longest(rows, columns, known))
     diagonal = site.expect(1, shape, matrix.dtype)

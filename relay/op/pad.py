@@ -44,12 +44,12 @@ def _padded_type(site: Site, data: TensorType, widths: Widths, mode: str) -> Ten
         if before < 0 or after < 0:
             site.fail("`pad_width` has a negative value", "0 or more", f"pad_width = {widths}")
         needed = _NEEDED[mode](max(before, after))
-        if isinstance(extent, int) and extent < needed:
-            site.fail(
-                f"axis {axis} is too short to be padded with its own elements",
-                f"{needed} elements or more",
-                str(data),
-            )
+        site.require_natural(
+            dims.subtract(extent, needed),
+            f"axis {axis} is too short to be padded with its own elements",
+            f"{needed} elements or more",
+            str(data),
+        )
         shape.append(dims.add(extent, before + after))
     return TensorType(tuple(shape), data.dtype)
 

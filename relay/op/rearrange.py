@@ -244,8 +244,9 @@ def _split_extents(site: Site, data: TensorType, axis: int) -> list[Dim]:
         return [part] * cuts
     bounds: list[Dim] = [0, *cuts, extent]
     extents = [dims.subtract(b, a) for a, b in pairwise(bounds)]
-    if any(isinstance(length, int) and length < 0 for length in extents):
-        site.fail(
+    for length in extents:
+        site.require_natural(
+            length,
             "the places to cut do not ascend within the axis",
             f"0 <= … <= {extent}",
             f"{list(cuts)} for {data}",

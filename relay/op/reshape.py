@@ -120,8 +120,9 @@ def _split(site: Site, whole: Dim, first: int, second: int) -> list[Dim]:
 
 
 def _part(site: Site, whole: Dim, part: int) -> Dim:
-    if isinstance(whole, int) and whole % part:
-        _bad_codes(site, f"-4 cannot split {whole}", f"a multiple of {part}")
+    site.require_multiple(
+        whole, part, f"`newshape`: -4 cannot split {whole}", f"a multiple of {part}", _shown(site)
+    )
     return dims.floor_divide(whole, part)
 
 

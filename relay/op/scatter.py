@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 
 from relay import dtypes, te
+from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
 from relay.op import scalars
@@ -175,8 +176,9 @@ def _scatter_elements_type(site: Site) -> Type | None:
     site.require_same_dtype(data, updates)
     for axis, (a, b) in enumerate(zip(indices.shape, updates.shape, strict=True)):
         extent, whole = site.require_equal(a, b, f"extents of axis {axis}"), data.shape[axis]
-        if axis != chosen and isinstance(extent, int) and isinstance(whole, int) and extent > whole:
-            site.fail(
+        if axis != chosen:
+            site.require_natural(
+                dims.subtract(whole, extent),
                 f"axis {axis} of indices is longer than that of data",
                 f"{whole} or less",
                 str(indices),

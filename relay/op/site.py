@@ -196,6 +196,11 @@ class Site:
         """The dimension is not negative; one that is no number holds until a run shows it."""
         self.require(not isinstance(dim, int) or dim >= 0, message, expected, found)
 
+    def require_multiple(self, dim: Dim, of: Dim, message: str, expected: str, found: str) -> None:
+        """The dimension is a multiple; one that is no number holds until a run shows otherwise."""
+        uneven = isinstance(dim, int) and isinstance(of, int) and dim % max(of, 1) != 0
+        self.require(not uneven, message, expected, found)
+
     def axis(self, axis: int, rank: int, *, name: str = "axis") -> int:
         """`axis` counted from the front; negative ones count from the back."""
         if not -rank <= axis < rank:

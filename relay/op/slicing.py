@@ -237,12 +237,12 @@ def _slice_like_type(site: Site) -> Type | None:
     shape = list(data.shape)
     for axis in _axes_alike(site, data, like):
         extent, whole = like.shape[axis], shape[axis]
-        if isinstance(extent, int) and isinstance(whole, int) and extent > whole:
-            site.fail(
-                f"axis {axis} of data is shorter than that of shape_like",
-                f"{extent} or more",
-                str(data),
-            )
+        site.require_natural(
+            dims.subtract(whole, extent),
+            f"axis {axis} of data is shorter than that of shape_like",
+            f"{extent} or more",
+            str(data),
+        )
         shape[axis] = extent
     return TensorType(tuple(shape), data.dtype)
 
@@ -436,11 +436,11 @@ def _sliding_window_type(site: Site) -> Type | None:
 
 def _stops(site: Site, extent: Dim, size: int, stride: int) -> Dim:
     """At how many places a window of that size stops on an axis."""
-    if isinstance(extent, int) and extent < size:
-        site.fail(
-            "the window is larger than the input", f"an extent of {size} or more", str(extent)
-        )
-    return dims.add(dims.floor_divide(dims.subtract(extent, size), stride), 1)
+    room = dims.subtract(extent, size)
+    site.require_natural(
+        room, "the window is larger than the input", f"an extent of {size} or more", str(extent)
+    )
+    return dims.add(dims.floor_divide(room, stride), 1)
 
 
 def _sliding_window(

@@ -12,6 +12,7 @@ import numpy as np
 
 from relay import dtypes, te
 from relay.errors import Diagnostic, EvaluationError
+from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr, TupleWrapper
 from relay.ir.types import TensorType, TupleType, Type
@@ -208,8 +209,12 @@ def _topk_type(site: Site) -> Type | None:
     axis = site.axis(site.attrs.axis, len(data.shape))
     extent = data.shape[axis]
     if k >= 1:
-        if isinstance(extent, int) and extent < k:
-            site.fail(f"axis {axis} has fewer than `k` elements", f"{k} or more", str(data))
+        site.require_natural(
+            dims.subtract(extent, k),
+            f"axis {axis} has fewer than `k` elements",
+            f"{k} or more",
+            str(data),
+        )
         extent = k
     shape = (*data.shape[:axis], extent, *data.shape[axis + 1 :])
     return topk_fields(site, TensorType(shape, data.dtype))

@@ -67,8 +67,9 @@ def require_columns(site: Site, first: int, columns: Dim) -> None:
     data = site.tensor(first)
     if data is not None and len(data.shape) == 3:
         width = data.shape[2]
-        if isinstance(width, int) and isinstance(columns, int) and columns % max(width, 1):
-            site.fail("columns do not form blocks", f"a multiple of {width}", str(columns))
+        site.require_multiple(
+            columns, width, "columns do not form blocks", f"a multiple of {width}", str(columns)
+        )
 
 
 def to_dense(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, columns: int) -> np.ndarray:

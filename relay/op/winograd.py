@@ -150,7 +150,7 @@ def transform_weight(weight: np.ndarray, tile_size: int) -> np.ndarray:
 def transform_compute(weight: te.Tensor, out: te.Spec, tile_size: int) -> te.Tensor:
     """Axis by axis; then the window moves to the front."""
     count = weight.rank - 2
-    plain = _transformed(weight, weight.extents[2:], wide(weight.dtype), tile_size)
+    plain = _transformed(weight, te.numbers(weight.shape[2:]), wide(weight.dtype), tile_size)
     return te.compute(
         out.shape,
         lambda *i: te.cast(plain[(*i[count:], *i[:count])], out.dtype),

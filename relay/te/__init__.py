@@ -15,6 +15,7 @@ from relay.te.compute import (
     Tensor,
     compute,
     compute_many,
+    numbers,
     placeholder,
     procedure,
 )
@@ -100,6 +101,7 @@ __all__ = [
     "min",
     "minimum",
     "not_equal",
+    "numbers",
     "placeholder",
     "procedure",
     "product",

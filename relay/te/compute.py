@@ -50,12 +50,17 @@ class Tensor(Source):
     @property
     def extents(self) -> tuple[int, ...]:
         """The shape as numbers; an error when some are known at run time only."""
-        found = []
-        for size in self.shape:
-            if not isinstance(size, Const):
-                raise RelayError(f"the sizes of `{self.name}` are known at run time only")
-            found.append(int(size.value))
-        return tuple(found)
+        return numbers(self.shape, f"the sizes of `{self.name}`")
+
+
+def numbers(sizes: Iterable[Expr], what: str = "sizes") -> tuple[int, ...]:
+    """Sizes as numbers; an error when some are known at run time only."""
+    found = []
+    for size in sizes:
+        if not isinstance(size, Const):
+            raise RelayError(f"{what} are known at run time only")
+        found.append(int(size.value))
+    return tuple(found)
 
 
 @node

@@ -8,6 +8,7 @@ from relay.ir import dims
 from relay.ir.types import TensorType, Type
 from relay.op.coordinates import SPARSE_TO_DENSE, sparse_to_dense_loops, sparse_values_type
 from relay.op.creation import FULL, ONE_HOT, ONES, ZEROS, one_hot_compute
+from relay.op.dyn import extents
 from relay.op.dyn.form import define_dynamic, require_scalar, value_count
 from relay.op.dyn.shape import ints
 from relay.op.elements import filled
@@ -31,6 +32,7 @@ def _constant(static: OpDef, value: int) -> OpDef:
         values={"shape": "shape"},
         relation=_constant_type,
         compute=lambda shape, out, **_: filled(out, value),
+        extents=extents.asked(0),
         samples=[
             sample(ints(2, 3)),
             sample(ints(dtype="int32"), attrs={"dtype": "bool"}),
@@ -57,6 +59,7 @@ full = define_dynamic(
     values={"shape": "shape"},
     relation=_full_type,
     compute=lambda fill_value, shape, out, **_: filled(out, fill_value[()]),
+    extents=extents.asked(1),
     samples=[
         sample((), ints(2, 3)),
         sample((), ints(dtype="int32"), dtype="int32", attrs={"dtype": "int8"}),
@@ -87,6 +90,7 @@ one_hot = define_dynamic(
     compute=lambda indices, on, off, depth, out, axis, dtype: one_hot_compute(
         indices, on, off, out, axis
     ),
+    extents=extents.with_depth,
     samples=[
         sample(Tensor((2, 3), "int32", -1, 5), (), (), np.array(4, "int64")),
         sample(
@@ -118,6 +122,7 @@ sparse_to_dense = define_dynamic(
     values={"output_shape": "output_shape"},
     relation=_sparse_to_dense_type,
     compute=sparse_to_dense_loops,
+    extents=extents.asked(3),
     samples=[
         sample(Tensor((3, 2), "int32", 0, 3), (3,), (), ints(3, 4)),
         sample(Tensor((4,), "int64", -1, 7), (), (), ints(5, dtype="int32"), dtype="int8"),

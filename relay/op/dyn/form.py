@@ -16,7 +16,7 @@ from relay.ir.attrs import Attrs
 from relay.ir.expr import Call, Constant
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.attributes import meanings
-from relay.op.opdef import Compute, FusionKind, OpDef, Sample, define
+from relay.op.opdef import Compute, Extents, FusionKind, OpDef, Sample, define
 from relay.op.shapes import output_type, value_type
 from relay.op.site import INTEGER, Relation, Site
 
@@ -57,12 +57,13 @@ def define_dynamic(
     relation: Relation,
     samples: Sequence[Sample],
     compute: Compute | None = None,
+    extents: Extents | None = None,
     fusion: FusionKind | None = None,
     accept: Callable[[Attrs | None], None] = lambda known: None,
 ) -> OpDef:
     """Enter `dyn.<name>`; `values` says which attribute each argument of values gives, `accept`
     fails where those values break what the relation promised. `compute` gets those arguments as
-    tensors; the shape that they lead to is that of `out`."""
+    tensors; the shape that they lead to is that of `out`, and `extents` finds it."""
     names = [name for name, _ in arguments]
     form = StaticForm(static, {names.index(name): given for name, given in values.items()})
 
@@ -84,6 +85,7 @@ def define_dynamic(
         relation=relation,
         reference=reference,
         compute=compute,
+        extents=extents,
         runtime_shape=lambda *args, **attrs: _shapes(result_type(args, attrs)[0]),
         fusion=static.fusion if fusion is None else fusion,
         samples=samples,

@@ -9,6 +9,7 @@ import numpy as np
 from relay import te
 from relay.ir import dims
 from relay.ir.types import TensorType, Type
+from relay.op.dyn import extents
 from relay.op.dyn.form import define_dynamic
 from relay.op.dyn.shape import ints
 from relay.op.image.resize import RESIZE2D, resize_compute
@@ -30,10 +31,10 @@ def _resize2d_type(site: Site) -> Type | None:
     if region is not None and region.shape[0] != 0:
         site.expect(2, (4,), region.dtype)
     layout = require_layout(site, "layout", site.attrs.layout, "NCHW")
-    extents = unblocked_shape(site, 0, layout, "NCHW")
-    if extents is None or (data := site.tensor(0)) is None:
+    whole = unblocked_shape(site, 0, layout, "NCHW")
+    if whole is None or (data := site.tensor(0)) is None:
         return None
-    shape = blocked_shape(site, (*extents[:2], dims.ANY, dims.ANY), "NCHW", layout)
+    shape = blocked_shape(site, (*whole[:2], dims.ANY, dims.ANY), "NCHW", layout)
     return TensorType(shape, site.attrs.out_dtype or data.dtype)
 
 
@@ -56,6 +57,7 @@ resize2d = define_dynamic(
     values={"size": "size", "roi": "roi"},
     relation=_resize2d_type,
     compute=_resize2d_compute,
+    extents=extents.resized,
     samples=[
         sample((1, 2, 5, 3), ints(3, 7), np.zeros(0, "float32")),
         sample(

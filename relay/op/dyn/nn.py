@@ -7,6 +7,7 @@ import numpy as np
 from relay import te
 from relay.ir import dims
 from relay.ir.types import TensorType, Type
+from relay.op.dyn import extents
 from relay.op.dyn.form import define_dynamic
 from relay.op.layouts import blocked_shape, require_layout, unblocked_shape
 from relay.op.opdef import OpDef, Sample, Tensor, sample
@@ -47,6 +48,7 @@ pad = define_dynamic(
     values={"pad_width": "pad_width"},
     relation=_pad_type,
     compute=_pad_compute,
+    extents=extents.padded,
     samples=[
         sample((2, 3), np.array([[1, 2], [0, 3]], "int64"), ()),
         sample((3, 4), np.array([[2, 1], [0, 3]], "int32"), (), pad_mode="reflect"),
@@ -65,10 +67,10 @@ def _upsampling_type(spatial: str) -> Relation:
             site.tensor(index, rank=0)
             site.require_elements(index, FLOATING)
         layout = require_layout(site, "layout", site.attrs.layout, letters)
-        extents = unblocked_shape(site, 0, layout, letters)
-        if extents is None or (data := site.tensor(0)) is None:
+        whole = unblocked_shape(site, 0, layout, letters)
+        if whole is None or (data := site.tensor(0)) is None:
             return None
-        scaled = (*extents[:2], *(dims.ANY,) * len(spatial))
+        scaled = (*whole[:2], *(dims.ANY,) * len(spatial))
         return TensorType(blocked_shape(site, scaled, letters, layout), data.dtype)
 
     return relation
@@ -83,6 +85,7 @@ def _upsampling(static: OpDef, spatial: str, samples: list[Sample]) -> OpDef:
         values={name: name for name, _ in factors},
         relation=_upsampling_type(spatial),
         compute=static.compute,
+        extents=extents.scaled(spatial),
         samples=samples,
     )
 

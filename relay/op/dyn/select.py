@@ -9,6 +9,7 @@ import numpy as np
 from relay import te
 from relay.ir import dims
 from relay.ir.types import TensorType, Type
+from relay.op.dyn import extents
 from relay.op.dyn.form import define_dynamic, require_scalar
 from relay.op.dyn.shape import ints
 from relay.op.opdef import sample
@@ -64,6 +65,7 @@ strided_slice = define_dynamic(
     values={"begin": "begin", "end": "end", "strides": "strides"},
     relation=_strided_slice_type,
     compute=_strided_slice_compute,
+    extents=extents.sliced,
     samples=[
         sample((5, 6), ints(1, 0), ints(4, 3), ints(1, 2)),
         sample((5, 6), ints(-3), ints(UNBOUNDED), ints(dtype="int32"), dtype="int8"),
@@ -91,6 +93,7 @@ topk = define_dynamic(
     compute=lambda data, k, axis, ret_type, is_ascend, dtype, out: ranked_first(
         data, axis, ret_type, is_ascend, out
     ),
+    extents=extents.topmost,
     samples=[
         sample((2, 5), np.array(3, "int64")),
         sample((4, 3), np.array(2, "int32"), axis=0, is_ascend=True, attrs={"dtype": "int64"}),

@@ -10,6 +10,7 @@ from relay.errors import Diagnostic, EvaluationError
 from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.ir.types import TensorType, Type
+from relay.op.dyn import extents
 from relay.op.dyn.form import define_dynamic, require_scalar, value_count
 from relay.op.extend import BROADCAST_TO, TILE, broadcast, tiled
 from relay.op.opdef import FusionKind, sample
@@ -49,6 +50,7 @@ reshape = define_dynamic(
     values={"newshape": "newshape"},
     relation=_reshape_type,
     compute=reshaped,
+    extents=extents.reshaped,
     accept=_require_one_axis_each,
     samples=[
         sample((2, 3, 4), ints(4, -1)),
@@ -75,6 +77,7 @@ squeeze = define_dynamic(
     values={"axes": "axis"},
     relation=_squeeze_type,
     compute=reshaped,
+    extents=extents.squeezed,
     samples=[
         sample((1, 3, 1), ints(0, -1)),
         sample((1, 3), ints(0, dtype="int32"), dtype="int8"),
@@ -99,6 +102,7 @@ expand_dims = define_dynamic(
     values={"axis": "axis"},
     relation=_expand_dims_type,
     compute=reshaped,
+    extents=extents.expanded,
     fusion=FusionKind.INJECTIVE,
     samples=[
         sample((2, 3), np.array(1, "int64")),
@@ -127,6 +131,7 @@ broadcast_to = define_dynamic(
     values={"shape": "shape"},
     relation=_broadcast_to_type,
     compute=broadcast,
+    extents=extents.broadcast,
     samples=[
         sample((3, 1), ints(2, 3, 4)),
         sample((), ints(2, dtype="int32"), dtype="int8"),
@@ -149,6 +154,7 @@ tile = define_dynamic(
     values={"reps": "reps"},
     relation=_tile_type,
     compute=tiled,
+    extents=extents.tiled,
     fusion=FusionKind.INJECTIVE,
     samples=[
         sample((2, 3), ints(2, 1)),

@@ -28,13 +28,11 @@ def _require_scalars(site: Site, first: int, *kinds: Any) -> None:
 def _require_place(site: Site, name: str, width: Dim, count: int = 1) -> None:
     """Attribute `name` must say where `count` values stand in a row of that width."""
     first = site.attrs[name]
-    beyond = isinstance(width, int) and first + count > width
-    site.require(
-        first >= 0 and not beyond,
-        f"`{name}` is outside of a row",
-        f"0 to {dims.subtract(width, count)}",
-        f"{name} = {first}",
-    )
+    room = dims.subtract(width, count)
+    for rest in (first, dims.subtract(room, first)):
+        site.require_natural(
+            rest, f"`{name}` is outside of a row", f"0 to {room}", f"{name} = {first}"
+        )
 
 
 def _scalar(value: Expr | float, dtype: str) -> Expr:
@@ -483,8 +481,10 @@ def _regular_type(site: Site) -> Type | None:
     if boxes is None or scores is None:
         return None
     width = scores.shape[2]
-    if isinstance(width, int) and not 0 <= width - known.num_classes <= 1:
-        site.fail(
+    more = dims.subtract(width, known.num_classes)
+    for rest in (more, dims.subtract(1, more)):
+        site.require_natural(
+            rest,
             "scores are not of these classes",
             f"{known.num_classes} classes, or one more for the background",
             str(scores),
