@@ -30,13 +30,12 @@ from relay.ir.module import HasModule, IRModule
 from relay.ir.parameters import bind_params_by_name
 from relay.kernel_cache import KernelCache
 from relay.lower.kernel import Options
-from relay.pipeline import passes, whole_program
+from relay.pipeline import passes
 from relay.program.lower import lower_module, requests
 from relay.program.native import NativeProgram
 from relay.program.program import MAIN, Program
 from relay.program.stages import Lowering
 from relay.program.straight import is_straight_line
-from relay.program.whole import lower_program
 from relay.target.llvm.compile import Level, compile_module
 from relay.target.target import Target
 from relay.transform.context import PassContext
@@ -126,6 +125,10 @@ def compile_program(
     kernels = KernelCache(cache, machine, Options(checked=checked))
     lower: Callable[[IRModule, Lowering], tuple[Program, dict[str, nd.NDArray]]]
     if whole:
+        # who has straight-line code should not wait for these
+        from relay.pipeline import whole_program
+        from relay.program.whole import lower_program
+
         module, weights = with_constant_weights(module, given)
         module = whole_program(level)(module)
         lower = lower_program

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache as remember
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import relay
 from relay import settings, tree
@@ -26,11 +27,13 @@ from relay.cache import Cache, compile_cached, key_of
 from relay.ir.expr import Expr, Function
 from relay.kernel_worker import KernelWorker, Made, make
 from relay.lower import stored
-from relay.lower.dynamic import Dynamic
 from relay.lower.kernel import Kernel, Lowered, Options
 from relay.native.cores import usable_cores
 from relay.op.opdef import OpDef
 from relay.target.target import Target
+
+if TYPE_CHECKING:
+    from relay.lower.dynamic import Dynamic
 
 log = logging.getLogger("relay")
 
@@ -64,11 +67,18 @@ class KernelCache:
 
     def lower_dynamic(self, function: Function, constant: Sequence[bool]) -> Dynamic:
         """The same for a function over sizes that a run finds: `relay.lower.symbolic`."""
-        key = self._key(function, constant)
+        key = self._key(function, constant, "dynamic")
+        if key not in self._dynamic and (data := self.cache.get(key)) is not None:
+            self._dynamic[key] = stored.dynamic_from_bytes(data)
+            self.found += 1
         if key not in self._dynamic:
-            from relay.lower.symbolic import lower_dynamic  # not for who has known sizes only
+            from relay.lower.symbolic import lower_dynamic  # kernels that are found need none
 
-            self._dynamic[key] = lower_dynamic(function, constant, self.target, self.options)
+            made = lower_dynamic(function, constant, self.target, self.options)
+            self._dynamic[key] = made
+            self.made += 1
+            if self.cache.path is not None and _is_ours(function):
+                self.cache.put(key, stored.to_bytes(made))
         return self._dynamic[key]
 
     def prepare(self, wanted: Iterable[Request]) -> None:
@@ -151,9 +161,10 @@ class KernelCache:
             self.found += 1
         return key in self._lowered
 
-    def _key(self, function: Function, constant: Sequence[bool]) -> str:
+    def _key(self, function: Function, constant: Sequence[bool], kind: str = "steps") -> str:
         """A digest of all that the steps depend on."""
         parts = (
+            kind,
             relay.__version__,
             fingerprint(),
             str(self.target),

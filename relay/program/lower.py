@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from relay import tree
 from relay.check.infer import infer_module
@@ -33,7 +33,6 @@ from relay.errors import AnySpan, Diagnostic, DiagnosticError
 from relay.ir import expr, types
 from relay.ir.expr import Call, Expr, GlobalVar, Let, Tuple, TupleGetItem, Var
 from relay.ir.module import IRModule
-from relay.lower.dynamic import Dynamic, Variant
 from relay.lower.kernel import Kernel, Lowered, Param, Result, Step, TensorSpec
 from relay.nd import NDArray
 from relay.program.builder import At, Builder
@@ -41,6 +40,9 @@ from relay.program.program import MAIN, Parameter, Program, Register, flatten, u
 from relay.program.stages import Lowering, Stages
 from relay.transform import lift_weights
 from relay.tree import Steps
+
+if TYPE_CHECKING:
+    from relay.lower.dynamic import Dynamic
 
 # Operators that change nothing but the shape.
 RESHAPES = frozenset({"reshape", "expand_dims", "squeeze", "nn.batch_flatten"})
@@ -84,6 +86,8 @@ class Recorder:
         return Lowered((Step(kernel, places, tuple(map(Result, range(len(results))))),))
 
     def lower_dynamic(self, function: expr.Function, constant: Sequence[bool]) -> Dynamic:
+        from relay.lower.dynamic import Dynamic, Variant
+
         self.dynamic.append((function, tuple(constant)))
         leaves = flatten(structure(function.body.checked_type))
         shapes = tuple(tuple(n if isinstance(n, int) else 0 for n in one.shape) for one in leaves)

@@ -133,7 +133,7 @@ class DataType:
 # --- instructions: tensors and scalars ----------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LoadConstant:
     """`%1: T = constant "weight"`: the register is the constant itself; nothing is copied."""
 
@@ -141,7 +141,7 @@ class LoadConstant:
     constant: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Literal:
     """`%1: int32 = 5`: a scalar that is part of the program."""
 
@@ -149,7 +149,7 @@ class Literal:
     value: bool | int | float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scalar:
     """`%3: bool = lt %1, %2`: an operation of `relay.te.expr` on scalars, by its name there; the
     type of the result is the register's. `cast` and `bitcast` take one, `select` takes three."""
@@ -159,7 +159,7 @@ class Scalar:
     inputs: tuple[Register, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AllocTensor:
     """`%1: T = alloc [%5, %6]`: memory for a tensor; what it holds is not defined. The sizes that
     are no numbers in the register's type are those of the scalars given, in order.
@@ -173,7 +173,7 @@ class AllocTensor:
     local: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ViewTensor:
     """`%2: T = view %1 [%5]`: the first elements of another register in the same order, in another
     shape; sizes as for `alloc`."""
@@ -183,7 +183,7 @@ class ViewTensor:
     sizes: tuple[Register, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class InvokeKernel:
     """`invoke @k(%0, %1) -> (%2, %3: int32) [%5]`: the outputs, tensors allocated before, are
     overwritten; an output that is a scalar is written by this. `sizes` are the kernel's, in its
@@ -195,7 +195,7 @@ class InvokeKernel:
     sizes: tuple[Register, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReadSize:
     """`%5: int64 = size %1[0]`: how long a tensor is along an axis."""
 
@@ -204,7 +204,7 @@ class ReadSize:
     axis: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReadElement:
     """`%5: int64 = element %1[0]`: an element of a tensor, by its place in memory order."""
 
@@ -213,7 +213,7 @@ class ReadElement:
     index: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RequireEqual:
     """`require %5 = %6 "…" where "…"`: two int64 must be equal, or the run ends with this message,
     `where` being the place in the source."""
@@ -227,7 +227,7 @@ class RequireEqual:
 # --- instructions: data, functions, cells -------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MakeData:
     """`%3: List[int32] = data Cons(%1, %2)`."""
 
@@ -236,7 +236,7 @@ class MakeData:
     fields: tuple[Register, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GetField:
     """`%3: int32 = field %1 Cons.0`: the data is known to be of that constructor; fields are
     counted one by one."""
@@ -247,7 +247,7 @@ class GetField:
     index: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MakeClosure:
     """`%3: fn(int32) -> (int32) = closure @f(%1, %2)`: the first parameters of `@f` are remembered;
     the others are those of the closure."""
@@ -257,7 +257,7 @@ class MakeClosure:
     captured: tuple[Register, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MakeReference:
     """`%3: ref(int32) = reference (%1)`."""
 
@@ -265,7 +265,7 @@ class MakeReference:
     contents: tuple[Register, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReadReference:
     """`(%4: int32) = read %3`: what the cell holds now."""
 
@@ -273,7 +273,7 @@ class ReadReference:
     reference: Register
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WriteReference:
     """`write %3 (%1)`."""
 
@@ -281,7 +281,7 @@ class WriteReference:
     contents: tuple[Register, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CallFunction:
     """`(%4: int32, %5: bool) = call @f(%1, %2)`."""
 
@@ -290,7 +290,7 @@ class CallFunction:
     args: tuple[Register, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CallClosure:
     """`(%4: int32) = call %3(%1, %2)`."""
 
@@ -299,14 +299,14 @@ class CallClosure:
     args: tuple[Register, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Retain:
     """`retain %1`: one more holds what is in the register. See `relay.program.ownership`."""
 
     register: Register
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Release:
     """`release %1`: one less holds it; the last one frees it."""
 
@@ -316,14 +316,14 @@ class Release:
 # --- instructions that end a block --------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Return:
     """`return (%1, %2)`: ends the function; the values belong to the caller."""
 
     value: Value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Jump:
     """`jump 3(%1, %2)`: go on in another block, with values for its parameters."""
 
@@ -331,7 +331,7 @@ class Jump:
     args: tuple[Register, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Branch:
     """`branch %1 ? 2 : 3`: go on in one of two blocks, without parameters."""
 
@@ -340,7 +340,7 @@ class Branch:
     false: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Switch:
     """`switch %1 { Cons: 1, Nil: 2, else: 3 }`: go on by the constructor of data, in blocks without
     parameters. Every constructor is listed, or there is an `otherwise`."""
@@ -350,7 +350,7 @@ class Switch:
     otherwise: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TailCall:
     """`tail call @f(%1)`: what that returns is returned; this activation ends before."""
 
@@ -358,7 +358,7 @@ class TailCall:
     args: tuple[Register, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TailCallClosure:
     """`tail call %3(%1)`."""
 
@@ -366,7 +366,7 @@ class TailCallClosure:
     args: tuple[Register, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fail:
     """`fail "…" where "…"`: the run ends with this message (no clause fits)."""
 

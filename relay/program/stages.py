@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from relay.ir import compare, expr
-from relay.lower.dynamic import Dynamic
 from relay.lower.kernel import Kernel, Lowered, Param, Place, Result, TensorSpec
 from relay.nd import NDArray, Weight
 from relay.program.builder import At, Builder
@@ -28,6 +27,9 @@ from relay.program.program import (
 )
 from relay.program.slice import prune
 from relay.transform import lift_weights
+
+if TYPE_CHECKING:
+    from relay.lower.dynamic import Dynamic
 
 T = TypeVar("T")
 
