@@ -1,16 +1,26 @@
 """Programs go through the passes of a level."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
 
 import relay
 from relay import pipeline, tree
-from relay.testing import assert_generated_ok, assert_same_value, mlp
+from relay.analysis import check_lowerable
+from relay.errors import LowerError
+from relay.ir.expr import Constant, bind
+from relay.nd import Weight
+from relay.prelude import Prelude
+from relay.testing import assert_generated_ok, assert_same_value, gru, lstm_loop, mlp, tree_lstm
 from relay.testing.strategies import programs
 from relay.transform import PassContext, Sequential
+from tests.interpreter.test_programs import compare, plain, value
+from tests.programs.expected import CASES
 
 HEADER = '#[version = "0.0.5"]\n'
+PROGRAMS = sorted(Path(__file__).parent.joinpath("programs").glob("*.relay"))
 
 
 def primitives(module):
@@ -112,3 +122,171 @@ def test_programs_mean_the_same_afterwards(program, level):
     assert_generated_ok(result)
     run = [relay.create_executor("debug", m).evaluate()(*inputs) for m in (result, module)]
     assert_same_value(*run)
+
+
+# --- whole programs ------------------------------------------------------------------------------
+
+
+def whole(module, level):
+    result = pipeline.whole_program(level)(module)
+    assert_generated_ok(result)
+    check_lowerable(result)
+    return result
+
+
+def evaluate(module, *inputs):
+    return relay.create_executor("debug", module).evaluate()(*inputs)
+
+
+def kernels(module, name):
+    """The operators of the kernels in one function, kernel by kernel."""
+    found = (e for e in tree.postorder(module[name]) if isinstance(e, relay.Function))
+    return [operators(e) for e in found if e.attrs.get("Primitive")]
+
+
+def with_weights(module, params):
+    """The module with its parameters as weights, the way a driver hands them over."""
+    weights = {name: Constant(Weight(name, value.array)) for name, value in params.items()}
+    module = module.copy()
+    main = module["main"]
+    given = {p: weights[p.name_hint] for p in main.params if p.name_hint in weights}
+    module["main"] = bind(main, given)
+    return module
+
+
+@pytest.mark.parametrize("level", [-1, 5, 2.0, True, "2"])
+def test_whole_programs_have_the_same_levels(level):
+    with pytest.raises(relay.PassError, match="levels go from 0 to 4"):
+        pipeline.whole_program(level)
+
+
+@pytest.mark.parametrize("level", [0, 1, 3])
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_every_program_can_be_lowered(path, level):
+    module = relay.parse(path.read_text(encoding="utf-8"))
+    if "main" not in module or module["main"].attrs.get("Compiler"):
+        return
+    if path.stem == "function_types":
+        with pytest.raises(LowerError, match="`@main` is polymorphic"):
+            pipeline.whole_program(level)(module)
+        return
+    whole(module, level)
+
+
+@pytest.mark.parametrize("level", [0, 3])
+@pytest.mark.parametrize("name", CASES)
+def test_programs_give_what_python_gives(name, level):
+    path = Path(__file__).parent / "programs" / f"{name}.relay"
+    module = pipeline.whole_program(level)(relay.parse(path.read_text(encoding="utf-8")))
+    run = relay.create_executor("debug", module).evaluate()
+    function, cases = CASES[name]
+    types = [param.checked_type for param in module["main"].params]
+    for arguments in cases[:3]:
+        given = [value(data, ty, module) for data, ty in zip(arguments, types, strict=True)]
+        compare(plain(run(*given)), function(*arguments))
+
+
+PRELUDE = """
+    def @numbers(%n: int32) -> List[int32] {
+      @unfoldr(fn (%i: int32) -> Option[(int32, int32)] {
+        if (%i == %n) { None } else { Some((%i + 1, %i)) }
+      }, 0)
+    }
+    def @main(%n: int32, %x: Tensor[(2), float32]) {
+      let %xs = @numbers(%n);
+      let %ys = @map(fn (%i: int32) { multiply(cast(%i, dtype="float32"), %x) }, %xs);
+      let %pairs = @zip(%xs, %ys);
+      let %scale = fn (%c: float32) { fn (%v: Tensor[(2), float32]) { %v * %c } };
+      let %tree = Rose(1, @map(fn (%i: int32) { Rose(%i, Nil) }, %xs));
+      let %kept = @filter(fn (%p: (int32, Tensor[(2), float32])) { %p.0 > 1 }, %pairs);
+      (
+        @foldl(fn (%a: Tensor[(2), float32], %y: Tensor[(2), float32]) { %a + %y }, %x, %ys),
+        @foldr(fn (%p: (int32, Tensor[(2), float32]), %a: int32) { %p.0 - %a }, 0, %kept),
+        @foldr1(fn (%a: int32, %b: int32) { %a * 2 - %b }, @rev(Cons(1, %xs))),
+        @compose(%scale(2f), %scale(3f))(%x),
+        @iterate(%scale(2f), %n)(%x),
+        @iterate(fn (%i: int32) { %i + 1 }, %n)(%n),
+        (@length(%xs), @length(%ys), @size(%tree), @sum(@concat(%xs, %xs))),
+        @nth(@update(%ys, 0, %x), 0),
+        @hd(@tl(%xs)),
+        @tmap(fn (%i: int32) { cast(%i, dtype="float32") }, %tree),
+        @map_accuml(fn (%a: int32, %i: int32) { (%a + %i, %a * %i) }, 0, %xs),
+        @map_accumr(fn (%a: Tensor[(2), float32], %y: Tensor[(2), float32]) { (%y, %a) }, %x, %ys),
+        @unfoldl(fn (%i: int32) { if (%i < 0) { None } else { Some((%i - 1, (%i, True))) } }, %n),
+        @id(@flip(fn (%a: int32, %b: int32) { %a - %b }))(1, %n),
+        @map(@id, %ys)
+      )
+    }
+"""
+
+
+@pytest.mark.parametrize("level", [0, 3])
+def test_the_functions_of_the_prelude_work_at_several_types(level):
+    module = relay.parse(HEADER + PRELUDE, "prelude", Prelude().mod)
+    result = whole(module, level)
+    x = np.array([0.5, -2], "float32")
+    for n in (2, 5):
+        assert_same_value(evaluate(result, n, x), evaluate(module, n, x))
+
+
+def test_loops_over_known_functions_need_no_closures():
+    module = relay.parse(HEADER + PRELUDE, "prelude", Prelude().mod)
+    result = pipeline.whole_program(3)(module)
+    makers = [name.name_hint for name, f in result.functions.items() if f.attrs.get("Closure")]
+    # `iterate` makes a function of as many as it is told at run time
+    assert all("iterate" in name or "compose" in name for name in makers), makers
+
+
+@pytest.mark.parametrize("level", [0, 3])
+@given(program=programs())
+def test_random_programs_can_be_lowered_and_mean_the_same(program, level):
+    module, inputs = program
+    result = whole(module, level)
+    try:
+        expected = evaluate(module, *inputs)
+    except relay.RelayError:
+        return
+    assert_same_value(evaluate(result, *inputs), expected)
+
+
+@pytest.mark.parametrize("level", [0, 3])
+def test_operators_are_fused_in_branches_clauses_and_recursive_functions(level):
+    module = relay.parse(
+        HEADER
+        + """
+        type Option[A] { Some(A), None }
+        def @f(%x: Tensor[(4), float32], %n: int32, %o: Option[Tensor[(4), float32]])
+            -> Tensor[(4), float32] {
+          if (%n == 0) { exp(negative(%x)) } else {
+            let %y = match (%o) { Some(%z) => sqrt(abs(%z)) + %x, None => tanh(sigmoid(%x)) };
+            @f(%y, %n - 1, %o)
+          }
+        }
+        def @main(%x: Tensor[(4), float32], %n: int32) { (@f(%x, %n, None), @f(%x, %n, Some(%x))) }
+        """
+    )
+    found = sorted(kernels(whole(module, level), "f"))
+    fused = [["abs", "sqrt", "add"], ["equal"], ["negative", "exp"], ["sigmoid", "tanh"]]
+    alone = [[name] for kernel in fused for name in kernel]
+    assert found == sorted([*(fused if level else alone), ["subtract"]])
+
+
+@pytest.mark.parametrize("model", [gru, lstm_loop])
+def test_a_step_of_a_recurrent_network_is_a_few_kernels_over_its_weights(model):
+    module = whole(with_weights(*model.get_workload()), 3)
+    loop = kernels(module, "main_for_loop_direct")
+    assert ["nn.dense", "add"] in loop
+    # two count the steps and end the loop; an LSTM has two results, which are two kernels
+    assert len(loop) <= 7
+    names = [param.name_hint for param in module["main_for_loop_direct"].params]
+    assert not any("weight" in name or "bias" in name for name in names)
+
+
+@pytest.mark.parametrize("net", [tree_lstm.get_net, tree_lstm.as_text, tree_lstm.by_prelude])
+def test_a_node_of_a_tree_network_is_a_few_kernels_over_its_weights(net):
+    module = whole(with_weights(*tree_lstm.get_workload(net=net)), 3)
+    assert not any(f.attrs.get("Closure") for f in module.functions.values())
+    assert all("weight" not in p.name_hint for f in module.functions.values() for p in f.params)
+    found = [k for name in module.functions for k in kernels(module, name)]
+    assert sum("nn.dense" in kernel for kernel in found) <= 6
+    assert len(found) <= 14

@@ -60,6 +60,10 @@ def _faults(name: str, function: Function, module: IRModule) -> Iterator[Diagnos
     if function.ty is None:
         yield Diagnostic(f"`@{name}` has no type yet", function.span)
         return
+    for attr in ("Primitive", "Composite", "Compiler", "Extern"):
+        if function.attrs.get(attr):
+            yield Diagnostic(f"`@{name}` is marked `{attr}`: others know what it is", function.span)
+            return
     yield from _type_faults(function, where)
     if not check_a_normal_form(function):
         yield Diagnostic(f"`@{name}` is not in A-normal form", function.span)

@@ -6,8 +6,8 @@ def @main(%y: int32) { let %x = add(%y, %y); add(%x, %x) }
 
 Those are functions with little in them, with what is put into them counted, and functions that are
 called from one place. `Inline` says how it is done. Of functions that call each other in a circle
-one stays. A function that calls itself, is a value somewhere, makes closures or is compiled by
-others stays as well, and so do the entry and what nobody calls.
+those go that are called from one place, unless all would. A function that calls itself, is a value
+somewhere, makes closures or is compiled by others stays, and so do the entry and what nobody calls.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ class AutoInline(ModulePass):
                 if closes or name in values or _has_to_stay(name, module[name]):
                     continue
                 size, calls = _size(module[name], sizes), graph.ref_count(name)
-                if calls == 1 or (calls and size <= self.size):
+                # in a circle there is no telling how large it becomes
+                is_small = size <= self.size and not circle
+                if calls == 1 or (calls and is_small):
                     sizes[name.name_hint] = size
         return inlined(module, graph, map(module.get_global_var, sizes)) if sizes else module
 

@@ -146,7 +146,7 @@ def _rewritten(
             return after if len(kept) == len(after.args) else tree.replace(after, args=kept)
         return after
 
-    seeds: dict[Syntax, Syntax] = {**own}
+    seeds: dict[Syntax, Syntax] = dict(own.items())
     inside: Syntax = function.body
     body = tree.transform(inside, visit, seeds)
     if name in emptied:

@@ -127,8 +127,10 @@ def _inner_type_params(function: Function) -> tuple[TypeVar, ...]:
     return inner.type_params if makes_closure(function) and isinstance(inner, Function) else ()
 
 
-def _error(message: str, span: AnySpan | None, **more: str) -> LowerError:
-    return LowerError(Diagnostic(message, span, **more))
+def _error(
+    message: str, span: AnySpan | None, *, found: str | None = None, hint: str
+) -> LowerError:
+    return LowerError(Diagnostic(message, span, found=found, hint=hint))
 
 
 # --- polymorphic functions as values ------------------------------------------------------------
@@ -248,10 +250,10 @@ class _Copies:
     def made(self, wanted: _Copy) -> Function:
         copy = copy_with(self.before[wanted.name], wanted.types, wanted.known, self.before)
         if makes_closure(copy):
-            assert isinstance(copy.body, Function)
-            copy = tree.replace(copy, ret_type=copy.body.declared_type)
-            if wanted.is_plain:
-                copy = tree.replace(copy.body)
+            inner = copy.body
+            assert isinstance(inner, Function)
+            declared = inner.declared_type
+            copy = inner if wanted.is_plain else tree.replace(copy, ret_type=declared)
         copy = tree.replace(copy, type_params=(*wanted.sizes, *copy.type_params))
         return self.rewritten(copy, wanted)
 

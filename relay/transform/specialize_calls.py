@@ -33,6 +33,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from relay import tree
+from relay.analysis.call_graph import CallGraph
 from relay.analysis.normal_forms import makes_closure
 from relay.check.infer import infer_module
 from relay.ir import dims
@@ -53,7 +54,7 @@ from relay.transform.known_functions import (
     renamed,
 )
 
-MAX_DEPTH = 4  # of copies for copies
+MAX_NESTING = 4  # of a function in the functions that a copy of it is for; 1 if it is recursive
 MAX_COPIES = 200
 MAX_GROWTH = 20_000  # expressions in all copies
 MAX_NAME = 60
@@ -82,7 +83,7 @@ class _Specializing:
     copies: dict[Any, str | None] = field(default_factory=dict)
     direct: dict[str, str] = field(default_factory=dict)  # maker -> what calls its closures
     origin: dict[str, str] = field(default_factory=dict)  # copy -> function
-    depth: dict[str, int] = field(default_factory=dict)
+    nesting: dict[str, dict[str, int]] = field(default_factory=dict)  # of functions in a copy
     growth: int = 0
 
     def __post_init__(self) -> None:
@@ -90,6 +91,10 @@ class _Specializing:
         self.names = UniqueNames({name.name_hint for name in functions})
         self.source = {n.name_hint: f for n, f in functions.items() if not is_foreign(f)}
         self.variables = Variables()
+        # what is called in a loop could be inside itself any number of times
+        graph = CallGraph(self.module)
+        loops = [name for name in functions if graph.is_recursive(name)]
+        self.recursive = {callee.name_hint for name in loops for callee in graph.callees(name)}
 
     def run(self) -> dict[str, Function]:
         """The functions that are new, or not what they were."""
@@ -133,8 +138,8 @@ class _Specializing:
                 span=inner.span,
             )
             self.source[name] = copied(flat)
-            self.depth[name] = self.depth.get(maker, 0)
-            self.origin[name] = maker
+            self.origin[name] = self.origin.get(maker, maker)
+            self.nesting[name] = self.nesting.get(maker, {maker: 1})
             self.direct[maker] = name
         return self.direct[maker]
 
@@ -158,19 +163,29 @@ class _Specializing:
         key = (name, abstract, tuple(functions.items()))
         if key not in self.copies:
             self.copies[key] = None
-            depth = 1 + max(self.depth.get(k.name, 0) for k in known.values())
-            if self.origin.get(within) == name:
-                depth = max(depth, 1 + self.depth[within])
+            origin = self.origin.get(name, name)
+            nesting = self.nested(origin, known)
+            again = 1 + self.nesting[within].get(origin, 0) if within in self.nesting else 1
             size = sum(1 for _ in tree.postorder(function))
             enough = len(self.copies) > MAX_COPIES or self.growth + size > MAX_GROWTH
-            if depth <= MAX_DEPTH and not enough:
-                stem = "_".join([name, *(k.name for k in known.values())])
+            limit = 1 if origin in self.recursive else MAX_NESTING
+            if nesting[origin] <= limit and again <= MAX_NESTING and not enough:
+                stem = "_".join([name, *(one.name for one in known.values())])
                 made = self.names.fresh(stem[:MAX_NAME])
                 self.growth += size
-                self.copies[key], self.origin[made], self.depth[made] = made, name, depth
+                self.copies[key], self.origin[made], self.nesting[made] = made, origin, nesting
                 self.source[made] = self.made(function, abstract, functions, sizes)
         copy = self.copies[key]
         return None if copy is None else (copy, tuple(sizes.found))
+
+    def nested(self, origin: str, known: Mapping[int, Known]) -> dict[str, int]:
+        """How often functions are inside each other in a copy: `f_g_f` has two of `f`."""
+        found: dict[str, int] = {}
+        for one in known.values():
+            for name, count in self.nesting.get(one.name, {one.name: 1}).items():
+                found[name] = max(count, found.get(name, 0))
+        found[origin] = found.get(origin, 0) + 1
+        return found
 
     def fits(self, param: Var, known: Known, types: Mapping[TypeVar, Any]) -> bool:
         """Whether nothing is checked when the function is handed over: no dimension is `?`."""

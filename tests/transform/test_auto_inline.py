@@ -87,13 +87,13 @@ def test_of_a_circle_one_stays():
         def @main(%n: int32) { @even(%n) }
         """,
         """
-        def @odd(%n: int32) -> bool {
-          if (%n == 0) { False } else {
+        def @even(%n: int32) -> bool {
+          if (%n == 0) { True } else {
             let %m = %n - 1;
-            if (%m == 0) { True } else { @odd(%m - 1) }
+            if (%m == 0) { False } else { @even(%m - 1) }
           }
         }
-        def @main(%n: int32) { if (%n == 0) { True } else { @odd(%n - 1) } }
+        def @main(%n: int32) { @even(%n) }
         """,
     )
 
