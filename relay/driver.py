@@ -25,6 +25,7 @@ from relay.executors.make import make_executable
 from relay.executors.straight_line import StraightLineExecutable
 from relay.graph_executor import GraphLibrary
 from relay.ir.attrs import DictAttrs
+from relay.ir.entry import with_main_apart
 from relay.ir.expr import Constant, Expr, Function, Var, bind
 from relay.ir.module import HasModule, IRModule
 from relay.ir.parameters import bind_params_by_name
@@ -239,7 +240,7 @@ def with_constant_weights(
     module: IRModule, params: Mapping[str, Any]
 ) -> tuple[IRModule, dict[str, np.ndarray]]:
     """The module with its weights in place of the parameters of `main`, and their values."""
-    module, weights = with_weights(module, params)
+    module, weights = with_weights(with_main_apart(module), params)
     main: Function = module["main"]
     known = {
         param: Constant(nd.Weight(param.name_hint, weights[param.name_hint]), span=param.span)

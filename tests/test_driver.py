@@ -10,6 +10,7 @@ import pytest
 
 import relay
 from relay.cache import Cache
+from relay.driver import compile_graph
 from relay.errors import DiagnosticError, EvaluationError, PassError, RelayError, TargetError
 
 HEAD = '#[version = "0.0.5"]\n'
@@ -159,11 +160,11 @@ def test_options_of_another_kind_are_refused_by_name(cache, options, message):
 def test_a_program_built_in_python_is_quoted_when_it_is_refused(cache):
     x, c = relay.var("x", shape=(2,)), relay.var("c", shape=(), dtype="bool")
     with pytest.raises(DiagnosticError) as error:
-        relay.compile(relay.Function([x, c], relay.If(c, x, x + x)), cache=cache)
+        compile_graph(relay.Function([x, c], relay.If(c, x, x + x)), cache=cache)
     assert "--> the program, as printed" in str(error.value)
     assert "|   if (%c) {" in str(error.value)
     with pytest.raises(DiagnosticError, match="a result of `argwhere` of type") as error:
-        relay.compile(relay.Function([x], relay.argwhere(x)), cache=cache)
+        compile_graph(relay.Function([x], relay.argwhere(x)), cache=cache)
     assert "whose shape shows at run time" in str(error.value)
 
 
@@ -174,12 +175,30 @@ def test_results_for_which_there_is_no_memory_are_an_error(cache):
         relay.compile(large, cache=cache)
 
 
-def test_branches_are_refused_with_the_executor_that_runs_them(cache):
+def test_branches_are_refused_by_the_graph_executor_and_compiled_as_a_whole(cache):
     text = "def @main(%x: float32) { if (%x < 1f) { %x } else { exp(%x) } }"
     with pytest.raises(DiagnosticError) as error:
-        relay.compile(relay.parse(HEAD + text), cache=cache)
+        compile_graph(relay.parse(HEAD + text), cache=cache)
     assert "an `if`" in str(error.value)
     assert 'relay.create_executor("debug")' in str(error.value)
+    exe = relay.compile(relay.parse(HEAD + text), cache=cache)
+    assert exe(np.float32(0.5)) == np.float32(0.5)
+    np.testing.assert_allclose(exe(np.float32(2)), np.exp(2), rtol=1e-6)
+
+
+def test_the_weights_of_a_whole_program_can_be_changed(cache):
+    text = (
+        "def @main(%n: int32, %x: Tensor[(1, 2), float32], %w: Tensor[(2, 2), float32]) "
+        "-> Tensor[(1, 2), float32] "
+        "{ if (%n == 0) { %x } else { @main(%n - 1, nn.dense(%x, %w), %w) } }"
+    )
+    w = np.array([[0, 1], [2, 0]], "float32")
+    x = np.array([[1, 10]], "float32")
+    exe = relay.compile(relay.parse(HEAD + text), {"w": w}, cache=cache)
+    np.testing.assert_array_equal(exe(2, x), x @ w.T @ w.T)
+    exe.set_params(w=-3 * w)
+    np.testing.assert_array_equal(exe(1, x), -3 * x @ w.T)
+    assert exe.live_objects == 0
 
 
 def test_weights_that_do_not_fit_are_refused(cache, caplog):

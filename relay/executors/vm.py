@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from relay import nd, tree
+from relay import nd
 from relay.errors import RelayError
 from relay.executors.executor import Executor, Loaded
 from relay.interpreter.values import Value
-from relay.ir.expr import Expr, GlobalVar
+from relay.ir.entry import with_main
 from relay.ir.module import IRModule
 from relay.nd import Device
 from relay.program.program import MAIN
@@ -58,31 +58,3 @@ class VMExecutor(Executor):
             return machine.invoke(MAIN, *inputs)
 
         return call
-
-
-def with_main(module: IRModule, name: str) -> IRModule:
-    """The module with function `name` as `main`; one that has that name already gets another."""
-    module = module.copy()
-    if name == MAIN:
-        return module
-    if MAIN in module:
-        other = GlobalVar(_unused_name(module))
-        for variable, function in module.functions.items():
-            home = other if variable.name_hint == MAIN else variable
-            module[home] = _renamed(function, other)
-    module[MAIN] = module[name]
-    return module
-
-
-def _unused_name(module: IRModule) -> str:
-    numbers = range(len(module.functions) + 1)
-    return next(name for name in (f"{MAIN}_{i}" for i in numbers) if name not in module)
-
-
-def _renamed(root: Expr, other: GlobalVar) -> Expr:
-    """An expression that calls `other` where it called `main`."""
-
-    def rename(_: Expr, after: Expr) -> Expr:
-        return other if isinstance(after, GlobalVar) and after.name_hint == MAIN else after
-
-    return tree.transform(root, rename)
