@@ -126,8 +126,12 @@ def _infer_group(
     generator.finish()
     typed = {name: annotate(function, generator) for name, function in functions.items()}
     within = {name: typed[name].checked_type for name in generator.globals}
+    known = generator.used_globals | within
     for name, function in typed.items():
-        used = generator.used_globals | within
+        used = known
+        if functions[name].declared_type is not None:
+            # what the others use does not matter to it
+            used = {n: known[n] for n in _globals_used(functions[name]) if n in known}
         _assume(function, Assumptions(functions[name], used, generator.used_types))
     return typed
 
