@@ -82,7 +82,7 @@ def recognise(s: Schedule, name: str, constants: set[int]) -> Form | None:
     if not only_left or not only_right:
         return None
     form = Form(batch, only_left, only_right, op.reduction_axes, left, right)
-    if not _suits(form):
+    if not _suits(form, constants):
         return None
     return form if _columns_are_right(form, op.axes, constants) else _turned(form)
 
@@ -97,12 +97,17 @@ def _varies(factor: Expr, axes: tuple[Axis, ...]) -> bool:
     )
 
 
-def _suits(form: Form) -> bool:
-    """Tiles pay when every element of both factors is used a few times."""
+def _suits(form: Form, constants: set[int]) -> bool:
+    """Tiles pay when every element of both factors is used a few times; and where a vector meets a
+    matrix that never changes, because in panels it is read in whole vectors, one after the other.
+    """
     rows = prod(facts.extents(axis.extent for axis in form.rows))
     columns = prod(facts.extents(axis.extent for axis in form.columns))
     depth = prod(facts.extents(axis.extent for axis in form.reduced))
-    return min(rows, columns) >= 2 and max(rows, columns) >= 4 and depth >= 4
+    if depth < 4 or max(rows, columns) < 4:
+        return False
+    matrix = form.right if rows < columns else form.left
+    return min(rows, columns) >= 2 or _is_constant(matrix, constants)
 
 
 def _columns_are_right(form: Form, axes: tuple[Axis, ...], constants: set[int]) -> bool:
@@ -169,10 +174,19 @@ def tile_for(rows: int, columns: int, dtype: str, target: Target, *, known: bool
         lanes //= 2
     most = 4 if target.vector_registers == 32 and known else 2
     vectors = max(1, min(most, -(-columns // lanes)))
+    if rows == 1:
+        vectors = _even_vectors(-(-columns // lanes), 2 * most)
     # beside the tile: one vector per column of the panel, and two for what is broadcast
     budget = (target.vector_registers - vectors - 2) // vectors
     tallest = {1: 12, 2: 6 if known else 8}.get(vectors, 6)
     return Tile(_even_rows(rows, min(budget, tallest)), vectors, lanes)
+
+
+def _even_vectors(total: int, most: int) -> int:
+    """As many at once as hide the latency of a sum, with as little as possible beyond the end."""
+    if total <= most:
+        return total
+    return min(range(most, most // 2, -1), key=lambda vectors: -(-total // vectors) * vectors)
 
 
 def _even_rows(extent: int, most: int) -> int:
