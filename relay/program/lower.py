@@ -35,6 +35,7 @@ from relay.ir.expr import Call, Expr, GlobalVar, Let, Tuple, TupleGetItem, Var
 from relay.ir.module import IRModule
 from relay.lower.kernel import Kernel, Lowered, Param, Result, Step, TensorSpec
 from relay.nd import NDArray
+from relay.op.opdef import OpDef
 from relay.program.builder import At, Builder
 from relay.program.program import MAIN, Parameter, Program, Register, flatten, unflatten
 from relay.program.stages import Lowering, Stages
@@ -207,6 +208,8 @@ class _StraightLine:
                     value = scope.value_of(node.tuple_value)[node.index]
                 case Let():
                     value = scope.value_of(node.body)
+                case Call(op=OpDef() as op) if is_annotation(op):
+                    value = scope.value_of(node.args[0])
                 case Call():
                     if isinstance(node.op, expr.Op):
                         raise _Refusal(f"a call of `{node.op.name}` that is not fused", node)
@@ -332,6 +335,11 @@ def type_of(value: Any) -> types.Type:
         return types.TupleType(tuple(fields))
 
     return tree.run(build(value))
+
+
+def is_annotation(op: OpDef) -> bool:
+    """Whether a call of an operator is its argument, whatever that is, and only says something."""
+    return op.on_values and op.compute is not None
 
 
 def _is_straight(node: Any) -> bool:

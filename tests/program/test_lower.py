@@ -289,3 +289,11 @@ def test_the_same_array_is_one_constant():
     module = relay.transform.InferType()(relay.IRModule({"main": relay.Function([x], body)}))
     _, values = lower_module(module, Lowering())
     assert len(values) == 1
+
+
+def test_what_only_says_something_is_its_argument():
+    program, _ = program_of(
+        "def @main(%x: Tensor[(2), float32]) {\n"
+        "  annotation.checkpoint(fn (%p: Tensor[(2), float32], Primitive=1) { exp(%p) }(%x))\n}"
+    )
+    assert [kernel.name for kernel in program.kernels] == ["exp_2"]
