@@ -22,7 +22,7 @@ from relay.executors.arrays import wrapper
 from relay.executors.executable import Code, Executable, refusal
 from relay.executors.native import Constants, NativeFunction, kernel_failure
 from relay.executors.program_function import ProgramFunction
-from relay.executors.report import Kernels
+from relay.executors.report import Kernels, Memory
 from relay.executors.weights import Weights
 from relay.executors.words_out import VALUES, as_tensors, python_style
 from relay.interpreter.values import Value
@@ -181,6 +181,13 @@ class WholeProgramExecutable(Executable):
         return EvaluationError(Diagnostic(f"the program ended early: {meaning}{where}"))
 
     # --- looking at it
+
+    @property
+    def memory(self) -> Memory:
+        """What the executable has, in bytes: the heaps that calls left behind for the next ones,
+        and the weights. What a call needs depends on what it is given."""
+        heaps = sum(context.heap_bytes for context in self._main.contexts)
+        return Memory(heaps, 0, self._weights.constants.nbytes, 0, 0)
 
     @property
     def kernels(self) -> Kernels:
