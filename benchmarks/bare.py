@@ -8,6 +8,7 @@ They measure the machine and the runtime themselves:
 
     fma       extent, steps           multiply-adds on registers: what one core can do at most
     copy      extent, from, to, size  `size` bytes per turn, past the caches
+    read      extent, from, size, n   `size` bytes per turn, `n` times over: what caches can do
     regions   extent, repeat, work    parallel loops whose body counts to `work`
     nothing                           a call and a return
 """
@@ -127,6 +128,50 @@ entry:
 """
 
 
+READS = 8  # vectors that a step of `read` loads
+
+
+def read_text(target: Target) -> str:
+    vector = f"<{lanes(target)} x i32>"
+    size = target.vector_bits // 8
+    head = "  %at = phi i64 [ 0, %entry ], [ %at.next, %loop ]\n"
+    body = "  %here = getelementptr i8, ptr %mine, i64 %at\n"
+    ending = ""
+    for k in range(READS):
+        head += f"  %a{k} = phi {vector} [ zeroinitializer, %entry ], [ %b{k}, %loop ]\n"
+        body += f"  %p{k} = getelementptr i8, ptr %here, i64 {k * size}\n"
+        body += f"  %v{k} = load {vector}, ptr %p{k}, align {size}\n"
+        body += f"  %b{k} = or {vector} %a{k}, %v{k}\n"
+        ending += f"  %s{k + 1} = or {vector} %s{k}, %b{k}\n"
+    # from the end back to the beginning, without a loop in a loop
+    body += f"""  %behind = add i64 %at, {READS * size}
+  %inside = icmp ult i64 %behind, %bytes
+  %at.next = select i1 %inside, i64 %behind, i64 0
+"""
+    return f"""
+define internal void @read.body{BODY} #0 {{
+entry:
+  %from = load ptr, ptr %closure
+  %size.at = getelementptr i64, ptr %closure, i64 1
+  %size = load i64, ptr %size.at
+  %times.at = getelementptr i64, ptr %closure, i64 2
+  %times = load i64, ptr %times.at
+  %offset = mul i64 %begin, %size
+  %mine = getelementptr i8, ptr %from, i64 %offset
+  %count = sub i64 %end, %begin
+  %bytes = mul i64 %count, %size
+  %moved = mul i64 %bytes, %times
+  %steps = udiv i64 %moved, {READS * size}{_loop("loop", "%steps", head, body)}
+  %s0 = or {vector} %b0, %b1
+{ending}
+  %out = alloca {vector}
+  store volatile {vector} %s{READS}, ptr %out
+  ret void
+}}
+{_kernel("read", "read.body")}
+"""
+
+
 REGIONS = f"""
 define internal void @count{BODY} {{
 entry:
@@ -167,7 +212,8 @@ def texts(target: Target) -> list[str]:
         f'"min-legal-vector-width"="{width}" }}\n'
     )
     streaming = "!0 = !{i32 1}\n"
-    return [fma_text(target) + attributes, copy_text(target) + attributes + streaming, REGIONS]
+    copying = copy_text(target) + attributes + streaming
+    return [fma_text(target) + attributes, copying, read_text(target) + attributes, REGIONS]
 
 
 class Program:
@@ -175,6 +221,7 @@ class Program:
 
     def __init__(self, library: Library, kernel: str, threads: int, arguments: Sequence[int]):
         self.library = library  # addresses keep nothing alive
+        self.memory: np.ndarray | None = None  # what else they lead to
         self.frame = np.array(arguments or [0], np.int64)
         self.indices = np.arange(len(arguments), dtype=np.int32)
         self.table = np.array(
@@ -197,7 +244,7 @@ class BareKernels:
 
         binding.initialize_native_asmparser()  # for the assembler statement in REGIONS
         self.target = target
-        names = ["fma", "copy", "regions", "nothing"]
+        names = ["fma", "copy", "read", "regions", "nothing"]
         self.library = load([compile_module([text], target) for text in texts(target)], names)
 
     def program(self, kernel: str, threads: int, arguments: Sequence[int]) -> Program:
@@ -215,3 +262,14 @@ class BareKernels:
         if addresses[1] % 64 or source.nbytes % (64 * turns):
             raise ValueError(f"an aligned array of whole vectors in {turns} turns is wanted")
         return self.program("copy", threads, [turns, *addresses, source.nbytes // turns])
+
+    def read(self, threads: int, size: int) -> tuple[Program, int]:
+        """About as many bytes as given, again and again on every thread, and how many in all."""
+        unit = READS * self.target.vector_bits // 8
+        size = -(-size // unit) * unit
+        memory = np.ones(threads * size + 64, np.uint8)
+        times = max(1, (1 << 21) // size)
+        start = memory.ctypes.data + -memory.ctypes.data % 64
+        program = self.program("read", threads, [threads, start, size, times])
+        program.memory = memory
+        return program, threads * size * times

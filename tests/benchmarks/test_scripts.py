@@ -16,6 +16,7 @@ SCRIPTS = {
     "calls": "call,bare,region,memory",
     "compile_time": "mlp,parts",
     "compiler": "inference,incremental,depth",
+    "dynamic": "tree-lstm,char-rnn",
     "functions": "exp,pow",
     "kernels": "peak,chain,gemm,rows,blocked,layers",
     "models": "mlp,dqn",
