@@ -40,6 +40,18 @@ def test_a_function_is_lowered_once(cache):
     assert second.compile([made.steps[0].kernel]) == first.compile([made.steps[0].kernel])
 
 
+def test_a_function_for_all_sizes_is_lowered_once(cache):
+    text = ADD.replace("4", "?")
+    first = KernelCache(cache, Target.host(), Options())
+    made = first.lower_dynamic(function(text), (False, False))
+    second = KernelCache(cache, Target.host(), Options())
+    assert second.lower_dynamic(function(text), (False, False)) == made
+    assert (first.made, first.found) == (1, 0)
+    assert (second.made, second.found) == (0, 1)
+    kernels = [step.kernel for variant in made.variants for step in variant.lowered.steps]
+    assert second.compile(kernels) == first.compile(kernels)
+
+
 def test_whatever_it_depends_on_makes_it_another(cache):
     base = KernelCache(cache, Target.host(), Options())
     base.lower(function(ADD), (False, False))

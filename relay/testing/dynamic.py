@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from relay.errors import EvaluationError
+from relay.errors import Diagnostic, EvaluationError
 from relay.lower.dynamic import Dynamic, ElementOf, Requirement, Variable, Variant
 from relay.lower.sizes import evaluate
 from relay.target.target import Target
@@ -76,14 +76,14 @@ def _read(variable: Variable, inputs: Sequence[np.ndarray]) -> int:
     else:
         found = inputs[source.param].shape[source.axis]
     if found < 0:
-        raise EvaluationError(variable.message)
+        raise EvaluationError(Diagnostic(variable.message))
     return found
 
 
 def _look(required: Iterable[Requirement], sizes: dict[str, int]) -> None:
     for one in required:
         if evaluate(one.left, sizes) != evaluate(one.right, sizes):
-            raise EvaluationError(one.message)
+            raise EvaluationError(Diagnostic(one.message))
 
 
 def _front(room: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

@@ -223,6 +223,18 @@ def with_other_extents(op: OpDef, large: int = LARGE) -> Iterator[Use]:
         yield Use(op, enlarged, f"{op.name}-{_shape_text(enlarged)}", reshaped=True)
 
 
+def at_other_extents(op: OpDef, sample: Sample, extents: Sequence[int]) -> Iterator[Sample]:
+    """The sample with each of the extents in each place, and wherever a number stands."""
+    seen = {_shapes(sample)}
+    for extent in extents:
+        for changed in _changes(sample, lambda *_, extent=extent: extent):
+            if _shapes(changed) in seen or size(changed) > SMALL:
+                continue
+            seen.add(_shapes(changed))
+            if is_legal(op, changed):
+                yield changed
+
+
 def _shapes(sample: Sample) -> tuple[tuple[int, ...], ...]:
     return tuple(_shape(leaf) for leaf in leaves(sample.args))
 
@@ -422,6 +434,7 @@ __all__ = [
     "Use",
     "accepted",
     "assert_agree",
+    "at_other_extents",
     "chosen",
     "computed_names",
     "digest",

@@ -220,10 +220,14 @@ def matching_loops(s: Schedule, root: str, name: str) -> tuple[Schedule, list[st
                 return s, names
             return None
         divided = _divided_loop(found, by_var)
-        if divided is None or stage.loop(divided[0]).count % divided[1]:
+        if divided is None or not _divides(stage.loop(divided[0]).extent, divided[1]):
             return None
         s = split(s, root, divided[0], divided[1])
     return None
+
+
+def _divides(extent: Expr, factor: int) -> bool:
+    return isinstance(extent, Const) and int(extent.value) % factor == 0
 
 
 def _divided_loop(places: Sequence[Expr], by_var: dict[Var, str]) -> tuple[str, int] | None:

@@ -1,0 +1,187 @@
+"""The kernels of every operator that are compiled once for all sizes do what its reference does.
+
+Of every sample the sizes are left open in one of three ways: every one of them without a name, so
+that any may turn out to be 1; a name for every number; or the first of the first tensor alone. The
+kernels then run at the sizes of the sample and at others that the type relation takes.
+
+A part of it is run every day, always the same, with something of every other operator; `pytest -m
+full` runs all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from relay.check.infer import infer_expr
+from relay.errors import EvaluationError, RelayError
+from relay.ir import dims
+from relay.ir.dims import Dim
+from relay.ir.expr import Call, Function, Var
+from relay.ir.types import ShapeVar, TensorType, TupleType, Type
+from relay.lower.symbolic import lower_dynamic
+from relay.op.opdef import OpDef, Sample, Tensor, get
+from relay.op.shapes import value_type
+from relay.target.target import Target
+from relay.testing.dynamic import DynamicFunction
+from relay.testing.kernels import Memory
+from relay.testing.operators import (
+    SMALL,
+    Use,
+    assert_agree,
+    at_other_extents,
+    chosen,
+    computed_names,
+    expected,
+    leaves,
+    size,
+)
+
+NAMES = computed_names()
+WAYS: tuple[str, ...] = ("any", "named", "leading")
+SIZES = (0, 1, 5, 17)
+PART = 8
+
+# The window of a weight must be a number: the transform is made for it.
+OF_KNOWN_WINDOWS = {
+    "nn.contrib_conv2d_winograd_weight_transform",
+    "nn.contrib_conv3d_winograd_weight_transform",
+}
+# Between two integers, where the last place of a float decides.
+BETWEEN = {"image.resize2d-21"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A sample with open sizes."""
+
+    op: OpDef
+    number: int
+    way: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.op.name}-{self.number}-{self.way}"
+
+    @property
+    def sample(self) -> Sample:
+        return self.op.samples[self.number]
+
+
+def cases(name: str) -> list[Case]:
+    op = get(name)
+    ways = WAYS
+    if name in OF_KNOWN_WINDOWS:
+        ways = ("leading",)
+    elif name.startswith("qnn."):
+        # how many scales there are is known, or has the name of the channels
+        ways = ("named", "leading")
+    small = [i for i, sample in enumerate(op.samples) if size(sample) <= SMALL]
+    found = [Case(op, i, way) for i in small if f"{name}-{i}" not in BETWEEN for way in ways]
+    # how a weight of groups is written shows by the number of channels
+    return [c for c in found if c.way != "any" or c.sample.attrs.get("groups", 1) == 1]
+
+
+def some_cases(name: str) -> list[Case]:
+    every = cases(name)
+    names = set(chosen((case.name for case in every), PART))
+    return [case for case in every if case.name in names][:1]
+
+
+def open_types(case: Case) -> list[Type]:
+    """The types of the arguments, sizes left open."""
+    named: dict[int, Dim] = {}
+    count = 0
+
+    def dim(extent: int, axis: int) -> Dim:
+        if case.way == "named":
+            return named.setdefault(extent, ShapeVar(f"n{extent}"))
+        return dims.ANY if case.way == "any" or (axis == 0 and count == 1) else extent
+
+    def walk(arg: Any) -> Type:
+        nonlocal count
+        if isinstance(arg, tuple):
+            return TupleType(tuple(map(walk, arg)))
+        if not isinstance(arg, Tensor):
+            return value_type(np.asarray(arg))  # values that decide shapes
+        count += 1
+        return TensorType(tuple(dim(n, axis) for axis, n in enumerate(arg.shape)), arg.dtype)
+
+    return [walk(arg) for arg in case.sample.args]
+
+
+def typed(case: Case) -> Function | None:
+    """The operator as a function; None where its relation wants sizes that are numbers."""
+    params = tuple(Var(f"x{i}", ty) for i, ty in enumerate(open_types(case)))
+    call = Call(case.op, params, case.op.make_attrs(case.sample.attrs))
+    try:
+        function = infer_expr(Function(params, call))
+    except RelayError:
+        return None
+    assert isinstance(function, Function)
+    return function
+
+
+def is_of_type(case: Case, other: Sample) -> bool:
+    """Whether another sample has the sizes that are not open, and equal ones where names are."""
+    if case.way == "any":
+        return True
+    before, after = leaves(case.sample.args), leaves(other.args)
+    numbers: dict[int, int] = {}
+    for place, (a, b) in enumerate(zip(before, after, strict=True)):
+        if not isinstance(a, Tensor):
+            continue
+        pairs = list(zip(a.shape, b.shape, strict=True))
+        if case.way == "named":
+            if any(numbers.setdefault(x, y) != y for x, y in pairs):
+                return False
+        elif any(x != y for axis, (x, y) in enumerate(pairs) if axis or place):
+            return False
+    return True
+
+
+def samples(case: Case) -> Iterator[Sample]:
+    yield case.sample
+    for other in at_other_extents(case.op, case.sample, SIZES):
+        if is_of_type(case, other):
+            yield other
+
+
+def check(case: Case) -> None:
+    """Compile once, run at every size."""
+    if (function := typed(case)) is None:
+        return
+    target = Target.host()
+    constant = [False] * len(leaves(case.sample.args))
+    compiled = DynamicFunction(lower_dynamic(function, constant, target), target)
+    for sample in samples(case):
+        use = Use(case.op, sample, case.name, reshaped=sample is not case.sample)
+        try:
+            wanted = expected(use)
+        except (EvaluationError, IndexError):
+            continue  # an index of a sample may lie outside of a tensor that was made smaller
+        arrays = leaves(sample.values())
+        found = compiled.run(arrays)
+        assert_agree(use, found, wanted)
+        again = compiled.run(arrays, threads=3, memory=Memory("before", aligned=False, fill=0xA5))
+        for one, other in zip(found, again, strict=True):
+            assert one.tobytes() == other.tobytes()
+
+
+@pytest.mark.parametrize("name", chosen(NAMES, 2))
+def test_kernels_for_all_sizes_agree_with_the_reference(name: str) -> None:
+    for case in some_cases(name):
+        check(case)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_kernel_for_all_sizes_agrees_with_the_reference(name: str, way: str) -> None:
+    for case in cases(name):
+        if case.way == way:
+            check(case)

@@ -1,0 +1,56 @@
+"""How much a statement does, over sizes that only a run knows."""
+
+from __future__ import annotations
+
+from relay import te
+from relay.te.expr import INDEX, call
+from relay.te.work import work
+
+N = te.Extent(INDEX, "n")
+X = te.Buffer("x", (N,), "float32")
+Y = te.Buffer("y", (N,), "float32")
+
+
+def written(write) -> te.Expr:
+    b = te.Builder()
+    write(b)
+    return work(b.finish())
+
+
+def test_loops_multiply_and_steps_add() -> None:
+    def write(b: te.Builder) -> None:
+        with b.loop(N) as i:
+            with b.loop(4, "j"):
+                b.store(Y, i, X[i])
+            b.store(Y, i, X[i] + 1.0)
+
+    assert written(write) == N * 11
+
+
+def test_functions_of_mathematics_cost_more() -> None:
+    def write(b: te.Builder) -> None:
+        b.store(Y, 0, call("exp", X[0]))
+
+    assert written(write) == te.index(14)
+
+
+def test_both_sides_of_a_condition_count() -> None:
+    def write(b: te.Builder) -> None:
+        with b.if_(X[0] > 0.0):
+            b.store(Y, 0, 1.0)
+        with b.else_():
+            b.store(Y, 0, X[0])
+
+    assert written(write) == te.index(3)
+
+
+def test_what_depends_on_values_is_taken_for_one_turn() -> None:
+    length = te.Buffer("length", (te.index(1),), "int64")
+
+    def write(b: te.Builder) -> None:
+        with b.loop(length[0]) as i:
+            b.store(Y, i, 0.0)
+        with b.while_(X[0] > 0.0):
+            b.store(Y, 0, 0.0)
+
+    assert written(write) == te.index(2)
