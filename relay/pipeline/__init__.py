@@ -1,0 +1,80 @@
+"""Which passes a program goes through before it is lowered, by level.
+
+    mod = relay.pipeline.passes(2)(mod)
+    mod, params = relay.optimize(mod, target, params)
+    mod = relay.pipeline.whole_program(2)(mod)
+
+A level is a tuple of passes in the order they run; the reason for each stands beside it. All have
+FuseOps, after which every operator is in a primitive function and is compiled as one kernel.
+
+Straight-line code over tensors goes through `passes`, every other program through `whole_program`,
+which leaves it in the form of `relay.analysis.check_lowerable`. The lists are in two files, each
+read when it is wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from relay.errors import PassError
+from relay.ir.expr import Expr
+from relay.ir.module import IRModule
+from relay.ir.parameters import bind_params_by_name
+from relay.transform.context import PassContext
+from relay.transform.sequential import Sequential
+
+LEVELS = range(5)
+
+
+@dataclass(frozen=True)
+class Pipeline(Sequential):
+    """Runs all its passes but those that the PassContext disables.
+
+    The passes were chosen for a level already, so the level of the context does not count.
+    """
+
+    def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
+        for member in self.passes:
+            if member.name not in context.disabled_pass:
+                module = member(module)
+        return module
+
+
+def passes(level: int) -> Sequential:
+    """The passes of a level from 0 to 4, as one."""
+    from relay.pipeline import straight_line
+
+    return Pipeline(straight_line.LEVELS[_checked(level)], name=f"level {level}")
+
+
+def whole_program(level: int) -> Sequential:
+    """The passes of a level from 0 to 4 for programs with functions, data and branches."""
+    from relay.pipeline import whole
+
+    return Pipeline(whole.LEVELS[_checked(level)], name=f"whole program, level {level}")
+
+
+def _checked(level: int) -> int:
+    if isinstance(level, bool) or not isinstance(level, int) or level not in LEVELS:
+        raise PassError(f"levels go from 0 to {len(LEVELS) - 1}, found {level!r}")
+    return level
+
+
+def optimize(
+    mod: IRModule | Expr, target: Any = None, params: Mapping[str, Any] | None = None
+) -> tuple[IRModule, dict[str, Any]]:
+    """The program after the passes of the PassContext's level, with `params` bound in `main`.
+
+    Also gives those of the parameters that `main` does not have. No pass asks about the target.
+    """
+    module = IRModule.from_expr(mod) if isinstance(mod, Expr) else mod.copy()
+    given = dict(params or {})
+    if given:
+        main = module["main"]
+        module["main"] = bind_params_by_name(main, given)
+        for param in main.params:
+            given.pop(param.name_hint, None)
+    level = min(max(PassContext.current().opt_level, 0), len(LEVELS) - 1)
+    return passes(level)(module), given

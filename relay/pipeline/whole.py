@@ -1,0 +1,82 @@
+"""The passes of whole programs: functions, data, branches; by level, each with its reason."""
+
+from __future__ import annotations
+
+from relay.transform.auto_inline import AutoInline
+from relay.transform.base import Pass
+from relay.transform.bind_constant_arguments import BindConstantArguments
+from relay.transform.dead_code_elimination import DeadCodeElimination
+from relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
+from relay.transform.eta_expand import EtaExpand
+from relay.transform.fold_constant import FoldConstant
+from relay.transform.fuse_ops import FuseOps
+from relay.transform.infer_type import InferType
+from relay.transform.lambda_lift import LambdaLift
+from relay.transform.monomorphize import Monomorphize
+from relay.transform.remove_unused_functions import RemoveUnusedFunctions
+from relay.transform.simplify_inference import SimplifyInference
+from relay.transform.specialize_calls import SpecializeCalls
+from relay.transform.to_a_normal_form import ToANormalForm
+from relay.transform.to_basic_block_normal_form import ToBasicBlockNormalForm
+
+# What makes all functions functions of the module, and leaves no type parameters.
+FIRST_ORDER: tuple[Pass, ...] = (
+    RemoveUnusedFunctions(),
+    InferType(),
+    EtaExpand(expand_constructor=True, expand_operator=True),  # from here on they are called only
+    ToBasicBlockNormalForm(),  # no function may share a computation with what is around it
+    LambdaLift(),
+    Monomorphize(),  # after lifting: only functions of the module have to be copied
+)
+
+# What names every value of fused code, in the order of evaluation.
+IN_ORDER: tuple[Pass, ...] = (
+    ToANormalForm(),  # after fusion, which leaves fewer values
+    LambdaLift(),  # a computation that waits until it is needed is a function
+    InferType(),
+)
+
+LEVEL_0: tuple[Pass, ...] = (
+    *FIRST_ORDER,
+    FuseOps(fuse_opt_level=0),
+    *IN_ORDER,
+)
+
+LEVEL_1: tuple[Pass, ...] = (
+    *FIRST_ORDER,
+    SimplifyInference(),
+    FoldConstant(),
+    DeadCodeElimination(),
+    ToBasicBlockNormalForm(),
+    FuseOps(fuse_opt_level=0),
+    *IN_ORDER,
+)
+
+# No call that need not be made, and no function that need not be a value.
+LEVEL_2: tuple[Pass, ...] = (
+    *FIRST_ORDER,
+    AutoInline(),  # before specializing: what a small function returns is known to its callers
+    SpecializeCalls(),
+    DeadCodeElimination(),  # closures that nobody calls any more
+    RemoveUnusedFunctions(),  # and the functions that they made necessary
+    AutoInline(),  # what was called as a value is called by name now, often from one place
+    BindConstantArguments(),  # before folding, which sees the constants then
+    SimplifyInference(),
+    FoldConstant(),
+    EliminateCommonSubexpr(),
+    DeadCodeElimination(inline_once=True),
+    ToBasicBlockNormalForm(),  # after merging, by which a branch may use what is outside
+    FuseOps(fuse_opt_level=2),
+    *IN_ORDER,
+)
+
+LEVEL_3 = LEVEL_2
+LEVEL_4 = LEVEL_3
+
+LEVELS = (
+    LEVEL_0,
+    LEVEL_1,
+    LEVEL_2,
+    LEVEL_3,
+    LEVEL_4,
+)
