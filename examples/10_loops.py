@@ -7,30 +7,14 @@ import numpy as np
 import torch
 
 import relay
-from relay.frontend.python import standard, values
 from relay.testing import attention_decoder, beam_search, char_rnn, lstm_loop
 
 random = np.random.default_rng(7)
 
-
-def executable(module, params):
-    """The program as a function from Python's data to Python's data."""
-    main = module["main"]
-    run = relay.create_executor("debug", module, params=params).evaluate()
-
-    def call(*arguments):
-        named = [p for p in main.params if p.name_hint not in params]
-        given = zip(named, arguments, strict=True)
-        result = run(**{p.name_hint: values.from_python(x, p.checked_type) for p, x in given})
-        return values.to_python(result, standard.CLASSES)
-
-    return call
-
-
 # --- an LSTM over sequences of every length ------------------------------------------------------
 
 module, params = lstm_loop.get_workload(input_size=32, hidden_size=64)
-lstm = executable(module, params)
+lstm = relay.compile(module, params)
 
 peer = torch.nn.LSTM(32, 64)
 weights = (params["i2h_weight"], params["h2h_weight"], params["bias"], np.zeros(256, "float32"))
@@ -68,7 +52,7 @@ def counting_letters(params):
 
 
 module, params = char_rnn.get_workload(hidden_size=16)
-generate = executable(module, counting_letters(params))
+generate = relay.compile(module, counting_letters(params))
 print("\nnames that might be:")
 for first in "AELMRST":
     found = []
@@ -80,12 +64,12 @@ for first in "AELMRST":
 
 # --- a search, and a cache that grows ------------------------------------------------------------
 
-search = executable(*beam_search.get_workload(beam=3, symbols=12, hidden_size=16))
+search = relay.compile(*beam_search.get_workload(beam=3, symbols=12, hidden_size=16))
 print("\nthe best sequences of a search:")
 for symbols, score in search(random.standard_normal((1, 16), "float32"), 8):
     print(f"   {float(score):7.3f} ", *map(int, symbols))
 
-decode = executable(*attention_decoder.get_workload(symbols=50))
+decode = relay.compile(*attention_decoder.get_workload(symbols=50))
 print("\nwhat a decoder with attention goes on with:")
 for length in (1, 4, 9):
     prompt = random.integers(50, size=length, dtype="int32")
