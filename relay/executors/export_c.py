@@ -15,7 +15,6 @@ functions are seen from outside. It needs the C library and POSIX threads, nothi
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
 import subprocess
@@ -23,39 +22,33 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
-
-import numpy as np
+from typing import Final, Protocol
 
 from relay.errors import RelayError
 from relay.executors.arrays import TensorInfo
 from relay.executors.c_library import (
     FRAME,
-    IMPORTS,
-    NO_WEIGHTS,
+    LOADED,
     functions_text,
     header_text,
-    messages_text,
     pairs_text,
     table_text,
-    weights_text,
 )
+from relay.executors.c_model import IMPORTS, MESSAGES, WeightBlock, model_text
+from relay.executors.executable import Executable
 from relay.executors.straight_line import StraightLineExecutable
 from relay.native import pool
 from relay.native.runtime import runtime_texts
 from relay.program.plan import ALIGNMENT, Arena, InConstant
-from relay.program.text import to_text
-from relay.safetensors import array_to_bytes
 from relay.target.llvm.compile import compile_module
 from relay.target.target import Target
 
 KINDS: Final = ("object", "archive", "shared")
 
-HEADER_SIZE: Final = ALIGNMENT  # of the file of weights: what it belongs to
 
 
 def export(
-    exe: StraightLineExecutable,
+    exe: Executable,
     path: Path,
     kind: str,
     *,
@@ -73,8 +66,8 @@ def export(
     target = exe.code.target
     if embed and target.arch != Target.host().arch:
         raise RelayError(f"weights go into a file of their own for {target.arch}: embed=False")
-    library = _Library(exe, name)
-    weights = library.weights()
+    library = library_of(exe, name)
+    weights = library.weights.data()
     try:
         with tempfile.TemporaryDirectory() as folder:
             embedded = None
@@ -89,12 +82,24 @@ def export(
             else:
                 path.write_bytes(archive(data, library.functions) if kind == "archive" else data)
         if not embed:
-            path.with_suffix(".weights").write_bytes(library.digest + weights)
+            path.with_suffix(".weights").write_bytes(library.weights.digest + weights)
         header = path.with_suffix(".h")
         header.write_text(library.header(embed))
     except OSError as error:
         raise RelayError(f"the model cannot be exported: {error}") from None
     return header
+
+
+def library_of(exe: Executable, name: str) -> CLibrary:
+    """The library of an executable."""
+    if isinstance(exe, StraightLineExecutable):
+        return StraightLibrary(exe, name)
+    from relay.executors.export_program import ProgramLibrary  # not for straight-line code
+
+    assert exe.code.program is not None
+    constants = exe.constants
+    arrays = {name: constants[name].array for name in exe.code.program.constants}
+    return ProgramLibrary(exe.program, exe.code.target, arrays, name, exe.threads)
 
 
 def identifier(text: str) -> str:
@@ -106,35 +111,39 @@ def identifier(text: str) -> str:
 # --- the library ---------------------------------------------------------------------------------
 
 
-@dataclass
-class _Library:
+class CLibrary(Protocol):
     """The parts of an exported model."""
+
+    @property
+    def functions(self) -> list[str]:
+        """Those of the header."""
+
+    @property
+    def weights(self) -> WeightBlock:
+        """What its kernels read."""
+
+    def object(self, embedded: Path | None) -> bytes:
+        """The object file, with the weights in a file inside, or without any."""
+
+    def header(self, embed: bool) -> str:
+        """The text of the header."""
+
+
+@dataclass
+class StraightLibrary:
+    """The parts of an exported model that is straight-line code."""
 
     exe: StraightLineExecutable
     name: str
 
     def __post_init__(self) -> None:
         self.main = self.exe.bound
-        self.constants = self.exe.constants
-        self.offsets: dict[str, int] = {}
-        self.size = 0
-        for name, tensor in self.constants.items():
-            self.offsets[name] = self.size
-            self.size += -(-tensor.array.nbytes // ALIGNMENT) * ALIGNMENT
-        layout = f"{to_text(self.exe.program)}\n{self.offsets}"
-        self.digest = hashlib.sha512(layout.encode()).digest()[:HEADER_SIZE]
+        constants = {name: tensor.array for name, tensor in self.exe.constants.items()}
+        self.weights = WeightBlock(self.exe.program, constants)
 
     @property
     def functions(self) -> list[str]:
         return [f"{self.name}_{verb}" for verb in ("create", "run", "destroy", "error")]
-
-    def weights(self) -> bytes:
-        """The constants, one after the other, each aligned."""
-        block = bytearray(self.size)
-        for name, tensor in self.constants.items():
-            data = array_to_bytes(np.ascontiguousarray(tensor.array))
-            block[self.offsets[name] : self.offsets[name] + len(data)] = data
-        return bytes(block)
 
     def object(self, embedded: Path | None) -> bytes:
         target = self.exe.code.target
@@ -148,33 +157,34 @@ class _Library:
         main = self.main
         arena = -(-(FRAME + 8 * len(main.slots)) // ALIGNMENT) * ALIGNMENT
         places = main.slots.items()
+        offsets = self.weights.offsets
         in_arena = [(slot, arena + p.offset) for p, slot in places if isinstance(p, Arena)]
-        in_weights = [
-            (slot, self.offsets[p.name]) for p, slot in places if isinstance(p, InConstant)
-        ]
+        in_weights = [(slot, offsets[p.name]) for p, slot in places if isinstance(p, InConstant)]
         names = {
             "name": self.name,
-            "size": arena + main.plan.arena + ALIGNMENT,
             "inputs": main.inputs,
             "input_bytes": 8 * main.inputs,
             "output_bytes": 8 * main.outputs,
-            "threads": main.threads,
             "calls": len(main.steps),
-            "bytes": self.size,
-            "header_size": HEADER_SIZE,
-            "digest": "".join(f"\\{byte:02X}" for byte in self.digest),
             "in_arena": len(in_arena),
             "in_weights": len(in_weights),
-            "no_weights": NO_WEIGHTS if embedded is None and self.size else 0,
         }
         calls = [(k.name, slots) for k, slots in zip(main.steps, main.arguments, strict=True)]
         return "\n".join(
             [
-                weights_text(embedded),
+                model_text(
+                    self.name,
+                    self.weights,
+                    embedded,
+                    size=arena + main.plan.arena + ALIGNMENT,
+                    loaded=LOADED,
+                    threads=main.threads,
+                    most_threads=main.threads,  # the arena has room for so many
+                    messages=MESSAGES,
+                ),
                 table_text(calls),
                 pairs_text("relay_in_arena", in_arena),
                 pairs_text("relay_in_weights", in_weights),
-                messages_text(),
                 functions_text(names),
             ]
         )

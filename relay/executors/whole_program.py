@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -144,6 +145,19 @@ class WholeProgramExecutable(Executable):
                 else np.zeros(numbers.shape, kind)
             )
         return tuple(made)
+
+    def export(
+        self, path: str | Path, kind: str = "object", *, name: str | None = None, embed: bool = True
+    ) -> Path:
+        """Write the program for programs in C: an "object", an "archive" or a "shared" library.
+
+        The header beside it, which is returned, says how to make values and to run it; all names
+        begin with `name`, by default that of the file. Without `embed` the weights are a file of
+        their own.
+        """
+        from relay.executors.export_c import export
+
+        return export(self, Path(path), kind, name=name, embed=embed)
 
     # --- what went wrong
 

@@ -324,7 +324,7 @@ done:
   ret i32 %status
 }
 
-define internal void @relay_close_stack(ptr %context) noinline cold nounwind {
+define void @relay_close_stack(ptr %context) noinline cold nounwind {
 entry:
   %top.at = getelementptr i8, ptr %context, i64 $stack_top
   %top = load ptr, ptr %top.at
@@ -470,7 +470,7 @@ define internal i32 @relay_run_there(ptr %context, ptr %function, ptr %args, ptr
   ret i32 %status
 }
 
-define internal void @relay_close_stack(ptr %context) noinline cold nounwind {
+define void @relay_close_stack(ptr %context) noinline cold nounwind {
   %base.at = getelementptr i8, ptr %context, i64 $frames_size
   %base = load ptr, ptr %base.at
   call void @free(ptr %base)

@@ -62,13 +62,15 @@ def compile_module(
     opt: Level = DEFAULT_LEVEL,
     imports: Collection[str] = (),
     exports: Collection[str] | None = None,
+    apart: Collection[str] = (),
 ) -> bytes:
     """One object file with the functions of all texts, position-independent.
 
     `imports` names the functions of other libraries the code may call; any other is an error.
-    `exports` names those that others may call; None for all.
+    `exports` names those that others may call; None for all. Those in `apart` are not put into
+    functions that call them: who recurses does not want their memory on the stack.
     """
-    with _optimised(texts, target, opt, exports) as (machine, module):
+    with _optimised(texts, target, opt, exports, apart) as (machine, module):
         data: bytes = machine.emit_object(module)
     if unknown := undefined_symbols(data) - MEMORY_FUNCTIONS - frozenset(imports):
         raise TargetError(
@@ -90,7 +92,11 @@ def assembly(texts: Sequence[str], target: Target, *, opt: Level = DEFAULT_LEVEL
 
 @contextmanager
 def _optimised(
-    texts: Sequence[str], target: Target, opt: Level, exports: Collection[str] | None = None
+    texts: Sequence[str],
+    target: Target,
+    opt: Level,
+    exports: Collection[str] | None = None,
+    apart: Collection[str] = (),
 ) -> Iterator[tuple[Any, Any]]:
     """(target machine, module with all texts, after the passes), until the end of the block."""
     from llvmlite import binding
@@ -109,6 +115,8 @@ def _optimised(
                     module.link_in(part)
             if exports is not None:
                 _hide(module, exports)
+            for name in apart:
+                module.get_function(name).add_function_attribute("noinline")
             module.verify()
         except RuntimeError as error:
             raise TargetError(

@@ -1,0 +1,104 @@
+"""A whole program for programs in C: what `export_c.py` writes to files.
+
+    exe = relay.compile(tree_lstm, params)
+    exe.export("tree.o")
+
+    tree *model;
+    if (tree_create(&model, NULL, 0)) return 1;
+    tree_float32 *x = tree_float32_borrow(model, numbers, 2, (int64_t[]){1, 300});
+    tree_Tree *leaf = tree_Tree_Rose(model, x, tree_List_Nil());
+    tree_float32 *state, *cell;
+    if (tree_run(model, leaf, &state, &cell)) puts(tree_message(model));
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from relay.executors import c_model, c_program
+from relay.executors.c_header import header_text
+from relay.executors.c_model import WeightBlock, model_text
+from relay.executors.c_program import PROGRAM_MESSAGES, Constants, functions_text, model_size
+from relay.executors.c_types import FUNCTIONS, CTypes
+from relay.native import pool
+from relay.native.call import program_runtime_imports, program_runtime_text
+from relay.native.runtime import runtime_texts
+from relay.program.llvm.translate import Translated, translate
+from relay.program.ownership import own
+from relay.program.program import MAIN, Program
+from relay.target import abi
+from relay.target.llvm.compile import compile_module
+from relay.target.target import Target
+
+
+@dataclass
+class ProgramLibrary:
+    """The parts of an exported program. `constants` are those it reads, by name and in order."""
+
+    program: Program
+    target: Target
+    constants: Mapping[str, np.ndarray]
+    name: str
+    threads: int
+
+    @cached_property
+    def types(self) -> CTypes:
+        """Those that a program in C comes across."""
+        return CTypes(self.program, self.name)
+
+    @cached_property
+    def weights(self) -> WeightBlock:
+        """What the program reads."""
+        return WeightBlock(self.program, self.constants)
+
+    @property
+    def functions(self) -> list[str]:
+        """Those of the header that are not inline."""
+        return [f"{self.name}_{verb}" for verb in FUNCTIONS]
+
+    def object(self, embedded: Path | None) -> bytes:
+        """The object file."""
+        made = translate(own(self.program), self.target)
+        called = [kernel for kernel in self.program.kernels if kernel.name in made.kernels]
+        texts = [
+            *(kernel.ir for kernel in called),
+            *runtime_texts(self.target),
+            program_runtime_text(self.target),
+            made.ir,
+            self._text(embedded, made),
+        ]
+        imports = pool.imports(self.target) | program_runtime_imports(self.target)
+        imports |= c_model.IMPORTS | c_program.IMPORTS
+        return compile_module(
+            texts,
+            self.target,
+            opt=3,
+            imports=imports,
+            exports=self.functions,
+            apart=[kernel.name for kernel in called],
+        )
+
+    def _text(self, embedded: Path | None, made: Translated) -> str:
+        offsets = self.weights.offsets
+        arrays = [(offsets[name], self.constants[name]) for name in made.constants]
+        constants = Constants([(at, array.shape, array.nbytes) for at, array in arrays])
+        model = model_text(
+            self.name,
+            self.weights,
+            embedded,
+            size=model_size(constants),
+            loaded=c_program.LOADED,
+            threads=self.threads,
+            most_threads=abi.MOST_THREADS,
+            messages=PROGRAM_MESSAGES,
+        )
+        return model + functions_text(self.types, made.entries[MAIN], made.sites, constants)
+
+    def header(self, embed: bool) -> str:
+        """The text of the header."""
+        return header_text(self.types, self.target, embed=embed, threads=self.threads)
