@@ -46,6 +46,9 @@ from relay.transform.lift_weights import WEIGHTS
 
 log = logging.getLogger("relay")
 
+# What marks functions that passes leave alone.
+KEEP_OFF = (PRIMITIVE, "Composite", "Compiler", "Extern", "SkipOptimization")
+
 PROGRAM_LEVEL: Level = 3  # of LLVM: small functions are inlined
 
 
@@ -143,7 +146,7 @@ def compile_program(
         raise RelayError(f"the model asks for approximations: {', '.join(loose)}")
     lowered = time.perf_counter()
     objects = tuple(kernels.compile(program.kernels))
-    native = None if program[MAIN].is_straight_line else native_program(program, machine, cache)
+    native = native_program(program, machine, cache) if whole else None
     code = Code(machine, objects, native)
     cached_runtime(cache)
     log.info(
@@ -249,8 +252,9 @@ def with_constant_weights(
     }
     if known:
         main = tree.replace(bind(main, known), ret_type=None)
-    # what is run is no kernel, and its weights are named where they stand
-    kept = {name: value for name, value in main.attrs.items() if name not in (WEIGHTS, PRIMITIVE)}
+    # what is run is compiled here, like any function, and its weights are named where they stand
+    gone = (WEIGHTS, *KEEP_OFF)
+    kept = {name: value for name, value in main.attrs.items() if name not in gone}
     module["main"] = tree.replace(main, attrs=DictAttrs(kept))
     return module, weights
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from relay.executors.executable import Code, Executable
 from relay.executors.straight_line import StraightLineExecutable
-from relay.program.program import MAIN, Program
+from relay.program.program import Program
 
 
 def make_executable(
@@ -24,7 +24,7 @@ def make_executable(
     """The executable of a program. `weights` are the constants that come from outside, by name;
     `prepared` those that were computed from them already, if they were. `stack` and `memory`
     limit the calls of a whole program."""
-    if program[MAIN].is_straight_line:
+    if code.program is None:
         return StraightLineExecutable(program, code, weights, threads, prepared)
     from relay.executors.whole_program import WholeProgramExecutable  # not for straight-line code
 

@@ -8,6 +8,7 @@ they like, and nothing recurses.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -70,7 +71,7 @@ class Message:
         entry, fields = pending[0][:2]
         try:
             # the list grows while it is gone through
-            for entry, fields, index in pending if not written else pending[written:]:
+            for entry, fields, index in islice(pending, written, None):
                 entry.write(fields, index, self)
         except Mismatch as error:
             entry.blame(error, fields)

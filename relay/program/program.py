@@ -448,9 +448,14 @@ class Function:
     @cached_property
     def is_straight_line(self) -> bool:
         """Whether it only computes tensors of known sizes, one after the other."""
-        return len(self.blocks) == 1 and all(
+        known = all(
             isinstance(one, TensorSpec) and all(type(size) is int for size in one.shape)
             for one in self.registers
+        )
+        return (
+            known
+            and len(self.blocks) == 1
+            and all(isinstance(one, StraightLine) for one in self.blocks[0])
         )
 
     @property

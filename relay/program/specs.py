@@ -118,7 +118,10 @@ class Specs:
         definition = definition_of(ty, self.module)
         if definition.extern:
             raise LowerError(
-                Diagnostic(f"type `{ty}` is defined elsewhere: a compiled program cannot hold it")
+                Diagnostic(
+                    f"type `{ty}` is defined elsewhere: a compiled program cannot hold it",
+                    definition.span,
+                )
             )
         name = definition.header.name_hint
         if args:

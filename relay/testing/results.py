@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from relay import dtypes
 from relay.interpreter.values import ConstructorValue, RefValue, TupleValue, Value
 from relay.ir import dims
 from relay.ir.dims import Symbol
@@ -80,18 +81,28 @@ def assert_has_type(
                 assert not isinstance(part, data), f"{part!r} is no {expected}"
 
 
-def assert_same_value(found: Value, expected: Value) -> None:
-    """Two results of the same program: equal, up to `TOLERANCE` where elements are not exact."""
+def assert_same_value(found: Value, expected: Value, *, rtol: float | None = None) -> None:
+    """Two results of the same program: equal, up to `TOLERANCE` where elements are not exact.
+
+    With `rtol` the elements of every float type may be that far apart, relative to their size. Two
+    cells are the same when what they hold is, and one stands wherever the other does.
+    """
     pending: list[tuple[Any, Any]] = [(found, expected)]
+    cells: dict[int, int] = {}
     while pending:
         a, b = pending.pop()
         if isinstance(b, NDArray):
             assert isinstance(a, NDArray), f"{a!r} instead of {b!r}"
             assert (a.dtype, a.shape) == (b.dtype, b.shape), f"{a!r} instead of {b!r}"
-            if b.dtype == SMOOTH:
+            if rtol is not None and dtypes.is_float(b.dtype):
+                wide = (array.array.astype(np.float64) for array in (a, b))
+                np.testing.assert_allclose(*wide, rtol, rtol / 10)
+            elif b.dtype == SMOOTH:
                 np.testing.assert_allclose(a.array, b.array, TOLERANCE, TOLERANCE)
-            else:
+            elif dtypes.is_float(b.dtype):  # not by ==, for which NaN is another
                 assert a.array.tobytes() == b.array.tobytes(), f"{a!r} instead of {b!r}"
+            else:
+                assert np.array_equal(a.array, b.array), f"{a!r} instead of {b!r}"
         elif isinstance(b, TupleValue):
             assert isinstance(a, TupleValue), f"{a!r} instead of {b!r}"
             pending.extend(zip(a.fields, b.fields, strict=True))
@@ -99,5 +110,10 @@ def assert_same_value(found: Value, expected: Value) -> None:
             assert isinstance(a, ConstructorValue), f"{a!r} instead of {b!r}"
             assert a.is_built_by(b.constructor), f"{a!r} instead of {b!r}"
             pending.extend(zip(a.fields, b.fields, strict=True))
+        elif isinstance(b, RefValue):
+            assert isinstance(a, RefValue), f"{a!r} instead of {b!r}"
+            if id(b) not in cells:
+                pending.append((a.value, b.value))
+            assert cells.setdefault(id(b), id(a)) == id(a), f"another cell instead of {b!r}"
         else:
             raise AssertionError(f"{b!r} cannot be compared")

@@ -1,33 +1,36 @@
 """Every executor agrees with the interpreter, which says what programs mean.
 
 The programs are those of `tests/programs`, and random ones. What an executor does not run, it
-refuses with the reason and the place; `REFUSED` says which programs those are, so that none drops
-out unnoticed.
+refuses with the reason and the place; `REFUSED` and `NOT_STRAIGHT` say which programs those are, so
+that none drops out unnoticed.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
 import relay
 from relay.cache import Cache
+from relay.driver import compile_graph
 from relay.errors import DiagnosticError, RelayError
 from relay.interpreter.values import to_value
 from relay.target.target import Target
 from relay.testing import Seeded, assert_same_value, random_inputs
+from relay.testing.generate import random_module
 from relay.testing.strategies import programs
+from tests.executors.engines import assert_agreement, interpreter
+from tests.programs.arguments import PROGRAMS, WITHOUT_MAIN, arguments, load
 from tests.programs.expected import CASES
 
-PROGRAMS = {
-    path.stem: path for path in sorted((Path(__file__).parent.parent / "programs").glob("*.relay"))
-}
-
-# What keeps a program from being straight-line code over tensors of known shapes.
+# What no engine takes: Python has no value to give for these parameters.
 REFUSED = {
+    "extern_types": "type `Storage` is defined elsewhere: a compiled program cannot hold it",
+    "function_types": "`@main` is polymorphic, so nobody knows which types to compile it for",
+    "shape_type_arguments": "parameter `%f` of `@main` is a function",
+}
+# What keeps a program from being straight-line code over tensors of known shapes.
+NOT_STRAIGHT = {
     "conditionals": "an `if`",
     "extern_types": "parameter `%s` of type Storage",
     "function_types": "parameter `%f` of type fn",
@@ -49,9 +52,8 @@ REFUSED = {
     "symbolic_shapes": "Tensor[(n, 2 * m), float32], whose shape shows at run time",
     "unknown_dimensions": "Tensor[(?, 3), float32], whose shape shows at run time",
 }
-WITHOUT_MAIN = {"constructors_as_values", "empty_module", "lstm_step", "only_types"}
-# Whole programs come with arguments and results (`tests/interpreter/test_programs.py`).
-STRAIGHT = PROGRAMS.keys() - REFUSED.keys() - WITHOUT_MAIN - CASES.keys()
+WHOLE = PROGRAMS.keys() - REFUSED.keys() - WITHOUT_MAIN
+STRAIGHT = WHOLE - NOT_STRAIGHT.keys() - CASES.keys()
 
 # How a program is compiled.
 WAYS = {
@@ -64,7 +66,7 @@ MORE_WAYS = {
     "unfused": {"level": 1},
     "AVX2": {"target": "llvm -level=avx2"},
     "checked": {"checked": True},
-    "one thread": {"threads": 1},
+    "as written, checked": {"level": 0, "checked": True},
 }
 
 
@@ -82,55 +84,51 @@ def cache(tmp_path_factory):
     return Cache(tmp_path_factory.mktemp("kernels"))
 
 
-def load(name):
-    return relay.parse(PROGRAMS[name].read_text(), f"{name}.relay")
+# --- the programs of the folder ------------------------------------------------------------------
 
 
-def positive(data):
-    """Floats between 1/2 and 3/2, in place of others: a variance must not be negative."""
-    if isinstance(data, tuple):
-        return tuple(map(positive, data))
-    if data.dtype.kind != "f":
-        return data
-    return np.random.default_rng(0).uniform(0.5, 1.5, data.shape).astype(data.dtype)
+@pytest.mark.parametrize("way", WAYS, indirect=True)
+@pytest.mark.parametrize("name", sorted(WHOLE))
+def test_programs_mean_what_the_interpreter_says(name, way, cache):
+    module = load(name)
+    assert_agreement(module, lambda: arguments(name, module), rtol=1e-5, cache=cache, **way)
 
 
-def tensors(value):
-    """The arrays of a result, from left to right."""
-    pending, found = [value], []
-    while pending:
-        part = pending.pop()
-        if isinstance(part, relay.nd.NDArray):
-            found.append(part.numpy())
-        else:
-            pending.extend(reversed(part))
-    return found
+@pytest.mark.full
+@pytest.mark.parametrize("way", sorted(MORE_WAYS.keys() - WAYS.keys()), indirect=True)
+@pytest.mark.parametrize("name", sorted(WHOLE))
+def test_programs_mean_the_same_however_they_are_compiled(name, way, cache):
+    module = load(name)
+    assert_agreement(module, lambda: arguments(name, module), rtol=1e-5, cache=cache, **way)
 
 
 @pytest.mark.parametrize("way", WAYS, indirect=True)
 @pytest.mark.parametrize("name", sorted(STRAIGHT))
-def test_straight_programs_mean_what_the_interpreter_says(name, way, cache):
+def test_straight_programs_mean_it_in_an_arena_too(name, way, cache):
     module = load(name)
-    inputs = positive(tuple(random_inputs(module, Seeded(1))))
-    expected = tensors(relay.create_executor("debug", module).evaluate()(*inputs))
-    found = tensors(to_value(relay.compile(module, cache=cache, **way)(*inputs)))
-    assert [(a.shape, a.dtype) for a in found] == [(a.shape, a.dtype) for a in expected]
-    for ours, theirs in zip(found, expected, strict=True):
-        if relay.dtypes.is_float(relay.dtypes.from_numpy(theirs.dtype)):
-            wide = (array.astype("float64") for array in (ours, theirs))
-            np.testing.assert_allclose(*wide, rtol=1e-5, atol=1e-6)
-        else:
-            np.testing.assert_array_equal(ours, theirs)
+    executable = compile_graph(module, cache=cache, **way)
+    for args in arguments(name, module):
+        found = to_value(executable(*args))
+        assert_same_value(found, interpreter(module)(*args), rtol=1e-5)
 
 
 @pytest.mark.parametrize("level", [0, 3])
 @pytest.mark.parametrize("name", sorted(REFUSED))
-def test_other_programs_are_refused_with_the_reason_and_the_place(name, level):
+def test_what_takes_no_data_is_refused_with_the_reason_and_the_place(name, level):
     with pytest.raises(DiagnosticError) as error:
         relay.compile(load(name), level=level)
+    assert REFUSED[name] in str(error.value)
+    assert f"--> {name}.relay:" in str(error.value)
+
+
+@pytest.mark.parametrize("level", [0, 3])
+@pytest.mark.parametrize("name", sorted(NOT_STRAIGHT))
+def test_the_graph_executor_refuses_other_programs_with_the_reason_and_the_place(name, level):
+    with pytest.raises(DiagnosticError) as error:
+        compile_graph(load(name), level=level)
     said = str(error.value)
     assert said.startswith("the graph executor runs straight-line code over tensors, and this is")
-    assert REFUSED[name] in said
+    assert NOT_STRAIGHT[name] in said
     assert f"--> {name}.relay:" in said
     assert 'hint:     relay.create_executor("debug") runs every program' in said
 
@@ -141,11 +139,38 @@ def test_a_module_without_main_is_refused(name):
         relay.compile(load(name))
 
 
-def agrees(program, cache, **options):
-    module, inputs = program
-    expected = relay.create_executor("debug", module).evaluate()(*inputs)
-    found = to_value(relay.compile(module, cache=cache, **options)(*inputs))
-    assert_same_value(found, expected)
+# --- random programs -----------------------------------------------------------------------------
+
+
+def agree_on(module, cache, *, calls=2, seed=0, **options):
+    """A random program, called with arguments whose sizes differ."""
+
+    def made():
+        return [random_inputs(module, Seeded(seed + number)) for number in range(calls)]
+
+    assert_agreement(module, made, cache=cache, **options)
+
+
+@pytest.mark.parametrize("way", ["default", "as written"], indirect=True)
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs_mean_what_the_interpreter_says(seed, way, cache):
+    agree_on(random_module(Seeded(seed), size=30), cache, **way)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("way", MORE_WAYS, indirect=True)
+@pytest.mark.parametrize("seed", range(300))
+def test_many_random_programs_mean_what_the_interpreter_says(seed, way, cache):
+    agree_on(random_module(Seeded(seed)), cache, **way)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("level", [0, 3])
+@settings(max_examples=200, suppress_health_check=list(HealthCheck))
+@given(program=programs(size=40))
+def test_small_programs_mean_what_the_interpreter_says(cache, level, program):
+    module, args = program
+    assert_agreement(module, lambda: [args], cache=cache, level=level)
 
 
 STRAIGHT_LINE = {
@@ -158,9 +183,15 @@ STRAIGHT_LINE = {
 }
 
 
-@settings(max_examples=15)
+def agrees(program, cache, **options):
+    module, inputs = program
+    found = to_value(relay.compile(module, cache=cache, threads=1, **options)(*inputs))
+    assert_same_value(found, interpreter(module)(*inputs))
+
+
+@settings(max_examples=6)
 @given(program=programs(size=15, functions=1, **STRAIGHT_LINE))
-def test_random_programs_mean_what_the_interpreter_says(cache, program):
+def test_random_straight_programs_mean_what_the_interpreter_says(cache, program):
     agrees(program, cache)
 
 
@@ -168,5 +199,5 @@ def test_random_programs_mean_what_the_interpreter_says(cache, program):
 @pytest.mark.parametrize("way", MORE_WAYS, indirect=True)
 @settings(max_examples=200, suppress_health_check=list(HealthCheck))
 @given(program=programs(size=40, **STRAIGHT_LINE))
-def test_many_random_programs_mean_what_the_interpreter_says(cache, way, program):
+def test_many_random_straight_programs_mean_what_the_interpreter_says(cache, way, program):
     agrees(program, cache, **way)

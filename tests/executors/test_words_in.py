@@ -291,3 +291,10 @@ def test_data_nests_as_deep_as_it_likes():
         value = value.fields[0]
         depth += 1
     assert depth == 20_000
+
+
+def test_every_argument_is_written_to_its_end():
+    called = function(INTS, INTS, INTS)
+    lists = [[1], [2, 3, 4], [5, 6]]
+    values = [function(INTS)([numbers]) for numbers in lists]
+    assert tuple(called(values, None, python_style())) == tuple(lists)

@@ -3,44 +3,15 @@ references in loops, nested patterns, data at several types, shapes known at run
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import relay
-from relay.interpreter.values import ConstructorValue, TupleValue, to_value
-from relay.ir.types import TupleType, TypeCall, substitute
+from relay.interpreter.values import ConstructorValue, TupleValue
+from tests.programs.arguments import PROGRAMS, arguments, load
 from tests.programs.expected import CASES
 
-FOLDER = Path(__file__).parents[1] / "programs"
-KINDS = ["debug"]
-
-
-def value(data, ty, module):
-    """Python's data as a value of a type."""
-    if isinstance(ty, TupleType):
-        parts = zip(data, ty.fields, strict=True)
-        return TupleValue(value(part, field, module) for part, field in parts)
-    if not isinstance(ty, TypeCall):
-        return to_value(data, ty)
-    if isinstance(data, list):
-        made = value(("Nil",), ty, module)
-        for item in reversed(data):
-            made = build(("Cons", value(item, ty.args[0], module), made), ty, module)
-        return made
-    name, *fields = data
-    constructor = module.get_constructor(name)
-    arguments = dict(zip(module[ty.func].type_vars, ty.args, strict=True))
-    inputs = [substitute(field, arguments) for field in constructor.inputs]
-    parts = [value(field, wanted, module) for field, wanted in zip(fields, inputs, strict=True)]
-    return build((name, *parts), ty, module)
-
-
-def build(parts, ty, module):
-    name, *fields = parts
-    constructor = module.get_constructor(ty.func.name_hint, name)
-    return ConstructorValue(constructor.tag, tuple(fields), constructor)
+KINDS = ["debug", "vm"]
 
 
 def plain(found):
@@ -75,16 +46,14 @@ def compare(found, expected):
 
 
 def test_every_case_is_a_program():
-    assert CASES.keys() <= {path.stem for path in FOLDER.glob("*.relay")}
+    assert CASES.keys() <= PROGRAMS.keys()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", CASES)
 def test_it_gives_what_python_gives(name, kind):
-    module = relay.parse((FOLDER / f"{name}.relay").read_text(), f"{name}.relay")
+    module = load(name)
     run = relay.create_executor(kind, module).evaluate()
     function, cases = CASES[name]
-    types = [param.checked_type for param in module["main"].params]
-    for arguments in cases:
-        given = [value(data, ty, module) for data, ty in zip(arguments, types, strict=True)]
-        compare(plain(run(*given)), function(*arguments))
+    for given, written in zip(arguments(name, module), cases, strict=True):
+        compare(plain(run(*given)), function(*written))
