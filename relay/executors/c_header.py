@@ -74,11 +74,12 @@ def _make_text(types: CTypes, data: CData, one: CConstructor) -> str:
             f"static inline {data.name} *{one.name}(void) {{\n"
             f"  return ({data.name} *)(intptr_t){2 * one.tag + 1};\n}}\n"
         )
-    given = "".join(f", {types.value(place.spec)}{place.name}" for place in one.places)
+    given = [f"{types.value(place.spec)}{place.name}" for place in one.places]
     in_memory = sorted(one.places, key=lambda place: place.word)
+    head = _wrapped(f"static inline {data.name} *{one.name}(", [f"{types.model} *model", *given])
     return (
-        f"static inline {data.name} *{one.name}({types.model} *model{given}) {{\n"
-        f"  const int64_t words[] = {{{_words(types, in_memory)}}};\n"
+        f"{head}) {{\n"
+        f"{_wrapped('  const int64_t words[] = {', _words(types, in_memory))}}};\n"
         f"  return ({data.name} *){types.model}_make(model, {one.number}, words);\n}}\n"
     )
 
@@ -96,9 +97,10 @@ def _run_text(types: CTypes) -> str:
     name = types.model
     given = [f"{types.value(place.spec)}{place.name}" for place in types.params]
     taken = [f"{types.value(place.spec)}*{place.name}" for place in types.results]
-    lines = [f"static inline int {name}_run({', '.join([f'{name} *model', *given, *taken])}) {{"]
-    words = _words(types, types.params) or "0"
-    lines.append(f"  const int64_t arguments[] = {{{words}}};")
+    lines = [
+        _wrapped(f"static inline int {name}_run(", [f"{name} *model", *given, *taken]) + ") {",
+        _wrapped("  const int64_t arguments[] = {", _words(types, types.params) or ["0"]) + "};",
+    ]
     lines.append(f"  int64_t results[{max(1, len(types.results))}];")
     lines.append(f"  int status = {name}_invoke(model, arguments, results);")
     for number, place in enumerate(types.results):
@@ -116,14 +118,20 @@ def _listed(places: Sequence[Place]) -> str:
     return "\n".join(f"     {p.name}: {spec_text(p.spec)}" for p in places) or "     none"
 
 
-def _words(types: CTypes, places: Sequence[Place]) -> str:
+def _wrapped(start: str, parts: Sequence[str]) -> str:
+    """Parts after `start`, with commas between; on a line each when they are too long for one."""
+    line = start + ", ".join(parts)
+    return line if len(line) <= 92 else f"{start}\n    " + ",\n    ".join(parts)
+
+
+def _words(types: CTypes, places: Sequence[Place]) -> list[str]:
     """The words of values, by their names."""
-    return ", ".join(
+    return [
         f"(int64_t)(intptr_t){place.name}"
         if is_object(place.spec)
         else f"{_word_name(types, place)}({place.name})"
         for place in places
-    )
+    ]
 
 
 def _value(types: CTypes, place: Place, word: str) -> str:
@@ -194,7 +202,7 @@ _HEADER: Final = Template("""\
 
    A model and its values serve one thread at a time; make several models to use several threads.
 
-   Values are tensors and data, which belong to the model they were made with. They never change.
+   Values are tensors and data, which belong to the model they were made with, and never change.
    Whoever is given a new one holds it, and releases it in the end:
 
    - what makes a value (_borrow, _copy, and the functions of constructors), ${name}_run and

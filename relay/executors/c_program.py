@@ -60,9 +60,7 @@ ANY_SIZE: Final = -1
 FIRST_NAMED: Final = -2
 
 
-def functions_text(
-    types: CTypes, entry: str, sites: Sequence[Site], constants: Constants
-) -> str:
+def functions_text(types: CTypes, entry: str, sites: Sequence[Site], constants: Constants) -> str:
     """The functions of a header but `create`, `destroy` and `error`. `entry` runs the program."""
     sizes = _Sizes()
     tables = [
@@ -313,8 +311,17 @@ define void @${name}_set_stack(ptr %model, i64 %bytes) nounwind {
 }
 
 define void @${name}_set_memory(ptr %model, i64 %bytes) nounwind {
+entry:
   %limit.at = getelementptr i8, ptr %model, i64 $limit
   store i64 %bytes, ptr %limit.at
+  %holds.at = getelementptr i8, ptr %model, i64 $holds_at
+  %holds = load i64, ptr %holds.at
+  %none = icmp eq i64 %holds, 0
+  br i1 %none, label %begin.anew, label %done
+begin.anew:                              ; what was kept for later may be more than the limit
+  call void @relay_close(ptr %model)
+  br label %done
+done:
   ret void
 }
 

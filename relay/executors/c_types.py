@@ -36,12 +36,83 @@ from relay.program.program import (
 
 # Names that mean something else in C or in C++, or in the function that runs a model.
 RESERVED: Final = frozenset(
-    "alignas alignof and asm auto bool break case catch char class const constexpr continue "
-    "default delete do double else enum explicit export extern false float for friend goto if "
-    "inline int long mutable namespace new not null nullptr operator or private protected public "
-    "register restrict return short signed sizeof static static_assert struct switch template this "
-    "thread_local throw true try typedef typename typeof union unsigned using virtual void "
-    "volatile while xor NULL model arguments results status".split()
+    [
+        "alignas",
+        "alignof",
+        "and",
+        "asm",
+        "auto",
+        "bool",
+        "break",
+        "case",
+        "catch",
+        "char",
+        "class",
+        "const",
+        "constexpr",
+        "continue",
+        "default",
+        "delete",
+        "do",
+        "double",
+        "else",
+        "enum",
+        "explicit",
+        "export",
+        "extern",
+        "false",
+        "float",
+        "for",
+        "friend",
+        "goto",
+        "if",
+        "inline",
+        "int",
+        "long",
+        "mutable",
+        "namespace",
+        "new",
+        "not",
+        "null",
+        "nullptr",
+        "operator",
+        "or",
+        "private",
+        "protected",
+        "public",
+        "register",
+        "restrict",
+        "return",
+        "short",
+        "signed",
+        "sizeof",
+        "static",
+        "static_assert",
+        "struct",
+        "switch",
+        "template",
+        "this",
+        "thread_local",
+        "throw",
+        "true",
+        "try",
+        "typedef",
+        "typename",
+        "typeof",
+        "union",
+        "unsigned",
+        "using",
+        "virtual",
+        "void",
+        "volatile",
+        "while",
+        "xor",
+        "NULL",
+        "model",
+        "arguments",
+        "results",
+        "status",
+    ]
 )
 
 _SCALARS: Final = {"bool": "bool", "float32": "float", "float64": "double"}
@@ -190,7 +261,9 @@ class CTypes:
 
     def _name_all(self, specs: Sequence[Spec]) -> dict[Spec, str]:
         """The first of a name has it as it is."""
-        return {spec: self._free(f"{self.model}_{_base(spec)}") for spec in specs}
+        names = {spec: self._free(f"{self.model}_{_base(spec)}") for spec in specs}
+        self._taken.update(f"{name}_tag" for name in names.values())
+        return names
 
     def _free(self, wanted: str) -> str:
         name, number = wanted, 1

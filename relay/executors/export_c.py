@@ -46,7 +46,6 @@ from relay.target.target import Target
 KINDS: Final = ("object", "archive", "shared")
 
 
-
 def export(
     exe: Executable,
     path: Path,

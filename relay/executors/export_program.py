@@ -1,14 +1,14 @@
 """A whole program for programs in C: what `export_c.py` writes to files.
 
-    exe = relay.compile(tree_lstm, params)
-    exe.export("tree.o")
+exe = relay.compile(tree_lstm, params)
+exe.export("tree.o")
 
-    tree *model;
-    if (tree_create(&model, NULL, 0)) return 1;
-    tree_float32 *x = tree_float32_borrow(model, numbers, 2, (int64_t[]){1, 300});
-    tree_Tree *leaf = tree_Tree_Rose(model, x, tree_List_Nil());
-    tree_float32 *state, *cell;
-    if (tree_run(model, leaf, &state, &cell)) puts(tree_message(model));
+tree *model;
+if (tree_create(&model, NULL, 0)) return 1;
+tree_float32 *x = tree_float32_borrow(model, numbers, 2, (int64_t[]){1, 300});
+tree_Tree *leaf = tree_Tree_Rose(model, x, tree_List_Nil());
+tree_float32 *state, *cell;
+if (tree_run(model, leaf, &state, &cell)) puts(tree_message(model));
 """
 
 from __future__ import annotations
