@@ -71,7 +71,7 @@ def operations(*wanted: Dim) -> tuple[list[Operation], list[int]]:
         if isinstance(dim, Size):
             return emit(("size", dim.name), Operation("size", value=dim.name))
         if isinstance(dim, DimCall):
-            args = []
+            args: list[int] = []
             for arg in dim.args:
                 args.append((yield walk(arg)))
             total = args[0]

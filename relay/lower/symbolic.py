@@ -18,10 +18,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from relay import dtypes, te, tree
-from relay.errors import DiagnosticError, LowerError
+from relay.errors import Diagnostic, DiagnosticError, LowerError
 from relay.ir import dims
 from relay.ir.dims import Dim, Symbol
 from relay.ir.expr import Call, Expr, Function, Var
@@ -103,8 +104,7 @@ class _Params:
         axes: list[tuple[Dim, Size, str]] = []
         count = 0
         for param in function.params:
-            given = param.checked_type
-            self._names.update(str(atom) for atom in _symbols(given))
+            self._names.update(str(atom) for atom in _symbols(param.checked_type))
         for param in function.params:
             fields = []
             for ty in _tensors(param.checked_type, param):
@@ -115,9 +115,9 @@ class _Params:
                 count += 1
             self.types[param] = _regrouped(param.checked_type, iter(fields))
         self._solve(axes)
-        for param, ty in self.types.items():
+        for param, given in self.types.items():
             self.types[param] = map_leaves(
-                ty, lambda leaf: self._named.get(leaf, leaf), Occurs.VARIABLE
+                given, lambda leaf: self._named.get(leaf, leaf), Occurs.VARIABLE
             )
 
     def _size(
@@ -159,7 +159,7 @@ class _Params:
                     self._named[symbol] = dims.floor_divide(dims.subtract(size, rest), coefficient)
             known = dims.substitute(dim, lambda symbol: self._named.get(symbol, symbol))
             if any(not isinstance(symbol, Size) for symbol in dims.atoms(known)):
-                raise LowerError(f"the sizes of the parameters do not tell what `{dim}` is")
+                raise LowerError(Diagnostic(f"the sizes of parameters do not tell what `{dim}` is"))
             if dims.equal(size, known) is not True:
                 self.required.append(Requirement(size, known, message))
 
@@ -323,14 +323,14 @@ class _Symbolic(Shapes):
 
     def dim_of(self, extent: te.Expr) -> Dim:
         """The size of a tensor, as a dimension."""
-        names = {var: name for name, var in self.sizes.items()}
+        names: dict[te.Expr, str] = {var: name for name, var in self.sizes.items()}
 
         def leaf(part: te.Expr) -> Dim | None:
-            return Size(names[part]) if isinstance(part, te.Var) and part in names else None
+            return Size(names[part]) if part in names else None
 
         found = from_te(extent, leaf)
         if found is None:
-            raise LowerError(f"`{extent!r}` is no size")
+            raise LowerError(Diagnostic(f"`{extent!r}` is no size"))
         return found
 
     # --- what must hold
@@ -490,7 +490,8 @@ class _Symbolic(Shapes):
             if isinstance(after, Read) and isinstance(after.source, Tensor):
                 op = after.source.op
                 if isinstance(op, Computation) and op.reduction is None:
-                    places = dict(zip(op.axes, after.indices, strict=True))
+                    places: dict[te.Var, te.Expr] = {}
+                    places.update(zip(op.axes, after.indices, strict=True))
                     return substitute(op.bodies[after.source.position], places)
             return remake(before, after)
 
@@ -589,9 +590,10 @@ def _without_unused(made: Dynamic) -> Dynamic:
     for one in made.variants:
         wanted += [dim for shape in one.results for dim in shape]
         wanted += [dim for pair in one.conditions for dim in pair]
-    for holder in (made, *made.variants, *made.searches):
-        for requirement in holder.required:
-            wanted += [requirement.left, requirement.right]
+    required = [made.required, *(one.required for one in made.variants)]
+    required += [one.required for one in made.searches]
+    for requirement in chain.from_iterable(required):
+        wanted += [requirement.left, requirement.right]
     used |= sizes_in(wanted)
     kept = tuple(one for one in made.variables if one.name in used)
     return Dynamic(kept, made.required, made.variants, made.searches, made.counted)

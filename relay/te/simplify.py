@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from relay import dtypes, tree
+from relay import tree
 from relay.te.expr import (
     INDEX,
     Binary,
@@ -37,14 +37,19 @@ from relay.te.expr import (
     remake,
     select,
     variables,
-    width,
+)
+from relay.te.intervals import (
+    ANY_NUMBER,
+    NATURAL,
+    UNKNOWN,
+    Interval,
+    combined,
+    contains,
+    of_dtype,
+    product,
+    union,
 )
 
-# From the smallest to the largest value, both included; None is unbounded.
-Interval = tuple[int | None, int | None]
-UNKNOWN: Interval = (None, None)
-_NATURAL: Interval = (0, None)
-ANY_NUMBER: Interval = (-(2**63), 2**63 - 1)
 _LARGE: Interval = (-(2**62), 2**62)
 
 
@@ -112,7 +117,7 @@ class Simplifier:
 
     def limit(self, var: Var, interval: Interval) -> None:
         """`var` lies in the interval."""
-        if var in self.ranges and not _contains(self.ranges[var], interval):
+        if var in self.ranges and not contains(self.ranges[var], interval):
             # it may be more than what was found so far relied on
             self._done.clear()
             self._intervals.clear()
@@ -251,10 +256,10 @@ class Simplifier:
         return low >= 0 and high < bound
 
     def _extremum(self, expr: Binary, difference: Linear) -> Expr:
-        low, high = self.sum_interval(difference)
-        if (low is not None and low >= 0) or self._is_natural(difference):  # left is never smaller
+        low, high = self._sign(difference)
+        if low is not None and low >= 0:  # left is never smaller
             return expr.left if expr.op == "max" else expr.right
-        if (high is not None and high <= 0) or self._is_natural(difference.times(-1)):
+        if high is not None and high <= 0:
             return expr.right if expr.op == "max" else expr.left
         return binary(expr.op, expr.left, expr.right)
 
@@ -354,7 +359,7 @@ class Simplifier:
                 continue
             large_constant, small_constant = divmod(total.constant, common)
             small = Linear({a: c for a, c in total.terms.items() if c % common}, small_constant)
-            if _contains((0, common - 1), self.sum_interval(small)):
+            if contains((0, common - 1), self.sum_interval(small)):
                 large = {a: c // common for a, c in total.terms.items() if c % common == 0}
                 return Linear(large, large_constant), small, common
         return None
@@ -364,7 +369,7 @@ class Simplifier:
     def interval(self, expr: Expr) -> Interval:
         """What values an int64 expression can take."""
         if isinstance(expr, Var):
-            return self.ranges.get(expr, _NATURAL if isinstance(expr, Extent) else UNKNOWN)
+            return self.ranges.get(expr, NATURAL if isinstance(expr, Extent) else UNKNOWN)
         if (known := self._intervals.get(expr)) is not None:
             return known
         for part in tree.postorder(expr, enter=lambda e: e.dtype == INDEX):
@@ -379,14 +384,14 @@ class Simplifier:
             case Binary(op="add" | "sub" | "mul") | Unary(op="neg"):
                 total = self.linear(expr)
                 if isinstance(expr, Binary) and expr in total.terms:  # a product of variables
-                    return _product(self.interval(expr.left), self.interval(expr.right))
+                    return product(self.interval(expr.left), self.interval(expr.right))
                 return ANY_NUMBER if self._wraps(total) else self.sum_interval(total)
             case Binary():
-                return _combined(expr.op, self.interval(expr.left), self.interval(expr.right))
+                return combined(expr.op, self.interval(expr.left), self.interval(expr.right))
             case Select():
-                return _union(self.interval(expr.if_true), self.interval(expr.if_false))
+                return union(self.interval(expr.if_true), self.interval(expr.if_false))
             case Cast():
-                return _of_dtype(expr.operand.dtype)
+                return of_dtype(expr.operand.dtype)
             case _:
                 return ANY_NUMBER
 
@@ -411,17 +416,13 @@ class Simplifier:
     def _wraps(self, total: Linear) -> bool:
         bounds, unbounded = self._bounds(total)
         # what has no bound is small beside this
-        return not _contains(_LARGE if any(unbounded) else ANY_NUMBER, bounds)
+        return not contains(_LARGE if any(unbounded) else ANY_NUMBER, bounds)
 
     # --- conditions
 
     def _truth(self, expr: Compare) -> bool | None:
         difference = self.exact(expr.left).plus(self.exact(expr.right), -1)
-        low, high = self.sum_interval(difference)
-        if high is None or high >= 0:
-            high = -1 if self._is_negative(difference) else high
-        if low is None or low < 0:
-            low = 0 if self._is_natural(difference) else low
+        low, high = self._sign(difference)
         match expr.op:
             case "lt":
                 return _decide(high is not None and high < 0, low is not None and low >= 0)
@@ -437,6 +438,21 @@ class Simplifier:
                 truth = _decide(always, never)
                 return truth if truth is None or expr.op == "eq" else not truth
         return None
+
+    def _sign(self, total: Linear) -> Interval:
+        """What values a sum can take, as far as they lie on one side of 0."""
+        low, high = self.sum_interval(total)
+        if not self.negative and not self._ends:
+            return low, high
+        if high is None or high > 0:
+            high = 0 if self._is_natural(total.times(-1)) else high
+        if high is None or high == 0:
+            high = -1 if self._is_negative(total) else high
+        if low is None or low < 0:
+            low = 0 if self._is_natural(total) else low
+        if low == 0:
+            low = 1 if self._is_negative(total.times(-1)) else low
+        return low, high
 
     def _is_negative(self, total: Linear) -> bool:
         """Whether a sum is less than 0 because another one is."""
@@ -457,8 +473,8 @@ class Simplifier:
         for atom, coefficient in total.terms.items():
             if coefficient != 1 or not isinstance(atom, Binary) or isinstance(atom.right, Const):
                 continue
-            if atom.op not in ("floordiv", "mod") or not _contains(
-                _NATURAL, self.interval(atom.left)
+            if atom.op not in ("floordiv", "mod") or not contains(
+                NATURAL, self.interval(atom.left)
             ):
                 continue
             bound = total.plus(Linear({atom: 1}), -1).times(-1)
@@ -508,65 +524,3 @@ def _factors(product: Expr) -> list[Expr]:
 
 def _decide(always: bool, never: bool) -> bool | None:
     return True if always else False if never else None
-
-
-def _contains(outer: Interval, inner: Interval) -> bool:
-    """Whether the one interval lies in the other."""
-    low = outer[0] is None or (inner[0] is not None and inner[0] >= outer[0])
-    high = outer[1] is None or (inner[1] is not None and inner[1] <= outer[1])
-    return low and high
-
-
-def _union(a: Interval, b: Interval) -> Interval:
-    return (
-        None if a[0] is None or b[0] is None else min(a[0], b[0]),
-        None if a[1] is None or b[1] is None else max(a[1], b[1]),
-    )
-
-
-def _product(a: Interval, b: Interval) -> Interval:
-    if None in (*a, *b):
-        if ANY_NUMBER in (a, b):
-            return ANY_NUMBER
-        natural = _contains((0, None), a) and _contains((0, None), b)
-        return ((a[0] or 0) * (b[0] or 0), None) if natural else UNKNOWN
-    corners = [x * y for x in a for y in b if x is not None and y is not None]
-    product = min(corners), max(corners)
-    return product if _contains(ANY_NUMBER, product) else ANY_NUMBER
-
-
-def _combined(op: str, a: Interval, b: Interval) -> Interval:
-    divisor = b[0] if b[0] == b[1] else None
-    natural = _contains((0, None), a) and _contains((0, None), b)
-    match op:
-        case "floordiv" if divisor is not None and divisor > 0:
-            return (
-                None if a[0] is None else a[0] // divisor,
-                None if a[1] is None else a[1] // divisor,
-            )
-        case "floordiv" | "truncdiv" if natural:
-            return 0, None if a[1] is None else a[1] // max(1, b[0] or 0)
-        case "mod" if _contains((1, None), b):
-            bounds = [x for x in (a[1] if natural else None, b[1] and b[1] - 1) if x is not None]
-            return 0, min(bounds) if bounds else None
-        case "mod" | "truncmod" if natural:
-            return 0, a[1]
-        case "min":
-            high_bounds = [x for x in (a[1], b[1]) if x is not None]
-            low = None if a[0] is None or b[0] is None else min(a[0], b[0])
-            return low, min(high_bounds) if high_bounds else None
-        case "max":
-            low_bounds = [x for x in (a[0], b[0]) if x is not None]
-            high_bound = None if a[1] is None or b[1] is None else max(a[1], b[1])
-            return max(low_bounds) if low_bounds else None, high_bound
-        case _:
-            return ANY_NUMBER
-
-
-def _of_dtype(dtype: str) -> Interval:
-    bits = width(dtype)
-    if dtypes.is_float(dtype) or bits == 64:
-        return ANY_NUMBER
-    if dtype in dtypes.SIGNED:
-        return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
-    return 0, (1 << bits) - 1

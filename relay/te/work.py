@@ -16,6 +16,7 @@ def work(statement: Statement) -> Expr:
     simplify = Simplifier()
 
     def count(part: Statement) -> Steps[Expr]:
+        inside: Expr
         match part:
             case For():
                 inside = yield count(part.body)
@@ -33,7 +34,8 @@ def work(statement: Statement) -> Expr:
                     total = total + (yield count(part.otherwise))
                 return total
             case Let() | Allocate() | While():
-                return count(part.body)
+                inside = yield count(part.body)
+                return inside
             case Store():
                 return const(_cost(part.value), INDEX)
             case _:

@@ -37,8 +37,8 @@ class DynamicFunction:
         sizes = {one.name: _read(one, inputs) for one in made.variables}
         _look(made.required, sizes)
         for number, search in enumerate(made.searches):
-            shapes = [(len(search.names),)]
-            (found,) = self.batch.run(number, inputs, sizes=sizes, shapes=shapes).results
+            room = [(len(search.names),)]
+            (found,) = self.batch.run(number, inputs, sizes=sizes, shapes=room).results
             sizes |= dict(zip(search.names, found.tolist(), strict=True))
             _look(search.required, sizes)
         number, variant = self.chosen(sizes)

@@ -81,8 +81,8 @@ def test_kernels_compute_the_same_number(dim: Dim, n: int, m: int) -> None:
 @given(formulas())
 def test_an_expression_of_a_kernel_is_the_dimension_again(dim: Dim) -> None:
     variables = {name: te.Extent("int64", name) for name in ("n", "m")}
-    names = {var: Size(name) for name, var in variables.items()}
-    assert from_te(to_te(dim, variables), lambda part: names.get(part)) == dim
+    names: dict[te.Expr, Dim] = {var: Size(name) for name, var in variables.items()}
+    assert from_te(to_te(dim, variables), names.get) == dim
 
 
 def test_an_expression_that_reads_is_no_dimension() -> None:

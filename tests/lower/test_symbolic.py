@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -21,7 +24,8 @@ SIZES = (0, 1, 3, 7, 16, 17, 64, 100)
 
 
 def function(source: str) -> Function:
-    return parse(f'#[version = "0.0.5"]\ndef @main{source}')["main"]
+    made: Function = parse(f'#[version = "0.0.5"]\ndef @main{source}')["main"]
+    return made
 
 
 def lowered(source: str, *constant: int) -> Dynamic:
@@ -203,7 +207,9 @@ ATTENTION = """[n](%q: Tensor[(2, n, 16), float32], %k: Tensor[(2, n, 16), float
     ],
     ids=["chain", "softmax", "dense", "dense of a constant", "attention"],
 )
-def test_one_kernel_computes_all_sizes(made, shapes, right, n: int) -> None:
+def test_one_kernel_computes_all_sizes(
+    made: DynamicFunction, shapes: list[tuple[Any, ...]], right: Callable[..., Any], n: int
+) -> None:
     arrays = [floats(*(n if size == "n" else size for size in shape)) for shape in shapes]
     (found,) = results(made, *arrays)
     np.testing.assert_allclose(found, right(*arrays), rtol=1e-4, atol=1e-5)

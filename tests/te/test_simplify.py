@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from relay import te
 from relay.te.evaluate import run
-from relay.te.expr import COMPARE, INDEX, binary, compare, const, unary
+from relay.te.expr import COMPARE, INDEX, binary, compare, const, substitute, unary
 from relay.te.loops import Store
 from relay.te.simplify import Linear, Simplifier
 
@@ -257,3 +257,77 @@ def test_sums_of_divisions_come_out_right(data: st.DataObject) -> None:
     simplify, samples, _ = data.draw(situations())
     for sample in samples:
         assert value(simplify(expr), sample) == value(expr, sample)
+
+
+# --- sizes that only a run knows
+
+SIZE, OTHER = te.Extent(INDEX, "n"), te.Extent(INDEX, "m")
+
+
+def bound(**extents: te.Expr) -> tuple[Simplifier, dict[str, te.Var]]:
+    simplify = Simplifier()
+    made = {name: te.Var(INDEX, name) for name in extents}
+    for name, extent in extents.items():
+        simplify.bind(made[name], extent)
+    return simplify, made
+
+
+def test_a_size_is_never_negative() -> None:
+    assert Simplifier().holds(SIZE >= 0)
+    assert Simplifier()((SIZE * 4 + 3) // 4) == SIZE
+
+
+def test_a_variable_is_below_the_size_it_runs_up_to() -> None:
+    simplify, v = bound(i=SIZE)
+    assert simplify.holds(v["i"] < SIZE)
+    assert simplify.holds(v["i"] < SIZE + 3)
+    assert simplify.holds(v["i"] <= SIZE - 1)
+    assert not simplify.holds(v["i"] < SIZE - 1)
+    assert not simplify.holds(v["i"] < OTHER)
+
+
+def test_what_is_assumed_decides_what_follows_from_it() -> None:
+    simplify, v = bound(l=const(16, INDEX))
+    i = te.Var(INDEX, "i")
+    known = simplify.assuming(negative=[Linear({i: 16, SIZE: -1}, 15)])
+    assert known.holds(i * 16 + v["l"] < SIZE)
+    assert not known.holds(i * 16 + v["l"] + 1 < SIZE)
+    assert not simplify.holds(i * 16 + v["l"] < SIZE)
+
+
+def test_the_end_of_an_earlier_loop_says_nothing_of_a_later_one() -> None:
+    simplify, v = bound(i=SIZE)
+    assert simplify.holds(v["i"] < SIZE)
+    simplify.bind(v["i"], OTHER)
+    assert not simplify.holds(v["i"] < SIZE)
+    assert simplify.holds(v["i"] < OTHER)
+
+
+def test_two_loops_as_one_are_told_apart_within_their_ends() -> None:
+    simplify, v = bound(ij=SIZE * OTHER)
+    assert simplify.holds(v["ij"] // OTHER < SIZE)
+    assert simplify.holds(v["ij"] % OTHER < OTHER)
+    assert not simplify.holds(v["ij"] % SIZE < OTHER)
+    assert simplify((v["ij"] // OTHER) * OTHER + v["ij"] % OTHER) == v["ij"]
+
+
+@given(st.integers(0, 6), st.integers(0, 6), st.sampled_from(COMPARE), st.data())
+def test_what_sizes_decide_holds_for_every_number(
+    n: int, m: int, op: str, data: st.DataObject
+) -> None:
+    simplify, v = bound(i=SIZE, j=OTHER, ij=SIZE * OTHER)
+    atoms = [*v.values(), SIZE, OTHER, v["ij"] // OTHER, v["ij"] % OTHER, v["ij"] // SIZE]
+    terms = data.draw(st.lists(st.tuples(st.sampled_from(atoms), st.integers(-3, 3)), max_size=4))
+    total: te.Expr = te.index(data.draw(st.integers(-4, 4)))
+    for atom, factor in terms:
+        total = total + atom * factor
+    condition = simplify(compare(op, total, te.index(0)))
+    if not isinstance(condition, te.Const):
+        return
+    for i in range(n):
+        for j in range(m):
+            for ij in range(n * m):
+                numbers = {SIZE: n, OTHER: m, v["i"]: i, v["j"]: j, v["ij"]: ij}
+                put = {var: te.index(value) for var, value in numbers.items()}
+                truth = substitute(compare(op, total, te.index(0)), put)
+                assert truth == condition

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from relay import te
 from relay.te.expr import INDEX, call
 from relay.te.work import work
@@ -11,7 +13,7 @@ X = te.Buffer("x", (N,), "float32")
 Y = te.Buffer("y", (N,), "float32")
 
 
-def written(write) -> te.Expr:
+def written(write: Callable[[te.Builder], None]) -> te.Expr:
     b = te.Builder()
     write(b)
     return work(b.finish())

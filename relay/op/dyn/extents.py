@@ -108,9 +108,9 @@ def expanded(data: te.Tensor, axis: te.Tensor, need: Need, num_newaxis: int) -> 
 def squeezed(data: te.Tensor, axes: te.Tensor, need: Need) -> Shapes:
     rank, given = data.rank, integers(axes)
     gone = [te.select(axis < 0, axis + rank, axis) for axis in given]
-    for number, axis in enumerate(gone):
-        need(te.every(axis >= 0, axis < rank), "`axis` is out of range")
-        repeated = some(*(te.equal(axis, other) for other in gone[:number]))
+    for number, one in enumerate(gone):
+        need(te.every(one >= 0, one < rank), "`axis` is out of range")
+        repeated = some(*(te.equal(one, other) for other in gone[:number]))
         need(~repeated, "`axis` names an axis twice")
     before: te.Expr = te.index(0)  # how many axes stay of those so far
     shape: list[te.Expr] = [te.index(1)] * (rank - len(gone))

@@ -17,7 +17,7 @@ from relay.target import abi
 from relay.target.llvm.expressions import Expressions
 from relay.target.llvm.writer import Kernel, Value
 from relay.te.expr import INDEX, Expr, const
-from relay.te.simplify import ANY_NUMBER
+from relay.te.intervals import ANY_NUMBER
 
 UNLIKELY = "!prof !0"
 

@@ -11,7 +11,7 @@ from relay import dtypes
 from relay.errors import RelayError
 from relay.target.llvm.writer import Value, Writer, bits, is_signed, llvm_type, suffix, vector_type
 from relay.te.expr import INDEX, Binary, Bitcast, Call, Cast, Compare, Const, Expr, Unary, width
-from relay.te.simplify import ANY_NUMBER
+from relay.te.intervals import ANY_NUMBER
 
 
 class Instructions(Writer):

@@ -1,0 +1,306 @@
+"""Conditions inside loops: which are needed, how far they hold, and what they tell.
+
+    for i.o in 10: for i.i in 6: if i.o*6 + i.i < 56: …        the first 9 turns need no condition
+    for i.o in (n + 5) // 6: for i.i in 6: if i.o*6 + i.i < n: …                 the first n // 6
+
+`relay.te.tidy` takes loops apart by what is found here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from relay import tree
+from relay.te.expr import (
+    INDEX,
+    Binary,
+    Compare,
+    Const,
+    Expr,
+    Read,
+    Select,
+    Source,
+    Unary,
+    Var,
+    binary,
+    const,
+    remake,
+    variables,
+)
+from relay.te.intervals import Interval
+from relay.te.loops import (
+    Allocate,
+    Block,
+    For,
+    If,
+    Let,
+    Scope,
+    Statement,
+    Store,
+    While,
+    map_expressions,
+)
+from relay.te.simplify import Linear, Simplifier
+
+
+def reads_memory(expr: Expr) -> bool:
+    """Whether an expression depends on what is in memory."""
+    return any(isinstance(part, Read) for part in tree.postorder(expr))
+
+
+@dataclass(frozen=True)
+class OpenLimit:
+    """How many first iterations need no guard, and the sums that are negative in them."""
+
+    turns: Expr
+    negative: list[Linear]
+    exact: bool  # there is one guard, and after them it never holds
+
+    def after(self, var: Var, first: Var) -> list[Linear]:
+        """What is negative in the others, the first of which is `first`."""
+        if not self.exact:
+            return []
+        (held,) = self.negative
+        factor = held.terms[var]
+        there = held.plus(Linear({var: 1}), -factor).plus(Linear({first: 1}), factor)
+        return [there.times(-1).plus(Linear({}, -1))]
+
+
+def open_limit(loop: For, extent: Expr, simplify: Simplifier) -> OpenLimit | None:
+    """Where a loop may be cut in two; None when there is nothing to gain.
+
+    for i in (n + 15) // 16: for l in 16: if i*16 + l < n: …          n // 16;  i*16 + 15 - n < 0
+    """
+    inside = {part.var for part in tree.postorder(loop.body) if isinstance(part, For | Let)}
+    limit: Expr | None = None
+    facts: list[Linear] = []
+    exact: list[bool] = []
+    for guard in _guards(loop, simplify):
+        difference = _difference(guard, simplify)
+        if difference is None or simplify.holds(guard):
+            continue
+        factor = difference.terms.get(loop.var, 0)
+        moving: dict[Expr, int] = {}  # while the loop stands still
+        fixed: dict[Expr, int] = {}
+        for atom, coefficient in difference.terms.items():
+            if atom != loop.var:
+                side = moving if variables(atom) & inside else fixed
+                side[atom] = coefficient
+        if factor <= 0 or any(loop.var in variables(atom) for atom in (*moving, *fixed)):
+            continue
+        most = simplify.sum_interval(Linear(moving, difference.constant))[1]
+        if most is None:
+            continue
+        fact = Linear({**fixed, loop.var: factor}, most)
+        if fact in facts:
+            continue
+        facts.append(fact)
+        room = simplify.build(Linear(fixed, most).times(-1).plus(Linear({}, factor - 1)))
+        turns = room // factor
+        limit = turns if limit is None else binary("min", limit, turns)
+        exact.append(not moving)
+    if limit is None:
+        return None
+    within = binary("max", binary("min", limit, extent), const(0, INDEX))
+    return OpenLimit(simplify(within), facts, exact == [True])
+
+
+def _guards(loop: For, simplify: Simplifier) -> list[Compare]:
+    """The conditions inside a loop that depend on its variable and on nothing read: of statements,
+    and of values that are one thing up to some place and another from there.
+
+    Ranges of the variables bound inside are noted on the way.
+    """
+    found: list[Expr] = []
+    pending: list[Statement] = [loop.body]
+    while pending:
+        current = pending.pop()
+        match current:
+            case For():
+                simplify.bind(current.var, simplify(current.extent))
+                pending.append(current.body)
+            case If():
+                found += conjunction(current.condition)
+                pending.append(current.then)
+            case Store():
+                parts = tree.postorder(current.value)
+                found += [part.condition for part in parts if isinstance(part, Select)]
+            case While():
+                pass  # runs on values; nothing to split off
+            case _:
+                pending.extend(tree.children(current))
+    return [
+        condition
+        for condition in found
+        if isinstance(condition, Compare)
+        and condition.left.dtype == INDEX
+        and loop.var in variables(condition)
+        and not reads_memory(condition)
+    ]
+
+
+def conjunction(condition: Expr) -> list[Expr]:
+    """The conditions that all hold where one does."""
+    parts: list[Expr] = []
+    pending = [condition]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, Binary) and current.op == "and" and current.dtype == "bool":
+            pending += [current.right, current.left]
+        else:
+            parts.append(current)
+    return parts
+
+
+def _slack(guard: Compare, var: Var, simplify: Simplifier) -> tuple[int, int, int] | None:
+    """(a, low, high): the guard holds where a*var + r < 0, with r anywhere from low to high."""
+    difference = _difference(guard, simplify)
+    if difference is None:
+        return None
+    factor = difference.terms.get(var, 0)
+    rest = difference.plus(Linear({var: 1}), -factor)
+    if any(var in variables(atom) for atom in rest.terms):
+        return None
+    low, high = simplify.sum_interval(rest)
+    if low is None or high is None or factor <= 0:
+        return None
+    return factor, low, high
+
+
+def _difference(guard: Compare, simplify: Simplifier) -> Linear | None:
+    """What is negative where the guard holds."""
+    if guard.left.dtype != INDEX:
+        return None
+    left = simplify.exact(simplify(guard.left))
+    right = simplify.exact(simplify(guard.right))
+    match guard.op:
+        case "lt":
+            return left.plus(right, -1)
+        case "le":
+            return left.plus(right, -1).plus(Linear({}, 1), -1)
+        case _:
+            return None
+
+
+def unguarded(loop: For, count: int, simplify: Simplifier) -> int:
+    """How many first iterations need no guard; `count` when there is nothing to gain."""
+    limit = count
+    for guard in _guards(loop, simplify):
+        slack = _slack(guard, loop.var, simplify)
+        if slack is None:
+            continue
+        factor, _, high = slack
+        limit = min(limit, max(0, -(high // factor)))
+    return limit
+
+
+def last_needed(loop: For, count: int, simplify: Simplifier) -> int:
+    """How many iterations there are before a guard around everything fails for good."""
+    body: Statement = loop.body
+    needed = count
+    while True:
+        match body:
+            case For():
+                simplify.bind(body.var, simplify(body.extent))
+                body = body.body
+            case Allocate():
+                body = body.body
+            case If(otherwise=None):
+                for guard in conjunction(body.condition):
+                    if isinstance(guard, Compare) and loop.var in variables(guard):
+                        slack = _slack(guard, loop.var, simplify)
+                        if slack is not None:
+                            factor, low, _ = slack
+                            needed = min(needed, max(0, -(low // factor)))
+                body = body.then
+            case _:
+                return needed
+
+
+def needed_guards(
+    condition: Expr, body: Statement, simplify: Simplifier, safe: set[Expr]
+) -> list[Expr]:
+    """The guards without which a stage would leave a buffer; `safe` are indices that never do.
+
+    Memory of the kernel's own may be filled further than anybody reads: vector lanes beyond the end
+    of a row cost nothing, and without a mask they stay in registers.
+    """
+    conditions = conjunction(condition)
+    steps = body.steps if isinstance(body, Block) else (body,)
+    touched: list[tuple[Source, tuple[Expr, ...]]] = []
+    for step in steps:
+        if not isinstance(step, Store) or step.buffer.scope is Scope.GLOBAL:
+            return conditions
+        touched.append((step.buffer, step.indices))
+        for part in tree.postorder(step.value):
+            if isinstance(part, Select):
+                return conditions
+            if isinstance(part, Read):
+                touched.append((part.source, part.indices))
+    doubtful: set[Var] = set()
+    for source, indices in touched:
+        for position, extent in zip(indices, source.shape, strict=True):
+            place = simplify(position)
+            if position in safe:
+                continue
+            if not (simplify.holds(place >= 0) and simplify.holds(place < extent)):
+                doubtful |= variables(place)
+    return [one for one in conditions if variables(one) & doubtful]
+
+
+def clamped(statement: If, simplify: Simplifier) -> tuple[If, set[Expr]]:
+    """The guarded steps of a stage that writes memory of the kernel's own, reading the last element
+    where the guard says there is none: then nothing has to be asked.
+
+    if i*6 + r < n: acc[r] = acc[r] + x[i*6 + r]     ->     acc[r] = acc[r] + x[min(i*6 + r, n - 1)]
+
+    Only for indices that are the same in all lanes of a vector, and where sizes are known at run
+    time only: otherwise the tail of a loop has just the steps it needs. The loop runs, so there is
+    a last element. The indices that became safe come along.
+    """
+    safe: set[Expr] = set()
+    bounds: dict[Expr, Expr] = {}
+    for one in conjunction(statement.condition):
+        if isinstance(one, Compare) and one.op == "lt" and not isinstance(one.right, Const):
+            bounds[simplify(one.left)] = one.right
+    if not bounds or not _writes_own_memory(statement.then):
+        return statement, safe
+
+    def clamp(before: Expr, after: Expr) -> Expr:
+        if not isinstance(after, Read):
+            return remake(before, after)
+        places = []
+        for place, extent in zip(after.indices, after.source.shape, strict=True):
+            simple = simplify(place)
+            if bounds.get(simple) == extent and not variables(simple) & simplify.lanes:
+                place = binary("min", simple, extent - 1)
+                safe.add(place)
+            places.append(place)
+        return Read(after.dtype, after.source, tuple(places))
+
+    body = map_expressions(statement.then, lambda expr: tree.transform(expr, clamp))
+    return If(statement.condition, body, guard=True), safe
+
+
+def _writes_own_memory(body: Statement) -> bool:
+    steps = body.steps if isinstance(body, Block) else (body,)
+    return all(isinstance(s, Store) and s.buffer.scope is not Scope.GLOBAL for s in steps)
+
+
+def where_it_holds(condition: Expr, simplify: Simplifier) -> Simplifier:
+    """What holds inside a branch: `var < number` bounds the variable."""
+    ranges: dict[Var, Interval] = {}
+    for part in conjunction(condition):
+        negated = isinstance(part, Unary) and part.op == "not"
+        inner = part.operand if isinstance(part, Unary) and negated else part
+        if not (isinstance(inner, Compare) and inner.op == "lt"):
+            continue
+        if not (isinstance(inner.left, Var) and isinstance(inner.right, Const)):
+            continue
+        low, high = simplify.interval(inner.left)
+        bound = int(inner.right.value)
+        if negated:
+            ranges[inner.left] = (bound if low is None else max(low, bound), high)
+        else:
+            ranges[inner.left] = (low, bound - 1 if high is None else min(high, bound - 1))
+    return simplify.assuming(ranges) if ranges else simplify
