@@ -6,6 +6,7 @@ f(np.ones(3, "float32")).numpy()
     debug.py        the interpreter
     graph.py        straight-line programs, compiled
     vm.py           all programs, compiled, one instruction at a time
+    aot.py          all programs, as native code
     executable.py   a compiled program, as Python calls it; needs no compiler, nor does what it
                     imports: native.py, arrays.py, memory.py, report.py, artifact.py
 """
@@ -29,6 +30,7 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "debug": ("relay.executors.debug", "DebugExecutor"),
     "graph": ("relay.executors.graph", "GraphExecutor"),
     "vm": ("relay.executors.vm", "VMExecutor"),
+    "aot": ("relay.executors.aot", "AOTExecutor"),
 }
 
 

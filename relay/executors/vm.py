@@ -2,59 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from relay import nd
-from relay.errors import RelayError
-from relay.executors.executor import Executor, Loaded
-from relay.interpreter.values import Value
-from relay.ir.entry import with_main
+from relay.executors.compiled import CompiledExecutor, SetParams
+from relay.executors.executor import Loaded
 from relay.ir.module import IRModule
-from relay.nd import Device
 from relay.program.program import MAIN
 
 
-class VMExecutor(Executor):
-    """Compiles a function, and what it needs, when it is asked for; `params` become its weights."""
+class VMExecutor(CompiledExecutor):
+    """Runs all programs, one instruction at a time."""
 
-    def __init__(
-        self,
-        mod: IRModule | None = None,
-        device: Device | None = None,
-        target: Any = "llvm",
-        params: Mapping[str, Any] | None = None,
-    ) -> None:
-        super().__init__(mod, device, target, params)
-        # as values: then it shows by identity whether a call was given another one
-        for name, data in self.params.items():
-            if isinstance(data, np.ndarray):
-                self.params[name] = nd.array(data)
+    engine = "virtual machine"
 
-    def load(self, module: IRModule, name: str) -> Loaded:
+    def compile(self, module: IRModule, weights: Mapping[str, Any]) -> tuple[Loaded, SetParams]:
         from relay.vm import VirtualMachine, compile
 
-        if self.device is not None and self.device.kind != "cpu":
-            raise RelayError(f"the virtual machine runs on the CPU, not on {self.device}")
-        module = with_main(module, name)
-        names = [param.name_hint for param in module[MAIN].params]
-        weights = {name: data for name, data in self.params.items() if names.count(name) == 1}
         machine = VirtualMachine(compile(module, self.target, weights))
-        current = dict(weights)
-
-        def call(values: Sequence[Value]) -> Value:
-            inputs = []
-            changed: dict[str, Any] = {}
-            for param, value in zip(names, values, strict=True):
-                if param not in weights:
-                    inputs.append(value)
-                elif value is not current[param]:
-                    changed[param] = value
-            if changed:  # a weight was named in the call, or in the one before
-                machine.exe.set_params(changed)
-                current.update(changed)
-            return machine.invoke(MAIN, *inputs)
-
-        return call
+        return lambda values: machine.invoke(MAIN, *values), machine.exe.set_params

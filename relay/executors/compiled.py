@@ -1,0 +1,88 @@
+"""What executors that compile have in common: a function becomes `main`, `params` its weights."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from relay import nd
+from relay.errors import RelayError
+from relay.executors.executor import Executor, Loaded
+from relay.interpreter.values import TupleValue, Value, to_value
+from relay.ir.entry import with_main
+from relay.ir.module import IRModule
+from relay.nd import Device
+from relay.program.program import MAIN
+from relay.tree import Steps, run
+
+# Changes weights, by name.
+SetParams = Callable[[Mapping[str, Any]], None]
+
+
+class CompiledExecutor(Executor):
+    """Compiles a function, and what it needs, when it is asked for."""
+
+    engine: str  # what it is called in errors
+
+    def __init__(
+        self,
+        mod: IRModule | None = None,
+        device: Device | None = None,
+        target: Any = "llvm",
+        params: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(mod, device, target, params)
+        # as values: then it shows by identity whether a call was given another one
+        for name, data in self.params.items():
+            if isinstance(data, np.ndarray):
+                self.params[name] = nd.array(data)
+
+    @abstractmethod
+    def compile(self, module: IRModule, weights: Mapping[str, Any]) -> tuple[Loaded, SetParams]:
+        """`main` of a module, called with what is no weight; and how to change weights."""
+
+    def load(self, module: IRModule, name: str) -> Loaded:
+        if self.device is not None and self.device.kind != "cpu":
+            raise RelayError(f"the {self.engine} runs on the CPU, not on {self.device}")
+        module = with_main(module, name)
+        names = [param.name_hint for param in module[MAIN].params]
+        weights = {name: data for name, data in self.params.items() if names.count(name) == 1}
+        main, set_params = self.compile(module, weights)
+        current = dict(weights)
+
+        def call(values: Sequence[Value]) -> Value:
+            inputs = []
+            changed: dict[str, Any] = {}
+            for param, value in zip(names, values, strict=True):
+                if param not in weights:
+                    inputs.append(value)
+                elif value is not current[param]:
+                    changed[param] = value
+            if changed:  # a weight was named in the call, or in the one before
+                set_params(changed)
+                current.update(changed)
+            return main(inputs)
+
+        return call
+
+
+def straight(executable: Callable[..., Any]) -> Loaded:
+    """An executable of straight-line code, which knows Python's tuples, as it takes values."""
+
+    def call(values: Sequence[Value]) -> Value:
+        return to_value(executable(*(run(_as_tuples(value)) for value in values)))
+
+    return call
+
+
+def _as_tuples(value: Value) -> Steps[Any]:
+    """The tensors of a value in Python's tuples."""
+    if not isinstance(value, TupleValue):
+        return value
+    fields = []
+    for field in value.fields:
+        fields.append((yield _as_tuples(field)))
+    return tuple(fields)
