@@ -7,6 +7,8 @@ in the mapped file:
     program.txt            the program (`relay.program.text`)
     code/0.o, …            its kernels
     code/runtime.o         the threads, and what walks through a program
+    code/program.o, code/program_runtime.o
+                           its functions, and what they need (only whole programs)
     constants.safetensors  what the kernels read: weights, laid out for them
     params.safetensors     the weights as they were given (only `save(…, params=True)`)
 
@@ -38,7 +40,7 @@ from relay.executors.make import make_executable
 from relay.executors.weights import constants_of_calls
 from relay.native.runtime import portable, runtime, runtime_object
 from relay.program.native import NativeProgram, Site
-from relay.program.program import Program
+from relay.program.program import MAIN, Program
 from relay.program.text import parse, to_text
 from relay.program.verify import verify as verify_program
 from relay.safetensors import ALIGNMENT, save_param_dict, view_param_dict
@@ -119,10 +121,18 @@ def _write(path: Path, members: Mapping[str, bytes]) -> None:
 # --- loading -------------------------------------------------------------------------------------
 
 
-def load(path: str | Path, *, threads: int | None = None, verify: bool = False) -> Executable:
+def load(
+    path: str | Path,
+    *,
+    threads: int | None = None,
+    stack: int = 0,
+    memory: int = 0,
+    verify: bool = False,
+) -> Executable:
     """The executable in a file that `Executable.save` wrote. It contains code, which will run.
 
-    `verify` compares the digests of the weights too; those of the code are always compared.
+    `threads`, `stack` and `memory` are limits as for `relay.compile`. `verify` compares the digests
+    of the weights too; those of the code are always compared.
     """
     path = Path(path)
     try:
@@ -148,12 +158,14 @@ def load(path: str | Path, *, threads: int | None = None, verify: bool = False) 
         native = NativeProgram.of_facts(bytes(members[NATIVE]), manifest["native"])
     program = parse(bytes(members[PROGRAM]).decode(), f"{path.name}/{PROGRAM}")
     verify_program(program)  # kernels trust what they are given
+    _check_native(path, program, native)
     constants = _tensors(path, members[CONSTANTS])
     weights = _tensors(path, members[PARAMS]) if PARAMS in members else {}
     _check_constants(path, program, constants)
     prepared = {c.name: constants.pop(c.name) for c in program.constants if not c.is_given}
     code = Code(target, tuple(bytes(members[name]) for name in names), native)
-    return make_executable(program, code, {**constants, **weights}, threads, prepared)
+    given = {**constants, **weights}
+    return make_executable(program, code, given, threads, prepared, stack=stack, memory=memory)
 
 
 def _refusal(path: Path, reason: str, hint: str | None = None) -> RelayError:
@@ -200,10 +212,18 @@ def _is_native(facts: Any) -> bool:
     match facts:
         case None:
             return True
-        case {"entry": str(), "sites": [*sites], "constants": [*_]}:
-            names = {field.name for field in fields(Site)}
-            return all(isinstance(site, dict) and site.keys() == names for site in sites)
+        case {"entry": str(), "sites": [*sites], "constants": [*constants]}:
+            return all(map(_is_site, sites)) and all(isinstance(name, str) for name in constants)
     return False
+
+
+def _is_site(facts: Any) -> bool:
+    names = {field.name for field in fields(Site)}
+    return (
+        isinstance(facts, dict)
+        and facts.keys() == names
+        and all(isinstance(text, str) for text in facts.values())
+    )
 
 
 def _check(
@@ -221,6 +241,21 @@ def _check(
             continue
         if hashlib.sha256(data).hexdigest() != digests.get(name):
             raise _refusal(path, f"{name} is damaged", "its digest is not that of the manifest")
+
+
+def _check_native(path: Path, program: Program, native: NativeProgram | None) -> None:
+    """What the code of a program knows by number is there."""
+    if (native is None) is not program[MAIN].is_straight_line:
+        raise _refusal(path, "its code is not that of its program")
+    if native is None:
+        return
+    known = constants_of_calls(program)
+    for name in native.constants:
+        if name not in known:
+            raise _refusal(path, f"its code reads constant {name!r}, which its program does not")
+    for site in native.sites:
+        if site.kernel and site.kernel not in program.kernel_table:
+            raise _refusal(path, f"its code calls kernel `{site.kernel}`, which is not there")
 
 
 def _tensors(path: Path, data: memoryview) -> dict[str, np.ndarray]:

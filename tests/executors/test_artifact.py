@@ -1,6 +1,7 @@
 """Executables in files: what is loaded is what was saved, and what is wrong is refused."""
 
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -9,10 +10,13 @@ import numpy as np
 import pytest
 
 import relay
-from relay.errors import RelayError, TargetError
+from relay.errors import EvaluationError, RelayError, TargetError
 from relay.executors.artifact import load
+from relay.executors.whole_program import WholeProgramExecutable
+from relay.frontend.python.standard import Rose
 from relay.target.llvm.features import FEATURES
 from relay.target.target import Target
+from relay.testing import tree_lstm
 
 X = np.arange(6, dtype="float32").reshape(2, 3)
 
@@ -208,3 +212,134 @@ loaded = [name for name in compiler if f"relay.{{name}}" in sys.modules]
 assert not loaded, loaded
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# --- whole programs ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tree_model():
+    return relay.compile(*tree_lstm.get_workload(6, 3))
+
+
+@pytest.fixture(scope="module")
+def tree_file(tree_model, tmp_path_factory):
+    path = tmp_path_factory.mktemp("saved") / "tree.relayx"
+    tree_model.save(path)
+    return path.read_bytes()
+
+
+@pytest.fixture
+def saved_tree(tree_file, tmp_path):
+    path = tmp_path / "tree.relayx"
+    path.write_bytes(tree_file)
+    return path
+
+
+def tree(number=0.5):
+    value = np.full((1, 6), number, "float32")
+    return Rose(value, [Rose(-value, []), Rose(value * 2, [Rose(value, [])])])
+
+
+def test_a_whole_program_is_loaded_as_it_was_saved(tree_model, saved_tree, tmp_path):
+    loaded = load(saved_tree)
+    assert isinstance(loaded, WholeProgramExecutable)
+    for result, expected in zip(loaded(tree()), tree_model(tree()), strict=True):
+        np.testing.assert_array_equal(result, expected)
+    assert loaded.inputs == tree_model.inputs
+    assert loaded.outputs == tree_model.outputs
+    assert str(loaded.program) == str(tree_model.program)
+    assert loaded.code.program == tree_model.code.program
+    loaded.save(tmp_path / "again.relayx")
+    assert (tmp_path / "again.relayx").read_bytes() == saved_tree.read_bytes()
+
+
+def test_a_fresh_process_runs_a_whole_program_without_cache_or_compiler(
+    tree_model, saved_tree, tmp_path
+):
+    expected = [part.tolist() for part in tree_model(tree())]
+    code = f"""
+import sys
+from dataclasses import dataclass
+import numpy as np
+import relay
+
+@dataclass
+class Rose:
+    value: object
+    children: list
+
+exe = relay.load({str(saved_tree)!r})
+value = np.full((1, 6), 0.5, "float32")
+tree = Rose(value, [Rose(-value, []), Rose(value * 2, [Rose(value, [])])])
+assert [part.tolist() for part in exe(tree)] == {expected}
+assert exe.live_objects == exe.leaked_objects == 0
+compiler = ["te", "check", "parser", "transform", "lower.lower", "program.lower", "program.whole",
+            "program.llvm.translate", "program.ownership", "analysis", "driver", "pipeline",
+            "cache", "kernel_cache"]
+loaded = [name for name in compiler if f"relay.{{name}}" in sys.modules]
+assert not loaded, loaded
+"""
+    folder = tmp_path / "no" / "cache"
+    environment = {**os.environ, "RELAY_CACHE_DIR": str(folder)}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+    assert not folder.exists()
+
+
+def test_weights_of_a_whole_program_can_be_changed_when_they_are_saved_along(
+    tree_model, saved_tree
+):
+    mod, params = tree_lstm.get_workload(6, 3)
+    new = {"h2h_weight": params["h2h_weight"].numpy() + 1}
+    expected = relay.compile(mod, {**params, **new})(tree())
+    tree_model.save(saved_tree, params=True)
+    loaded = load(saved_tree)
+    loaded.set_params(new)
+    for result, wanted in zip(loaded(tree()), expected, strict=True):
+        np.testing.assert_array_equal(result, wanted)
+
+
+def test_limits_are_set_when_a_program_is_loaded(tmp_path):
+    text = """#[version = "0.0.5"]
+def @main(%n: int32) -> int32 { if (%n <= 0) { 0 } else { 1 + @main(%n - 1) } }
+"""
+    relay.compile(relay.fromtext(text)).save(tmp_path / "deep.relayx")
+    assert load(tmp_path / "deep.relayx")(100_000) == 100_000
+    with pytest.raises(EvaluationError, match="deeper than its stack"):
+        load(tmp_path / "deep.relayx", stack=1 << 20)(100_000)
+
+
+def with_native(**changes):
+    def change(old):
+        manifest = json.loads(old)
+        return json.dumps({**manifest, "native": {**manifest["native"], **changes}}).encode()
+
+    return {"manifest.json": change}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"code/program.o": lambda old: None}, "code/program.o is missing"),
+        ({"code/program_runtime.o": lambda old: None}, "code/program_runtime.o is missing"),
+        ({"code/program.o": lambda old: old[:-1] + b"!"}, "code/program.o is damaged"),
+        ({"code/program_runtime.o": lambda old: b""}, "code/program_runtime.o is damaged"),
+        (with_manifest(native=None), "its code is not that of its program"),
+        (with_manifest(native=[]), "not complete"),
+        (with_native(entry=1), "not complete"),
+        (with_native(sites=[{"message": ""}]), "not complete"),
+        (with_native(sites=[{"message": "", "where": 1, "kernel": ""}]), "not complete"),
+        (with_native(sites=[{"message": "", "where": "", "kernel": "k"}]), "calls kernel `k`"),
+        (with_native(constants=[1]), "not complete"),
+        (with_native(constants=["other"]), "reads constant 'other'"),
+        (with_native(entry="other"), "cannot be loaded"),
+    ],
+)
+def test_what_is_wrong_with_a_whole_program_is_refused(saved_tree, changes, message):
+    with pytest.raises(RelayError, match=message):
+        load(rewritten(saved_tree, changes))
+
+
+def test_a_whole_program_for_another_processor_is_refused(saved_tree):
+    with pytest.raises(TargetError, match="the architecture aarch64"):
+        load(rewritten(saved_tree, with_manifest(target=str(Target.aarch64()))))
