@@ -458,11 +458,20 @@ class Simplifier:
         """Whether a sum is less than 0 because another one is."""
         if not total.terms:
             return total.constant < 0
-        for known in (*self.negative, *self._ends.values()):
-            above = self.sum_interval(total.plus(known, -1))[1]
+        return self._follows(total) or self._is_digit(total)
+
+    def _follows(self, total: Linear) -> bool:
+        """Whether a sum is less than 0 because one that is known to be is at least as large."""
+        known = list(self.negative)
+        for var, end in self._ends.items():
+            # the loop runs where its variable is spoken of; elsewhere its end may be 0
+            if any(var in variables(atom) for atom in total.terms):
+                known.append(end)
+        for other in known:
+            above = self.sum_interval(total.plus(other, -1))[1]
             if above is not None and above <= 0:
                 return True
-        return self._is_digit(total)
+        return False
 
     def _is_natural(self, total: Linear) -> bool:
         """Whether a sum is 0 or more, because one less than its opposite is negative."""
@@ -489,12 +498,7 @@ class Simplifier:
     def _is_below(self, left: Expr, right: Expr) -> bool:
         difference = self.exact(left).plus(self.exact(right), -1)
         above = self.sum_interval(difference)[1]
-        if above is not None:
-            return above < 0
-        return bool(difference.terms) and any(
-            (most := self.sum_interval(difference.plus(known, -1))[1]) is not None and most <= 0
-            for known in (*self.negative, *self._ends.values())
-        )
+        return above < 0 if above is not None else self._follows(difference)
 
     def _counts(self, value: Expr, unit: Expr) -> bool:
         """Whether a variable in the value runs up to a multiple of the unit, which so is not 0."""

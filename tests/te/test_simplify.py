@@ -286,6 +286,12 @@ def test_a_variable_is_below_the_size_it_runs_up_to() -> None:
     assert not simplify.holds(v["i"] < OTHER)
 
 
+def test_that_a_loop_runs_is_known_inside_of_it_only() -> None:
+    simplify, v = bound(i=SIZE)
+    assert not simplify.holds(SIZE > 0)
+    assert simplify.holds(v["i"] - SIZE < 0)
+
+
 def test_what_is_assumed_decides_what_follows_from_it() -> None:
     simplify, v = bound(l=const(16, INDEX))
     i = te.Var(INDEX, "i")
