@@ -210,7 +210,8 @@ def char_rnn_compiled_step(weights: Weights) -> Callable[[int, int, Tensor], lis
         both = torch.addmm(row, state, of_state)
         return torch.addmm(extra, both, of_both).argmax(), both[:, :hidden].clone()
 
-    faster = torch.compile(advance)
+    torch.compiler.reset()  # of another size there is nothing to be known
+    faster = torch.compile(advance, dynamic=False)
 
     def generate(first: int, category: int, noise: Tensor) -> list[int]:
         rows = table + (weights["category_weight"][category] + weights["bias"])
