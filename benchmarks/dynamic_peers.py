@@ -272,9 +272,12 @@ def recurrent(
         traced = torch.jit.trace(module, tuple(inputs))
         frozen = torch.jit.optimize_for_inference(torch.jit.freeze(traced))
     found["torchscript"] = lambda: frozen(*inputs)
-    for name, make in (("onnxruntime", _onnx_runtime), ("openvino", _openvino)):
-        if importlib.util.find_spec(name) is None:
-            notes.append(f"{name}: not installed")
+    for name, make, needed in (
+        ("onnxruntime", _onnx_runtime, ("onnx", "onnxruntime")),  # PyTorch exports with `onnx`
+        ("openvino", _openvino, ("openvino",)),
+    ):
+        if missing := [one for one in needed if importlib.util.find_spec(one) is None]:
+            notes.append(f"{name}: not measured, {' and '.join(missing)} not installed")
         else:
             found[name] = make(module, inputs, threads)
     return found, notes
@@ -288,7 +291,7 @@ def _onnx_runtime(
     names = [f"input_{i}" for i in range(len(inputs))]
     file = io.BytesIO()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the exporter that needs no further package is deprecated
+        warnings.simplefilter("ignore")  # the exporter without `onnxscript` is deprecated
         torch.onnx.export(module, tuple(inputs), file, dynamo=False, input_names=names)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
