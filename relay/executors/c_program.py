@@ -203,8 +203,8 @@ def _sites_text(sites: Sequence[Site]) -> str:
 
 
 def _site(site: Site) -> str:
-    what = f"kernel `{site.kernel}`" if site.kernel else site.message
-    return " in ".join(part for part in (what, site.where) if part) or "the model"
+    what = f"kernel `{site.kernel}`" if site.kernel else site.message or "the model"
+    return f"{what} in {site.where}" if site.where else what
 
 
 def _strings_text(name: str, strings: Sequence[str]) -> str:
@@ -238,8 +238,8 @@ _FORMATS: Final[Mapping[str, str]] = {
     "shape": "a tensor cannot have %lld dimensions",
     "negative": "dimension %lld of a tensor is %lld",
     "elements": "a tensor of %lld bytes is made of NULL",
-    "memory": "there is not enough memory: %lld kB are in use, by %s",
-    "stack": "%s: deeper than its stack of %lld kB",
+    "memory": "there is not enough memory for %s: %lld kB are in use",
+    "stack": "%s recurses deeper than its stack of %lld kB",
     "unequal": "%s: expected %lld, found %lld",
     "range": "an index is out of range in %s: %lld of %lld",
     "text": "%s",
@@ -422,7 +422,7 @@ define internal void @relay_no_memory(ptr %model, ptr %who) noinline cold nounwi
   %taken = load i64, ptr %taken.at
   %kilobytes = lshr i64 %taken, 10
   %length = call i32 (ptr, i64, ptr, ...) @snprintf(ptr %message, i64 $message_size,
-      ptr @relay_format_memory, i64 %kilobytes, ptr %who)
+      ptr @relay_format_memory, ptr %who, i64 %kilobytes)
   ret void
 }
 

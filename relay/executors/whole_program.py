@@ -168,7 +168,7 @@ class WholeProgramExecutable(Executable):
         if site is not None and site.kernel:
             return kernel_failure(status, context, self.program.kernel_table[site.kernel])
         if status == layout.STACK_OVERFLOW:
-            function = site.message if site is not None else "the program"
+            function = (site.message if site is not None else "") or "the program"
             return EvaluationError(
                 Diagnostic(
                     f"{function} recurses deeper than its stack{where}",
