@@ -105,6 +105,7 @@ EXPORTED: Final = LEAKED + 8  # the words of the last export
 ELEMENTS: Final = EXPORTED + 24  # the elements of small tensors in it
 WORK: Final = ELEMENTS + 24
 CELLS: Final = WORK + 24
+REST: Final = CELLS + 24  # address of the arguments of the next call that have no register
 SMALL_LISTS: Final = 512  # of every small class the first free object
 SMALL_CLASSES: Final = 65  # class c has 64 * c bytes; there is none of class 0
 BLOCK_LISTS: Final = SMALL_LISTS + 8 * SMALL_CLASSES

@@ -95,8 +95,8 @@ def assert_same_value(found: Value, expected: Value, *, rtol: float | None = Non
             assert isinstance(a, NDArray), f"{a!r} instead of {b!r}"
             assert (a.dtype, a.shape) == (b.dtype, b.shape), f"{a!r} instead of {b!r}"
             if rtol is not None and dtypes.is_float(b.dtype):
-                wide = (array.array.astype(np.float64) for array in (a, b))
-                np.testing.assert_allclose(*wide, rtol, rtol / 10)
+                mine, wanted = (array.array.astype(np.float64) for array in (a, b))
+                np.testing.assert_allclose(mine, wanted, rtol, rtol / 10)
             elif b.dtype == SMOOTH:
                 np.testing.assert_allclose(a.array, b.array, TOLERANCE, TOLERANCE)
             elif dtypes.is_float(b.dtype):  # not by ==, for which NaN is another

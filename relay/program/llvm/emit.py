@@ -83,6 +83,26 @@ class Emitter(Expressions):
         with self.scope():
             self.values[instruction.output] = self.value(computed)
 
+    # --- arguments that have no register
+
+    def take_rest(self, rest: Sequence[int], specs: Sequence[Spec]) -> dict[int, str]:
+        """The values of those parameters; the first thing a function does."""
+        if not rest:
+            return {}
+        self.unit.rest = max(self.unit.rest, len(rest))
+        base = self.load("ptr", "%ctx", layout.REST)
+        return {
+            index: self.load_word(specs[index], base, 8 * place) for place, index in enumerate(rest)
+        }
+
+    def give_rest(self, rest: Sequence[int], specs: Sequence[Spec], values: Sequence[str]) -> None:
+        """Put them where the function that is called now takes them from."""
+        if rest:
+            self.unit.rest = max(self.unit.rest, len(rest))
+            base = self.load("ptr", "%ctx", layout.REST)
+            for place, index in enumerate(rest):
+                self.store_word(specs[index], values[index], base, 8 * place)
+
     # --- memory
 
     def at(self, base: str, offset: int) -> str:

@@ -51,6 +51,9 @@ from relay.program.program import (
 from relay.program.uses import reverse_postorder
 from relay.target.llvm.writer import Value
 
+# Only what is written as a jump to another function is one: those that LLVM finds might move the
+# stack, after it has given functions other arguments.
+ATTRIBUTES = 'nounwind "disable-tail-calls"="true"'
 _TURNS = 1 << 16  # of a loop that calls nobody, until it looks whether it shall go on
 _LONG = (CallFunction, CallClosure, InvokeKernel)
 
@@ -117,8 +120,12 @@ class FunctionText(Objects):
 
     def _begin(self) -> None:
         """The arguments, and the checks every activation begins with."""
-        for register in self.function.inputs:
+        inputs = self.function.inputs
+        for register in inputs:
             self.set(register, f"%a{register}")
+        specs = [self.spec(register) for register in inputs]
+        for index, value in self.take_rest(self.signature.rest(), specs).items():
+            self.set(inputs[index], value)
         if self.function.name in self.unit.recursive:
             here = self.make("call ptr @llvm.stackaddress.p0()", "ptr").text
             limit = self.load("ptr", "%ctx", layout.STACK_LIMIT)
@@ -167,7 +174,7 @@ class FunctionText(Objects):
         header = (
             f"define internal tailcc {self.signature.returned} "
             f"{symbol(symbol_name(self.function.name))}({self.signature.parameters(names)}) "
-            "nounwind {"
+            f"{ATTRIBUTES} {{"
         )
         memory = [
             f"  %{name} = alloca [{words} x i64], align 16" for name, words in self.stacked.items()
@@ -278,6 +285,8 @@ class FunctionText(Objects):
         closure: str | None = None,
     ) -> str:
         values = [self.text_of(register) for register in args]
+        specs = [self.spec(register) for register in args]
+        self.give_rest(signature.rest(closure=closure is not None), specs, values)
         return signature.arguments(values, out, closure=closure)
 
     def _closure_signature(self, register: Register) -> Signature:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from relay.native import layout, objects
-from relay.program.llvm.function import FunctionText
+from relay.program.llvm.function import ATTRIBUTES, FunctionText
 from relay.program.llvm.signature import Signature
 from relay.program.llvm.types import symbol
 from relay.program.llvm.unit import (
@@ -92,6 +92,7 @@ def _closure(unit: Unit, name: str, captured: int) -> str:
     signature = unit.signature(name)
     own = Signature(signature.params[captured:], signature.results)
     positions = arrange(specs[:captured]).positions
+    taken = writer.take_rest(own.rest(closure=True), specs[captured:])
     values = []
     for spec, position in zip(specs, positions, strict=False):
         place = layout.CLOSURE_WORDS + 8 * position
@@ -100,13 +101,14 @@ def _closure(unit: Unit, name: str, captured: int) -> str:
     if captured:
         writer.line("call void @relay_release_object(ptr %ctx, ptr %closure)")
     names = [f"a{index}" for index in range(captured, len(specs))]
-    values += [f"%{one}" for one in names]
+    values += [taken.get(index, f"%{one}") for index, one in enumerate(names)]
+    writer.give_rest(signature.rest(), specs, values)
     given = signature.arguments(values, "%out")
     kind = signature.returned
     code = closure_name(name, captured)
     lines = [
         f"define internal tailcc {kind} {symbol(code)}({own.parameters(names, closure=True)}) "
-        "nounwind {",
+        f"{ATTRIBUTES} {{",
         "entry:",
         *writer.lines,
         f"  %found = musttail call tailcc {kind} {symbol(symbol_name(name))}({given})",
@@ -131,10 +133,13 @@ def _entry(unit: Unit, function: Function) -> str:
     writer = FunctionText(unit, function)
     signature = unit.signature(function.name)
     results = flatten(function.results)
-    values = [
-        writer.load_word(spec, "%args", 8 * index)
-        for index, spec in enumerate(parameter_specs(function))
-    ]
+    specs = parameter_specs(function)
+    values = [writer.load_word(spec, "%args", 8 * index) for index, spec in enumerate(specs)]
+    rest = signature.rest()
+    if most := max(unit.rest, len(rest)):
+        writer.line(f"%rest = alloca [{most} x i64], align 16")
+        writer.store("ptr", "%rest", "%ctx", layout.REST)
+    writer.give_rest(rest, specs, values)
     given = signature.arguments(values, "%results")
     kind = signature.returned
     callee = symbol(symbol_name(function.name))

@@ -42,6 +42,7 @@ class Unit:
     )  # functions that say how large they are
     # closures that remember so many arguments of a function
     closures: dict[tuple[str, int], None] = field(default_factory=dict)
+    rest: int = 0  # the most arguments of a call that have no register
 
     def __post_init__(self) -> None:
         self.facts = machine(self.target)
