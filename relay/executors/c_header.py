@@ -35,6 +35,7 @@ def header_text(types: CTypes, target: Target, *, embed: bool, threads: int) -> 
         failed=layout.FAILED,
         unequal=layout.UNEQUAL,
         out_of_range=abi.OUT_OF_RANGE,
+        interrupted=abi.INTERRUPTED,
         types="\n".join(f"typedef struct {data.name} {data.name};" for data in types.data),
         words="".join(_word_text(name, dtype) for dtype in types.scalars),
         tensors="".join(_tensor_text(name, dtype) for dtype in types.elements),
@@ -235,6 +236,7 @@ extern "C" {
 
 /* Statuses that a program may want to tell apart; 0 is none of them. */
 #define ${upper}_OUT_OF_RANGE $out_of_range
+#define ${upper}_INTERRUPTED $interrupted
 #define ${upper}_OUT_OF_MEMORY $out_of_memory
 #define ${upper}_WRONG_VALUE $wrong_value
 #define ${upper}_STACK_OVERFLOW $stack_overflow
@@ -264,6 +266,10 @@ const char *${name}_message(const $name *model);
 void ${name}_set_threads($name *model, int threads);
 void ${name}_set_stack($name *model, int64_t bytes);
 void ${name}_set_memory($name *model, int64_t bytes);
+
+/* Have `watch` called every ten milliseconds or so while the model runs. When it does not give 0,
+   the run ends, and its status is ${upper}_INTERRUPTED. NULL for nobody. */
+void ${name}_set_watch($name *model, int (*watch)($name *model));
 
 /* --- values */
 

@@ -7,7 +7,8 @@ What `create` makes is one block of memory:
     2056  holds                how many values the program in C has to release yet
     2064  failed               not 0 when a run has failed and something is held since
     2072  status               what went wrong last
-    2080  message              the same in words
+    2080  watch                i32 (ptr model), or null: not 0 ends a run
+    2088  message              what went wrong, in words
     2560  constants            their addresses, and the objects themselves
 
 Values are objects of the context's heap, and words of the program in C are object words. When it
@@ -44,7 +45,8 @@ LOADED: Final = layout.PROGRAM_CONTEXT_SIZE
 HOLDS: Final = LOADED + 8
 FAILED: Final = HOLDS + 8
 STATUS: Final = FAILED + 8
-MESSAGE: Final = STATUS + 8
+WATCH: Final = STATUS + 8
+MESSAGE: Final = WATCH + 8
 CONSTANTS: Final = LOADED + 512
 MESSAGE_SIZE: Final = CONSTANTS - MESSAGE
 
@@ -89,6 +91,7 @@ def functions_text(types: CTypes, entry: str, sites: Sequence[Site], constants: 
         holds_at=HOLDS,
         failed_at=FAILED,
         status_at=STATUS,
+        watch_at=WATCH,
         message_at=MESSAGE,
         message_size=MESSAGE_SIZE,
         most_dimensions=MOST_DIMENSIONS,
@@ -323,6 +326,24 @@ begin.anew:                              ; what was kept for later may be more t
   br label %done
 done:
   ret void
+}
+
+define void @${name}_set_watch(ptr %model, ptr %watch) nounwind {
+  %watch.at = getelementptr i8, ptr %model, i64 $watch_at
+  store ptr %watch, ptr %watch.at
+  %none = icmp eq ptr %watch, null
+  %look = select i1 %none, ptr null, ptr @relay_look
+  %callback.at = getelementptr i8, ptr %model, i64 $callback
+  store ptr %look, ptr %callback.at
+  ret void
+}
+
+; What the runtime calls from time to time.
+define internal i32 @relay_look(ptr %model, ptr %0, ptr %1) nounwind {
+  %watch.at = getelementptr i8, ptr %model, i64 $watch_at
+  %watch = load ptr, ptr %watch.at
+  %answer = call i32 %watch(ptr %model)
+  ret i32 %answer
 }
 
 define ptr @${name}_message(ptr %model) nounwind {

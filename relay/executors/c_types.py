@@ -136,6 +136,7 @@ FUNCTIONS: Final = (
     "set_threads",
     "set_stack",
     "set_memory",
+    "set_watch",
     "tensor",
     "make",
     "field",

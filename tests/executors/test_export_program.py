@@ -467,6 +467,43 @@ def test_cells_are_shared_with_the_program_in_c(tmp_path):
     assert (done.returncode, done.stdout) == (0, "42 1")
 
 
+ENDLESS = """
+#include <stdio.h>
+#include "endless.h"
+
+static int calls;
+
+static int watch(endless *model) {
+  (void)model;
+  return ++calls == 3;
+}
+
+int main(void) {
+  endless *model;
+  int32_t result;
+  if (endless_create(&model, NULL, 0)) return 1;
+  endless_set_watch(model, watch);
+  if (endless_run(model, 1, &result) != ENDLESS_INTERRUPTED || calls != 3) return 2;
+  puts(endless_message(model));
+  endless_set_watch(model, NULL);
+  if (endless_run(model, -1, &result) || result != -1) return 3;
+  endless_destroy(model);
+  return 0;
+}
+"""
+
+
+@needs_compiler
+def test_a_run_that_does_not_end_is_ended(tmp_path):
+    text = """#[version = "0.0.5"]
+def @main(%n: int32) -> int32 { if (%n < 0) { %n } else { @main(3 - %n) } }
+"""
+    relay.compile(parse(text, "endless.relay")).export(tmp_path / "endless.o")
+    build(tmp_path, ENDLESS, "endless.o")
+    done = run(tmp_path, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "the call was interrupted\n")
+
+
 THREADS = """
 #include <pthread.h>
 #include <stdio.h>

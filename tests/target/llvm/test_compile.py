@@ -250,3 +250,21 @@ def test_the_number_of_processes_is_a_setting(monkeypatch):
     monkeypatch.setenv("RELAY_WORKERS", "1")
     compile_many(modules(8), Target.host())
     assert len(started) == 4
+
+
+def test_functions_stay_apart_when_that_is_asked_for():
+    text = """
+define i32 @inner(i32 %x) nounwind {
+  %y = mul i32 %x, %x
+  ret i32 %y
+}
+define i32 @outer(i32 %x) nounwind {
+  %y = call i32 @inner(i32 %x)
+  ret i32 %y
+}
+"""
+    host = Target.host()
+    together = compile_module([text], host, opt=3, exports=["outer"])
+    separate = compile_module([text], host, opt=3, exports=["outer"], apart=["inner"])
+    assert b"\0inner\0" not in together
+    assert b"\0inner\0" in separate
