@@ -145,8 +145,9 @@ def _kernel(
     # types, for the same code may do for several
     described = f"{target}\n{inputs} {outputs} {named}\n{code.ir}"
     digest = hashlib.sha256(described.encode()).hexdigest()[:16]
-    words = [re.sub(r"\W", "_", name.removeprefix("nn.")) for name in operators]
-    name = "_".join(["relay", *([role] if role else []), *words])[:80] + f"_{digest}"
+    # what prepares a weight is the same whatever reads it later
+    words = [role] if role else [re.sub(r"\W", "_", one.removeprefix("nn.")) for one in operators]
+    name = "_".join(["relay", *words])[:80] + f"_{digest}"
     return Kernel(
         name=name,
         inputs=inputs,

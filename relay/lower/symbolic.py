@@ -100,6 +100,7 @@ class _Params:
         self.required: list[Requirement] = []
         self.anonymous: set[Symbol] = set()  # the variables that may turn out to be 1
         self._named: dict[Symbol, Dim] = {}
+        self._opaque: dict[Dim, Dim] = {}  # dimensions that are known as a whole only
         self._names: set[str] = set()
         axes: list[tuple[Dim, Size, str]] = []
         count = 0
@@ -116,9 +117,11 @@ class _Params:
             self.types[param] = _regrouped(param.checked_type, iter(fields))
         self._solve(axes)
         for param, given in self.types.items():
-            self.types[param] = map_leaves(
-                given, lambda leaf: self._named.get(leaf, leaf), Occurs.VARIABLE
+            tensors = (
+                TensorType(tuple(map(self._settled, one.shape)), one.dtype)
+                for one in _tensors(given, param)
             )
+            self.types[param] = _regrouped(given, tensors)
 
     def _size(
         self, dim: Dim, param: int, axis: int, name: str, axes: list[tuple[Dim, Size, str]]
@@ -148,20 +151,37 @@ class _Params:
 
     def _solve(self, axes: list[tuple[Dim, Size, str]]) -> None:
         """Names that stand nowhere alone, from the sizes they are part of; the others must fit."""
+        open_ = list(axes)
+        while solved := [one for one in open_ if self._tells(*one[:2])]:
+            open_ = [one for one in open_ if one not in solved]
+        for dim, size, _ in open_:
+            if _unknown(self._settled(dim)):
+                self._opaque[dim] = size  # `m + n`, and nothing tells them apart
         for dim, size, message in axes:
-            known = dims.substitute(dim, lambda symbol: self._named.get(symbol, symbol))
-            for symbol in dims.atoms(known):
-                if isinstance(symbol, Size) or symbol in self._named:
-                    continue
-                parts = dims.linear_in(known, symbol)
-                if parts is not None:
-                    coefficient, rest = parts
-                    self._named[symbol] = dims.floor_divide(dims.subtract(size, rest), coefficient)
-            known = dims.substitute(dim, lambda symbol: self._named.get(symbol, symbol))
-            if any(not isinstance(symbol, Size) for symbol in dims.atoms(known)):
-                raise LowerError(Diagnostic(f"the sizes of parameters do not tell what `{dim}` is"))
+            known = self._settled(dim)
             if dims.equal(size, known) is not True:
                 self.required.append(Requirement(size, known, message))
+
+    def _tells(self, dim: Dim, size: Size) -> bool:
+        """Whether a size says what a name is: the only one in the dimension it is."""
+        known = self._settled(dim)
+        match list(_unknown(known)):
+            case [symbol] if (parts := dims.linear_in(known, symbol)) is not None:
+                coefficient, rest = parts
+                self._named[symbol] = dims.floor_divide(dims.subtract(size, rest), coefficient)
+                return True
+        return False
+
+    def _settled(self, dim: Dim) -> Dim:
+        """A dimension over sizes."""
+        if dim in self._opaque:
+            return self._opaque[dim]
+        return dims.substitute(dim, lambda symbol: self._named.get(symbol, symbol))
+
+
+def _unknown(dim: Dim) -> set[Symbol]:
+    """The names in a dimension that are no sizes yet."""
+    return {symbol for symbol in dims.atoms(dim) if not isinstance(symbol, Size)}
 
 
 def _is_variable(dim: Dim) -> bool:

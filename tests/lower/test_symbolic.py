@@ -80,6 +80,14 @@ def test_a_name_inside_a_formula_is_solved_for() -> None:
         made.run([floats(6)])
 
 
+def test_a_formula_of_several_names_is_one_size() -> None:
+    made = compiled(
+        "[m, n](%x: Tensor[(m + n), float32], %y: Tensor[(m + n), float32]) { add(%x, %y) }"
+    )
+    x, y = floats(7), floats(7)
+    np.testing.assert_array_equal(made.run([x, y])[0], x + y)
+
+
 def test_parameters_that_are_tuples_are_counted_one_by_one() -> None:
     source = """(%p: (Tensor[(?), float32], Tensor[(4, ?), float32])) {
       concatenate((%p.0, reshape(%p.1, newshape=[-1])))
