@@ -67,9 +67,11 @@ class KernelCache:
 
     def lower_dynamic(self, function: Function, constant: Sequence[bool]) -> Dynamic:
         """The same for a function over sizes that a run finds: `relay.lower.symbolic`."""
+        from relay.lower import stored_dynamic  # not for who has known sizes only
+
         key = self._key(function, constant, "dynamic")
         if key not in self._dynamic and (data := self.cache.get(key)) is not None:
-            self._dynamic[key] = stored.dynamic_from_bytes(data)
+            self._dynamic[key] = stored_dynamic.from_bytes(data)
             self.found += 1
         if key not in self._dynamic:
             from relay.lower.symbolic import lower_dynamic  # kernels that are found need none
@@ -78,7 +80,7 @@ class KernelCache:
             self._dynamic[key] = made
             self.made += 1
             if self.cache.path is not None and _is_ours(function):
-                self.cache.put(key, stored.to_bytes(made))
+                self.cache.put(key, stored_dynamic.to_bytes(made))
         return self._dynamic[key]
 
     def prepare(self, wanted: Iterable[Request]) -> None:
