@@ -8,9 +8,31 @@ import pytest
 
 from relay.executors.executable import Code
 from relay.executors.straight_line import StraightLineExecutable
+from relay.native.call import ProgramContext
 from relay.program.text import parse
 from relay.target.llvm.compile import compile_module
 from relay.target.target import Target
+
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(monkeypatch):
+    """After every call of a native program its objects are gone, and one that ended well let go of
+    all of them itself."""
+    found = []
+
+    def perform(context, request, run=ProgramContext.perform):
+        status = None
+        try:
+            status = run(context, request)
+        finally:
+            found.append((context.live, context.leaked if status == 0 else 0))
+        return status
+
+    monkeypatch.setattr(ProgramContext, "perform", perform)
+    yield
+    assert not any(live or leaked for live, leaked in found), "objects alive, and swept up"
+
 
 LOOP = """
 define i32 @{name}(ptr %context, ptr %args) nounwind {{

@@ -11,7 +11,7 @@ from relay.interpreter.values import ConstructorValue, TupleValue
 from tests.programs.arguments import PROGRAMS, arguments, load
 from tests.programs.expected import CASES
 
-KINDS = ["debug", "vm"]
+KINDS = ["debug", "vm", "aot"]
 
 
 def plain(found):

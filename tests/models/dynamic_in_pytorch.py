@@ -17,13 +17,17 @@ from relay.frontend.python.standard import CLASSES
 from tests.models.in_pytorch import Weights
 
 
-def run(kind, workload, **inputs):
-    """The result of a network of the zoo as data of Python."""
+def load(kind, workload):
+    """A network of the zoo, as what is called with data of Python and gives such data."""
     module, params = workload
     types = {p.name_hint: p.checked_type for p in module["main"].params}
-    given = {name: values.from_python(data, types[name]) for name, data in inputs.items()}
-    result = relay.create_executor(kind, module, params=params).evaluate()(**given)
-    return plain(values.to_python(result, CLASSES))
+    call = relay.create_executor(kind, module, params=params).evaluate()
+
+    def run(**inputs):
+        given = {name: values.from_python(data, types[name]) for name, data in inputs.items()}
+        return plain(values.to_python(call(**given), CLASSES))
+
+    return run
 
 
 def plain(value):

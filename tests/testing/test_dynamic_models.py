@@ -12,10 +12,10 @@ from relay.frontend.python.standard import Rose
 from relay.ir.compare import assert_structural_equal
 from relay.testing import attention_decoder, beam_search, char_rnn, gru, lstm_loop, rnn, tree_lstm
 from tests.models import dynamic_in_pytorch as in_pytorch
-from tests.models.dynamic_in_pytorch import run
+from tests.models.dynamic_in_pytorch import load
 from tests.models.in_pytorch import scrambled
 
-KINDS = ["debug"]
+KINDS = ["debug", "vm", "aot"]
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 SEQUENCES = {
@@ -54,7 +54,7 @@ def test_a_loop_over_steps_of_a_tensor(name, sizes, kind):
     data = normal(random, steps, batch, inputs)
     start = {state: normal(random, batch, hidden) for state in states}
     _, expected = in_pytorch.recurrent(peer, workload[1], data, *start.values())
-    found = run(kind, workload, data=data, **start)
+    found = load(kind, workload)(data=data, **start)
     near(found if len(states) > 1 else [found], expected)
 
 
@@ -63,10 +63,11 @@ def test_a_loop_over_steps_of_a_tensor(name, sizes, kind):
 def test_the_same_program_takes_every_length(name, kind):
     model, peer, states = SEQUENCES[name]
     workload = model.get_workload(3, 4)
+    run = load(kind, workload)
     start = {state: np.ones((1, 4), "float32") for state in states}
     for steps in (0, 1, 9):
         data = normal(np.random.default_rng(steps), steps, 1, 3)
-        found = run(kind, workload, data=data, **start)
+        found = run(data=data, **start)
         expected = list(start.values())
         if steps:
             _, expected = in_pytorch.recurrent(peer, workload[1], data, *start.values())
@@ -89,7 +90,7 @@ def test_a_list_of_steps_gives_a_list_of_outputs(name, net, kind):
     data = normal(random, 4, 2, 6)
     start = {state: normal(random, 2, 5) for state in states}
     outputs, expected = in_pytorch.recurrent(peer, workload[1], data, *start.values())
-    *last, found = run(kind, workload, data=list(data), **start)
+    *last, found = load(kind, workload)(data=list(data), **start)
     near(found, outputs)
     near(last, expected)
 
@@ -142,17 +143,18 @@ TREES = ["get_net", "as_text", "by_prelude"]
 @pytest.mark.parametrize("net", TREES)
 def test_a_tree_lstm(net, kind):
     workload = with_scrambled(tree_lstm.get_workload(6, 5, net=getattr(tree_lstm, net)))
+    run = load(kind, workload)
     random = np.random.default_rng(2)
     for nodes in (1, 2, 7, 40):
         tree = random_tree(random, nodes, 6)
-        near(run(kind, workload, data=tree), in_pytorch.tree_lstm(workload[1], tree))
+        near(run(data=tree), in_pytorch.tree_lstm(workload[1], tree))
 
 
 @every_kind
 def test_a_tree_lstm_of_the_size_in_the_paper(kind):
     workload = tree_lstm.get_workload()
     tree = random_tree(np.random.default_rng(3), 20, 300)
-    near(run(kind, workload, data=tree), in_pytorch.tree_lstm(workload[1], tree))
+    near(load(kind, workload)(data=tree), in_pytorch.tree_lstm(workload[1], tree))
 
 
 # --- generators --------------------------------------------------------------------------------
@@ -162,12 +164,13 @@ def test_a_tree_lstm_of_the_size_in_the_paper(kind):
 @pytest.mark.parametrize("hidden", [16, 128])
 def test_a_generator_of_characters(hidden, kind):
     workload = with_scrambled(char_rnn.get_workload(hidden))
+    run = load(kind, workload)
     random = np.random.default_rng(4)
     names = set()
     for first in (26, 30, 51):
         for noise in (np.zeros((20, char_rnn.SYMBOLS)), random.gumbel(size=(60, 58)) * 2):
             noise = noise.astype("float32")
-            found = run(kind, workload, data=first, category=first % 18, noise=noise)
+            found = run(data=first, category=first % 18, noise=noise)
             assert found == in_pytorch.char_rnn(workload[1], first, first % 18, noise)
             names.add((tuple(found), len(noise)))
     assert any(len(name) <= length for name, length in names), "none came to its end"
@@ -181,10 +184,11 @@ def test_beam_search(likely, kind):
     params = {name: relay.nd.array(3 * p.numpy()) for name, p in scrambled(params).items()}
     bias = params["output_bias"].numpy()
     params["output_bias"] = relay.nd.array(bias + likely * np.eye(8, dtype="float32")[0])
+    run = load(kind, (module, params))
     ended = set()
     for most in (0, 1, 12):
         data = normal(np.random.default_rng(5), 1, 6)
-        found = run(kind, (module, params), data=data, most=most)
+        found = run(data=data, most=most)
         expected = in_pytorch.beam_search(params, 3, data, most)
         assert [symbols for symbols, _ in found][: len(expected)] == [s for s, _ in expected]
         near([score for _, score in found][: len(expected)], [score for _, score in expected])
@@ -196,5 +200,5 @@ def test_beam_search(likely, kind):
 @pytest.mark.parametrize(("prompt", "count"), [([5], 6), ([3, 1, 4, 1, 5, 9, 2], 11), ([7], 0)])
 def test_a_decoder_with_a_growing_cache(prompt, count, kind):
     workload = with_scrambled(attention_decoder.get_workload(symbols=20, hidden_size=24, heads=3))
-    found = run(kind, workload, data=np.array(prompt, "int32"), count=count)
+    found = load(kind, workload)(data=np.array(prompt, "int32"), count=count)
     assert found == in_pytorch.attention_decoder(workload[1], 3, prompt, count)
