@@ -13,12 +13,11 @@ Cells are shared with the caller: what a program writes to a cell it was given, 
 
 from __future__ import annotations
 
-import ctypes
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from struct import Struct
-from typing import Any
+from struct import Struct, pack_into
+from typing import Any, Final
 
 from relay.errors import Diagnostic, EvaluationError
 from relay.executors.message import Message, Mismatch, Read, refusal
@@ -30,6 +29,8 @@ from relay.native.call import ConstantObjects, ProgramContext, program_runtime
 from relay.program.llvm.words import is_object
 from relay.program.program import Function, Parameter, Program, Spec, flatten, unflatten
 from relay.target import abi
+
+_MOST_KEPT: Final = 1 << 20  # words for entries that a frame keeps from call to call
 
 # The status of a call that failed, and its context, as an error.
 Failure = Callable[[int, ProgramContext], Exception]
@@ -52,26 +53,31 @@ class _Argument:
     name: str
     structure: Any
     readers: tuple[Read, ...]
+    is_one: bool  # its value is read as it is: no tuple
 
-    def read(self, value: Any, message: Message) -> list[int]:
+    def read(self, value: Any, message: Message, words: list[int]) -> None:
+        """Add the words of `value`."""
         message.argument = self.name
         try:
-            parts = (
-                take_apart((self.structure,), (value,))
-                if isinstance(self.structure, tuple)
-                else (value,)
-            )
-            words = [read(part, message) for read, part in zip(self.readers, parts, strict=True)]
-            message.finish()
+            if self.is_one:
+                words.append(self.readers[0](value, message))
+            else:
+                parts = take_apart((self.structure,), (value,))
+                for read, part in zip(self.readers, parts, strict=True):
+                    words.append(read(part, message))
+            if message.pending:
+                message.finish()
         except Mismatch as error:
             raise refusal(error, self.name) from None
-        return words
 
 
 class _Frame:
-    """The memory of one call at a time: a context, and what a request says."""
+    """The memory of one call at a time: a context, and what a request says.
 
-    __slots__ = ("context", "request", "request_address", "words", "words_address")
+    Most of a request is the same for all calls, and written once.
+    """
+
+    __slots__ = ("context", "entries", "request", "request_address", "words")
 
     def __init__(self, function: ProgramFunction) -> None:
         self.context = ProgramContext(
@@ -80,9 +86,28 @@ class _Frame:
         self.words = array(
             "q", bytes(8 * max(1, function.results_count + function.arguments_count))
         )
-        self.words_address = self.words.buffer_info()[0]
-        self.request = (ctypes.c_int64 * 10)()
-        self.request_address = ctypes.addressof(self.request)
+        self.entries = array("q", bytes(8))
+        self.request = array(
+            "q",
+            [
+                self.context.address,
+                function.address,
+                self.entries.buffer_info()[0],
+                0,
+                self.words.buffer_info()[0],
+                function.results_count,
+                *function.positions.request,
+            ],
+        )
+        self.request_address = self.request.buffer_info()[0]
+
+    def write(self, words: Sequence[int], count: int) -> None:
+        """Make `words`, which are so many entries, those of the request."""
+        if not len(words) <= len(self.entries) <= _MOST_KEPT + len(words):
+            self.entries = array("q", bytes(8 * (len(words) + min(len(words), _MOST_KEPT) + 64)))
+            self.request[_BUFFER] = self.entries.buffer_info()[0]
+        pack_into(f"{len(words)}q", self.entries, 0, *words)
+        self.request[_COUNT] = count
 
 
 class ProgramFunction:
@@ -115,9 +140,9 @@ class ProgramFunction:
         self.results_count = len(self.result_specs)
         given = [s for a in self.arguments for s in flatten(a.structure)]
         self.arguments_count = len(given)
-        self._imported = [self.results_count + i for i, s in enumerate(given) if is_object(s)]
-        self._exported = [i for i, s in enumerate(self.result_specs) if is_object(s)]
-        self._positions = _Positions(self._imported, self._exported)
+        self.imported = [self.results_count + i for i, s in enumerate(given) if is_object(s)]
+        self.exported = [i for i, s in enumerate(self.result_specs) if is_object(s)]
+        self.positions = _Positions(self.imported, self.exported)
         self._writers = Writers(program.type_table, program_runtime().free_block)
         self._kinds = [self._writers.kind(spec) for spec in self.result_specs]
         self._is_tuple = isinstance(function.results, tuple)
@@ -132,7 +157,7 @@ class ProgramFunction:
         message = Message()
         words: list[int] = []
         for argument, value in zip(self.arguments, args, strict=True):
-            words += argument.read(value, message)
+            argument.read(value, message, words)
         frame = self._take()
         try:
             exported, scalars = self._perform(frame, message, words, constants)
@@ -153,30 +178,15 @@ class ProgramFunction:
         words: Sequence[int],
         constants: ConstantObjects | None,
     ) -> tuple[Exported, Sequence[int]]:
-        context = frame.context
-        entries = array("q", message.words)
-        values, place, positions = frame.words, frame.words_address, self._positions
+        context, values, address = frame.context, frame.words, frame.request_address
+        frame.write(message.words, message.count)
         if not message.cells:
             self._write_words(values, 8 * self.results_count, *words)
-        else:  # they are held beside the arguments, to be looked at again
-            kept = [2 * index for _, index, _ in message.cells]
-            values = array("q", [*[0] * self.results_count, *words, *kept])
-            place = values.buffer_info()[0]
-            places = range(len(values) - len(kept), len(values))
-            positions = _Positions([*self._imported, *places], [*self._exported, *places])
-        _REQUEST(
-            frame.request,
-            0,
-            context.address,
-            self.address,
-            entries.buffer_info()[0],
-            message.count,
-            place,
-            self.results_count,
-            *positions.request,
-        )
+        else:
+            request = _RequestWithCells(self, frame, message, words)
+            values, address = request.values, request.address
         context.constants = constants
-        status = context.perform(frame.request_address)
+        status = context.perform(address)
         if status:
             raise self.failure(status, context)
         return Exported.at(*context.exported()), values[: self.results_count]
@@ -185,7 +195,7 @@ class ProgramFunction:
         self, exported: Exported, scalars: Sequence[int], message: Message, style: Style
     ) -> Any:
         words = exported.words
-        roots = [(words[i], self._kinds[place]) for i, place in enumerate(self._exported)]
+        roots = [(words[i], self._kinds[place]) for i, place in enumerate(self.exported)]
         known: dict[int, RefValue] = {}
         for position, (cell, _, spec) in enumerate(message.cells, len(roots)):
             known[words[position]] = cell
@@ -209,7 +219,7 @@ class ProgramFunction:
         return [frame.context for frame in self._free]
 
 
-_REQUEST = Struct("10q").pack_into
+_BUFFER, _COUNT, _WORDS, _POSITIONS = 2, 3, 4, slice(6, 10)  # parts of a request
 
 
 class _Positions:
@@ -229,10 +239,33 @@ class _Positions:
         )
 
 
+class _RequestWithCells:
+    """A request that holds cells beside the arguments, to look at them again after the call."""
+
+    __slots__ = ("_positions", "_words", "address", "values")
+
+    def __init__(
+        self, function: ProgramFunction, frame: _Frame, message: Message, words: Sequence[int]
+    ) -> None:
+        kept = [2 * index for _, index, _ in message.cells]
+        self.values = array("q", [*[0] * function.results_count, *words, *kept])
+        places = range(len(self.values) - len(kept), len(self.values))
+        self._positions = _Positions([*function.imported, *places], [*function.exported, *places])
+        self._words = array("q", frame.request)
+        self._words[_WORDS] = self.values.buffer_info()[0]
+        self._words[_POSITIONS] = array("q", self._positions.request)
+        self.address = self._words.buffer_info()[0]
+
+
 def _argument(function: Function, param: Parameter, readers: Readers) -> _Argument:
     structure = _typed(param.value, function.registers)
     leaves = flatten(structure)
-    return _Argument(param.name, structure, tuple(readers[leaf] for leaf in leaves))
+    return _Argument(
+        param.name,
+        structure,
+        tuple(readers[leaf] for leaf in leaves),
+        not isinstance(structure, tuple),
+    )
 
 
 def _typed(value: Any, registers: Sequence[Spec]) -> Any:

@@ -19,7 +19,7 @@ import numpy as np
 
 from relay import dtypes
 from relay.errors import Diagnostic, EvaluationError, RelayError
-from relay.executors.arrays import wrapper
+from relay.executors.arrays import plain, wrapper
 from relay.executors.executable import Code, Executable, refusal
 from relay.executors.native import Constants, NativeFunction, kernel_failure
 from relay.executors.program_function import ProgramFunction
@@ -70,6 +70,7 @@ class WholeProgramExecutable(Executable):
             raise RelayError("the program comes without the code of its functions")
         self._native = code.program
         self._classes = dict(classes or {})
+        self._style = python_style(self._classes, plain, as_tensors(plain))  # that of the last call
         kernels = [kernel.name for kernel in program.kernels]
         self._library = load(
             [*code.objects, self._native.code],
@@ -108,9 +109,11 @@ class WholeProgramExecutable(Executable):
         if named or len(args) != len(self.inputs):
             args = tuple(self.in_order(args, named))
         wrap = wrapper(args)
-        return self._main(
-            args, self._constants(), python_style(self._classes, wrap, as_tensors(wrap))
-        )
+        style = self._style
+        if wrap is not style.tensor:
+            style = python_style(self._classes, wrap, as_tensors(wrap))
+            self._style = style
+        return self._main(args, self._constants(), style)
 
     def evaluate(self, *args: Any, **named: Any) -> Value:
         """The result as the interpreter gives it."""

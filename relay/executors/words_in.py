@@ -185,7 +185,7 @@ def entry_writer(case: Case) -> Write:
 def data_reader(kind: DataType, cases: Mapping[str, Case], number: int) -> Read:
     """Values of a data type, from whatever Python has for them."""
     base = kind.name.partition("[")[0]
-    classes: dict[type, tuple[Case, Fields]] = {}
+    classes: dict[type, tuple[Case, Fields] | None] = {}  # as far as they were seen
     read_other = _other_reader(kind, base, cases, number)
 
     def read(value: Any, message: Message) -> int:
@@ -200,12 +200,11 @@ def data_reader(kind: DataType, cases: Mapping[str, Case], number: int) -> Read:
                 raise Mismatch(_kind_text(kind), describe(value))
             fields = value.fields
         else:
-            known = classes.get(cls)
+            if cls not in classes:
+                classes[cls] = _class_of(cls, cases)
+            known = classes[cls]
             if known is None:
-                known = _class_of(cls, cases)
-                if known is None:
-                    return read_other(value, message)
-                classes[cls] = known
+                return read_other(value, message)
             case, get = known
             fields = get(value)
         if case.word is not None:

@@ -122,6 +122,9 @@ def tensor_reader(spec: TensorSpec, number: int) -> Read:
     shape = spec.shape
     rank = len(shape)
     any_size = all(size == UNKNOWN for size in shape)
+    rest: tuple[int, ...] | None = None  # bytes and sizes, where they are always the same
+    if all(isinstance(size, int) for size in shape):
+        rest = (math.prod(map(int, shape)) * stored.itemsize, *map(int, shape))
     misaligned = stored.alignment - 1  # bits of an address
     place_of = place_finder()
 
@@ -130,6 +133,18 @@ def tensor_reader(spec: TensorSpec, number: int) -> Read:
         if (word := message.seen.get(key)) is not None:
             return word
         array = value
+        if (
+            type(array) is ndarray
+            and rest is not None
+            and array.dtype is stored
+            and array.shape == shape
+            and array.flags.carray  # which is about alignment, too
+        ):
+            index = message.count
+            message.count = index + 1
+            message.seen[key] = word = 2 * index
+            message.words += (layout.TENSOR + INDEX * index, rank, place_of(array), *rest)
+            return word
         if type(array) is not ndarray:
             array = array.array if type(array) is NDArray else _array(value, spec, stored)
             message.held.append(array)
