@@ -44,18 +44,20 @@ class KernelInfo:
     name: str
     operators: tuple[str, ...]
     calls: int
-    bytes: int  # read and written by one call
-    flops: int  # of one call
+    bytes: int | None  # read and written by one call; None when sizes show at run time
+    flops: int | None  # of one call; None as well
     approximate: bool
 
     @classmethod
     def of(cls, kernel: Kernel, calls: int) -> KernelInfo:
+        tensors = (*kernel.inputs, *kernel.outputs)
+        known = all(isinstance(size, int) for tensor in tensors for size in tensor.shape)
         return cls(
             kernel.name,
             kernel.operators,
             calls,
-            sum(map(nbytes, (*kernel.inputs, *kernel.outputs))),
-            kernel.flops,
+            sum(map(nbytes, tensors)) if known else None,
+            kernel.flops if known else None,
             kernel.approximate,
         )
 
@@ -80,8 +82,8 @@ class Kernels(tuple[KernelInfo, ...]):
             (
                 kernel.name,
                 str(kernel.calls),
-                size_text(kernel.bytes),
-                number_text(kernel.flops),
+                "?" if kernel.bytes is None else size_text(kernel.bytes),
+                "?" if kernel.flops is None else number_text(kernel.flops),
                 "approximate" if kernel.approximate else "",
                 " ".join(kernel.operators),
             )
@@ -115,8 +117,8 @@ class Profile(tuple[StepTime, ...]):
                 step.kernel.name,
                 time_text(step.seconds),
                 f"{100 * step.seconds / whole:.1f} %",
-                f"{step.kernel.flops / step.seconds / 1e9:.1f}" if step.seconds else "",
-                f"{step.kernel.bytes / step.seconds / 1e9:.1f}" if step.seconds else "",
+                f"{(step.kernel.flops or 0) / step.seconds / 1e9:.1f}" if step.seconds else "",
+                f"{(step.kernel.bytes or 0) / step.seconds / 1e9:.1f}" if step.seconds else "",
                 " ".join(step.kernel.operators),
             )
             for position, step in enumerate(self)
