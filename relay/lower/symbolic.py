@@ -371,6 +371,14 @@ class _Symbolic(Shapes):
         if not any((one.left, one.right) == (left, right) for one in self.required):
             self.required.append(Requirement(left, right, message))
 
+    def require_stretched(self, a: Dim, b: Dim, stretched: Sequence[Dim], message: str) -> None:
+        """The two are equal, or one of those in `stretched` is 1."""
+        matters: Dim = 1  # 0 where one is
+        for dim in stretched:
+            distance = dims.maximum(dims.subtract(dim, 1), dims.subtract(1, dim))
+            matters = dims.multiply(matters, dims.minimum(distance, 1))
+        self.require(dims.multiply(a, matters), dims.multiply(b, matters), message)
+
     def _learn(self, a: Dim, b: Dim) -> tuple[Symbol, Dim] | None:
         """Of two equal dimensions: a size of unknown name, and what it is."""
         difference = dims.subtract(a, b)
@@ -397,12 +405,7 @@ class _Symbolic(Shapes):
             return better_known(a, b)
         message = f"`{op.name}`: operands do not broadcast"
         first, second = self.may_be_one(a), self.may_be_one(b)
-        fits = dims.subtract(a, b)
-        if first:
-            fits = dims.multiply(fits, dims.subtract(a, 1))
-        if second:
-            fits = dims.multiply(fits, dims.subtract(b, 1))
-        self.require(fits, 0, message)
+        self.require_stretched(a, b, [dim for dim in (a, b) if self.may_be_one(dim)], message)
         if first and second:
             least = dims.minimum(a, b)
             return dims.multiply(dims.maximum(a, b), dims.minimum(least, 1))
@@ -581,8 +584,8 @@ class _Site(Site):
             self.shapes.assume(extent, wanted)
         else:
             self.shapes.stretched = True
-            fits = dims.multiply(dims.subtract(extent, wanted), dims.subtract(extent, 1))
-            self.shapes.require(fits, 0, f"`{self.op.name}`: {message}")
+            text = f"`{self.op.name}`: {message}"
+            self.shapes.require_stretched(extent, wanted, [extent], text)
         return True
 
     def require_multiple(self, dim: Dim, of: Dim, message: str, expected: str, found: str) -> None:
