@@ -48,6 +48,8 @@ def _boolean_reader(stored: np.dtype) -> Read:
             return 1
         if value is False:
             return 0
+        if type(value) is int:  # a number is none, as a truth value is no number
+            raise Mismatch("bool", describe(value))
         return int(bool(_zero_rank(value, "bool", stored)))
 
     return read

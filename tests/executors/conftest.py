@@ -14,7 +14,6 @@ from relay.target.llvm.compile import compile_module
 from relay.target.target import Target
 
 
-
 @pytest.fixture(autouse=True)
 def nothing_is_left(monkeypatch):
     """After every call of a native program its objects are gone, and one that ended well let go of

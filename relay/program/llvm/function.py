@@ -130,7 +130,7 @@ class FunctionText(Objects):
             here = self.make("call ptr @llvm.stackaddress.p0()", "ptr").text
             limit = self.load("ptr", "%ctx", layout.STACK_LIMIT)
             deep = self.make(f"icmp ult ptr {here}, {limit}", "i1").text
-            self.fail_if(deep, str(layout.STACK_OVERFLOW), self.site())
+            self.fail_if(deep, str(layout.STACK_OVERFLOW), self.site(f"`@{self.function.name}`"))
             self.poll()
         if self.frame.size:
             self.frame_begin = self.take_frame(str(self.frame.size))
