@@ -21,9 +21,9 @@ from typing import Any, Final
 
 from relay.errors import Diagnostic, EvaluationError
 from relay.executors.message import Message, Mismatch, Read, refusal
+from relay.executors.results import Results
+from relay.executors.style import VALUES, Style
 from relay.executors.words_in import Readers, take_apart
-from relay.executors.words_out import VALUES, Exported, ScalarKind, Style, Writers, collect
-from relay.interpreter.values import RefValue
 from relay.native import layout
 from relay.native.call import ConstantObjects, ProgramContext, program_runtime
 from relay.program.llvm.words import is_object
@@ -143,10 +143,8 @@ class ProgramFunction:
         self.imported = [self.results_count + i for i, s in enumerate(given) if is_object(s)]
         self.exported = [i for i, s in enumerate(self.result_specs) if is_object(s)]
         self.positions = _Positions(self.imported, self.exported)
-        self._writers = Writers(program.type_table, program_runtime().free_block)
-        self._kinds = [self._writers.kind(spec) for spec in self.result_specs]
-        self._is_tuple = isinstance(function.results, tuple)
-        self._is_flat = self._is_tuple and list(function.results) == self.result_specs
+        free = program_runtime().free_block
+        self._results = Results(program.type_table, function.results, free)
         self._write_words = Struct(f"{self.arguments_count}q").pack_into
         self._free: list[_Frame] = []
 
@@ -160,10 +158,10 @@ class ProgramFunction:
             argument.read(value, message, words)
         frame = self._take()
         try:
-            exported, scalars = self._perform(frame, message, words, constants)
+            results = self._perform(frame, message, words, constants)
+            return self._results.read(frame.context, results, message.cells, style)
         finally:
             self._free.append(frame)
-        return self._result(exported, scalars, message, style)
 
     def _take(self) -> _Frame:
         try:
@@ -177,7 +175,7 @@ class ProgramFunction:
         message: Message,
         words: Sequence[int],
         constants: ConstantObjects | None,
-    ) -> tuple[Exported, Sequence[int]]:
+    ) -> Sequence[int]:
         context, values, address = frame.context, frame.words, frame.request_address
         frame.write(message.words, message.count)
         if not message.cells:
@@ -189,27 +187,7 @@ class ProgramFunction:
         status = context.perform(address)
         if status:
             raise self.failure(status, context)
-        return Exported.at(*context.exported()), values[: self.results_count]
-
-    def _result(
-        self, exported: Exported, scalars: Sequence[int], message: Message, style: Style
-    ) -> Any:
-        words = exported.words
-        roots = [(words[i], self._kinds[place]) for i, place in enumerate(self.exported)]
-        known: dict[int, RefValue] = {}
-        for position, (cell, _, spec) in enumerate(message.cells, len(roots)):
-            known[words[position]] = cell
-            roots.append((words[position], self._writers.kind(spec)))
-        found = iter(self._writers.values(exported, roots, style, known))
-        parts = [
-            style.scalar(kind.decode(word), kind.dtype) if type(kind) is ScalarKind else next(found)
-            for kind, word in zip(self._kinds, scalars, strict=True)
-        ]
-        if not self._is_tuple:
-            return parts[0]
-        if self._is_flat:
-            return style.collect(parts)
-        return collect(unflatten(self.function.results, parts), style)
+        return values
 
     # --- looking at it
 

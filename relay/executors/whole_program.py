@@ -24,8 +24,8 @@ from relay.executors.executable import Code, Executable, refusal
 from relay.executors.native import Constants, NativeFunction, kernel_failure
 from relay.executors.program_function import ProgramFunction
 from relay.executors.report import Kernels, Memory
+from relay.executors.style import VALUES, as_tensors, python_style
 from relay.executors.weights import Weights
-from relay.executors.words_out import VALUES, as_tensors, python_style
 from relay.interpreter.values import Value
 from relay.lower.kernel import TensorSpec
 from relay.native import layout

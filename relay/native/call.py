@@ -116,7 +116,7 @@ def program_runtime(code: bytes | None = None) -> ProgramRuntime:
     return _process.runtime or _process.get(code)
 
 
-_TWO_BUFFERS: Final = struct.Struct("q8xqq8xq").unpack_from
+_TWO_BUFFERS: Final = struct.Struct("6q").unpack_from
 _CALLBACK: Final = ctypes.CFUNCTYPE(ctypes.c_int32)
 
 
@@ -137,6 +137,21 @@ def _signals(raised: list[BaseException]) -> Generator[int, None, None]:
         except BaseException as error:  # whatever it is, it is raised again after the call
             raised.append(error)
             answer = 1
+
+
+class _Memory:
+    """Memory that NumPy looks at."""
+
+    __slots__ = ("__array_interface__",)
+
+    def __init__(self, address: int, size: int) -> None:
+        data = (address, False)
+        self.__array_interface__ = {"shape": (size,), "typestr": "|u1", "data": data, "version": 3}
+
+
+def _view(address: int, size: int) -> np.ndarray:
+    """What lies there, in whole words, while it lies there."""
+    return np.asarray(_Memory(address, size & -8)) if address else np.empty(0, np.uint8)
 
 
 class ConstantObjects:
@@ -191,6 +206,10 @@ class ProgramContext:
         self._main = threading.main_thread().ident
         self._watches = False
         self._constants: ConstantObjects | None = None
+        self._export_at = 8 * self._first + layout.EXPORTED
+        self._exported_to = (0, 0, 0, 0)  # two buffers, as they were when they were looked at last
+        self._export_words = _view(0, 0).view(np.int64)
+        self._export_elements = _view(0, 0)
 
     def __getitem__(self, field: int) -> int:
         """A field of the context, by its offset."""
@@ -258,11 +277,15 @@ class ProgramContext:
         first, second, third = (self[offset] for offset in abi.DETAILS)
         return first, second, third
 
-    def exported(self) -> tuple[int, int, int, int]:
-        """Address and bytes of the words of the last export, and of the elements."""
-        offset = 8 * self._first + layout.EXPORTED
-        words, used, elements, elements_used = _TWO_BUFFERS(self._words, offset)
-        return words, used, elements, elements_used
+    def export(self) -> tuple[np.ndarray, np.ndarray]:
+        """The words of the last export, and memory that begins with the elements of small tensors,
+        where they lie: only until the next call."""
+        words, capacity, used, elements, more, _ = _TWO_BUFFERS(self._words, self._export_at)
+        if self._exported_to != (words, capacity, elements, more):
+            self._exported_to = (words, capacity, elements, more)
+            self._export_words = _view(words, capacity).view(np.int64)
+            self._export_elements = _view(elements, more)
+        return self._export_words[: used >> 3], self._export_elements
 
     def close(self) -> None:
         """Give all memory back to the system. The context can be used again."""

@@ -22,10 +22,14 @@ object once. They are written to the buffer `EXPORTED` of the context:
     count words, for the positions
     TENSOR      rank  address  bytes  owner  dims…
     DATA        tag  objects  words  word…
+    CHAIN       tag  objects  words  count  end  word…
     REFERENCE   objects  words  address  word…
     CLOSURE                                         which have no meaning elsewhere
 
-Entries are counted from 0; children come first, except those of cells. `owner` says whose the
+Objects are counted from 0; children come first, except those of cells, and in chains. A chain is
+data of one form of which each leads to the next by its last object word: the cells of a list. So
+many of them are one entry, and counted one after the other from the first on. Their words are there
+without those that lead to the next; `end` is the one of the last. `owner` says whose the
 memory is: INLINE, then the elements were copied, and the address is an offset into the buffer
 `ELEMENTS`; EXTERNAL, they are still where they were; otherwise the memory is the receiver's from
 now on, who gives it to `relay_free_block` in the end. What was exported can only be released
@@ -49,6 +53,7 @@ from typing import Final
 from relay.native import heap, layout
 from relay.target import abi
 
+CHAIN: Final = 4  # besides the kinds of objects
 MARK: Final = 16  # in the kind of an object that was exported; its index is where it has room
 
 FUNCTIONS: Final = ("relay_import", "relay_export", "relay_perform", "relay_end", "relay_close")
@@ -58,7 +63,11 @@ def text() -> str:
     """The functions above."""
     return _BUFFERS.substitute(layout.numbers()) + "".join(
         part.substitute(
-            layout.numbers(), mark=MARK, out_of_memory=abi.OUT_OF_MEMORY, small=heap.SMALL
+            layout.numbers(),
+            chain=CHAIN,
+            mark=MARK,
+            out_of_memory=abi.OUT_OF_MEMORY,
+            small=heap.SMALL,
         )
         for part in (_IMPORT, _EXPORT, _CALL)
     )
@@ -503,10 +512,116 @@ done:
   ret void
 }
 
-; Export what `count` words lead to, children first. `next` is the number of the next entry.
+; Whether a word leads to data of the form two words of another object say, not exported yet.
+define internal i1 @relay_goes_on(i64 %word, i64 %kind.tag, i64 %sizes) alwaysinline nounwind {
+entry:
+  %odd = trunc i64 %word to i1
+  br i1 %odd, label %no, label %object
+object:
+  %at = inttoptr i64 %word to ptr
+  %kind.at = getelementptr i8, ptr %at, i64 $kind
+  %its.kind.tag = load i64, ptr %kind.at
+  %same.kind = icmp eq i64 %its.kind.tag, %kind.tag
+  br i1 %same.kind, label %like, label %no
+like:
+  %sizes.at = getelementptr i8, ptr %at, i64 $objects
+  %its.sizes = load i64, ptr %sizes.at
+  %same.sizes = icmp eq i64 %its.sizes, %sizes
+  ret i1 %same.sizes
+no:
+  ret i1 false
+}
+
+; Write the entry of data whose parts are exported, with the chain it begins. How many objects that
+; are; 0 without memory.
+define internal i64 @relay_export_data(ptr %context, ptr %head, i64 %index) nounwind {
+entry:
+  %kind.tag.at = getelementptr i8, ptr %head, i64 $kind
+  %kind.tag = load i64, ptr %kind.tag.at
+  %sizes.at = getelementptr i8, ptr %head, i64 $objects
+  %sizes = load i64, ptr %sizes.at
+  %objects = and i64 %sizes, 4294967295
+  %words = lshr i64 %sizes, 32
+  %some = icmp ne i64 %objects, 0
+  br i1 %some, label %look, label %single
+look:
+  %before = sub i64 %objects, 1          ; object words before the one that leads on
+  %after = sub i64 %words, %objects
+  %link.words = getelementptr i8, ptr %head, i64 $data_words
+  %link.at = getelementptr i64, ptr %link.words, i64 %before
+  %link = load i64, ptr %link.at
+  %chained = call i1 @relay_goes_on(i64 %link, i64 %kind.tag, i64 %sizes)
+  br i1 %chained, label %chain, label %single
+single:
+  %fine = call i1 @relay_export_words(ptr %context, ptr %head, i64 %index)
+  %one = zext i1 %fine to i64
+  ret i64 %one
+
+chain:
+  %exported = getelementptr i8, ptr %context, i64 $exported
+  %used.at = getelementptr i8, ptr %exported, i64 16
+  %position = load i64, ptr %used.at
+  %header = call ptr @relay_room(ptr %exported, i64 48)
+  %no.header = icmp eq ptr %header, null
+  br i1 %no.header, label %fail, label %cells
+cells:
+  %row = sub i64 %words, 1
+  %row.bytes = shl i64 %row, 3
+  br label %cell
+cell:
+  %n = phi i64 [ 0, %cells ], [ %n.next, %written ]
+  %object = phi ptr [ %head, %cells ], [ %next, %written ]
+  %room = call ptr @relay_room(ptr %exported, i64 %row.bytes)
+  %no.room = icmp eq ptr %room, null
+  br i1 %no.room, label %fail, label %write
+write:
+  %from = getelementptr i8, ptr %object, i64 $data_words
+  call void @relay_words_outside(ptr %from, ptr %room, i64 %before, i64 %before)
+  %next.at = getelementptr i64, ptr %from, i64 %before
+  %rest.from = getelementptr i64, ptr %next.at, i64 1
+  %rest.to = getelementptr i64, ptr %room, i64 %before
+  call void @relay_words_outside(ptr %rest.from, ptr %rest.to, i64 0, i64 %after)
+  %its.index = add i64 %index, %n
+  %its.index.narrow = trunc i64 %its.index to i32
+  %detail.at = getelementptr i8, ptr %object, i64 $detail
+  store i32 %its.index.narrow, ptr %detail.at
+  %kind.at = getelementptr i8, ptr %object, i64 $kind
+  %kind = load i32, ptr %kind.at
+  %marked = or i32 %kind, $mark
+  store i32 %marked, ptr %kind.at
+  %n.next = add i64 %n, 1
+  %next.word = load i64, ptr %next.at
+  %more = call i1 @relay_goes_on(i64 %next.word, i64 %kind.tag, i64 %sizes)
+  br i1 %more, label %written, label %end
+written:
+  %next = inttoptr i64 %next.word to ptr
+  br label %cell
+end:
+  %memory = load ptr, ptr %exported      ; it may have moved
+  %entry.at = getelementptr i8, ptr %memory, i64 %position
+  store i64 $chain, ptr %entry.at
+  %tag = lshr i64 %kind.tag, 32
+  %tag.to = getelementptr i64, ptr %entry.at, i64 1
+  store i64 %tag, ptr %tag.to
+  %objects.to = getelementptr i64, ptr %entry.at, i64 2
+  store i64 %objects, ptr %objects.to
+  %words.to = getelementptr i64, ptr %entry.at, i64 3
+  store i64 %words, ptr %words.to
+  %count.to = getelementptr i64, ptr %entry.at, i64 4
+  store i64 %n.next, ptr %count.to
+  %end.word = call i64 @relay_word_outside(i64 %next.word)
+  %end.to = getelementptr i64, ptr %entry.at, i64 5
+  store i64 %end.word, ptr %end.to
+  ret i64 %n.next
+fail:
+  ret i64 0
+}
+
+; Export what `count` words lead to, children first. `number` is that of the next object.
 ;
 ; The work to do is pairs (first word, words left), a stack of the buffer `WORK`. When none is left
-; of a pair, the object those words belong to, which is the third of it, is written.
+; of a pair, the object those words belong to, which is the third of it, is written. A chain is one
+; pair, that moves from object to object.
 define internal i1 @relay_export_all(ptr %context, ptr %first, i64 %count, ptr %number) nounwind {
 entry:
   %work = getelementptr i8, ptr %context, i64 $work
@@ -514,9 +629,9 @@ entry:
   store i64 0, ptr %work.used
   br label %push
 push:
-  %words = phi ptr [ %first, %entry ], [ %parts, %descend ]
-  %words.count = phi i64 [ %count, %entry ], [ %parts.count, %descend ]
-  %whose = phi ptr [ null, %entry ], [ %object, %descend ]
+  %words = phi ptr [ %first, %entry ], [ %parts, %deeper ]
+  %words.count = phi i64 [ %count, %entry ], [ %parts.count, %deeper ]
+  %whose = phi ptr [ null, %entry ], [ %object, %deeper ]
   %pushed = call ptr @relay_room(ptr %work, i64 24)
   %no.room = icmp eq ptr %pushed, null
   br i1 %no.room, label %fail, label %fill
@@ -576,6 +691,25 @@ descend:
   %parts.at = getelementptr i8, ptr %object, i64 $objects
   %parts.narrow = load i32, ptr %parts.at
   %parts.count = zext i32 %parts.narrow to i64
+  %head.at = getelementptr i64, ptr %top, i64 2
+  %head = load ptr, ptr %head.at
+  %has.head = icmp ne ptr %head, null
+  %last = icmp eq i64 %left.less, 0
+  %leads.on = and i1 %has.head, %last
+  br i1 %leads.on, label %follow, label %deeper
+follow:
+  %head.kind.tag.at = getelementptr i8, ptr %head, i64 $kind
+  %head.kind.tag = load i64, ptr %head.kind.tag.at
+  %head.sizes.at = getelementptr i8, ptr %head, i64 $objects
+  %head.sizes = load i64, ptr %head.sizes.at
+  %object.word = ptrtoint ptr %object to i64
+  %chained = call i1 @relay_goes_on(i64 %object.word, i64 %head.kind.tag, i64 %head.sizes)
+  br i1 %chained, label %along, label %deeper
+along:
+  store ptr %parts, ptr %top
+  store i64 %parts.count, ptr %left.at
+  br label %look
+deeper:
   br label %push
 
 a.tensor:
@@ -591,12 +725,18 @@ pop:
   %used.less = sub i64 %used, 24
   store i64 %used.less, ptr %work.used
   %bottom = icmp eq ptr %owner, null
-  br i1 %bottom, label %done, label %write
+  br i1 %bottom, label %done, label %data
+data:
+  %index.data = load i64, ptr %number
+  %written = call i64 @relay_export_data(ptr %context, ptr %owner, i64 %index.data)
+  %index.data.next = add i64 %index.data, %written
+  store i64 %index.data.next, ptr %number
+  %any = icmp ne i64 %written, 0
+  br i1 %any, label %look, label %fail
 
 write:
-  %complete = phi ptr [ %object, %unseen ], [ %owner, %pop ]
   %index = load i64, ptr %number
-  %fine = call i1 @relay_export_words(ptr %context, ptr %complete, i64 %index)
+  %fine = call i1 @relay_export_words(ptr %context, ptr %object, i64 %index)
   %index.next = add i64 %index, 1
   store i64 %index.next, ptr %number
   br i1 %fine, label %look, label %fail

@@ -24,6 +24,9 @@ TREE, INTS, PAIRS = DataSpec("Tree"), DataSpec("List[int32]"), DataSpec("List[(i
 TREES, ROSE, MAYBE = DataSpec("List[Rose]"), DataSpec("Rose"), DataSpec("Option[float32[?]]")
 CELL, LINKED = ReferenceSpec((ScalarSpec("int64"),)), DataSpec("Linked")
 MIXED = DataSpec("Mixed")
+VECTORS, LISTS = DataSpec("List[float32[?]]"), DataSpec("List[List[int32]]")
+SCALARS = DataSpec("List[(int8, (bool, float64))]")
+BOX, NATURAL, EVEN, ODD = map(DataSpec, ("Box", "Natural", "Even", "Odd"))
 
 
 def list_of(name, element):
@@ -35,6 +38,14 @@ TYPES = (
     list_of("List[int32]", INT),
     list_of("List[(int32, float32[?])]", (INT, VECTOR)),
     list_of("List[Rose]", ROSE),
+    list_of("List[float32[?]]", VECTOR),
+    list_of("List[List[int32]]", INTS),
+    list_of("List[(int8, (bool, float64))]", (ScalarSpec("int8"), (BOOL, ScalarSpec("float64")))),
+    # what looks like the cells of a list from outside
+    DataType("Box", (Constructor("Box", (INT, INTS)),)),
+    DataType("Natural", (Constructor("Next", (NATURAL,)), Constructor("Zero", ()))),
+    DataType("Even", (Constructor("Even", (INT, ODD)),)),
+    DataType("Odd", (Constructor("Odd", (FLOAT, EVEN)), Constructor("End", ()))),
     DataType("Tree", (Constructor("Leaf", (VECTOR,)), Constructor("Node", (TREE, TREE)))),
     DataType("Rose", (Constructor("Rose", (FLOAT, TREES)),)),
     DataType("Option[float32[?]]", (Constructor("Some", (VECTOR,)), Constructor("None", ()))),

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relay.errors import EvaluationError
-from relay.executors.words_out import python_style
+from relay.executors.style import python_style
 from relay.interpreter.values import RefValue, show
 from relay.program.program import ScalarSpec
 from tests.executors.native_values import (

@@ -10,7 +10,7 @@ import torch
 
 import relay
 from relay.errors import EvaluationError
-from relay.executors.words_out import python_style
+from relay.executors.style import python_style
 from relay.interpreter.values import RefValue, TupleValue
 from relay.lower.kernel import TensorSpec
 from relay.program.program import ScalarSpec

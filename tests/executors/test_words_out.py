@@ -8,14 +8,30 @@ import numpy as np
 import pytest
 
 from relay.errors import EvaluationError
-from relay.executors.words_out import as_tensors, decoder, python_style
-from relay.interpreter.values import ConstructorValue, TupleValue
+from relay.executors.arrays import plain
+from relay.executors.kinds import Kinds, decoder
+from relay.executors.style import as_tensors, python_style
+from relay.interpreter.values import ConstructorValue, TupleValue, show
 from relay.ir.adt import tag_of
 from relay.lower.kernel import TensorSpec
 from relay.native.call import ConstantObjects
 from relay.nd import NDArray
-from relay.program.program import ClosureSpec, DataSpec
-from tests.executors.native_values import FLOAT, INT, INTS, MIXED, TREE, VECTOR, function
+from relay.program.program import ClosureSpec, DataSpec, ScalarSpec
+from tests.executors.native_values import (
+    BOX,
+    EVEN,
+    FLOAT,
+    INT,
+    INTS,
+    LISTS,
+    MIXED,
+    NATURAL,
+    SCALARS,
+    TREE,
+    VECTOR,
+    VECTORS,
+    function,
+)
 
 ONES = np.ones(3, np.float32)
 
@@ -30,6 +46,39 @@ class Mix:
     number: int
     inside: tuple
     tree: Any
+
+
+@dataclass(frozen=True)
+class Box:
+    number: int
+    inside: Any
+
+
+@dataclass(frozen=True)
+class Even:
+    number: int
+    rest: Any
+
+
+@dataclass(frozen=True)
+class Odd:
+    number: float
+    rest: Any
+
+
+@dataclass(frozen=True)
+class End:
+    pass
+
+
+@dataclass(frozen=True)
+class Next:
+    before: Any
+
+
+@dataclass(frozen=True)
+class Zero:
+    pass
 
 
 def test_values_are_those_of_the_interpreter():
@@ -111,6 +160,94 @@ def test_the_rests_of_lists_may_be_shared():
     assert both([head, rest], None, python_style()) == ([1, 2, 3], [2, 3])
 
 
+@pytest.mark.parametrize("count", [0, 1, 2, 20])
+@pytest.mark.parametrize("beside", [(), (1,)], ids=["alone", "beside data"])
+def test_numbers_in_a_list_are_of_the_element_type(count, beside):
+    style = python_style({}, plain, as_tensors(plain))
+    params = (INTS, *(BOX for _ in beside))
+    given = [list(range(count)), *(Box(5, [6]) for _ in beside)]
+    found = function(*params)(given, None, style)
+    numbers = found[0] if beside else found
+    assert numbers == list(range(count))
+    assert all(type(number) is np.int32 for number in numbers)
+
+
+@pytest.mark.parametrize("style", [python_style(), python_style({}, plain, as_tensors(plain))])
+def test_tuples_of_scalars_in_a_list_come_back(style):
+    given = [(-1, (True, 0.5)), (127, (False, -2.0)), (3, (True, 1e300))]
+    assert function(SCALARS)([given], None, style) == given
+    assert function(SCALARS)([given[:1]], None, style) == given[:1]
+    _, back = function(BOX, SCALARS)([Box(1, []), given], None, style)
+    assert back == given
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 20])
+def test_tensors_in_a_list_come_back(count):
+    given = [np.full(n, n, np.float32) for n in range(count)]
+    if count > 2:
+        given[2] = given[1]
+        given[7] = np.zeros(5000, np.float32)
+    for found in (
+        function(VECTORS)([given], None, python_style()),
+        function(VECTORS, BOX)([given, Box(1, [])], None, python_style())[0],
+    ):
+        assert len(found) == count
+        assert all(map(np.array_equal, found, given))
+        assert all(one.flags.writeable for one in found)
+    values = function(VECTORS)([given])
+    assert show(function(VECTORS)([values])) == show(values)
+
+
+def test_tensors_and_lists_share_what_they_shared():
+    vectors = [ONES, 2 * ONES, ONES]
+    first, found, last = function(VECTOR, VECTORS, VECTOR)(
+        [ONES, vectors, vectors[1]], None, python_style()
+    )
+    assert first is found[0] is found[2]
+    assert last is found[1]
+
+
+def test_lists_in_lists_come_back():
+    given = [[1, 2], [], [3], [4, 5, 6]]
+    assert function(LISTS)([given], None, python_style()) == given
+
+
+def test_a_list_may_begin_inside_of_another_or_end_in_it():
+    rest = function(INTS)([[3, 4, 5]])
+    cons = rest.constructor
+    longer = ConstructorValue(rest.tag, (2, rest), cons)
+    longest = ConstructorValue(rest.tag, (0, ConstructorValue(rest.tag, (1, longer), cons)), cons)
+    other = ConstructorValue(rest.tag, (9, longer), cons)
+    expected = ([0, 1, 2, 3, 4, 5], [3, 4, 5], [9, 2, 3, 4, 5])
+    given = [longest, rest, other]
+    assert function(INTS, INTS, INTS)(given, None, python_style()) == expected
+    beside = function(INTS, INTS, INTS, BOX)([*given, Box(1, [])], None, python_style())
+    assert beside[:3] == expected
+    values = function(INTS, INTS, INTS)(given)
+    assert values[0].fields[1].fields[1].fields[1] is values[1]
+    assert values[2].fields[1].fields[1] is values[1]
+
+
+def test_data_that_looks_like_the_cells_of_a_list_is_none():
+    style = python_style({"Box": Box, "Even": Even, "Odd": Odd, "End": End, "Next": Next})
+    numbers = list(range(2, 7))
+    assert function(BOX)([Box(1, numbers)], None, style) == Box(1, numbers)
+    shared, inside = function(BOX, INTS)([Box(1, numbers), numbers], None, style)
+    assert (shared, inside) == (Box(1, numbers), numbers)
+    chain = Even(1, Odd(0.5, Even(2, Odd(1.5, Even(3, End())))))
+    assert str(function(EVEN)([chain], None, style)) == str(chain)
+    value = function(NATURAL)([Next(Next(Next(Zero())))], None, style)
+    assert type(value.before.before) is Next
+    assert value.before.before.before.constructor.name_hint == "Zero"
+
+
+def test_long_chains_become_values_without_recursion():
+    value = function(INTS)([list(range(3000))])
+    for number in range(3000):
+        assert value.fields[0].item() == number
+        value = value.fields[1]
+
+
 def test_functions_cannot_leave():
     spec = ClosureSpec((INT,), (INT,))
     with pytest.raises(EvaluationError, match="cannot leave a compiled program"):
@@ -139,3 +276,5 @@ def test_a_tree_is_not_a_list_because_it_has_as_many_constructors():
 )
 def test_a_number_is_in_the_low_bytes_of_its_word(dtype, word, number):
     assert decoder(dtype)(word) == number
+    column = Kinds({})[ScalarSpec(dtype)].column(np.array([7, word, 7, word]), 1, 2)
+    assert column.tolist() == [number, number]

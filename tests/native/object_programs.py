@@ -4,11 +4,10 @@ objects, of the stack and of the exchange share.
 All are `i32 name(ptr context, ptr args, ptr results)`, `args` and `results` being words.
 """
 
-import ctypes
 from array import array
 from functools import cache
 
-from relay.native import objects
+from relay.native import layout, objects
 from relay.native.call import ProgramContext, program_runtime
 from relay.target import Target
 from relay.target.llvm.compile import compile_module
@@ -318,6 +317,5 @@ def call(context: ProgramContext, name, *args, results=1, exports=()):
 
 def export_of(context):
     """The words of the last export, and the bytes of its small tensors."""
-    words, used, elements, elements_used = context.exported()
-    listed = array("q", ctypes.string_at(words, used))
-    return list(listed), ctypes.string_at(elements, elements_used)
+    words, elements = context.export()
+    return words.tolist(), elements[: context[layout.ELEMENTS + 16]].tobytes()

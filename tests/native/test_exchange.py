@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from relay.native import layout
 from relay.native.call import ConstantObjects, ProgramContext, program_runtime
+from relay.native.exchange import CHAIN
 from relay.target import abi
 from tests.native.object_programs import call, export_of, library
 
@@ -142,8 +143,38 @@ def test_long_chains_cross_without_recursion(context):
     entries = [data(n, 0, 1, 2 * n + 2 if n + 1 < count else 3, n) for n in range(count)]
     status, words, _ = exchange(context, "echo1", entries, [0])
     assert status == 0
-    assert words[0] == 2 * (count - 1)
-    assert len(words) == 1 + 6 * count
+    assert words == [0, CHAIN, 0, 1, 2, count, 3, *range(count)]
+
+
+def test_the_cells_of_a_list_are_one_entry(context):
+    small = np.arange(2.0)
+    entries = [data(0, 1, 2, 6, 2, 10), data(1, 1, 2, 6, 4, 11), data(2, 1, 2, 1, 3, 12)]
+    status, words, _ = exchange(context, "echo1", [*entries, tensor(3, small)], [0])
+    assert status == 0
+    of_tensor = [layout.TENSOR, 1, 0, 16, layout.INLINE, 2]
+    assert words == [2, *of_tensor, CHAIN, 1, 2, 3, 3, 3, *[0, 10], *[0, 11], *[1, 12]]
+
+
+def test_a_chain_ends_where_objects_were_exported_before(context):
+    entries = [
+        data(0, 0, 1, 2, 10),
+        data(1, 0, 1, 4, 11),
+        data(2, 0, 1, 6, 12),
+        data(3, 0, 1, 1, 13),
+    ]
+    status, words, _ = exchange(context, "echo2", entries, [4, 0])
+    assert status == 0
+    assert words[:2] == [0, 4]
+    assert words[2:] == [CHAIN, 0, 1, 2, 2, 1, 12, 13, CHAIN, 0, 1, 2, 2, 0, 10, 11]
+    status, words, _ = exchange(context, "echo2", entries, [0, 4])  # the second is in the first
+    assert (status, words) == (0, [0, 4, CHAIN, 0, 1, 2, 4, 1, 10, 11, 12, 13])
+
+
+def test_a_chain_ends_with_data_of_another_form(context):
+    entries = [data(0, 0, 1, 2, 10), data(1, 0, 1, 4, 11), data(2, 1, 1, 1, 12)]
+    status, words, _ = exchange(context, "echo1", entries, [0])
+    assert status == 0
+    assert words == [2, layout.DATA, 1, 1, 2, 1, 12, CHAIN, 0, 1, 2, 2, 0, 10, 11]
 
 
 @st.composite
@@ -185,6 +216,15 @@ def exported_entries(words, roots):
         if kind == layout.TENSOR:
             found.append(("tensor", words[at + 1]))
             at += 5 + words[at + 1]
+            continue
+        if kind == CHAIN:
+            objects, length, count, end = words[at + 2 : at + 6]
+            at += 6
+            for left in reversed(range(count)):
+                row = words[at : at + length - 1]
+                link = 2 * len(found) + 2 if left else end
+                found.append(("data", [*row[: objects - 1], link], row[objects - 1 :]))
+                at += length - 1
             continue
         _, first, second, third = words[at : at + 4]
         objects, count = (first, second) if kind == layout.REFERENCE else (second, third)

@@ -1,0 +1,77 @@
+"""What the results of a program become: values of the interpreter, or Python's own data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from relay.executors.arrays import plain
+from relay.interpreter.values import TupleValue
+from relay.nd import NDArray
+from relay.tree import Steps, run
+
+Number = bool | int | float
+
+
+class Scalars(NamedTuple):
+    """What scalars become."""
+
+    one: Callable[[Number, np.dtype], Any]
+    many: Callable[[np.ndarray], list[Any]]  # those of a list, which lie in memory of the program
+
+
+class Style(NamedTuple):
+    """What values become."""
+
+    tensor: Callable[[np.ndarray], Any]
+    scalars: Scalars
+    collect: Callable[[Sequence[Any]], Any]  # tuples
+    classes: Mapping[str, type] | None = None  # of constructors; None: as the interpreter has them
+
+
+def as_tensors(tensor: Callable[[np.ndarray], Any]) -> Scalars:
+    """Scalars as what `tensor` makes of tensors without dimensions; in lists, NumPy's scalars stand
+    for NumPy's tensors."""
+
+    def one(number: Number, dtype: np.dtype) -> Any:
+        return tensor(np.array(number, dtype))
+
+    def many(numbers: np.ndarray) -> list[Any]:
+        return [tensor(np.array(number)) for number in numbers]
+
+    return Scalars(one, list if tensor is plain else many)
+
+
+def _number(number: Number, dtype: np.dtype) -> Number:
+    return number
+
+
+NUMBERS: Final = Scalars(_number, np.ndarray.tolist)  # as Python has them
+VALUES: Final = Style(NDArray, as_tensors(NDArray), TupleValue)
+
+
+def python_style(
+    classes: Mapping[str, type] | None = None,
+    tensor: Callable[[np.ndarray], Any] = plain,
+    scalars: Scalars = NUMBERS,
+) -> Style:
+    """Python's own data; `classes` are those of constructors, by name."""
+    return Style(tensor, scalars, tuple, classes or {})
+
+
+def collect(nested: Any, style: Style) -> Any:
+    """Values in Python's tuples, as the style has tuples."""
+    if not isinstance(nested, tuple) or style.collect is tuple:
+        return nested
+
+    def build(part: Any) -> Steps[Any]:
+        if not isinstance(part, tuple):
+            return part
+        fields = []
+        for each in part:
+            fields.append((yield build(each)))
+        return style.collect(fields)
+
+    return run(build(nested))
