@@ -21,11 +21,13 @@ from typing import Any, Final
 
 from relay.errors import Diagnostic, EvaluationError
 from relay.executors.message import Message, Mismatch, Read, refusal
+from relay.executors.reading import Reading, reading_plan
 from relay.executors.results import Results
 from relay.executors.style import VALUES, Style
 from relay.executors.words_in import Readers, take_apart
 from relay.native import layout
 from relay.native.call import ConstantObjects, ProgramContext, program_runtime
+from relay.native.python_values import GAVE_UP, HOLDS
 from relay.program.llvm.words import is_object
 from relay.program.program import Function, Parameter, Program, Spec, flatten, unflatten
 from relay.target import abi
@@ -77,7 +79,7 @@ class _Frame:
     Most of a request is the same for all calls, and written once.
     """
 
-    __slots__ = ("context", "entries", "request", "request_address", "words")
+    __slots__ = ("context", "entries", "reading", "request", "request_address", "words")
 
     def __init__(self, function: ProgramFunction) -> None:
         self.context = ProgramContext(
@@ -100,13 +102,17 @@ class _Frame:
             ],
         )
         self.request_address = self.request.buffer_info()[0]
+        self.reading: Reading | None = None
+        if function.plan is not None:
+            given = self.words.buffer_info()[0] + 8 * function.results_count
+            self.reading = Reading(function.plan, self.request_address, given)
 
     def write(self, words: Sequence[int], count: int) -> None:
         """Make `words`, which are so many entries, those of the request."""
         if not len(words) <= len(self.entries) <= _MOST_KEPT + len(words):
             self.entries = array("q", bytes(8 * (len(words) + min(len(words), _MOST_KEPT) + 64)))
-            self.request[_BUFFER] = self.entries.buffer_info()[0]
         pack_into(f"{len(words)}q", self.entries, 0, *words)
+        self.request[_BUFFER] = self.entries.buffer_info()[0]
         self.request[_COUNT] = count
 
 
@@ -136,6 +142,7 @@ class ProgramFunction:
         self.memory = memory
         readers = Readers(program.type_table)
         self.arguments = [_argument(function, param, readers) for param in function.params]
+        self.plan = reading_plan([a.structure for a in self.arguments], readers)
         self.result_specs: list[Spec] = flatten(function.results)
         self.results_count = len(self.result_specs)
         given = [s for a in self.arguments for s in flatten(a.structure)]
@@ -152,15 +159,21 @@ class ProgramFunction:
         self, args: Sequence[Any], constants: ConstantObjects | None = None, style: Style = VALUES
     ) -> Any:
         """Run, with a value for each parameter. `constants` are those of the program, in order."""
-        message = Message()
-        words: list[int] = []
-        for argument, value in zip(self.arguments, args, strict=True):
-            argument.read(value, message, words)
+        given = args if type(args) is tuple else tuple(args)
         frame = self._take()
+        holds = False
         try:
-            results = self._perform(frame, message, words, constants)
-            return self._results.read(frame.context, results, message.cells, style)
+            if frame.reading is not None and (read := frame.reading.read(given)) != GAVE_UP:
+                holds = read == HOLDS
+                self._perform(frame, frame.request_address, constants)
+                return self._results.read(frame.context, frame.words, (), style)
+            message = Message()
+            request = self._read(given, frame, message)
+            self._perform(frame, request.request_address, constants)
+            return self._results.read(frame.context, request.words, message.cells, style)
         finally:
+            if holds and frame.reading is not None:
+                frame.reading.end()
             self._free.append(frame)
 
     def _take(self) -> _Frame:
@@ -169,25 +182,27 @@ class ProgramFunction:
         except IndexError:
             return _Frame(self)
 
-    def _perform(
-        self,
-        frame: _Frame,
-        message: Message,
-        words: Sequence[int],
-        constants: ConstantObjects | None,
-    ) -> Sequence[int]:
-        context, values, address = frame.context, frame.words, frame.request_address
+    def _read(
+        self, args: tuple[Any, ...], frame: _Frame, message: Message
+    ) -> _Frame | _RequestWithCells:
+        """Write the arguments down, whatever they are: the request, and where its words are."""
+        words: list[int] = []
+        for argument, value in zip(self.arguments, args, strict=True):
+            argument.read(value, message, words)
+        if self.plan is not None:
+            self.plan.learn()
         frame.write(message.words, message.count)
-        if not message.cells:
-            self._write_words(values, 8 * self.results_count, *words)
-        else:
-            request = _RequestWithCells(self, frame, message, words)
-            values, address = request.values, request.address
+        if message.cells:
+            return _RequestWithCells(self, frame, message, words)
+        self._write_words(frame.words, 8 * self.results_count, *words)
+        return frame
+
+    def _perform(self, frame: _Frame, request: int, constants: ConstantObjects | None) -> None:
+        context = frame.context
         context.constants = constants
-        status = context.perform(address)
+        status = context.perform(request)
         if status:
             raise self.failure(status, context)
-        return values
 
     # --- looking at it
 
@@ -220,19 +235,19 @@ class _Positions:
 class _RequestWithCells:
     """A request that holds cells beside the arguments, to look at them again after the call."""
 
-    __slots__ = ("_positions", "_words", "address", "values")
+    __slots__ = ("_positions", "_request", "request_address", "words")
 
     def __init__(
         self, function: ProgramFunction, frame: _Frame, message: Message, words: Sequence[int]
     ) -> None:
         kept = [2 * index for _, index, _ in message.cells]
-        self.values = array("q", [*[0] * function.results_count, *words, *kept])
-        places = range(len(self.values) - len(kept), len(self.values))
+        self.words = array("q", [*[0] * function.results_count, *words, *kept])
+        places = range(len(self.words) - len(kept), len(self.words))
         self._positions = _Positions([*function.imported, *places], [*function.exported, *places])
-        self._words = array("q", frame.request)
-        self._words[_WORDS] = self.values.buffer_info()[0]
-        self._words[_POSITIONS] = array("q", self._positions.request)
-        self.address = self._words.buffer_info()[0]
+        self._request = array("q", frame.request)
+        self._request[_WORDS] = self.words.buffer_info()[0]
+        self._request[_POSITIONS] = array("q", self._positions.request)
+        self.request_address = self._request.buffer_info()[0]
 
 
 def _argument(function: Function, param: Parameter, readers: Readers) -> _Argument:

@@ -45,6 +45,8 @@ class Readers:
 
     def __init__(self, types: Mapping[str, DataType]) -> None:
         self.types = types
+        self.cases: dict[DataSpec, dict[str, Case]] = {}
+        self.classes: dict[DataSpec, Classes] = {}  # as far as they were seen
         self._made: dict[Spec, Read] = {}
         self._incomplete: list[Case | Cell] = []
 
@@ -70,7 +72,9 @@ class Readers:
                 kind = self.types[spec.name]
                 cases = [Case.of(one, tag) for tag, one in enumerate(kind.constructors)]
                 self._incomplete += cases
-                made = data_reader(kind, {case.name: case for case in cases}, number)
+                self.cases[spec] = {case.name: case for case in cases}
+                self.classes[spec] = {}
+                made = data_reader(kind, self.cases[spec], self.classes[spec], number)
             case ReferenceSpec():
                 cell = Cell(Parts.of(spec.contents))
                 self._incomplete.append(cell)
@@ -182,11 +186,14 @@ def entry_writer(case: Case) -> Write:
     return write_one
 
 
-def data_reader(kind: DataType, cases: Mapping[str, Case], number: int) -> Read:
+# What a class of Python's stands for, and how to get the fields of an instance; None for nothing.
+Classes = dict[type, "tuple[Case, Fields] | None"]
+
+
+def data_reader(kind: DataType, cases: Mapping[str, Case], classes: Classes, number: int) -> Read:
     """Values of a data type, from whatever Python has for them."""
     base = kind.name.partition("[")[0]
-    classes: dict[type, tuple[Case, Fields] | None] = {}  # as far as they were seen
-    read_other = _other_reader(kind, base, cases, number)
+    read_other = _other_reader(kind, cases, number)
 
     def read(value: Any, message: Message) -> int:
         key = (number, id(value))
@@ -221,11 +228,11 @@ def data_reader(kind: DataType, cases: Mapping[str, Case], number: int) -> Read:
     return read
 
 
-def _other_reader(kind: DataType, base: str, cases: Mapping[str, Case], number: int) -> Read:
+def _other_reader(kind: DataType, cases: Mapping[str, Case], number: int) -> Read:
     """Python's own values, where the data type has some."""
-    if base == "List" and set(cases) == {"Cons", "Nil"} and _is_list(kind):
+    if is_list(kind):
         return _list_reader(kind, cases, number)
-    if base == "Option" and set(cases) == {"Some", "None"}:
+    if is_option(kind):
         return _option_reader(cases)
 
     def refuse(value: Any, message: Message) -> int:
@@ -234,9 +241,24 @@ def _other_reader(kind: DataType, base: str, cases: Mapping[str, Case], number: 
     return refuse
 
 
-def _is_list(kind: DataType) -> bool:
+def is_list(kind: DataType) -> bool:
+    """Whether a list of Python's is a value of it."""
+    if not _is_made_by(kind, "List", {"Cons", "Nil"}):
+        return False
     cons, nil = kind["Cons"], kind["Nil"]
     return len(cons.fields) == 2 and cons.fields[1] == DataSpec(kind.name) and not nil.places
+
+
+def is_option(kind: DataType) -> bool:
+    """Whether None is a value of it, and what it has a constructor for."""
+    return _is_made_by(kind, "Option", {"Some", "None"})
+
+
+def _is_made_by(kind: DataType, name: str, constructors: set[str]) -> bool:
+    return (
+        kind.name.partition("[")[0] == name
+        and {made.name for made in kind.constructors} == constructors
+    )
 
 
 def _list_reader(kind: DataType, cases: Mapping[str, Case], number: int) -> Read:

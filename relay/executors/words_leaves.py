@@ -55,13 +55,16 @@ def _boolean_reader(stored: np.dtype) -> Read:
     return read
 
 
+def integer_range(dtype: str) -> tuple[int, int]:
+    """The least and the greatest number of a type of integers."""
+    width = int(dtype.removeprefix("u").removeprefix("int"))
+    if dtype.startswith("u"):
+        return 0, (1 << width) - 1
+    return -(1 << (width - 1)), (1 << (width - 1)) - 1
+
+
 def _integer_reader(dtype: str, stored: np.dtype) -> Read:
-    if dtype == "uint1":
-        low, high = 0, 1
-    else:
-        width = int(dtype.removeprefix("u").removeprefix("int"))
-        low = 0 if dtype.startswith("u") else -(1 << (width - 1))
-        high = (1 << width) - 1 if dtype.startswith("u") else (1 << (width - 1)) - 1
+    low, high = integer_range(dtype)
 
     def read(value: Any, message: Message) -> int:
         number: int = value if type(value) is int else int(_zero_rank(value, dtype, stored))

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from relay.native import exchange, heap, layout, objects, stack
+from relay.native import exchange, heap, layout, objects, python_values, stack
 from relay.native.cores import default_threads
 from relay.native.runtime import portable, runtime
 from relay.target import abi
@@ -37,18 +37,20 @@ _EXPORTS: Final = (
     "relay_reset",
     "relay_free_block",
     *exchange.FUNCTIONS,
+    *python_values.FUNCTIONS,
 )
 _OPT: Final = 3  # short functions go into one another
 
 
 def program_runtime_text(target: Target) -> str:
     """All of it in LLVM IR."""
-    return heap.text() + objects.text() + stack.text(target) + exchange.text()
+    texts = heap.text(), objects.text(), stack.text(target), exchange.text(), python_values.text()
+    return "".join(texts)
 
 
 def program_runtime_imports(target: Target) -> frozenset[str]:
     """The functions of the system that it calls."""
-    return heap.IMPORTS | stack.imports(target)
+    return heap.IMPORTS | stack.imports(target) | python_values.IMPORTS
 
 
 def program_runtime_object(target: Target) -> bytes:
@@ -84,6 +86,22 @@ class ProgramRuntime:
     def free_block(self) -> Callable[[int], None]:
         """Void (block)"""
         return self.function("relay_free_block", None, 1)
+
+    @cached_property
+    def read(self) -> Callable[[int, object], int]:
+        """i32 (reading, tuple of arguments), which keeps the GIL"""
+        kind = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.py_object)
+        return kind(self.library.address("relay_read"))
+
+    @cached_property
+    def end_reading(self) -> Callable[[int], None]:
+        """Void (reading), which keeps the GIL"""
+        return ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(self.library.address("relay_end_reading"))
+
+    @cached_property
+    def close_reading(self) -> Callable[[int], None]:
+        """Void (reading)"""
+        return self.function("relay_close_reading", None, 1)
 
     def function(self, name: str, result: type | None, pointers: int) -> Callable[..., Any]:
         """A function of the runtime that takes so many pointers, or integers of 64 bits."""
