@@ -4,7 +4,9 @@
     value = function([tree, state], constants)
 
 A call is one native call: what the arguments lead to is written down and becomes objects there, the
-function runs, and what its results lead to is written down again. Contexts, with the memory of a
+function runs, and what its results lead to is written down again. Plain arguments are written down
+by native code (`reading.py`); where anything is unusual, all of them by Python (`words_in.py`),
+which also says what is wrong. Contexts, with the memory of a
 call, wait in a pool; so calls may come from several threads at once, and each takes the context
 that was used last.
 
