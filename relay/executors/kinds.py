@@ -25,7 +25,7 @@ from relay.program.program import (
     Spec,
 )
 
-Entry = Callable[..., tuple[int, ...]]
+Unpack = Callable[..., tuple[int, ...]]  # words of a buffer, from an offset in bytes on
 
 
 @dataclass(eq=False)
@@ -33,7 +33,7 @@ class TensorKind:
     """Tensors of an element type, and a rank: `entry` reads the words of one from a buffer."""
 
     dtype: np.dtype
-    entry: Entry
+    entry: Unpack
     words: int  # of an entry
 
 
@@ -44,13 +44,15 @@ class ScalarKind:
     dtype: np.dtype
     decode: Callable[[int], Number]
 
+    def __post_init__(self) -> None:
+        self._is_bool = self.dtype.kind == "b"
+        self._stored = np.dtype(np.uint8) if self._is_bool else self.dtype
+        self._step = 8 // self.dtype.itemsize
+
     def column(self, words: np.ndarray, place: int, width: int) -> np.ndarray:
         """Those that are at a place in each row of so many words, where they lie."""
-        is_bool = self.dtype.kind == "b"
-        found = words.view(np.uint8 if is_bool else self.dtype)
-        step = 8 // self.dtype.itemsize
-        found = found[place * step :: width * step]
-        return np.not_equal(found, 0) if is_bool else found  # any bit counts
+        found = words.view(self._stored)[place * self._step :: width * self._step]
+        return np.not_equal(found, 0) if self._is_bool else found  # any bit counts
 
 
 @dataclass(eq=False)
@@ -73,6 +75,12 @@ class DataKind:
     cases: list[Case] = field(default_factory=list)
     is_list: bool = False
     is_option: bool = False
+
+    @cached_property
+    def cons(self) -> Case:
+        """The constructor of lists that are not empty."""
+        first, second = self.cases
+        return first if first.kinds else second
 
 
 Kind = TensorKind | ScalarKind | CellKind | DataKind | FunctionKind

@@ -7,13 +7,14 @@ they are in the order of the results, and the types say which comes next.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from struct import Struct
+from typing import Any, Final
 
 import numpy as np
 
 from relay.executors.arrays import plain
 from relay.executors.block import Block
-from relay.executors.kinds import Case, DataKind, Kind, Kinds, ScalarKind, TensorKind
+from relay.executors.kinds import Case, DataKind, Kind, Kinds, ScalarKind, TensorKind, Unpack
 from relay.executors.style import Style, collect
 from relay.executors.words_out import Free, Reading, copied, elements_of
 from relay.interpreter.values import RefValue
@@ -24,6 +25,9 @@ from relay.program.program import DataType, Spec, flatten, unflatten
 
 # A cell of the caller's, the number it went in as, and its type.
 Cell = tuple[RefValue, int, Spec]
+
+_CHAIN: Final[Unpack] = Struct("6q").unpack_from
+_ONLY_CHAIN: Final[Unpack] = Struct("7q").unpack_from  # after the word that leads to it
 
 
 class Results:
@@ -40,6 +44,22 @@ class Results:
         self._is_flat = self._is_tuple and not any(isinstance(one, tuple) for one in structure)
         self._only_tensors = all(type(part) is TensorKind for part in self.objects)
         self._simple = all(map(_is_simple, self.objects))
+        # the constructor of the list that is the only object
+        self._only_list: Case | None = None
+        if self._simple and len(self.objects) == 1:
+            (only,) = self.objects
+            self._only_list = only.cons if isinstance(only, DataKind) else None
+        # where tensors are in the words of an export that has nothing else, if there are only those
+        self._tensor_words = -1
+        self._places: list[tuple[np.dtype, int, int, slice]] = []
+        if self._only_tensors:
+            at = len(self.objects)
+            for kind in self.objects:
+                assert isinstance(kind, TensorKind)
+                self._places.append((kind.dtype, at + 2, at + 4, slice(at + 5, at + kind.words)))
+                at += kind.words
+            self._tensor_words = at
+            self._entries: Unpack = Struct(f"{at}q").unpack_from
 
     def read(
         self, context: ProgramContext, words: Sequence[int], cells: Sequence[Cell], style: Style
@@ -61,39 +81,55 @@ class Results:
         return collect(unflatten(self.structure, parts), style)
 
     def _values(self, context: ProgramContext, cells: Sequence[Cell], style: Style) -> list[Any]:
-        words, elements = context.export()
-        lists = style.classes is not None
-        if not cells and (self._only_tensors or (lists and self._simple)):
-            return _simple(words, elements, self.objects, style, self.free)
+        words, used, elements = context.export()
+        if not cells:
+            if used == self._tensor_words:
+                return self._tensors(words, elements, style)
+            if self._only_tensors or (self._simple and style.classes is not None):
+                if self._only_list is not None:
+                    root, entry, _, objects, width, count, _ = _ONLY_CHAIN(words)
+                    if root == 0 and entry == CHAIN and objects == 1:  # of scalars
+                        rows = words[7 : 7 + count * (width - 1)]
+                        places = self._only_list.chain_places
+                        return [_elements(self._only_list, places, width - 1, rows, (), style)]
+                return _simple(words, elements, self.objects, style, self.free)
         objects = len(self.objects)
         roots = words[: objects + len(cells)].tolist()
         kinds = [*self.objects, *(self.kinds[spec] for _, _, spec in cells)]
         known = {word: cell for word, (cell, _, _) in zip(roots[objects:], cells, strict=True)}
         pairs = list(zip(roots, kinds, strict=True))
-        return Reading(words, elements, style, self.free).values(pairs, known)[:objects]
+        return Reading(words[:used], elements, style, self.free).values(pairs, known)[:objects]
+
+    def _tensors(self, words: np.ndarray, elements: np.ndarray, style: Style) -> list[Any]:
+        """The entries of tensors one after the other: none of them is shared."""
+        found = self._entries(words)
+        arrays = []
+        for dtype, place, owner, dims in self._places:
+            if found[owner] == layout.INLINE:
+                arrays.append(np.ndarray(found[dims], dtype, elements, found[place]).copy())
+            else:
+                where = found[place], found[dims], dtype
+                arrays.append(_large(found[owner], *where, self.free))
+        tensor = style.tensor
+        return arrays if tensor is plain else [tensor(array) for array in arrays]
 
 
 def _is_simple(kind: Kind) -> bool:
     """Tensors, and lists of them or of scalars."""
     if type(kind) is not DataKind or not kind.is_list:
         return type(kind) is TensorKind
-    cons = _cons(kind)
+    cons = kind.cons
     inside = cons.kinds[:-1]
+    if not inside:  # empty tuples: rows without words
+        return False
     return all(type(part) is ScalarKind for part in inside) or (
         cons.is_flat and type(inside[0]) is TensorKind
     )
 
 
-class _Chain(NamedTuple):
-    """Cells of a list, as rows of words."""
-
-    start: int  # the number of the first
-    cons: Case
-    places: Sequence[int]  # in a row, of the parts of an element
-    first: int  # where the rows begin
-    cells: int
-    width: int  # words of a row
-    end: int  # the word for the rest of the last one
+# Cells of a list as rows of words: the number of the first, where in a row the parts of an element
+# are, where the rows begin, how many there are, the words of a row, and the word for what follows.
+_Chain = tuple[int, Sequence[int], int, int, int, int]
 
 
 def _simple(
@@ -113,65 +149,90 @@ def _simple(
             offset += kind.words
             continue
         assert isinstance(kind, DataKind)
-        while words[offset] == layout.TENSOR:
-            element = _cons(kind).kinds[0]
+        cons = kind.cons
+        element = cons.kinds[0]
+        for _ in range((word >> 1) - len(made)):
             assert isinstance(element, TensorKind)
             made.append(_array(element.entry(words, 8 * offset), element.dtype, elements, free))
             offset += element.words
-        chain = _chain(words, offset, len(made), kind)
-        chains.append(chain)
-        made += [None] * chain.cells
-        offset = chain.first + chain.cells * chain.width
+        start = len(made)
+        entry, _, _, width, count, end = _CHAIN(words, 8 * offset)
+        if entry == CHAIN:
+            chains.append((start, cons.chain_places, offset + 6, count, width - 1, end))
+            made += [None] * count
+            offset += 6 + count * (width - 1)
+        else:  # one cell: the word for the rest is among the others
+            end = int(words[offset + 4 + cons.rest])
+            chains.append((start, cons.positions[:-1], offset + 4, 1, width, end))
+            made.append(None)
+            offset += 4 + width
     tensor = style.tensor
     return [
-        tensor(made[word >> 1])
-        if type(kind) is TensorKind
-        else _list(word, words, made, chains, style)
+        _list(word, kind.cons, words, made, chains, style)
+        if type(kind) is DataKind
+        else tensor(made[word >> 1])
         for word, kind in zip(roots, kinds, strict=True)
     ]
 
 
 def _array(entry: tuple[int, ...], dtype: np.dtype, elements: np.ndarray, free: Free) -> np.ndarray:
-    place, owner, shape = entry[2], entry[4], entry[5:]
+    owner = entry[4]
     if owner == layout.INLINE:
-        return np.ndarray(shape, dtype, elements, place).copy()
+        return np.ndarray(entry[5:], dtype, elements, entry[2]).copy()
+    return _large(owner, entry[2], entry[5:], dtype, free)
+
+
+def _large(
+    owner: int, place: int, shape: tuple[int, ...], dtype: np.dtype, free: Free
+) -> np.ndarray:
     if owner == layout.EXTERNAL:
         return copied(place, shape, dtype)
     return Block(owner, free).array(place, shape, dtype)
 
 
-def _cons(kind: DataKind) -> Case:
-    first, second = kind.cases
-    return first if first.kinds else second
-
-
-def _chain(words: np.ndarray, at: int, start: int, kind: DataKind) -> _Chain:
-    cons = _cons(kind)
-    if words[at] == CHAIN:
-        length, count, end = words[at + 3 : at + 6].tolist()
-        return _Chain(start, cons, cons.chain_places, at + 6, count, length - 1, end)
-    # one cell: the word for the rest is among the others
-    first, width = at + 4, int(words[at + 3])
-    places = cons.positions[:-1]
-    return _Chain(start, cons, places, first, 1, width, int(words[first + cons.rest]))
-
-
 def _list(
-    word: int, words: np.ndarray, made: Sequence[Any], chains: Sequence[_Chain], style: Style
+    word: int,
+    cons: Case,
+    words: np.ndarray,
+    made: Sequence[Any],
+    chains: Sequence[_Chain],
+    style: Style,
 ) -> list[Any]:
     values: list[Any] = []
     while not word & 1:
         index = word >> 1
-        chain = next(one for one in reversed(chains) if one.start <= index)
-        _, cons, places, first, count, width, word = chain
-        rows = words[first + (index - chain.start) * width : first + count * width]
-        columns: list[list[Any]] = []
-        for kind, place in zip(cons.kinds, places, strict=False):
-            if type(kind) is ScalarKind:
-                columns.append(style.scalars.many(kind.column(rows, place, width)))
-            else:
-                arrays = [made[one >> 1] for one in rows[place::width].tolist()]
-                columns.append(arrays if style.tensor is plain else [*map(style.tensor, arrays)])
-        found = elements_of(cons, columns, count - (index - chain.start), style)
+        number = len(chains) - 1
+        while chains[number][0] > index:
+            number -= 1
+        start, places, first, count, width, word = chains[number]
+        before = index - start
+        rows = words[first + before * width : first + count * width]
+        found = _elements(cons, places, width, rows, made, style)
         values = values + found if values else found
     return values
+
+
+def _elements(
+    cons: Case,
+    places: Sequence[int],
+    width: int,
+    rows: np.ndarray,
+    made: Sequence[Any],
+    style: Style,
+) -> list[Any]:
+    """The elements of a list, whose cells are rows of words."""
+    if cons.is_flat:
+        return _column(cons.kinds[0], places[0], width, rows, made, style)
+    pairs = zip(cons.kinds, places, strict=False)
+    columns = [_column(kind, place, width, rows, made, style) for kind, place in pairs]
+    return elements_of(cons, columns, len(rows) // width, style)
+
+
+def _column(
+    kind: Kind, place: int, width: int, rows: np.ndarray, made: Sequence[Any], style: Style
+) -> list[Any]:
+    """What is at a place in each row."""
+    if type(kind) is ScalarKind:
+        return style.scalars.many(kind.column(rows, place, width))
+    arrays = [made[word >> 1] for word in rows[place::width].tolist()]
+    return arrays if style.tensor is plain else [*map(style.tensor, arrays)]

@@ -24,6 +24,7 @@ from relay.interpreter.values import ConstructorValue, RefValue
 from relay.native import layout
 from relay.native.exchange import CHAIN
 from relay.program.program import unflatten
+from relay.tree import Steps, run
 
 Free = Callable[[int], None]  # gives a block back to the runtime
 
@@ -276,6 +277,15 @@ def elements_of(cons: Case, columns: Sequence[list[Any]], count: int, style: Sty
     """The elements of a list, from their parts."""
     if cons.is_flat:
         return columns[0]
-    structure = cons.constructor.fields[0]
-    rows = zip(*columns, strict=True) if columns else [()] * count
-    return [collect(unflatten(structure, row), style) for row in rows]
+    parts = iter(columns)
+
+    def build(structure: Any) -> Steps[list[Any]]:
+        if not isinstance(structure, tuple):
+            return next(parts)
+        inside = []
+        for each in structure:
+            inside.append((yield build(each)))
+        rows = zip(*inside, strict=True) if inside else [()] * count
+        return [style.collect(row) for row in rows]
+
+    return run(build(cons.constructor.fields[0]))

@@ -295,15 +295,15 @@ class ProgramContext:
         first, second, third = (self[offset] for offset in abi.DETAILS)
         return first, second, third
 
-    def export(self) -> tuple[np.ndarray, np.ndarray]:
-        """The words of the last export, and memory that begins with the elements of small tensors,
-        where they lie: only until the next call."""
+    def export(self) -> tuple[np.ndarray, int, np.ndarray]:
+        """Memory that begins with the words of the last export, how many they are, and memory that
+        begins with the elements of small tensors: as they lie there until the next call."""
         words, capacity, used, elements, more, _ = _TWO_BUFFERS(self._words, self._export_at)
         if self._exported_to != (words, capacity, elements, more):
             self._exported_to = (words, capacity, elements, more)
             self._export_words = _view(words, capacity).view(np.int64)
             self._export_elements = _view(elements, more)
-        return self._export_words[: used >> 3], self._export_elements
+        return self._export_words, used >> 3, self._export_elements
 
     def close(self) -> None:
         """Give all memory back to the system. The context can be used again."""

@@ -25,6 +25,7 @@ TREES, ROSE, MAYBE = DataSpec("List[Rose]"), DataSpec("Rose"), DataSpec("Option[
 CELL, LINKED = ReferenceSpec((ScalarSpec("int64"),)), DataSpec("Linked")
 MIXED = DataSpec("Mixed")
 VECTORS, LISTS = DataSpec("List[float32[?]]"), DataSpec("List[List[int32]]")
+NOTHINGS = DataSpec("List[()]")
 SCALARS = DataSpec("List[(int8, (bool, float64))]")
 BOX, NATURAL, EVEN, ODD = map(DataSpec, ("Box", "Natural", "Even", "Odd"))
 
@@ -39,6 +40,7 @@ TYPES = (
     list_of("List[(int32, float32[?])]", (INT, VECTOR)),
     list_of("List[Rose]", ROSE),
     list_of("List[float32[?]]", VECTOR),
+    list_of("List[()]", ()),
     list_of("List[List[int32]]", INTS),
     list_of("List[(int8, (bool, float64))]", (ScalarSpec("int8"), (BOOL, ScalarSpec("float64")))),
     # what looks like the cells of a list from outside

@@ -26,6 +26,7 @@ from tests.executors.native_values import (
     LISTS,
     MIXED,
     NATURAL,
+    NOTHINGS,
     SCALARS,
     TREE,
     VECTOR,
@@ -205,6 +206,11 @@ def test_tensors_and_lists_share_what_they_shared():
     )
     assert first is found[0] is found[2]
     assert last is found[1]
+
+
+def test_a_list_of_empty_tuples_is_as_long_as_it_was():
+    assert function(NOTHINGS)([[(), (), ()]], None, python_style()) == [(), (), ()]
+    assert function(NOTHINGS)([[()]], None, python_style()) == [()]
 
 
 def test_lists_in_lists_come_back():

@@ -317,5 +317,5 @@ def call(context: ProgramContext, name, *args, results=1, exports=()):
 
 def export_of(context):
     """The words of the last export, and the bytes of its small tensors."""
-    words, elements = context.export()
-    return words.tolist(), elements[: context[layout.ELEMENTS + 16]].tobytes()
+    words, used, elements = context.export()
+    return words[:used].tolist(), elements[: context[layout.ELEMENTS + 16]].tobytes()
