@@ -23,13 +23,15 @@ class Block:
 
     def array(self, place: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         """What lies at `place`, which is within the block."""
+        has_name = dtype.kind != "V"  # others cannot be told from raw bytes
         self.__array_interface__ = {
-            "shape": (dtype.itemsize * prod(shape),),
-            "typestr": "|u1",
+            "shape": shape if has_name else (dtype.itemsize * prod(shape),),
+            "typestr": dtype.str if has_name else "|u1",
             "data": (place, False),
             "version": 3,
         }
-        return np.asarray(self).view(dtype).reshape(shape)
+        made = np.asarray(self)
+        return made if has_name else made.view(dtype).reshape(shape)
 
     def __del__(self) -> None:
         self._free(self._base)
