@@ -47,7 +47,7 @@ from relay.safetensors import ALIGNMENT, save_param_dict, view_param_dict
 from relay.target.target import Target
 
 FORMAT: Final = "relay executable"
-VERSION: Final = 1
+VERSION: Final = 2
 MANIFEST: Final = "manifest.json"
 PROGRAM: Final = "program.txt"
 RUNTIME: Final = "code/runtime.o"
