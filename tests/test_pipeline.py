@@ -16,7 +16,8 @@ from relay.prelude import Prelude
 from relay.testing import assert_generated_ok, assert_same_value, gru, lstm_loop, mlp, tree_lstm
 from relay.testing.strategies import programs
 from relay.transform import PassContext, Sequential
-from tests.interpreter.test_programs import compare, plain, value
+from tests.interpreter.test_programs import compare, plain
+from tests.programs.arguments import value
 from tests.programs.expected import CASES
 
 HEADER = '#[version = "0.0.5"]\n'
