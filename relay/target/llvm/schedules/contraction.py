@@ -107,7 +107,8 @@ def _suits(form: Form, constants: set[int]) -> bool:
     if depth < 4 or max(rows, columns) < 4:
         return False
     matrix = form.right if rows < columns else form.left
-    return min(rows, columns) >= 2 or _is_constant(matrix, constants)
+    least = min(rows, columns)
+    return least >= 2 or (least == 1 and _is_constant(matrix, constants))
 
 
 def _columns_are_right(form: Form, axes: tuple[Axis, ...], constants: set[int]) -> bool:
