@@ -249,6 +249,9 @@ class Expressions(Instructions):
         kind, align = memory_type(buffer.dtype), item_bytes(buffer.dtype)
         step = self.step(total)
         masked = self.mask is not None and not self.in_range(buffer, expr.indices)
+        for atom in total.terms:
+            if self._may_be_in_lanes(atom) and (yield self._value(atom)).lanes:
+                step = None  # be it the same in all of them: some may be off
         if step == 0 and not masked:
             pointer = self.pointer(buffer, total)
             loaded = self.make(f"load {kind}, ptr {pointer}, align {align}", kind, 0, reads)
@@ -348,16 +351,20 @@ class Expressions(Instructions):
     def _pointers(self, buffer: Source, total: Linear) -> Emission:
         """One address per lane."""
         kind = memory_type(buffer.dtype)
-        fixed = Linear(
-            {a: c for a, c in total.terms.items() if not self.depends(a)}, total.constant
-        )
-        moving = Linear({a: c for a, c in total.terms.items() if self.depends(a)})
+        moves = {a: self.depends(a) or self._may_be_in_lanes(a) for a in total.terms}
+        fixed = Linear({a: c for a, c in total.terms.items() if not moves[a]}, total.constant)
+        moving = Linear({a: c for a, c in total.terms.items() if moves[a]})
         base = self.pointer(buffer, fixed, inside=False)
         offsets: Value = yield self._value(self.simplify.build(moving))
         offsets = self.spread(offsets)
         return self.make(
             f"getelementptr {kind}, ptr {base}, {offsets}", "ptr", self.lanes, offsets.reads
         )
+
+    def _may_be_in_lanes(self, atom: Expr) -> bool:
+        """Whether a part of an index may be in lanes though it does not depend on them: what is
+        read while some lanes are off is."""
+        return self.mask is not None and not isinstance(atom, Var) and not self.depends(atom)
 
     def in_range(self, buffer: Source, indices: Sequence[Expr]) -> bool:
         """Whether every index is proven to lie in the buffer."""
