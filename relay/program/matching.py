@@ -62,10 +62,10 @@ def lower_match(
     match: Match,
     data: Part,
     module: IRModule,
-    field: Callable[[Any, str, Type, int, Sequence[Type]], Any],
+    field: Callable[[Any, str, int, Sequence[Type]], Any],
     reached: Callable[[Row], None],
 ) -> None:
-    """Switches from the current block on. `field(data, constructor, type, index, types)` is the
+    """Switches from the current block on. `field(data, constructor, index, types)` is the
     value of a field; `reached` ends the current block, at a row whose clause it is."""
     rows = tuple(Row(index, (clause.lhs,)) for index, clause in enumerate(match.clauses))
     pending = [_Table(builder.current, (data,), rows)]
@@ -132,7 +132,7 @@ def _switch(
     table: _Table,
     column: int,
     module: IRModule,
-    field: Callable[[Any, str, Type, int, Sequence[Type]], Any],
+    field: Callable[[Any, str, int, Sequence[Type]], Any],
 ) -> list[_Table]:
     """End the block with a switch on one part; the tables of its outcomes."""
     part = table.parts[column]
@@ -159,7 +159,7 @@ def _switch(
         builder.enter(block)
         fields = tuple(
             Part(
-                field(part.value, name, part.type, index, types)
+                field(part.value, name, index, types)
                 if any(
                     not isinstance(row.questions[column + index], PatternWildcard) for row in rows
                 )

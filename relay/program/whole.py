@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from relay import tree
@@ -421,7 +422,8 @@ class Body:
             ]
             self.builder.end(Jump(block.number, self.registers(*values)))
 
-        lower_match(self.builder, root, data, self.whole.module, self.field, reached)
+        field = partial(self.field, span=root.span)
+        lower_match(self.builder, root, data, self.whole.module, field, reached)
         return [(root.clauses[index], block) for index, (_, block) in sorted(blocks.items())]
 
     def grouped(self, types: Sequence[Type], registers: Sequence[Register]) -> list[Any]:
@@ -429,8 +431,16 @@ class Body:
         shape = tuple(self.specs(ty) for ty in types)
         return list(unflatten(shape, [At(self.builder, register) for register in registers]))
 
-    def field(self, data: At, constructor: str, ty: Type, index: int, types: Sequence[Type]) -> Any:
-        """A field of data that is known to be of that constructor."""
+    def field(
+        self,
+        data: At,
+        constructor: str,
+        index: int,
+        types: Sequence[Type],
+        *,
+        span: AnySpan | None = None,
+    ) -> Any:
+        """A field of data that is known to be of that constructor, whose fields have `types`."""
         before = sum(len(self.specs.flat(one)) for one in types[:index])
         made = []
         for place, spec in enumerate(self.specs.flat(types[index])):
@@ -438,7 +448,7 @@ class Body:
             self.builder.add(GetField(register, data.register, constructor, before + place))
             made.append(register)
         what = f"field {index} of `{constructor}`"
-        return self.fitted(self.held(types[index], made), None, types[index], None, what)
+        return self.fitted(self.held(types[index], made), None, types[index], span, what)
 
     def joined(self, root: Expr, parts: Sequence[tuple[Expr, OpenBlock]]) -> Steps[Any]:
         """The value of the one of several blocks that is run."""

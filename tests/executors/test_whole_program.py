@@ -397,3 +397,35 @@ def test_functions_are_no_results():
     said = refused(native, module, error=LowerError)
     assert "the result of `@main` is a function" in said
     assert "here.relay:2:" in said
+
+
+@pytest.mark.parametrize("level", [0, 3])
+@pytest.mark.parametrize("size", [2, 4])
+def test_tensors_in_data_are_as_long_as_their_types_say_or_refused(level, size):
+    """Kernels are compiled for the sizes of types: a shorter tensor would be read past its end."""
+    text = (
+        "type List[A] { Cons(A, List[A]), Nil }\n"
+        "def @main(%xs: List[Tensor[(3), float32]]) -> Tensor[(3), float32] {\n"
+        '  match (%xs) { Cons(%x, _) => exp(%x), Nil => zeros(shape=[3], dtype="float32") }\n}'
+    )
+    exe = compiled(text, level=level)
+    np.testing.assert_allclose(exe([np.ones(3, "float32")]), np.full(3, np.e), rtol=1e-6)
+    said = refused(exe, [np.ones(size, "float32")])
+    assert "axis 0 of field 0 of `Cons` is not 3 long" in said
+    assert "here.relay:4:3" in said
+    assert f"found:    {size}" in said
+
+
+@pytest.mark.parametrize("level", [0, 3])
+def test_function_values_check_the_sizes_they_are_compiled_for(level):
+    text = (
+        "def @pick(%n: int32) -> fn (Tensor[(?), float32]) -> Tensor[(?), float32] {\n"
+        "  if (%n == 0) { fn (%x: Tensor[(3), float32]) -> Tensor[(3), float32] { exp(%x) } }\n"
+        "  else { fn (%x: Tensor[(?), float32]) -> Tensor[(?), float32] { %x } }\n}\n"
+        "def @main(%n: int32, %x: Tensor[(?), float32]) -> Tensor[(?), float32] {\n"
+        "  let %f = @pick(%n);\n  %f(%x)\n}"
+    )
+    exe = compiled(text, level=level)
+    np.testing.assert_array_equal(exe(1, np.ones(2, "float32")), np.ones(2))
+    np.testing.assert_allclose(exe(0, np.ones(3, "float32")), np.full(3, np.e), rtol=1e-6)
+    assert "is not 3 long" in refused(exe, 0, np.ones(2, "float32"))
