@@ -398,6 +398,6 @@ class _Refusal(Exception):
             Diagnostic(
                 f"the graph executor runs straight-line code over tensors, and this is {self.what}",
                 span,
-                hint='relay.create_executor("debug") runs every program',
+                hint='relay.compile and relay.create_executor("debug") run every program',
             )
         )
