@@ -20,7 +20,7 @@ from relay.executors.words_out import Free, Reading, copied, elements_of
 from relay.interpreter.values import RefValue
 from relay.native import layout
 from relay.native.call import ProgramContext
-from relay.native.exchange import CHAIN
+from relay.native.export import CHAIN
 from relay.program.program import DataType, Spec, flatten, unflatten
 
 # A cell of the caller's, the number it went in as, and its type.

@@ -22,7 +22,7 @@ from relay.executors.kinds import Case, CellKind, DataKind, Kind, ScalarKind, Te
 from relay.executors.style import Style, collect
 from relay.interpreter.values import ConstructorValue, RefValue
 from relay.native import layout
-from relay.native.exchange import CHAIN
+from relay.native.export import CHAIN
 from relay.program.program import unflatten
 from relay.tree import Steps, run
 
