@@ -66,16 +66,21 @@ def test_whatever_it_depends_on_makes_it_another(cache):
     assert cache.statistics.stored == 12
 
 
-def test_what_others_define_is_not_kept(cache):
-    relay.op.opdef.define(
-        name="test.twice",
-        doc="Twice a tensor.",
-        arguments=(("data", "a tensor"),),
-        relation=relay.op.get("exp").relation,
-        compute=lambda x, out: relay.te.compute(x.shape, lambda *i: x[i] + x[i]),
-        reference=lambda x: x + x,
-        fusion=FusionKind.ELEMWISE,
-    )
+@pytest.fixture
+def twice():
+    with relay.op.opdef.temporary_operators():
+        yield relay.op.opdef.define(
+            name="test.twice",
+            doc="Twice a tensor.",
+            arguments=(("data", "a tensor"),),
+            relation=relay.op.get("exp").relation,
+            compute=lambda x, out: relay.te.compute(x.shape, lambda *i: x[i] + x[i]),
+            reference=lambda x: x + x,
+            fusion=FusionKind.ELEMWISE,
+        )
+
+
+def test_what_others_define_is_not_kept(cache, twice):
     made = function("%x: Tensor[(4), float32], Primitive=1) { test.twice(%x) }")
     for _ in range(2):
         kernels = KernelCache(cache, Target.host(), Options())
@@ -83,7 +88,7 @@ def test_what_others_define_is_not_kept(cache):
         assert kernels.made == 1
     assert cache.statistics.stored == 0
     x = relay.var("x", shape=(4,))
-    call = relay.Call(relay.op.get("test.twice"), [x])
+    call = relay.Call(twice, [x])
     exe = relay.compile(relay.Function([x], call), cache=cache)
     np.testing.assert_array_equal(exe(np.ones(4, "float32")), 2)
 
