@@ -1,0 +1,175 @@
+"""Transformers (Vaswani et al. 2017): the encoder of BERT, and the decoder of GPT-2.
+
+They are written in the operators that an importer gives: products on tensors of two axes with a
+reshape before and after, heads that are split off by reshape and transpose, normalization as
+arithmetic with means, GELU with the error function. A layer is some sixty calls.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from relay import nd, op
+from relay.errors import RelayError
+from relay.ir.expr import Expr, Function, Var, const, var
+from relay.ir.module import IRModule
+from relay.ir.variables import free_vars
+from relay.testing.init import create_workload
+
+INPUTS = ("data", "mask")
+EPSILON = 1e-5
+HIDDEN = -1e4  # what a score is lowered by, or replaced with, so that softmax makes it 0
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """What all parts of the network have to know."""
+
+    batch: int
+    sequence: int
+    width: int
+    heads: int
+    dtype: str
+
+    def number(self, value: float) -> Expr:
+        return const(value, self.dtype)
+
+    def parameter(self, name: str, *shape: int) -> Expr:
+        return var(name, shape=shape, dtype=self.dtype)
+
+
+def get_net(
+    batch_size: int = 1,
+    num_layers: int = 12,
+    width: int = 768,
+    heads: int = 12,
+    sequence: int = 128,
+    vocabulary: int = 30522,
+    causal: bool = False,
+    dtype: str = "float32",
+) -> Function:
+    """Like BERT: (words, which of them are there) -> what the last layer makes of each of them.
+
+    With `causal` like GPT-2: words -> how likely each word of the vocabulary is to come next, as
+    logits. There a position sees only those before it, and norms come first in a layer.
+    """
+    if width % heads:
+        raise RelayError(f"{heads} heads do not share a width of {width} evenly")
+    sizes = _Sizes(batch_size, sequence, width, heads, dtype)
+    words = var("data", shape=(batch_size, sequence), dtype="int32")
+    vectors = sizes.parameter("words_weight", vocabulary, width)
+    positions = sizes.parameter("positions_weight", sequence, width)
+    x = op.add(op.take(vectors, words, axis=0, mode="clip"), positions)
+    if causal:
+        seen = const(np.tril(np.ones((1, 1, sequence, sequence), bool)))
+        for number in range(num_layers):
+            x = _decoder_layer(x, seen, sizes, f"layer{number}")
+        x = _linear_map(_norm(x, sizes, "norm"), vectors, sizes, vocabulary)
+    else:
+        present = sizes.parameter("mask", batch_size, sequence)
+        absent = op.subtract(sizes.number(1.0), op.reshape(present, (batch_size, 1, 1, sequence)))
+        lowered = op.multiply(absent, sizes.number(HIDDEN))
+        x = _norm(x, sizes, "norm")
+        for number in range(num_layers):
+            x = _encoder_layer(x, lowered, sizes, f"layer{number}")
+    return Function(tuple(free_vars(x)), x)
+
+
+def _encoder_layer(x: Expr, lowered: Expr, sizes: _Sizes, name: str) -> Expr:
+    """Each half is added to what it is made of, and normalized."""
+    scores, values = _scores(x, sizes, name)
+    attended = _attended(op.add(scores, lowered), values, sizes, name)
+    x = _norm(op.add(attended, x), sizes, f"{name}_norm1")
+    return _norm(op.add(_perceptron(x, sizes, name), x), sizes, f"{name}_norm2")
+
+
+def _decoder_layer(x: Expr, seen: Expr, sizes: _Sizes, name: str) -> Expr:
+    """Each half is made of what is normalized, and added."""
+    scores, values = _scores(_norm(x, sizes, f"{name}_norm1"), sizes, name)
+    masked = op.where(seen, scores, sizes.number(HIDDEN))
+    x = op.add(x, _attended(masked, values, sizes, name))
+    return op.add(x, _perceptron(_norm(x, sizes, f"{name}_norm2"), sizes, name))
+
+
+# --- attention ---------------------------------------------------------------------------------
+
+
+def _scores(x: Expr, sizes: _Sizes, name: str) -> tuple[Expr, Expr]:
+    """How much each position looks at each (batch, heads, to, from), and what it finds there."""
+    depth = sizes.width // sizes.heads
+    query, keys, values = (
+        _heads(_linear(x, sizes, f"{name}_{part}", sizes.width), sizes)
+        for part in ("query", "key", "value")
+    )
+    keys = op.reshape(keys, (sizes.batch * sizes.heads, sizes.sequence, depth))
+    query = op.reshape(query, (sizes.batch * sizes.heads, sizes.sequence, depth))
+    products = op.nn.batch_matmul(query, keys)
+    shape = (sizes.batch, sizes.heads, sizes.sequence, sizes.sequence)
+    return op.divide(op.reshape(products, shape), sizes.number(float(np.sqrt(depth)))), values
+
+
+def _heads(x: Expr, sizes: _Sizes) -> Expr:
+    """(batch, sequence, width) -> (batch, heads, sequence, width of a head)"""
+    split = op.reshape(x, (sizes.batch, sizes.sequence, sizes.heads, -1))
+    return op.transpose(split, (0, 2, 1, 3))
+
+
+def _attended(scores: Expr, values: Expr, sizes: _Sizes, name: str) -> Expr:
+    """The values at all positions, mixed by the scores."""
+    joined = sizes.batch * sizes.heads
+    shares = op.reshape(op.nn.softmax(scores, axis=-1), (joined, sizes.sequence, sizes.sequence))
+    values = op.reshape(values, (joined, sizes.sequence, -1))
+    mixed = op.nn.batch_matmul(shares, values, transpose_b=False)
+    mixed = op.reshape(mixed, (sizes.batch, sizes.heads, sizes.sequence, -1))
+    mixed = op.transpose(mixed, (0, 2, 1, 3))
+    mixed = op.reshape(mixed, (sizes.batch, sizes.sequence, sizes.width))
+    return _linear(mixed, sizes, f"{name}_output", sizes.width)
+
+
+# --- the rest of a layer -----------------------------------------------------------------------
+
+
+def _perceptron(x: Expr, sizes: _Sizes, name: str) -> Expr:
+    """Two products with GELU between them."""
+    x = _linear(x, sizes, f"{name}_wide", 4 * sizes.width)
+    error = op.erf(op.divide(x, sizes.number(float(np.sqrt(2.0)))))
+    x = op.multiply(op.multiply(x, op.add(error, sizes.number(1.0))), sizes.number(0.5))
+    return _linear(x, sizes, f"{name}_narrow", sizes.width)
+
+
+def _linear(x: Expr, sizes: _Sizes, name: str, units: int) -> Expr:
+    weight, bias = Var(f"{name}_weight"), sizes.parameter(f"{name}_bias", units)
+    return op.add(_linear_map(x, weight, sizes, units), bias)
+
+
+def _linear_map(x: Expr, weight: Expr, sizes: _Sizes, units: int) -> Expr:
+    """A product over the last of three axes."""
+    rows = op.reshape(x, (sizes.batch * sizes.sequence, -1))
+    product = op.nn.dense(rows, weight, units)
+    return op.reshape(product, (sizes.batch, sizes.sequence, units))
+
+
+def _norm(x: Expr, sizes: _Sizes, name: str) -> Expr:
+    """Mean 0 and variance 1 over the last axis, then a scale and a shift."""
+    centered = op.subtract(x, op.mean(x, axis=-1, keepdims=True))
+    variance = op.mean(op.power(centered, sizes.number(2.0)), axis=-1, keepdims=True)
+    normal = op.divide(centered, op.sqrt(op.add(variance, sizes.number(EPSILON))))
+    scaled = op.multiply(normal, sizes.parameter(f"{name}_gamma", sizes.width))
+    return op.add(scaled, sizes.parameter(f"{name}_beta", sizes.width))
+
+
+def get_workload(
+    batch_size: int = 1,
+    num_layers: int = 12,
+    width: int = 768,
+    heads: int = 12,
+    sequence: int = 128,
+    vocabulary: int = 30522,
+    causal: bool = False,
+    dtype: str = "float32",
+) -> tuple[IRModule, dict[str, nd.NDArray]]:
+    """The network and its parameters; the words are its input, and the mask where it has one."""
+    net = get_net(batch_size, num_layers, width, heads, sequence, vocabulary, causal, dtype)
+    return create_workload(net, inputs=INPUTS)
