@@ -31,12 +31,17 @@ def stream(s: Schedule, stage: str) -> Schedule:
     return s.with_stage(replace(s[stage], streaming=True))
 
 
-def compute_at(s: Schedule, stage: str, consumer: str, loop: str) -> Schedule:
+def compute_at(
+    s: Schedule, stage: str, consumer: str, loop: str, *, padded: bool = False
+) -> Schedule:
     """Compute inside a loop of a consumer what that iteration needs, instead of everything before.
 
     for i in 9: t[i] = …                        for i in 8:
     for i in 8: y[i] = t[i] + t[i + 1]   ->       for i' in 2: t[i'] = … of i + i'
                                                   y[i] = t[0] + t[1]
+
+    `padded`: there is room for every turn of the consumer's loops, also for turns that a guard
+    forbids because they are beyond the end.
     """
     found, reader = s[stage], s[consumer]
     op = found.computation
@@ -44,7 +49,7 @@ def compute_at(s: Schedule, stage: str, consumer: str, loop: str) -> Schedule:
         raise RelayError(f"stage `{stage}` is an output: all of it is wanted, not a part at a time")
     expect_nothing_inside(s, stage)
     level = reader.position(loop)
-    origin, region = _needed(s, found, reader, level)
+    origin, region = _needed(s, found, reader, level, padded)
     reduced = op.reduction_axes
     local = [Axis(INDEX, axis.name, extent) for axis, extent in zip(op.axes, region, strict=True)]
     loops, offsets = one_loop_per_axis(local, reduced)
@@ -68,7 +73,7 @@ def compute_at(s: Schedule, stage: str, consumer: str, loop: str) -> Schedule:
 
 
 def _needed(
-    s: Schedule, stage: Stage, consumer: Stage, level: int
+    s: Schedule, stage: Stage, consumer: Stage, level: int, padded: bool = False
 ) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
     """The part of a stage that an iteration of loop `level` of `consumer` reads."""
     made = {id(tensor) for tensor in stage.tensors}
@@ -93,7 +98,7 @@ def _needed(
     origin: list[Expr] = []
     region: list[Expr] = []
     for position, axis in enumerate(stage.computation.axes):
-        start, size = _cover([box[position] for box in boxes], axis.extent)
+        start, size = _cover([box[position] for box in boxes], axis.extent, padded)
         origin.append(start)
         region.append(size)
     return tuple(origin), tuple(region)
@@ -152,7 +157,9 @@ def _span(position: Expr, simplifier: Simplifier, free: set[Var]) -> tuple[Expr,
     return simplifier.build(Linear(fixed)), low, high
 
 
-def _cover(spans: Sequence[tuple[Expr, int, int] | None], extent: Expr) -> tuple[Expr, Expr]:
+def _cover(
+    spans: Sequence[tuple[Expr, int, int] | None], extent: Expr, padded: bool
+) -> tuple[Expr, Expr]:
     """The smallest range around all spans; everything when they cannot be compared."""
     whole = const(0, INDEX), extent
     if not spans or spans[0] is None:
@@ -163,11 +170,12 @@ def _cover(spans: Sequence[tuple[Expr, int, int] | None], extent: Expr) -> tuple
         if span is None or span[0] != anchor:
             return whole
         low, high = min(low, span[1]), max(high, span[2])
+    size = high - low + 1
     if isinstance(extent, Const):
         if isinstance(anchor, Const):
             low, high = max(low, 0), min(high, int(extent.value) - 1)
         if high - low + 1 >= int(extent.value):
-            return whole
+            return (whole[0], const(size, INDEX)) if padded else whole
     return Simplifier()(anchor + low), const(max(0, high - low + 1), INDEX)
 
 

@@ -81,6 +81,14 @@ def test_what_is_read_at_places_that_are_read_is_computed_whole() -> None:
     assert_computes(s, {X: ARRAY, places: np.array([8, 0, 3, 3, 1])})
 
 
+def test_room_for_turns_beyond_the_end() -> None:
+    s = split(create([te.compute((9,), lambda i: T[i] + 1, "y")]), "y", "i", 16)
+    assert "workspace t: int32[9]" in tidy_text(compute_at(s, "t", "y", "i.o"))
+    s = compute_at(s, "t", "y", "i.o", padded=True)
+    assert "workspace t: int32[16]" in tidy_text(s)
+    assert_computes(s, {X: ARRAY})
+
+
 def test_two_readers_in_one_loop_share_what_both_need() -> None:
     u = te.compute((8,), lambda i: T[i + 1] + 1, "u")
     s = create([te.compute((8,), lambda i: T[i] * u[i], "y")])

@@ -286,7 +286,7 @@ def contraction(
         s, level = _spread(s, root, panels, between)
     order = [loop.name for loop in s[root].loops]
     # (tiles are outside of panels where threads share them)
-    s = compute_at(s, name, root, order[order.index("r") - 1])
+    s = compute_at(s, name, root, order[order.index("r") - 1], padded=True)
     s = _micro_kernel(s, name, tile)
     if at_panel:
         s = compute_at(s, panel, root, level)

@@ -31,7 +31,11 @@ NCHW16C = """(%x: Tensor[(1, 2, 28, 28, 16), float32], %w: Tensor[(4, 2, 3, 3, 1
   nn.relu(add(nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=64, kernel_size=[3, 3],
                         data_layout="NCHW16c", kernel_layout="OIHW16i16o"), %b))
 }"""
-KERNELS = {"dense": DENSE, "NCHW": NCHW, "NCHW16c": NCHW16C}
+VECTOR = """(%x: Tensor[(1, 187), float32], %w: Tensor[(59, 187), float32],
+             %b: Tensor[(59), float32]) {
+  nn.bias_add(nn.dense(%x, %w), %b)
+}"""
+KERNELS = {"dense": DENSE, "NCHW": NCHW, "NCHW16c": NCHW16C, "few columns": VECTOR}
 
 
 # --- instructions
