@@ -279,7 +279,8 @@ class CTypes:
     def _data(self, spec: Spec, number: int) -> CData:
         name = self._names[spec]
         if isinstance(spec, ReferenceSpec):
-            contents = Constructor("new", spec.contents)
+            held = spec.held if isinstance(spec.held, tuple) else (spec.held,)
+            contents = Constructor("new", held)
             one = self._constructor(name, contents, number, layout.REFERENCE, 0)
             return CData(name, spec_text(spec), (one,))
         assert isinstance(spec, DataSpec)

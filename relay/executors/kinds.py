@@ -6,6 +6,7 @@ import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -59,8 +60,9 @@ class ScalarKind:
 class CellKind:
     """Cells, with the kinds of their contents, and the words those are in."""
 
+    structure: Any  # of what they hold
+    positions: tuple[int, ...]
     contents: list[Kind] = field(default_factory=list)
-    positions: tuple[int, ...] = ()
 
 
 @dataclass(eq=False)
@@ -138,7 +140,7 @@ class Kinds:
             case DataSpec():
                 made = self._data(self.types[spec.name])
             case ReferenceSpec():
-                made = CellKind([], arrange(spec.contents).positions)
+                made = CellKind(spec.held, arrange(spec.contents).positions)
                 self._kinds[spec] = made
                 made.contents += [self[part] for part in spec.contents]
             case _:

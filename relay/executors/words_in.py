@@ -76,7 +76,7 @@ class Readers:
                 self.classes[spec] = {}
                 made = data_reader(kind, self.cases[spec], self.classes[spec], number)
             case ReferenceSpec():
-                cell = Cell(Parts.of(spec.contents))
+                cell = Cell(spec.held, Parts.of(spec.contents))
                 self._incomplete.append(cell)
                 made = reference_reader(spec, cell, number)
             case ClosureSpec():
@@ -366,15 +366,12 @@ def _kind_text(kind: DataType) -> str:
 class Cell:
     """The cells of a type."""
 
+    structure: Any  # of what they hold: Spec, or tuples of them
     parts: Parts
 
     def write(self, fields: Sequence[Any], index: int, message: Message) -> None:
         """Write the entry of a cell with these contents."""
-        contents = flat_tuple(fields)
-        if len(contents) != len(self.parts.specs):
-            wanted = f"a reference to {_tuple_of(len(self.parts.specs))}"
-            raise Mismatch(wanted, _tuple_of(len(contents)))
-        found = self.parts.words(contents, message)
+        found = self.parts.words(take_apart([self.structure], fields), message)
         message.words += (layout.REFERENCE + INDEX * index, self.parts.objects, len(found), *found)
 
     def blame(self, error: Mismatch, fields: Sequence[Any]) -> None:
@@ -423,19 +420,6 @@ def take_apart(structure: Sequence[Any], values: Sequence[Any]) -> list[Any]:
         if not isinstance(parts, tuple | list) or len(parts) != len(wanted):
             raise Mismatch(_tuple_of(len(wanted)), describe(value))
         pending.extend(reversed(list(zip(wanted, parts, strict=True))))
-    return leaves
-
-
-def flat_tuple(values: Sequence[Any]) -> list[Any]:
-    """The leaves of nested tuples, from left to right."""
-    leaves = []
-    pending = [*reversed(values)]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, tuple | TupleValue):
-            pending.extend(reversed(list(value)))
-        else:
-            leaves.append(value)
     return leaves
 
 

@@ -84,7 +84,7 @@ class Reading:
                 )
         for cell, row, kind in cells:
             parts = self._parts(row, kind.contents, kind.positions)
-            cell.value = parts[0] if len(parts) == 1 else self.style.collect(parts)
+            cell.value = collect(unflatten(kind.structure, parts), self.style)
         return [self._word(word, kind) for word, kind in roots]
 
     # --- looking ahead

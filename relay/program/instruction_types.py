@@ -73,7 +73,7 @@ def fits(given: Any, wanted: Any) -> bool:
                     if isinstance(size, int) and isinstance(extent, int) and size != extent:
                         return False
             case ClosureSpec() as one, ClosureSpec() as other:
-                pending += [(one.params, other.params), (one.results, other.results)]
+                pending += [(one.arguments, other.arguments), (one.result, other.result)]
             case ReferenceSpec(one), ReferenceSpec(other):
                 pending.append((one, other))
             case tuple() as one, tuple() as other:

@@ -83,17 +83,32 @@ class DataSpec:
 
 @dataclass(frozen=True)
 class ClosureSpec:
-    """`fn(int32, float32[3]) -> (int32)`: a function with what it remembers."""
+    """`fn(int32, float32[3]) -> int32`: a function with what it remembers."""
 
-    params: tuple[Spec, ...]
-    results: tuple[Spec, ...]
+    arguments: tuple[Any, ...]  # Spec, or tuples of them
+    result: Any  # alike
+
+    @cached_property
+    def params(self) -> tuple[Spec, ...]:
+        """The arguments one by one."""
+        return tuple(flatten(self.arguments))
+
+    @cached_property
+    def results(self) -> tuple[Spec, ...]:
+        """What it returns, one by one."""
+        return tuple(flatten(self.result))
 
 
 @dataclass(frozen=True)
 class ReferenceSpec:
     """`ref(int32)`: a cell; one that holds a tuple has several places."""
 
-    contents: tuple[Spec, ...]
+    held: Any  # Spec, or tuples of them
+
+    @cached_property
+    def contents(self) -> tuple[Spec, ...]:
+        """What it holds, one by one."""
+        return tuple(flatten(self.held))
 
 
 Spec = TensorSpec | ScalarSpec | DataSpec | ClosureSpec | ReferenceSpec
@@ -249,7 +264,7 @@ class GetField:
 
 @dataclass(frozen=True)
 class MakeClosure:
-    """`%3: fn(int32) -> (int32) = closure @f(%1, %2)`: the first parameters of `@f` are remembered;
+    """`%3: fn(int32) -> int32 = closure @f(%1, %2)`: the first parameters of `@f` are remembered;
     the others are those of the closure."""
 
     output: Register
@@ -552,7 +567,7 @@ _RESERVED = frozenset({"fn", "ref", "else", "inf", "nan"})
 
 
 def spec_text(spec: Any) -> str:
-    """`float32[2, n]`, `fn(int32) -> (List[int32])`; tuples of types in parentheses."""
+    """`float32[2, n]`, `fn(int32) -> List[int32]`; tuples of types in parentheses."""
     pieces: list[str] = []
     pending: list[Any] = [spec]
     while pending:
@@ -567,10 +582,9 @@ def spec_text(spec: Any) -> str:
             case DataSpec():
                 pieces.append(name_text(current.name))
             case ClosureSpec():
-                pending += [")", *_listed(current.results), ") -> ("]
-                pending += [*_listed(current.params), "fn("]
+                pending += [current.result, ") -> ", *_listed(current.arguments), "fn("]
             case ReferenceSpec():
-                pending += [")", *_listed(current.contents), "ref("]
+                pending += [")", current.held, "ref("]
             case _:
                 pending += [",)" if len(current) == 1 else ")", *_listed(current), "("]
     return "".join(pieces)

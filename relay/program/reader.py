@@ -338,17 +338,22 @@ class _Reader:
         return spec
 
     def spec(self) -> Steps[Spec]:
-        """`float32[2, 3]`, `int32`, `List[int32]`, `fn(int32) -> (bool)`, `ref(int32)`"""
+        """`float32[2, 3]`, `int32`, `List[int32]`, `fn(int32) -> bool`, `ref(int32)`"""
         if self.kind == "type" and (known := self.specs.get(self.token)) is not None:
             self.advance()
             return known
         if self.kind == "word" and self.accept("fn"):
-            params = yield self.listed()
+            self.expect("(")
+            arguments = []
+            for _ in self.separated(")"):
+                arguments.append((yield self.types()))
             self.expect("->")
-            results = yield self.listed()
-            return ClosureSpec(params, results)
+            return ClosureSpec(tuple(arguments), (yield self.types()))
         if self.kind == "word" and self.accept("ref"):
-            return ReferenceSpec((yield self.listed()))
+            self.expect("(")
+            held = yield self.types()
+            self.expect(")")
+            return ReferenceSpec(held)
         if self.kind == "word" and dtypes.is_dtype(self.token):
             return ScalarSpec(self.advance())
         if self.kind not in ("word", "type", "string"):
@@ -364,13 +369,6 @@ class _Reader:
         if kind == "type":
             self.specs[text] = made
         return made
-
-    def listed(self) -> Steps[tuple[Spec, ...]]:
-        self.expect("(")
-        specs = []
-        for _ in self.separated(")"):
-            specs.append((yield self.spec()))
-        return tuple(specs)
 
     def sized(self, text: str) -> TensorSpec:
         dtype, _, rest = text[:-1].partition("[")

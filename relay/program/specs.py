@@ -103,10 +103,9 @@ class Specs:
                 for part in ty.arg_types:
                     params.append((yield self._spec(part, inside=True)))
                 result = yield self._spec(ty.ret_type, inside=True)
-                return ClosureSpec(tuple(flatten(tuple(params))), tuple(flatten(result)))
+                return ClosureSpec(tuple(params), result)
             case RefType():
-                contents = yield self._spec(ty.value, inside=True)
-                return ReferenceSpec(tuple(flatten(contents)))
+                return ReferenceSpec((yield self._spec(ty.value, inside=True)))
             case TypeCall() | GlobalTypeVar():
                 args = []
                 for part in ty.args if isinstance(ty, TypeCall) else ():

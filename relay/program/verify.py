@@ -120,10 +120,10 @@ def _mentioned(spec: Spec, program: Program, where: str) -> Iterator[Diagnostic]
                 yield Diagnostic(
                     f"{where} mentions data type `{name}`, of which there is none", hint=hint
                 )
-            case ClosureSpec(params, results):
-                pending += [*params, *results]
-            case ReferenceSpec(contents):
-                pending += contents
+            case ClosureSpec() as function:
+                pending += [*function.params, *function.results]
+            case ReferenceSpec() as cell:
+                pending += cell.contents
 
 
 # --- functions -----------------------------------------------------------------------------------

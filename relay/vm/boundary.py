@@ -106,7 +106,7 @@ class Importer:
     call: CallClosure
     known: dict[tuple[int, Spec], Any] = field(default_factory=dict)
     kept: list[Any] = field(default_factory=list)  # ids are only unique while their objects live
-    cells: list[tuple[RefValue, Cell, ReferenceSpec, Any]] = field(default_factory=list)
+    cells: list[tuple[RefValue, Cell, ReferenceSpec]] = field(default_factory=list)
     pending: list[tuple[Data | Cell, Iterable[tuple[Spec, Any]]]] = field(default_factory=list)
 
     def take(self, structure: Any, data: Any, name: str) -> list[Any]:
@@ -160,12 +160,9 @@ class Importer:
     def _cell(self, spec: ReferenceSpec, data: Any) -> Cell:
         if not isinstance(data, RefValue):
             raise _Misfit("it is a value of another type", spec_text(spec), _described(data))
-        leaves, structure = _taken_apart(data.value)
-        if len(leaves) != len(spec.contents):
-            raise _Misfit("the cell holds another type", spec_text(spec), _described(data.value))
         cell = Cell()
-        self.cells.append((data, cell, spec, structure))
-        self.pending.append((cell, zip(spec.contents, leaves, strict=True)))
+        self.cells.append((data, cell, spec))
+        self.pending.append((cell, _pairs(spec.held, data.value)))
         return cell
 
     def _closure(self, spec: ClosureSpec, data: Any) -> Closure:
@@ -216,22 +213,6 @@ def _pairs(structure: Any, data: Any) -> list[tuple[Spec, Any]]:
     return pairs
 
 
-def _taken_apart(value: Any) -> tuple[list[Any], Any]:
-    """The leaves of tuples, and tuples nested in the same way."""
-    leaves: list[Any] = []
-
-    def build(part: Any) -> Steps[Any]:
-        if not isinstance(part, TupleValue):
-            leaves.append(part)
-            return 0
-        fields = []
-        for each in part.fields:
-            fields.append((yield build(each)))
-        return tuple(fields)
-
-    return leaves, run(build(value))
-
-
 def _described(data: Any) -> str:
     if isinstance(data, nd.NDArray | ObjectValue | nd.Storage | expr.Op | expr.Constructor):
         return describe(data)
@@ -258,7 +239,7 @@ class Exporter:
         self._call = importer.call
         self._given = importer.cells
         # a cell that came in goes out as it was, and so does data: it never changes
-        self._known: dict[int, Value] = {id(cell): ref for ref, cell, _, _ in importer.cells}
+        self._known: dict[int, Value] = {id(cell): ref for ref, cell, _ in importer.cells}
         self._kept: list[Any] = []
         self._pending: list[tuple[Any, Any, tuple[Any, ...]]] = []
 
@@ -270,10 +251,8 @@ class Exporter:
 
     def write_back(self) -> None:
         """Let the cells the caller gave hold what they hold now."""
-        for ref, cell, spec, structure in self._given:
-            leaves = self._leaves(spec.contents, cell.contents)
-            self._fill()
-            ref.value = _as_value(unflatten(structure, leaves))
+        for ref, cell, spec in self._given:
+            ref.value = self.give(spec.held, cell.contents)
 
     def _leaves(self, specs: Iterable[Spec], values: Iterable[Any]) -> list[Value]:
         return [self._leaf(spec, value) for spec, value in zip(specs, values, strict=True)]
@@ -295,7 +274,7 @@ class Exporter:
         """A value whose parts are filled in later: cells may form cycles."""
         if isinstance(spec, ReferenceSpec):
             cell = RefValue(TupleValue(()))
-            self._pending.append((cell, spec.contents, value.contents))
+            self._pending.append((cell, spec.held, value.contents))
             return cell
         constructor = self._definitions[spec.name][value.tag]
         data = ConstructorValue(constructor.tag, (), constructor)
@@ -309,7 +288,7 @@ class Exporter:
             shell, structure, values = self._pending.pop()
             leaves = self._leaves(flatten(structure), values)
             if isinstance(shell, RefValue):
-                shell.value = leaves[0] if len(leaves) == 1 else TupleValue(leaves)
+                shell.value = _as_value(unflatten(structure, leaves))
             else:
                 shell.fields = tuple(map(_as_value, unflatten(structure, leaves)))
 

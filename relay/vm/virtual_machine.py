@@ -156,10 +156,9 @@ class VirtualMachine:
         """Call a function that a program returned."""
         importer = Importer(self.exe.program, self._call_closure)
         name = closure.code.function.name
-        given = arranged([f"{i}" for i in range(len(spec.params))], args, {}, name)
-        leaves = importer.take(spec.params, tuple(given), f"an argument of `@{name}`")
-        results = spec.results[0] if len(spec.results) == 1 else spec.results
-        return self._run(self._machine, importer, name, [*closure.captured, *leaves], results)
+        given = arranged([f"{i}" for i in range(len(spec.arguments))], args, {}, name)
+        leaves = importer.take(spec.arguments, tuple(given), f"an argument of `@{name}`")
+        return self._run(self._machine, importer, name, [*closure.captured, *leaves], spec.result)
 
 
 def _types(function: Function, value: Any) -> Any:

@@ -22,7 +22,7 @@ INT, FLOAT, BOOL = ScalarSpec("int32"), ScalarSpec("float32"), ScalarSpec("bool"
 VECTOR = TensorSpec(("?",), "float32")
 TREE, INTS, PAIRS = DataSpec("Tree"), DataSpec("List[int32]"), DataSpec("List[(int32, float32[?])]")
 TREES, ROSE, MAYBE = DataSpec("List[Rose]"), DataSpec("Rose"), DataSpec("Option[float32[?]]")
-CELL, LINKED = ReferenceSpec((ScalarSpec("int64"),)), DataSpec("Linked")
+CELL, LINKED = ReferenceSpec(ScalarSpec("int64")), DataSpec("Linked")
 MIXED = DataSpec("Mixed")
 VECTORS, LISTS = DataSpec("List[float32[?]]"), DataSpec("List[List[int32]]")
 NOTHINGS = DataSpec("List[()]")
@@ -51,7 +51,7 @@ TYPES = (
     DataType("Tree", (Constructor("Leaf", (VECTOR,)), Constructor("Node", (TREE, TREE)))),
     DataType("Rose", (Constructor("Rose", (FLOAT, TREES)),)),
     DataType("Option[float32[?]]", (Constructor("Some", (VECTOR,)), Constructor("None", ()))),
-    DataType("Linked", (Constructor("Link", (ReferenceSpec((LINKED,)),)), Constructor("End", ()))),
+    DataType("Linked", (Constructor("Link", (ReferenceSpec(LINKED),)), Constructor("End", ()))),
     # object words come first in memory, whatever the order of fields
     DataType("Mixed", (Constructor("Mix", (INT, (BOOL, (VECTOR, FLOAT)), TREE)),)),
 )

@@ -50,6 +50,7 @@ NOT_STRAIGHT = {
     "shape_type_arguments": "parameter `%f` of type fn",
     "sharing_across_branches": "an `if`",
     "symbolic_shapes": "Tensor[(n, 2 * m), float32], whose shape shows at run time",
+    "tuples_in_cells": "a reference",
     "unknown_dimensions": "Tensor[(?, 3), float32], whose shape shows at run time",
 }
 WHOLE = PROGRAMS.keys() - REFUSED.keys() - WITHOUT_MAIN

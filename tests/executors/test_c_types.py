@@ -10,9 +10,9 @@ TEXT = """relay program 1
 data List[int32] {{ Cons(int32, List[int32]); Nil }}
 data List[(float32[?], bool)] {{ Cons((float32[?], bool), List[(float32[?], bool)]); Nil }}
 data "my type" {{ "a b"(int32, (List[int32], (bool, float16[?]))) }}
-data hold {{ Hold(ref(int32, float32[?])) }}
+data hold {{ Hold(ref((int32, float32[?]))) }}
 data Unused {{ Unused(int8) }}
-data Functions {{ One(fn(int32) -> (int32)) }}
+data Functions {{ One(fn(int32) -> int32) }}
 
 function @main({params}) -> {results} {{
   fail "never"
@@ -75,5 +75,5 @@ def test_constructors_have_numbers_through_all_types():
 
 
 def test_functions_do_not_cross():
-    with pytest.raises(RelayError, match=r"a fn\(int32\) -> \(int32\) cannot be handed"):
+    with pytest.raises(RelayError, match=r"a fn\(int32\) -> int32 cannot be handed"):
         types('"x" = %0: Functions')

@@ -449,7 +449,7 @@ class MyArray(np.ndarray):
         (ROSE, Rose(1.0, [Rose(2.0), Rose("3")])),
         (ROSE, Rose(1.0, [Rose(2.0, None)])),
         (MIXED, Mix(1, (True, (ONES, 2)), None)),
-        (ReferenceSpec((INT,)), 1),
+        (ReferenceSpec(INT), 1),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -255,7 +255,7 @@ def test_long_chains_become_values_without_recursion():
 
 
 def test_functions_cannot_leave():
-    spec = ClosureSpec((INT,), (INT,))
+    spec = ClosureSpec((INT,), INT)
     with pytest.raises(EvaluationError, match="cannot leave a compiled program"):
         function(results=spec, name="function")([])
 

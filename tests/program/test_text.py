@@ -160,7 +160,7 @@ def test_values_nest_as_deep_as_they_like():
 DATA = [
     "List[int32]",
     "List[List[float32[?]]]",
-    "Pair[fn(int32) -> (bool), (int8, int8)]",
+    "Pair[fn(int32) -> bool, (int8, int8)]",
     "int32",
     "fn",
     "no plain] name",
@@ -172,10 +172,10 @@ register_types = st.recursive(
     lambda below: (
         st.builds(
             ClosureSpec,
-            st.lists(below, max_size=3).map(tuple),
-            st.lists(below, max_size=3).map(tuple),
+            st.lists(below | st.tuples(below, below), max_size=3).map(tuple),
+            below | st.lists(below, max_size=3).map(tuple),
         )
-        | st.builds(ReferenceSpec, st.lists(below, max_size=3).map(tuple))
+        | st.builds(ReferenceSpec, below | st.lists(below, max_size=3).map(tuple))
     ),
     max_leaves=6,
 )
@@ -384,7 +384,7 @@ function @main("x" = %0: float32[n], "c" = %1: float32) -> (float32[?], (int32, 
   %3: float32[?] = alloc local [%2]
   invoke @scale(%0, %1) -> (%3, %4: int32) [%2]
   %5: ref(int32) = reference (%4)
-  %6: fn(List[int32]) -> (int32) = closure @sum(%4)
+  %6: fn(List[int32]) -> int32 = closure @sum(%4)
   (%7: int32) = read %5
   %8: List[int32] = data Nil()
   (%9: int32) = call %6(%8)

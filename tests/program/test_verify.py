@@ -27,7 +27,7 @@ GOOD = """\
 relay program 1
 
 data List[int32] { Cons(int32, List[int32]); Nil }
-data Pair { Pair((int32, float32[?]), fn(int32) -> (int32)) }
+data Pair { Pair((int32, float32[?]), fn(int32) -> int32) }
 
 kernel @scale(float32[n], float32[]) -> (float32[n], int32[]) sizes=("n",)
 kernel @relu(float32[4]) -> (float32[4])
@@ -64,7 +64,7 @@ function @main("x" = %0: float32[n], "c" = %1: float32, "p" = %2: Pair) -> (floa
   %4: float32[?] = alloc local [%3]
   invoke @scale(%0, %1) -> (%4, %5: int32) [%3]
   %6: ref(int32) = reference (%5)
-  %7: fn(int32) -> (int32) = closure @add(%5)
+  %7: fn(int32) -> int32 = closure @add(%5)
   (%8: int32) = call %7(%5)
   write %6 (%8)
   (%9: int32) = read %6

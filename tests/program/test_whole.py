@@ -127,7 +127,7 @@ def test_a_function_that_is_stored_becomes_a_closure():
     )
     text = str(program)
     assert text.count("= closure @") == 2
-    assert "data List[fn(int32) -> (int32)]" in text
+    assert "data List[fn(int32) -> int32]" in text
 
 
 def test_cells_are_made_read_and_written_in_order():

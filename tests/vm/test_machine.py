@@ -97,12 +97,12 @@ def test_closures_remember(machine):
           %2: int32 = add %0, %1
           return %2
         }
-        function @twice("f" = %0: fn(int32) -> (int32), "x" = %1: int32) -> int32 {
+        function @twice("f" = %0: fn(int32) -> int32, "x" = %1: int32) -> int32 {
           (%2: int32) = call %0(%1)
           tail call %0(%2)
         }
-        function @main("a" = %0: int32) -> (int32, fn(int32) -> (int32)) {
-          %1: fn(int32) -> (int32) = closure @add(%0)
+        function @main("a" = %0: int32) -> (int32, fn(int32) -> int32) {
+          %1: fn(int32) -> int32 = closure @add(%0)
           (%2: int32) = call @twice(%1, %0)
           return (%2, %1)
         }
