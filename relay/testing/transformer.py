@@ -61,7 +61,7 @@ def get_net(
     words = var("data", shape=(batch_size, sequence), dtype="int32")
     vectors = sizes.parameter("words_weight", vocabulary, width)
     positions = sizes.parameter("positions_weight", sequence, width)
-    x = op.add(op.take(vectors, words, axis=0, mode="clip"), positions)
+    x: Expr = op.add(op.take(vectors, words, axis=0, mode="clip"), positions)
     if causal:
         seen = const(np.tril(np.ones((1, 1, sequence, sequence), bool)))
         for number in range(num_layers):

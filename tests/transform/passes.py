@@ -1,0 +1,79 @@
+"""Every pass, and what `test_every_pass.py` may expect of it.
+
+A pass that is new needs a line here; most need nothing beside their name.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from relay import transform
+from relay.transform import Pass, catalogue
+
+
+@dataclass(frozen=True)
+class Tried:
+    """How a pass is made and what holds for it."""
+
+    make: Callable[[], Pass] | None = None  # with no arguments when it is not said
+    first: Callable[[], tuple[Pass, ...]] = tuple  # what prepares programs for it
+    idempotent: bool = True  # a second time changes nothing
+    keeps_type: bool = True  # of main
+    rtol: float | None = None  # results are this near; they are exact where elements are
+    keeps_functions: bool = True  # where nothing is changed that comparison sees
+    config: dict[str, Any] = field(default_factory=dict)  # of the PassContext
+
+
+
+PASSES: dict[str, Tried] = {
+    "AnnotateSpans": Tried(keeps_functions=False),  # spans are not compared
+    "ApplyPassToFunction": Tried(
+        lambda: transform.ApplyPassToFunction(transform.FoldConstant(), "main")
+    ),
+    "AutoInline": Tried(idempotent=False),  # what was inlined calls what can be inlined
+    "BindConstantArguments": Tried(),
+    "CanonicalizeOps": Tried(),
+    "DeadCodeElimination": Tried(),
+    "DefuseOps": Tried(first=lambda: (transform.FuseOps(),)),
+    "DynamicToStatic": Tried(),
+    "EliminateCommonSubexpr": Tried(),
+    "EtaExpand": Tried(lambda: transform.EtaExpand(True, True, True)),
+    "FoldConstant": Tried(),
+    "FuseOps": Tried(),
+    "InferType": Tried(),
+    "Inline": Tried(),
+    "LambdaLift": Tried(),
+    "LiftWeights": Tried(),
+    "Monomorphize": Tried(),
+    "PrintIR": Tried(),
+    "RemoveUnusedFunctions": Tried(),
+    "Sequential": Tried(lambda: transform.Sequential([transform.FoldConstant()])),
+    "SimplifyInference": Tried(lambda: transform.SimplifyInference(all_norms=True)),
+    "SpanCheck": Tried(first=lambda: (transform.AnnotateSpans(),)),
+    "SpecializeCalls": Tried(idempotent=False),  # what it makes calls known functions again
+    "ToANormalForm": Tried(),
+    "ToBasicBlockNormalForm": Tried(),
+}
+
+
+def passes_of_catalogue() -> list[str]:
+    """The names of all there are: classes of passes, and functions that make one."""
+    return [name for name in sorted(catalogue.exports()) if _is_pass(catalogue.find(name))]
+
+
+def _is_pass(found: Any) -> bool:
+    if isinstance(found, type):
+        return issubclass(found, Pass)
+    if not inspect.isfunction(found):
+        return False
+    given = str(inspect.signature(found).return_annotation)
+    return given.rpartition(".")[2] in ("Pass", "Sequential", "FunctionPass", "ModulePass")
+
+
+def tried(name: str) -> tuple[Pass, Tried]:
+    """A pass, and what is expected of it; of one without a line, as of one that needs none."""
+    expected = PASSES.get(name, Tried())
+    return (expected.make or catalogue.find(name))(), expected

@@ -1,0 +1,102 @@
+"""What holds for every pass, tried on random programs, random networks and the model zoo.
+
+After a pass the program is well formed and well typed, main has the type it had, the interpreter
+finds the same result, and references were written with the same values in the same order. A second
+run changes nothing, where `passes.py` says so, and a pass that changed nothing gave back the
+functions it was given.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from relay.check.infer import infer_module
+from relay.check.wellformed import check_well_formed
+from relay.ir.compare import assert_structural_equal, structural_equal
+from relay.testing import assert_same_value
+from relay.transform import PassContext
+from tests.transform.passes import PASSES, Tried, passes_of_catalogue, tried
+from tests.transform.subjects import KINDS, ZOO, Subject, model, network, program, run
+
+FEW, MANY = 3, 150
+SAMPLED = ("mobilenet", "decoder", "inception", "rnn", "tree lstm")  # of the zoo
+
+every_pass = pytest.mark.parametrize("name", passes_of_catalogue())
+
+
+def test_every_pass_is_in_the_table():
+    assert sorted(PASSES) == passes_of_catalogue(), "add a line to tests/transform/passes.py"
+
+
+def check(name: str, subject: Subject) -> None:
+    one_pass, expected = tried(name)
+    with PassContext(opt_level=4, config=expected.config):
+        before = subject.module
+        for prepare in expected.first():
+            before = prepare(before)
+        after = one_pass(before)
+        check_result(before, after, subject, expected)
+        if expected.idempotent:
+            assert_structural_equal(one_pass(after), after)
+
+
+def check_result(before, after, subject: Subject, expected: Tried) -> None:
+    check_well_formed(after)
+    typed = infer_module(after)
+    if expected.keeps_type:
+        assert_structural_equal(typed["main"].checked_type, subject.module["main"].checked_type)
+    result, written = run(typed, subject.inputs)
+    assert_same_value(result, subject.result, rtol=expected.rtol)
+    assert len(written) == len(subject.written), "writes were lost or repeated"
+    for mine, theirs in zip(written, subject.written, strict=True):
+        assert_same_value(mine, theirs, rtol=expected.rtol)
+    if expected.keeps_functions and structural_equal(after, before):
+        for var, function in before.functions.items():
+            assert after[var] is function, f"`@{var.name_hint}` is copied, but not changed"
+
+
+# --- a part, in every run ------------------------------------------------------------------------
+
+
+@every_pass
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_program_means_the_same_after_a_pass(name, kind, capsys):
+    for seed in range(FEW):
+        check(name, program(kind, seed))
+
+
+@every_pass
+def test_a_network_means_the_same_after_a_pass(name, capsys):
+    for seed in range(2 * FEW):
+        check(name, network(seed))
+
+
+@every_pass
+def test_a_model_means_the_same_after_a_pass(name, capsys):
+    for subject in SAMPLED:
+        check(name, model(subject))
+
+
+# --- and far more --------------------------------------------------------------------------------
+
+
+@pytest.mark.full
+@every_pass
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_programs_mean_the_same_after_a_pass(name, kind, capsys):
+    for seed in range(FEW, MANY):
+        check(name, program(kind, seed))
+
+
+@pytest.mark.full
+@every_pass
+def test_many_networks_mean_the_same_after_a_pass(name, capsys):
+    for seed in range(2 * FEW, 2 * MANY):
+        check(name, network(seed))
+
+
+@pytest.mark.full
+@every_pass
+@pytest.mark.parametrize("subject", ZOO)
+def test_all_models_mean_the_same_after_a_pass(name, subject, capsys):
+    check(name, model(subject))
