@@ -41,7 +41,15 @@ class Pass:
     @property
     def info(self) -> PassInfo:
         names = tuple(n if isinstance(n, str) else n.name for n in self.required)
-        return PassInfo(self.opt_level, self.name, names)
+        return PassInfo(self.opt_level, self.name, names, self._options())
+
+    def _options(self) -> dict[str, Any]:
+        """The options that were given and are not the default."""
+        declared: tuple[Field[Any], ...] = fields(self) if is_dataclass(self) else ()
+        given = ((f, getattr(self, f.name)) for f in declared)
+        return {
+            f.name: value for f, value in given if value is not f.default and value != f.default
+        }
 
     def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
         """The work. `module` belongs to the pass; what it returns is the result."""

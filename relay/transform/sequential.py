@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from relay.errors import PassError
 from relay.ir.module import IRModule
@@ -30,6 +31,9 @@ class Sequential(Pass):
                 )
             if not isinstance(member, Pass):
                 raise PassError(f"a Sequential takes passes, found {member!r}")
+
+    def _options(self) -> dict[str, Any]:
+        return {}  # what it is made of tells more than what it was made with
 
     def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
         for member in self.passes:

@@ -20,16 +20,15 @@ class Tried:
 
     make: Callable[[], Pass] | None = None  # with no arguments when it is not said
     first: Callable[[], tuple[Pass, ...]] = tuple  # what prepares programs for it
-    idempotent: bool = True  # a second time changes nothing
+    idempotent: bool = True  # a second time changes nothing,
+    keeps_functions: bool = True  # and gives back the functions it was given
     keeps_type: bool = True  # of main
     rtol: float | None = None  # results are this near; they are exact where elements are
-    keeps_functions: bool = True  # where nothing is changed that comparison sees
     config: dict[str, Any] = field(default_factory=dict)  # of the PassContext
 
 
-
 PASSES: dict[str, Tried] = {
-    "AnnotateSpans": Tried(keeps_functions=False),  # spans are not compared
+    "AnnotateSpans": Tried(keeps_functions=False),  # of other text than the first
     "ApplyPassToFunction": Tried(
         lambda: transform.ApplyPassToFunction(transform.FoldConstant(), "main")
     ),

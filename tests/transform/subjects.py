@@ -21,10 +21,26 @@ from relay.frontend.python import values
 from relay.frontend.python.standard import Rose
 from relay.interpreter.values import RefValue, Value
 from relay.ir.parameters import bind_params_by_name
-
-from relay.testing import Seeded, random_inputs, random_module
-from relay.testing import dcgan, densenet, dqn, gru, inception_v3, lstm, lstm_loop, mlp, mobilenet
-from relay.testing import resnet, rnn, squeezenet, transformer, tree_lstm, vgg
+from relay.testing import (
+    Seeded,
+    dcgan,
+    densenet,
+    dqn,
+    gru,
+    inception_v3,
+    lstm,
+    lstm_loop,
+    mlp,
+    mobilenet,
+    random_inputs,
+    random_module,
+    resnet,
+    rnn,
+    squeezenet,
+    transformer,
+    tree_lstm,
+    vgg,
+)
 from relay.testing.init import create_workload
 from relay.testing.networks import random_network
 from relay.transform import ToANormalForm

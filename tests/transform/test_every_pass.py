@@ -1,9 +1,8 @@
 """What holds for every pass, tried on random programs, random networks and the model zoo.
 
 After a pass the program is well formed and well typed, main has the type it had, the interpreter
-finds the same result, and references were written with the same values in the same order. A second
-run changes nothing, where `passes.py` says so, and a pass that changed nothing gave back the
-functions it was given.
+finds the same result, and references were written with the same values in the same order. Where
+`passes.py` does not say otherwise, a second run changes nothing, and copies nothing either.
 """
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ import pytest
 
 from relay.check.infer import infer_module
 from relay.check.wellformed import check_well_formed
-from relay.ir.compare import assert_structural_equal, structural_equal
+from relay.ir.compare import assert_structural_equal
 from relay.testing import assert_same_value
 from relay.transform import PassContext
 from tests.transform.passes import PASSES, Tried, passes_of_catalogue, tried
 from tests.transform.subjects import KINDS, ZOO, Subject, model, network, program, run
 
-FEW, MANY = 3, 150
+FEW, MANY = 1, 150
 SAMPLED = ("mobilenet", "decoder", "inception", "rnn", "tree lstm")  # of the zoo
 
 every_pass = pytest.mark.parametrize("name", passes_of_catalogue())
@@ -35,12 +34,16 @@ def check(name: str, subject: Subject) -> None:
         for prepare in expected.first():
             before = prepare(before)
         after = one_pass(before)
-        check_result(before, after, subject, expected)
+        check_result(after, subject, expected)
         if expected.idempotent:
-            assert_structural_equal(one_pass(after), after)
+            again = one_pass(after)
+            assert_structural_equal(again, after)
+            for var, function in after.functions.items():
+                same = again[var] is function or not expected.keeps_functions
+                assert same, f"`@{var.name_hint}` is copied, but not changed"
 
 
-def check_result(before, after, subject: Subject, expected: Tried) -> None:
+def check_result(after, subject: Subject, expected: Tried) -> None:
     check_well_formed(after)
     typed = infer_module(after)
     if expected.keeps_type:
@@ -50,9 +53,6 @@ def check_result(before, after, subject: Subject, expected: Tried) -> None:
     assert len(written) == len(subject.written), "writes were lost or repeated"
     for mine, theirs in zip(written, subject.written, strict=True):
         assert_same_value(mine, theirs, rtol=expected.rtol)
-    if expected.keeps_functions and structural_equal(after, before):
-        for var, function in before.functions.items():
-            assert after[var] is function, f"`@{var.name_hint}` is copied, but not changed"
 
 
 # --- a part, in every run ------------------------------------------------------------------------
@@ -67,7 +67,7 @@ def test_a_program_means_the_same_after_a_pass(name, kind, capsys):
 
 @every_pass
 def test_a_network_means_the_same_after_a_pass(name, capsys):
-    for seed in range(2 * FEW):
+    for seed in range(4 * FEW):
         check(name, network(seed))
 
 
@@ -91,7 +91,7 @@ def test_many_programs_mean_the_same_after_a_pass(name, kind, capsys):
 @pytest.mark.full
 @every_pass
 def test_many_networks_mean_the_same_after_a_pass(name, capsys):
-    for seed in range(2 * FEW, 2 * MANY):
+    for seed in range(4 * FEW, 2 * MANY):
         check(name, network(seed))
 
 

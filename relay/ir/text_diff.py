@@ -1,0 +1,126 @@
+"""The difference of two texts of programs, as a unified diff that shows what somebody changed.
+
+In the text of a graph the computations are numbered. One more at the beginning gives all that come
+after it other numbers, and `diff` would show every line. So lines are compared without numbers: in
+place of `%12` stands what `%12` is a call of. Types in comments, and positions in the table of
+constants, do not count either. Lines are shown as they are.
+
+Lines that occur once on both sides, in the same order, hold the two texts together; what is between
+them is compared in the usual way. So the time grows with the length of the texts.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+CONTEXT = 2  # equal lines shown around those that differ
+
+_DEFINED = re.compile(r"^\s*%(\d+) = (@?[\w.]+|[^\s\w])")
+_NUMBER = re.compile(r"%(\d+)")
+_COMMENT = re.compile(r"\s*/\*.*?\*/")
+_POSITION = re.compile(r"(meta\[[\w.]+\])\[\d+\]")
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Lines [i1, i2) of the one text and [j1, j2) of the other, which are the same or not."""
+
+    same: bool
+    i1: int
+    i2: int
+    j1: int
+    j2: int
+
+
+def text_diff(before: str, after: str, context: int = CONTEXT) -> str:
+    """What has to be done to `before`; empty when the programs read the same."""
+    old, new = before.splitlines(), after.splitlines()
+    pieces = list(_pieces(_keys(old), _keys(new)))
+    shown: list[str] = []
+    for position, piece in enumerate(pieces):
+        if not piece.same:
+            shown += [f"-{line}" for line in old[piece.i1 : piece.i2]]
+            shown += [f"+{line}" for line in new[piece.j1 : piece.j2]]
+            continue
+        first, last = position == 0, position == len(pieces) - 1
+        if first and last:
+            return ""
+        lines = [f" {line}" for line in new[piece.j1 : piece.j2]]
+        head, tail = 0 if first else context, 0 if last else context
+        if len(lines) > head + tail:
+            left_out = len(lines) - head - tail
+            mark = f"@@ {left_out} line{'s' * (left_out > 1)} as before @@"
+            lines = [*lines[:head], mark, *lines[len(lines) - tail :]]
+        shown += lines
+    return "\n".join(shown)
+
+
+def _keys(lines: Sequence[str]) -> list[str]:
+    """The lines as they are compared."""
+    heads: dict[str, str] = {}
+    for line in lines:
+        if found := _DEFINED.match(line):
+            # numbers start afresh in no block of a text, so each is defined once
+            heads[found[1]] = found[2]
+    keys = []
+    for line in lines:
+        key = _POSITION.sub(r"\1", _COMMENT.sub("", line))
+        keys.append(_NUMBER.sub(lambda found: f"%{heads.get(found[1], '')}", key))
+    return keys
+
+
+def _pieces(old: list[str], new: list[str]) -> Iterator[_Piece]:
+    """The texts taken apart, equal pieces and others in turn."""
+    found: list[_Piece] = []
+    i = j = 0
+    for anchor_i, anchor_j in [*_anchors(old, new), (len(old), len(new))]:
+        matcher = SequenceMatcher(None, old[i:anchor_i], new[j:anchor_j], autojunk=False)
+        for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+            found.append(_Piece(tag == "equal", i + i1, i + i2, j + j1, j + j2))
+        if anchor_i < len(old):
+            found.append(_Piece(True, anchor_i, anchor_i + 1, anchor_j, anchor_j + 1))
+        i, j = anchor_i + 1, anchor_j + 1
+    return _joined(found)
+
+
+def _joined(pieces: Sequence[_Piece]) -> Iterator[_Piece]:
+    """Neighbours of one kind as one."""
+    last: _Piece | None = None
+    for piece in pieces:
+        if last is not None and last.same == piece.same:
+            last = _Piece(last.same, last.i1, piece.i2, last.j1, piece.j2)
+            continue
+        if last is not None:
+            yield last
+        last = piece
+    if last is not None:
+        yield last
+
+
+def _anchors(old: list[str], new: list[str]) -> list[tuple[int, int]]:
+    """Positions of lines that are there once on both sides, as many as are in the same order."""
+    once = {key for key, count in Counter(old).items() if count == 1}
+    once &= {key for key, count in Counter(new).items() if count == 1}
+    where = {key: j for j, key in enumerate(new) if key in once}
+    # the longest increasing sequence of positions: the last positions of the best of each length
+    ends: list[int] = []
+    best: list[tuple[int, int]] = []
+    before: dict[tuple[int, int], tuple[int, int] | None] = {}
+    for i, key in enumerate(old):
+        if key in once:
+            pair = (i, where[key])
+            length = bisect_left(ends, pair[1])
+            before[pair] = best[length - 1] if length else None
+            ends[length : length + 1] = [pair[1]]
+            best[length : length + 1] = [pair]
+    chain: list[tuple[int, int]] = []
+    step = best[-1] if best else None
+    while step is not None:
+        chain.append(step)
+        step = before[step]
+    return chain[::-1]
