@@ -1,0 +1,101 @@
+"""Write values where their names are used, so that the program is a graph without `let`s:
+
+let %a = exp(%x); let %b = sqrt(%a); add(%b, %a)  ->  %0 = exp(%x); add(sqrt(%0), %0)
+
+It is the way back from `ToANormalForm`. An expression that is used in several places is computed
+once, when it is first needed, so nothing is computed more often than before, and what only one
+branch needs is computed in that branch alone.
+
+A `let` says when its value is computed, and where that matters it stays:
+
+let %old = ref_read(%r); let %done = ref_write(%r, %x); %old  ->  the same
+
+So the bindings stay whose values read or write references or have other effects, and all of a
+function that writes to storage. These stay as well: a function that calls itself by its name; what
+only functions inside the body use, where it would be computed in every call; and a binding that
+declares another type than its value has, which is a check. That a computation fails or never ends
+is no effect, as everywhere (`relay.analysis.purity`): it then does so when it is needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from relay import tree
+from relay.analysis.purity import Purity, manages_memory
+from relay.check.infer import infer_module
+from relay.ir.expr import Function, Let, Syntax, Var
+from relay.ir.module import IRModule
+from relay.ir.redirect import redirect
+from relay.ir.scopes import Scope, Scopes
+from relay.transform.base import ModulePass, is_foreign
+from relay.transform.context import PassContext
+
+
+@dataclass(frozen=True)
+class ToGraphNormalForm(ModulePass):
+    """Replaces variables by the values that `let`s bind them to, unless somebody would notice."""
+
+    opt_level = 1
+    required = ("InferType",)
+
+    def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
+        purity = Purity(module)
+        changed: dict[str, Function] = {}
+        for name, function in module.functions.items():
+            if is_foreign(function) or manages_memory(function):
+                continue
+            if found := _replacements(function, purity):
+                after = redirect(function, found)
+                assert isinstance(after, Function)
+                changed[name.name_hint] = after
+        for name_hint, function in changed.items():
+            module[name_hint] = function
+        return infer_module(module) if changed else module
+
+
+def _replacements(function: Function, purity: Purity) -> dict[Syntax, Syntax]:
+    """What each `let` that goes leads to, and each variable of one."""
+    places = _Uses(function)
+    found: dict[Syntax, Syntax] = {}
+    for let in places.lets:
+        if purity.is_pure(let.value) and _is_free_to_move(let, places):
+            found[let] = let.body
+            found[let.variable] = let.value
+    return found
+
+
+def _is_free_to_move(let: Let, places: _Uses) -> bool:
+    declared = let.variable.type_annotation
+    if declared is not None and declared != let.value.ty:
+        return False
+    if let.variable in places.recursive:
+        return False
+    # a variable that nobody uses leads nowhere
+    use = places.around_uses.get(let.variable)
+    return use is None or use.function is places.home(let).function
+
+
+class _Uses(Scopes):
+    """Scopes, in which it is known where the variables of `let`s are used."""
+
+    def __init__(self, root: Function) -> None:
+        super().__init__(root)
+        self.lets = [node for node in tree.postorder(root) if isinstance(node, Let)]
+        self.around_uses: dict[Var, Scope] = {}  # the innermost scope around them
+        self.recursive: set[Var] = set()
+        own = {
+            let.variable: self.opened(let.value, "body")
+            for let in self.lets
+            if isinstance(let.value, Function)
+        }
+        for node in tree.postorder(root):
+            for child, scope in self._edges(node):
+                is_binder = isinstance(node, Let) and child is node.variable
+                if not isinstance(child, Var) or is_binder:
+                    continue
+                known = self.around_uses.get(child)
+                self.around_uses[child] = scope if known is None else known.common(scope)
+                body = own.get(child)
+                if body is not None and scope.ancestor_at(body.depth) is body:
+                    self.recursive.add(child)
