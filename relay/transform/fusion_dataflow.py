@@ -25,6 +25,7 @@ from relay.ir.scopes import Scope
 from relay.ir.types import Occurs, TensorType, TupleType
 from relay.op.opdef import FusionKind, OpDef
 from relay.transform.base import is_foreign
+from relay.transform.fusion_reductions import ROW_OPERATORS
 
 PRIMITIVE = "Primitive"
 
@@ -134,8 +135,9 @@ class Dataflow(Blocks):
                 if not all(_is_for_kernels(part) for part in (e, *e.args)):
                     return None
                 # a shape that depends on values must be known before the kernel is entered
-                settled = not op.stateful and op.runtime_shape is None
-                return op.fusion if settled else FusionKind.OPAQUE
+                if op.stateful or op.runtime_shape is not None:
+                    return FusionKind.OPAQUE
+                return FusionKind.COMM_REDUCE if op.name in ROW_OPERATORS else op.fusion
             case Tuple():
                 return FusionKind.TUPLE if _is_for_kernels(e) else None
             case TupleGetItem():

@@ -8,15 +8,18 @@
 An operator joins its immediate post-dominator: the nearest operator that everything made of its
 result goes through. All that lies on the paths between comes along, so nothing inside a group is
 needed outside but the result of its last operator, its root. Whether two groups may join depends
-on their kinds (`FusionKind`), and is settled in three phases over the operators in order:
+on their kinds (`FusionKind`), and is settled in phases over the operators in order:
 
     0   anchors take in the elementwise operators behind them; elementwise and broadcast operators
         join what they lead to, be it elementwise, injective, a reduction or a group with an anchor
     1   injective operators join injective ones, and so do tuples; anchors have what they need
     2   what a tuple is made of joins the injective group that has taken in the tuple
+    3   reductions, and what leads to them, join what is made of them, row by row
 
-So a group has one anchor or one reduction at most. Every path from an anchor to the root is
-elementwise, and a reduction is the root. An opaque operator is a group of its own.
+So a group has one anchor or reductions, but not both. Every path from an anchor to the root is
+elementwise. The reductions of a group have the same rows (`fusion_rows`), and a group in which
+several passes are made over them is cheaper than its parts (`fusion_cost`). An opaque operator is a
+group of its own.
 
 Every group keeps the reason why it does not reach further.
 """
@@ -25,9 +28,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from relay.ir.expr import TupleGetItem
+from relay.ir.expr import Call, TupleGetItem
 from relay.op.opdef import FusionKind
-from relay.transform.fusion_dataflow import Dataflow, name_of, post_dominators
+from relay.transform.fusion_cost import cost_of, refusal
+from relay.transform.fusion_dataflow import Dataflow, Node, name_of, post_dominators
+from relay.transform.fusion_reductions import reduction_of
+from relay.transform.fusion_rows import Clash, lay_out
 
 ELEMWISE = FusionKind.ELEMWISE
 BROADCAST = FusionKind.BROADCAST
@@ -50,11 +56,13 @@ class Rule:
 AFTER_ANCHOR = Rule(edges=ELEMWISE, between=BROADCAST, end=BROADCAST)
 INTO_ANY = Rule(edges=COMM_REDUCE, between=INJECTIVE, end=ANCHOR)
 INTO_INJECTIVE = Rule(edges=OPAQUE, between=INJECTIVE, end=INJECTIVE)
+IN_ROWS = Rule(edges=COMM_REDUCE, between=COMM_REDUCE, end=COMM_REDUCE)
 
 PHASES: tuple[dict[FusionKind, Rule], ...] = (
     {ELEMWISE: INTO_ANY, BROADCAST: INTO_ANY, ANCHOR: AFTER_ANCHOR},
     {ELEMWISE: INTO_ANY, BROADCAST: INTO_ANY, INJECTIVE: INTO_INJECTIVE, TUPLE: INTO_INJECTIVE},
     dict.fromkeys((ELEMWISE, BROADCAST, INJECTIVE), INTO_INJECTIVE),
+    dict.fromkeys((ELEMWISE, BROADCAST, COMM_REDUCE), IN_ROWS),
 )
 INTO_TUPLES = 2  # the phase in which a tuple may be what a group joins, and nothing else may
 
@@ -76,11 +84,14 @@ class Groups:
 
     def __init__(self, flow: Dataflow, level: int, limit: int) -> None:
         self.nodes = flow.nodes
+        self.flow = flow
         self._limit = limit
         self._phases = PHASES if level > 0 and flow.may_move else ()
         self._parent = list(range(len(self.nodes)))
         self._kind = [node.kind for node in self.nodes]
         self._size = [int(node.is_operator) for node in self.nodes]
+        self._members = [[i] for i in range(len(self.nodes))]
+        self._passes = [_passes(node) for node in self.nodes]  # that reductions make over rows
         self._ends = post_dominators(self.nodes)
         # where a node that is no root leads to inside its group, and whether elementwise
         self._step: dict[int, tuple[int, bool]] = {}
@@ -123,10 +134,20 @@ class Groups:
             return
         found = self._between(i, end, rule)
         if isinstance(found, Boundary):
-            self._boundary[i] = found
-        else:
-            self._boundary.pop(i, None)
-            self._join(found, end)
+            known = self._boundary.get(i)
+            # where no reduction was in the way, the first reason is the best
+            if rule is not IN_ROWS or known is None or known.rule == REFUSES[COMM_REDUCE]:
+                self._boundary[i] = found
+            return
+        joining = list(dict.fromkeys(map(self._find, (*found, end))))
+        passes = sum(self._passes[group] for group in joining)
+        if rule is IN_ROWS and passes == 0:
+            return  # the phases before have said what there is to say
+        if (rule is IN_ROWS or passes > 1) and (refused := self._weigh(i, end, joining)):
+            self._boundary[i] = refused
+            return
+        self._boundary.pop(i, None)
+        self._join(found, end)
 
     def _between(self, start: int, end: int, rule: Rule) -> list[int] | Boundary:
         """The nodes on all paths from `start` to `end`, without `end`; or what is in the way.
@@ -169,9 +190,30 @@ class Groups:
             if group != target:
                 self._parent[group] = target
                 self._size[target] += self._size[group]
-                if self._kind[group] is ANCHOR:
-                    self._kind[target] = ANCHOR
+                self._passes[target] += self._passes[group]
+                self._members[target] += self._members[group]
+                if self._kind[group] in (ANCHOR, COMM_REDUCE):
+                    self._kind[target] = self._kind[group]
             self._step.setdefault(i, (end, elementwise))
+
+    def _weigh(self, start: int, end: int, joining: list[int]) -> Boundary | None:
+        """Why groups with reductions are better apart; None if one kernel is cheaper."""
+        flow = self.flow
+        members = sorted(i for group in joining for i in self._members[group])
+        rows = lay_out(flow, members)
+        if isinstance(rows, Clash):
+            return self._clash(start, rows, set(members))
+        parts = [cost_of(flow, sorted(self._members[group])) for group in joining]
+        why = refusal(rows, parts, cost_of(flow, members))
+        return why and Boundary(self.nodes[start].name, self.nodes[end].name, why)
+
+    def _clash(self, start: int, clash: Clash, members: set[int]) -> Boundary:
+        """The edge into the node that does not fit in."""
+        expr = self.nodes[clash.node].expr
+        given = [self.flow.number(arg) for arg in expr.args] if isinstance(expr, Call) else []
+        inside = [number for number in given if number is not None and number in members]
+        producer = max(inside, default=start)
+        return Boundary(self.nodes[producer].name, self.nodes[clash.node].name, clash.rule)
 
     def _is_elementwise_from(self, i: int) -> bool:
         """Whether all paths from `i` to the root of its group are elementwise."""
@@ -208,12 +250,18 @@ class Groups:
         return Boundary(node.name, consumer.name, why)
 
 
+def _passes(node: Node) -> int:
+    """How many passes over rows an operator makes before it knows what it needs of them."""
+    reduction = reduction_of(node.expr) if isinstance(node.expr, Call) else None
+    return 0 if reduction is None else reduction.passes
+
+
 LEAVES = "the value is needed by what is no operator, or in another block"
 AT_MOST = "a kernel has at most {} operators"
 ONE_ANCHOR = "a kernel has at most one anchor"
 BEHIND_ANCHOR = "an anchor is followed by elementwise operators only"
 REFUSES = {
-    COMM_REDUCE: "a reduction takes in elementwise operators only, and is the last of its kernel",
+    COMM_REDUCE: "a reduction takes in elementwise operators only",
     ANCHOR: "a kernel with an anchor takes in elementwise operators only, and none before it",
     TUPLE: "a tuple that no operator takes in is outside of all kernels",
     OPAQUE: "an opaque operator is a kernel of its own",

@@ -13,6 +13,7 @@ from relay.testing import assert_same_value
 from relay.transform import FuseOps
 from relay.transform.fusion_dataflow import Dataflow
 from relay.transform.fusion_groups import Groups
+from relay.transform.fusion_rows import Rows, lay_out
 
 HEADER = '#[version = "0.0.5"]\n'
 DENSE = "%x: Tensor[(4, 4), float32], %w: Tensor[(4, 4), float32]"
@@ -42,7 +43,7 @@ def assert_groups(body, *expected, params="%x: Tensor[(4, 4), float32]"):
 ONLY_BEHIND = "a kernel with an anchor takes in elementwise operators only, and none before it"
 ONE_ANCHOR = "a kernel has at most one anchor"
 BEHIND_ANCHOR = "an anchor is followed by elementwise operators only"
-REDUCTION = "a reduction takes in elementwise operators only, and is the last of its kernel"
+REDUCTION = "a reduction takes in elementwise operators only"
 OUTSIDE_TUPLE = "a tuple that no operator takes in is outside of all kernels"
 LEAVES = "the value is needed by what is no operator, or in another block"
 
@@ -173,21 +174,151 @@ def test_an_unknown_extent_may_be_stretched():
 # --- reductions ----------------------------------------------------------------------------------
 
 
-def test_a_reduction_takes_in_what_it_reduces_and_is_the_last():
-    assert_groups(
-        "sqrt(sum(multiply(%x, exp(%x)), axis=[1]))",
-        ("exp multiply sum", f"sum -> sqrt: {REDUCTION}"),
-        "sqrt",
-    )
+def test_a_reduction_takes_in_what_it_reduces_and_what_is_made_of_it():
+    assert_groups("sqrt(sum(multiply(%x, exp(%x)), axis=[1]))", "exp multiply sum sqrt")
     assert_groups("sum(transpose(%x))", ("transpose", f"transpose -> sum: {REDUCTION}"), "sum")
 
 
-def test_paths_through_a_reduction_are_not_fused():
+def test_paths_through_a_reduction_meet_again():
+    assert_groups("%0 = exp(%x); divide(%0, sum(%0, axis=[1], keepdims=True))", "exp sum divide")
+
+
+SOFTMAX = """
+    %0 = max(%x, axis=[-1], keepdims=True); %1 = exp(subtract(%x, %0));
+    divide(%1, sum(%1, axis=[-1], keepdims=True))"""
+LOG_SOFTMAX = """
+    %0 = subtract(%x, max(%x, axis=[-1], keepdims=True));
+    subtract(%0, log(sum(exp(%0), axis=[-1], keepdims=True)))"""
+LAYER_NORM = """
+    %0 = subtract(%x, mean(%x, axis=[-1], keepdims=True));
+    %1 = mean(power(%0, 2f), axis=[-1], keepdims=True);
+    add(multiply(divide(%0, sqrt(add(%1, 1e-5f))), %g), %b)"""
+LAYER_NORM_OF_VARIANCE = """
+    %0 = mean(%x, axis=[-1], keepdims=True);
+    %1 = variance(%x, %0, axis=[-1], keepdims=True);
+    add(multiply(multiply(subtract(%x, %0), rsqrt(add(%1, 1e-5f))), %g), %b)"""
+RMS_NORM = """
+    %0 = mean(multiply(%x, %x), axis=[-1], keepdims=True);
+    multiply(%g, multiply(%x, rsqrt(add(%0, 1e-6f))))"""
+L2_NORMALIZE = """
+    %0 = sum(multiply(%x, %x), axis=[-1], keepdims=True);
+    divide(%x, sqrt(maximum(%0, 1e-12f)))"""
+CENTERED = "subtract(%x, expand_dims(mean(%x, axis=[-1]), axis=-1))"
+ROWWISE = (SOFTMAX, LOG_SOFTMAX, LAYER_NORM, LAYER_NORM_OF_VARIANCE, RMS_NORM, L2_NORMALIZE)
+ROW_PARAMS = "%x: Tensor[{}, float32], %g: Tensor[(64), float32], %b: Tensor[(64), float32]"
+
+
+@pytest.mark.parametrize("shape", ["(32, 64)", "(2, 3, 64)", "(1, 64)", "(64)", "(4096, 64)"])
+@pytest.mark.parametrize("body", [*ROWWISE, CENTERED])
+def test_normalizations_written_by_hand_are_one_kernel(body, shape):
+    params = ROW_PARAMS.format(shape)
+    mod = relay.parse(f"{HEADER}def @main({params}) {{ {body} }}")
+    assert len(grouped(groups_of(mod["main"]))) == 1
+
+
+@pytest.mark.parametrize("body", [*ROWWISE, CENTERED])
+def test_so_they_are_over_sizes_that_a_run_finds(body):
+    for shape in ("(n, 64)", "(n, m, 64)"):
+        params = ROW_PARAMS.format(shape)
+        mod = relay.parse(f"{HEADER}def @main[n: Shape, m: Shape]({params}) {{ {body} }}")
+        assert len(grouped(groups_of(mod["main"]))) == 1
+
+
+def test_statistics_of_channels_are_one_kernel():
+    assert_groups(
+        """
+        %0 = mean(%x, axis=[0, 2, 3], keepdims=True);
+        divide(subtract(%x, %0), sqrt(variance(%x, %0, axis=[0, 2, 3], keepdims=True)))
+        """,
+        "mean subtract variance sqrt divide",
+        params="%x: Tensor[(2, 16, 8, 8), float32]",
+    )
+
+
+def test_operators_on_rows_take_in_what_is_elementwise_before_and_behind_them():
+    params = ROW_PARAMS.format("(32, 64)")
+    assert_groups("negative(nn.softmax(multiply(%x, 2f)))", "multiply nn.softmax negative")
+    assert_groups(
+        "nn.relu(nn.layer_norm(add(%x, tanh(%x)), %g, %b))",
+        "tanh add nn.layer_norm nn.relu",
+        params=params,
+    )
+    assert_groups(
+        "nn.softmax(nn.dense(%x, %w))",
+        ("nn.dense", f"nn.dense -> nn.softmax: {BEHIND_ANCHOR}"),
+        "nn.softmax",
+        params=DENSE,
+    )
+
+
+ROWS_DIFFER = "the reductions of a kernel are over the same axes of the same rows"
+ROWS_MOVE = "what is made of a reduction stays in the row that was reduced"
+ROWS_CROSS = "the rows of a kernel lie in memory the same way, for what it reads and what it makes"
+NOT_IN_ROWS = "a kernel of several passes over rows has elementwise operators and reductions only"
+
+
+def test_reductions_over_other_axes_are_apart():
+    assert_groups("sum(max(%x, axis=[1]), axis=[0])", ("max", f"max -> sum: {ROWS_DIFFER}"), "sum")
+    assert_groups(
+        "%0 = divide(%x, sum(%x, axis=[1], keepdims=True)); divide(%0, max(%0, axis=[0]))",
+        ("sum divide", f"divide -> max: {ROWS_DIFFER}"),
+        "max divide",
+    )
+
+
+def test_rows_are_not_mixed():
+    assert_groups(
+        "%0 = sum(%x, axis=[1], keepdims=True); add(%0, sum(%x, axis=[1]))",
+        ("sum", f"sum -> add: {ROWS_MOVE}"),
+        "sum add",
+    )
+    assert_groups(
+        "divide(%x, sum(%x, axis=[1]))", ("sum", f"sum -> divide: {ROWS_CROSS}"), "divide"
+    )
+    assert_groups(
+        "%0 = sum(%x, axis=[1], keepdims=True); divide(%x, transpose(%0))",
+        ("sum", f"sum -> transpose: {NOT_IN_ROWS}"),
+        "transpose divide",
+    )
+
+
+def test_rows_that_no_cache_holds_are_read_by_several_kernels():
+    assert_groups(
+        "divide(%x, sum(%x, axis=[1], keepdims=True))",
+        (
+            "sum",
+            "sum -> divide: a row has 8000004 bytes, and 524288 stay in the cache for the next "
+            "pass",
+        ),
+        "divide",
+        params="%x: Tensor[(16, 1000000), float32]",
+    )
+    # what is made of the sums alone needs no second pass
+    assert_groups(
+        "sqrt(sum(%x, axis=[1]))", "sum sqrt", params="%x: Tensor[(16, 1000000), float32]"
+    )
+    assert_groups(
+        "subtract(%x, mean(%x, axis=[0]))",
+        (
+            "mean",
+            "mean -> subtract: 64 rows that are read together have 5120256 bytes, and 524288 "
+            "stay in the cache for the next pass",
+        ),
+        "subtract",
+        params="%x: Tensor[(10000, 256), float32]",
+    )
+
+
+def test_where_there_are_few_rows_threads_take_the_elements():
     assert_groups(
         "%0 = exp(%x); divide(%0, sum(%0, axis=[1], keepdims=True))",
-        ("exp", f"exp -> sum: {REDUCTION}"),
+        (
+            "exp",
+            "exp -> divide: threads share out rows, and 2 are too few for 768000 steps",
+        ),
         "sum",
         "divide",
+        params="%x: Tensor[(2, 16000), float32]",
     )
 
 
@@ -330,8 +461,10 @@ def assert_invariants(groups, limit=256):
             assert groups.nodes[root].kind is not FusionKind.TUPLE
         anchors = [i for i in inside if groups.nodes[i].kind is FusionKind.OUT_ELEMWISE_FUSABLE]
         reductions = [i for i in inside if groups.nodes[i].kind is FusionKind.COMM_REDUCE]
-        assert len(anchors) + len(reductions) <= 1
-        assert set(reductions) <= {root}
+        assert len(anchors) <= 1
+        assert not (anchors and reductions)
+        if len(reductions) > 1:
+            assert isinstance(lay_out(groups.flow, sorted(inside)), Rows)
         reached = list(anchors)
         for i in reached:
             if i != root:

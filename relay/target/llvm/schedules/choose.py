@@ -26,7 +26,7 @@ from relay.target.llvm.schedules.hoist import constants_only, hoist, needed
 from relay.target.llvm.schedules.rows import rows
 from relay.target.target import Target
 from relay.te.compute import Computation, Procedure, Tensor
-from relay.te.expr import Binary, Read, Var
+from relay.te.expr import Binary, Read, Var, index
 from relay.te.loops import serial
 from relay.te.schedule import (
     Schedule,
@@ -36,6 +36,9 @@ from relay.te.schedule import (
     inline,
     join,
 )
+
+
+ONE = index(1)
 
 
 @dataclass(frozen=True)
@@ -231,7 +234,11 @@ def _is_row(s: Schedule, stage: Stage) -> bool:
         for read in facts.reads(reader):
             if id(read.source) not in made:
                 continue
-            places = [simplify(place) for place in read.indices]
+            places = [
+                simplify(place)
+                for place, extent in zip(read.indices, read.source.shape, strict=True)
+                if extent != ONE  # there is one place only, and everybody is there
+            ]
             if stage.is_reduction:
                 if not all(isinstance(place, Var) and place in own for place in places):
                     return False
