@@ -65,6 +65,7 @@ LATE = {
     ("ir", "prelude"): "a module imports files of the standard library by name",
     ("prelude", "frontend"): "the prelude's data types, as the Python frontend declares them",
     ("ir", "serialize"): "relay.ir.save_json is where people look for it",
+    ("transform", "target"): "AlterOpLayout asks the target which layouts it prefers",
 }
 MACHINERY = {
     "__init__",
