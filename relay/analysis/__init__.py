@@ -1,5 +1,6 @@
 """Questions about programs, with answers; nothing here changes a program. One file, one subject."""
 
+from relay.analysis.annotated_regions import AnnotatedRegion, AnnotatedRegionSet
 from relay.analysis.call_graph import CallGraph
 from relay.analysis.constants import check_constant
 from relay.analysis.element_types import all_dtypes
@@ -21,6 +22,8 @@ from relay.check.kinds import check_kind
 from relay.ir.variables import all_vars, bound_vars, free_vars
 
 __all__ = [
+    "AnnotatedRegion",
+    "AnnotatedRegionSet",
     "CallGraph",
     "Effect",
     "Feature",

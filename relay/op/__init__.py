@@ -4,6 +4,7 @@ The names in `__all__` are also found at the top, as `relay.add`; those of netwo
 """
 
 from relay.op import annotation as annotation
+from relay.op import contrib as contrib
 from relay.op import dyn as dyn
 from relay.op import image as image
 from relay.op import memory as memory

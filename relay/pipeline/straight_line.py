@@ -8,6 +8,7 @@ from relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
 from relay.transform.fold_constant import FoldConstant
 from relay.transform.fuse_ops import FuseOps
 from relay.transform.infer_type import InferType
+from relay.transform.inline_composites import InlineComposites
 from relay.transform.lift_weights import LiftWeights
 from relay.transform.remove_unused_functions import RemoveUnusedFunctions
 from relay.transform.simplify_inference import SimplifyInference
@@ -16,6 +17,7 @@ from relay.transform.to_basic_block_normal_form import ToBasicBlockNormalForm
 # As written: for debugging, and to compare the other levels with.
 LEVEL_0: tuple[Pass, ...] = (
     InferType(),  # lowering needs to know every shape
+    InlineComposites(),  # no other compiler takes them
     LiftWeights(),  # before fusion, which would mix what runs once with what runs in every call
     ToBasicBlockNormalForm(),  # every branch is lowered on its own
     FuseOps(fuse_opt_level=0),  # one operator is one kernel
@@ -25,6 +27,7 @@ LEVEL_0: tuple[Pass, ...] = (
 LEVEL_1: tuple[Pass, ...] = (
     RemoveUnusedFunctions(),  # first: what main does not reach costs the others time
     InferType(),
+    InlineComposites(),  # before all that looks at operators
     SimplifyInference(),  # before folding: scale and shift of a batch_norm are constants then
     FoldConstant(),
     DeadCodeElimination(),  # sweeps what the two above left behind
@@ -37,6 +40,7 @@ LEVEL_1: tuple[Pass, ...] = (
 LEVEL_2: tuple[Pass, ...] = (
     RemoveUnusedFunctions(),
     InferType(),
+    InlineComposites(),
     SimplifyInference(),
     FoldConstant(),
     EliminateCommonSubexpr(),  # after folding: constants that turn out equal make more equal

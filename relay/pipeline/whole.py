@@ -11,6 +11,7 @@ from relay.transform.eta_expand import EtaExpand
 from relay.transform.fold_constant import FoldConstant
 from relay.transform.fuse_ops import FuseOps
 from relay.transform.infer_type import InferType
+from relay.transform.inline_composites import InlineComposites
 from relay.transform.lambda_lift import LambdaLift
 from relay.transform.monomorphize import Monomorphize
 from relay.transform.remove_unused_functions import RemoveUnusedFunctions
@@ -23,6 +24,7 @@ from relay.transform.to_basic_block_normal_form import ToBasicBlockNormalForm
 FIRST_ORDER: tuple[Pass, ...] = (
     RemoveUnusedFunctions(),
     InferType(),
+    InlineComposites(),  # no other compiler takes them, so their operators are ours
     EtaExpand(expand_constructor=True, expand_operator=True),  # from here on they are called only
     ToBasicBlockNormalForm(),  # no function may share a computation with what is around it
     LambdaLift(),

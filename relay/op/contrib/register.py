@@ -1,0 +1,49 @@
+"""The patterns that other compilers know as one operator of theirs, by compiler.
+
+    @register_pattern_table("dnnl")
+    def patterns():
+        return [("dnnl.dense_relu", is_op("nn.relu")(is_op("nn.dense")(wildcard(), wildcard())))]
+
+    mod = relay.transform.MergeComposite(get_pattern_table("dnnl"))(mod)
+
+Like operators, tables are known by name in the whole process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from relay.errors import RelayError
+
+# (name, pattern) or (name, pattern, check); what patterns are is the business of those who match
+Table = Sequence[tuple[Any, ...]]
+Maker = TypeVar("Maker", bound=Callable[[], Table])
+
+_tables: dict[str, Callable[[], Table]] = {}
+
+
+def register_pattern_table(compiler: str, table: Maker | None = None) -> Any:
+    """Enter the table that `table` makes, under the name of a compiler; without it, a decorator.
+
+    A later table takes the place of an earlier one.
+    """
+    if not isinstance(compiler, str):
+        raise RelayError(f"a compiler is known by its name, found {compiler!r}")
+
+    def register(maker: Maker) -> Maker:
+        if not callable(maker):
+            raise RelayError(
+                f"the pattern table of `{compiler}` must be a function that makes it, "
+                f"found a {type(maker).__name__}"
+            )
+        _tables[compiler] = maker
+        return maker
+
+    return register if table is None else register(table)
+
+
+def get_pattern_table(compiler: str) -> Table | None:
+    """The table of that compiler; None if there is none."""
+    maker = _tables.get(compiler)
+    return None if maker is None else maker()

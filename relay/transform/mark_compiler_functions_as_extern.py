@@ -1,0 +1,60 @@
+"""Mark functions for other compilers as dealt with:
+
+def @main(%x: int32) { @f(%x) }  def @f(%y: int32, Compiler="c", global_symbol="f") { add(%y, 1) }
+->
+def @main(%x: int32) { call_lowered(@f, (%x,)) }  def @f(%y: int32, Extern=1) { add(%y, 1) }
+
+From here on they are code that exists elsewhere: their attributes go, and they are called as what
+is compiled. Their bodies stay to say what they mean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from relay import tree
+from relay.check.infer import infer_module
+from relay.ir.attrs import DictAttrs
+from relay.ir.expr import Call, Function, GlobalVar, Syntax, Tuple
+from relay.ir.module import IRModule
+from relay.op.vm import call_lowered
+from relay.transform.base import ModulePass, is_foreign
+from relay.transform.context import PassContext
+
+
+@dataclass(frozen=True)
+class MarkCompilerFunctionsAsExtern(ModulePass):
+    """Gives functions that have a `Compiler` the attribute `Extern` instead of all they have.
+
+    With `compiler_filter` only those for that compiler.
+    """
+
+    required = ("InferType",)
+    compiler_filter: str = ""
+
+    def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
+        marked = {
+            name.name_hint: function
+            for name, function in module.functions.items()
+            if self._is_wanted(function)
+        }
+        if not marked:
+            return module
+
+        def called(_: Syntax, after: Syntax) -> Syntax:
+            match after:
+                case Call(op=GlobalVar(name_hint=name), args=args, type_args=()) if name in marked:
+                    return tree.replace(call_lowered(after.op, Tuple(args)), span=after.span)
+            return after
+
+        for name, function in module.functions.items():
+            if not is_foreign(function):
+                root: Syntax = function
+                module[name] = tree.transform(root, called)
+        for key, function in marked.items():
+            module[key] = tree.replace(function, attrs=DictAttrs({"Extern": 1}))
+        return infer_module(module)
+
+    def _is_wanted(self, function: Function) -> bool:
+        compiler = str(function.attrs.get("Compiler", "default"))
+        return compiler != "default" and compiler == (self.compiler_filter or compiler)
