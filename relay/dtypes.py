@@ -64,6 +64,12 @@ def is_integer(dtype: str) -> bool:
 
 
 @cache
+def bits(dtype: str) -> int:
+    """How many bits an element has."""
+    return 1 if dtype == "bool" else int(re.search(r"\d+", dtype)[0])  # type: ignore[index]
+
+
+@cache
 def to_numpy(dtype: str) -> np.dtype:
     """The NumPy dtype that stores `dtype`; the narrow ones come from ml_dtypes."""
     import numpy as np

@@ -26,6 +26,7 @@ from relay.lower.kernel import (
     TensorSpec,
 )
 from relay.lower.to_compute import Computed, to_compute
+from relay.op.opdef import get
 from relay.target.llvm.codegen import generate
 from relay.target.llvm.schedules import facts
 from relay.target.llvm.schedules.choose import choose
@@ -161,6 +162,7 @@ def _kernel(
         checks=code.checks,
         operators=tuple(operators),
         flops=_flops(s),
+        approximate=any(get(one).approximate for one in operators),
     )
 
 

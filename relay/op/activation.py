@@ -178,7 +178,9 @@ def _exp(value: te.Expr) -> te.Expr:
     return te.call("exp", value)
 
 
-def _define(name: str, doc: str, reference: Any, compute: Compute) -> OpDef:
+def _define(
+    name: str, doc: str, reference: Any, compute: Compute, approximate: bool = False
+) -> OpDef:
     return define(
         name,
         doc=doc,
@@ -188,6 +190,7 @@ def _define(name: str, doc: str, reference: Any, compute: Compute) -> OpDef:
         reference=rounded_once(reference),
         compute=compute,
         fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+        approximate=approximate,
         samples=[
             sample((2, 3)),
             sample((2, 3, 4), axis=1, dtype="float64"),
@@ -212,4 +215,5 @@ fast_softmax = _define(
     "`nn.softmax`, of which an executor may compute the exponential approximately.",
     _softmax,
     _softmax_compute(fast.exp_element),
+    approximate=True,
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from relay import dtypes, te
@@ -77,20 +75,15 @@ cast_like = define(
 # --- bits --------------------------------------------------------------------------------------
 
 
-def _bits(dtype: str) -> int:
-    """How many bits an element has."""
-    return 1 if dtype == "bool" else int(re.search(r"\d+", dtype)[0])  # type: ignore[index]
-
-
 def _reinterpret_type(site: Site) -> Type | None:
     """The shape of data, with an element type of as many bits."""
     if (data := site.tensor(0)) is None:
         return None
     wanted = site.attrs.dtype
     site.require(
-        _bits(data.dtype) == _bits(wanted),
+        dtypes.bits(data.dtype) == dtypes.bits(wanted),
         "element types differ in width",
-        f"an element type of {_bits(data.dtype)} bits",
+        f"an element type of {dtypes.bits(data.dtype)} bits",
         f"{wanted}, for {data}",
     )
     return TensorType(data.shape, wanted)
@@ -98,14 +91,14 @@ def _reinterpret_type(site: Site) -> Type | None:
 
 def _reinterpret(data: np.ndarray, dtype: str) -> np.ndarray:
     # four bits are stored in eight, of which only conversion knows the others
-    if _bits(dtype) == 4:
+    if dtypes.bits(dtype) == 4:
         return convert(data, dtype)
     return np.ascontiguousarray(data).view(dtypes.to_numpy(dtype)).reshape(data.shape)
 
 
 def _reinterpret_element(data: te.Expr, dtype: str) -> te.Expr:
     # what is stored in more bits than it has is told apart by its value
-    return te.bitcast(data, dtype) if _bits(dtype) >= 8 else te.cast(data, dtype)
+    return te.bitcast(data, dtype) if dtypes.bits(dtype) >= 8 else te.cast(data, dtype)
 
 
 reinterpret = define(

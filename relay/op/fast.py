@@ -113,6 +113,7 @@ def _fast(name: str, doc: str, reference: Any, scalar: Function) -> OpDef:
         reference=rounded_once(reference),
         compute=elementwise(scalars.rounded_once(scalar)),
         fusion=FusionKind.ELEMWISE,
+        approximate=True,
         samples=[
             sample((2, 9), low=-5.0, high=5.0),
             sample((), dtype="float64"),

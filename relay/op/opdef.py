@@ -97,6 +97,8 @@ class OpDef(Op):
     # whether the reference takes and gives values as they are, functions and storage too; to call
     # a function it is a generator: `result = yield function, arguments`
     on_values: bool = False
+    # whether it is meant to be fast rather than right to the last digit
+    approximate: bool = False
     support_level: int = 10
     # facts that passes and targets outside the package attach: key -> (level, value)
     extras: dict[str, tuple[int, Any]] = field(default_factory=dict)
@@ -244,6 +246,7 @@ def define(
     variadic: bool = False,
     stateful: bool = False,
     on_values: bool = False,
+    approximate: bool = False,
 ) -> OpDef:
     """Enter an operator: from here on it parses, prints, has a type and runs.
 
@@ -282,6 +285,7 @@ def define(
         variadic=variadic,
         stateful=stateful,
         on_values=on_values,
+        approximate=approximate,
     )
     add_op(op)
     return op

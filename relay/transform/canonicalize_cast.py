@@ -1,0 +1,99 @@
+"""Convert to a wider type where the wide elements are needed, and not where they are made:
+
+%0 = cast(%x, dtype="int32"); (add(%0, 1), multiply(%0, 2))
+->  (add(cast(%x, dtype="int32"), 1), multiply(cast(%x, dtype="int32"), 2))
+
+A conversion that several read would be written to memory in its wide form. With one of its own,
+every element-wise reader takes the narrow elements, and converts them on the way, for nothing.
+
+Readers that are not element-wise keep the shared conversion, and so do functions around which it is
+computed once. Equal expressions are merged again by EliminateCommonSubexpr: this comes later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from relay import dtypes, tree
+from relay.ir.expr import Call, Expr, Function, Let, Syntax, Var, is_atom
+from relay.ir.module import IRModule
+from relay.ir.scopes import Scopes
+from relay.ir.types import TensorType
+from relay.ir.variables import binders
+from relay.op.convert import cast
+from relay.op.opdef import FusionKind, OpDef
+from relay.transform.base import FunctionPass
+from relay.transform.context import PassContext
+from relay.transform.fold_constant import OPAQUE
+
+
+@dataclass(frozen=True)
+class CanonicalizeCast(FunctionPass):
+    """Gives every element-wise reader of a widening conversion one of its own."""
+
+    opt_level = 3
+    required = ("InferType",)
+
+    def transform_function(
+        self, function: Function, module: IRModule, context: PassContext
+    ) -> Function:
+        if any(function.attrs.get(name) for name in OPAQUE):
+            return function
+        shared = _shared_casts(function)
+        if not shared:
+            return function
+        scopes = Scopes(function)
+        kept: dict[Syntax, Syntax] = {n: n for n in tree.postorder(function) if _is_opaque(n)}
+
+        def visit(before: Syntax, after: Syntax) -> Syntax:
+            if not isinstance(before, Call) or not _is_elementwise(before):
+                return after
+            assert isinstance(after, Call)
+            copies: dict[Expr, Expr] = {}
+            for arg, now in zip(before.args, after.args, strict=True):
+                call = shared.get(arg)
+                around = scopes.home(before).function
+                if call is not None and scopes.home(call).function is around:
+                    copies[now] = tree.replace(now if arg is call else call)
+            args = tuple(copies.get(arg, arg) for arg in after.args)
+            return tree.replace(after, args=args) if copies else after
+
+        root: Syntax = function
+        result = tree.transform(root, visit, kept)
+        assert isinstance(result, Function)
+        return result
+
+
+def _shared_casts(function: Function) -> dict[Expr, Call]:
+    """The widening conversions that several expressions read, by themselves and by their names."""
+    readers: dict[Expr, set[int]] = {}
+    named: dict[Var, Call] = {}
+    for node in tree.postorder(function):
+        if isinstance(node, Let) and _is_widening(node.value) and is_atom(node.value.args[0]):  # type: ignore[attr-defined]
+            named[node.variable] = node.value  # type: ignore[assignment]
+        for child in tree.children(node)[len(binders(node)) :]:
+            if isinstance(child, Var) or _is_widening(child):
+                readers.setdefault(child, set()).add(id(node))  # type: ignore[arg-type]
+    found: dict[Expr, Call] = {}
+    for e, several in readers.items():
+        call = named.get(e) if isinstance(e, Var) else e
+        if call is not None and len(several) > 1:
+            assert isinstance(call, Call)
+            found[e] = call
+    return found
+
+
+def _is_widening(e: Syntax) -> bool:
+    if not isinstance(e, Call) or e.op is not cast:
+        return False
+    before, after = e.args[0].ty, e.ty
+    assert isinstance(before, TensorType) and isinstance(after, TensorType)
+    return dtypes.bits(before.dtype) < dtypes.bits(after.dtype)
+
+
+def _is_elementwise(call: Call) -> bool:
+    return isinstance(call.op, OpDef) and call.op.fusion <= FusionKind.BROADCAST
+
+
+def _is_opaque(node: Syntax) -> bool:
+    return isinstance(node, Function) and any(node.attrs.get(name) for name in OPAQUE)

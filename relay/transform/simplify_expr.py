@@ -1,0 +1,68 @@
+"""Write expressions in a simpler way that means the same:
+
+reshape(reshape(add(%x, zeros_like(%x)), newshape=[6]), newshape=[3, 2])  ->  reshape(%x, …)
+
+The rules are in files of their own, by what they know:
+
+    concrete_forms          *_like operators of known types
+    shape_identities        reshapes, squeezes, transposes, layouts, broadcasts
+    conversion_identities   casts and clips
+    uniform_operands        arithmetic with 0 and 1, and with one number everywhere
+    element_identities      x + x, double negation, powers, square roots, choices that are known
+    binomials               x * x + 2 * x * y + y * y
+    constant_terms          (x + c1) + c2, (x * c1) * c2, (x + c1) * c2
+    part_identities         slices, concatenations, splits, paddings
+    quantized_identities    positions of extrema in quantised tensors
+
+Each says there what it takes for granted. Nothing is approximated: floats may be rounded once less
+or once more, and a zero may get another sign. Operators with effects are neither left out nor
+evaluated in another order; names are looked through, and stay for those who use them:
+
+let %a = negative(%x); let %b = negative(%a); (%a, %b)  ->  … let %b = %x; (%a, %b)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from relay.ir.expr import Function
+from relay.ir.module import IRModule
+from relay.transform import (
+    binomials,
+    concrete_forms,
+    constant_terms,
+    conversion_identities,
+    element_identities,
+    part_identities,
+    quantized_identities,
+    shape_identities,
+    uniform_operands,
+)
+from relay.transform.base import FunctionPass
+from relay.transform.context import PassContext
+from relay.transform.peephole import merged, rewritten
+
+RULES = merged(
+    concrete_forms.RULES,
+    shape_identities.RULES,
+    conversion_identities.RULES,
+    uniform_operands.RULES,
+    element_identities.RULES,
+    binomials.RULES,
+    constant_terms.RULES,
+    part_identities.RULES,
+    quantized_identities.RULES,
+)
+
+
+@dataclass(frozen=True)
+class SimplifyExpr(FunctionPass):
+    """Simplifies expressions by the rules of algebra, of shapes and of element types."""
+
+    opt_level = 0
+    required = ("InferType",)
+
+    def transform_function(
+        self, function: Function, module: IRModule, context: PassContext
+    ) -> Function:
+        return rewritten(function, RULES)

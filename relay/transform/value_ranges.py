@@ -1,0 +1,117 @@
+"""Which values an element may have, as far as its type and the operators before it tell.
+
+    %x: uint8                                   0 to 255
+    cast(%x, dtype="int32")                     0 to 255
+    clip(%y, a_min=-1, a_max=1)                 -1 to 1, or NaN
+
+Conversions between element types lose nothing where all values there are can be written in the
+other type. That a float may be NaN is not part of its range: who asks has to keep NaN anyway.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from math import inf
+from typing import Any
+
+import ml_dtypes
+
+from relay import dtypes
+from relay.ir.expr import Call, Expr
+from relay.op.numerics import limits
+from relay.transform.peephole import Window
+
+_finfo: Any = ml_dtypes.finfo
+
+# How many operators in a row are looked at: a range is asked for at every one of a chain.
+DEPTH = 4
+
+
+@dataclass(frozen=True)
+class Range:
+    """All values from `low` to `high`."""
+
+    low: float
+    high: float
+
+    def within(self, other: Range) -> bool:
+        return other.low <= self.low and self.high <= other.high
+
+    def common(self, other: Range) -> Range:
+        return Range(max(self.low, other.low), min(self.high, other.high))
+
+
+@cache
+def of_dtype(dtype: str) -> Range:
+    """The values of an element type."""
+    if dtype in ("bool", "uint1"):
+        return Range(0, 1)
+    if not dtypes.is_integer(dtype):
+        return Range(-inf, inf)
+    return Range(*limits(dtypes.to_numpy(dtype)))
+
+
+def of_expression(e: Expr, window: Window, depth: int = DEPTH) -> Range:
+    """The values that elements of `e` may have."""
+    own = of_dtype(window.dtype(e))
+    call = window.call_of(e, "cast", "clip", "nn.relu") if depth else None
+    if call is None:
+        return own
+    before = of_expression(call.args[0], window, depth - 1)
+    if (bounds := clip_bounds(call)) is not None:
+        return before.common(bounds) if _meet(before, bounds) else own
+    source = window.dtype(call.args[0])
+    is_whole = dtypes.is_integer(source) or source == "bool"
+    # what fits stays what it is; the rest wraps around, or is rounded
+    return before if is_whole and before.within(exact_integers(window.dtype(e))) else own
+
+
+def clip_bounds(call: Call) -> Range | None:
+    """The bounds of a clip, which a relu is too; None where it is neither or they are turned."""
+    attrs: Any = call.attrs
+    match call.op.name:  # type: ignore[attr-defined]
+        case "nn.relu":
+            return Range(0, inf)
+        case "clip" if attrs.a_min <= attrs.a_max:
+            return Range(attrs.a_min, attrs.a_max)
+    return None
+
+
+def _meet(one: Range, other: Range) -> bool:
+    return max(one.low, other.low) <= min(one.high, other.high)
+
+
+@cache
+def is_lossless(source: str, target: str) -> bool:
+    """Whether every value of one element type is a value of the other."""
+    if source == target:
+        return True
+    if source in ("bool", "uint1"):
+        return True
+    if target in ("bool", "uint1"):
+        return False
+    if dtypes.is_integer(source):
+        return of_dtype(source).within(exact_integers(target))
+    if dtypes.is_integer(target):
+        return False
+    narrow, wide = _float_info(source), _float_info(target)
+    return bool(
+        narrow.nmant <= wide.nmant
+        and narrow.maxexp <= wide.maxexp
+        and narrow.minexp - narrow.nmant >= wide.minexp - wide.nmant
+        and target != "float8_e4m3fn"  # which has no infinities
+    )
+
+
+def exact_integers(dtype: str) -> Range:
+    """The integers that a type tells apart from their neighbours."""
+    if dtype in ("bool", "uint1") or dtypes.is_integer(dtype):
+        return of_dtype(dtype)
+    info = _float_info(dtype)
+    whole = min(2.0 ** (info.nmant + 1), float(info.max))
+    return Range(-whole, whole)
+
+
+def _float_info(dtype: str) -> Any:
+    return _finfo(dtypes.to_numpy(dtype))
