@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from relay import transform
+from relay.dataflow_pattern import is_op, wildcard
 from relay.transform import Pass, catalogue
 
 
@@ -27,7 +28,30 @@ class Tried:
     config: dict[str, Any] = field(default_factory=dict)  # of the PassContext
 
 
+def composites() -> tuple[Pass, ...]:
+    """Functions of a simulated compiler, around single operators and pairs of them."""
+    any_value = wildcard()
+    table = [
+        ("simulated.sum", is_op("add")(is_op("add")(any_value, any_value), any_value)),
+        ("simulated.product", is_op("reshape")(is_op("nn.dense")(any_value, any_value))),
+        ("simulated.scale", is_op("multiply")(any_value, any_value)),
+    ]
+    return (transform.MergeComposite(table),)
+
+
+def outlined() -> tuple[Pass, ...]:
+    return (*composites(), transform.PartitionGraph())
+
+
+LAYOUTS = {
+    "nn.conv2d": ["NHWC", "default"],
+    "nn.max_pool2d": ["NHWC"],
+    "nn.avg_pool2d": ["NHWC"],
+}
+OUTLINED = [f"tvmgen_default_simulated_main_{number}" for number in range(200)]
+
 PASSES: dict[str, Tried] = {
+    "AlterOpLayout": Tried(),
     "AnnotateSpans": Tried(keeps_functions=False),  # of other text than the first
     "ApplyPassToFunction": Tried(
         lambda: transform.ApplyPassToFunction(transform.FoldConstant(), "main")
@@ -35,6 +59,7 @@ PASSES: dict[str, Tried] = {
     "AutoInline": Tried(idempotent=False),  # what was inlined calls what can be inlined
     "BindConstantArguments": Tried(),
     "CanonicalizeOps": Tried(),
+    "ConvertLayout": Tried(lambda: transform.ConvertLayout(LAYOUTS)),
     "DeadCodeElimination": Tried(),
     "DefuseOps": Tried(first=lambda: (transform.FuseOps(),)),
     "DynamicToStatic": Tried(),
@@ -44,17 +69,28 @@ PASSES: dict[str, Tried] = {
     "FuseOps": Tried(),
     "InferType": Tried(),
     "Inline": Tried(),
+    "InlineCompilerFunctionsBoundTo": Tried(
+        lambda: transform.InlineCompilerFunctionsBoundTo(OUTLINED), first=outlined
+    ),
+    "InlineComposites": Tried(first=composites),
     "LambdaLift": Tried(),
+    "Legalize": Tried(),
     "LiftWeights": Tried(),
+    "MergeComposite": Tried(lambda: composites()[0]),
     "Monomorphize": Tried(),
+    "OutlineCompilerFunctionsWithExistingGlobalSymbols": Tried(first=outlined),
+    "PartitionGraph": Tried(first=composites),
     "PrintIR": Tried(),
     "RemoveUnusedFunctions": Tried(),
     "Sequential": Tried(lambda: transform.Sequential([transform.FoldConstant()])),
+    "SimplifyExpr": Tried(),
+    "SimplifyExprPostAlterOp": Tried(),
     "SimplifyInference": Tried(lambda: transform.SimplifyInference(all_norms=True)),
     "SpanCheck": Tried(first=lambda: (transform.AnnotateSpans(),)),
     "SpecializeCalls": Tried(idempotent=False),  # what it makes calls known functions again
     "ToANormalForm": Tried(),
     "ToBasicBlockNormalForm": Tried(),
+    "ToGraphNormalForm": Tried(first=lambda: (transform.ToANormalForm(),)),
 }
 
 
