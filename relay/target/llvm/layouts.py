@@ -56,12 +56,12 @@ def _in_blocks(call: Call, block: int, inputs: int, outputs: int, each: int) -> 
         return None
     if groups == 1:
         if inputs % block:
-            return _over(call, CONV2D_NCHWC, "NCHW", f"OIHW{block}o", block)
-        return _over(call, CONV2D_NCHWC, f"NCHW{block}c", f"OIHW{block}i{block}o", block)
+            return _over(call, CONV2D_NCHWC, "NCHW", "OIHW", block)
+        return _over(call, CONV2D_NCHWC, f"NCHW{block}c", "OIHW", block)
     if groups == inputs == outputs:
         return _over(call, DEPTHWISE_CONV2D_NCHWC, f"NCHW{block}c", f"OIHW1i{block}o", block)
     if each % block == 0 and outputs // groups % block == 0:
-        return _over(call, CONV2D_NCHWC, f"NCHW{block}c", f"OIHW{block}i{block}o", block)
+        return _over(call, CONV2D_NCHWC, f"NCHW{block}c", "OIHW", block)
     return None
 
 
