@@ -10,7 +10,7 @@ a function is inferred again only when it, or a signature it uses, has changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from relay import tree
@@ -21,9 +21,11 @@ from relay.check.kinds import check_definition
 from relay.check.wellformed import check_well_formed
 from relay.ir.adt import TypeData
 from relay.ir.expr import (
+    Constructor,
     Expr,
     Function,
     GlobalVar,
+    Op,
 )
 from relay.ir.module import IRModule
 from relay.ir.types import (
@@ -138,6 +140,28 @@ def _infer_group(
 
 def _assume(function: Function, assumptions: Assumptions) -> None:
     object.__setattr__(function, "assumptions", assumptions)
+
+
+def with_known_types(
+    after: Function, before: Function, type_of: Callable[[Expr], Type | None]
+) -> Function:
+    """`after`, which was made of the typed `before`, with types that are known and need not be
+    inferred: no expression that is part of both has another type than it had."""
+    if not isinstance(before.assumptions, Assumptions):
+        return after
+    untyped = [
+        e
+        for e in tree.postorder(after)
+        if isinstance(e, Expr) and e.ty is None and not isinstance(e, Op | Constructor | GlobalVar)
+    ]
+    types = list(map(type_of, untyped))
+    if None in types:
+        return after
+    for e, ty in zip(untyped, types, strict=True):
+        object.__setattr__(e, "ty", ty)
+    known = before.assumptions
+    _assume(after, Assumptions(after, known.globals, known.types))
+    return after
 
 
 # --- single expressions ------------------------------------------------------------------------

@@ -73,7 +73,7 @@ def _shared_casts(function: Function) -> dict[Expr, Call]:
             named[node.variable] = node.value  # type: ignore[assignment]
         for child in tree.children(node)[len(binders(node)) :]:
             if isinstance(child, Var) or _is_widening(child):
-                readers.setdefault(child, set()).add(id(node))  # type: ignore[arg-type]
+                readers.setdefault(child, set()).add(id(node))
     found: dict[Expr, Call] = {}
     for e, several in readers.items():
         call = named.get(e) if isinstance(e, Var) else e

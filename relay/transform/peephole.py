@@ -29,7 +29,7 @@ import numpy as np
 
 from relay import tree
 from relay.analysis.purity import Purity
-from relay.check.infer import infer_local
+from relay.check.infer import infer_local, with_known_types
 from relay.errors import PassError, RelayError
 from relay.ir import dims
 from relay.ir.expr import (
@@ -78,7 +78,9 @@ def rewritten(function: Function, rules: Rules) -> Function:
     root: Syntax = function
     result = tree.transform(root, _Rewriting(window, rules).visit, kept)
     assert isinstance(result, Function)
-    return result
+    if result is function:
+        return function
+    return with_known_types(result, function, window.type_of)
 
 
 def merged(*several: Rules) -> Rules:
@@ -106,7 +108,7 @@ class Window:
         self._origin: dict[Expr, Expr] = {}  # what an expression of the new program was
         self._types: dict[Expr, Type | None] = {}  # of expressions of the new program
         self._constant: set[Expr] = set()  # expressions over constants and weights alone
-        self._impure: set[Expr] = set()  # of those that rules made
+        self._pure: set[Expr] = set()  # as far as somebody has asked
         names = root.attrs.get(WEIGHTS, ())
         self._constant.update(p for p in root.params if p.name_hint in names)
         for node in tree.postorder(root):
@@ -185,14 +187,21 @@ class Window:
 
     def is_pure(self, *expressions: Expr) -> bool:
         """Whether evaluating these may be left out."""
-        return all(map(self._is_pure, expressions))
+        pending: list[Syntax] = [e for e in expressions if not is_atom(e)]
+        passed: list[Expr] = []
+        while pending:
+            e = pending.pop()
+            if not isinstance(e, Expr) or is_atom(e) or e in self._pure:
+                continue
+            if (origin := self._origin.get(e)) is None:
+                pending += tree.children(e)  # rules make nothing that has effects by itself
+            elif not self._was_pure(origin):
+                return False
+            passed.append(e)
+        self._pure.update(passed)
+        return True
 
-    def _is_pure(self, e: Expr) -> bool:
-        if is_atom(e):
-            return True
-        origin = self._origin.get(e)
-        if origin is None:
-            return e not in self._impure
+    def _was_pure(self, origin: Expr) -> bool:
         if self._purity is None:
             self._purity = Purity(self._root)
         return self._purity.is_pure(origin)
@@ -215,8 +224,6 @@ class Window:
         self._types[e] = ty
         if self._is_computed(e):
             self._constant.add(e)
-        if not all(self._is_pure(c) for c in tree.children(e) if isinstance(c, Expr)):
-            self._impure.add(e)
 
     def _is_computed(self, e: Expr) -> bool:
         """Whether it is an operator, or a tuple, of constants."""
