@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from relay import tree
-from relay.ir.expr import Function
+from relay.ir.expr import Function, find_op
 from relay.lower.kernel import (
     Kernel,
     Lowered,
@@ -26,7 +26,7 @@ from relay.lower.kernel import (
     TensorSpec,
 )
 from relay.lower.to_compute import Computed, to_compute
-from relay.op.opdef import get
+from relay.op.opdef import OpDef
 from relay.target.llvm.codegen import generate
 from relay.target.llvm.schedules import facts
 from relay.target.llvm.schedules.choose import choose
@@ -162,11 +162,17 @@ def _kernel(
         checks=code.checks,
         operators=tuple(operators),
         flops=_flops(s),
-        approximate=any(get(one).approximate for one in operators),
+        approximate=any(map(_is_approximate, operators)),
     )
 
 
 _NAME = "relay.kernel"
+
+
+def _is_approximate(operator: str) -> bool:
+    """Whether an operator says so; tensors may come from elsewhere too, under any name."""
+    op = find_op(operator)
+    return isinstance(op, OpDef) and op.approximate
 
 
 def _used(

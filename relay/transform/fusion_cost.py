@@ -42,9 +42,12 @@ UNKNOWN = 1024  # the extent of an axis that only a run knows
 
 DEAR = 12  # steps of a function of mathematics
 DEAR_OPERATORS = frozenset(
-    "acos acosh asin asinh atan atanh cos cosh divide erf exp fast_erf fast_exp fast_tanh "
-    "floor_divide floor_mod log log10 log2 mod power rsqrt sigmoid sin sinh sqrt tan tanh "
-    "trunc_divide trunc_mod".split()
+    (
+        *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "sin", "sinh"),
+        *("tan", "tanh", "fast_tanh", "erf", "fast_erf", "exp", "fast_exp", "sigmoid"),
+        *("log", "log10", "log2", "power", "sqrt", "rsqrt"),
+        *("divide", "mod", "floor_divide", "floor_mod", "trunc_divide", "trunc_mod"),
+    )
 )
 
 
@@ -115,7 +118,9 @@ def _kept(
 
 def refusal(rows: Rows, parts: Sequence[Cost], joined: Cost) -> str | None:
     """Why kernels are better apart than as one over those rows; None if they are not."""
-    return (rows.passes > 1 and _too_large(rows, parts, joined)) or _too_slow(parts, joined)
+    if rows.passes > 1 and (why := _too_large(rows, parts, joined)):
+        return why
+    return _too_slow(parts, joined)
 
 
 def _too_large(rows: Rows, parts: Sequence[Cost], joined: Cost) -> str | None:

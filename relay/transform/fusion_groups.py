@@ -205,7 +205,9 @@ class Groups:
             return self._clash(start, rows, set(members))
         parts = [cost_of(flow, sorted(self._members[group])) for group in joining]
         why = refusal(rows, parts, cost_of(flow, members))
-        return why and Boundary(self.nodes[start].name, self.nodes[end].name, why)
+        if why is None:
+            return None
+        return Boundary(self.nodes[start].name, self.nodes[end].name, why)
 
     def _clash(self, start: int, clash: Clash, members: set[int]) -> Boundary:
         """The edge into the node that does not fit in."""

@@ -37,7 +37,6 @@ from relay.te.schedule import (
     join,
 )
 
-
 ONE = index(1)
 
 
@@ -81,6 +80,7 @@ def choose(
 
 def inline_cheap(s: Schedule) -> Schedule:
     """Stages that need not be kept are computed where they are read."""
+    s = _inline_read_once(s)
     for name in [stage.name for stage in s.stages]:
         stage = s[name]
         if not isinstance(stage.op, Computation) or stage.is_reduction:
@@ -90,6 +90,24 @@ def inline_cheap(s: Schedule) -> Schedule:
             continue
         if not _worth_keeping(s, stage, readers):
             s = inline(s, name)
+    return s
+
+
+def _inline_read_once(s: Schedule) -> Schedule:
+    """Stages of which every element is needed in one place are computed there, however dear.
+
+    From the last one: the paths of a diamond are one reader by the time its beginning is looked at.
+    """
+    for name in reversed([stage.name for stage in s.stages]):
+        stage = s[name]
+        if not isinstance(stage.op, Computation) or stage.is_reduction or s.is_output(stage):
+            continue
+        match s.readers(name):
+            case [Stage(op=Computation(reduction=None)) as reader]:
+                made = {id(tensor) for tensor in stage.tensors}
+                places = {read.indices for read in facts.reads(reader) if id(read.source) in made}
+                if len(places) * facts.points(reader) <= facts.elements(stage):
+                    s = inline(s, name)
     return s
 
 

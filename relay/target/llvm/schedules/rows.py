@@ -191,8 +191,10 @@ def _inner_stage(s: Schedule, name: str, target: Target, lanes: int) -> Schedule
 
 
 def _vectors(s: Schedule, name: str, lanes: int) -> Schedule:
-    """A row that several stages read: vectors along it."""
+    """A row that several stages read: vectors along it; a single number stays in a register."""
     stage = s[name]
+    if prod(facts.extents(stage.region)) == 1:
+        s = set_scope(s, name, Scope.REGISTER)
     if not stage.loops:
         return s
     last = stage.loops[-1]

@@ -90,7 +90,6 @@ def test_softmax_is_one_kernel_over_rows() -> None:
         "  workspace compute1[1, 1024]",
         "  for 64",
         "  for 16",
-        "  workspace compute3[1]",
         "  for 64",
     ]
 
@@ -135,4 +134,49 @@ def test_a_depthwise_convolution_keeps_a_row_of_results_in_registers() -> None:
             register conv[1, 1, 1, 32]
             vector 16: conv  x20
             vector 16: compute  x2
+    """)
+
+
+def test_normalizations_of_several_operators_are_one_pass_over_rows() -> None:
+    (main,) = text("""(%x: Tensor[(128, 1024), float32], %g: Tensor[(1024), float32]) {
+      %0 = subtract(%x, mean(%x, axis=[1], keepdims=True));
+      %1 = mean(multiply(%0, %0), axis=[1], keepdims=True);
+      multiply(divide(%0, sqrt(add(%1, 1e-5f))), %g)
+    }""")
+    lines = main.splitlines()
+    assert [line for line in lines if not line.startswith(" ")] == ["for 128"]
+    assert [line for line in lines if line.startswith("  for")] == [
+        "  for 16",
+        "  for 16",
+        "  for 64",
+    ]
+    # the root is computed once for a row, and stays in a register
+    assert "  register compute5[1, 1]\n  compute5\n" in main
+    assert "workspace" not in main
+
+
+def test_exponentials_that_are_summed_and_divided_are_kept_for_the_row() -> None:
+    (main,) = text("""(%x: Tensor[(128, 1024), float32]) {
+      %0 = exp(subtract(%x, max(%x, axis=[1], keepdims=True)));
+      divide(%0, sum(%0, axis=[1], keepdims=True))
+    }""")
+    lines = main.splitlines()
+    assert [line for line in lines if not line.startswith(" ")] == ["for 128"]
+    assert [line for line in lines if line.startswith("  workspace")] == [
+        "  workspace compute2[1, 1024]"
+    ]
+
+
+def test_statistics_of_columns_are_computed_in_tiles_of_them() -> None:
+    (main,) = text("""(%x: Tensor[(512, 256), float32]) {
+      subtract(%x, mean(%x, axis=[0], keepdims=True))
+    }""")
+    assert main == unindented("""
+        for 4
+          register compute_sum[64]
+          vector 16: compute_sum  x4
+          for 512
+            vector 16: compute_sum  x4
+          for 512
+            vector 16: compute1  x4
     """)
