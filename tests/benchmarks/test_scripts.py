@@ -20,6 +20,7 @@ SCRIPTS = {
     "functions": "exp,pow",
     "kernels": "peak,chain,gemm,rows,blocked,layers",
     "models": "mlp,dqn",
+    "passes": "dqn,times,growth",
 }
 FIELDS = {"name", "threads", "relay_ms", "peers", "best_peer", "ratio", "error", "compile_s"}
 

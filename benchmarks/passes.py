@@ -1,0 +1,227 @@
+"""What passes are good for, and how long they take.
+
+    python benchmarks/passes.py                            everything
+    python benchmarks/passes.py --models resnet-18,dqn     the ablation of two networks
+    python benchmarks/passes.py --models times,growth      how long passes take
+    python benchmarks/passes.py --plot ablation.svg        the ablation as a picture, too
+    python benchmarks/passes.py --json out.json            records besides the tables
+
+The ablation starts with every operator in a kernel of its own and all that is made of weights
+computed in every call, and adds groups of passes one at a time. All programs of a network take
+turns; their results are compared with float64 in PyTorch.
+
+`times` is the table of the timing instrument for the passes of the default level, `growth` what
+becomes of the total when a transformer gets more layers. Nothing here has a peer.
+"""
+
+from __future__ import annotations
+
+import gc
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from bars import write_bars
+from measure import Run, arguments, record, relative_error, started, take_turns
+from peers import in_float64, to_torch
+from zoo import network, picture
+
+import relay
+from relay import driver
+from relay.cache import Cache
+from relay.executors.executable import Code
+from relay.executors.make import make_executable
+from relay.kernel_cache import KernelCache
+from relay.lower.kernel import Options
+from relay.pipeline import Pipeline, passes, straight_line
+from relay.program.lower import lower_module, requests
+from relay.target.target import Target
+from relay.testing import count_ops, transformer
+from relay.transform import FuseOps, Pass, PassContext, PassTimingInstrument
+
+# --- what passes are good for --------------------------------------------------------------------
+
+NETWORKS = ("resnet-18", "mobilenet", "dqn", "vgg-16")
+# the level that has everything, but for approximations
+EVERYTHING = tuple(p for p in straight_line.LEVELS[4] if p.name != "FastMath")
+# what the steps add, in this order
+STEPS: dict[str, tuple[str, ...]] = {
+    "nothing": (),
+    "+ fusion": ("FuseOps",),
+    "+ folding": ("FoldConstant", "LiftWeights"),
+    "+ merging": ("EliminateCommonSubexpr", "DeadCodeElimination"),
+    "+ combining": (
+        "CombineParallelConv2D",
+        "CombineParallelDense",
+        "CombineParallelBatchMatmul",
+    ),
+    "+ scales": ("FoldScaleAxis",),
+    "+ algebra": (
+        "SimplifyExpr",
+        "DivToMul",
+        "CanonicalizeCast",
+        "CanonicalizeOps",
+        "FlattenAtrousConv",
+        "FoldExplicitPadding",
+    ),
+    "+ layout": ("AlterOpLayout", "SimplifyExprPostAlterOp"),
+}
+OPTIONAL = frozenset(name for added in STEPS.values() for name in added)
+
+
+def enabled(names: frozenset[str]) -> Pipeline:
+    """The passes of the highest level, of the optional ones only those that are named."""
+    kept: list[Pass] = []
+    for member in EVERYTHING:
+        if member.name in names or member.name not in OPTIONAL:
+            kept.append(member)
+        elif member.name == "FuseOps":
+            kept.append(FuseOps(fuse_opt_level=0))  # operators are kernels, one by one
+    return Pipeline(tuple(kept), name="some passes")
+
+
+def compiled(
+    name: str, names: frozenset[str], run: Run, cache: Cache
+) -> tuple[Callable[[np.ndarray], Any], int, float]:
+    """A network with these passes: how it is called, how many kernels it calls, seconds."""
+    start = time.perf_counter()
+    module, params = network(name, small=run.quick)
+    target = Target.host()
+    prepared = "LiftWeights" in names
+    module, weights = driver.with_weights(driver.as_module(module), params if prepared else {})
+    module = enabled(names)(module)
+    kernels = KernelCache(cache, target, Options())
+    kernels.prepare(requests(module, lower_module))
+    program, constants = lower_module(module, kernels)
+    code = Code(target, tuple(kernels.compile(program.kernels)))
+    exe = make_executable(program, code, weights | driver.arrays(constants), run.threads)
+    calls = sum(
+        isinstance(e, relay.Call) and isinstance(e.op, relay.Function)
+        for e in relay.tree.postorder(module["main"])
+    )
+    given = {} if prepared else {weight: value.numpy() for weight, value in params.items()}
+    return lambda x: exe(data=x, **given), calls, time.perf_counter() - start
+
+
+def ablation(run: Run, name: str) -> list[float]:
+    """Times with more and more passes; the factors by which it became faster."""
+    module, params = network(name, small=run.quick)
+    x = picture(module)
+    expected = in_float64(to_torch(module, params), x)
+    programs: dict[str, Any] = {}
+    names: frozenset[str] = frozenset()
+    with tempfile.TemporaryDirectory() as folder:
+        for step, added in STEPS.items():
+            names |= set(added)
+            programs[step] = compiled(name, names, run, Cache(folder))
+        candidates = {step: lambda call=call: call(x) for step, (call, _, _) in programs.items()}
+        times = take_turns(candidates, run.threads, run.effort, time.process_time)
+        # processor time stands still while others run, but counts all threads
+        taken = {step: t.cpu_median or t.median for step, t in times.items()}
+        factors = []
+        print(f"\n{name}, {run.threads} threads")
+        for step, (call, kernels, seconds) in programs.items():
+            factors.append(taken["nothing"] / taken[step])
+            found = run.report.add(
+                record(
+                    f"{name} {step}",
+                    run.threads,
+                    times[step],
+                    error=relative_error(call(x), expected),
+                    compile_s=seconds,
+                    speedup=factors[-1],
+                    kernels=kernels,
+                )
+            )
+            print(
+                f"  {step:<12} {taken[step] * 1e3:9.3f} ms  {factors[-1]:6.2f} x  "
+                f"{kernels:4} kernels  error {found['error']:.0e}",
+                flush=True,
+            )
+    return factors
+
+
+# --- how long they take --------------------------------------------------------------------------
+
+
+def weighted(module: relay.IRModule, inputs: tuple[str, ...]) -> relay.IRModule:
+    """The module with all parameters but its inputs as weights; their values do not matter."""
+    main = relay.transform.InferType()(module)["main"]
+    params = {
+        param.name_hint: np.zeros(param.checked_type.concrete_shape, param.checked_type.dtype)
+        for param in main.params
+        if param.name_hint not in inputs
+    }
+    return driver.with_weights(driver.as_module(module), params)[0]
+
+
+def of_layers(layers: int) -> relay.IRModule:
+    net = transformer.get_net(num_layers=layers, vocabulary=1000)
+    return weighted(relay.IRModule.from_expr(net), transformer.INPUTS)
+
+
+def timed(module: relay.IRModule, repeat: int) -> tuple[float, str]:
+    """Seconds of the passes of the default level in the best of some runs, and its table."""
+    found = []
+    for _ in range(repeat):
+        timing = PassTimingInstrument()
+        gc.collect()
+        with PassContext(opt_level=3, instruments=[timing]):
+            passes(3)(module)
+            found.append((sum(entry.seconds for entry in timing.passes), timing.render()))
+    return min(found)
+
+
+def show_times(run: Run) -> None:
+    """The time of every pass of the default level, for two large networks."""
+    layers, picked = (2, "resnet-18") if run.quick else (48, "resnet-50")
+    subjects = {
+        picked: (weighted(network(picked, small=run.quick)[0], ("data",)), 1.5),
+        f"transformer of {layers} layers": (of_layers(layers), 10.0),
+    }
+    for name, (module, most) in subjects.items():
+        seconds, table = timed(module, 1 if run.quick else 5)
+        calls = sum(count_ops(module["main"]).values())
+        print(f"\n{name}, {calls} calls\n{table}")
+        run.report.add(record(f"passes of {name}", 1, seconds, calls=calls))
+        run.report.wanted(f"passes of {name}", seconds, "s", most=most)
+
+
+def show_growth(run: Run) -> None:
+    """How the time of all passes grows with the number of layers of a transformer."""
+    print("\ntransformers\n  layers  calls   seconds  per call")
+    costs = []
+    for layers in (1, 2) if run.quick else (12, 24, 48):
+        module = of_layers(layers)
+        seconds, _ = timed(module, 1 if run.quick else 5)
+        calls = sum(count_ops(module["main"]).values())
+        costs.append(seconds / calls)
+        print(f"  {layers:6} {calls:6} {seconds:9.3f} {costs[-1] * 1e6:6.0f} µs", flush=True)
+        run.report.add(record(f"passes of {layers} layers", 1, seconds, calls=calls))
+    run.report.wanted("time per call, most layers over fewest", costs[-1] / costs[0], "", most=1.5)
+
+
+TABLES: Mapping[str, Callable[[Run], None]] = {"times": show_times, "growth": show_growth}
+
+
+def main() -> None:
+    known = [*NETWORKS, *TABLES]
+    parser = arguments(__doc__, known)
+    parser.add_argument("--plot", type=Path, help="draw the ablation to this file, as SVG")
+    given = parser.parse_args()
+    run = started(given, known)
+    factors = {name: ablation(run, name) for name in run.models if name not in TABLES}
+    if given.plot and factors:
+        title = f"Faster than with every operator by itself, {run.threads} threads"
+        write_bars(given.plot, title, "times as fast", list(STEPS), factors)
+    for name in run.models:
+        if name in TABLES:
+            TABLES[name](run)
+    run.report.write(given.json)
+
+
+if __name__ == "__main__":
+    main()
