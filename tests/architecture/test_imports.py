@@ -47,7 +47,9 @@ LAYERS = (
 BESIDE = {
     "build_module": "transform",
     "builder": "check",
+    "data_dep_optimization": "transform",
     "graph_executor": "executors",
+    "onnx_backend": "driver",
     "immutable": "errors",
     "kernel_cache": "driver",
     "kernel_worker": "cache",

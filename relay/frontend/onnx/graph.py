@@ -1,0 +1,304 @@
+"""Graphs as chains of `let`s: nodes in an order in which all they need is there.
+
+A node is translated by its converter; by the model's own function of that name, or the function the
+standard defines the operator by, whose nodes are then translated in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+from onnx import AttributeProto, GraphProto, NodeProto
+
+from relay.check.infer import infer_expr
+from relay.errors import Diagnostic, DiagnosticError, FrontendError, SourceName, Span
+from relay.frontend.onnx.converters import Converters, find
+from relay.frontend.onnx.elements import propagate
+from relay.frontend.onnx.functions import Bodies, bound_nodes
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.scope import Scope
+from relay.frontend.onnx.tensors import Files, array_of, dense
+from relay.frontend.onnx.types import Dimensions
+from relay.ir.expr import Constant, Expr, TupleGetItem, Var
+from relay.ir.module import IRModule
+from relay.ir.types import TensorType, TupleType, Type
+from relay.nd import NDArray
+
+DEEPEST = 60  # graphs and functions inside each other
+MOST_NODES = 2_000_000  # functions that call functions can grow beyond any measure
+
+
+@dataclass(frozen=True)
+class Subgraph:
+    """A graph that is an attribute of a node; it sees the names around the node."""
+
+    graph: GraphProto
+    importer: GraphImporter
+
+    @property
+    def inputs(self) -> list[str]:
+        return [value.name for value in self.graph.input]
+
+    @property
+    def outputs(self) -> list[str]:
+        return [value.name for value in self.graph.output]
+
+    def types(self) -> list[Type | None]:
+        """The types its inputs are declared to have, where they are."""
+        return [self.importer.declared_type(value) for value in self.graph.input]
+
+    def translate(self, scope: Scope, inputs: Sequence[Expr]) -> tuple[Scope, list[Expr]]:
+        """The names and outputs of the graph in a scope of its own, inside `scope`."""
+        inner = Scope(scope.module, scope, elements=scope.elements)
+        inner.values.update(zip(self.inputs, inputs, strict=False))
+        self.importer.deeper().add(self.graph, inner)
+        return inner, [self.importer.output(name, inner) for name in self.outputs]
+
+
+@dataclass(frozen=True)
+class GraphImporter:
+    """Translates graphs. One per graph and function, for the operator sets they import."""
+
+    module: IRModule
+    dimensions: Dimensions
+    files: Files
+    tables: Sequence[Converters]
+    bodies: Bodies
+    versions: Mapping[str, int]  # of the operator sets, by domain
+    origin: str  # what errors call the model
+    depth: int = 0
+
+    def deeper(self, versions: Mapping[str, int] | None = None) -> GraphImporter:
+        """The same for a graph inside this one."""
+        if self.depth >= DEEPEST:
+            raise FrontendError(
+                Diagnostic(f"more than {DEEPEST} graphs and functions are inside each other")
+            )
+        found = self.versions if versions is None else versions
+        return replace(self, versions=found, depth=self.depth + 1)
+
+    def declared_type(self, value: Any) -> Type | None:
+        """The type of an input of a subgraph, where it says one."""
+        kind = value.type.WhichOneof("value")
+        if kind is None or (kind == "tensor_type" and not value.type.tensor_type.HasField("shape")):
+            return None
+        return self.dimensions.type_of(value.type, f"`{value.name}`")
+
+    # --- graphs
+
+    def add(self, graph: GraphProto, scope: Scope) -> None:
+        """Translate a graph whose inputs are in the scope."""
+        for tensor in graph.initializer:
+            scope.values.setdefault(tensor.name, self.constant(array_of(tensor, self.files)))
+        for sparse in graph.sparse_initializer:
+            array = dense(sparse, self.files)
+            scope.values.setdefault(sparse.values.name, self.constant(array))
+        self.add_nodes(graph.node, scope)
+
+    def add_nodes(self, nodes: Iterable[NodeProto], scope: Scope) -> None:
+        """Translate nodes in the scope."""
+        for node in in_order(nodes, scope):
+            self.bodies.count(MOST_NODES)
+            self._add(node, scope)
+
+    def output(self, name: str, scope: Scope) -> Expr:
+        """The value of an output of a graph."""
+        found = scope.find(name)
+        if found is None:
+            raise FrontendError(Diagnostic(f"output `{name}` of a graph is made by no node"))
+        return found
+
+    def constant(self, array: Any) -> Constant:
+        typed = infer_expr(Constant(NDArray(array)))
+        assert isinstance(typed, Constant)
+        return typed
+
+    # --- nodes
+
+    def _add(self, proto: NodeProto, scope: Scope) -> None:
+        span = Span(SourceName(f"{self.origin}, {node_text(proto)}"))
+        version = self.versions.get(proto.domain, self.versions.get("", 1))
+        node = Node(
+            proto.op_type,
+            proto.domain,
+            version,
+            tuple(self._input(name, scope, span) for name in proto.input),
+            tuple(proto.output),
+            {one.name: self._attribute(one) for one in proto.attribute},
+            span,
+            scope,
+            self,
+        )
+        for name, value in zip(proto.output, self._results(node, proto), strict=False):
+            if name:
+                scope.values[name] = value
+        self._note_elements(node)
+
+    def _input(self, name: str, scope: Scope, span: Span) -> Expr | None:
+        if not name:
+            return None
+        found = scope.find(name)
+        if found is None:
+            raise FrontendError(Diagnostic(f"`{name}` is made by no node, and is no input", span))
+        return found
+
+    def _results(self, node: Node, proto: NodeProto) -> Sequence[Expr]:
+        converter = None
+        if not self.bodies.is_local(proto):
+            converter = find(self.tables, node.domain, node.operator, node.version)
+        try:
+            if converter is None:
+                return self._expanded(node, proto)
+            return self._bound(node, converter(node, *node.inputs))
+        except FrontendError:
+            raise
+        except DiagnosticError as error:
+            first = error.diagnostics[0]
+            raise FrontendError(
+                Diagnostic(
+                    f"{node.operator}: {first.message}",
+                    node.span,
+                    first.expected,
+                    first.found,
+                    first.hint,
+                )
+            ) from error
+
+    def _bound(self, node: Node, results: Any) -> Sequence[Expr]:
+        """A variable for every result."""
+        if not isinstance(results, Expr):
+            pairs = zip(results, [*node.outputs, *[""] * len(results)], strict=False)
+            return [node.let(value, name) for value, name in pairs]
+        if len([name for name in node.outputs if name]) <= 1:
+            return [node.let(results)]
+        whole = node.let(results)
+        ty = node.type_of(whole)
+        if not isinstance(ty, TupleType):
+            return [whole]
+        fields = [TupleGetItem(whole, place) for place in range(len(ty.fields))]
+        return [node.let(field, name) for field, name in zip(fields, node.outputs, strict=False)]
+
+    def _note_elements(self, node: Node) -> None:
+        """Keep what is known of the elements of the result."""
+        if node.domain not in ("", "ai.onnx") or not node.outputs:
+            return
+        result = node.scope.values.get(node.outputs[0])
+        if not isinstance(result, Var) or not isinstance(result.type_annotation, TensorType):
+            return
+        ty = result.type_annotation
+        if len(ty.shape) > 1 or ty.dtype not in ("int32", "int64"):
+            return
+        given = [None if one is None else node.scope.known(one) for one in node.inputs]
+        first = node.inputs[0] if node.inputs else None
+        shape = None
+        if first is not None and isinstance(known := node.type_of(first), TensorType):
+            shape = known.shape
+        found = propagate(node.operator, given, node.attributes, shape)
+        if found is not None:
+            node.scope.elements[result] = found
+
+    # --- functions
+
+    def _expanded(self, node: Node, proto: NodeProto) -> Sequence[Expr]:
+        """The outputs of the function a node stands for."""
+        function = self.bodies.find(proto, node)
+        # a function does not see the names around its call
+        inside = Scope(self.module, elements=node.scope.elements)
+        for name, value in zip(function.input, node.inputs, strict=False):
+            if value is not None:
+                inside.values[name] = value
+        versions = {one.domain: one.version for one in function.opset_import}
+        nodes = bound_nodes(function, proto)
+        self.deeper({**self.versions, **versions}).add_nodes(nodes, inside)
+        node.scope.bindings += inside.bindings
+        return [self.output(name, inside) for name in function.output]
+
+    def _attribute(self, proto: AttributeProto) -> Any:
+        match proto.type:
+            case AttributeProto.INT:
+                return proto.i
+            case AttributeProto.FLOAT:
+                return proto.f
+            case AttributeProto.STRING:
+                return proto.s.decode("utf-8", "replace")
+            case AttributeProto.INTS:
+                return list(proto.ints)
+            case AttributeProto.FLOATS:
+                return list(proto.floats)
+            case AttributeProto.STRINGS:
+                return [one.decode("utf-8", "replace") for one in proto.strings]
+            case AttributeProto.TENSOR:
+                return array_of(proto.t, self.files)
+            case AttributeProto.TENSORS:
+                return [array_of(one, self.files) for one in proto.tensors]
+            case AttributeProto.SPARSE_TENSOR:
+                return dense(proto.sparse_tensor, self.files)
+            case AttributeProto.GRAPH:
+                return Subgraph(proto.g, self)
+            case AttributeProto.GRAPHS:
+                return [Subgraph(one, self) for one in proto.graphs]
+            case AttributeProto.TYPE_PROTO:
+                return proto.tp
+        raise FrontendError(
+            Diagnostic(f"attribute `{proto.name}` is of a type that is not known ({proto.type})")
+        )
+
+
+def node_text(proto: NodeProto) -> str:
+    """How errors speak of a node."""
+    kind = f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type
+    name = proto.name or next((one for one in proto.output if one), "")
+    return f"node `{name}` ({kind})" if name else f"a node ({kind})"
+
+
+def in_order(nodes: Iterable[NodeProto], scope: Scope) -> list[NodeProto]:
+    """Nodes sorted so that each comes after those whose results it needs.
+
+    The standard wants them sorted already; those that are stay in their order.
+    """
+    waiting = list(nodes)
+    makers: dict[str, int] = {}
+    for place, node in enumerate(waiting):
+        for name in filter(None, node.output):
+            if name in makers or name in scope.values:
+                raise FrontendError(Diagnostic(f"`{name}` is made twice, by {node_text(node)} too"))
+            makers[name] = place
+    needs = [{makers[n] for n in names_used(node) if n in makers} for node in waiting]
+    users: list[list[int]] = [[] for _ in waiting]
+    for place, needed in enumerate(needs):
+        for maker in needed:
+            users[maker].append(place)
+    missing = [len(needed) for needed in needs]
+    ready = [place for place, count in enumerate(missing) if count == 0]
+    heapify(ready)
+    order: list[NodeProto] = []
+    while ready:
+        place = heappop(ready)
+        order.append(waiting[place])
+        for user in users[place]:
+            missing[user] -= 1
+            if missing[user] == 0:
+                heappush(ready, user)
+    if len(order) < len(waiting):
+        stuck = next(node for node, count in zip(waiting, missing, strict=True) if count)
+        raise FrontendError(
+            Diagnostic(f"{node_text(stuck)} needs its own result: the graph has a cycle")
+        )
+    return order
+
+
+def names_used(node: NodeProto) -> set[str]:
+    """The names a node reads, those its subgraphs take from around it included."""
+    used = set(filter(None, node.input))
+    pending = [one for one in node.attribute if one.HasField("g") or one.graphs]
+    while pending:
+        attribute = pending.pop()
+        for graph in [*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs]:
+            used.update(value.name for value in graph.output)
+            for inner in graph.node:
+                used.update(filter(None, inner.input))
+                pending += [one for one in inner.attribute if one.HasField("g") or one.graphs]
+    return used

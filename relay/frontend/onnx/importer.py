@@ -1,0 +1,132 @@
+"""A model of ONNX as a module of Relay.
+
+mod, params = from_onnx("model.onnx", shape={"batch": 1})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import onnx
+
+from relay.check.infer import infer_module
+from relay.errors import Diagnostic, FrontendError, did_you_mean
+from relay.frontend.onnx.converters import Converters, built_in
+from relay.frontend.onnx.functions import Bodies
+from relay.frontend.onnx.graph import GraphImporter
+from relay.frontend.onnx.load import Model, load
+from relay.frontend.onnx.scope import Scope
+from relay.frontend.onnx.survey import survey
+from relay.frontend.onnx.tensors import Files, array_of, dense
+from relay.frontend.onnx.types import Dimensions
+from relay.ir.dims import Dim
+from relay.ir.expr import Function, Tuple, Var
+from relay.ir.module import IRModule
+from relay.ir.types import TensorType
+from relay.nd import NDArray
+from relay.prelude import Prelude
+from relay.transform.remove_unused_functions import RemoveUnusedFunctions
+
+Shapes = Mapping[str, Sequence[Dim] | int]
+
+
+def from_onnx(
+    model: Model,
+    shape: Shapes | None = None,
+    dtype: str | Mapping[str, str] | None = None,
+    opset: int | None = None,
+    freeze_params: bool = True,
+    *,
+    operators: Sequence[Converters] = (),
+) -> tuple[IRModule, dict[str, NDArray]]:
+    """The module of a model, and its parameters.
+
+    `shape` gives the shapes of inputs, or the sizes of named dimensions; `dtype` their element
+    types, all of them or by name. `opset` takes the place of the version that the model says.
+    With `freeze_params` the weights are constants; otherwise they are parameters of `main`, and
+    are returned. `operators` translates operators of the user's own.
+    """
+    proto, files, origin = load(model)
+    versions = _versions(proto, opset)
+    tables = (*operators, *built_in())
+    bodies = Bodies.of(proto)
+    survey(proto, tables, bodies, versions)
+    module = Prelude().mod
+    pinned = {name: size for name, size in (shape or {}).items() if isinstance(size, int)}
+    dimensions = Dimensions(pinned)
+    inputs = _inputs(proto, dimensions, shape or {}, dtype)
+    dimensions.complete = True
+    importer = GraphImporter(module, dimensions, files, tables, bodies, versions, origin)
+    scope = Scope(module)
+    scope.values.update((variable.name_hint, variable) for variable in inputs)
+    params: dict[str, NDArray] = {}
+    weights: list[Var] = []
+    if not freeze_params:
+        for name, data in _weights(proto, files):
+            params[name] = data
+            weights.append(Var(name, TensorType(data.shape, data.dtype)))
+        scope.values.update((variable.name_hint, variable) for variable in weights)
+    importer.add(proto.graph, scope)
+    outputs = [importer.output(value.name, scope) for value in proto.graph.output]
+    body = scope.closed(outputs[0] if len(outputs) == 1 else Tuple(tuple(outputs)))
+    variables = tuple(dimensions.variables.values())
+    module["main"] = Function((*inputs, *weights), body, type_params=variables)
+    return infer_module(RemoveUnusedFunctions()(module)), params
+
+
+def _versions(proto: onnx.ModelProto, opset: int | None) -> dict[str, int]:
+    versions = {one.domain: one.version for one in proto.opset_import}
+    if "ai.onnx" in versions:
+        versions.setdefault("", versions["ai.onnx"])
+    if opset is not None:
+        versions[""] = opset
+    newest = onnx.defs.onnx_opset_version()
+    if versions.setdefault("", 1) > newest:
+        raise FrontendError(
+            Diagnostic(
+                f"the model uses version {versions['']} of the operators",
+                expected=f"at most {newest}, the newest that the installed `onnx` knows",
+                hint="install a newer `onnx`",
+            )
+        )
+    return versions
+
+
+def _inputs(
+    proto: onnx.ModelProto,
+    dimensions: Dimensions,
+    shapes: Shapes,
+    dtype: str | Mapping[str, str] | None,
+) -> list[Var]:
+    """The inputs that are no weights."""
+    weights = {tensor.name for tensor in proto.graph.initializer}
+    weights |= {sparse.values.name for sparse in proto.graph.sparse_initializer}
+    wanted = [value for value in proto.graph.input if value.name not in weights]
+    names = [value.name for value in wanted]
+    params = {dim.dim_param for value in wanted for dim in value.type.tensor_type.shape.dim}
+    for name, given in shapes.items():
+        known = params if isinstance(given, int) else names
+        if name not in known:
+            what = "named dimension" if isinstance(given, int) else "input"
+            raise FrontendError(
+                Diagnostic(
+                    f"the model has no {what} `{name}`",
+                    expected=", ".join(f"`{one}`" for one in sorted(known)),
+                    hint=did_you_mean(name, known),
+                )
+            )
+    found = []
+    for value in wanted:
+        said = shapes.get(value.name)
+        element = dtype if isinstance(dtype, str) else (dtype or {}).get(value.name, "")
+        extents = None if said is None or isinstance(said, int) else said
+        ty = dimensions.type_of(value.type, f"input `{value.name}`", extents, element)
+        found.append(Var(value.name, ty))
+    return found
+
+
+def _weights(proto: onnx.ModelProto, files: Files) -> list[tuple[str, NDArray]]:
+    """Tensors of numbers that are computed with; integers rather are axes and shapes."""
+    found = [(t.name, NDArray(array_of(t, files))) for t in proto.graph.initializer]
+    found += [(s.values.name, NDArray(dense(s, files))) for s in proto.graph.sparse_initializer]
+    return [(name, data) for name, data in found if "float" in data.dtype and data.shape]

@@ -1,0 +1,145 @@
+"""A node as its converter sees it: attributes, questions about its inputs, and names for steps.
+
+    @table("Celu", since=12)
+    def celu(node, data):
+        alpha = node.number(node.attribute("alpha", 1.0), data)
+        return relay.maximum(data, …)
+
+Inputs are variables of known type, or constants; one that is left out is None. A converter that
+needs the type of a step on the way gives the step a name: `step = node.let(relay.exp(data))`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from relay.errors import Diagnostic, FrontendError, Span
+from relay.frontend.onnx.elements import Elements
+from relay.frontend.onnx.scope import Scope
+from relay.ir.dims import Dim
+from relay.ir.expr import Constant, Expr, const
+from relay.ir.types import TensorType, Type
+
+if TYPE_CHECKING:
+    from relay.frontend.onnx.graph import GraphImporter, Subgraph
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node of a graph, while it is translated."""
+
+    operator: str
+    domain: str
+    version: int  # of the operator set that the model imports
+    inputs: tuple[Expr | None, ...]
+    outputs: tuple[str, ...]  # names; an output that nobody wants has none
+    attributes: Mapping[str, Any]  # numbers, strings, lists, arrays, subgraphs
+    span: Span
+    scope: Scope
+    importer: GraphImporter
+
+    # --- attributes
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """The value of an attribute; strings as `str`, tensors as arrays."""
+        return self.attributes.get(name, default)
+
+    def required(self, name: str) -> Any:
+        """The value of an attribute that has to be there."""
+        if name not in self.attributes:
+            raise self.refused(f"attribute `{name}` is missing")
+        return self.attributes[name]
+
+    def subgraph(self, name: str) -> Subgraph:
+        """An attribute that is a graph."""
+        found: Subgraph = self.required(name)
+        return found
+
+    # --- what is known of inputs
+
+    def type_of(self, value: Expr) -> Type:
+        """The type of an input, or of a step that has a name."""
+        return value.checked_type if isinstance(value, Constant) else value.type_annotation  # type: ignore[attr-defined]
+
+    def tensor_type(self, value: Expr) -> TensorType:
+        ty = self.type_of(value)
+        if not isinstance(ty, TensorType):
+            raise self.refused("an input is no tensor", expected="a tensor", found=str(ty))
+        return ty
+
+    def shape(self, value: Expr) -> tuple[Dim, ...]:
+        return self.tensor_type(value).shape
+
+    def rank(self, value: Expr) -> int:
+        return len(self.shape(value))
+
+    def dtype(self, value: Expr) -> str:
+        return self.tensor_type(value).dtype
+
+    def static_shape(self, value: Expr, what: str) -> tuple[int, ...]:
+        """The shape of what must have a shape of numbers."""
+        shape = self.shape(value)
+        if not all(isinstance(one, int) for one in shape):
+            raise self.refused(
+                f"{what} must have a shape of numbers",
+                found=str(self.type_of(value)),
+                hint="give sizes with from_onnx(model, shape={input: (…)})",
+            )
+        return tuple(int(one) for one in shape)  # type: ignore[arg-type]
+
+    def constant(self, value: Expr | None) -> np.ndarray | None:
+        """The elements of an input that is constant, otherwise None."""
+        return value.data.array if isinstance(value, Constant) else None
+
+    def must_be_constant(self, value: Expr | None, what: str) -> np.ndarray:
+        """The elements of an input that has to be constant."""
+        found = self.constant(value)
+        if found is None:
+            raise self.refused(
+                f"{what} must be known before the model runs",
+                hint="make it an initializer, or a constant",
+            )
+        return found
+
+    def integers(self, value: Expr | None, what: str) -> list[int]:
+        """The integers of an input that has to be constant: axes, sizes."""
+        return [int(one) for one in self.must_be_constant(value, what).reshape(-1)]
+
+    def elements(self, value: Expr) -> Elements | None:
+        """What is known of the elements of a tensor of integers; dimensions may have names."""
+        return self.scope.known(value)
+
+    # --- building
+
+    def let(self, value: Expr, name: str = "", declared: Type | None = None) -> Expr:
+        """A name for a step, so that its type is known; constants are computed at once.
+
+        `declared` says more about the type than inference finds out, and is checked in every run.
+        """
+        given = name or next(filter(None, self.outputs), self.operator)
+        return self.scope.bind(value, given, self.span, declared)
+
+    def number(self, value: float | int | bool, like: Expr) -> Constant:
+        """A scalar of the element type of another value."""
+        return const(value, self.dtype(like))
+
+    # --- errors
+
+    def refused(
+        self,
+        message: str,
+        expected: str | None = None,
+        found: str | None = None,
+        hint: str | None = None,
+    ) -> FrontendError:
+        """What to raise where a node cannot be translated."""
+        return FrontendError(
+            Diagnostic(f"{self.operator}: {message}", self.span, expected, found, hint)
+        )
+
+
+Converted = Expr | Sequence[Expr]

@@ -1,0 +1,132 @@
+"""What a graph has named so far: a chain of `let`s under construction.
+
+Every value of a graph is a variable of known type, or a constant, so whoever translates the next
+node knows the shapes of what it gets. What depends on constants alone is computed at once: the
+shapes that graphs compute are constants where those of the inputs are.
+
+A subgraph has a scope inside that of its graph, and sees all names of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from relay import tree
+from relay.analysis.purity import Purity
+from relay.check.infer import infer_expr
+from relay.errors import AnySpan, RelayError
+from relay.frontend.onnx.elements import Elements, elements_of_array
+from relay.interpreter.evaluate import evaluate
+from relay.interpreter.values import TupleValue
+from relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    Let,
+    Op,
+    Syntax,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from relay.ir.module import IRModule
+from relay.ir.types import Type
+from relay.nd import NDArray
+
+# Bytes that a folded value may have, however little it is made of; and times what it is made of.
+FOLDED = 1 << 16
+GROWTH = 4
+
+
+@dataclass
+class Scope:
+    """The names of a graph, and the `let`s they stand for."""
+
+    module: IRModule
+    parent: Scope | None = None
+    values: dict[str, Expr] = field(default_factory=dict)
+    bindings: list[tuple[Var, Expr]] = field(default_factory=list)
+    # what is known of the elements of small tensors of integers: one table for all scopes
+    elements: dict[Expr, Elements] = field(default_factory=dict)
+
+    def find(self, name: str) -> Expr | None:
+        """The value of that name, here or outside."""
+        return next((s.values[name] for s in self._outwards() if name in s.values), None)
+
+    def _outwards(self) -> Iterator[Scope]:
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.parent
+
+    def known(self, value: Expr) -> Elements | None:
+        """What is known of the elements of a tensor of integers with one axis at most."""
+        if isinstance(value, Constant):
+            return elements_of_array(value.data)
+        return self.elements.get(value)
+
+    def bind(
+        self, value: Expr, name: str, span: AnySpan | None = None, declared: Type | None = None
+    ) -> Expr:
+        """A variable for a value, or the constant it is; `declared` is what is known of its type
+        besides what inference finds, and is checked when the program runs."""
+        if isinstance(value, Var | Constant) and declared is None:
+            return value
+        value = _with_spans(value, span)
+        typed = infer_expr(value, self.module)
+        if (folded := _folded(typed)) is not None:
+            return folded
+        variable = Var(name, declared or typed.checked_type, span=span)
+        self.bindings.append((variable, typed))
+        return variable
+
+    def closed(self, body: Expr) -> Expr:
+        """`body` inside all that was bound here."""
+        for variable, value in reversed(self.bindings):
+            body = Let(variable, value, body, span=variable.span)
+        return body
+
+
+def _with_spans(value: Expr, span: AnySpan | None) -> Expr:
+    """The new nodes of an expression with a span."""
+    if span is None:
+        return value
+
+    def mark(before: Syntax, after: Syntax) -> Syntax:
+        if isinstance(after, Call | Tuple | TupleGetItem) and after.span is None:
+            return tree.replace(after, span=span)
+        return after
+
+    root: Syntax = value
+    marked = tree.transform(root, mark)
+    assert isinstance(marked, Expr)
+    return marked
+
+
+def _folded(value: Expr) -> Constant | None:
+    """The tensor that an expression over constants is, unless it is large or drawn anew."""
+    made_of = 0
+    for part in tree.postorder(value):
+        match part:
+            case Constant(data=data):
+                made_of += data.array.nbytes
+            case Call(op=Op(name=name)) if name.startswith("random."):
+                return None
+            case Var() | GlobalVar() | Function() | Let():
+                return None
+    if not Purity(value).is_pure(value):
+        return None
+    try:
+        result = evaluate(value)
+    except RelayError:
+        return None  # a run will say what is wrong
+    if isinstance(result, TupleValue) or not isinstance(result, NDArray):
+        return None
+    if result.array.nbytes > max(FOLDED, GROWTH * made_of):
+        return None
+    constant = infer_expr(Constant(result, span=value.span))
+    assert isinstance(constant, Constant)
+    return constant

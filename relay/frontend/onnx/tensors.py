@@ -1,0 +1,177 @@
+"""Tensors in a model file as arrays; sizes are checked before memory is taken.
+
+A tensor's bytes are in the file, or in another file in the folder of the model (external data): a
+path that leads out of that folder, and be it through a link, is refused.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+
+import numpy as np
+from onnx import SparseTensorProto, TensorProto
+
+from relay import dtypes
+from relay.errors import Diagnostic, FrontendError
+from relay.frontend.onnx.types import element_type
+
+# Where elements are when they are not in `raw_data`, and how many of them are one element.
+_FIELDS: Mapping[int, str] = {
+    TensorProto.FLOAT: "float_data",
+    TensorProto.DOUBLE: "double_data",
+    TensorProto.INT64: "int64_data",
+    TensorProto.UINT32: "uint64_data",
+    TensorProto.UINT64: "uint64_data",
+}
+_IN_HALVES = (TensorProto.INT4, TensorProto.UINT4)  # two elements a byte, the first one low
+# bits of these are in `int32_data`
+_AS_BITS = (
+    TensorProto.FLOAT16,
+    TensorProto.BFLOAT16,
+    TensorProto.FLOAT8E4M3FN,
+    TensorProto.FLOAT8E5M2,
+)
+
+LARGEST = 1 << 40  # bytes; a tensor beyond is a broken file
+
+
+@dataclass(frozen=True)
+class Files:
+    """The folder external data may come from; None: nowhere."""
+
+    folder: Path | None = None
+
+    def read(self, proto: TensorProto, size: int) -> np.ndarray:
+        """The bytes of a tensor that is in another file: mapped, not copied."""
+        entries = {entry.key: entry.value for entry in proto.external_data}
+        path = self._inside(entries.get("location", ""), proto.name)
+        offset = _number(entries.get("offset", "0"), proto.name)
+        length = _number(entries.get("length", str(size)), proto.name)
+        there = path.stat().st_size
+        if length != size or offset + length > there:
+            raise _broken(
+                proto.name,
+                f"{size} bytes, in a file of {there}",
+                f"{length} bytes from {offset} on in `{entries.get('location')}`",
+            )
+        if size == 0:
+            return np.zeros(0, np.uint8)
+        return np.memmap(path, np.uint8, "r", offset, (length,))
+
+    def _inside(self, location: str, name: str) -> Path:
+        """The file of that name in the folder."""
+        if self.folder is None:
+            raise FrontendError(
+                Diagnostic(
+                    f"the elements of tensor `{name}` are in file `{location}`, and the model is "
+                    "in no folder",
+                    hint="import the model by its path",
+                )
+            )
+        given = Path(location)
+        if not location or given.is_absolute() or ".." in given.parts or "\\" in location:
+            raise self._outside(location, name)
+        path = self.folder / given
+        real = os.path.realpath(path)
+        # a link may lead anywhere, and a hard link cannot be told from a file
+        if real != os.path.join(os.path.realpath(self.folder), *given.parts):
+            raise self._outside(location, name)
+        if not os.path.isfile(real):
+            raise FrontendError(Diagnostic(f"file `{location}`, with tensor `{name}`, is missing"))
+        return path
+
+    def _outside(self, location: str, name: str) -> FrontendError:
+        return FrontendError(
+            Diagnostic(
+                f"the elements of tensor `{name}` are outside of the model's folder",
+                expected="a file in that folder, and no link",
+                found=location or "no file at all",
+            )
+        )
+
+
+def _number(text: str, name: str) -> int:
+    if not text.isascii() or not text.isdecimal() or len(text) > 18:
+        raise _broken(name, "a number of bytes", repr(text[:40]))
+    return int(text)
+
+
+def _broken(name: str, expected: str, found: str) -> FrontendError:
+    return FrontendError(Diagnostic(f"tensor `{name}` is broken", expected=expected, found=found))
+
+
+def array_of(proto: TensorProto, files: Files) -> np.ndarray:
+    """The elements of a tensor."""
+    dtype = dtypes.to_numpy(element_type(proto.data_type))
+    shape = tuple(proto.dims)
+    if any(extent < 0 for extent in shape):
+        raise _broken(proto.name, "sizes from 0 on", str(shape))
+    count = prod(shape)
+    if count * dtype.itemsize > LARGEST:
+        raise _broken(proto.name, f"at most {LARGEST} bytes", f"shape {shape}")
+    halves = proto.data_type in _IN_HALVES
+    size = (count + 1) // 2 if halves else count * dtype.itemsize
+    if proto.data_location == TensorProto.EXTERNAL:
+        raw = files.read(proto, size)
+    elif proto.HasField("raw_data"):
+        raw = np.frombuffer(proto.raw_data, np.uint8)
+    else:
+        return _from_field(proto, dtype, count).reshape(shape)
+    if raw.size != size:
+        raise _broken(proto.name, f"{size} bytes for shape {shape}", f"{raw.size} bytes")
+    if halves:
+        return _unpacked(raw, count, dtype).reshape(shape)
+    if proto.data_type == TensorProto.BOOL:
+        return np.not_equal(raw, 0).reshape(shape)
+    # the file is little-endian, whatever this machine is
+    stored = dtype.newbyteorder("<") if dtype.kind in "iuf" else dtype
+    found: np.ndarray = raw.view(stored).astype(dtype, copy=False)
+    return found.reshape(shape)
+
+
+def _unpacked(raw: np.ndarray, count: int, dtype: np.dtype) -> np.ndarray:
+    both = np.stack([raw & 15, raw >> 4], axis=-1).reshape(-1)[:count].astype(np.int8)
+    signed = np.where(both > 7, both - 16, both) if dtype.name == "int4" else both
+    return signed.astype(dtype)
+
+
+def _from_field(proto: TensorProto, dtype: np.dtype, count: int) -> np.ndarray:
+    field = getattr(proto, _FIELDS.get(proto.data_type, "int32_data"))
+    if proto.data_type in _IN_HALVES:
+        packed = np.array(field, np.uint8)
+        if packed.size != (count + 1) // 2:
+            raise _broken(proto.name, f"{(count + 1) // 2} bytes", f"{packed.size}")
+        return _unpacked(packed, count, dtype)
+    if len(field) != count:
+        raise _broken(proto.name, f"{count} elements", f"{len(field)}")
+    if proto.data_type in _AS_BITS:
+        bits = np.array(field, np.int64).astype(np.uint16 if dtype.itemsize == 2 else np.uint8)
+        return bits.view(dtype)
+    return np.array(field).astype(dtype)
+
+
+def dense(proto: SparseTensorProto, files: Files) -> np.ndarray:
+    """A sparse tensor with its zeros."""
+    name = proto.values.name
+    values = array_of(proto.values, files)
+    places = array_of(proto.indices, files).astype(np.int64, copy=False)
+    shape = tuple(proto.dims)
+    count = prod(shape) if all(extent >= 0 for extent in shape) else -1
+    if not 0 <= count * values.itemsize <= max(1 << 31, 1024 * values.nbytes):
+        raise _broken(name, "a shape in proportion to the elements", str(shape))
+    if places.ndim == 2 and places.shape == (values.size, len(shape)):
+        inside = bool((places >= 0).all() and (places < np.array(shape, np.int64)).all())
+        flat = np.ravel_multi_index(tuple(places.T), shape) if inside and values.size else places
+    else:
+        flat = places.reshape(-1)
+        inside = flat.size == values.size and bool(((flat >= 0) & (flat < count)).all())
+    if not inside or values.ndim != 1:
+        raise _broken(name, f"indices of elements of shape {shape}", "others")
+    made = np.zeros(count, values.dtype)
+    if values.size:
+        made[flat] = values
+    return made.reshape(shape)

@@ -1,0 +1,124 @@
+"""Types of ONNX as types of Relay.
+
+tensor(float, [batch, 3])     Tensor[(batch, 3), float32]     a name is one dimension everywhere
+tensor(float, [, 3])          Tensor[(?, 3), float32]
+seq(tensor(int64, []))        List[int64]
+optional(…)                   Option[…]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from onnx import TensorProto, TypeProto
+
+from relay.errors import Diagnostic, FrontendError
+from relay.ir.dims import Any, Dim
+from relay.ir.types import GlobalTypeVar, ShapeVar, TensorType, Type, TypeCall, TypeVar
+
+ELEMENT_TYPES: Mapping[int, str] = {
+    TensorProto.FLOAT: "float32",
+    TensorProto.DOUBLE: "float64",
+    TensorProto.FLOAT16: "float16",
+    TensorProto.BFLOAT16: "bfloat16",
+    TensorProto.FLOAT8E4M3FN: "float8_e4m3fn",
+    TensorProto.FLOAT8E5M2: "float8_e5m2",
+    TensorProto.INT8: "int8",
+    TensorProto.INT16: "int16",
+    TensorProto.INT32: "int32",
+    TensorProto.INT64: "int64",
+    TensorProto.UINT8: "uint8",
+    TensorProto.UINT16: "uint16",
+    TensorProto.UINT32: "uint32",
+    TensorProto.UINT64: "uint64",
+    TensorProto.INT4: "int4",
+    TensorProto.UINT4: "uint4",
+    TensorProto.BOOL: "bool",
+}
+
+MOST_AXES = 64  # a shape with more is no shape of a tensor that anybody has
+
+
+def element_type(number: int) -> str:
+    """The name of an element type, or an error that says that it is none of Relay's."""
+    if number in ELEMENT_TYPES:
+        return ELEMENT_TYPES[number]
+    raise FrontendError(
+        Diagnostic(
+            f"tensors of {element_name(number)} cannot be computed with",
+            expected="numbers and truth values: " + ", ".join(sorted(ELEMENT_TYPES.values())),
+        )
+    )
+
+
+def element_name(number: int) -> str:
+    """What ONNX calls an element type."""
+    names = {value: name.lower() for name, value in TensorProto.DataType.items()}
+    return str(names.get(number, f"element type {number}"))
+
+
+@dataclass
+class Dimensions:
+    """The named dimensions of a model, each one variable."""
+
+    pinned: Mapping[str, int] = field(default_factory=dict)  # names that are numbers
+    variables: dict[str, TypeVar] = field(default_factory=dict)
+    complete: bool = False  # no further names: those that no input has could not be known
+
+    def named(self, name: str) -> Dim:
+        """The dimension of a name."""
+        if name in self.pinned:
+            return self.pinned[name]
+        if self.complete and name not in self.variables:
+            return Any()
+        return self.variables.setdefault(name, ShapeVar(name))
+
+    def shape(self, proto: TypeProto.Tensor, where: str) -> tuple[Dim, ...]:
+        """The shape of a tensor type that has one."""
+        if len(proto.shape.dim) > MOST_AXES:
+            raise FrontendError(
+                Diagnostic(f"{where} has {len(proto.shape.dim)} axes", expected=f"{MOST_AXES}")
+            )
+        found: list[Dim] = []
+        for dim in proto.shape.dim:
+            if dim.HasField("dim_value"):
+                if dim.dim_value < 0:
+                    # negative sizes are what some exporters write for what is not known
+                    found.append(Any())
+                    continue
+                found.append(dim.dim_value)
+            elif dim.dim_param:
+                found.append(self.named(dim.dim_param))
+            else:
+                found.append(Any())
+        return tuple(found)
+
+    def type_of(
+        self, proto: TypeProto, where: str, shape: Sequence[Dim] | None = None, dtype: str = ""
+    ) -> Type:
+        """The type a value is declared to have; `shape` and `dtype` are said by the user."""
+        kind = proto.WhichOneof("value")
+        if kind == "tensor_type":
+            tensor = proto.tensor_type
+            if shape is None and not tensor.HasField("shape"):
+                raise FrontendError(
+                    Diagnostic(
+                        f"nothing is said about the shape of {where}",
+                        hint="give it: from_onnx(model, shape={name: (…)})",
+                    )
+                )
+            extents = tuple(shape) if shape is not None else self.shape(tensor, where)
+            return TensorType(extents, dtype or element_type(tensor.elem_type))
+        if kind == "sequence_type":
+            inside = self.type_of(proto.sequence_type.elem_type, f"the elements of {where}")
+            return TypeCall(GlobalTypeVar("List"), (inside,))
+        if kind == "optional_type":
+            inside = self.type_of(proto.optional_type.elem_type, f"what is in {where}")
+            return TypeCall(GlobalTypeVar("Option"), (inside,))
+        raise FrontendError(
+            Diagnostic(
+                f"{where} is a {(kind or 'nothing').removesuffix('_type').replace('_', ' ')}",
+                expected="a tensor, a sequence or an optional",
+            )
+        )

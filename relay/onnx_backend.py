@@ -1,0 +1,97 @@
+"""The interface through which ONNX tries backends: models are compiled, and run as native code.
+
+    import relay.onnx_backend as backend
+    outputs = backend.run_model(model, inputs)
+
+`onnx.backend.test.BackendTest(relay.onnx_backend, …)` runs the official suite with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx.backend.base import Backend, BackendRep, DeviceType
+from onnx.backend.base import Device as OnnxDevice
+
+from relay.driver import compile as compile_model
+from relay.errors import FrontendError
+from relay.frontend.onnx.importer import from_onnx
+
+
+class RelayRep(BackendRep):
+    """A compiled model."""
+
+    def __init__(self, model: onnx.ModelProto, **options: Any) -> None:
+        module, params = from_onnx(model)
+        self.executable = compile_model(module, params, **options)
+        self._outputs = len(model.graph.output)
+
+    def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """The outputs for these inputs, in order or by name."""
+        given = inputs if isinstance(inputs, Sequence) else [inputs]
+        if isinstance(inputs, dict):
+            found = self.executable(**inputs)
+        else:
+            found = self.executable(*given)
+        return tuple(found) if self._outputs != 1 else (found,)
+
+
+class RelayBackend(Backend):
+    """Compiles models for this machine's CPU."""
+
+    @classmethod
+    def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
+        try:
+            from_onnx(model)
+        except FrontendError:
+            return False
+        return cls.supports_device(device)
+
+    @classmethod
+    def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> RelayRep:
+        return RelayRep(model, **kwargs)
+
+    @classmethod
+    def run_model(
+        cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any
+    ) -> tuple[Any, ...]:
+        return cls.prepare(model, device, **kwargs).run(inputs)
+
+    @classmethod
+    def run_node(
+        cls,
+        node: onnx.NodeProto,
+        inputs: Any,
+        device: str = "CPU",
+        outputs_info: Sequence[tuple[np.dtype, tuple[int, ...]]] | None = None,
+        **kwargs: Any,
+    ) -> tuple[Any, ...]:
+        """The outputs of a single node."""
+        arrays = [np.asarray(one) for one in inputs]
+        described = [
+            onnx.helper.make_tensor_value_info(
+                name, onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape
+            )
+            for name, array in zip(filter(None, node.input), arrays, strict=True)
+        ]
+        results = [onnx.ValueInfoProto(name=name) for name in node.output]
+        graph = onnx.helper.make_graph([node], "node", described, results)
+        opset = kwargs.pop("opset_version", onnx.defs.onnx_opset_version())
+        opsets = [onnx.helper.make_opsetid("", opset)]
+        if node.domain:
+            opsets.append(onnx.helper.make_opsetid(node.domain, 1))
+        return cls.run_model(onnx.helper.make_model(graph, opset_imports=opsets), arrays, device)
+
+    @classmethod
+    def supports_device(cls, device: str) -> bool:
+        return bool(OnnxDevice(device).type == DeviceType.CPU)
+
+
+is_compatible = RelayBackend.is_compatible
+prepare = RelayBackend.prepare
+run_model = RelayBackend.run_model
+run_node = RelayBackend.run_node
+supports_device = RelayBackend.supports_device

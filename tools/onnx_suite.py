@@ -1,0 +1,155 @@
+"""The ONNX backend suite through the compiler: how many of its tests pass.
+
+    python tools/onnx_suite.py                        everything, with a table
+    python tools/onnx_suite.py --match 'test_conv.*'  some; failures with their reasons
+    python tools/onnx_suite.py --kind node --jobs 2
+
+Every test runs as native code; one in which the interpreter is called fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import re
+import signal
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
+SECONDS = 120  # for one test
+
+Outcome = tuple[str, str, str]  # kind, name, what is wrong
+
+
+def cases(kinds: tuple[str, ...], match: str) -> list[tuple[str, str]]:
+    """The kind and name of each test."""
+    from onnx.backend.test.loader import load_model_tests
+
+    wanted = re.compile(match)
+    found = []
+    for kind in kinds:
+        found += [(kind, case.name) for case in _known(kind, load_model_tests)]
+    return [one for one in found if wanted.search(one[1])]
+
+
+def run(case: tuple[str, str]) -> Outcome:
+    """Run one test; what is wrong is empty when nothing is."""
+    signal.alarm(SECONDS)
+    try:
+        _run(*case)
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}".strip()
+        return (*case, text or "error")
+    finally:
+        signal.alarm(0)
+    return (*case, "")
+
+
+def _run(kind: str, name: str) -> None:
+    import onnx
+    from onnx.backend.test.loader import load_model_tests
+
+    import relay.interpreter.evaluate as interpreter
+    import relay.onnx_backend as backend
+
+    (case,) = [one for one in _known(kind, load_model_tests) if one.name == name]
+    model = case.model or onnx.load(Path(case.model_dir) / "model.onnx")
+    compiled = backend.prepare(model)
+    evaluate, interpreter.evaluate = interpreter.evaluate, _refuse
+    try:
+        for inputs, wanted in case.data_sets or _in_files(model, Path(case.model_dir)):
+            for mine, theirs in zip(compiled.run(inputs), wanted, strict=True):
+                _compare(mine, theirs, case.rtol, case.atol)
+    finally:
+        interpreter.evaluate = evaluate
+
+
+_TESTS: dict[str, Any] = {}
+
+
+def _known(kind: str, load: Any) -> Any:
+    if kind not in _TESTS:
+        with warnings.catch_warnings(action="ignore"):  # they make infinities on purpose
+            _TESTS[kind] = load(kind=kind)
+    return _TESTS[kind]
+
+
+def _refuse(*args: Any, **kwargs: Any) -> Any:
+    raise AssertionError("the interpreter was called")
+
+
+def _in_files(model: Any, folder: Path) -> Iterator[tuple[list[Any], list[Any]]]:
+    """The inputs and outputs in the folder of a test."""
+    weights = {one.name for one in model.graph.initializer}
+    given = [one for one in model.graph.input if one.name not in weights]
+    for data in sorted(folder.glob("test_data_set_*")):
+        inputs = [_value(data / f"input_{i}.pb", one) for i, one in enumerate(given)]
+        outputs = [_value(data / f"output_{i}.pb", one) for i, one in enumerate(model.graph.output)]
+        yield inputs, outputs
+
+
+def _value(path: Path, described: Any) -> Any:
+    """The value in a file, as the type of an input or output says."""
+    import onnx
+    from onnx import numpy_helper
+
+    kind = described.type.WhichOneof("value")
+    data = path.read_bytes()
+    if kind == "sequence_type":
+        return numpy_helper.to_list(onnx.SequenceProto.FromString(data))
+    if kind == "optional_type":
+        return numpy_helper.to_optional(onnx.OptionalProto.FromString(data))
+    return numpy_helper.to_array(onnx.TensorProto.FromString(data))
+
+
+def _compare(mine: Any, theirs: Any, rtol: float, atol: float) -> None:
+    import numpy as np
+
+    if isinstance(theirs, list):
+        assert isinstance(mine, list) and len(mine) == len(theirs), "lists of different lengths"
+        for one, other in zip(mine, theirs, strict=True):
+            _compare(one, other, rtol, atol)
+        return
+    if theirs is None:
+        assert mine is None, "something instead of nothing"
+        return
+    mine = np.asarray(mine)
+    assert mine.shape == theirs.shape, f"shape {mine.shape} instead of {theirs.shape}"
+    assert mine.dtype == theirs.dtype, f"{mine.dtype} instead of {theirs.dtype}"
+    if mine.dtype.kind in "biuO":
+        np.testing.assert_array_equal(mine, theirs)
+        return
+    wide = np.float32 if mine.dtype.itemsize < 4 else mine.dtype
+    np.testing.assert_allclose(mine.astype(wide), theirs.astype(wide), rtol=rtol, atol=atol)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kind", choices=KINDS, action="append")
+    parser.add_argument("--match", default="", help="a regular expression for names")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--list", type=Path, help="write the names of what fails to this file")
+    options = parser.parse_args()
+    chosen = cases(tuple(options.kind or KINDS), options.match)
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(options.jobs, maxtasksperchild=200) as pool:
+        outcomes = list(pool.imap_unordered(run, chosen, chunksize=8))
+    failed = sorted(one for one in outcomes if one[2])
+    for kind, name, wrong in failed:
+        print(f"{kind} {name}: {' '.join(wrong.split())[:300]}")
+    if options.list:
+        options.list.write_text("".join(f"{kind} {name}\n" for kind, name, _ in failed))
+    totals = Counter(kind for kind, _, _ in outcomes)
+    wrong = Counter(kind for kind, _, _ in failed)
+    for kind in totals:
+        print(f"{kind}: {totals[kind] - wrong[kind]} of {totals[kind]}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
