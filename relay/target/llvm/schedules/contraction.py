@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from relay import tree
+from relay import dtypes, tree
 from relay.target.llvm.schedules import facts
 from relay.target.llvm.schedules.elementwise import elementwise
 from relay.target.llvm.schedules.hoist import constants_only
@@ -47,6 +47,8 @@ from relay.te.schedule import (
 _DEPTH = 4  # steps of the reduction written out
 _ENOUGH = 8  # turns of a parallel loop that keep threads busy
 _SHORT = 12  # a last row axis below this is taken together with the one before
+_PANEL = 3 << 18  # bytes of a panel that stay in the second cache while rows pass by
+_TALL = 10  # rows of a tile that is two vectors wide
 
 
 @dataclass(frozen=True)
@@ -183,6 +185,17 @@ def tile_for(rows: int, columns: int, dtype: str, target: Target, *, known: bool
     return Tile(_even_rows(rows, min(budget, tallest)), vectors, lanes)
 
 
+def _for_depth(tile: Tile, form: Form, rows: int) -> Tile:
+    """Every tile of rows reads a whole panel, so that should stay in the cache next to the core: a
+    deep reduction gets narrow panels and, to use what is read as often, higher tiles."""
+    depth = prod(facts.extents(axis.extent for axis in form.reduced))
+    panel = depth * tile.columns * dtypes.to_numpy(form.right.dtype).itemsize
+    every_row = prod(facts.extents(axis.extent for axis in form.rows))
+    if panel <= _PANEL or tile.vectors < 4 or every_row <= tile.rows:
+        return tile
+    return Tile(-(-rows // -(-rows // _TALL)), tile.vectors // 2, tile.lanes)
+
+
 def _even_vectors(total: int, most: int) -> int:
     """As many at once as hide the latency of a sum, with as little as possible beyond the end."""
     if total <= most:
@@ -191,14 +204,15 @@ def _even_vectors(total: int, most: int) -> int:
 
 
 def _even_rows(extent: int, most: int) -> int:
-    """As many rows as possible, without a last tile of a single one."""
+    """As few tiles as possible and these about even, without a last one of a single row."""
     if extent <= most:
         return extent
     candidates = range(most, max(1, most - 3), -1)
     for rows in candidates:
         if extent % rows == 0:
             return rows
-    return next((rows for rows in candidates if extent % rows != 1), most)
+    several = [rows for rows in candidates if extent % rows != 1]
+    return min(several, key=lambda rows: (-(-extent // rows), rows), default=most)
 
 
 def matching_loops(s: Schedule, root: str, name: str) -> tuple[Schedule, list[str]] | None:
@@ -264,6 +278,7 @@ def contraction(
     columns = prod(facts.extents(axis.extent for axis in column_group))
     known = all(isinstance(axis.extent, Const) for axis in column_group)
     tile = tile_for(rows, columns, s[name].tensors[0].dtype, target, known=known)
+    tile = _for_depth(tile, form, rows)
     work = facts.points(s[name])
     s = reindex(s, name, [*((axis,) for axis in outer), row_group, column_group])
     # the loops of the root in the same order, groups as one loop

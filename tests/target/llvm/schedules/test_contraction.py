@@ -31,11 +31,22 @@ NCHW16C = """(%x: Tensor[(1, 2, 28, 28, 16), float32], %w: Tensor[(4, 2, 3, 3, 1
   nn.relu(add(nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=64, kernel_size=[3, 3],
                         data_layout="NCHW16c", kernel_layout="OIHW16i16o"), %b))
 }"""
+DEEP = """(%x: Tensor[(1, 32, 28, 28, 16), float32], %w: Tensor[(64, 512, 3, 3), float32],
+           %b: Tensor[(1, 4, 1, 1, 16), float32]) {
+  nn.relu(add(nn.contrib_conv2d_NCHWc(%x, %w, padding=[1, 1, 1, 1], channels=64, kernel_size=[3, 3],
+                                      data_layout="NCHW16c", kernel_layout="OIHW"), %b))
+}"""
 VECTOR = """(%x: Tensor[(1, 187), float32], %w: Tensor[(59, 187), float32],
              %b: Tensor[(59), float32]) {
   nn.bias_add(nn.dense(%x, %w), %b)
 }"""
-KERNELS = {"dense": DENSE, "NCHW": NCHW, "NCHW16c": NCHW16C, "few columns": VECTOR}
+KERNELS = {
+    "dense": DENSE,
+    "NCHW": NCHW,
+    "NCHW16c": NCHW16C,
+    "deep": DEEP,
+    "few columns": VECTOR,
+}
 
 
 # --- instructions
@@ -127,12 +138,19 @@ def test_convolutions_hold_pixels_of_all_their_channels(source: str) -> None:
     assert products.rstrip().endswith("vector 16: compute1  x16")
 
 
+def test_a_deep_reduction_has_panels_that_stay_in_a_cache() -> None:
+    """Every tile of rows reads a whole panel."""
+    panels, main = text(DEEP, 1, 2)
+    assert panels == "for 2\n  for 4608\n    for 2\n      vector 16: conv.panel"
+    assert "register conv[1, 1, 10, 32]" in main
+
+
 def test_groups_and_batches_are_loops_outside() -> None:
     grouped = NCHW.replace("(64, 32, 3", "(64, 8, 3").replace(
         "channels=64", "channels=64, groups=4"
     )
     _, main = text(grouped, 1, 2)
-    assert "\nfor 4\n  for 28\n    for 2\n      register conv[1, 1, 1, 12, 16]" in main
+    assert "\nfor 4\n  for 28\n    for 2\n      register conv[1, 1, 1, 10, 16]" in main
     (main,) = text("""(%x: Tensor[(12, 128, 64), float32], %y: Tensor[(12, 128, 64), float32]) {
       nn.batch_matmul(%x, %y, transpose_b=True)
     }""")
