@@ -133,6 +133,7 @@ _MODULES: dict[str, str] = {
             "builder",
             "cache",
             "check",
+            "data_dep_optimization",
             "dataflow_pattern",
             "driver",
             "dtypes",

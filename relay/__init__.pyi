@@ -5,6 +5,7 @@ from relay import build_module as build_module
 from relay import builder as builder
 from relay import cache as cache
 from relay import check as check
+from relay import data_dep_optimization as data_dep_optimization
 from relay import dataflow_pattern as dataflow_pattern
 from relay import driver as driver
 from relay import dtypes as dtypes

@@ -1,9 +1,11 @@
 """Questions about programs, with answers; nothing here changes a program. One file, one subject."""
 
+from relay.analysis import sparse_conv2d, sparse_dense
 from relay.analysis.annotated_regions import AnnotatedRegion, AnnotatedRegionSet
 from relay.analysis.call_graph import CallGraph
 from relay.analysis.constants import check_constant
 from relay.analysis.element_types import all_dtypes
+from relay.analysis.fc_transpose import search_fc_transpose
 from relay.analysis.features import Feature, detect_feature
 from relay.analysis.fused_functions import extract_fused_functions
 from relay.analysis.intermediate import extract_intermdeiate_expr
@@ -49,6 +51,9 @@ __all__ = [
     "list_op_freqs",
     "lowerable_faults",
     "post_order_visit",
+    "search_fc_transpose",
+    "sparse_conv2d",
+    "sparse_dense",
     "unmatched_cases",
     "well_formed",
 ]
