@@ -1,14 +1,27 @@
-"""The layouts in which this target computes convolutions fastest.
+"""The layouts in which this target computes convolutions fastest:
 
-    data      NCHW16c        weights  OIHW16i16o       for vectors of 16 elements
-    NCHW      OIHW16o  ->  NCHW16c                     where the input channels make no blocks
+    nn.conv2d, NCHW   ->   nn.contrib_conv2d_NCHWc              data NCHW16c, weights OIHW
+                           nn.contrib_depthwise_conv2d_NCHWc    data NCHW16c, weights OIHW1i16o
 
-Vectors run along the output channels, of which a block is one vector: so results are stored whole
-vector by whole vector, and what is read to the right and left of a window lies side by side. The
-block is the number of elements of a vector: 16 of 32 bits with AVX-512, 8 with AVX2, 4 otherwise.
+Vectors run along the output channels, and a block of them is one vector: so results are stored
+vector by vector, and what windows read lies side by side. A block has 16 elements of 32 bits with
+AVX-512, 8 with AVX2, 4 otherwise.
 
-Input channels that do not fall into blocks, such as the three of a picture, stay where they are:
-they are broadcast one by one in any case. Output channels that do not leave the call as it was.
+Which convolutions, and why not the others:
+
+    channels     Output channels that do not fall into blocks leave the call as it was. Input
+                 channels that do not, such as the three of a picture, stay where they are, and the
+                 result is in blocks: inputs are broadcast one by one in any case.
+    weights      stay as they are: their panels are packed once, from any layout. Those of a
+                 depthwise convolution are read as they lie, so they are in blocks too.
+    groups       of whole blocks of inputs and outputs, or of one channel. Smaller ones would have
+                 vectors across groups, and are slower in blocks.
+    elements     float32 and float64. Bytes are summed by instructions that want four input channels
+                 side by side.
+
+For all of these the form in blocks was measured to be as fast or faster: 1.1 to 1.3 times at 3x3
+windows with 64 channels and more, 2 to 9 times for pictures of three channels, 1.3 to 4 times
+depthwise, and never slower at 1x1, stride 2 or on small images.
 """
 
 from __future__ import annotations
@@ -22,50 +35,49 @@ from relay.op.conv_blocked import CONV2D_NCHWC, DEPTHWISE_CONV2D_NCHWC
 from relay.op.opdef import OpDef
 from relay.target.target import Target
 
-# Narrower ones are computed with instructions of their own, which want other layouts.
-ELEMENTS = ("float32", "float64")
+ELEMENTS = frozenset({"float32", "float64"})
 
 
 def preferred(call: Call, target: Target) -> Call | None:
     """The call as this target prefers it, over the same arguments; None where it is as good."""
-    if not isinstance(call.op, OpDef) or call.op.name != "nn.conv2d":
+    if not isinstance(call.op, OpDef) or call.op.name != "nn.conv2d" or not _is_plain(call):
         return None
-    known: Any = call.attrs
     data, weight = (arg.ty for arg in call.args)
     if not isinstance(data, TensorType) or not isinstance(weight, TensorType):
         return None
-    out_layout = known.out_layout or known.data_layout
-    if (known.data_layout, known.kernel_layout, out_layout) != ("NCHW", "OIHW", "NCHW"):
-        return None
-    if data.dtype not in ELEMENTS or weight.dtype != data.dtype:
-        return None
-    if known.out_dtype not in (None, data.dtype):
-        return None
     block = target.vector_bits // 8 // dtypes.to_numpy(data.dtype).itemsize
     inputs, (outputs, each) = data.shape[1], weight.shape[:2]
-    if not all(isinstance(extent, int) for extent in (inputs, outputs, each)):
+    if not (isinstance(inputs, int) and isinstance(outputs, int) and isinstance(each, int)):
         return None
-    assert isinstance(inputs, int) and isinstance(outputs, int) and isinstance(each, int)
-    return _in_blocks(call, block, inputs, outputs, each)
-
-
-def _in_blocks(call: Call, block: int, inputs: int, outputs: int, each: int) -> Call | None:
-    """The convolution with channels in blocks, as far as they fall into them."""
     groups: int = call.attrs.groups  # type: ignore[union-attr]
     if outputs % block:
         return None
     if groups == 1:
-        if inputs % block:
-            return _over(call, CONV2D_NCHWC, "NCHW", "OIHW", block)
-        return _over(call, CONV2D_NCHWC, f"NCHW{block}c", "OIHW", block)
+        return _over(call, CONV2D_NCHWC, block, "OIHW", inputs % block == 0)
     if groups == inputs == outputs:
-        return _over(call, DEPTHWISE_CONV2D_NCHWC, f"NCHW{block}c", f"OIHW1i{block}o", block)
+        return _over(call, DEPTHWISE_CONV2D_NCHWC, block, f"OIHW1i{block}o")
     if each % block == 0 and outputs // groups % block == 0:
-        return _over(call, CONV2D_NCHWC, f"NCHW{block}c", "OIHW", block)
+        return _over(call, CONV2D_NCHWC, block, "OIHW")
     return None
 
 
-def _over(call: Call, op: OpDef, data: str, kernel: str, block: int) -> Call:
-    changes = {"data_layout": data, "kernel_layout": kernel, "out_layout": f"NCHW{block}c"}
+def _is_plain(call: Call) -> bool:
+    """Whether a convolution has the layout and the elements that are looked at here."""
+    known: Any = call.attrs
+    layouts = known.data_layout, known.kernel_layout, known.out_layout or known.data_layout
+    if layouts != ("NCHW", "OIHW", "NCHW"):
+        return False
+    elements = {getattr(e.ty, "dtype", "") for e in (*call.args, call)}
+    return len(elements) == 1 and elements <= ELEMENTS
+
+
+def _over(call: Call, op: OpDef, block: int, kernel: str, inputs: bool = True) -> Call:
+    """The call with its output channels in blocks, and its input channels too."""
+    blocks = f"NCHW{block}c"
+    changes = {
+        "data_layout": blocks if inputs else "NCHW",
+        "kernel_layout": kernel,
+        "out_layout": blocks,
+    }
     known = dict(call.attrs.items())  # type: ignore[union-attr]
     return Call(op, call.args, op.make_attrs({**known, **changes}), span=call.span)
