@@ -13,6 +13,7 @@ Inside of primitive functions, composites and functions of others nothing is mov
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from relay import tree
 from relay.ir.expr import (
@@ -55,11 +56,7 @@ class Flow:
                 self._users.setdefault(id(self.meant(part)), []).append((e, index))
         root: Syntax = function
         # the calls of operators outside of sealed functions, arguments first
-        self.calls = [
-            e
-            for e in tree.postorder(root, enter=_is_open)
-            if isinstance(e, Call) and isinstance(e.op, OpDef)
-        ]
+        self.calls = [e for e in tree.postorder(root, enter=_is_open) if _is_complete(e)]
         self._open = {id(call) for call in self.calls}
 
     def meant(self, e: Expr) -> Expr:
@@ -132,6 +129,13 @@ def _uses(e: Syntax) -> Iterator[tuple[Expr, int]]:
 def is_repeatable(op: OpDef) -> bool:
     """Whether a call gives the same result whenever and however often it is made."""
     return not (op.stateful or op.on_values or op.name.startswith(("random.", "annotation.")))
+
+
+def _is_complete(e: Syntax) -> TypeGuard[Call]:
+    """Whether `e` is a call of an operator with all its attributes."""
+    if not isinstance(e, Call) or not isinstance(e.op, OpDef):
+        return False
+    return e.op.attrs is None or isinstance(e.attrs, e.op.attrs)
 
 
 def _is_open(e: Syntax) -> bool:

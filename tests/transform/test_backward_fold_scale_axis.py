@@ -49,7 +49,7 @@ def arguments(module):
 def assert_same_meaning(before, after):
     given = arguments(before)
     results = [relay.create_executor("debug", m).evaluate()(*given) for m in (before, after)]
-    fields = [r if isinstance(r, (list, tuple)) else [r] for r in results]
+    fields = [getattr(result, "fields", [result]) for result in results]
     for one, other in zip(*fields, strict=True):
         np.testing.assert_allclose(other.numpy(), one.numpy(), rtol=1e-9, atol=1e-11)
 

@@ -43,7 +43,7 @@ def assert_same_meaning(before, after):
     shapes = [tuple(map(int, p.checked_type.shape)) for p in before["main"].params]
     given = [rng.normal(size=shape) for shape in shapes]
     results = [relay.create_executor("debug", m).evaluate()(*given) for m in (before, after)]
-    fields = [r if isinstance(r, (list, tuple)) else [r] for r in results]
+    fields = [getattr(result, "fields", [result]) for result in results]
     for one, other in zip(*fields, strict=True):
         np.testing.assert_allclose(other.numpy(), one.numpy(), rtol=1e-8, atol=1e-10)
 

@@ -1,0 +1,111 @@
+"""Make one convolution of several of the same input:
+
+(nn.relu(nn.conv2d(%x, %w1)), nn.relu(nn.conv2d(%x, %w2)), nn.relu(nn.conv2d(%x, %w3)))
+->
+%0 = nn.relu(nn.conv2d(%x, concatenate((%w1, %w2, %w3))));
+(strided_slice(%0, …), strided_slice(%0, …), strided_slice(%0, …))
+
+Their attributes are the same but for the channels, they have one group, and their weights are fixed
+and used by nobody else. What follows in all branches joins as well (`parallel_branches`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from relay import tree
+from relay.ir.compare import data_key
+from relay.ir.expr import Call, Expr, Function
+from relay.ir.module import IRModule
+from relay.op.layouts import parse_layout
+from relay.op.opdef import OpDef
+from relay.op.rearrange import concatenate
+from relay.transform.base import FunctionPass
+from relay.transform.context import PassContext
+from relay.transform.parallel_branches import (
+    Joining,
+    check_branches,
+    concatenated,
+    join_branches,
+    same_data,
+    sliced,
+)
+from relay.transform.value_flow import Flow, static_shape, tensor_type
+from relay.transform.weight_axes import is_own_weight
+
+
+@dataclass(frozen=True)
+class CombineParallelConv2D(FunctionPass):
+    """Joins `min_num_branches` or more convolutions of one input."""
+
+    opt_level = 4
+    required = ("InferType",)
+    min_num_branches: int = 3
+
+    def __post_init__(self) -> None:
+        check_branches(self.name, self.min_num_branches)
+
+    def transform_function(
+        self, function: Function, module: IRModule, context: PassContext
+    ) -> Function:
+        return join_branches(function, _Convolutions(), self.min_num_branches)
+
+
+class _Convolutions(Joining):
+    """Side by side along the channels."""
+
+    def key(self, call: Call, flow: Flow) -> Any:
+        if not isinstance(call.op, OpDef) or call.op.name != "nn.conv2d":
+            return None
+        known: Any = call.attrs
+        weight, shape = tensor_type(call.args[1]), static_shape(call.args[1])
+        rows = _only_place(known.kernel_layout, "O")
+        channels = _only_place(known.out_layout or known.data_layout, "C")
+        if weight is None or shape is None or rows is None or channels is None:
+            return None
+        if known.groups != 1 or not is_own_weight(call.args[1], flow):
+            return None
+        window = (*shape[:rows], *shape[rows + 1 :])
+        alike = data_key(replace(known, channels=None, kernel_size=None))
+        return same_data(call), alike, window, weight.dtype
+
+    def join(self, products: Sequence[Call], weights: Sequence[Expr]) -> Expr:
+        first = products[0]
+        known: Any = first.attrs
+        rows = _only_place(known.kernel_layout, "O")
+        total = None if known.channels is None else sum(_channels(products))
+        args = first.args[0], concatenate(list(weights), axis=rows)
+        return tree.replace(first, args=args, attrs=replace(known, channels=total))
+
+    def operand(
+        self, parts: Sequence[Expr], own: Sequence[Expr], call: Call, products: Sequence[Call]
+    ) -> Expr | None:
+        return concatenated(parts, own, call, _axis(products), _channels(products))
+
+    def part(self, joined: Expr, products: Sequence[Call], index: int) -> Expr:
+        return sliced(joined, _axis(products), _channels(products), index)
+
+
+def _only_place(layout: str, letter: str) -> int | None:
+    """Where an axis stands in a layout; None if it is cut in blocks."""
+    found = parse_layout(layout)
+    places = [] if found is None else found.places(letter)
+    return places[0] if len(places) == 1 else None
+
+
+def _axis(products: Sequence[Call]) -> int:
+    """The axis of the channels in the results."""
+    known: Any = products[0].attrs
+    axis = _only_place(known.out_layout or known.data_layout, "C")
+    assert axis is not None
+    return axis
+
+
+def _channels(products: Sequence[Call]) -> list[int]:
+    """How many channels the products have."""
+    known: Any = products[0].attrs
+    rows = _only_place(known.kernel_layout, "O")
+    shapes = [static_shape(product.args[1]) for product in products]
+    return [shape[rows] for shape in shapes if shape is not None and rows is not None]
