@@ -127,7 +127,9 @@ def _infer_group(
             generator.solver.unify(monomorphic, generator.globals[name], function)
     generator.finish()
     typed = {name: annotate(function, generator) for name, function in functions.items()}
-    within = {name: typed[name].checked_type for name in generator.globals}
+    # a function that stands alone and does not call itself is typed against the others only
+    alone = len(functions) == 1 and not any(n in _globals_used(f) for n, f in functions.items())
+    within = {} if alone else {name: typed[name].checked_type for name in generator.globals}
     known = generator.used_globals | within
     for name, function in typed.items():
         used = known

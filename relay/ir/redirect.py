@@ -9,7 +9,7 @@ variable is inlined by redirecting it to its value, and two equal computations b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from relay import tree
@@ -18,10 +18,13 @@ from relay.tree import Node
 N = TypeVar("N", bound=Node)
 
 
-def redirect(root: N, replacements: Mapping[N, N]) -> N:
+def redirect(
+    root: N, replacements: Mapping[N, N], note: Callable[[N, N], object] | None = None
+) -> N:
     """`root` with every edge to a key of `replacements` leading to the value instead.
 
     No replacement may contain what it replaces. `root` itself comes back when nothing changes.
+    `note(before, after)` is told of every node that was copied, as something below it changed.
     """
     ends: dict[N, N] = {}
 
@@ -44,7 +47,10 @@ def redirect(root: N, replacements: Mapping[N, N]) -> N:
             continue
         below = [end(child) for child in tree.children(current)]
         if ready or not below:
-            done[id(current)] = tree.rebuild(current, [done[id(child)] for child in below])
+            made = tree.rebuild(current, [done[id(child)] for child in below])
+            done[id(current)] = made
+            if note is not None and made is not current:
+                note(current, made)
         else:
             stack.append((current, True))
             stack.extend((child, False) for child in reversed(below) if id(child) not in done)

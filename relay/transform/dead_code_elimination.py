@@ -25,9 +25,9 @@ from relay import tree
 from relay.analysis.normal_forms import Blocks
 from relay.analysis.purity import Effect, Purity, manages_memory
 from relay.check.infer import infer_module
+from relay.check.redirect_typed import redirect_typed
 from relay.ir.expr import Clause, Function, If, Let, Syntax, Var
 from relay.ir.module import IRModule
-from relay.ir.redirect import redirect
 from relay.transform.base import ModulePass, is_foreign
 from relay.transform.context import PassContext
 
@@ -78,9 +78,7 @@ def _rewritten(
     changed: dict[str, Function] = {}
     for name, function in module.functions.items():
         if not is_foreign(function) and (found := replacements(function, purity)):
-            after = redirect(function, found)
-            assert isinstance(after, Function)
-            changed[name.name_hint] = after
+            changed[name.name_hint] = redirect_typed(function, found)
     for name_hint, function in changed.items():
         module[name_hint] = function
     return infer_module(module) if changed else module

@@ -25,10 +25,10 @@ from typing import Any
 from relay import tree
 from relay.analysis.normal_forms import Blocks
 from relay.analysis.purity import manages_memory
+from relay.check.redirect_typed import redirect_typed
 from relay.ir.compare import data_key
 from relay.ir.expr import Call, Constant, Expr, Function, Let, Syntax, Tuple, TupleGetItem, Var
 from relay.ir.module import IRModule
-from relay.ir.redirect import redirect
 from relay.ir.scopes import Scope, Scopes
 from relay.nd import Weight
 from relay.op.opdef import OpDef
@@ -54,9 +54,7 @@ class EliminateCommonSubexpr(FunctionPass):
             return function
         numbering = _Numbering(function, self.fskip)
         replacements = _Merging(function, numbering).replacements
-        result = redirect(function, replacements) if replacements else function
-        assert isinstance(result, Function)
-        return result
+        return redirect_typed(function, replacements) if replacements else function
 
 
 class _Numbering:

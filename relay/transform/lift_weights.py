@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from relay import dtypes, tree
-from relay.check.infer import infer_module
+from relay.check.infer import infer_module, with_known_types
 from relay.errors import PassError
 from relay.ir.expr import (
     Call,
@@ -67,8 +67,8 @@ class LiftWeights(ModulePass):
             raise PassError(f"`@main` has no parameter `{missing[0]}` that could be a weight")
         split = _Split(main, weights)
         prepare = _unused(module, "prepare")
-        module[prepare] = split.prepare()
-        module["main"] = split.main(prepare)
+        for name, function in ((prepare, split.prepare()), ("main", split.main(prepare))):
+            module[name] = with_known_types(function, main, split.type_of)
         return infer_module(module)
 
 
@@ -89,6 +89,7 @@ class _Split:
     lifted: dict[int, Expr] = field(default_factory=dict)
     origins: dict[int, int] = field(default_factory=dict)
     packed: dict[int, tuple[Expr, Var]] = field(default_factory=dict)  # by what it is in @prepare
+    types: dict[int, Type] = field(default_factory=dict)  # of what is copied: that of the original
 
     def __post_init__(self) -> None:
         for weight in self.weights:
@@ -137,6 +138,7 @@ class _Split:
         over = [self.in_prepare(child) for child in tree.children(node)]
         rebuilt = tree.rebuild(node, over)
         assert isinstance(rebuilt, Expr)
+        self.types[id(rebuilt)] = node.checked_type
         self.lifted[id(node)] = rebuilt
         self.origins[id(node)] = origin
 
@@ -167,8 +169,11 @@ class _Split:
         replaced: dict[Syntax, Syntax] = {part: self.handed_over(part) for part in self.border()}
 
         def drop(before: Syntax, after: Syntax) -> Syntax:
-            lifted = isinstance(before, Let) and self.is_lifted(before.value)
-            return after.body if lifted and isinstance(after, Let) else after
+            if isinstance(before, Let) and isinstance(after, Let) and self.is_lifted(before.value):
+                return after.body
+            if isinstance(before, Expr) and before.ty is not None:
+                self.types[id(after)] = before.ty
+            return after
 
         body = tree.transform(self.function.body, drop, replaced)
         inputs = [param for param in self.function.params if id(param) not in self.lifted]
@@ -180,13 +185,21 @@ class _Split:
         """What is computed from the weights."""
         for part in self.border():
             self.handed_over(part)
-        return Function(tuple(self.weights), Tuple(tuple(e for e, _ in self.packed.values())))
+        result = Tuple(tuple(e for e, _ in self.packed.values()))
+        ty = TupleType(tuple(self.types[id(variable)] for _, variable in self.packed.values()))
+        self.types[id(result)] = ty
+        return Function(tuple(self.weights), result, ty)
+
+    def type_of(self, e: Expr) -> Type | None:
+        """The type of a new expression."""
+        return e.declared_type if isinstance(e, Function) else self.types.get(id(e))
 
     def handed_over(self, part: Expr) -> Var:
         """The parameter of `@main` that a lifted expression becomes."""
         lifted = self.lifted[id(self.meant(part))]
         if id(lifted) not in self.packed:
             variable = Var(f"packed_{len(self.packed)}", part.checked_type)
+            self.types[id(variable)] = part.checked_type
             self.packed[id(lifted)] = (lifted, variable)
         return self.packed[id(lifted)][1]
 

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import pytest
 
+from relay import tree
 from relay.check.infer import infer_module
 from relay.check.wellformed import check_well_formed
 from relay.ir.compare import assert_structural_equal
+from relay.ir.expr import Expr, Op
+from relay.ir.module import IRModule
 from relay.testing import assert_same_value
 from relay.transform import PassContext
 from tests.transform.passes import PASSES, Tried, passes_of_catalogue, tried
@@ -46,6 +49,7 @@ def check(name: str, subject: Subject) -> None:
 def check_result(after, subject: Subject, expected: Tried) -> None:
     check_well_formed(after)
     typed = infer_module(after)
+    check_types(typed)
     if expected.keeps_type:
         assert_structural_equal(typed["main"].checked_type, subject.module["main"].checked_type)
     result, written = run(typed, subject.inputs)
@@ -53,6 +57,23 @@ def check_result(after, subject: Subject, expected: Tried) -> None:
     assert len(written) == len(subject.written), "writes were lost or repeated"
     for mine, theirs in zip(written, subject.written, strict=True):
         assert_same_value(mine, theirs, rtol=expected.rtol)
+
+
+def check_types(typed: IRModule) -> None:
+    """The types that were handed on by a pass are those that inference finds from the beginning."""
+    fresh = typed.copy()
+    for var, function in typed.functions.items():
+        fresh[var] = tree.transform(function, lambda _, e: _copied(e))
+    fresh = infer_module(fresh)
+    for var, function in typed.functions.items():
+        nodes = zip(tree.postorder(function), tree.postorder(fresh[var]), strict=True)
+        for mine, theirs in nodes:
+            if isinstance(mine, Expr) and mine.ty is not None and theirs.ty is not None:
+                assert mine.ty == theirs.ty, f"{mine}\nis not of type {theirs.ty}"
+
+
+def _copied(e):
+    return e if isinstance(e, Op) else tree.replace(e)
 
 
 # --- a part, in every run ------------------------------------------------------------------------
