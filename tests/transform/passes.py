@@ -90,6 +90,7 @@ PASSES: dict[str, Tried] = {
     "OutlineCompilerFunctionsWithExistingGlobalSymbols": Tried(first=outlined),
     "PartitionGraph": Tried(first=composites),
     "PrintIR": Tried(),
+    "RecognizeAttention": Tried(),
     "RemoveUnusedFunctions": Tried(),
     "Sequential": Tried(lambda: transform.Sequential([transform.FoldConstant()])),
     "SimplifyExpr": Tried(),
