@@ -1,0 +1,368 @@
+"""Which operators compute with narrow floats: the tables of `ToMixedPrecision`.
+
+    ALWAYS   worth the conversion of what they take: convolutions and matrix products
+    FOLLOW   as good with narrow floats as with wide ones, and not worth a conversion
+    NEVER    results that narrow floats cannot hold, or do not hold well enough
+
+Operators compute with 32 bits inside, whatever they take and give, so what matters is what the
+results are like. Sums and powers leave the range of float16; logarithms, exponentials and losses
+need more digits than it has; comparisons of rounded numbers are other comparisons. Where the result
+has the element type that an attribute names, there is nothing to follow.
+
+An operator that is in none of the tables says itself what it is, by its attribute
+`FTVMMixedPrecisionConversionType` (see `ToMixedPrecision`).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+ALWAYS: Final = frozenset(
+    {
+        "nn.batch_matmul",
+        "nn.contrib_conv2d_NCHWc",
+        "nn.contrib_conv2d_gemm_without_weight_transform",
+        "nn.contrib_dense_pack",
+        "nn.contrib_depthwise_conv2d_NCHWc",
+        "nn.conv1d",
+        "nn.conv1d_transpose",
+        "nn.conv2d",
+        "nn.conv2d_backward_weight",
+        "nn.conv2d_transpose",
+        "nn.conv3d",
+        "nn.conv3d_transpose",
+        "nn.deformable_conv2d",
+        "nn.dense",
+        "nn.matmul",
+    }
+)
+
+_ELEMENTS: Final = frozenset(
+    {
+        "abs",
+        "add",
+        "atan",
+        "ceil",
+        "clip",
+        "copy",
+        "cos",
+        "divide",
+        "erf",
+        "fast_erf",
+        "fast_tanh",
+        "floor",
+        "isfinite",
+        "isinf",
+        "isnan",
+        "maximum",
+        "minimum",
+        "multiply",
+        "negative",
+        "nn.bias_add",
+        "nn.leaky_relu",
+        "nn.prelu",
+        "nn.relu",
+        "ones_like",
+        "round",
+        "sigmoid",
+        "sign",
+        "sin",
+        "sqrt",
+        "subtract",
+        "tanh",
+        "trunc",
+        "where",
+        "zeros_like",
+    }
+)
+
+# Elements go to other places, and stay what they are.
+_PLACES: Final = frozenset(
+    {
+        "adv_index",
+        "annotation.checkpoint",
+        "annotation.stop_fusion",
+        "broadcast_to_like",
+        "concatenate",
+        "contrib_reverse_reshape",
+        "device_copy",
+        "dyn.broadcast_to",
+        "dyn.expand_dims",
+        "dyn.reshape",
+        "dyn.squeeze",
+        "dyn.strided_slice",
+        "dyn.tile",
+        "expand_dims",
+        "gather",
+        "gather_nd",
+        "layout_transform",
+        "matrix_set_diag",
+        "nn.batch_flatten",
+        "nn.batch_to_space_nd",
+        "nn.contrib_conv2d_gemm_weight_transform",
+        "nn.depth_to_space",
+        "nn.mirror_pad",
+        "nn.pad",
+        "nn.space_to_batch_nd",
+        "nn.space_to_depth",
+        "on_device",
+        "repeat",
+        "reshape",
+        "reshape_like",
+        "reverse",
+        "reverse_sequence",
+        "sequence_mask",
+        "slice_like",
+        "sliding_window",
+        "split",
+        "squeeze",
+        "stack",
+        "strided_slice",
+        "take",
+        "tile",
+        "transpose",
+        "trilu",
+        "vision.yolo_reorg",
+    }
+)
+
+# One of the elements, an average of them, or where it is; and what asks for the shape alone.
+_WINDOWS: Final = frozenset(
+    {
+        "argmax",
+        "argmin",
+        "max",
+        "mean",
+        "min",
+        "ndarray_size",
+        "nn.adaptive_avg_pool1d",
+        "nn.adaptive_avg_pool2d",
+        "nn.adaptive_avg_pool3d",
+        "nn.adaptive_max_pool1d",
+        "nn.adaptive_max_pool2d",
+        "nn.adaptive_max_pool3d",
+        "nn.avg_pool1d",
+        "nn.avg_pool2d",
+        "nn.avg_pool3d",
+        "nn.global_avg_pool2d",
+        "nn.global_max_pool2d",
+        "nn.max_pool1d",
+        "nn.max_pool2d",
+        "nn.max_pool3d",
+        "nn.upsampling",
+        "nn.upsampling3d",
+        "shape_of",
+    }
+)
+
+_NORMS: Final = frozenset(
+    {
+        "nn.batch_norm",
+        "nn.dropout",
+        "nn.group_norm",
+        "nn.instance_norm",
+        "nn.l2_normalize",
+        "nn.layer_norm",
+        "nn.lrn",
+    }
+)
+
+FOLLOW: Final = _ELEMENTS | _PLACES | _WINDOWS | _NORMS
+
+_OUT_OF_RANGE: Final = frozenset(
+    {
+        "collapse_sum_like",
+        "collapse_sum_to",
+        "cosh",
+        "cumprod",
+        "cumsum",
+        "dft",
+        "einsum",
+        "exp",
+        "fast_exp",
+        "nn.correlation",
+        "nn.cross_entropy",
+        "nn.cross_entropy_with_logits",
+        "nn.fast_softmax",
+        "nn.log_softmax",
+        "nn.nll_loss",
+        "nn.softmax",
+        "power",
+        "prod",
+        "rsqrt",
+        "sinh",
+        "stft",
+        "sum",
+        "tan",
+        "variance",
+    }
+)
+
+_NOT_PRECISE_ENOUGH: Final = frozenset(
+    {
+        "acos",
+        "acosh",
+        "asin",
+        "asinh",
+        "atanh",
+        "equal",
+        "floor_divide",
+        "floor_mod",
+        "greater",
+        "greater_equal",
+        "less",
+        "less_equal",
+        "log",
+        "log10",
+        "log2",
+        "mod",
+        "nn.contrib_conv2d_winograd_nnpack_weight_transform",
+        "nn.contrib_conv2d_winograd_weight_transform",
+        "nn.contrib_conv2d_winograd_without_weight_transform",
+        "nn.contrib_conv3d_winograd_weight_transform",
+        "nn.contrib_conv3d_winograd_without_weight_transform",
+        "not_equal",
+        "searchsorted",
+        "trunc_divide",
+        "trunc_mod",
+    }
+)
+
+# Coordinates are computed from the data, or the element type is an attribute.
+_COORDINATES_OR_ATTRIBUTES: Final = frozenset(
+    {
+        "annotation.cast_hint",
+        "arange",
+        "argsort",
+        "argwhere",
+        "broadcast_to",
+        "cast",
+        "cast_like",
+        "dyn.full",
+        "dyn.image.resize2d",
+        "dyn.one_hot",
+        "dyn.ones",
+        "dyn.topk",
+        "dyn.zeros",
+        "full",
+        "full_like",
+        "image.affine_grid",
+        "image.crop_and_resize",
+        "image.dilation2d",
+        "image.grid_sample",
+        "image.resize1d",
+        "image.resize2d",
+        "image.resize3d",
+        "one_hot",
+        "ones",
+        "reinterpret",
+        "sort",
+        "topk",
+        "unique",
+        "vision.all_class_non_max_suppression",
+        "vision.get_valid_counts",
+        "vision.multibox_prior",
+        "vision.multibox_transform_loc",
+        "vision.non_max_suppression",
+        "vision.proposal",
+        "vision.regular_non_max_suppression",
+        "vision.roi_align",
+        "vision.roi_pool",
+        "zeros",
+    }
+)
+
+# Integers, bits, random numbers, sparse and quantized data, gradients, memory, borders of regions:
+# there is nothing to gain.
+_OTHERS: Final = frozenset(
+    {
+        "all",
+        "annotation.bitpack_end",
+        "annotation.bitpack_start",
+        "annotation.compiler_begin",
+        "annotation.compiler_end",
+        "annotation.with_funcid",
+        "any",
+        "auto_scheduler_layout_transform",
+        "bitwise_and",
+        "bitwise_not",
+        "bitwise_or",
+        "bitwise_xor",
+        "call_lowered",
+        "debug",
+        "dyn.nn.pad",
+        "dyn.nn.upsampling",
+        "dyn.nn.upsampling3d",
+        "dyn.sparse_to_dense",
+        "fixed_point_multiply",
+        "fixed_point_multiply_per_axis",
+        "invert_permutation",
+        "left_shift",
+        "logical_and",
+        "logical_not",
+        "logical_or",
+        "logical_xor",
+        "memory.alloc_storage",
+        "memory.alloc_tensor",
+        "memory.kill",
+        "meshgrid",
+        "meta_schedule_layout_transform",
+        "nn.avg_pool2d_grad",
+        "nn.bitpack",
+        "nn.bitserial_conv2d",
+        "nn.bitserial_dense",
+        "nn.dilate",
+        "nn.fifo_buffer",
+        "nn.internal.sparse_dense_padded",
+        "nn.max_pool2d_grad",
+        "nn.sparse_add",
+        "nn.sparse_conv2d",
+        "nn.sparse_dense",
+        "nn.sparse_transpose",
+        "qnn.abs",
+        "qnn.add",
+        "qnn.avg_pool2d",
+        "qnn.batch_matmul",
+        "qnn.concatenate",
+        "qnn.contrib_dense_pack",
+        "qnn.conv2d",
+        "qnn.conv2d_transpose",
+        "qnn.dense",
+        "qnn.dequantize",
+        "qnn.erf",
+        "qnn.exp",
+        "qnn.hardswish",
+        "qnn.leaky_relu",
+        "qnn.log",
+        "qnn.mul",
+        "qnn.quantize",
+        "qnn.requantize",
+        "qnn.rsqrt",
+        "qnn.sigmoid",
+        "qnn.simulated_dequantize",
+        "qnn.simulated_quantize",
+        "qnn.softmax",
+        "qnn.sqrt",
+        "qnn.subtract",
+        "qnn.tanh",
+        "random.multinomial",
+        "random.normal",
+        "random.threefry_generate",
+        "random.threefry_split",
+        "random.uniform",
+        "relay.op.annotation.simulated_quantize",
+        "right_shift",
+        "scatter_elements",
+        "scatter_nd",
+        "sparse_fill_empty_rows",
+        "sparse_reshape",
+        "sparse_to_dense",
+        "strided_set",
+        "unravel_index",
+        "vm.invoke_tvm_op",
+        "vm.reshape_tensor",
+        "vm.shape_of",
+    }
+)
+
+NEVER: Final = _OUT_OF_RANGE | _NOT_PRECISE_ENOUGH | _COORDINATES_OR_ATTRIBUTES | _OTHERS
