@@ -62,7 +62,16 @@ class Converters:
 
 
 # The files of `operators`: each has a `table`.
-FAMILIES = ("arithmetic",)
+FAMILIES = (
+    "activations",
+    "arithmetic",
+    "comparison",
+    "control",
+    "conversion",
+    "indexing",
+    "parts",
+    "shaping",
+)
 
 
 @cache

@@ -1,15 +1,160 @@
-"""Arithmetic, element by element."""
+"""Arithmetic, element by element: one operand, two that are broadcast, or many."""
 
 from __future__ import annotations
 
-from relay import op
+from collections.abc import Callable, Mapping
+from functools import reduce
+
+from relay import dtypes, op
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.ir.expr import Expr
 
 table = Converters()
 
+Unary = Callable[[Expr], Expr]
+Binary = Callable[[Expr, Expr], Expr]
 
-@table("Relu")
-def relu(node: Node, data: Expr) -> Expr:
-    return op.nn.relu(data)
+# --- one operand -------------------------------------------------------------------------------
+
+_UNARY: Mapping[str, Unary] = {
+    "Abs": op.abs,
+    "Acos": op.acos,
+    "Acosh": op.acosh,
+    "Asin": op.asin,
+    "Asinh": op.asinh,
+    "Atan": op.atan,
+    "Atanh": op.atanh,
+    "Ceil": op.ceil,
+    "Cos": op.cos,
+    "Cosh": op.cosh,
+    "Exp": op.exp,
+    "Floor": op.floor,
+    "Log": op.log,
+    "Neg": op.negative,
+    "Round": op.round,
+    "Sigmoid": op.sigmoid,
+    "Sign": op.sign,
+    "Sin": op.sin,
+    "Sinh": op.sinh,
+    "Sqrt": op.sqrt,
+    "Tan": op.tan,
+    "Tanh": op.tanh,
+}
+
+
+def _enter_unary(name: str, operator: Unary) -> None:
+    table.add(name, lambda node, data: operator(data))
+
+
+for _name, _operator in _UNARY.items():
+    _enter_unary(_name, _operator)
+
+
+@table("Reciprocal")
+def reciprocal(node: Node, data: Expr) -> Expr:
+    return op.divide(node.number(1, data), data)
+
+
+@table("Erf")
+def erf(node: Node, data: Expr) -> Expr:
+    dtype = node.dtype(data)
+    if dtypes.is_integer(dtype):
+        return op.cast(op.erf(op.cast(data, "float32")), dtype)
+    return op.erf(data)
+
+
+# --- two operands ------------------------------------------------------------------------------
+
+
+def aligned(node: Node, left: Expr, right: Expr) -> tuple[Expr, Expr]:
+    """Two operands that are broadcast from their last axes on.
+
+    Before version 7 of the operators, `axis` said at which axis of the left operand the right one
+    starts.
+    """
+    if node.version < 7 and node.attribute("broadcast", 0) and "axis" in node.attributes:
+        rank, own = node.rank(left), node.rank(right)
+        behind = rank - node.attribute("axis") % max(rank, 1) - own
+        if behind > 0:
+            right = op.expand_dims(right, axis=own, num_newaxis=behind)
+    return left, right
+
+
+def binary(operator: Binary) -> Callable[..., Expr]:
+    """The converter to an operator with two operands."""
+
+    def convert(node: Node, left: Expr, right: Expr) -> Expr:
+        return operator(*aligned(node, left, right))
+
+    return convert
+
+
+table.add("Add", binary(op.add))
+table.add("Sub", binary(op.subtract))
+table.add("Mul", binary(op.multiply))
+table.add("Div", binary(op.divide))
+
+
+@table("Mod")
+def modulo(node: Node, left: Expr, right: Expr) -> Expr:
+    operator = op.trunc_mod if node.attribute("fmod", 0) else op.floor_mod
+    return operator(left, right)
+
+
+@table("Pow")
+def power(node: Node, base: Expr, exponent: Expr) -> Expr:
+    """The result has the type of the base; before version 12 both have one type."""
+    base, exponent = aligned(node, base, exponent)
+    wanted, other = node.dtype(base), node.dtype(node.let(exponent))
+    if wanted == other:
+        return op.power(base, exponent)
+    between = _power_type(wanted, other)
+    return op.cast(op.power(op.cast(base, between), op.cast(exponent, between)), wanted)
+
+
+def _power_type(base: str, exponent: str) -> str:
+    """The type that a power of different types is computed in."""
+    if dtypes.is_integer(base) and dtypes.is_integer(exponent):
+        return base
+    if "float64" in (base, exponent) or (dtypes.is_integer(base) and dtypes.bits(base) > 16):
+        return "float64"
+    return "float32"
+
+
+# --- any number of operands --------------------------------------------------------------------
+
+
+def _many(operator: Binary) -> Callable[..., Expr]:
+    return lambda node, *operands: reduce(operator, operands)
+
+
+table.add("Sum", _many(op.add))
+table.add("Max", _many(op.maximum))
+table.add("Min", _many(op.minimum))
+
+
+@table("Mean")
+def mean(node: Node, *operands: Expr) -> Expr:
+    return op.divide(reduce(op.add, operands), node.number(len(operands), operands[0]))
+
+
+# --- bits --------------------------------------------------------------------------------------
+
+
+@table("BitShift")
+def bit_shift(node: Node, left: Expr, right: Expr) -> Expr:
+    direction = node.required("direction")
+    if direction not in ("LEFT", "RIGHT"):
+        raise node.refused("there is no such direction", "LEFT or RIGHT", str(direction))
+    return op.left_shift(left, right) if direction == "LEFT" else op.right_shift(left, right)
+
+
+table.add("BitwiseAnd", binary(op.bitwise_and))
+table.add("BitwiseOr", binary(op.bitwise_or))
+table.add("BitwiseXor", binary(op.bitwise_xor))
+
+
+@table("BitwiseNot")
+def bitwise_not(node: Node, data: Expr) -> Expr:
+    return op.bitwise_not(data)

@@ -1,0 +1,79 @@
+"""Constants, and tensors as they are or with elements of another type."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relay import dtypes, op
+from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.types import element_type
+from relay.ir.expr import Expr
+
+table = Converters()
+
+# --- constants ---------------------------------------------------------------------------------
+
+
+@table("Constant")
+def constant(node: Node) -> Expr:
+    """One attribute has the value; which one says of what kind it is."""
+    for name, dtype in _VALUES.items():
+        if name in node.attributes:
+            return node.importer.constant(np.asarray(node.attribute(name), dtype))
+    given = ", ".join(f"`{name}`" for name in node.attributes)
+    raise node.refused("there is no value", "numbers", given or "no attribute")
+
+
+# the attributes with a value, and the element type where the value is not a tensor already
+_VALUES: dict[str, str | None] = {
+    "value": None,
+    "sparse_value": None,
+    "value_int": "int64",
+    "value_ints": "int64",
+    "value_float": "float32",
+    "value_floats": "float32",
+}
+
+
+@table("Identity")
+def identity(node: Node, data: Expr) -> Expr:
+    return data
+
+
+# --- element types -----------------------------------------------------------------------------
+
+
+@table("Cast")
+def cast(node: Node, data: Expr) -> Expr:
+    wanted = node.required("to")
+    # version 1 has the name of the type, others its number
+    dtype = wanted.lower() if isinstance(wanted, str) else element_type(wanted)
+    return _converted(node, data, _NAMES.get(dtype, dtype))
+
+
+_NAMES = {"float": "float32", "double": "float64"}
+
+
+@table("CastLike")
+def cast_like(node: Node, data: Expr, like: Expr) -> Expr:
+    return _converted(node, data, node.dtype(like))
+
+
+def _converted(node: Node, data: Expr, dtype: str) -> Expr:
+    """Data as elements of a type; what a float of eight bits cannot hold is the largest it can."""
+    if node.dtype(data) == dtype:
+        return data
+    if dtype in _LARGEST and node.attribute("saturate", 1):
+        largest = _LARGEST[dtype]
+        if dtypes.is_float(node.dtype(data)):
+            data = op.clip(data, -largest, largest)
+    return op.cast(data, dtype)
+
+
+_LARGEST = {"float8_e4m3fn": 448.0, "float8_e5m2": 57344.0}
+
+
+@table("BitCast")
+def bit_cast(node: Node, data: Expr) -> Expr:
+    return op.reinterpret(data, dtype=element_type(node.required("to")))

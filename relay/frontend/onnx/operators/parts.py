@@ -1,0 +1,124 @@
+"""Parts of tensors: joined, cut out, put into a larger whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from relay import op
+from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.elements import Elements
+from relay.frontend.onnx.node import Node
+from relay.ir import dims
+from relay.ir.dims import Dim
+from relay.ir.expr import Expr, const
+from relay.ir.types import TensorType
+
+table = Converters()
+
+END = 2**31 - 1  # a bound from here on is the end of an axis, in slices of Relay
+
+# --- joined ------------------------------------------------------------------------------------
+
+
+@table("Concat")
+def concat(node: Node, *parts: Expr) -> Expr:
+    axis = node.attribute("axis", 1) if node.version < 4 else node.required("axis")
+    return parts[0] if len(parts) == 1 else op.concatenate(list(parts), axis=axis)
+
+
+# --- slices ------------------------------------------------------------------------------------
+
+
+@table("Slice")
+def slice_by_attributes(node: Node, data: Expr) -> Expr:
+    starts, ends = node.required("starts"), node.required("ends")
+    axes = node.attribute("axes", list(range(len(starts))))
+    return _sliced(data, starts, ends, [1] * len(starts), axes)
+
+
+@table("Slice", since=10)
+def slice_by_inputs(
+    node: Node,
+    data: Expr,
+    starts: Expr,
+    ends: Expr,
+    axes: Expr | None = None,
+    steps: Expr | None = None,
+) -> Expr:
+    (count,) = node.static_shape(starts, "the list of starts")
+    named = list(range(count)) if axes is None else _numbers(node.elements(axes))
+    strides = [1] * count if steps is None else _numbers(node.elements(steps))
+    bounds = node.elements(starts), node.elements(ends)
+    numbers = [_numbers(one) for one in bounds]
+    if named is None:
+        return _sliced_anywhere(node, data, starts, ends, axes, steps)
+    if strides is not None and numbers[0] is not None and numbers[1] is not None:
+        return _sliced(data, numbers[0], numbers[1], strides, named)
+    found = op.strided_slice(
+        data,
+        op.cast(starts, "int64"),
+        op.cast(ends, "int64"),
+        const([1] * count, "int64") if steps is None else op.cast(steps, "int64"),
+        axes=tuple(named),
+    )
+    if strides is None or None in (*bounds,):
+        return found
+    extents = list(node.shape(data))
+    for axis, start, end, step in zip(named, *bounds, strides, strict=True):  # type: ignore[arg-type]
+        extents[axis] = _length(extents[axis], start, end, step)
+    return node.let(found, declared=TensorType(tuple(extents), node.dtype(data)))
+
+
+def _numbers(elements: Elements | None) -> list[int] | None:
+    """Elements that all are numbers."""
+    if elements is None or not all(isinstance(one, int) for one in elements):
+        return None
+    return [one for one in elements if isinstance(one, int)]
+
+
+def _sliced(
+    data: Expr,
+    starts: Sequence[int],
+    ends: Sequence[int],
+    steps: Sequence[int],
+    axes: Sequence[int],
+) -> Expr:
+    low = [max(min(one, END), -END) for one in starts]
+    high = [max(min(one, END), -END) for one in ends]
+    return op.strided_slice(data, low, high, list(steps), axes=tuple(axes))
+
+
+def _length(extent: Dim, start: Dim | None, end: Dim | None, step: int) -> Dim:
+    """How long a slice is whose bounds may be dimensions: where they surely are in the axis."""
+    if step != 1 or start is None or end is None:
+        return dims.ANY
+    first = dims.add(start, extent) if _is_negative(start) else start
+    if isinstance(end, int) and end >= END:
+        last = extent
+    else:
+        last = dims.add(end, extent) if _is_negative(end) else end
+    first, last = dims.minimum(first, extent), dims.minimum(last, extent)
+    length = dims.subtract(last, first)
+    return length if dims.sign_of(length) in (0, 1) else dims.ANY
+
+
+def _is_negative(one: Dim) -> bool:
+    return dims.sign_of(one) == -1
+
+
+def _sliced_anywhere(
+    node: Node, data: Expr, starts: Expr, ends: Expr, axes: Expr | None, steps: Expr | None
+) -> Expr:
+    """A slice along axes that a run finds: all axes are sliced, most of them from end to end."""
+    assert axes is not None
+    rank = node.rank(data)
+    (count,) = node.static_shape(starts, "the list of starts")
+    places = node.let(op.cast(axes, "int64"))
+
+    def spread(default: int, values: Expr) -> Expr:
+        return op.scatter_elements(
+            const([default] * rank, "int64"), places, op.cast(values, "int64"), axis=0
+        )
+
+    strides = const([1] * count, "int64") if steps is None else steps
+    return op.strided_slice(data, spread(0, starts), spread(END, ends), spread(1, strides))

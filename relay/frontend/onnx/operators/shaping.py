@@ -1,0 +1,263 @@
+"""The same elements under another shape, or their axes in another order; and shapes themselves.
+
+A shape that the graph computes is a tensor. Where its elements are known, as numbers or as named
+dimensions, the result keeps them: by the operator that has numbers as attributes where that can say
+it, and otherwise by a declared type, which a run checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from relay import op
+from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.elements import Elements
+from relay.frontend.onnx.node import Node
+from relay.ir import dims
+from relay.ir.dims import Dim
+from relay.ir.expr import Expr, const
+from relay.ir.types import TensorType
+
+table = Converters()
+
+# --- questions about shapes --------------------------------------------------------------------
+
+
+@table("Shape")
+def shape(node: Node, data: Expr) -> Expr:
+    extents = node.shape(data)
+    start, end, _ = slice(node.attribute("start", 0), node.attribute("end")).indices(len(extents))
+    wanted = extents[start:end]
+    if all(isinstance(one, int) for one in wanted):
+        return node.importer.constant(np.array(wanted, "int64"))
+    found = op.shape_of(data, dtype="int64")
+    if len(wanted) < len(extents):
+        found = op.strided_slice(found, [start], [end])
+    return found
+
+
+@table("Size")
+def size(node: Node, data: Expr) -> Expr:
+    count = _product(node.shape(data))
+    if isinstance(count, int):
+        return node.importer.constant(np.array(count, "int64"))
+    return op.ndarray_size(data, dtype="int64")
+
+
+def _product(extents: Sequence[Dim]) -> Dim:
+    total: Dim = 1
+    for extent in extents:
+        total = dims.multiply(total, extent)
+    return total
+
+
+# --- other shapes ------------------------------------------------------------------------------
+
+
+@table("Reshape")
+def reshape_by_attribute(node: Node, data: Expr) -> Expr:
+    return op.reshape(data, tuple(node.required("shape")))
+
+
+@table("Reshape", since=5)
+def reshape(node: Node, data: Expr, wanted: Expr) -> Expr:
+    allowzero = bool(node.attribute("allowzero", 0))
+    elements = node.elements(wanted)
+    if elements is None:
+        return op.reshape(data, wanted, allowzero=allowzero)
+    old = node.shape(data)
+    codes = _codes(elements, old, allowzero)
+    if codes is not None:
+        return op.reshape(data, codes, allowzero=allowzero)
+    declared = TensorType(_reshaped(elements, old, allowzero), node.dtype(data))
+    return node.let(op.reshape(data, wanted, allowzero=allowzero), declared=declared)
+
+
+def _codes(elements: Elements, old: Sequence[Dim], allowzero: bool) -> tuple[int, ...] | None:
+    """The elements of a shape as numbers: a dimension that stays where it is is 0, and one that
+    is all that is left is -1. None where that does not say it."""
+    codes: list[int] = []
+    rest: list[int] = []  # places of what is neither a number nor stays
+    for place, one in enumerate(elements):
+        if isinstance(one, int):
+            codes.append(one)
+        elif place < len(old) and _is_same(one, old[place]) and not allowzero:
+            codes.append(0)
+        else:
+            rest.append(place)
+            codes.append(-1)
+    if rest and (codes.count(-1) > 1 or 0 in elements):
+        return None
+    # what is not known may be one of those codes itself
+    return None if any(elements[place] is None for place in rest) else tuple(codes)
+
+
+def _is_same(one: Dim | None, other: Dim) -> bool:
+    return one is not None and dims.equal(one, other) is True
+
+
+def _reshaped(elements: Elements, old: Sequence[Dim], allowzero: bool) -> tuple[Dim, ...]:
+    """What is known of the shape that a tensor gets."""
+    found: list[Dim] = []
+    for place, one in enumerate(elements):
+        if one == 0 and not allowzero:
+            found.append(old[place] if place < len(old) else dims.ANY)
+        else:
+            found.append(dims.ANY if one is None else one)
+    if -1 in found:
+        place = found.index(-1)
+        rest = _product([*found[:place], *found[place + 1 :]])
+        whole = dims.exact_quotient(_product(old), rest)
+        found[place] = dims.ANY if whole is None else whole
+    return tuple(found)
+
+
+@table("Flatten")
+def flatten(node: Node, data: Expr) -> Expr:
+    old = node.shape(data)
+    axis = node.attribute("axis", 1)
+    axis = axis + len(old) if axis < 0 else axis
+    if not 0 <= axis <= len(old):
+        raise node.refused("`axis` is out of range", f"an axis of {len(old)}", str(axis))
+    before, after = _product(old[:axis]), _product(old[axis:])
+    if isinstance(after, int) and not (after == 0 and not isinstance(before, int)):
+        return op.reshape(data, (before if isinstance(before, int) else -1, after), allowzero=True)
+    if isinstance(before, int) and before != 0:
+        return op.reshape(data, (before, -1))
+    if axis == 1:
+        return op.nn.batch_flatten(data)
+    extents = op.shape_of(data, dtype="int64")
+    first = op.prod(op.strided_slice(extents, [0], [axis]), axis=0, keepdims=True)
+    second = op.prod(op.strided_slice(extents, [axis], [len(old)]), axis=0, keepdims=True)
+    wanted = op.concatenate([first, second], axis=0)
+    declared = TensorType((before, after), node.dtype(data))
+    return node.let(op.reshape(data, wanted, allowzero=True), declared=declared)
+
+
+@table("Squeeze")
+def squeeze_by_attribute(node: Node, data: Expr) -> Expr:
+    axes = node.attribute("axes")
+    return _squeezed_all(node, data) if axes is None else op.squeeze(data, tuple(axes))
+
+
+@table("Squeeze", since=13)
+def squeeze(node: Node, data: Expr, axes: Expr | None = None) -> Expr:
+    if axes is None:
+        return _squeezed_all(node, data)
+    found = node.constant(axes)
+    if found is None:
+        return op.squeeze(data, axes)
+    return op.squeeze(data, tuple(int(one) for one in found.reshape(-1)))
+
+
+def _squeezed_all(node: Node, data: Expr) -> Expr:
+    """Without all axes of extent 1, which have to be known: the rank depends on them."""
+    extents = node.shape(data)
+    if any(isinstance(one, dims.Any) for one in extents):
+        raise node.refused(
+            "which axes have extent 1 must be known before the model runs",
+            found=str(node.type_of(data)),
+            hint="give sizes with from_onnx(model, shape={input: (…)})",
+        )
+    return op.squeeze(data, tuple(axis for axis, one in enumerate(extents) if one == 1))
+
+
+@table("Unsqueeze")
+def unsqueeze_by_attribute(node: Node, data: Expr) -> Expr:
+    return _unsqueezed(node, data, node.required("axes"))
+
+
+@table("Unsqueeze", since=13)
+def unsqueeze(node: Node, data: Expr, axes: Expr) -> Expr:
+    found = node.constant(axes)
+    if found is not None:
+        return _unsqueezed(node, data, [int(one) for one in found.reshape(-1)])
+    (count,) = node.static_shape(axes, "the list of axes")
+    rank = node.rank(data) + count
+    places = op.where(op.less(axes, const(0, "int64")), op.add(axes, const(rank, "int64")), axes)
+    hits = op.equal(
+        op.expand_dims(op.arange(const(rank, "int64"), dtype="int64"), 1), op.expand_dims(places, 0)
+    )
+    new = node.let(op.any(hits, axis=1))
+    # how many old axes there are up to each place
+    old = op.cumsum(op.cast(op.logical_not(new), "int64"), axis=0)
+    extents = op.concatenate([const([1], "int64"), op.shape_of(data, dtype="int64")], axis=0)
+    wanted = op.where(new, const(1, "int64"), op.take(extents, old, axis=0))
+    return op.reshape(data, wanted, allowzero=True)
+
+
+def _unsqueezed(node: Node, data: Expr, axes: Sequence[int]) -> Expr:
+    rank = node.rank(data) + len(axes)
+    if not all(-rank <= axis < rank for axis in axes):
+        raise node.refused("an axis is out of range", f"axes of {rank}", str(list(axes)))
+    places = sorted(axis % rank for axis in axes)
+    if len(set(places)) < len(places):
+        raise node.refused("an axis is named twice", found=str(list(axes)))
+    for place in places:
+        data = op.expand_dims(data, place)
+    return data
+
+
+@table("Transpose")
+def transpose(node: Node, data: Expr) -> Expr:
+    axes = node.attribute("perm")
+    if axes is None and node.rank(data) < 2:
+        return data
+    return op.transpose(data, None if axes is None else tuple(axes))
+
+
+# --- repetition --------------------------------------------------------------------------------
+
+
+@table("Expand")
+def expand(node: Node, data: Expr, wanted: Expr) -> Expr:
+    """Data and a shape broadcast against each other: either may be stretched."""
+    own = node.shape(data)
+    (count,) = node.static_shape(wanted, "the shape")
+    elements = node.elements(wanted) or (None,) * count
+    rank = max(len(own), count)
+    left = (*[1] * (rank - len(own)), *own)
+    right = (*[1] * (rank - count), *elements)
+    found = tuple(_stretched(node, a, b) for a, b in zip(left, right, strict=True))
+    if len(own) == rank and all(map(_is_same, found, own)):
+        return data
+    if all(isinstance(one, int) for one in found):
+        return op.broadcast_to(data, found)
+    asked = _in_front(node, op.cast(wanted, "int64"), rank - count)
+    extents = _in_front(node, op.shape_of(data, dtype="int64"), rank - len(own))
+    both = op.where(op.equal(asked, const(1, "int64")), extents, asked)
+    return node.let(op.broadcast_to(data, both), declared=TensorType(found, node.dtype(data)))
+
+
+def _stretched(node: Node, own: Dim, asked: Dim | None) -> Dim:
+    if asked == 1:
+        return own
+    if own == 1:
+        return dims.ANY if asked is None else asked
+    if isinstance(own, int):
+        if isinstance(asked, int) and asked != own:
+            raise node.refused("the shape does not broadcast", str(own), str(asked))
+        return own
+    return asked if isinstance(asked, int) or _is_same(asked, own) else dims.ANY  # type: ignore[return-value]
+
+
+def _in_front(node: Node, extents: Expr, count: int) -> Expr:
+    """A shape with ones in front."""
+    return op.concatenate([const([1] * count, "int64"), extents], axis=0) if count else extents
+
+
+# --- space and channels ------------------------------------------------------------------------
+
+
+@table("SpaceToDepth")
+def space_to_depth(node: Node, data: Expr) -> Expr:
+    mode = node.attribute("mode", "DCR")
+    return op.nn.space_to_depth(data, block_size=node.required("blocksize"), mode=mode)
+
+
+@table("DepthToSpace")
+def depth_to_space(node: Node, data: Expr) -> Expr:
+    mode = node.attribute("mode", "DCR")
+    return op.nn.depth_to_space(data, block_size=node.required("blocksize"), mode=mode)
