@@ -24,6 +24,7 @@ class Tried:
     idempotent: bool = True  # a second time changes nothing,
     keeps_functions: bool = True  # and gives back the functions it was given
     keeps_type: bool = True  # of main
+    own_cells: bool = False  # it may keep results in references of its own
     rtol: float | None = None  # results are this near; they are exact where elements are
     config: dict[str, Any] = field(default_factory=dict)  # of the PassContext
 
@@ -57,16 +58,21 @@ PASSES: dict[str, Tried] = {
         lambda: transform.ApplyPassToFunction(transform.FoldConstant(), "main")
     ),
     "AutoInline": Tried(idempotent=False),  # what was inlined calls what can be inlined
+    "BackwardFoldScaleAxis": Tried(),
+    "BatchingOps": Tried(),
     "BindConstantArguments": Tried(),
     "CanonicalizeCast": Tried(),
     "CanonicalizeOps": Tried(),
+    "CombineParallelBatchMatmul": Tried(),
+    "CombineParallelConv2D": Tried(),
+    "CombineParallelDense": Tried(),
     "Conv2dToSparse": Tried(lambda: transform.Conv2dToSparse([], [])),  # weights are named
     "Conv2dToSparse2": Tried(lambda: transform.Conv2dToSparse2("NCHW", 3, (1, 1), 0), rtol=1e-4),
     "ConvertLayout": Tried(lambda: transform.ConvertLayout(LAYOUTS)),
     "DeadCodeElimination": Tried(),
     "DefuseOps": Tried(first=lambda: (transform.FuseOps(),)),
-    "DivToMul": Tried(),
     "DenseToSparse": Tried(lambda: transform.DenseToSparse([], [])),
+    "DivToMul": Tried(),
     "DynamicToStatic": Tried(),
     "EliminateCommonSubexpr": Tried(),
     "EtaExpand": Tried(lambda: transform.EtaExpand(True, True, True)),
@@ -74,6 +80,8 @@ PASSES: dict[str, Tried] = {
     "FlattenAtrousConv": Tried(),
     "FoldConstant": Tried(),
     "FoldExplicitPadding": Tried(),
+    "FoldScaleAxis": Tried(),
+    "ForwardFoldScaleAxis": Tried(),
     "FuseOps": Tried(),
     "InferType": Tried(),
     "Inline": Tried(),
@@ -81,12 +89,12 @@ PASSES: dict[str, Tried] = {
         lambda: transform.InlineCompilerFunctionsBoundTo(OUTLINED), first=outlined
     ),
     "InlineComposites": Tried(first=composites),
-    "LambdaLift": Tried(),
+    "LambdaLift": Tried(own_cells=True),
     "Legalize": Tried(),
     "LiftWeights": Tried(),
     "MarkCompilerFunctionsAsExtern": Tried(first=outlined),
     "MergeComposite": Tried(lambda: composites()[0]),
-    "Monomorphize": Tried(),
+    "Monomorphize": Tried(own_cells=True),
     "OutlineCompilerFunctionsWithExistingGlobalSymbols": Tried(first=outlined),
     "PartitionGraph": Tried(first=composites),
     "PrintIR": Tried(),
@@ -99,9 +107,18 @@ PASSES: dict[str, Tried] = {
     "SimplifyInference": Tried(lambda: transform.SimplifyInference(all_norms=True)),
     "SpanCheck": Tried(first=lambda: (transform.AnnotateSpans(),)),
     "SpecializeCalls": Tried(idempotent=False),  # what it makes calls known functions again
-    "ToANormalForm": Tried(),
-    "ToBasicBlockNormalForm": Tried(),
-    "ToGraphNormalForm": Tried(first=lambda: (transform.ToANormalForm(),)),
+    "SplitArgs": Tried(lambda: transform.SplitArgs(3)),
+    "ToANormalForm": Tried(own_cells=True),
+    "ToBasicBlockNormalForm": Tried(own_cells=True),
+    "ToCPS": Tried(idempotent=False, own_cells=True),
+    "ToGraphNormalForm": Tried(
+        first=lambda: (transform.ToANormalForm(),), idempotent=False, own_cells=True
+    ),
+    "ToMixedPrecision": Tried(
+        lambda: transform.ToMixedPrecision("float16", 2),
+        rtol=0.05,
+        config={"relay.ToMixedPrecision.keep_orig_output_dtype": True},
+    ),
 }
 
 
