@@ -39,6 +39,7 @@ FILES: Mapping[str, tuple[str, ...]] = {
     "prelude.rly": (),
     "nat.rly": ("prelude.rly",),
     "gradient.rly": (),
+    "sequence.rly": ("prelude.rly",),
 }
 
 

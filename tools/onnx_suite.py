@@ -136,9 +136,12 @@ def main() -> int:
     parser.add_argument("--list", type=Path, help="write the names of what fails to this file")
     options = parser.parse_args()
     chosen = cases(tuple(options.kind or KINDS), options.match)
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(options.jobs, maxtasksperchild=200) as pool:
-        outcomes = list(pool.imap_unordered(run, chosen, chunksize=8))
+    if options.jobs == 1:
+        outcomes = [run(case) for case in chosen]
+    else:
+        context = multiprocessing.get_context("spawn")
+        with context.Pool(options.jobs, maxtasksperchild=200) as pool:
+            outcomes = list(pool.imap_unordered(run, chosen, chunksize=8))
     failed = sorted(one for one in outcomes if one[2])
     for kind, name, wrong in failed:
         print(f"{kind} {name}: {' '.join(wrong.split())[:300]}")

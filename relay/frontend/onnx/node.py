@@ -20,9 +20,11 @@ import numpy as np
 from relay.errors import Diagnostic, FrontendError, Span
 from relay.frontend.onnx.elements import Elements
 from relay.frontend.onnx.scope import Scope
+from relay.ir.dims import Any as AnyDim
 from relay.ir.dims import Dim
-from relay.ir.expr import Constant, Expr, const
+from relay.ir.expr import Constant, Expr, Tuple, Var, const
 from relay.ir.types import TensorType, Type
+from relay.op import dyn, shape_of, stack, take, zeros
 
 if TYPE_CHECKING:
     from relay.frontend.onnx.graph import GraphImporter, Subgraph
@@ -126,6 +128,36 @@ class Node:
     def number(self, value: float | int | bool, like: Expr) -> Constant:
         """A scalar of the element type of another value."""
         return const(value, self.dtype(like))
+
+    def size(self, value: Expr, axis: int) -> Expr:
+        """How long a tensor is along an axis, as a scalar of 64 bits."""
+        extent = self.shape(value)[axis]
+        if isinstance(extent, int):
+            return self.let(const(extent, "int64"))
+        sizes = shape_of(value, "int64")
+        return self.let(take(sizes, const(axis % self.rank(value), "int64"), axis=0))
+
+    def extent(self, dim: Dim) -> Expr | None:
+        """A dimension as a scalar of 64 bits; None where nothing has it for its size."""
+        if isinstance(dim, int):
+            return self.let(const(dim, "int64"))
+        for value in self.scope.everything():
+            ty = value.type_annotation if isinstance(value, Var) else None
+            if isinstance(ty, TensorType) and dim in ty.shape and not isinstance(dim, AnyDim):
+                return self.size(value, ty.shape.index(dim))
+        return None
+
+    def zeros(self, shape: Sequence[Dim], dtype: str) -> Expr:
+        """A tensor of zeros; what is not known of its shape is 0."""
+        numbers = [one for one in shape if isinstance(one, int)]
+        if len(numbers) == len(shape):
+            return self.let(zeros(tuple(numbers), dtype))
+        none = const(0, "int64")
+        sizes = [self.extent(one) or none for one in shape]
+        known = [AnyDim() if size is none else one for one, size in zip(shape, sizes, strict=True)]
+        return self.let(
+            dyn.zeros(stack(Tuple(tuple(sizes)), 0), dtype), declared=TensorType(tuple(known), dtype)
+        )
 
     # --- errors
 

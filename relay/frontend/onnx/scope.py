@@ -62,6 +62,11 @@ class Scope:
             yield scope
             scope = scope.parent
 
+    def everything(self) -> Iterator[Expr]:
+        """All values that have a name, those around first."""
+        for scope in reversed([*self._outwards()]):
+            yield from scope.values.values()
+
     def known(self, value: Expr) -> Elements | None:
         """What is known of the elements of a tensor of integers with one axis at most."""
         if isinstance(value, Constant):

@@ -126,7 +126,8 @@ def array_of(proto: TensorProto, files: Files) -> np.ndarray:
     if halves:
         return _unpacked(raw, count, dtype).reshape(shape)
     if proto.data_type == TensorProto.BOOL:
-        return np.not_equal(raw, 0).reshape(shape)
+        truths: np.ndarray = np.not_equal(raw, 0)
+        return truths.reshape(shape)
     # the file is little-endian, whatever this machine is
     stored = dtype.newbyteorder("<") if dtype.kind in "iuf" else dtype
     found: np.ndarray = raw.view(stored).astype(dtype, copy=False)

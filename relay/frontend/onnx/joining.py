@@ -1,0 +1,34 @@
+"""The type of what comes from several ways: branches of an `If`, turns of a `Loop`.
+
+Tensor[(2, 3), float32], Tensor[(5, 3), float32]      Tensor[(?, 3), float32]
+"""
+
+from __future__ import annotations
+
+from relay.ir import dims
+from relay.ir.dims import Any, Dim
+from relay.ir.types import TensorType, TupleType, Type, TypeCall
+
+
+def joined(one: Type, other: Type) -> Type | None:
+    """The most that is true of both types; None when they differ in more than sizes."""
+    if one == other:
+        return one
+    match one, other:
+        case TensorType(), TensorType():
+            if one.dtype != other.dtype or len(one.shape) != len(other.shape):
+                return None
+            return TensorType(tuple(map(_size, one.shape, other.shape)), one.dtype)
+        case TypeCall(), TypeCall() if one.func == other.func:
+            args = [joined(a, b) for a, b in zip(one.args, other.args, strict=True)]
+            found = [arg for arg in args if arg is not None]
+            return TypeCall(one.func, tuple(found)) if len(found) == len(args) else None
+        case TupleType(), TupleType() if len(one.fields) == len(other.fields):
+            parts = [joined(a, b) for a, b in zip(one.fields, other.fields, strict=True)]
+            kept = [part for part in parts if part is not None]
+            return TupleType(tuple(kept)) if len(kept) == len(parts) else None
+    return None
+
+
+def _size(one: Dim, other: Dim) -> Dim:
+    return one if dims.equal(one, other) else Any()

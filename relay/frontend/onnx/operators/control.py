@@ -1,0 +1,298 @@
+"""Graphs inside graphs: `If` is an `if`, `Loop` and `Scan` are recursive functions.
+
+    Loop(limit, go_on, state, body)
+      ->   let %loop = fn (%i, %go, %state, %rows) {
+             if (%go and %i < limit) { …; %loop(%i + 1, %go', %state', Cons(%row, %rows)) }
+             else { (%state, %rows) }
+           };
+           %loop(0, go_on, state, Nil)
+
+What a body takes from around it, it simply sees. Sizes that change from turn to turn become `?`.
+Rows are collected in a list and put together when the loop has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.graph import Subgraph
+from relay.frontend.onnx.joining import joined
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.scope import Scope
+from relay.frontend.onnx.stacking import concatenated, list_of, opened
+from relay.ir import dims
+from relay.ir.dims import Any, Dim
+from relay.ir.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem, Var, const
+from relay.ir.types import TensorType, TupleType, Type
+from relay.op import (
+    add,
+    expand_dims,
+    less,
+    logical_and,
+    reshape,
+    subtract,
+    take,
+    transpose,
+)
+
+table = Converters()
+
+COUNT = TensorType((), "int64")
+TRUTH = TensorType((), "bool")
+
+
+def scalar(node: Node, value: Expr) -> Expr:
+    """A tensor with one element as a scalar."""
+    return value if node.rank(value) == 0 else node.let(reshape(value, ()))
+
+
+# --- If ------------------------------------------------------------------------------------------
+
+
+@table("If")
+def if_(node: Node, condition: Expr) -> Sequence[Expr]:
+    known = node.constant(condition)
+    if known is not None:
+        graph = node.subgraph("then_branch" if known.item() else "else_branch")
+        inner, results = graph.translate(node.scope, [])
+        node.scope.bindings += inner.bindings
+        return results
+    ways = [
+        node.subgraph(name).translate(node.scope, []) for name in ("then_branch", "else_branch")
+    ]
+    types = [
+        _joined(node, node.type_of(one), node.type_of(other), "the branches")
+        for one, other in zip(ways[0][1], ways[1][1], strict=True)
+    ]
+    branches = [_closed(inner, results, types) for inner, results in ways]
+    return _parts(node, If(scalar(node, condition), *branches), types)
+
+
+def _joined(node: Node, one: Type, other: Type, who: str) -> Type:
+    found = joined(one, other)
+    if found is None:
+        raise node.refused(
+            f"{who} give values of different types", expected=str(one), found=str(other)
+        )
+    return found
+
+
+def _closed(scope: Scope, results: Sequence[Expr], types: Sequence[Type]) -> Expr:
+    """The results of a scope as values of these types."""
+    given = [with_type(scope, value, ty) for value, ty in zip(results, types, strict=True)]
+    return scope.closed(given[0] if len(given) == 1 else Tuple(tuple(given)))
+
+
+def with_type(scope: Scope, value: Expr, ty: Type) -> Expr:
+    """A value whose type says less, where it has to."""
+    has = value.type_annotation if isinstance(value, Var) else value.checked_type
+    if has == ty:
+        return value
+    variable = Var("value", ty)
+    scope.bindings.append((variable, value))
+    return variable
+
+
+def _parts(node: Node, whole: Expr, types: Sequence[Type]) -> Sequence[Expr]:
+    """The results that came out as one value, one by one."""
+    if len(types) == 1:
+        return [node.let(whole, declared=types[0])]
+    everything = node.let(whole, declared=TupleType(tuple(types)))
+    return [TupleGetItem(everything, place) for place in range(len(types))]
+
+
+# --- loops ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a turn of a loop gives: whether to go on, its next state, and its rows."""
+
+    scope: Scope
+    go_on: Expr
+    state: list[Expr]
+    rows: list[Expr]
+
+
+# (scope, the number of the turn, whether to go on, state) -> a turn
+Body = Callable[[Scope, Var, Var, Sequence[Expr]], Turn]
+
+
+def loop(
+    node: Node, body: Body, limit: Expr | None, go_on: Expr, state: Sequence[Expr]
+) -> tuple[list[Expr], list[tuple[Expr, TensorType]]]:
+    """The last state, and for every row that a turn gives the list of them, the newest first, with
+    the type of a row, which has an axis of extent 1 in front."""
+    types = [node.type_of(value) for value in state]
+    while True:
+        turn, variables = _turn(node, body, types)
+        found = [
+            _joined(node, ty, node.type_of(value), "turns of the loop")
+            for ty, value in zip(types, turn.state, strict=True)
+        ]
+        if found == types:
+            break
+        types = found
+    rows = [_with_axis(node.tensor_type(row)) for row in turn.rows]
+    return _written(node, turn, variables, types, rows, limit, go_on, state)
+
+
+def _with_axis(ty: TensorType) -> TensorType:
+    return TensorType((1, *ty.shape), ty.dtype)
+
+
+def _turn(node: Node, body: Body, types: Sequence[Type]) -> tuple[Turn, list[Var]]:
+    number, going = Var("turn", COUNT), Var("going", TRUTH)
+    variables = [Var(f"state_{place}", ty) for place, ty in enumerate(types)]
+    inner = Scope(node.scope.module, node.scope, elements=node.scope.elements)
+    return body(inner, number, going, variables), [number, going, *variables]
+
+
+def _written(
+    node: Node,
+    turn: Turn,
+    variables: Sequence[Var],
+    types: Sequence[Type],
+    rows: Sequence[TensorType],
+    limit: Expr | None,
+    go_on: Expr,
+    state: Sequence[Expr],
+) -> tuple[list[Expr], list[tuple[Expr, TensorType]]]:
+    module = node.scope.module
+    cons, nil = module.get_constructor("Cons"), module.get_constructor("Nil")
+    elements = [opened(ty, 0) for ty in rows]
+    lists = [Var(f"rows_{place}", list_of(ty)) for place, ty in enumerate(elements)]
+    all_types = (*types, *(list_of(ty) for ty in elements))
+    result = TupleType(all_types)
+    again = Var("loop")
+    number, going = variables[:2]
+    scope = turn.scope
+    following = [with_type(scope, v, ty) for v, ty in zip(turn.state, types, strict=True)]
+    longer = []
+    for row, ty, before in zip(turn.rows, elements, lists, strict=True):
+        value = with_type(scope, scope.bind(expand_dims(row, 0), "row", node.span), ty)
+        longer.append(Call(cons, (value, before)))
+    step = Call(again, (add(number, const(1, "int64")), turn.go_on, *following, *longer))
+    condition = going if limit is None else logical_and(going, less(number, limit))
+    ended = Tuple((*variables[2:], *lists))
+    function = Function((*variables, *lists), If(condition, scope.closed(step), ended), result)
+    begin = [with_type(node.scope, v, ty) for v, ty in zip(state, types, strict=True)]
+    empty = [Call(nil, ()) for _ in lists]
+    call = Call(again, (const(0, "int64"), go_on, *begin, *empty))
+    whole = node.let(Let(again, function, call), declared=result)
+    fields: list[Expr] = [node.let(TupleGetItem(whole, place)) for place in range(len(all_types))]
+    return fields[: len(types)], list(zip(fields[len(types) :], rows, strict=True))
+
+
+def stacked(
+    node: Node, values: Expr, row: TensorType, count: Dim, *, newest_first: bool = True
+) -> Expr:
+    """The rows of a list as one tensor; `count` is how many there are."""
+    element = opened(row, 0)
+    empty = node.zeros((0, *row.shape[1:]), row.dtype)
+    nothing = with_type(node.scope, empty, element)
+    whole = concatenated(node.scope.module, values, element, 0, nothing, newest_first=newest_first)
+    return node.let(whole, declared=TensorType((count, *row.shape[1:]), row.dtype))
+
+
+@table("Loop")
+def loop_(node: Node, limit: Expr | None, go_on: Expr | None, *state: Expr) -> Sequence[Expr]:
+    graph = node.subgraph("body")
+    carried = len(state)
+
+    def body(scope: Scope, number: Var, going: Var, values: Sequence[Expr]) -> Turn:
+        given = _as_declared(scope, graph, [number, going], values)
+        inner, results = graph.translate(scope, given)
+        scope.bindings += inner.bindings
+        there = Node(**{**vars(node), "scope": scope})
+        next_one = scalar(there, results[0])
+        return Turn(scope, next_one, results[1 : 1 + carried], results[1 + carried :])
+
+    trips = None if limit is None else scalar(node, limit)
+    start: Expr = const(True) if go_on is None else scalar(node, go_on)
+    last, rows = loop(node, body, trips, start, state)
+    known = node.elements(trips) if trips is not None else None
+    always = known is not None and _goes_on(graph, start, node)
+    found = known[0] if known is not None and always else None
+    count = Any() if found is None else dims.maximum(found, 0)
+    return [*last, *(stacked(node, values, ty, count) for values, ty in rows)]
+
+
+def _goes_on(graph: Subgraph, start: Expr, node: Node) -> bool:
+    """Whether a loop never ends before its limit."""
+    first = node.constant(start)
+    if first is None or not first.item():
+        return False
+    wanted = graph.outputs[0]
+    if wanted == graph.inputs[1]:
+        return True
+    makers = [one for one in graph.graph.node if wanted in one.output]
+    return any(one.op_type == "Identity" and one.input[0] == graph.inputs[1] for one in makers)
+
+
+def _as_declared(
+    scope: Scope, graph: Subgraph, control: Sequence[Var], values: Sequence[Expr]
+) -> list[Expr]:
+    """The inputs of a body; some say that the first two are tensors of one element."""
+    found: list[Expr] = []
+    types = graph.types()
+    for place, value in enumerate([*control, *values]):
+        ty = types[place] if place < len(types) else None
+        if place < 2 and isinstance(ty, TensorType) and len(ty.shape) == 1:
+            found.append(scope.bind(reshape(value, (1,)), "control"))
+        else:
+            found.append(value)
+    return found
+
+
+# --- Scan ----------------------------------------------------------------------------------------
+
+
+@table("Scan", since=9)
+def scan(node: Node, *inputs: Expr) -> Sequence[Expr]:
+    graph = node.subgraph("body")
+    scanned = int(node.required("num_scan_inputs"))
+    state, sequences = inputs[: len(inputs) - scanned], inputs[len(inputs) - scanned :]
+    in_axes = _axes(node, "scan_input_axes", sequences)
+    backwards = node.attribute("scan_input_directions") or [0] * scanned
+    count, length = _length(node, sequences[0], in_axes[0])
+
+    def body(scope: Scope, number: Var, going: Var, values: Sequence[Expr]) -> Turn:
+        slices = []
+        for value, axis, is_back in zip(sequences, in_axes, backwards, strict=True):
+            last = subtract(length, const(1, "int64"))
+            place = subtract(last, number) if is_back else number
+            slices.append(scope.bind(take(value, place, axis=axis, mode="clip"), "slice"))
+        inner, results = graph.translate(scope, [*values, *slices])
+        scope.bindings += inner.bindings
+        return Turn(scope, going, results[: len(state)], results[len(state) :])
+
+    last, rows = loop(node, body, length, const(True), state)
+    turned = node.attribute("scan_output_directions") or [0] * len(rows)
+    out_axes = node.attribute("scan_output_axes") or [0] * len(rows)
+    outputs = []
+    for (values, ty), is_back, axis in zip(rows, turned, out_axes, strict=True):
+        made = stacked(node, values, ty, count, newest_first=not is_back)
+        outputs.append(_moved(node, made, axis))
+    return [*last, *outputs]
+
+
+def _axes(node: Node, name: str, values: Sequence[Expr]) -> list[int]:
+    given = node.attribute(name) or [0] * len(values)
+    return [axis % node.rank(value) for axis, value in zip(given, values, strict=True)]
+
+
+def _length(node: Node, value: Expr, axis: int) -> tuple[Dim, Expr]:
+    return node.shape(value)[axis], node.size(value, axis)
+
+
+def _moved(node: Node, value: Expr, axis: int) -> Expr:
+    """The first axis at another place."""
+    rank = node.rank(value)
+    place = axis % rank
+    if place == 0:
+        return value
+    order = [*range(1, place + 1), 0, *range(place + 1, rank)]
+    return transpose(value, order)

@@ -1,0 +1,256 @@
+"""Sequences are lists, optionals are options.
+
+A sequence nobody has put anything into has no type yet: it is the constructor of the empty list,
+until it meets a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.joining import joined
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.operators.control import scalar, with_type
+from relay.frontend.onnx.stacking import concatenated, opened
+from relay.ir.dims import Any
+from relay.ir.expr import (
+    Call,
+    Clause,
+    Constructor,
+    Expr,
+    Function,
+    GlobalVar,
+    Let,
+    Match,
+    PatternConstructor,
+    PatternVar,
+    PatternWildcard,
+    TupleGetItem,
+    Var,
+    const,
+)
+from relay.ir.types import GlobalTypeVar, TensorType, Type, TypeCall
+from relay.op import add, cast, expand_dims, less, split, squeeze, subtract, where
+from relay.prelude import import_from_std
+
+table = Converters()
+
+
+def is_empty(value: Expr) -> bool:
+    """Whether it is a sequence that nothing is known of but that it is empty."""
+    return isinstance(value, Call) and isinstance(value.op, Constructor)
+
+
+def element_of(node: Node, sequence: Expr) -> Type:
+    """The type of the elements of a sequence."""
+    ty = node.type_of(sequence)
+    if isinstance(ty, TypeCall) and ty.func == GlobalTypeVar("List"):
+        return ty.args[0]
+    raise node.refused("an input is no sequence", expected="a sequence", found=str(ty))
+
+
+def _constructor(node: Node, name: str) -> Constructor:
+    return node.scope.module.get_constructor(name)
+
+
+def _function(node: Node, name: str) -> GlobalVar:
+    """A function of the standard library."""
+    import_from_std(node.scope.module, "sequence.rly")
+    return node.scope.module.get_global_var(name)
+
+
+def _loosely(node: Node, values: Expr, change: Callable[[Expr], Expr], element: Type) -> Expr:
+    """The values of a list changed, each of a type that says less."""
+    one, changed = Var("element", element_of(node, values)), Var("value", element)
+    function = Function((one,), Let(changed, change(one), changed), element)
+    made = Call(_function(node, "map"), (function, values))
+    return node.let(made, declared=TypeCall(GlobalTypeVar("List"), (element,)))
+
+
+def make_list(node: Node, values: Sequence[Expr], element: Type) -> Expr:
+    """A list of values, whose types `element` covers."""
+    cons = _constructor(node, "Cons")
+    made: Expr = Call(_constructor(node, "Nil"), ())
+    for value in reversed(values):
+        made = Call(cons, (with_type(node.scope, value, element), made))
+    return node.let(made, declared=TypeCall(GlobalTypeVar("List"), (element,)))
+
+
+def common(node: Node, types: Sequence[Type]) -> Type:
+    """The type of elements of these types."""
+    found = types[0]
+    for ty in types[1:]:
+        both = joined(found, ty)
+        if both is None:
+            raise node.refused(
+                "elements of a sequence are of different types",
+                expected=str(found),
+                found=str(ty),
+                hint="elements of a list have as many axes, and the same element type",
+            )
+        found = both
+    return found
+
+
+# --- making --------------------------------------------------------------------------------------
+
+
+@table("SequenceEmpty")
+def empty(node: Node) -> Expr:
+    return Call(_constructor(node, "Nil"), ())
+
+
+@table("SequenceConstruct")
+def construct(node: Node, *values: Expr) -> Expr:
+    return make_list(node, values, common(node, [node.type_of(value) for value in values]))
+
+
+@table("SequenceInsert")
+def insert(node: Node, sequence: Expr, value: Expr, position: Expr | None = None) -> Expr:
+    if is_empty(sequence):
+        return make_list(node, [value], node.type_of(value))
+    element = common(node, [element_of(node, sequence), node.type_of(value)])
+    whole = _as_list_of(node, sequence, element)
+    given = with_type(node.scope, value, element)
+    cons, nil = _constructor(node, "Cons"), _constructor(node, "Nil")
+    behind = Call(cons, (given, Call(nil, ())))
+    if position is None:
+        return Call(_function(node, "concat"), (whole, behind))
+    place = _place(node, whole, position)
+    return Call(_function(node, "insert_at"), (whole, place, given))
+
+
+def _as_list_of(node: Node, sequence: Expr, element: Type) -> Expr:
+    """A list whose elements are known to be less."""
+    if element_of(node, sequence) == element:
+        return sequence
+    return _loosely(node, sequence, lambda one: one, element)
+
+
+def _place(node: Node, sequence: Expr, position: Expr) -> Expr:
+    """A position, counted from the end when it is negative, as the functions on lists want it."""
+    given = node.let(cast(scalar(node, position), "int32"))
+    known = node.constant(given)
+    if known is not None and known >= 0:
+        return given
+    length = node.let(Call(_function(node, "length"), (sequence,)))
+    return node.let(where(less(given, const(0, "int32")), add(given, length), given))
+
+
+# --- looking -------------------------------------------------------------------------------------
+
+
+@table("SequenceLength")
+def length(node: Node, sequence: Expr) -> Expr:
+    if is_empty(sequence):
+        return const(0, "int64")
+    return cast(Call(_function(node, "length"), (sequence,)), "int64")
+
+
+@table("SequenceAt")
+def at(node: Node, sequence: Expr, position: Expr) -> Expr:
+    place = _place(node, sequence, position)
+    return Call(_function(node, "nth"), (sequence, place))
+
+
+@table("SequenceErase")
+def erase(node: Node, sequence: Expr, position: Expr | None = None) -> Expr:
+    if position is None:
+        count = Call(_function(node, "length"), (sequence,))
+        place = node.let(subtract(count, const(1, "int32")))
+    else:
+        place = _place(node, sequence, position)
+    return Call(_function(node, "erase_at"), (sequence, place))
+
+
+# --- from and to tensors -------------------------------------------------------------------------
+
+
+@table("SplitToSequence")
+def split_to_sequence(node: Node, data: Expr, sizes: Expr | None = None) -> Expr:
+    axis = int(node.attribute("axis", 0)) % node.rank(data)
+    keep = int(node.attribute("keepdims", 1)) or sizes is not None
+    extent = node.shape(data)[axis]
+    if not isinstance(extent, int):
+        raise node.refused(
+            "the axis that is split must have a size that is known",
+            found=str(node.type_of(data)),
+            hint="give sizes with from_onnx(model, shape={input: (…)})",
+        )
+    widths = _widths(node, sizes, extent)
+    ends = [sum(widths[: place + 1]) for place in range(len(widths) - 1)]
+    if ends:
+        parts = node.let(split(data, tuple(ends), axis).astuple())
+        fields = [node.let(TupleGetItem(parts, place)) for place in range(len(widths))]
+    else:
+        fields = [data]
+    if not keep:
+        fields = [node.let(squeeze(field, (axis,))) for field in fields]
+    return make_list(node, fields, common(node, [node.type_of(field) for field in fields]))
+
+
+def _widths(node: Node, sizes: Expr | None, extent: int) -> list[int]:
+    if sizes is None:
+        return [1] * extent
+    given = node.must_be_constant(sizes, "where a tensor is split")
+    if given.ndim == 0:
+        step = int(given)
+        return [min(step, extent - start) for start in range(0, extent, step)]
+    return [int(one) for one in given]
+
+
+@table("ConcatFromSequence")
+def concat_from_sequence(node: Node, sequence: Expr) -> Expr:
+    element = element_of(node, sequence)
+    if not isinstance(element, TensorType):
+        raise node.refused("elements are no tensors", found=str(element))
+    fresh = bool(node.attribute("new_axis", 0))
+    rank = len(element.shape) + fresh
+    axis = int(node.required("axis")) % rank
+    if fresh:
+        element = TensorType((*element.shape[:axis], 1, *element.shape[axis:]), element.dtype)
+    wanted = opened(element, axis)
+    values = _loosely(node, sequence, lambda one: expand_dims(one, axis) if fresh else one, wanted)
+    shape = [0 if place == axis else size for place, size in enumerate(element.shape)]
+    nothing = with_type(node.scope, node.zeros(shape, element.dtype), wanted)
+    known = [Any() if place == axis else size for place, size in enumerate(element.shape)]
+    whole = concatenated(node.scope.module, values, wanted, axis, nothing)
+    return node.let(whole, declared=TensorType(tuple(known), element.dtype))
+
+
+# --- optionals -----------------------------------------------------------------------------------
+
+
+@table("Optional")
+def optional(node: Node, value: Expr | None = None) -> Expr:
+    if value is None:
+        return Call(_constructor(node, "None"), ())
+    element = node.type_of(value)
+    made = Call(_constructor(node, "Some"), (value,))
+    return node.let(made, declared=TypeCall(GlobalTypeVar("Option"), (element,)))
+
+
+@table("OptionalHasElement")
+def has_element(node: Node, value: Expr | None = None) -> Expr:
+    if value is None or is_empty(value):
+        return const(value is not None and value.op.name_hint == "Nil")  # type: ignore[attr-defined]
+    if not _is_option(node, value):
+        return const(True)
+    some = PatternConstructor(_constructor(node, "Some"), (PatternWildcard(),))
+    clauses = (Clause(some, const(True)), Clause(PatternWildcard(), const(False)))
+    return Match(value, clauses)
+
+
+@table("OptionalGetElement")
+def get_element(node: Node, value: Expr) -> Expr:
+    if not _is_option(node, value):
+        return value
+    inside = Var("inside")
+    some = PatternConstructor(_constructor(node, "Some"), (PatternVar(inside),))
+    return Match(value, (Clause(some, inside),), complete=False)
+
+
+def _is_option(node: Node, value: Expr) -> bool:
+    ty = node.type_of(value)
+    return isinstance(ty, TypeCall) and ty.func == GlobalTypeVar("Option")
