@@ -149,13 +149,27 @@ SIMPLIFIED = Sequential([SimplifyInference(), CanonicalizeOps(), InferType()])
 
 
 def example(name):
-    """A network, its weights, a picture, and what the interpreter makes of it."""
+    """A network without its softmax, which hides differences, its weights, a picture, and what the
+    interpreter makes of it."""
     module, params = NETWORKS[name]()
-    x = module["main"].params[0]
-    data = np.random.default_rng(0).uniform(-1, 1, x.checked_type.concrete_shape)
+    main = module["main"]
+    if main.body.op.name == "nn.softmax":
+        main = relay.Function(main.params, main.body.args[0])
+    module = InferType()(relay.IRModule.from_expr(main))
+    random = np.random.default_rng(0)
+    for weight, value in params.items():
+        if weight.endswith(("bias", "beta", "mean", "gamma", "var")):
+            params[weight] = relay.nd.array(random.uniform(0.5, 1, value.shape).astype("float32"))
+    x = main.params[0]
+    data = random.uniform(-1, 1, module["main"].params[0].checked_type.concrete_shape)
     args = {x.name_hint: data.astype("float32"), **params}
     expected = relay.create_executor("debug", mod=module).evaluate()(**args).numpy()
     return module, params, args, expected
+
+
+def assert_near(found, expected):
+    assert np.ptp(expected) > 0
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5 * abs(expected).max())
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -164,7 +178,7 @@ def test_networks_mean_the_same(name):
     for target in ("llvm -level=avx512", "llvm -level=baseline"):
         after = AlterOpLayout(target)(SIMPLIFIED(module))
         found = relay.create_executor("debug", mod=after).evaluate()(**args).numpy()
-        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+        assert_near(found, expected)
 
 
 def test_in_a_network_data_is_laid_back_once_and_nothing_else_is_left():
@@ -175,7 +189,9 @@ def test_in_a_network_data_is_laid_back_once_and_nothing_else_is_left():
     assert str(found).count("layout_transform(") == 1
 
 
-@pytest.mark.parametrize("name", ["resnet", pytest.param("mobilenet", marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    "name", ["resnet", *(pytest.param(n, marks=pytest.mark.full) for n in ("mobilenet", "vgg"))]
+)
 def test_compiled_networks_give_the_same_results(name, tmp_path, monkeypatch):
     module, params, args, expected = example(name)
     (data,) = (value for key, value in args.items() if key not in params)
@@ -187,4 +203,4 @@ def test_compiled_networks_give_the_same_results(name, tmp_path, monkeypatch):
 
     monkeypatch.setattr("relay.driver.passes", with_layouts)
     exe = relay.compile(module, params, cache=Cache(tmp_path))
-    np.testing.assert_allclose(exe(data), expected, rtol=1e-4, atol=1e-6)
+    assert_near(exe(data), expected)

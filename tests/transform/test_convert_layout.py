@@ -229,6 +229,10 @@ NETWORKS = {
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_mean_the_same_with_channels_last_and_in_blocks(name):
     module, params = NETWORKS[name]()
+    main = module["main"]
+    if main.body.op.name == "nn.softmax":  # which hides differences
+        main = relay.Function(main.params, main.body.args[0])
+    module = InferType()(relay.IRModule.from_expr(main))
     x = module["main"].params[0]
     data = np.random.default_rng(0).uniform(-1, 1, x.checked_type.concrete_shape)
     args = {x.name_hint: data.astype("float32"), **params}
@@ -236,4 +240,5 @@ def test_networks_mean_the_same_with_channels_last_and_in_blocks(name):
     for layout in ("NHWC", "NCHW8c"):
         after = ConvertLayout({"nn.conv2d": [layout, "default"]})(module)
         found = relay.create_executor("debug", mod=after).evaluate()(**args).numpy()
-        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+        assert np.ptp(expected) > 0
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5 * abs(expected).max())
