@@ -1,0 +1,245 @@
+"""How long the variables of a program in A-normal form are needed.
+
+    let %a = exp(%x); let %b = sqrt(%a); let %c = add(%b, %b); %c
+                                |                  |
+                           last use of %a     last use of %b
+
+`backwards` goes through a function from its end to its beginning, and so meets the last use of
+every variable first. `held_by` says what else has to live as long as a variable does: a tuple is
+nothing without its fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Protocol
+
+from relay import tree
+from relay.analysis.normal_forms import is_kernel
+from relay.ir.expr import (
+    Call,
+    Clause,
+    Constructor,
+    Expr,
+    Function,
+    If,
+    Let,
+    Match,
+    Op,
+    RefCreate,
+    RefRead,
+    Syntax,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from relay.ir.variables import binders, free_vars
+from relay.tree import Steps
+
+
+class Live:
+    """The variables that are needed from some point on.
+
+    `total` is the sum of their sizes, as far as these are given, and `unknown` how many have None.
+    """
+
+    def __init__(self, sizes: Mapping[Var, int | None]) -> None:
+        self.total = self.unknown = 0
+        self._sizes = sizes
+        self._needed: dict[Var, None] = {}
+        self._log: list[Var] = []
+
+    def __contains__(self, variable: Var) -> bool:
+        return variable in self._needed
+
+    def add(self, variable: Var) -> None:
+        if variable not in self._needed:
+            self._needed[variable] = None
+            self._log.append(variable)
+            self._count(variable, 1)
+
+    def discard(self, variable: Var) -> None:
+        if variable in self._needed:
+            del self._needed[variable]
+            self._count(variable, -1)
+
+    def _count(self, variable: Var, sign: int) -> None:
+        size = self._sizes.get(variable, 0)
+        if size is None:
+            self.unknown += sign
+        else:
+            self.total += sign * size
+
+    def mark(self) -> int:
+        return len(self._log)
+
+    def taken_back(self, mark: int) -> dict[Var, None]:
+        """What was added since `mark` and is there, which it is not any more."""
+        added = {v: None for v in self._log[mark:] if v in self._needed}
+        for variable in added:
+            self.discard(variable)
+        del self._log[mark:]
+        return added
+
+
+class Visitor(Protocol):
+    """Who is told while a function is gone through from its end."""
+
+    def uses(self, e: Expr) -> Iterable[Var]:
+        """What one operation needs."""
+
+    def at_let(self, let: Let, live: Live, used: list[Var]) -> None:
+        """A binding; `live` is needed after it, or in its blocks, `used` by its value, each once."""
+
+    def at_entry(self, owner: If | Clause, field: str, unused: list[Var]) -> None:
+        """A block that does not need what other blocks in its place do."""
+
+
+def backwards(
+    function: Function, visitor: Visitor, sizes: Mapping[Var, int | None] | None = None
+) -> None:
+    """Go through the body of a function in A-normal form, but not through functions inside."""
+    live = Live(sizes or {})
+
+    def block(e: Expr) -> Steps[None]:
+        lets: list[Let] = []
+        while isinstance(e, Let):
+            lets.append(e)
+            e = e.body
+        for variable in visitor.uses(e):
+            live.add(variable)
+        for let in reversed(lets):
+            value = let.value
+            if isinstance(value, If | Match):
+                is_needed = let.variable in live
+                live.discard(let.variable)  # there is no result yet while a branch runs
+                yield branches(list(_blocks(value)))
+                if is_needed:
+                    live.add(let.variable)
+            used = list(dict.fromkeys(visitor.uses(value)))
+            visitor.at_let(let, live, used)
+            live.discard(let.variable)
+            for variable in used:
+                live.add(variable)
+
+    def branches(parts: list[tuple[If | Clause, str, Expr]]) -> Steps[None]:
+        needed: list[dict[Var, None]] = []
+        for owner, _, body in parts:
+            mark = live.mark()
+            yield block(body)
+            if isinstance(owner, Clause):
+                for variable in (v for p in tree.postorder(owner.lhs) for v in binders(p)):
+                    live.discard(variable)
+            needed.append(live.taken_back(mark))
+        together = {v: None for one in needed for v in one}
+        for (owner, field, _), own in zip(parts, needed, strict=True):
+            if unused := [v for v in together if v not in own]:
+                visitor.at_entry(owner, field, unused)
+        for variable in together:
+            live.add(variable)
+
+    tree.run(block(function.body))
+
+
+def _blocks(value: If | Match) -> Iterator[tuple[If | Clause, str, Expr]]:
+    if isinstance(value, If):
+        yield value, "true_branch", value.true_branch
+        yield value, "false_branch", value.false_branch
+    else:
+        yield from ((clause, "rhs", clause.rhs) for clause in value.clauses)
+
+
+def operands(e: Expr) -> Iterator[Var]:
+    """The variables that an operation is applied to; what is inside of its blocks is not."""
+    match e:
+        case Var():
+            yield e
+        case Function():
+            yield from free_vars(e)
+        case If(cond=cond):
+            yield from operands(cond)
+        case Match(data=data):
+            yield from operands(data)
+        case Call(op=callee, args=args):
+            parts = args if is_kernel(callee) else (callee, *args)
+            yield from (part for part in parts if isinstance(part, Var))
+        case _:
+            yield from (part for part in tree.children(e) if isinstance(part, Var))
+
+
+def functions_in(root: Function) -> Iterator[Function]:
+    """`root`, and the functions inside that are no kernels, each to be gone through by itself."""
+
+    def enter(node: Syntax) -> bool:
+        return not (isinstance(node, Expr) and is_kernel(node))
+
+    top: Syntax = root
+    for node in tree.postorder(top, enter):
+        if isinstance(node, Function) and enter(node):
+            yield node
+
+
+def result_of(block: Expr) -> Expr:
+    """What a block ends in."""
+    while isinstance(block, Let):
+        block = block.body
+    return block
+
+
+def held_by(
+    function: Function,
+    owns: Callable[[Var, Expr], bool],
+    keeps: Callable[[Expr], Iterable[Syntax]] | None = None,
+    given: Iterable[Var] = (),
+) -> Mapping[Var, frozenset[Var]]:
+    """For every variable that is bound in a function, what it holds.
+
+    `owns(variable, value)` says that a binding makes something new, which the variable holds. All
+    that holds it as well is found by `keeps`, the variables a value may be made of; by default
+    `kept_by`. What is `given` from outside holds itself. Variables that hold nothing are left out.
+    """
+    keeps = keeps or kept_by
+    bound = {id(n.value): n.variable for n in tree.postorder(function) if isinstance(n, Let)}
+    found: dict[Var, frozenset[Var]] = {v: frozenset((v,)) for v in given}
+    for node in tree.postorder(function):
+        if isinstance(node, Match):
+            _hand_down(node, found)
+        variable = bound.get(id(node))
+        if variable is None or not isinstance(node, Expr):
+            continue
+        sets = [found[part] for part in keeps(node) if isinstance(part, Var) and part in found]
+        if owns(variable, node):
+            sets.append(frozenset((variable,)))
+        if sets:
+            found[variable] = sets[0] if len(sets) == 1 else frozenset().union(*sets)
+    return found
+
+
+def kept_by(value: Expr) -> Iterable[Syntax]:
+    """The variables that a value may be made of: data of what is in them, the results of branches
+    of either, the results of functions that nobody knows of whatever these are given."""
+    match value:
+        case Var():
+            return (value,)
+        case Tuple() | TupleGetItem() | RefCreate() | RefRead():
+            return tree.children(value)
+        case If():
+            return (result_of(value.true_branch), result_of(value.false_branch))
+        case Match():
+            return [result_of(clause.rhs) for clause in value.clauses]
+        case Function():
+            return free_vars(value)
+        case Call(op=Constructor(), args=args):
+            return args
+        case Call(op=callee, args=args) if not isinstance(callee, Op) and not is_kernel(callee):
+            return (callee, *args)
+    return ()
+
+
+def _hand_down(match: Match, found: dict[Var, frozenset[Var]]) -> None:
+    """The parts of data hold what the whole does."""
+    data = match.data
+    if isinstance(data, Var) and data in found:
+        for clause in match.clauses:
+            for pattern in tree.postorder(clause.lhs):
+                found.update((variable, found[data]) for variable in binders(pattern))

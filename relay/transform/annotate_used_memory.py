@@ -1,0 +1,132 @@
+"""Note how much memory is needed while each kernel runs:
+
+def @main(%x: Tensor[(4), float32]) {
+  let %a = fn (%p0: Tensor[(4), float32], Primitive=1) { exp(%p0) }(%x);
+  %a
+}
+->
+def @main(%x: Tensor[(4), float32], io_used_memory=32) {
+  let %a = fn (%p0: Tensor[(4), float32], Primitive=1, used_memory=[32]) { exp(%p0) }(%x);
+  %a
+}
+
+In bytes: what goes into a kernel, what comes out of it, and what others still need afterwards.
+`io_used_memory` is that of the parameters and of the result of a function. Constants do not count,
+and neither does memory that kernels use for themselves. Where there are sizes that only a run
+tells, nothing is noted.
+
+Programs are fused, and in A-normal form. Every result, of a kernel or of branches, has memory of
+its own here; the plan of a compiled program is better than that where kernels write in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import prod
+
+from relay import dtypes, tree
+from relay.analysis.lifetimes import Live, backwards, functions_in, held_by, kept_by, operands
+from relay.analysis.normal_forms import is_kernel
+from relay.ir.expr import Call, Clause, Expr, Function, If, Let, Match, Syntax, Var
+from relay.ir.module import IRModule
+from relay.ir.types import TensorType, TupleType, Type
+from relay.ir.variables import all_vars
+from relay.transform.base import FunctionPass
+from relay.transform.context import PassContext
+
+USED, IN_AND_OUT = "used_memory", "io_used_memory"
+
+
+@dataclass(frozen=True)
+class AnnotateUsedMemory(FunctionPass):
+    """Gives kernels the attribute `used_memory`, and functions `io_used_memory`."""
+
+    required = ("InferType", "ToANormalForm")
+
+    def transform_function(
+        self, function: Function, module: IRModule, context: PassContext
+    ) -> Function:
+        if is_kernel(function):
+            return function
+        used: dict[int, int] = {}
+        for inside in functions_in(function):
+            uses = _Uses(inside, used)
+            backwards(inside, uses, uses.sizes)
+
+        def visit(before: Syntax, after: Syntax) -> Syntax:
+            if id(before) not in used or not isinstance(after, Call):
+                return after
+            return _with_attr(after, USED, (used[id(before)],))
+
+        root: Syntax = function
+        result = tree.transform(root, visit)
+        assert isinstance(result, Function)
+        parts = [*(param.checked_type for param in function.params), function.body.checked_type]
+        total = bytes_of(parts)
+        if total is None or result.attrs.get(IN_AND_OUT) == total:
+            return result
+        return result.with_attr(IN_AND_OUT, total)
+
+
+def _with_attr(call: Call, name: str, value: tuple[int, ...]) -> Call:
+    """A call of a function that has an attribute."""
+    assert isinstance(call.op, Function)
+    if call.op.attrs.get(name) == value:
+        return call
+    return tree.replace(call, op=call.op.with_attr(name, value))
+
+
+def bytes_of(types: Iterable[Type | None]) -> int | None:
+    """The memory that values of those types take; None if that is not known."""
+    total = 0
+    pending = list(types)
+    while pending:
+        match pending.pop():
+            case TensorType(shape=shape, dtype=dtype) if all(isinstance(d, int) for d in shape):
+                extents = [d for d in shape if isinstance(d, int)]
+                total += prod(extents) * dtypes.to_numpy(dtype).itemsize
+            case TupleType(fields=fields):
+                pending.extend(fields)
+            case _:
+                return None
+    return total
+
+
+def _has_memory(_: Var, value: Expr) -> bool:
+    return isinstance(value, Call | If | Match)
+
+
+def _without_branches(value: Expr) -> Iterable[Syntax]:
+    """What a value is made of. The result of a branch is handed on, and not held besides."""
+    return () if isinstance(value, If | Match) else kept_by(value)
+
+
+class _Uses:
+    """What the kernels of one function use."""
+
+    def __init__(self, function: Function, used: dict[int, int]) -> None:
+        self._used = used
+        bound = {n.variable for n in tree.postorder(function) if isinstance(n, Let)}
+        outside = [v for v in all_vars(function) if v not in bound]
+        self._held = held_by(function, _has_memory, _without_branches, outside)
+        owners = {owner for held in self._held.values() for owner in held}
+        self.sizes = {owner: bytes_of((owner.ty,)) for owner in owners}
+
+    def uses(self, e: Expr) -> Iterator[Var]:
+        """Whatever has memory that is needed."""
+        for variable in operands(e):
+            yield from self._held.get(variable, ())
+
+    def at_let(self, let: Let, live: Live, used: list[Var]) -> None:
+        call = let.value
+        if not isinstance(call, Call) or not is_kernel(call.op) or live.unknown:
+            return
+        needed = dict.fromkeys((*used, *self._held.get(let.variable, ())))
+        sizes = [self.sizes[v] for v in needed if v not in live]
+        known = [size for size in sizes if size is not None]
+        if len(known) == len(sizes):
+            self._used[id(call)] = live.total + sum(known)
+
+    def at_entry(self, owner: If | Clause, field: str, unused: list[Var]) -> None:
+        """Blocks that need less are no matter here."""

@@ -1,0 +1,73 @@
+"""Label kernels with the operators in them, and with a number that tells them apart:
+
+fn (%p0, %p1, Primitive=1) { nn.relu(nn.dense(%p0, %p1)) }(%x, %w)
+->
+fn (%p0, %p1, Primitive=1, name="fused_nn_dense_nn_relu", hash="83f2…") { … }(%x, %w)
+
+Two kernels have the same `hash` if they are the same but for the names of variables. It is the same
+in every process, so that records of kernels can be found again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from relay import tree
+from relay.ir.expr import Call, Function, Op, Syntax, Var
+from relay.ir.module import IRModule
+from relay.ir.variables import bound_vars
+from relay.transform.base import FunctionPass, is_foreign
+from relay.transform.context import PassContext
+
+LABELS = ("name", "hash")
+MOST = 80  # characters of a name
+
+
+@dataclass(frozen=True)
+class LabelOps(FunctionPass):
+    """Gives primitive functions the attributes `name` and `hash`."""
+
+    required = ("InferType",)
+
+    def transform_function(
+        self, function: Function, module: IRModule, context: PassContext
+    ) -> Function:
+        root: Syntax = function
+        sealed: dict[Syntax, Syntax] = {}
+        for node in tree.postorder(root):
+            if isinstance(node, Function) and is_foreign(node):
+                sealed[node] = node
+            elif isinstance(node, Function) and node.attrs.get("Primitive"):
+                sealed[node] = labelled(node)
+        result = tree.transform(root, lambda _, after: after, sealed)
+        assert isinstance(result, Function)
+        return result
+
+
+def labelled(kernel: Function) -> Function:
+    """A primitive function with its labels; itself if it has them."""
+    plain = kernel
+    for label in LABELS:
+        plain = plain.without_attr(label)
+    labels = {"name": _name(plain), "hash": _hash(plain)}
+    if all(kernel.attrs.get(label) == value for label, value in labels.items()):
+        return kernel
+    return kernel.with_attr(labels)
+
+
+def _name(kernel: Function) -> str:
+    nodes = tree.postorder(kernel.body)
+    names = [n.op.name for n in nodes if isinstance(n, Call) and isinstance(n.op, Op)]
+    whole = "_".join(("fused", *names)).replace(".", "_")
+    return whole if len(whole) <= MOST else whole[:MOST].rstrip("_")
+
+
+def _hash(kernel: Function) -> str:
+    """Of the text, with names for variables that say only which is which."""
+    root: Syntax = kernel
+    names: dict[Syntax, Syntax] = {
+        v: Var(f"v{n}", v.type_annotation) for n, v in enumerate(bound_vars(kernel))
+    }
+    text = tree.transform(root, lambda _, after: after, names).astext()
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,60 @@
+"""Bind constants at the beginning of the function that needs them:
+
+def @main(%x: Tensor[(2), float32]) { add(%x, meta[relay.Constant][0]) }
+->
+def @main(%x: Tensor[(2), float32]) { let %const_0 = meta[relay.Constant][0]; add(%x, %const_0) }
+
+So those of branches and of functions inside are there once. Kernels keep theirs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from relay import tree
+from relay.ir.expr import Constant, Expr, Function, Let, Syntax, Var
+from relay.ir.module import IRModule
+from relay.transform.base import FunctionPass, is_foreign
+from relay.transform.context import PassContext
+
+
+@dataclass(frozen=True)
+class LiftConstants(FunctionPass):
+    """Leaves constants only in bindings at the beginnings of functions, and in kernels."""
+
+    required = ("InferType",)
+
+    def transform_function(
+        self, function: Function, module: IRModule, context: PassContext
+    ) -> Function:
+        if _is_sealed(function):
+            return function
+        rest = function.body
+        lifted: list[Let] = []  # by an earlier run, or by hand
+        while isinstance(rest, Let) and isinstance(rest.value, Constant):
+            lifted.append(rest)
+            rest = rest.body
+        new: dict[Syntax, Syntax] = {}
+        inside: Syntax = rest
+        found: list[tuple[Var, Expr]] = []
+        for node in tree.postorder(inside, lambda n: not _is_sealed(n)):
+            if isinstance(node, Constant):
+                variable = Var(f"const_{len(found)}", span=node.span)
+                new[node] = variable
+                found.append((variable, node))
+            elif _is_sealed(node):
+                new[node] = node
+        if not found:
+            return function
+        body = tree.transform(inside, lambda _, after: after, new)
+        assert isinstance(body, Expr)
+        for variable, value in reversed(found):
+            body = Let(variable, value, body)
+        for let in reversed(lifted):
+            body = tree.replace(let, body=body)
+        return tree.replace(function, body=body)
+
+
+def _is_sealed(node: Syntax) -> bool:
+    """Whether this is a function whose constants are its own."""
+    return isinstance(node, Function) and bool(node.attrs.get("Primitive") or is_foreign(node))
