@@ -24,6 +24,7 @@ from relay.op.rearrange import concatenate
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
 from relay.transform.parallel_branches import (
+    Branch,
     Joining,
     check_branches,
     concatenated,
@@ -75,7 +76,8 @@ class _Columns(Joining):
     ) -> Expr | None:
         return concatenated(parts, own, call, 2, _extents(products))
 
-    def part(self, joined: Expr, products: Sequence[Call], index: int) -> Expr:
+    def part(self, joined: Expr, branches: Sequence[Branch], index: int) -> Expr:
+        products = [branch.calls[0] for branch in branches]
         return sliced(joined, 2, _extents(products), index)
 
 

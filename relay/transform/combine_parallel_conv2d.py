@@ -25,6 +25,7 @@ from relay.op.rearrange import concatenate
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
 from relay.transform.parallel_branches import (
+    Branch,
     Joining,
     check_branches,
     concatenated,
@@ -84,7 +85,8 @@ class _Convolutions(Joining):
     ) -> Expr | None:
         return concatenated(parts, own, call, _axis(products), _channels(products))
 
-    def part(self, joined: Expr, products: Sequence[Call], index: int) -> Expr:
+    def part(self, joined: Expr, branches: Sequence[Branch], index: int) -> Expr:
+        products = [branch.calls[0] for branch in branches]
         return sliced(joined, _axis(products), _channels(products), index)
 
 

@@ -11,11 +11,16 @@ wide product, and may have different widths:
 %0 = nn.dense(%x, concatenate((%w1, %w2, %w3)));
 (strided_slice(%0, …), strided_slice(%0, …), strided_slice(%0, …))
 
-so that the projections of attention share one. That is done where it is worth its while:
+so that the projections of attention and the gates of a cell share one. That is done where it is
+worth its while:
 
-    saved    a launch for every product but one, and the lanes that narrow products leave idle
-    spent    a part that is not read by what moves elements anyway has to be copied, or is written
-             and read once more because what follows it was computed with the product before
+    saved    a launch for every product but one; the lanes that narrow products leave idle, and
+             reading the input for each of them
+    spent    a part is written and read once more, unless it had to be before: who reads it moves
+             elements anyway, or reads another part as well
+
+The constants below were measured. Outputs are computed in lanes, several of them at a time for each
+element of the input.
 
 The weights are fixed and used by nobody else. What follows in all branches joins as well
 (`parallel_branches`).
@@ -23,7 +28,8 @@ The weights are fixed and used by nobody else. What follows in all branches join
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -31,6 +37,7 @@ from typing import Any
 from relay import dtypes, tree
 from relay.ir.expr import Call, Expr, Function
 from relay.ir.module import IRModule
+from relay.ir.types import TensorType
 from relay.op.binary import add
 from relay.op.matmul import batch_matmul
 from relay.op.opdef import FusionKind, OpDef
@@ -53,13 +60,17 @@ from relay.transform.value_flow import Flow, static_shape, tensor_type
 from relay.transform.weight_axes import is_own_weight
 
 # What things cost, in nanoseconds: a kernel more, a product of two numbers, a byte of memory.
-LAUNCH = 1000.0
-MULTIPLY = 0.02
-BYTE = 0.1
-# Outputs of a product are computed in groups of so many.
+LAUNCH = 200.0
+MULTIPLY = 0.01
+BYTE = 0.05
+# Outputs are computed in lanes, and so many of them while an element of the input is at hand; to
+# fetch it costs as much as a vector of lanes.
 LANES = 16
+PANEL = 64
 # Where extents are named or unknown, so many rows are assumed.
 ROWS = 64
+# So far it is followed where the parts of a product go.
+REACH = 16
 
 # Operators that leave a tensor where it is.
 VIEWS = frozenset({"reshape", "expand_dims", "squeeze", "nn.batch_flatten"})
@@ -140,12 +151,12 @@ class _Batch(Joining):
         aligned = (1,) * (2 - len(shape)) + shape
         return reshape(stack(list(parts)), (len(parts), *aligned))
 
-    def again(self, call: Call, args: tuple[Expr, ...]) -> Expr:
+    def again(self, call: Call, args: tuple[Expr, ...], products: Sequence[Call]) -> Expr:
         if isinstance(call.op, OpDef) and call.op.name == "nn.bias_add":
             return add(*args)
-        return super().again(call, args)
+        return super().again(call, args, products)
 
-    def part(self, joined: Expr, products: Sequence[Call], index: int) -> Expr:
+    def part(self, joined: Expr, branches: Sequence[Branch], index: int) -> Expr:
         return squeeze(strided_slice(joined, [index], [index + 1], axes=[0]), axis=[0])
 
 
@@ -168,44 +179,93 @@ class _SideBySide(Joining):
     def operand(
         self, parts: Sequence[Expr], own: Sequence[Expr], call: Call, products: Sequence[Call]
     ) -> Expr | None:
-        return concatenated(parts, own, call, _last_axis(products), _units(products))
+        return concatenated(parts, own, call, _last_axis(call), _units(products))
 
-    def part(self, joined: Expr, products: Sequence[Call], index: int) -> Expr:
-        return sliced(joined, _last_axis(products), _units(products), index)
+    def part(self, joined: Expr, branches: Sequence[Branch], index: int) -> Expr:
+        units = _units([branch.calls[0] for branch in branches])
+        return sliced(joined, _last_axis(branches[0].last), units, index)
+
+    def step_key(self, call: Call, value: TensorType, result: TensorType) -> Any:
+        if not _keeps_outputs(call, value, result):
+            return super().step_key(call, value, result)
+        return "reshape", result.shape[:-1]
+
+    def again(self, call: Call, args: tuple[Expr, ...], products: Sequence[Call]) -> Expr:
+        if isinstance(call.op, OpDef) and call.op.name == "reshape":
+            shape = static_shape(call)
+            assert shape is not None
+            return reshape(args[0], (*shape[:-1], sum(_units(products))))
+        return super().again(call, args, products)
 
     def is_worthwhile(self, branches: Sequence[Branch], flow: Flow) -> bool:
         products = [branch.calls[0] for branch in branches]
-        units, depth = _units(products), static_shape(products[0].args[1])
+        units, weight = _units(products), static_shape(products[0].args[1])
         ty = tensor_type(products[0])
-        if depth is None or ty is None:
+        if weight is None or ty is None:
             return False
         rows = prod(extent if isinstance(extent, int) else ROWS for extent in ty.shape[:-1])
-        idle = sum(map(_in_groups, units)) - _in_groups(sum(units))
-        saved = (len(branches) - 1) * LAUNCH + rows * depth[1] * idle * MULTIPLY
-        copied = sum(u for u, b in zip(units, branches, strict=True) if _is_copied(b.last, flow))
+        steps = sum(map(_steps, units)) - _steps(sum(units))
+        saved = (len(branches) - 1) * LAUNCH + rows * weight[1] * steps * MULTIPLY
+        copied = sum(u for u, i in zip(units, _copied(branches, flow), strict=True) if i)
         width = dtypes.to_numpy(ty.dtype).itemsize
         return saved > 2 * rows * copied * width * BYTE
 
 
-def _last_axis(products: Sequence[Call]) -> int:
-    ty = tensor_type(products[0])
+def _keeps_outputs(call: Call, value: TensorType, result: TensorType) -> bool:
+    """Whether only the rows are put in another shape."""
+    if not isinstance(call.op, OpDef) or call.op.name != "reshape" or not result.shape:
+        return False
+    return static_shape(call) is not None and value.shape[-1] == result.shape[-1] != 0
+
+
+def _last_axis(call: Call) -> int:
+    ty = tensor_type(call)
     return 0 if ty is None else len(ty.shape) - 1
 
 
-def _in_groups(units: int) -> int:
-    return -(-units // LANES) * LANES
+def _steps(units: int) -> int:
+    """How many products take the time of so many outputs, for each element of the input."""
+    return -(-units // LANES) * LANES + -(-units // PANEL) * LANES
 
 
-def _is_copied(value: Call, flow: Flow) -> bool:
-    """Whether a part of a product costs a copy: unless all who use it move its elements."""
-    pending: list[Call] = [value]
-    while pending:
-        users = flow.users(pending.pop())
-        for user, _ in users:
+def _copied(branches: Sequence[Branch], flow: Flow) -> list[bool]:
+    """Which parts of a product are written and read just because it was one product."""
+    behind = [list(_elementwise_behind(branch.last, flow)) for branch in branches]
+    counts = Counter(call for calls in behind for call in calls)
+    return [
+        not _is_moved(branch.last, flow) and not any(counts[call] > 1 for call in calls)
+        for branch, calls in zip(branches, behind, strict=True)
+    ]
+
+
+def _elementwise_behind(value: Call, flow: Flow) -> Iterator[Call]:
+    """What could be computed with a product, one after the other."""
+    for _ in range(REACH):
+        users = flow.users(value)
+        if len(users) != 1:
+            return
+        user, _ = users[0]
+        if not isinstance(user, Call) or not isinstance(user.op, OpDef):
+            return
+        if user.op.fusion > FusionKind.BROADCAST:
+            return
+        yield user
+        value = user
+
+
+def _is_moved(value: Call, flow: Flow) -> bool:
+    """Whether all who use a value read it from memory and may as well read it from elsewhere."""
+    pending = [(value, FusionKind.INJECTIVE)]
+    for _ in range(REACH):
+        if not pending:
+            break
+        current, least = pending.pop()
+        for user, _ in flow.users(current):
             if not isinstance(user, Call) or not isinstance(user.op, OpDef):
-                return True
+                return False
             if user.op.name in VIEWS:
-                pending.append(user)
-            elif user.op.fusion is not FusionKind.INJECTIVE:
-                return True
-    return False
+                # behind a view nothing was computed with the product
+                pending.append((user, FusionKind.ELEMWISE))
+            elif not least <= user.op.fusion <= FusionKind.INJECTIVE:
+                return False
+    return not pending

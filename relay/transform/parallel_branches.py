@@ -28,6 +28,7 @@ from relay.ir.compare import data_key
 from relay.ir.expr import Call, Constant, Expr, Function, Let, Syntax
 from relay.ir.redirect import redirect
 from relay.ir.scopes import Scope
+from relay.ir.types import TensorType
 from relay.nd import Weight
 from relay.op.opdef import FusionKind, OpDef
 from relay.op.rearrange import concatenate
@@ -64,11 +65,19 @@ class Joining:
         cannot be. `own` stand in the program and have types, `parts` may stand anywhere."""
         raise NotImplementedError
 
-    def part(self, joined: Expr, products: Sequence[Call], index: int) -> Expr:
+    def part(self, joined: Expr, branches: Sequence[Branch], index: int) -> Expr:
         """What one branch leaves."""
         raise NotImplementedError
 
-    def again(self, call: Call, args: tuple[Expr, ...]) -> Expr:
+    def step_key(self, call: Call, value: TensorType, result: TensorType) -> Any:
+        """What is the same for calls behind products that may become one call, which makes
+        `result` of `value`; None for one that ends its branch."""
+        assert isinstance(call.op, OpDef)
+        if call.op.fusion > FusionKind.BROADCAST or result.shape != value.shape:
+            return None
+        return id(call.op), data_key(call.attrs), len(call.args), result.dtype
+
+    def again(self, call: Call, args: tuple[Expr, ...], products: Sequence[Call]) -> Expr:
         """A call behind a product, behind the wide one."""
         return tree.replace(call, args=args)
 
@@ -134,7 +143,7 @@ def _joined(
     products: Sequence[Call], flow: Flow, blocks: Blocks, joining: Joining
 ) -> list[tuple[Branch, Expr]]:
     """The branches, and what is left of each; none where it is not worth it."""
-    chains = [_chain(product, flow, blocks) for product in products]
+    chains = [_chain(product, flow, blocks, joining) for product in products]
     steps: list[_Step] = []
     while True:
         following = [next(chain, None) for chain in chains]
@@ -147,37 +156,36 @@ def _joined(
     joined: Expr = joining.join(products, [flow.anywhere(p.args[1]) for p in products])
     for step in steps:
         args = tuple(joined if e is None else e for e in step.operands)
-        joined = joining.again(step.calls[0], args)
-    return [(b, joining.part(joined, products, index)) for index, b in enumerate(branches)]
+        joined = joining.again(step.calls[0], args, products)
+    return [(b, joining.part(joined, branches, index)) for index, b in enumerate(branches)]
 
 
 # --- what follows ---------------------------------------------------------------------------------
 
 
-def _chain(product: Call, flow: Flow, blocks: Blocks) -> Iterator[tuple[Call, int]]:
-    """The elementwise operators behind a product, and which argument they take it as."""
-    call, ty = product, tensor_type(product)
-    block = blocks.home(product)
-    while ty is not None:
-        users = flow.users(call)
+# A call behind a product, which argument that is, and what must be the same in all branches.
+Following = tuple[Call, int, Any]
+
+
+def _chain(product: Call, flow: Flow, blocks: Blocks, joining: Joining) -> Iterator[Following]:
+    """The calls behind a product that may join others."""
+    value = product
+    while True:
+        users = flow.users(value)
         if len(users) != 1:
             return
         user, index = users[0]
         if not isinstance(user, Call) or index < 0 or flow.call(user) is None:
             return
-        result = tensor_type(user)
-        assert isinstance(user.op, OpDef)
-        if (
-            user.op.fusion > FusionKind.BROADCAST
-            or user.op.stateful
-            or result is None
-            or result.shape != ty.shape
-            or blocks.home(user) is not block
-            or not all(flow.is_fixed(arg) for i, arg in enumerate(user.args) if i != index)
-        ):
+        before, after = tensor_type(value), tensor_type(user)
+        if before is None or after is None or blocks.home(user) is not blocks.home(product):
             return
-        yield user, index
-        call = user
+        if not all(flow.is_fixed(arg) for i, arg in enumerate(user.args) if i != index):
+            return
+        if (key := joining.step_key(user, before, after)) is None:
+            return
+        yield user, index, key
+        value = user
 
 
 @dataclass(frozen=True)
@@ -189,23 +197,16 @@ class _Step:
 
 
 def _common_step(
-    found: Sequence[tuple[Call, int] | None],
+    found: Sequence[Following | None],
     products: Sequence[Call],
     flow: Flow,
     joining: Joining,
 ) -> _Step | None:
-    calls: list[Call] = []
-    indices: set[int] = set()
-    for each in found:
-        if each is None:
-            return None
-        calls.append(each[0])
-        indices.add(each[1])
-    first = calls[0]
-    keys = {(id(c.op), data_key(c.attrs), len(c.args), _elements(c)) for c in calls}
-    if len(keys) > 1 or len(indices) > 1:
+    following = [each for each in found if each is not None]
+    if len(following) < len(found) or len({each[1:] for each in following}) > 1:
         return None
-    (index,) = indices
+    calls = [call for call, _, _ in following]
+    first, index, _ = following[0]
     operands: list[Expr | None] = []
     for i in range(len(first.args)):
         if i == index:
@@ -219,11 +220,6 @@ def _common_step(
             return None
         operands.append(operand)
     return _Step(tuple(calls), tuple(operands))
-
-
-def _elements(call: Call) -> str | None:
-    ty = tensor_type(call)
-    return None if ty is None else ty.dtype
 
 
 def _is_one_number(operands: Sequence[Expr], flow: Flow) -> bool:

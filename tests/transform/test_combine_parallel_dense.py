@@ -247,6 +247,43 @@ def test_projections_of_attention_share_a_product_and_are_sliced_where_they_are_
     assert count_ops(WIDE(before)["main"])["nn.dense"] == 1
 
 
+def test_rows_may_get_another_shape_before_the_bias():
+    params = f"%x: {t(6, 4)}, %a: {t(3, 4)}, %b: {t(1, 4)}, %c: {t(5, 4)}, {BIASES}"
+    branch = "reshape(nn.dense(%x, %W), newshape=SHAPE) + %B"
+    products = [
+        branch.replace("W", w).replace("B", b).replace("SHAPE", shape)
+        for w, b, shape in zip("abc", "pqr", ("[2, 3, 3]", "[2, -1, 1]", "[-1, 3, 5]"), strict=True)
+    ]
+    assert_rewrites(
+        WIDE,
+        main(params, f"({', '.join(products)})"),
+        main(
+            params,
+            """
+            %0 = reshape(nn.dense(%x, concatenate((%a, %b, %c))), newshape=[2, 3, 9]);
+            %1 = %0 + concatenate((%p, %q, %r));
+            (
+              strided_slice(%1, begin=[0], end=[3], axes=[2]),
+              strided_slice(%1, begin=[3], end=[4], axes=[2]),
+              strided_slice(%1, begin=[4], end=[9], axes=[2])
+            )
+            """,
+        ),
+    )
+
+
+def test_gates_that_meet_are_read_together():
+    params = f"%x: {t(64, 128)}, " + ", ".join(f"%{w}: {t(128, 128)}" for w in "abc")
+    gates = "sigmoid(nn.dense(%x, %a)) * tanh(nn.dense(%x, %b)) + sigmoid(nn.dense(%x, %c))"
+    before = parse(main(params, gates))
+    after = WIDE(before)
+    assert count_ops(after["main"])["nn.dense"] == 1
+    assert_same_meaning(before, after)
+    # each for itself they would be written and read once more
+    apart = "(sigmoid(nn.dense(%x, %a)), tanh(nn.dense(%x, %b)), exp(nn.dense(%x, %c)))"
+    assert_stays(WIDE, main(params, apart))
+
+
 def test_wide_results_that_would_have_to_be_copied_stay():
     params = f"%x: {t(256, 128)}, " + ", ".join(f"%{w}: {t(128, 128)}" for w in "abc")
     products = "(nn.dense(%x, %a), nn.dense(%x, %b), nn.dense(%x, %c))"
