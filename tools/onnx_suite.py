@@ -39,6 +39,7 @@ def cases(kinds: tuple[str, ...], match: str) -> list[tuple[str, str]]:
 
 def run(case: tuple[str, str]) -> Outcome:
     """Run one test; what is wrong is empty when nothing is."""
+    signal.signal(signal.SIGALRM, _too_long)
     signal.alarm(SECONDS)
     try:
         _run(*case)
@@ -48,6 +49,10 @@ def run(case: tuple[str, str]) -> Outcome:
     finally:
         signal.alarm(0)
     return (*case, "")
+
+
+def _too_long(*_: Any) -> None:
+    raise TimeoutError(f"more than {SECONDS} s")
 
 
 def _run(kind: str, name: str) -> None:
@@ -63,8 +68,9 @@ def _run(kind: str, name: str) -> None:
     evaluate, interpreter.evaluate = interpreter.evaluate, _refuse
     try:
         for inputs, wanted in case.data_sets or _in_files(model, Path(case.model_dir)):
-            for mine, theirs in zip(compiled.run(inputs), wanted, strict=True):
-                _compare(mine, theirs, case.rtol, case.atol)
+            results = compiled.run([_array(one) for one in inputs])
+            for mine, theirs in zip(results, wanted, strict=True):
+                _compare(mine, _array(theirs), case.rtol, case.atol)
     finally:
         interpreter.evaluate = evaluate
 
@@ -105,6 +111,13 @@ def _value(path: Path, described: Any) -> Any:
     if kind == "optional_type":
         return numpy_helper.to_optional(onnx.OptionalProto.FromString(data))
     return numpy_helper.to_array(onnx.TensorProto.FromString(data))
+
+
+def _array(value: Any) -> Any:
+    """A value of a test; some are tensors as files have them."""
+    import onnx
+
+    return onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
 
 
 def _compare(mine: Any, theirs: Any, rtol: float, atol: float) -> None:

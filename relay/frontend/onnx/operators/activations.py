@@ -91,7 +91,7 @@ def selu(node: Node, data: Expr) -> Expr:
 
 
 def _elu(node: Node, data: Expr, below: float, above: float) -> Expr:
-    """below * (exp(x) - 1) where x is negative, above * x elsewhere."""
+    """`below` * (exp(x) - 1) where x is negative, `above` * x elsewhere."""
     curve = op.subtract(op.exp(data), node.number(1, data))
     line = data if above == 1 else op.multiply(node.number(above, data), data)
     negative = op.less(data, node.number(0, data))

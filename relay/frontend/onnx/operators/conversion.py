@@ -76,4 +76,8 @@ _LARGEST = {"float8_e4m3fn": 448.0, "float8_e5m2": 57344.0}
 
 @table("BitCast")
 def bit_cast(node: Node, data: Expr) -> Expr:
-    return op.reinterpret(data, dtype=element_type(node.required("to")))
+    wanted = element_type(node.required("to"))
+    # a truth value is stored in eight bits, of which it uses one
+    if "bool" in (wanted, node.dtype(data)):
+        return op.cast(data, wanted)
+    return op.reinterpret(data, dtype=wanted)
