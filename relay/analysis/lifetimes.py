@@ -89,7 +89,7 @@ class Visitor(Protocol):
         """What one operation needs."""
 
     def at_let(self, let: Let, live: Live, used: list[Var]) -> None:
-        """A binding; `live` is needed after it, or in its blocks, `used` by its value, each once."""
+        """A binding: `live` is needed behind it, or in its blocks; `used` by its value."""
 
     def at_entry(self, owner: If | Clause, field: str, unused: list[Var]) -> None:
         """A block that does not need what other blocks in its place do."""

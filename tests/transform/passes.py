@@ -54,6 +54,7 @@ OUTLINED = [f"tvmgen_default_simulated_main_{number}" for number in range(200)]
 PASSES: dict[str, Tried] = {
     "AlterOpLayout": Tried(),
     "AnnotateSpans": Tried(keeps_functions=False),  # of other text than the first
+    "AnnotateUsedMemory": Tried(first=lambda: (transform.FuseOps(),)),
     "ApplyPassToFunction": Tried(
         lambda: transform.ApplyPassToFunction(transform.FoldConstant(), "main")
     ),
@@ -89,9 +90,12 @@ PASSES: dict[str, Tried] = {
         lambda: transform.InlineCompilerFunctionsBoundTo(OUTLINED), first=outlined
     ),
     "InlineComposites": Tried(first=composites),
+    "LabelOps": Tried(first=lambda: (transform.FuseOps(),)),
     "LambdaLift": Tried(own_cells=True),
     "Legalize": Tried(),
+    "LiftConstants": Tried(),
     "LiftWeights": Tried(),
+    "ManifestLifetimes": Tried(),
     "MarkCompilerFunctionsAsExtern": Tried(first=outlined),
     "MergeComposite": Tried(lambda: composites()[0]),
     "Monomorphize": Tried(own_cells=True),
