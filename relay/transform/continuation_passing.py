@@ -25,7 +25,7 @@ Evaluation keeps its order, because the program is brought to A-normal form befo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,6 +57,7 @@ from relay.ir.types import UNIT, FuncType, GlobalTypeVar, Type, TypeCall, TypeVa
 from relay.transform.base import ModulePass, is_foreign
 from relay.transform.context import PassContext
 from relay.transform.eta_expand import EtaExpand
+from relay.transform.function_types import with_functions
 from relay.transform.to_a_normal_form import ToANormalForm
 from relay.tree import Steps
 
@@ -155,28 +156,6 @@ def _reached(module: IRModule, root: str) -> list[str]:
 # --- types --------------------------------------------------------------------------------------
 
 
-def _with_functions(definitions: Iterable[TypeData]) -> list[TypeData]:
-    """The data types that have functions in their definitions, or in those they are made of."""
-    users: dict[str, list[TypeData]] = {}
-    pending: list[TypeData] = []
-    for definition in definitions:
-        for part in (
-            p for c in definition.constructors for t in c.inputs for p in tree.postorder(t)
-        ):
-            if isinstance(part, FuncType):
-                pending.append(definition)
-            elif isinstance(part, GlobalTypeVar):
-                users.setdefault(part.name_hint, []).append(definition)
-    found: dict[str, TypeData] = {}
-    while pending:
-        definition = pending.pop()
-        name = definition.header.name_hint
-        if name not in found:
-            found[name] = definition
-            pending.extend(users.get(name, ()))
-    return list(found.values())
-
-
 class _Types:
     """Types after the conversion, for one answer."""
 
@@ -230,7 +209,7 @@ class _Conversion:
         constructors = UniqueNames(
             {c.name_hint for definition in definitions.values() for c in definition.constructors}
         )
-        found = _with_functions(definitions.values())
+        found = with_functions(definitions.values())
         self.headers = {
             d.header.name_hint: GlobalTypeVar(taken.fresh(f"{d.header.name_hint}_cps"))
             for d in found
