@@ -43,7 +43,7 @@ GROUPS = {
         "LiftWeights",
         "DynamicToStatic",
     ),
-    "Kernels": ("FuseOps", "DefuseOps", "SplitArgs"),
+    "Kernels": ("RecognizeAttention", "FuseOps", "DefuseOps", "SplitArgs"),
     "Layouts and forms for a target": ("AlterOpLayout", "ConvertLayout", "Legalize"),
     "Other numbers": ("FastMath", "ToMixedPrecision"),
     "When things are computed": (

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from relay import tree
 from relay.ir.expr import Call, Function, Op, Syntax
 from relay.ir.module import IRModule
-from relay.transform.base import FunctionPass
+from relay.transform.base import FunctionPass, is_foreign
 from relay.transform.context import PassContext
-from relay.transform.fusion_dataflow import Dataflow, is_sealed
+from relay.transform.fusion_dataflow import PRIMITIVE, Dataflow, is_sealed
 from relay.transform.fusion_groups import Boundary, Groups
 from relay.transform.fusion_kernels import Kernels
 from relay.transform.infer_type import InferType
@@ -81,19 +82,46 @@ class FusedGroup:
 
 
 def explain_fusion(mod: IRModule, fuse_opt_level: int = -1) -> list[FusedGroup]:
-    """The kernels that `FuseOps` would make of a module, each with the reason why it ends."""
+    """The kernels that `FuseOps` would make of a module, each with the reason why it ends; and
+    those that are there already."""
     context = PassContext.current()
     found: list[FusedGroup] = []
     for name, function in InferType()(mod).functions.items():
-        if is_sealed(function):
+        if is_foreign(function):
             continue
-        groups = _groups(Dataflow(function), fuse_opt_level, context)
-        members: dict[int, list[str]] = {}
-        for node, root in zip(groups.nodes, groups.root, strict=True):
-            if node.is_operator:
-                members.setdefault(root, []).append(node.name)
-        found += [
-            FusedGroup(name.name_hint, tuple(names), groups.boundary(root))
-            for root, names in sorted(members.items())
-        ]
+        if not is_sealed(function):
+            groups = _groups(Dataflow(function), fuse_opt_level, context)
+            members: dict[int, list[str]] = {}
+            for node, root in zip(groups.nodes, groups.root, strict=True):
+                if node.is_operator:
+                    members.setdefault(root, []).append(node.name)
+            found += [
+                FusedGroup(name.name_hint, tuple(names), groups.boundary(root))
+                for root, names in sorted(members.items())
+            ]
+        found += [_sealed(name.name_hint, kernel) for kernel in _kernels_in(function)]
     return found
+
+
+def _kernels_in(function: Function) -> list[Function]:
+    """The primitive functions there are, in order."""
+
+    def enter(e: Syntax) -> bool:
+        return e is function or not isinstance(e, Function) or not is_foreign(e)
+
+    return [
+        e
+        for e in tree.postorder(function, enter)
+        if isinstance(e, Function) and e.attrs.get(PRIMITIVE)
+    ]
+
+
+def _sealed(name: str, kernel: Function) -> FusedGroup:
+    names = [
+        e.op.name for e in tree.postorder(kernel) if isinstance(e, Call) and isinstance(e.op, Op)
+    ]
+    last = names[-1] if names else "nothing"
+    return FusedGroup(name, tuple(names), Boundary(last, "Function", SEALED))
+
+
+SEALED = "the function is primitive already, and kept as it is"

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from relay.ir.expr import Call, TupleGetItem
+from relay.ir.expr import Call, Clause, Expr, Function, If, Let, TupleGetItem
 from relay.op.opdef import FusionKind
 from relay.transform.fusion_cost import cost_of, refusal
 from relay.transform.fusion_dataflow import Dataflow, Node, name_of, post_dominators
@@ -237,7 +237,7 @@ class Groups:
     def _without_trying(self, root: int) -> Boundary:
         node, end = self.nodes[root], self._ends[root]
         if node.leaves_to is not None:
-            return Boundary(node.name, name_of(node.leaves_to), LEAVES)
+            return Boundary(node.name, name_of(node.leaves_to), self._leaving(node))
         if not node.outputs:
             return Boundary(node.name, "nothing", "nobody needs the value")
         consumer = self.nodes[node.outputs[-1][0] if end is None else end]
@@ -251,6 +251,17 @@ class Groups:
             why = REFUSES[consumer.kind]
         return Boundary(node.name, consumer.name, why)
 
+    def _leaving(self, node: Node) -> str:
+        """Why what needs a value from outside of all kernels does."""
+        match node.leaves_to:
+            case Function() | Let() | Clause():
+                return RESULT
+            case If(cond=cond) if cond is not node.expr:
+                return RESULT
+            case Expr() as user if self.flow.home(user) is not self.flow.home(node.expr):
+                return ELSEWHERE
+        return NO_OPERATOR
+
 
 def _passes(node: Node) -> int:
     """How many passes over rows an operator makes before it knows what it needs of them."""
@@ -258,7 +269,9 @@ def _passes(node: Node) -> int:
     return 0 if reduction is None else reduction.passes
 
 
-LEAVES = "the value is needed by what is no operator, or in another block"
+RESULT = "the value is the result of its function or branch"
+ELSEWHERE = "the value is needed in another function or branch"
+NO_OPERATOR = "the value is needed by what is no operator"
 AT_MOST = "a kernel has at most {} operators"
 ONE_ANCHOR = "a kernel has at most one anchor"
 BEHIND_ANCHOR = "an anchor is followed by elementwise operators only"

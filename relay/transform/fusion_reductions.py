@@ -34,18 +34,21 @@ class Reduction:
 
 def reduction_of(call: Call) -> Reduction | None:
     """How a call reduces rows; None if it does not."""
-    op, ty = call.op, call.args[0].checked_type if call.args else None
-    if not isinstance(op, OpDef) or not isinstance(ty, TensorType):
+    op = call.op
+    if not isinstance(op, OpDef):
+        return None
+    passes = ROW_OPERATORS.get(op.name, 0)
+    if not passes and op.fusion is not FusionKind.COMM_REDUCE:
+        return None
+    attrs: Any = op.make_attrs({}) if call.attrs is None else call.attrs
+    ty = call.args[0].checked_type
+    if not hasattr(attrs, "axis") or not isinstance(ty, TensorType):
         return None
     rank = len(ty.shape)
-    attrs: Any = op.make_attrs({}) if call.attrs is None else call.attrs
-    if op.name in ROW_OPERATORS:
-        named = (attrs.axis,) if isinstance(attrs.axis, int) else attrs.axis
-        axes = range(rank) if named is None else (a % rank for a in named)
-        return Reduction(frozenset(axes), ROW_OPERATORS[op.name], "whole")
-    if op.fusion is not FusionKind.COMM_REDUCE or not hasattr(attrs, "keepdims"):
-        return None
-    gone = set(range(rank)) if attrs.axis is None else {a % rank for a in attrs.axis}
-    if attrs.axis is not None and attrs.exclude:
-        gone = set(range(rank)) - gone
-    return Reduction(frozenset(gone), 1, "kept" if attrs.keepdims else "gone")
+    named = (attrs.axis,) if isinstance(attrs.axis, int) else attrs.axis
+    axes = frozenset(range(rank) if named is None else (axis % rank for axis in named))
+    if passes:
+        return Reduction(axes, passes, "whole")
+    if named is not None and attrs.exclude:
+        axes = frozenset(range(rank)) - axes
+    return Reduction(axes, 1, "kept" if attrs.keepdims else "gone")

@@ -558,9 +558,66 @@ def test_every_kernel_can_say_why_it_ends():
         "@main: exp | exp -> nn.dense: "
         "a kernel with an anchor takes in elementwise operators only, and none before it",
         "@main: nn.dense nn.relu | nn.relu -> argsort: an opaque operator is a kernel of its own",
-        "@main: argsort | argsort -> Function: "
-        "the value is needed by what is no operator, or in another block",
+        "@main: argsort | argsort -> Function: the value is the result of its function or branch",
     ]
     assert found[1].operators == ("nn.dense", "nn.relu")
     assert found[1].boundary.producer == "nn.relu"
     assert explain_fusion(parse("def @main(%x: int32) { %x }")) == []
+
+
+def test_kernels_that_are_there_already_are_told_of():
+    mod = FuseOps()(parse("def @main(%x: Tensor[(4), float32]) { argsort(exp(nn.relu(%x))) }"))
+    assert [str(group) for group in explain_fusion(mod)] == [
+        "@main: argsort | argsort -> Function: "
+        "the function is primitive already, and kept as it is",
+        "@main: nn.relu exp | exp -> Function: "
+        "the function is primitive already, and kept as it is",
+    ]
+
+
+def test_costs_are_told_with_their_numbers():
+    text = """
+    def @main(%x: Tensor[(16, 1000000), float32]) {
+      divide(%x, sum(%x, axis=[1], keepdims=True))
+    }
+    """
+    assert str(explain_fusion(parse(text))[0]) == (
+        "@main: sum | sum -> divide: a row has 8000004 bytes, and 524288 stay in the cache for the "
+        "next pass"
+    )
+
+
+# --- reductions in all of the language -----------------------------------------------------------
+
+SOFTMAX = """
+    %{0} = exp(subtract(%{x}, max(%{x}, axis=[1], keepdims=True)));
+    divide(%{0}, sum(%{0}, axis=[1], keepdims=True))
+"""
+
+
+def softmax(x, n):
+    return SOFTMAX.replace("{0}", str(n)).replace("{x}", x)
+
+
+def test_reductions_are_fused_in_branches_clauses_closures_and_recursive_functions():
+    kernel = "max subtract exp sum divide"
+    text = f"""
+    def @main(%x: Tensor[(3, 5), float32], %n: int32) {{
+      let %f = fn (%y: Tensor[(3, 5), float32]) {{ {softmax("y", 0)} }};
+      let %g = match ((%x, %n)) {{ (%a, _) => {{ {softmax("a", 1)} }} }};
+      let %loop = fn (%i: int32, %z: Tensor[(3, 5), float32]) -> Tensor[(3, 5), float32] {{
+        if (less(%i, 1)) {{ {softmax("z", 2)} }}
+        else {{ %loop(subtract(%i, 1), {{ {softmax("z", 3)} }}) }}
+      }};
+      add(%loop(%n, %f(%g)), %x)
+    }}
+    """
+    mod = fused(text)
+    check_well_formed(mod)
+    assert sorted(kernels(mod)) == sorted([kernel] * 4 + ["less", "subtract", "add"])
+    args = (np.linspace(-1, 1, 15, dtype="float32").reshape(3, 5), np.int32(2))
+    expected = evaluate(parse(text), *args)
+    assert_same_value(evaluate(mod, *args), expected)
+    np.testing.assert_allclose(
+        relay.compile(parse(text))(*args), expected.numpy(), rtol=1e-5, atol=1e-6
+    )

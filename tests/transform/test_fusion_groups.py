@@ -45,7 +45,9 @@ ONE_ANCHOR = "a kernel has at most one anchor"
 BEHIND_ANCHOR = "an anchor is followed by elementwise operators only"
 REDUCTION = "a reduction takes in elementwise operators only"
 OUTSIDE_TUPLE = "a tuple that no operator takes in is outside of all kernels"
-LEAVES = "the value is needed by what is no operator, or in another block"
+RESULT = "the value is the result of its function or branch"
+ELSEWHERE = "the value is needed in another function or branch"
+NO_OPERATOR = "the value is needed by what is no operator"
 
 
 # --- elementwise, broadcast, injective -----------------------------------------------------------
@@ -54,7 +56,7 @@ LEAVES = "the value is needed by what is no operator, or in another block"
 def test_elementwise_broadcast_and_injective_operators_chain():
     assert_groups(
         "exp(transpose(add(reshape(%x, newshape=[4, 1, 4]), 1f), axes=[2, 1, 0]))",
-        ("reshape add transpose exp", f"exp -> Function: {LEAVES}"),
+        ("reshape add transpose exp", f"exp -> Function: {RESULT}"),
     )
 
 
@@ -74,10 +76,26 @@ def test_paths_that_do_not_meet_end_a_group():
     )
     assert_groups(
         "%0 = exp(%x); if (%c) { sqrt(%0) } else { negative(%0) }",
-        ("exp", f"exp -> negative: {LEAVES}"),
+        ("exp", f"exp -> negative: {ELSEWHERE}"),
         "sqrt",
         "negative",
         params="%x: Tensor[(4, 4), float32], %c: bool",
+    )
+
+
+def test_values_leave_in_several_ways():
+    params = "%x: Tensor[(4, 4), float32], %c: bool"
+    assert_groups(
+        "if (less(sum(exp(%x)), 1f)) { sqrt(%x) } else { let %y = tanh(%x); %y }",
+        ("exp sum less", f"less -> If: {NO_OPERATOR}"),
+        ("sqrt", f"sqrt -> If: {RESULT}"),
+        ("tanh", f"tanh -> Let: {RESULT}"),
+        params=params,
+    )
+    assert_groups(
+        "match ((%x, ref(exp(%x)))) { (%a, _) => sqrt(%a) }",
+        ("exp", f"exp -> RefCreate: {NO_OPERATOR}"),
+        ("sqrt", f"sqrt -> Clause: {RESULT}"),
     )
 
 
