@@ -6,8 +6,9 @@
 A conversion that several read would be written to memory in its wide form. With one of its own,
 every element-wise reader takes the narrow elements, and converts them on the way, for nothing.
 
-Readers that are not element-wise keep the shared conversion, and so do functions around which it is
-computed once. Equal expressions are merged again by EliminateCommonSubexpr: this comes later.
+Readers that are not element-wise keep the shared conversion. One that a function shares with the
+code around it stays, or it would be computed in every call. Equal expressions are merged again by
+EliminateCommonSubexpr, so this comes later.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from relay import dtypes, tree
 from relay.ir.expr import Call, Expr, Function, Let, Syntax, Var, is_atom
 from relay.ir.module import IRModule
-from relay.ir.scopes import Scopes
+from relay.ir.scopes import Scope, Scopes
 from relay.ir.types import TensorType
 from relay.ir.variables import binders
 from relay.op.convert import cast
@@ -42,7 +43,6 @@ class CanonicalizeCast(FunctionPass):
         shared = _shared_casts(function)
         if not shared:
             return function
-        scopes = Scopes(function)
         kept: dict[Syntax, Syntax] = {n: n for n in tree.postorder(function) if _is_opaque(n)}
 
         def visit(before: Syntax, after: Syntax) -> Syntax:
@@ -51,9 +51,7 @@ class CanonicalizeCast(FunctionPass):
             assert isinstance(after, Call)
             copies: dict[Expr, Expr] = {}
             for arg, now in zip(before.args, after.args, strict=True):
-                call = shared.get(arg)
-                around = scopes.home(before).function
-                if call is not None and scopes.home(call).function is around:
+                if (call := shared.get(arg)) is not None:
                     copies[now] = tree.replace(now if arg is call else call)
             args = tuple(copies.get(arg, arg) for arg in after.args)
             return tree.replace(after, args=args) if copies else after
@@ -65,22 +63,41 @@ class CanonicalizeCast(FunctionPass):
 
 
 def _shared_casts(function: Function) -> dict[Expr, Call]:
-    """The widening conversions that several expressions read, by themselves and by their names."""
-    readers: dict[Expr, set[int]] = {}
-    named: dict[Var, Call] = {}
+    """The widening conversions that several expressions of one function read, by themselves and by
+    their names."""
+    readers: dict[Expr, list[Syntax]] = {}
+    named: dict[Expr, Call] = {}
     for node in tree.postorder(function):
-        if isinstance(node, Let) and _is_widening(node.value) and is_atom(node.value.args[0]):  # type: ignore[attr-defined]
-            named[node.variable] = node.value  # type: ignore[assignment]
-        for child in tree.children(node)[len(binders(node)) :]:
+        if isinstance(node, Let) and _is_widening(value := node.value) and _is_flat(value):
+            assert isinstance(value, Call)
+            named[node.variable] = value
+        for child in dict.fromkeys(tree.children(node)[len(binders(node)) :]):
             if isinstance(child, Var) or _is_widening(child):
-                readers.setdefault(child, set()).add(id(node))
+                assert isinstance(child, Expr)
+                readers.setdefault(child, []).append(node)
     found: dict[Expr, Call] = {}
+    scopes: Scopes | None = None
     for e, several in readers.items():
         call = named.get(e) if isinstance(e, Var) else e
-        if call is not None and len(several) > 1:
+        if call is None or len(several) == 1:
+            continue
+        scopes = scopes or Scopes(function)
+        around = scopes.home(call).function
+        if all(_reads_in(reader, scopes) is around for reader in several):
             assert isinstance(call, Call)
             found[e] = call
     return found
+
+
+def _reads_in(reader: Syntax, scopes: Scopes) -> Scope:
+    """The function in which an expression reads its parts."""
+    if isinstance(reader, Function):
+        return scopes.opened(reader, "body").function
+    return scopes.home(reader).function
+
+
+def _is_flat(e: Expr) -> bool:
+    return all(map(is_atom, tree.children(e)))
 
 
 def _is_widening(e: Syntax) -> bool:

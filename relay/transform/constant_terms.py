@@ -130,13 +130,18 @@ def factor_of_sum(call: Call, window: Window) -> Expr | None:
     if outer is None or inner_call is None or not window.is_used_once(outer[0]):
         return None
     inner = _sum(inner_call, window)
-    weighted = None if inner is None else window.call_of(inner[1], *WITH_WEIGHTS)
-    if inner is None or weighted is None or not window.is_used_once(inner[1]):
+    if inner is None or not _takes_in_factors(inner[1], window):
         return None
     shift = _together(multiply, inner[3], outer[1], window)
-    if shift is None or not window.is_constant(weighted.args[1]):
-        return None
-    return add(multiply(inner[1], outer[1]), shift)
+    return None if shift is None else add(multiply(inner[1], outer[1]), shift)
+
+
+def _takes_in_factors(e: Expr, window: Window) -> bool:
+    """Whether it is a product with weights, perhaps scaled, that nobody else needs."""
+    scaled = _inner_product(e, window)
+    data = e if scaled is None else scaled[0]
+    product = window.call_of(data, *WITH_WEIGHTS) if window.is_used_once(data) else None
+    return product is not None and window.is_constant(product.args[1])
 
 
 def _product(call: Call, window: Window) -> tuple[Expr, Expr] | None:

@@ -86,7 +86,7 @@ def twice_the_same(call: Call, window: Window) -> Expr | None:
     """add(%x, %x)  ->  multiply(%x, 2)"""
     left, right = call.args
     dtype = window.dtype(left)
-    if left is not right or window.is_constant(left) or dtype in ("uint1", ""):
+    if left is not right or window.is_constant(left) or not dtype:
         return None
     return multiply(left, const(2, dtype))
 

@@ -52,8 +52,16 @@ def slice_of_slice(call: Call, window: Window) -> Expr | None:
     if first is None or second is None:
         return None
     for axis, taken in second.items():
-        first[axis] = first[axis][taken.start : taken.stop : taken.step] if axis in first else taken
+        first[axis] = _taken_of(first[axis], taken) if axis in first else taken
     return _sliced(inner.args[0], first)
+
+
+def _taken_of(places: range, taken: range) -> range:
+    """Of these places, those that are taken."""
+    if not taken:
+        return range(0)
+    step = places.step * taken.step
+    return range(places[taken[0]], places[taken[-1]] + (1 if step > 0 else -1), step)
 
 
 def slice_of_joined(call: Call, window: Window) -> Expr | None:
@@ -101,7 +109,7 @@ def _slices(call: Call, window: Window) -> Slices | None:
 
 def _sliced(data: Expr, slices: Slices) -> Expr:
     axes = sorted(slices)
-    taken = [slices[axis] for axis in axes]
+    taken = [slices[axis] or range(0) for axis in axes]
     # before the first place of all, which a negative number would not say
     ends = [places.stop if places.stop >= 0 else -UNBOUNDED for places in taken]
     strides = [places.step for places in taken]
@@ -148,22 +156,23 @@ def joined_twice(call: Call, window: Window) -> Expr | None:
 def joined_again(call: Call, window: Window) -> Expr | None:
     """%0 = split(%x, 2); concatenate((%0.0, %0.1))  ->  %x"""
     parts = window.fields(call.args[0])
-    fields = [_field_of_split(part, window) for part in parts or ()]
-    if not fields or any(field is None for field in fields):
+    fields = [field for p in parts or () if (field := _field_of_split(p, window)) is not None]
+    if parts is None or not fields or len(fields) < len(parts):
         return None
-    splits = [split for split, _ in fields if split is not None]  # type: ignore[misc]
-    first = splits[0]
-    if any(split is not first for split in splits) or _axis(first, window) != _axis(call, window):
+    first, _ = fields[0]
+    if any(split is not first for split, _ in fields):
         return None
     count = len(getattr(window.type_of(first), "fields", ()))
-    in_order = [index for _, index in fields] == list(range(count))  # type: ignore[misc]
-    return first.args[0] if in_order else None
+    in_order = [index for _, index in fields] == list(range(count))
+    return first.args[0] if in_order and _axis(first, window) == _axis(call, window) else None
 
 
 def _field_of_split(e: Expr, window: Window) -> tuple[Call, int] | None:
     field = window.definition(e)
-    split = window.call_of(field.tuple_value, "split") if isinstance(field, TupleGetItem) else None
-    return None if split is None else (split, field.index)  # type: ignore[attr-defined]
+    if not isinstance(field, TupleGetItem):
+        return None
+    split = window.call_of(field.tuple_value, "split")
+    return None if split is None else (split, field.index)
 
 
 def split_of_joined(e: TupleGetItem, window: Window) -> Expr | None:
@@ -233,7 +242,7 @@ def padded_twice(call: Call, window: Window) -> Expr | None:
         return None
     first: Any = inner.attrs
     second: Any = call.attrs
-    if first.pad_mode != second.pad_mode or first.pad_mode == "reflect":
+    if first.pad_mode != second.pad_mode or first.pad_mode in ("reflect", "wrap"):
         return None
     if first.pad_mode == "constant" and not _is_same_value(inner, call, window):
         return None

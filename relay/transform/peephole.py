@@ -15,8 +15,9 @@ A call is looked at when its arguments have come to rest, and what a rule makes 
 until no rule fits. So a chain of any length collapses in one walk, which is linear in the size of
 the program as long as each rule makes it smaller. What must hold for every rewriting is seen to
 here: one that would give another type, also one that knows more about it, is not made; functions
-that are one thing for somebody else are not entered; and through a name only calls over names are
-seen, so that nothing is computed in another place than before.
+that are one thing for somebody else are not entered; through a name only calls over names are seen,
+and what a function shares with the code around it is neither seen through nor left out, so that
+nothing is computed more often than before.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from relay.ir.expr import (
     Var,
     is_atom,
 )
+from relay.ir.scopes import Scopes
 from relay.ir.types import TensorType, TupleType, Type
 from relay.ir.variables import binders
 from relay.nd import Weight
@@ -103,21 +105,27 @@ class Window:
         self._root = root
         self._purity: Purity | None = None
         self._bound: dict[Var, Expr] = {}  # what variables are bound to, as it was
-        self._uses: dict[Expr, int] = {}
+        self._readers: dict[Expr, int] = {}  # how many there are
         self.now: dict[Expr, Expr] = {}  # what became of an expression
         self._origin: dict[Expr, Expr] = {}  # what an expression of the new program was
         self._types: dict[Expr, Type | None] = {}  # of expressions of the new program
         self._constant: set[Expr] = set()  # expressions over constants and weights alone
         self._pure: set[Expr] = set()  # as far as somebody has asked
+        self._shared = _shared_with_functions(root)
+        self._holding: set[Expr] = set()  # what is shared so, and all that is made of it
         names = root.attrs.get(WEIGHTS, ())
         self._constant.update(p for p in root.params if p.name_hint in names)
         for node in tree.postorder(root):
             if isinstance(node, Let):
                 self._bound[node.variable] = node.value
             hidden = len(binders(node))
-            for child in tree.children(node)[hidden:]:
+            for child in set(tree.children(node)[hidden:]):
                 if isinstance(child, Expr):
-                    self._uses[child] = self._uses.get(child, 0) + 1
+                    self._readers[child] = self._readers.get(child, 0) + 1
+            if self._shared and isinstance(node, Expr) and not is_atom(node):
+                parts = tree.children(node)
+                if node in self._shared or any(part in self._holding for part in parts):
+                    self._holding.add(node)
 
     # --- types and shapes
 
@@ -146,8 +154,10 @@ class Window:
 
     # --- what expressions are
 
-    def definition(self, e: Expr) -> Expr:
-        """What a name stands for, as far as that can be written in its place; else `e`."""
+    def definition(self, e: Expr) -> Expr | None:
+        """What `e` is, or stands for as a name, as far as that may be written in its place."""
+        if self._shared and self._origin.get(e) in self._shared:
+            return None
         found = e
         while isinstance(found, Var) and found in self._bound:
             value = self.now.get(self._bound[found], self._bound[found])
@@ -183,7 +193,7 @@ class Window:
 
     def is_used_once(self, e: Expr) -> bool:
         """Whether the call that is looked at is all that uses `e`."""
-        return self._uses.get(self._origin.get(e, e), 1) == 1
+        return self._readers.get(self._origin.get(e, e), 1) == 1
 
     def is_pure(self, *expressions: Expr) -> bool:
         """Whether evaluating these may be left out."""
@@ -195,7 +205,7 @@ class Window:
                 continue
             if (origin := self._origin.get(e)) is None:
                 pending += tree.children(e)  # rules make nothing that has effects by itself
-            elif not self._was_pure(origin):
+            elif origin in self._holding or not self._was_pure(origin):
                 return False
             passed.append(e)
         self._pure.update(passed)
@@ -334,6 +344,23 @@ class _Rewriting:
                 given = [a if isinstance(a, Constant) else Var("x", known(a)) for a in args]
                 return infer_local(tree.replace(e, args=tuple(given)))
         raise PassError(f"a rule must not make a {type(e).__name__}")
+
+
+def _shared_with_functions(root: Function) -> set[Expr]:
+    """The computations that are read in several functions, one of them inside the other."""
+    nodes = list(tree.postorder(root))
+    if sum(isinstance(node, Function) for node in nodes) < 2:
+        return set()
+    scopes = Scopes(root)
+    reader: dict[Syntax, object] = {}
+    found: set[Expr] = set()
+    for node in nodes:
+        inside = scopes.opened(node, "body") if isinstance(node, Function) else scopes.home(node)
+        for child in tree.children(node):
+            is_new = reader.setdefault(child, inside.function) is not inside.function
+            if is_new and isinstance(child, Expr) and not is_atom(child):
+                found.add(child)
+    return found
 
 
 def _head(e: Expr) -> str:
