@@ -10,8 +10,7 @@ that is; one that is not is kept for as long as its row (`relay.target.llvm.sche
 Operators join when the one kernel takes no longer than the kernels apart:
 
     %0 = exp(%x); divide(%0, sum(%0, axis=[1], keepdims=True))        (128, 1024), float32
-
-    apart   exp 1 MB, sum 0.5 MB, divide 1 MB     joined  1 MB
+      ->   apart: exp moves 1 MB, sum 0.5 MB, divide 1 MB; as one kernel: 1 MB
 
 For that, what is read several times must be in the cache when it is read again: a kernel of several
 passes over its rows has rows of at most `CACHE` bytes. And where there are few rows, threads have

@@ -1,7 +1,7 @@
 """Which operators reduce rows, and what becomes of the axes:
 
-sum(%x, axis=[1])          the second axis is gone, after one pass over each row
-nn.softmax(%x, axis=1)     it is whole again, after a pass for the maximum and one for the sum
+sum(%x, axis=[1])       ->  the second axis is gone, after one pass over each row
+nn.softmax(%x, axis=1)  ->  it is whole again, after a pass for the maximum and one for the sum
 """
 
 from __future__ import annotations
