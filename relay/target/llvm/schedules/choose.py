@@ -55,6 +55,7 @@ class _Cluster:
     root: str
     inside: list[str] = field(default_factory=list)
     form: Form | None = None  # when what is inside is a sum of products
+    image: str = ""  # what the only stage inside reads through windows
 
 
 def choose(
@@ -189,6 +190,9 @@ def _clusters(s: Schedule, known: set[int]) -> tuple[Schedule, list[_Cluster]]:
                 candidate.form = form if _fits(s, candidate, name, form) else candidate.form
                 home[name] = candidate
                 continue
+            if _is_image(s, stage, candidate, known):
+                candidate.image = name  # what it is made of is computed before
+                continue
             s, cluster = _own_cluster(s, name, known)
         clusters.append(cluster)
         for member in (cluster.root, *cluster.inside):
@@ -240,6 +244,17 @@ def _can_enter(s: Schedule, stage: Stage, cluster: _Cluster, known: set[int]) ->
     return _is_row(s, stage)
 
 
+def _is_image(s: Schedule, stage: Stage, cluster: _Cluster, known: set[int]) -> bool:
+    """Whether the one reduction of a cluster reads the stage, and nobody else does: what it needs
+    of it can be made where it is needed, and little of it twice."""
+    readers = s.readers(stage.name)
+    if [reader.name for reader in readers] != cluster.inside or not readers[0].is_reduction:
+        return False
+    if stage.is_reduction or cluster.form is not None or cluster.image:
+        return False
+    return not constants_only(s, stage.name, known)
+
+
 def _is_row(s: Schedule, stage: Stage) -> bool:
     """Whether every reader in the cluster reads it at its own leading or matching axes."""
     made = {id(tensor) for tensor in stage.tensors}
@@ -285,5 +300,5 @@ def _schedule(
             s, cluster.root, name, cluster.form, loops, target, known, threads=threads
         )
     if cluster.inside:
-        return rows(s, cluster.root, cluster.inside, target, threads=threads)
+        return rows(s, cluster.root, cluster.inside, target, image=cluster.image, threads=threads)
     return elementwise(s, cluster.root, target, threads=threads)

@@ -24,6 +24,7 @@ from relay.te.loops import Kind, Scope
 from relay.te.schedule import (
     Loop,
     Schedule,
+    Stage,
     compute_at,
     fuse,
     parallel,
@@ -35,16 +36,26 @@ from relay.te.schedule import (
     vectorize,
 )
 
-_UNROLL = 32  # copies of a small window at most
+_UNROLL = 72  # copies at most: a window of nine elements for eight vectors
 _PARTS = 4  # vectors of partial results, to hide the latency of additions
 _REGISTERS = 8  # vectors a tile may take
+_LINES = 14  # lines of an image, so that those around them, made twice, are few
 _SHORT = 16  # elements of a window that make no vector
 
 
 def rows(
-    s: Schedule, root: str, inside: list[str], target: Target, *, threads: bool = True
+    s: Schedule,
+    root: str,
+    inside: list[str],
+    target: Target,
+    *,
+    image: str = "",
+    threads: bool = True,
 ) -> Schedule:
-    """Schedule stage `root` with the stages `inside` computed in its loops, in their order."""
+    """Schedule stage `root` with the stages `inside` computed in its loops, in their order.
+
+    `image`: a stage whose windows they read; where it pays, a few lines of it are made at a time.
+    """
     work = sum(facts.points(s[name]) * facts.cost(s[name]) for name in (root, *inside))
     lanes = min(facts.lanes(s[name], target) for name in (root, *inside))
     row, column = _rows_and_columns(s, root, inside)
@@ -53,15 +64,32 @@ def rows(
     if row and column:
         s = reorder(s, root, *row, *column)
     level, s = _outer_loops(s, root, row, column, tiled, lanes)
+    in_lines = bool(image) and len(row) > 2 and any(loop.name == "pixel" for loop in s[root].loops)
+    if image and not in_lines:
+        s = elementwise(s, image, target, threads=threads)
     if level is None:
         return _everything_first(s, root, inside, target, threads)
+    around = level
+    if in_lines:
+        around, s = "lines", _in_lines(s, root, row[-3])
     if threads and work >= facts.PARALLEL_WORK:
-        level, s = _spread(s, root, level)
+        outermost, s = _spread(s, root, around)
+        level, around = level if in_lines else outermost, outermost
     for name in reversed(inside):
         s = compute_at(s, name, root, level)
+    if in_lines:
+        s = _vectors(compute_at(s, image, root, around), image, lanes)
     for name in inside:
         s = _inner_stage(s, name, target, lanes)
     return s
+
+
+def _in_lines(s: Schedule, root: str, row: str) -> Schedule:
+    """A loop over lines in turns of a few: the part of an image that one turn needs stays in a
+    cache from when it is made until it was read by all windows."""
+    count = facts.count(s[root].loop(row))
+    few = -(-count // -(-count // _LINES))
+    return split(s, root, row, few, ("lines", "line"))
 
 
 def _everything_first(
@@ -159,6 +187,11 @@ def _position(s: Schedule, root: str, first: str) -> int:
 def _tiled(s: Schedule, root: str, row: list[str], column: list[str], lanes: int) -> Schedule:
     """The last row loop in tiles of a few vectors, outside of the columns and inside of them."""
     width = _width(s[root].loop(row[-1]), lanes)
+    if len(row) > 1 and (pixels := _pixels(s[root], row, width)) > 1:
+        # one vector per pixel, as in blocked layouts: several pixels share what all of them need
+        s = split(s, root, row[-2], pixels, ("tile", "pixel"))
+        s = reorder(s, root, *row[:-2], "tile", *column, "pixel", row[-1])
+        return vectorize(unroll(s, root, "pixel"), root, row[-1])
     vectors = max(1, min(_PARTS, -(-facts.count(s[root].loop(row[-1])) // width)))
     # words: the loops there are have the letters of axes
     s = split(s, root, row[-1], width * vectors, ("tile", "inner"))
@@ -168,6 +201,18 @@ def _tiled(s: Schedule, root: str, row: list[str], column: list[str], lanes: int
         s = unroll(split(s, root, "inner", width, ("vector", "lane")), root, "vector")
         lane = "lane"
     return vectorize(s, root, lane) if width > 1 else s
+
+
+def _pixels(root: Stage, row: list[str], width: int) -> int:
+    """How many turns of the last but one loop a tile has, where the last one is one vector."""
+    outer, last = root.loop(row[-2]), root.loop(row[-1])
+    if not isinstance(outer.extent, Const) or not isinstance(last.extent, Const):
+        return 1
+    if width == 1 or last.count != width:
+        return 1
+    even = [pixels for pixels in range(_REGISTERS, 3, -1) if outer.count % pixels == 0]
+    tiles = -(-outer.count // _REGISTERS)
+    return even[0] if even else -(-outer.count // tiles)
 
 
 def _width(loop: Loop, lanes: int) -> int:

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from tests.target.llvm.schedules.outline import text, unindented
+import numpy as np
+import pytest
+
+from relay.interpreter.evaluate import evaluate
+from relay.ir.expr import Call, const
+from relay.target.target import Target
+from relay.testing.kernels import Batch
+from tests.target.llvm.kernels import LEVEL_NAMES, LEVELS, scheduled
+from tests.target.llvm.schedules.outline import computed, function, text, unindented
 
 
 def test_a_sum_along_rows_has_partial_sums_in_lanes() -> None:
@@ -135,6 +143,72 @@ def test_a_depthwise_convolution_keeps_a_row_of_results_in_registers() -> None:
             vector 16: conv  x20
             vector 16: compute  x2
     """)
+
+
+def test_pixels_whose_channels_are_one_vector_are_computed_together() -> None:
+    """They share the weights, and neighbours share most of what their windows read."""
+    source = """(%x: Tensor[(1, 4, 28, 28, 16), float32]) {
+      nn.max_pool2d(%x, pool_size=[2, 2], strides=[2, 2], layout="NCHW16c")
+    }"""
+    (main,) = text(source)
+    assert main == unindented(
+        """
+        for 4
+          for 14
+            for 2
+              register pool.acc[1, 1, 1, 7, 16]
+              vector 16: pool.acc  x35
+              vector 16: pool  x7
+        """
+    )
+
+
+DEPTHWISE = """(%x: Tensor[(1, 2, 33, 30, 16), float32], %w: Tensor[(2, 1, 3, 3, 1, 16), float32],
+                %b: Tensor[(2, 1, 1, 16), float32]) {
+  nn.relu(add(nn.contrib_depthwise_conv2d_NCHWc(%x, %w, padding=[1, 1, 1, 1], channels=32,
+              strides=[1, 1], kernel_size=[3, 3], groups=32, data_layout="NCHW16c",
+              kernel_layout="OIHW1i16o"), %b))
+}"""
+
+
+def test_a_padded_image_is_made_a_few_lines_at_a_time() -> None:
+    (main,) = text(DEPTHWISE, threads=True)
+    assert main == unindented(
+        """
+        parallel 6
+          workspace pad[1, 1, 13, 32, 16]
+          for 13
+            for 32
+              vector 16: pad
+          for 11
+            for 5
+              register conv[1, 1, 1, 6, 16]
+              vector 16: conv  x60
+              vector 16: compute1  x6
+        """
+    )
+
+
+@pytest.mark.parametrize("target", LEVELS, ids=LEVEL_NAMES)
+def test_lines_and_pixels_come_out_even_or_not(target: Target) -> None:
+    """On one thread and on several, a weight that is known or not."""
+    random = np.random.default_rng(0)
+    cases = []
+    for size in ("33, 30", "9, 17", "2, 3"):
+        for strides in ("[1, 1]", "[2, 2]", "[2, 1]"):
+            source = DEPTHWISE.replace("33, 30", size).replace(
+                "strides=[1, 1]", f"strides={strides}"
+            )
+            found = computed(source)
+            given = [random.standard_normal(t.extents).astype("float32") for t in found.inputs]
+            known = [False, len(cases) % 2 == 0, True]
+            cases.append((scheduled(found.outputs, found.inputs, target, known), source, given))
+    batch = Batch([one for one, *_ in cases], target)
+    for i, (_, source, given) in enumerate(cases):
+        expected = evaluate(Call(function(source), tuple(map(const, given)))).numpy()
+        for threads in (1, 3):
+            (result,) = batch.run(i, given, threads=threads).results
+            np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_normalizations_of_several_operators_are_one_pass_over_rows() -> None:
