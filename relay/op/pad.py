@@ -28,6 +28,7 @@ _NEEDED: dict[str, Callable[[int], int]] = {
     "reflect": lambda width: width + 1 if width else 0,
     "REFLECT": lambda width: width + 1 if width else 0,
     "SYMMETRIC": lambda width: width,
+    "wrap": lambda width: min(width, 1),
 }
 
 
@@ -76,6 +77,8 @@ def padded(
     def own(place: te.Expr, extent: te.Expr) -> te.Expr:
         if mode == "edge":
             return te.minimum(te.maximum(place, 0), extent - 1)
+        if mode == "wrap":
+            return place % extent
         behind = te.select(place < extent, place, (extent - 1) * 2 + edge - place)
         return te.select(place < 0, -place - edge, behind)
 
@@ -103,11 +106,11 @@ def padded(
 class PadAttrs(Attrs):
     """pad_width: for each axis, how many elements stand before and after
     pad_mode: "constant" is the value given, "edge" the nearest element, "reflect" the elements
-    mirrored at the edge, which is not repeated
+    mirrored at the edge, which is not repeated, "wrap" the elements from the other end on
     """
 
     pad_width: tuple[tuple[int, int], ...]
-    pad_mode: Literal["constant", "edge", "reflect"] = "constant"
+    pad_mode: Literal["constant", "edge", "reflect", "wrap"] = "constant"
 
 
 def _pad_type(site: Site) -> Type | None:
@@ -165,6 +168,7 @@ PAD = define(
         sample((2, 3), Tensor((), "float32"), dtype="int8", pad_width=((1, 0), (2, 2))),
         sample((2, 3), (), pad_width=((1, 0), (2, 2)), pad_mode="edge"),
         sample((3, 4), (), pad_width=((2, 1), (0, 3)), pad_mode="reflect"),
+        sample((3, 4), (), pad_width=((2, 1), (9, 3)), pad_mode="wrap"),
         sample((), (), pad_width=()),
     ],
 )

@@ -68,8 +68,12 @@ FAMILIES = (
     "comparison",
     "control",
     "conversion",
+    "creation",
     "indexing",
+    "ordering",
+    "padding",
     "parts",
+    "sequences",
     "shaping",
 )
 

@@ -218,6 +218,7 @@ _NEEDED: dict[str, Callable[[te.Expr], te.Expr]] = {
     "reflect": lambda width: te.select(width > 0, width + 1, te.index(0)),
     "REFLECT": lambda width: te.select(width > 0, width + 1, te.index(0)),
     "SYMMETRIC": lambda width: width,
+    "wrap": lambda width: te.minimum(width, 1),
 }
 
 

@@ -52,6 +52,7 @@ pad = define_dynamic(
     samples=[
         sample((2, 3), np.array([[1, 2], [0, 3]], "int64"), ()),
         sample((3, 4), np.array([[2, 1], [0, 3]], "int32"), (), pad_mode="reflect"),
+        sample((3, 4), np.array([[4, 1], [0, 3]], "int64"), (), pad_mode="wrap"),
         sample((2,), np.array([[1, 0]], "int64"), Tensor((), "float32"), dtype="int8"),
     ],
 )

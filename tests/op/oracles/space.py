@@ -30,6 +30,8 @@ def pad(data, pad_val, pad_width, pad_mode):
             inner = [
                 abs(i) if i < d else 2 * (d - 1) - i for i, d in zip(inner, data.shape, strict=True)
             ]
+        elif pad_mode == "wrap":
+            inner = [i % d for i, d in zip(inner, data.shape, strict=True)]
         elif any(not 0 <= i < d for i, d in zip(inner, data.shape, strict=True)):
             return int(pad_val) if data.dtype.kind == "i" else pad_val
         return data[tuple(inner)]

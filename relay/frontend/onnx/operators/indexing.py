@@ -43,3 +43,117 @@ def chosen_axis(node: Node, data: Expr, default: int = 0) -> int:
 def gather(node: Node, data: Expr, indices: Expr) -> Expr:
     axis = chosen_axis(node, data)
     return op.take(data, from_front(node, indices, data, axis), axis=axis)
+
+
+@table("GatherElements")
+def gather_elements(node: Node, data: Expr, indices: Expr) -> Expr:
+    axis = chosen_axis(node, data)
+    return op.gather(data, axis, from_front(node, indices, data, axis))
+
+
+@table("GatherND")
+def gather_nd(node: Node, data: Expr, indices: Expr) -> Expr:
+    shared = node.attribute("batch_dims", 0)
+    count = _places_named(node, indices)
+    axes = range(shared, shared + count)
+    if shared < 0 or axes.stop > node.rank(data):
+        raise node.refused(
+            "more indices than axes", f"at most {node.rank(data) - shared}", str(count)
+        )
+    whole = [node.shape(data)[axis] for axis in axes]
+    if all(isinstance(extent, int) for extent in whole):
+        extents: Expr = const(whole, "int64")
+    else:
+        all_extents = op.shape_of(data, dtype="int64")
+        extents = op.strided_slice(all_extents, [axes.start], [axes.stop])
+    negative = op.less(indices, const(0, "int64"))
+    places = op.where(negative, op.add(indices, extents), indices)
+    return op.gather_nd(
+        data, _components_first(node, indices, places), batch_dims=shared, index_rank=count
+    )
+
+
+def _places_named(node: Node, indices: Expr) -> int:
+    """How many indices name one place: the extent of the last axis."""
+    extents = node.shape(indices)
+    if not extents or not isinstance(extents[-1], int):
+        raise node.refused(
+            "how many indices name a place must be known before the model runs",
+            expected="a number as the last extent of the indices",
+            found=str(node.type_of(indices)),
+        )
+    return extents[-1]
+
+
+def _components_first(node: Node, indices: Expr, places: Expr) -> Expr:
+    """Places with their indices along the first axis, where ONNX has them along the last."""
+    rank = node.rank(indices)
+    return places if rank == 1 else op.transpose(places, (rank - 1, *range(rank - 1)))
+
+
+# --- writing -----------------------------------------------------------------------------------
+
+_REDUCTIONS = {"none": "update", "add": "add", "mul": "mul", "min": "min", "max": "max"}
+
+
+def _reduction(node: Node) -> str:
+    given = node.attribute("reduction", "none")
+    if given not in _REDUCTIONS:
+        raise node.refused("there is no such reduction", ", ".join(_REDUCTIONS), given)
+    return _REDUCTIONS[given]
+
+
+@table("Scatter", "ScatterElements")
+def scatter_elements(node: Node, data: Expr, indices: Expr, updates: Expr) -> Expr:
+    axis = chosen_axis(node, data)
+    return op.scatter_elements(data, indices, updates, axis=axis, reduction=_reduction(node))
+
+
+@table("ScatterND")
+def scatter_nd(node: Node, data: Expr, indices: Expr, updates: Expr) -> Expr:
+    _places_named(node, indices)
+    places = _components_first(node, indices, indices)
+    return op.scatter_nd(data, places, updates, mode=_reduction(node))
+
+
+@table("TensorScatter")
+def tensor_scatter(node: Node, cache: Expr, update: Expr, starts: Expr | None = None) -> Expr:
+    """Updates of one length for each sequence of a batch, from a place of its own on."""
+    axis = chosen_axis(node, cache, -2)
+    rank = node.rank(cache)
+    length, most = (_extent(node, one, axis) for one in (update, cache))
+    steps = op.arange(length, dtype="int64")
+    places = op.expand_dims(steps, 1, num_newaxis=rank - axis - 1) if axis < rank - 1 else steps
+    if starts is not None:
+        places = op.add(op.expand_dims(starts, 1, num_newaxis=rank - 1), places)
+    if node.attribute("mode", "linear") == "circular":
+        places = op.floor_mod(places, most)
+    indices = op.broadcast_to_like(places, update)
+    return op.scatter_elements(cache, indices, update, axis=axis)
+
+
+def _extent(node: Node, data: Expr, axis: int) -> Expr:
+    """The extent of an axis as a scalar."""
+    extent = node.shape(data)[axis]
+    if isinstance(extent, int):
+        return const(extent, "int64")
+    return op.take(op.shape_of(data, dtype="int64"), const(axis, "int64"), axis=0)
+
+
+@table("OneHot")
+def one_hot(node: Node, indices: Expr, depth: Expr, values: Expr) -> Expr:
+    """Values are what is off and what is on."""
+    places = op.cast(indices, "int64")
+    count = op.reshape(op.cast(depth, "int64"), ())
+    length = node.let(count)
+    from_front = op.where(op.less(places, const(0, "int64")), op.add(places, length), places)
+    off, on = (op.take(values, const(place, "int64"), axis=0) for place in (0, 1))
+    known = node.constant(length)
+    return op.one_hot(
+        from_front,
+        on,
+        off,
+        length if known is None else int(known),
+        axis=node.attribute("axis", -1),
+        dtype=node.dtype(values),
+    )

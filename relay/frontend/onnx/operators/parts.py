@@ -1,16 +1,18 @@
-"""Parts of tensors: joined, cut out, put into a larger whole."""
+"""Parts of tensors: joined, sliced, cut into pieces, picked out."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 from relay import op
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.elements import Elements
 from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.operators.indexing import chosen_axis
 from relay.ir import dims
 from relay.ir.dims import Dim
-from relay.ir.expr import Expr, const
+from relay.ir.expr import Expr, TupleGetItem, const
 from relay.ir.types import TensorType
 
 table = Converters()
@@ -122,3 +124,88 @@ def _sliced_anywhere(
 
     strides = const([1] * count, "int64") if steps is None else steps
     return op.strided_slice(data, spread(0, starts), spread(END, ends), spread(1, strides))
+
+
+# --- pieces ------------------------------------------------------------------------------------
+
+
+@table("Split")
+def split_by_attribute(node: Node, data: Expr, sizes: Expr | None = None) -> Sequence[Expr]:
+    """Version 1 has the sizes as an input or as an attribute, version 2 as an attribute."""
+    given = node.attribute("split")
+    return split(node, data, sizes if given is None else const(given, "int64"))
+
+
+@table("Split", since=13)
+def split(node: Node, data: Expr, sizes: Expr | None = None) -> Sequence[Expr]:
+    axis, count = chosen_axis(node, data), len(node.outputs)
+    if count == 1:
+        return [data]
+    extent = node.shape(data)[axis]
+    if sizes is not None:
+        known: Elements = node.elements(sizes) or (None,) * count
+    else:
+        sizes, known = _even_pieces(node, data, axis, count)
+    if len(known) != count:
+        raise node.refused("the sizes do not fit the outputs", str(count), str(len(known)))
+    numbers = _numbers(known)
+    if numbers is None or not isinstance(extent, int) or node.constant(data) is not None:
+        return _slices(node, data, sizes, known, axis)
+    if sum(numbers) != extent or min(numbers) < 0:
+        raise node.refused("the sizes do not fit the axis", str(extent), str(numbers))
+    cuts = list(accumulate(numbers))[:-1]
+    whole = node.let(op.split(data, cuts, axis=axis).astuple())
+    return [TupleGetItem(whole, place) for place in range(count)]
+
+
+def _even_pieces(node: Node, data: Expr, axis: int, count: int) -> tuple[Expr, Elements]:
+    """The sizes of so many pieces, the last one smaller where they cannot be equal."""
+    extent = node.shape(data)[axis]
+    if isinstance(extent, int):
+        longest = -(-extent // count)
+        numbers = [max(min(longest, extent - longest * place), 0) for place in range(count)]
+        return const(numbers, "int64"), tuple(numbers)
+    whole = op.take(op.shape_of(data, dtype="int64"), const([axis], "int64"), axis=0)
+    most = node.let(
+        op.floor_divide(op.add(whole, const(count - 1, "int64")), const(count, "int64"))
+    )
+    starts = op.minimum(op.multiply(const(list(range(count)), "int64"), most), whole)
+    sizes = node.let(op.minimum(op.subtract(whole, starts), most))
+    part = dims.exact_quotient(extent, count)
+    return sizes, (part,) * count
+
+
+def _slices(node: Node, data: Expr, sizes: Expr, known: Elements, axis: int) -> Sequence[Expr]:
+    """The pieces as slices, which are as long as `sizes` says; some of it may be known."""
+    ends = node.let(op.cumsum(op.cast(sizes, "int64"), axis=0))
+    starts = node.let(op.subtract(ends, op.cast(sizes, "int64")))
+    extents = list(node.shape(data))
+    found = []
+    for place, size in enumerate(known):
+        first, last = (
+            node.let(op.strided_slice(one, [place], [place + 1])) for one in (starts, ends)
+        )
+        extents[axis] = dims.ANY if size is None else size
+        declared = TensorType(tuple(extents), node.dtype(data))
+        piece = op.strided_slice(data, first, last, axes=(axis,))
+        found.append(node.let(piece, node.outputs[place], declared))
+    return found
+
+
+@table("Compress")
+def compress(node: Node, data: Expr, condition: Expr) -> Expr:
+    """What a list of truth values picks along an axis, or of all elements in order."""
+    places = op.squeeze(op.argwhere(condition), (1,))
+    if "axis" not in node.attributes:
+        return op.take(op.reshape(data, (-1,)), places, axis=0)
+    return op.take(data, places, axis=chosen_axis(node, data))
+
+
+@table("ReverseSequence")
+def reverse_sequence(node: Node, data: Expr, lengths: Expr) -> Expr:
+    return op.reverse_sequence(
+        data,
+        lengths,
+        seq_axis=node.attribute("time_axis", 0),
+        batch_axis=node.attribute("batch_axis", 1),
+    )

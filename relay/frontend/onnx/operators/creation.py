@@ -1,0 +1,57 @@
+"""Tensors made of a shape or of a few numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relay import op
+from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.types import element_type
+from relay.ir import dims
+from relay.ir.expr import Expr, const
+from relay.ir.types import TensorType
+
+table = Converters()
+
+
+@table("ConstantOfShape")
+def constant_of_shape(node: Node, wanted: Expr) -> Expr:
+    value = node.importer.constant(
+        np.asarray(node.attribute("value", np.zeros((), "float32"))).reshape(())
+    )
+    found = op.full(value, wanted, dtype=node.dtype(value))
+    known = node.elements(wanted)
+    if known is None or node.constant(wanted) is not None:
+        return found
+    shape = tuple(dims.ANY if one is None else one for one in known)
+    return node.let(found, declared=TensorType(shape, node.dtype(value)))
+
+
+@table("Range")
+def arange(node: Node, start: Expr, limit: Expr, delta: Expr) -> Expr:
+    dtype = node.dtype(start)
+    given = [node.let(op.reshape(one, ())) for one in (start, limit, delta)]
+    found = op.arange(*given, dtype=dtype)
+    bounds = [node.elements(one) for one in (start, limit)]
+    step = node.constant(delta)
+    if step is None or int(step.reshape(-1)[0]) != 1 or None in bounds:
+        return found
+    first, last = (one[0] if one else None for one in bounds)
+    if first is None or last is None or all(isinstance(one, int) for one in (first, last)):
+        return found
+    length = dims.subtract(last, first)
+    if dims.sign_of(length) not in (0, 1):
+        return found
+    return node.let(found, declared=TensorType((length,), dtype))
+
+
+@table("EyeLike")
+def eye_like(node: Node, data: Expr) -> Expr:
+    wanted = node.attribute("dtype")
+    dtype = node.dtype(data) if wanted is None else element_type(wanted)
+    diagonal = node.attribute("k", 0)
+    # what is on or above the diagonal, without what is above it
+    ones = op.ones_like(op.cast(data, "int8"))
+    from_it, above = (op.trilu(ones, const(k, "int64")) for k in (diagonal, diagonal + 1))
+    return op.cast(op.subtract(from_it, above), dtype)

@@ -1,0 +1,141 @@
+"""Elements by their order and their positions: the greatest, the different ones, triangles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from relay import op
+from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.operators.indexing import chosen_axis
+from relay.ir import dims
+from relay.ir.expr import Expr, TupleGetItem, const
+from relay.ir.types import TensorType, TupleType
+
+table = Converters()
+
+# --- greatest and smallest ---------------------------------------------------------------------
+
+
+@table("ArgMax")
+def argmax(node: Node, data: Expr) -> Expr:
+    return _position(node, data, op.argmax)
+
+
+@table("ArgMin")
+def argmin(node: Node, data: Expr) -> Expr:
+    return _position(node, data, op.argmin)
+
+
+def _position(node: Node, data: Expr, operator: op.OpDef) -> Expr:
+    found = operator(
+        data,
+        axis=chosen_axis(node, data),
+        keepdims=bool(node.attribute("keepdims", 1)),
+        select_last_index=bool(node.attribute("select_last_index", 0)),
+    )
+    return op.cast(found, "int64")
+
+
+@table("TopK")
+def top_by_attribute(node: Node, data: Expr) -> Sequence[Expr]:
+    return _top(node, data, const(node.required("k"), "int64"))
+
+
+@table("TopK", since=10)
+def top(node: Node, data: Expr, count: Expr) -> Sequence[Expr]:
+    return _top(node, data, node.let(op.reshape(count, ())))
+
+
+def _top(node: Node, data: Expr, count: Expr) -> Sequence[Expr]:
+    axis = chosen_axis(node, data, -1)
+    known = node.elements(count)
+    options = {
+        "axis": axis,
+        "ret_type": "both",
+        "is_ascend": not node.attribute("largest", 1),
+        "dtype": "int64",
+    }
+    shape = list(node.shape(data))
+    if known and isinstance(known[0], int):
+        # Relay takes 0 for all of them
+        if known[0] == 0:
+            none = node.let(op.strided_slice(data, [0], [0], axes=(axis,)))
+            return [none, op.cast(none, "int64")]
+        whole = node.let(op.topk(data, known[0], **options).astuple())
+    else:
+        shape[axis] = known[0] if known and known[0] is not None else dims.ANY
+        fields = [TensorType(tuple(shape), dtype) for dtype in (node.dtype(data), "int64")]
+        both = op.topk(data, count, **options).astuple()
+        whole = node.let(both, declared=TupleType(tuple(fields)))
+    return [TupleGetItem(whole, place) for place in (0, 1)]
+
+
+@table("Trilu")
+def trilu(node: Node, data: Expr, diagonal: Expr | None = None) -> Expr:
+    number = const(0, "int64") if diagonal is None else op.reshape(diagonal, ())
+    return op.trilu(data, number, upper=bool(node.attribute("upper", 1)))
+
+
+# --- positions ---------------------------------------------------------------------------------
+
+
+@table("NonZero")
+def nonzero(node: Node, data: Expr) -> Expr:
+    """The positions of what is not 0, a row for each axis."""
+    return op.cast(op.transpose(op.argwhere(data), (1, 0)), "int64")
+
+
+# --- what is different -------------------------------------------------------------------------
+
+
+@table("Unique")
+def unique(node: Node, data: Expr) -> Sequence[Expr]:
+    """The different elements, where each is first, which one stands where, and how often each."""
+    is_sorted = bool(node.attribute("sorted", 1))
+    if "axis" in node.attributes:
+        return _unique_slices(node, data, chosen_axis(node, data), is_sorted)
+    flat = op.reshape(data, (-1,))
+    whole = node.let(op.unique(flat, is_sorted=is_sorted, return_counts=True).astuple())
+    values, first, inverse, count, counts = (TupleGetItem(whole, place) for place in range(5))
+    end = node.let(op.cast(count, "int64"))
+
+    def cut(one: Expr) -> Expr:
+        return op.strided_slice(one, const([0], "int64"), end, const([1], "int64"))
+
+    return [
+        cut(values),
+        *(op.cast(one, "int64") for one in (cut(first), inverse, cut(counts))),
+    ]
+
+
+def _unique_slices(node: Node, data: Expr, axis: int, is_sorted: bool) -> Sequence[Expr]:
+    """The different slices along an axis: every two are compared, element by element."""
+    rank = node.rank(data)
+    others = tuple(one for one in range(rank) if one != axis)
+    rows = node.let(op.reshape(op.transpose(data, (axis, *others)), (0, -1) if others else (0, 1)))
+    differ = node.let(op.not_equal(op.expand_dims(rows, 1), op.expand_dims(rows, 0)))
+    same = node.let(op.logical_not(op.any(differ, axis=2)))
+    numbers = op.cast(op.argmax(op.cast(same, "int8"), axis=1), "int64")  # the first such slice
+    first = node.let(numbers)
+    everyone = op.cumsum(op.ones_like(first), axis=0, exclusive=True)
+    is_first = node.let(op.equal(first, everyone))
+    if is_sorted:
+        place = op.argmax(op.cast(differ, "int8"), axis=2)  # where two slices differ first
+        mine = node.let(op.gather(rows, 1, place))
+        before = node.let(op.less(mine, op.transpose(mine, (1, 0))))
+        before = op.logical_and(before, op.logical_not(same))
+    else:
+        before = op.less(op.expand_dims(first, 1), op.expand_dims(first, 0))
+    ahead = op.logical_and(before, op.expand_dims(is_first, 1))
+    inverse = node.let(op.sum(op.cast(ahead, "int64"), axis=0))
+    found = node.let(op.squeeze(op.argwhere(is_first), (1,)))
+    order = op.argsort(op.take(inverse, found, axis=0), axis=0, dtype="int64")
+    chosen = node.let(op.cast(op.take(found, order, axis=0), "int64"))
+    counts = op.sum(op.cast(same, "int64"), axis=1)
+    return [
+        op.take(data, chosen, axis=axis),
+        chosen,
+        inverse,
+        op.take(counts, chosen, axis=0),
+    ]

@@ -1,0 +1,163 @@
+"""Tensors that grow: elements around them, copies of them, a window about their middle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from relay import op
+from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.elements import Elements
+from relay.frontend.onnx.node import Node
+from relay.ir import dims
+from relay.ir.dims import Dim
+from relay.ir.expr import Expr, const
+from relay.ir.types import TensorType
+
+table = Converters()
+
+# --- around ------------------------------------------------------------------------------------
+
+
+@table("Pad")
+def pad_by_attributes(node: Node, data: Expr) -> Expr:
+    """Version 1 calls the widths `paddings`, others `pads`."""
+    widths = node.required("pads" if node.version >= 2 else "paddings")
+    value = node.number(node.attribute("value", 0.0), data)
+    return _padded(node, data, [int(one) for one in widths], value)
+
+
+@table("Pad", since=11)
+def pad(
+    node: Node,
+    data: Expr,
+    widths: Expr,
+    value: Expr | None = None,
+    axes: Expr | None = None,
+) -> Expr:
+    filling = node.number(0, data) if value is None else op.reshape(value, ())
+    known = node.elements(widths)
+    places = None if axes is None else node.elements(axes)
+    if known is None or (axes is not None and places is None):
+        return _padded_in_a_run(node, data, widths, filling, axes)
+    rank = node.rank(data)
+    if axes is not None:
+        known = _on_all_axes(node, known, places, rank)
+    if all(isinstance(one, int) for one in known):
+        return _padded(node, data, [one for one in known if isinstance(one, int)], filling)
+    shape: list[Dim] = []
+    for extent, before, after in zip(node.shape(data), known[:rank], known[rank:], strict=True):
+        unknown = before is None or after is None
+        shape.append(dims.ANY if unknown else extent + before + after)  # type: ignore[operator]
+    found = _padded_in_a_run(node, data, widths, filling, axes)
+    return node.let(found, declared=TensorType(tuple(shape), node.dtype(data)))
+
+
+def _on_all_axes(node: Node, widths: Elements, axes: Elements | None, rank: int) -> Elements:
+    """Widths for every axis, where some axes are named."""
+    named = [one % rank for one in axes or () if isinstance(one, int)]
+    if len(widths) != 2 * len(named):
+        raise node.refused("the widths do not fit the axes", str(2 * len(named)), str(len(widths)))
+    found: list[Dim | None] = [0] * (2 * rank)
+    for number, axis in enumerate(named):
+        found[axis] = widths[number]
+        found[axis + rank] = widths[number + len(named)]
+    return tuple(found)
+
+
+def _padded(node: Node, data: Expr, widths: Sequence[int], value: Expr) -> Expr:
+    """Data with elements around it; a negative width takes elements away."""
+    rank = node.rank(data)
+    if len(widths) != 2 * rank:
+        raise node.refused("the widths do not fit the rank", str(2 * rank), str(len(widths)))
+    pairs = list(zip(widths[:rank], widths[rank:], strict=True))
+    if any(one < 0 for one in widths):
+        cut = [axis for axis, pair in enumerate(pairs) if min(pair) < 0]
+        starts = [max(-pairs[axis][0], 0) for axis in cut]
+        ends = [pairs[axis][1] if pairs[axis][1] < 0 else 2**31 - 1 for axis in cut]
+        data = op.strided_slice(data, starts, ends, axes=tuple(cut))
+    whole = [(max(before, 0), max(after, 0)) for before, after in pairs]
+    return op.nn.pad(data, whole, value, pad_mode=_mode(node))
+
+
+def _mode(node: Node) -> str:
+    mode = node.attribute("mode", "constant")
+    if mode not in ("constant", "edge", "reflect", "wrap"):
+        raise node.refused("there is no such mode", "constant, edge, reflect or wrap", str(mode))
+    return str(mode)
+
+
+def _padded_in_a_run(node: Node, data: Expr, widths: Expr, value: Expr, axes: Expr | None) -> Expr:
+    rank = node.rank(data)
+    before_and_after = op.reshape(op.cast(widths, "int64"), (2, -1))
+    pairs = op.transpose(before_and_after, (1, 0))
+    if axes is not None:
+        none = node.importer.constant(np.zeros((rank, 2), "int64"))
+        pairs = op.scatter_nd(none, op.expand_dims(op.cast(axes, "int64"), 0), pairs)
+    return op.nn.pad(data, pairs, value, pad_mode=_mode(node))
+
+
+# --- copies ------------------------------------------------------------------------------------
+
+
+@table("Tile")
+def tile_along_an_axis(node: Node, data: Expr, count: Expr, axis: Expr) -> Expr:
+    """Version 1: so many copies along one axis."""
+    (place,) = node.integers(axis, "the axis")
+    (copies,) = node.integers(count, "the number of copies")
+    rank = node.rank(data)
+    return op.tile(data, tuple(copies if one == place % rank else 1 for one in range(rank)))
+
+
+@table("Tile", since=6)
+def tile(node: Node, data: Expr, counts: Expr) -> Expr:
+    known = node.elements(counts)
+    found = op.tile(data, counts)
+    if known is None or node.constant(counts) is not None:
+        return found
+    shape = tuple(
+        dims.ANY if count is None else dims.multiply(extent, count)
+        for extent, count in zip(node.shape(data), known, strict=True)
+    )
+    return node.let(found, declared=TensorType(shape, node.dtype(data)))
+
+
+# --- about the middle --------------------------------------------------------------------------
+
+
+@table("CenterCropPad")
+def center_crop_pad(node: Node, data: Expr, wanted: Expr) -> Expr:
+    """The middle of data, in a window that may be smaller than data or larger along each axis."""
+    own, rank = node.shape(data), node.rank(data)
+    axes = [axis % rank for axis in node.attribute("axes", range(rank))]
+    known = node.elements(wanted) or (None,) * len(axes)
+    shape: list[Dim | None] = list(own)
+    for axis, extent in zip(axes, known, strict=True):
+        shape[axis] = extent
+    if all(isinstance(one, int) for one in (*own, *shape)):
+        return _centered(data, own, shape)  # type: ignore[arg-type]
+    extents = node.let(op.shape_of(data, dtype="int64"))
+    target = node.let(
+        op.scatter_elements(extents, const(axes, "int64"), op.cast(wanted, "int64"), axis=0)
+    )
+    zero, two = const(0, "int64"), const(2, "int64")
+    less = node.let(op.maximum(op.subtract(extents, target), zero))
+    more = node.let(op.maximum(op.subtract(target, extents), zero))
+    start, before = op.floor_divide(less, two), node.let(op.floor_divide(more, two))
+    inner = op.strided_slice(data, start, op.minimum(extents, target), slice_mode="size")
+    widths = op.stack([before, op.subtract(more, before)], axis=1)
+    declared = tuple(dims.ANY if one is None else one for one in shape)
+    return node.let(
+        op.nn.pad(node.let(inner), widths, node.number(0, data)),
+        declared=TensorType(declared, node.dtype(data)),
+    )
+
+
+def _centered(data: Expr, own: Sequence[int], wanted: Sequence[int]) -> Expr:
+    starts = [max(have - want, 0) // 2 for have, want in zip(own, wanted, strict=True)]
+    sizes = [min(pair) for pair in zip(own, wanted, strict=True)]
+    ends = [start + size for start, size in zip(starts, sizes, strict=True)]
+    missing = [want - size for want, size in zip(wanted, sizes, strict=True)]
+    widths = [(count // 2, count - count // 2) for count in missing]
+    return op.nn.pad(op.strided_slice(data, starts, ends), widths)
