@@ -50,6 +50,35 @@ def test_what_is_dear_and_read_often_is_kept() -> None:
     """)
 
 
+GELU = """(%x: Tensor[(128, 256), float32], %w: Tensor[(512, 256), float32],
+           %b: Tensor[(512), float32]) {{ {} }}"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "%0 = add(nn.dense(%x, %w), %b); "
+        "multiply(multiply(%0, 0.5f), add(1f, erf(divide(%0, 1.4142135f))))",
+        "%0 = nn.bias_add(nn.dense(%x, %w), %b); "
+        "multiply(%0, add(0.5f, multiply(erf(multiply(%0, 0.70710677f)), 0.5f)))",
+        "%0 = add(nn.dense(%x, %w), %b); %1 = multiply(%0, multiply(%0, %0)); "
+        "%2 = tanh(multiply(0.7978846f, add(%0, multiply(0.044715f, %1)))); "
+        "multiply(multiply(0.5f, %0), add(1f, %2))",
+        # what is dear meets itself again
+        "%0 = tanh(add(nn.dense(%x, %w), %b)); multiply(%0, subtract(1f, %0))",
+        "%0 = sigmoid(nn.dense(%x, %w)); multiply(tanh(%0), exp(%0))",
+    ],
+)
+def test_behind_a_product_all_paths_of_a_diamond_are_computed_in_registers(body: str) -> None:
+    _, main = text(GELU.format(body), 1)
+    lines = main.splitlines()
+    assert lines[:3] == ["for 8", "  for 32", "    register dense[4, 64]"]
+    # the tile, once; then what is made of it
+    assert [line for line in lines if line.startswith("    ") and "for" in line] == ["    for 64"]
+    assert lines[-1].startswith("    vector 16: compute")
+    assert "workspace" not in main
+
+
 def test_a_padded_image_is_kept_and_a_transposed_one_is_not() -> None:
     x, w = te.placeholder((16, 30), "float32", "x"), te.placeholder((32, 16), "float32", "w")
     turned = te.compute((30, 16), lambda i, j: x[j, i], "turned")
