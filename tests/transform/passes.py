@@ -64,6 +64,8 @@ PASSES: dict[str, Tried] = {
     "BindConstantArguments": Tried(),
     "CanonicalizeCast": Tried(),
     "CanonicalizeOps": Tried(),
+    "CapturePostDfsIndexInSpans": Tried(),
+    "ChangeBatch": Tried(lambda: transform.ChangeBatch({})),  # parameters are named
     "CombineParallelBatchMatmul": Tried(),
     "CombineParallelConv2D": Tried(),
     "CombineParallelDense": Tried(),
@@ -79,6 +81,9 @@ PASSES: dict[str, Tried] = {
     "EtaExpand": Tried(lambda: transform.EtaExpand(True, True, True)),
     "FastMath": Tried(rtol=1e-5),
     "FlattenAtrousConv": Tried(),
+    "FlexibleShapeDispatch": Tried(  # the type of main is another one afterwards
+        lambda: transform.ApplyPassToFunction(transform.FlexibleShapeDispatch([1]), "none")
+    ),
     "FoldConstant": Tried(),
     "FoldExplicitPadding": Tried(),
     "FoldScaleAxis": Tried(),

@@ -1,0 +1,70 @@
+"""Number the expressions of a function, in their spans, for those who look for one in a text:
+
+fn (%x: float32) { exp(negative(%x)) }
+->  %x at index:0:5   negative at index:3:4   exp at index:4:5   the function at index:5:5
+
+The first number counts expressions in the order in which they are evaluated, parts before wholes,
+operators included. The second is that of the dominator: the first expression that all ways from
+this one to the result lead through.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from relay import tree
+from relay.analysis.forest import Forest
+from relay.errors import SourceName, Span
+from relay.ir.expr import Constructor, Expr, Function, Op, Syntax
+from relay.ir.module import IRModule
+from relay.transform.base import FunctionPass
+from relay.transform.context import PassContext
+
+
+@dataclass(frozen=True)
+class CapturePostDfsIndexInSpans(FunctionPass):
+    """Replaces all spans by `index:<number>:<number of the dominator>`."""
+
+    def transform_function(
+        self, function: Function, module: IRModule, context: PassContext
+    ) -> Function:
+        root: Syntax = function
+        nodes = list(tree.postorder(root))
+        numbers = {
+            id(node): number
+            for number, node in enumerate(node for node in nodes if isinstance(node, Expr))
+        }
+        dominators = _dominators(nodes)
+
+        def visit(before: Syntax, after: Syntax) -> Syntax:
+            # operators and constructors are defined elsewhere, and are the same everywhere
+            if not isinstance(before, Expr) or isinstance(before, Op | Constructor):
+                return after
+            mine, above = numbers[id(before)], numbers[id(dominators[id(before)])]
+            span = Span(SourceName(f"index:{mine}:{above}"))
+            return after if before.span == span else tree.replace(after, span=span)
+
+        result = tree.transform(root, visit)
+        assert isinstance(result, Function)
+        return result
+
+
+def _dominators(nodes: list[Syntax]) -> dict[int, Syntax]:
+    """For each node of a graph, given with children first, the expression it is dominated by."""
+    order = nodes[::-1]  # users before what they use
+    forest = Forest()
+    place: dict[int, int] = {}
+    met: dict[int, int | None] = {}
+    found: dict[int, Syntax] = {}
+    for node in order:
+        parent = met.get(id(node))
+        place[id(node)] = forest.add(parent)
+        above = parent
+        while above is not None and not isinstance(order[above], Expr):
+            above = forest.parent[above]
+        found[id(node)] = node if above is None else order[above]
+        for child in tree.children(node):
+            here = place[id(node)]
+            known = met.get(id(child), here)
+            met[id(child)] = forest.meet(known, here)
+    return found
