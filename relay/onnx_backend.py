@@ -19,24 +19,54 @@ from onnx.backend.base import Device as OnnxDevice
 from relay.driver import compile as compile_model
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
+from relay.frontend.onnx.types import lacks_shape
+from relay.ir.dims import Any as AnyExtent
 
 
 class RelayRep(BackendRep):
-    """A compiled model."""
+    """A compiled model.
+
+    A model that does not say how many axes its inputs have is compiled when it is first run, for
+    each number of axes that inputs turn out to have.
+    """
 
     def __init__(self, model: onnx.ModelProto, **options: Any) -> None:
-        module, params = from_onnx(model)
-        self.executable = compile_model(module, params, **options)
-        self._outputs = len(model.graph.output)
+        self._model = model
+        self._options = options
+        weights = {tensor.name for tensor in model.graph.initializer}
+        self._inputs = [value for value in model.graph.input if value.name not in weights]
+        self._open = [place for place, value in enumerate(self._inputs) if lacks_shape(value.type)]
+        self._compiled: dict[tuple[int, ...], Any] = {}
+        if not self._open:
+            self.executable([])
+
+    def executable(self, inputs: Sequence[Any]) -> Any:
+        """The model compiled for inputs of as many axes as these have."""
+        ranks = tuple(_rank(inputs[place]) for place in self._open)
+        if ranks not in self._compiled:
+            names = [self._inputs[place].name for place in self._open]
+            shapes = {name: (AnyExtent(),) * rank for name, rank in zip(names, ranks, strict=True)}
+            module, params = from_onnx(self._model, shapes)
+            self._compiled[ranks] = compile_model(module, params, **self._options)
+        return self._compiled[ranks]
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """The outputs for these inputs, in order or by name."""
-        given = inputs if isinstance(inputs, Sequence) else [inputs]
         if isinstance(inputs, dict):
-            found = self.executable(**inputs)
+            given = [inputs[value.name] for value in self._inputs]
         else:
-            found = self.executable(*given)
-        return tuple(found) if self._outputs != 1 else (found,)
+            given = list(inputs) if isinstance(inputs, Sequence) else [inputs]
+        found = self.executable(given)(*given)
+        return tuple(found) if len(self._model.graph.output) != 1 else (found,)
+
+
+def _rank(value: Any) -> int:
+    """The axes of a tensor, or of the first of a sequence."""
+    while isinstance(value, list):
+        if not value:
+            return 0
+        value = value[0]
+    return np.ndim(value)
 
 
 class RelayBackend(Backend):

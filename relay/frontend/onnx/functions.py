@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import onnx
@@ -12,7 +11,7 @@ from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto
 
 from relay.errors import Diagnostic, FrontendError
 from relay.frontend.onnx.types import ELEMENT_TYPES
-from relay.ir.types import TensorType
+from relay.ir.types import GlobalTypeVar, TensorType, Type, TypeCall
 
 if TYPE_CHECKING:
     from relay.frontend.onnx.node import Node
@@ -50,54 +49,79 @@ class Bodies:
         own = self.local.get((proto.domain, proto.op_type, proto.overload))
         if own is not None:
             return own
-        found = standard_body(proto, node.version, partial(_input_types, node))
+        found = standard_body(proto, node.version, _input_types(node))
         if found is None:
             raise node.refused("there is no such operator, or no translation of it")
         return found
 
 
-def standard_body(
-    proto: NodeProto, version: int, input_types: Callable[[], Iterable[TypeProto]]
-) -> FunctionProto | None:
-    """The function that the standard defines an operator by, in a version of the operator set."""
+def has_standard_body(proto: NodeProto, version: int) -> bool:
+    """Whether the standard defines an operator by a function."""
+    return any(_versions(proto, version))
+
+
+def _versions(proto: NodeProto, version: int) -> tuple[list[int], list[int]]:
+    """The versions of the functions of an operator: plain ones, and those that depend on a node."""
     schema: Any
     try:
         schema = onnx.defs.get_schema(proto.op_type, version, proto.domain)
     except onnx.defs.SchemaError:
-        return None
-    if schema.has_function:
-        versions = [one for one in schema.function_opset_versions if one <= version]
-        if versions:
-            found = FunctionProto()
-            found.ParseFromString(schema.get_function_with_opset_version(max(versions)))
-            return found
+        return [], []
+    plain = schema.function_opset_versions if schema.has_function else ()
+    dependent = ()
     if schema.has_context_dependent_function:
-        versions = [
-            one for one in schema.context_dependent_function_opset_versions if one <= version
-        ]
-        if versions:
-            types = [one.SerializeToString() for one in input_types()]
-            body = schema.get_context_dependent_function_with_opset_version(
-                max(versions), proto.SerializeToString(), types
-            )
-            found = FunctionProto()
-            found.ParseFromString(body)
-            return found
-    return None
+        dependent = schema.context_dependent_function_opset_versions
+    return [n for n in plain if n <= version], [n for n in dependent if n <= version]
+
+
+def standard_body(
+    proto: NodeProto, version: int, input_types: Iterable[TypeProto]
+) -> FunctionProto | None:
+    """The function that the standard defines an operator by, in a version of the operator set."""
+    plain, dependent = _versions(proto, version)
+    if not plain and not dependent:
+        return None
+    schema: Any = onnx.defs.get_schema(proto.op_type, version, proto.domain)
+    found = FunctionProto()
+    if plain:
+        found.ParseFromString(schema.get_function_with_opset_version(max(plain)))
+        return found
+    types = [one.SerializeToString() for one in input_types]
+    if not schema.min_input <= len(types) <= schema.max_input:
+        return None  # what makes the function takes it for granted
+    body = schema.get_context_dependent_function_with_opset_version(
+        max(dependent), proto.SerializeToString(), types
+    )
+    found.ParseFromString(body)
+    return found
 
 
 def _input_types(node: Node) -> Iterator[TypeProto]:
-    numbers = {name: number for number, name in ELEMENT_TYPES.items()}
     for value in node.inputs:
-        proto = TypeProto()
-        if value is not None and isinstance(ty := node.type_of(value), TensorType):
-            proto.tensor_type.elem_type = numbers[ty.dtype]
-            proto.tensor_type.shape.SetInParent()
-            for size in ty.shape:
-                dim = proto.tensor_type.shape.dim.add()
-                if isinstance(size, int):
-                    dim.dim_value = size
-        yield proto
+        yield TypeProto() if value is None else _type_proto(node.type_of(value))
+
+
+def _type_proto(ty: Type) -> TypeProto:
+    """A type as ONNX writes it; sizes that are not numbers are left open."""
+    proto = TypeProto()
+    inside, kinds = ty, []
+    while isinstance(inside, TypeCall) and isinstance(inside.func, GlobalTypeVar):
+        kinds.append("sequence_type" if inside.func.name_hint == "List" else "optional_type")
+        inside = inside.args[0]
+    place = proto
+    for kind in kinds:
+        place = getattr(place, kind).elem_type
+    assert isinstance(inside, TensorType)
+    place.tensor_type.elem_type = _NUMBERS[inside.dtype]
+    place.tensor_type.shape.SetInParent()
+    for size in inside.shape:
+        dim = place.tensor_type.shape.dim.add()
+        if isinstance(size, int):
+            dim.dim_value = size
+    return proto
+
+
+_NUMBERS = {name: number for number, name in ELEMENT_TYPES.items()}
 
 
 def bound_nodes(function: FunctionProto, call: NodeProto) -> list[NodeProto]:

@@ -21,7 +21,7 @@ from relay.frontend.onnx.functions import Bodies, bound_nodes
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.scope import Scope
 from relay.frontend.onnx.tensors import Files, array_of, dense
-from relay.frontend.onnx.types import Dimensions
+from relay.frontend.onnx.types import Dimensions, lacks_shape
 from relay.ir.expr import Constant, Expr, TupleGetItem, Var
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, TupleType, Type
@@ -82,8 +82,7 @@ class GraphImporter:
 
     def declared_type(self, value: Any) -> Type | None:
         """The type of an input of a subgraph, where it says one."""
-        kind = value.type.WhichOneof("value")
-        if kind is None or (kind == "tensor_type" and not value.type.tensor_type.HasField("shape")):
+        if lacks_shape(value.type):
             return None
         return self.dimensions.type_of(value.type, f"`{value.name}`")
 

@@ -15,12 +15,12 @@ from relay.frontend.onnx.converters import Converters, built_in
 from relay.frontend.onnx.functions import Bodies
 from relay.frontend.onnx.graph import GraphImporter
 from relay.frontend.onnx.load import Model, load
-from relay.frontend.onnx.scope import Scope
+from relay.frontend.onnx.scope import Scope, is_nothing
 from relay.frontend.onnx.survey import survey
 from relay.frontend.onnx.tensors import Files, array_of, dense
 from relay.frontend.onnx.types import Dimensions
 from relay.ir.dims import Dim
-from relay.ir.expr import Function, Tuple, Var
+from relay.ir.expr import Expr, Function, Tuple, Var
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType
 from relay.nd import NDArray
@@ -67,11 +67,23 @@ def from_onnx(
             weights.append(Var(name, TensorType(data.shape, data.dtype)))
         scope.values.update((variable.name_hint, variable) for variable in weights)
     importer.add(proto.graph, scope)
-    outputs = [importer.output(value.name, scope) for value in proto.graph.output]
+    outputs = [_output(value, importer, scope) for value in proto.graph.output]
     body = scope.closed(outputs[0] if len(outputs) == 1 else Tuple(tuple(outputs)))
     variables = tuple(dimensions.variables.values())
     module["main"] = Function((*inputs, *weights), body, type_params=variables)
     return infer_module(RemoveUnusedFunctions()(module)), params
+
+
+def _output(value: onnx.ValueInfoProto, importer: GraphImporter, scope: Scope) -> Expr:
+    found = importer.output(value.name, scope)
+    if not is_nothing(found):
+        return found
+    ty = importer.declared_type(value)
+    if ty is None:
+        raise FrontendError(
+            Diagnostic(f"output `{value.name}` is always empty, and nothing is said of its type")
+        )
+    return scope.bind(found, value.name, declared=ty)
 
 
 def _versions(proto: onnx.ModelProto, opset: int | None) -> dict[str, int]:

@@ -1,19 +1,25 @@
 """The type of what comes from several ways: branches of an `If`, turns of a `Loop`.
 
 Tensor[(2, 3), float32], Tensor[(5, 3), float32]      Tensor[(?, 3), float32]
+List[_], List[int32]                                  List[int32]
+
+An empty sequence that nothing has been put into, and an optional without anything, are of types
+with a hole in them, which whatever they meet fills.
 """
 
 from __future__ import annotations
 
 from relay.ir import dims
 from relay.ir.dims import Any, Dim
-from relay.ir.types import TensorType, TupleType, Type, TypeCall
+from relay.ir.types import IncompleteType, Occurs, TensorType, TupleType, Type, TypeCall
 
 
 def joined(one: Type, other: Type) -> Type | None:
     """The most that is true of both types; None when they differ in more than sizes."""
-    if one == other:
+    if one == other or isinstance(other, IncompleteType):
         return one
+    if isinstance(one, IncompleteType):
+        return other
     match one, other:
         case TensorType(), TensorType():
             if one.dtype != other.dtype or len(one.shape) != len(other.shape):
@@ -28,6 +34,11 @@ def joined(one: Type, other: Type) -> Type | None:
             kept = [part for part in parts if part is not None]
             return TupleType(tuple(kept)) if len(kept) == len(parts) else None
     return None
+
+
+def is_open(ty: Type) -> bool:
+    """Whether nothing is known of what would be inside."""
+    return bool(ty.occurs & Occurs.HOLE)
 
 
 def _size(one: Dim, other: Dim) -> Dim:

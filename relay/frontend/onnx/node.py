@@ -19,11 +19,11 @@ import numpy as np
 
 from relay.errors import Diagnostic, FrontendError, Span
 from relay.frontend.onnx.elements import Elements
-from relay.frontend.onnx.scope import Scope
+from relay.frontend.onnx.scope import Scope, is_nothing
 from relay.ir.dims import Any as AnyDim
 from relay.ir.dims import Dim
-from relay.ir.expr import Constant, Expr, Tuple, Var, const
-from relay.ir.types import TensorType, Type
+from relay.ir.expr import Call, Constant, Constructor, Expr, Tuple, Var, const
+from relay.ir.types import IncompleteType, TensorType, Type, TypeCall
 from relay.op import dyn, shape_of, stack, take, zeros
 
 if TYPE_CHECKING:
@@ -65,7 +65,12 @@ class Node:
 
     def type_of(self, value: Expr) -> Type:
         """The type of an input, or of a step that has a name."""
-        return value.checked_type if isinstance(value, Constant) else value.type_annotation  # type: ignore[attr-defined]
+        if isinstance(value, Var):
+            return value.type_annotation
+        if is_nothing(value):
+            assert isinstance(value, Call) and isinstance(value.op, Constructor)
+            return TypeCall(value.op.belong_to, (IncompleteType(),))
+        return value.checked_type
 
     def tensor_type(self, value: Expr) -> TensorType:
         ty = self.type_of(value)
@@ -156,7 +161,8 @@ class Node:
         sizes = [self.extent(one) or none for one in shape]
         known = [AnyDim() if size is none else one for one, size in zip(shape, sizes, strict=True)]
         return self.let(
-            dyn.zeros(stack(Tuple(tuple(sizes)), 0), dtype), declared=TensorType(tuple(known), dtype)
+            dyn.zeros(stack(Tuple(tuple(sizes)), 0), dtype),
+            declared=TensorType(tuple(known), dtype),
         )
 
     # --- errors

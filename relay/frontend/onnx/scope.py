@@ -22,6 +22,7 @@ from relay.interpreter.values import TupleValue
 from relay.ir.expr import (
     Call,
     Constant,
+    Constructor,
     Expr,
     Function,
     GlobalVar,
@@ -78,7 +79,7 @@ class Scope:
     ) -> Expr:
         """A variable for a value, or the constant it is; `declared` is what is known of its type
         besides what inference finds, and is checked when the program runs."""
-        if isinstance(value, Var | Constant) and declared is None:
+        if declared is None and (isinstance(value, Var | Constant) or is_nothing(value)):
             return value
         value = _with_spans(value, span)
         typed = infer_expr(value, self.module)
@@ -93,6 +94,12 @@ class Scope:
         for variable, value in reversed(self.bindings):
             body = Let(variable, value, body, span=variable.span)
         return body
+
+
+def is_nothing(value: Expr) -> bool:
+    """Whether it is an empty list, or option, of which nothing else is known: it stands for itself,
+    because it has no type yet."""
+    return isinstance(value, Call) and isinstance(value.op, Constructor) and not value.args
 
 
 def _with_spans(value: Expr, span: AnySpan | None) -> Expr:

@@ -9,7 +9,7 @@ from onnx import GraphProto, NodeProto, TensorProto
 
 from relay.errors import Diagnostic, FrontendError
 from relay.frontend.onnx.converters import Converters, find
-from relay.frontend.onnx.functions import Bodies, standard_body
+from relay.frontend.onnx.functions import Bodies, has_standard_body
 from relay.frontend.onnx.types import ELEMENT_TYPES, element_name
 
 SHOWN = 5  # names of each kind
@@ -30,7 +30,7 @@ def survey(
         if (
             not bodies.is_local(node)
             and find(tables, node.domain, node.op_type, version) is None
-            and standard_body(node, version, list) is None
+            and not has_standard_body(node, version)
         ):
             kind = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
             operators.setdefault(kind, []).append(node.name or next(iter(node.output), ""))

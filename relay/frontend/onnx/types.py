@@ -58,6 +58,20 @@ def element_name(number: int) -> str:
     return str(names.get(number, f"element type {number}"))
 
 
+def innermost(proto: TypeProto) -> TypeProto:
+    """What sequences and optionals are of."""
+    while (kind := proto.WhichOneof("value")) in ("sequence_type", "optional_type"):
+        proto = getattr(proto, kind).elem_type
+    return proto
+
+
+def lacks_shape(proto: TypeProto) -> bool:
+    """Whether a type does not say how many axes tensors have."""
+    inside = innermost(proto)
+    kind = inside.WhichOneof("value")
+    return kind is None or (kind == "tensor_type" and not inside.tensor_type.HasField("shape"))
+
+
 @dataclass
 class Dimensions:
     """The named dimensions of a model, each one variable."""
@@ -111,10 +125,12 @@ class Dimensions:
             extents = tuple(shape) if shape is not None else self.shape(tensor, where)
             return TensorType(extents, dtype or element_type(tensor.elem_type))
         if kind == "sequence_type":
-            inside = self.type_of(proto.sequence_type.elem_type, f"the elements of {where}")
+            elements = f"the elements of {where}"
+            inside = self.type_of(proto.sequence_type.elem_type, elements, shape, dtype)
             return TypeCall(GlobalTypeVar("List"), (inside,))
         if kind == "optional_type":
-            inside = self.type_of(proto.optional_type.elem_type, f"what is in {where}")
+            held = f"what is in {where}"
+            inside = self.type_of(proto.optional_type.elem_type, held, shape, dtype)
             return TypeCall(GlobalTypeVar("Option"), (inside,))
         raise FrontendError(
             Diagnostic(

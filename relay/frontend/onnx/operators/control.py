@@ -14,18 +14,18 @@ Rows are collected in a list and put together when the loop has ended.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.graph import Subgraph
-from relay.frontend.onnx.joining import joined
+from relay.frontend.onnx.joining import is_open, joined
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.scope import Scope
+from relay.frontend.onnx.scope import Scope, is_nothing
 from relay.frontend.onnx.stacking import concatenated, list_of, opened
 from relay.ir import dims
 from relay.ir.dims import Any, Dim
 from relay.ir.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem, Var, const
-from relay.ir.types import TensorType, TupleType, Type
+from relay.ir.types import TensorType, TupleType, Type, TypeCall
 from relay.op import (
     add,
     expand_dims,
@@ -63,7 +63,7 @@ def if_(node: Node, condition: Expr) -> Sequence[Expr]:
         node.subgraph(name).translate(node.scope, []) for name in ("then_branch", "else_branch")
     ]
     types = [
-        _joined(node, node.type_of(one), node.type_of(other), "the branches")
+        filled(_joined(node, node.type_of(one), node.type_of(other), "the branches"))
         for one, other in zip(ways[0][1], ways[1][1], strict=True)
     ]
     branches = [_closed(inner, results, types) for inner, results in ways]
@@ -79,6 +79,15 @@ def _joined(node: Node, one: Type, other: Type, who: str) -> Type:
     return found
 
 
+def filled(ty: Type) -> Type:
+    """A type without holes: what never has anything in it may be of any type."""
+    if not is_open(ty):
+        return ty
+    assert isinstance(ty, TypeCall)
+    inside = [filled(arg) if isinstance(arg, TypeCall) else TRUTH for arg in ty.args]
+    return TypeCall(ty.func, tuple(inside))
+
+
 def _closed(scope: Scope, results: Sequence[Expr], types: Sequence[Type]) -> Expr:
     """The results of a scope as values of these types."""
     given = [with_type(scope, value, ty) for value, ty in zip(results, types, strict=True)]
@@ -87,9 +96,10 @@ def _closed(scope: Scope, results: Sequence[Expr], types: Sequence[Type]) -> Exp
 
 def with_type(scope: Scope, value: Expr, ty: Type) -> Expr:
     """A value whose type says less, where it has to."""
-    has = value.type_annotation if isinstance(value, Var) else value.checked_type
-    if has == ty:
-        return value
+    if not is_nothing(value):
+        has = value.type_annotation if isinstance(value, Var) else value.checked_type
+        if has == ty:
+            return value
     variable = Var("value", ty)
     scope.bindings.append((variable, value))
     return variable
@@ -127,14 +137,14 @@ def loop(
     the type of a row, which has an axis of extent 1 in front."""
     types = [node.type_of(value) for value in state]
     while True:
-        turn, variables = _turn(node, body, types)
+        turn, variables = _turn(node, body, types, state)
         found = [
             _joined(node, ty, node.type_of(value), "turns of the loop")
             for ty, value in zip(types, turn.state, strict=True)
         ]
-        if found == types:
+        if found == types and not any(map(is_open, types)):
             break
-        types = found
+        types = [*map(filled, types)] if found == types else found
     rows = [_with_axis(node.tensor_type(row)) for row in turn.rows]
     return _written(node, turn, variables, types, rows, limit, go_on, state)
 
@@ -143,11 +153,18 @@ def _with_axis(ty: TensorType) -> TensorType:
     return TensorType((1, *ty.shape), ty.dtype)
 
 
-def _turn(node: Node, body: Body, types: Sequence[Type]) -> tuple[Turn, list[Var]]:
+def _turn(
+    node: Node, body: Body, types: Sequence[Type], state: Sequence[Expr]
+) -> tuple[Turn, list[Var]]:
     number, going = Var("turn", COUNT), Var("going", TRUTH)
     variables = [Var(f"state_{place}", ty) for place, ty in enumerate(types)]
     inner = Scope(node.scope.module, node.scope, elements=node.scope.elements)
-    return body(inner, number, going, variables), [number, going, *variables]
+    # what is of no type yet is tried as it is, to see what becomes of it
+    given = [
+        value if is_open(ty) else variable
+        for value, ty, variable in zip(state, types, variables, strict=True)
+    ]
+    return body(inner, number, going, given), [number, going, *variables]
 
 
 def _written(
@@ -206,8 +223,7 @@ def loop_(node: Node, limit: Expr | None, go_on: Expr | None, *state: Expr) -> S
         given = _as_declared(scope, graph, [number, going], values)
         inner, results = graph.translate(scope, given)
         scope.bindings += inner.bindings
-        there = Node(**{**vars(node), "scope": scope})
-        next_one = scalar(there, results[0])
+        next_one = scalar(replace(node, scope=scope), results[0])
         return Turn(scope, next_one, results[1 : 1 + carried], results[1 + carried :])
 
     trips = None if limit is None else scalar(node, limit)

@@ -12,6 +12,7 @@ from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.joining import joined
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.control import scalar, with_type
+from relay.frontend.onnx.scope import is_nothing
 from relay.frontend.onnx.stacking import concatenated, opened
 from relay.ir.dims import Any
 from relay.ir.expr import (
@@ -35,11 +36,6 @@ from relay.op import add, cast, expand_dims, less, split, squeeze, subtract, whe
 from relay.prelude import import_from_std
 
 table = Converters()
-
-
-def is_empty(value: Expr) -> bool:
-    """Whether it is a sequence that nothing is known of but that it is empty."""
-    return isinstance(value, Call) and isinstance(value.op, Constructor)
 
 
 def element_of(node: Node, sequence: Expr) -> Type:
@@ -108,7 +104,7 @@ def construct(node: Node, *values: Expr) -> Expr:
 
 @table("SequenceInsert")
 def insert(node: Node, sequence: Expr, value: Expr, position: Expr | None = None) -> Expr:
-    if is_empty(sequence):
+    if is_nothing(sequence):
         return make_list(node, [value], node.type_of(value))
     element = common(node, [element_of(node, sequence), node.type_of(value)])
     whole = _as_list_of(node, sequence, element)
@@ -143,7 +139,7 @@ def _place(node: Node, sequence: Expr, position: Expr) -> Expr:
 
 @table("SequenceLength")
 def length(node: Node, sequence: Expr) -> Expr:
-    if is_empty(sequence):
+    if is_nothing(sequence):
         return const(0, "int64")
     return cast(Call(_function(node, "length"), (sequence,)), "int64")
 
@@ -233,7 +229,7 @@ def optional(node: Node, value: Expr | None = None) -> Expr:
 
 @table("OptionalHasElement")
 def has_element(node: Node, value: Expr | None = None) -> Expr:
-    if value is None or is_empty(value):
+    if value is None or is_nothing(value):
         return const(value is not None and value.op.name_hint == "Nil")  # type: ignore[attr-defined]
     if not _is_option(node, value):
         return const(True)
