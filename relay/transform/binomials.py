@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from relay.ir.expr import Call, Expr
 from relay.op.binary import add, multiply, subtract
-from relay.transform.peephole import Rules, Window
+from relay.transform.peephole import Rules
+from relay.transform.rule_window import Window
 from relay.transform.uniform_operands import uniform
 
 

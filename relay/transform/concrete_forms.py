@@ -23,7 +23,8 @@ from relay.op.creation import FULL, ONES, ZEROS
 from relay.op.extend import BROADCAST_TO
 from relay.op.reshape import RESHAPE
 from relay.op.slicing import STRIDED_SLICE
-from relay.transform.peephole import Rules, Window
+from relay.transform.peephole import Rules
+from relay.transform.rule_window import Window
 
 
 def known_zeros(call: Call, window: Window) -> Expr | None:

@@ -30,7 +30,8 @@ from relay.nd import NDArray
 from relay.op.binary import add, divide, multiply, subtract
 from relay.op.numerics import widened
 from relay.op.opdef import OpDef
-from relay.transform.peephole import Rules, Window
+from relay.transform.peephole import Rules
+from relay.transform.rule_window import Window
 
 _finfo: Any = ml_dtypes.finfo
 

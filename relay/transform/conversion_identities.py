@@ -19,7 +19,8 @@ from relay.ir.expr import Call, Expr
 from relay.op.activation import relu
 from relay.op.convert import cast
 from relay.op.unary import CLIP
-from relay.transform.peephole import Rules, Window
+from relay.transform.peephole import Rules
+from relay.transform.rule_window import Window
 from relay.transform.value_ranges import (
     Range,
     clip_bounds,

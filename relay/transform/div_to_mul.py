@@ -22,7 +22,8 @@ from relay.nd import NDArray
 from relay.op.binary import multiply
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
-from relay.transform.peephole import Rules, Window, rewritten
+from relay.transform.peephole import Rules, rewritten
+from relay.transform.rule_window import Window
 
 _finfo: Any = ml_dtypes.finfo
 

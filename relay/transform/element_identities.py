@@ -19,7 +19,8 @@ from relay import dtypes
 from relay.ir.expr import Call, Expr, If, TupleGetItem, const
 from relay.op.binary import add, multiply, subtract
 from relay.op.unary import rsqrt
-from relay.transform.peephole import Rules, Window, covers, static_size
+from relay.transform.peephole import Rules
+from relay.transform.rule_window import Window, covers, static_size
 from relay.transform.uniform_operands import uniform
 
 # f(f(x)) is f(x)

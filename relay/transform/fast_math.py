@@ -19,7 +19,8 @@ from relay.ir.expr import Call, Expr, Function, get_op
 from relay.ir.module import IRModule
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
-from relay.transform.peephole import Rules, Window, rewritten
+from relay.transform.peephole import Rules, rewritten
+from relay.transform.rule_window import Window
 
 FAST = {
     "exp": "fast_exp",

@@ -23,7 +23,8 @@ from relay.op.layouts import parse_layout, spatial_axes
 from relay.op.window import pad_pairs
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
-from relay.transform.peephole import Rules, Window, rewritten
+from relay.transform.peephole import Rules, rewritten
+from relay.transform.rule_window import Window
 
 CONVOLUTIONS = ("nn.conv1d", "nn.conv2d", "nn.conv3d")
 

@@ -26,7 +26,8 @@ from relay.op.numerics import convert, limits, widened
 from relay.op.window import pad_pairs
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
-from relay.transform.peephole import Rules, Window, rewritten
+from relay.transform.peephole import Rules, rewritten
+from relay.transform.rule_window import Window
 from relay.transform.value_ranges import of_expression
 
 CONVOLUTIONS = (

@@ -23,7 +23,8 @@ from relay.ir.expr import Call, Expr, Tuple, TupleGetItem
 from relay.op.numerics import convert
 from relay.op.pad import PAD
 from relay.op.slicing import STRIDED_SLICE, UNBOUNDED
-from relay.transform.peephole import Rules, Window
+from relay.transform.peephole import Rules
+from relay.transform.rule_window import Window
 
 # Longer than that, a list of parts is not copied again for every part that joins it.
 PARTS = 64

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from relay import tree
 from relay.ir.expr import Call, Expr
-from relay.transform.peephole import Rules, Window
+from relay.transform.peephole import Rules
+from relay.transform.rule_window import Window
 
 # Scales by which neither neighbours nor extremes of 16 bits fall together.
 SCALES = (1e-30, 1e30)

@@ -25,7 +25,8 @@ from relay.op.rearrange import transpose
 from relay.op.relayout import layout_transform
 from relay.op.shape import SQUEEZE
 from relay.transform.concrete_forms import reshape_to
-from relay.transform.peephole import Rules, Window, covers
+from relay.transform.peephole import Rules
+from relay.transform.rule_window import Window, covers
 
 # The elements of the first argument in the same order under another shape.
 SAME_ORDER = (

@@ -18,7 +18,8 @@ from relay import dtypes, tree
 from relay.ir.expr import Call, Constant, Expr
 from relay.nd import NDArray
 from relay.op.numerics import convert
-from relay.transform.peephole import Rules, Window, covers
+from relay.transform.peephole import Rules
+from relay.transform.rule_window import Window, covers
 from relay.transform.shape_identities import BROADCASTING
 
 # What the right operand is when the result is the left one.

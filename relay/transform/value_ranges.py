@@ -20,7 +20,7 @@ import ml_dtypes
 from relay import dtypes
 from relay.ir.expr import Call, Expr
 from relay.op.numerics import limits
-from relay.transform.peephole import Window
+from relay.transform.rule_window import Window
 
 _finfo: Any = ml_dtypes.finfo
 

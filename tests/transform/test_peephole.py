@@ -10,7 +10,8 @@ from relay.nd import Weight
 from relay.op import abs as absolute
 from relay.op import negative
 from relay.transform import FuseOps, InferType
-from relay.transform.peephole import Window, covers, merged, rewritten
+from relay.transform.peephole import merged, rewritten
+from relay.transform.rule_window import Window, covers
 from tests.transform.rewriting import assert_types_hold, parse
 
 

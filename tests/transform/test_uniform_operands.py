@@ -6,7 +6,7 @@ import pytest
 import relay
 from relay.nd import Weight
 from relay.transform import SimplifyExpr, SimplifyExprPostAlterOp
-from relay.transform.peephole import Window
+from relay.transform.rule_window import Window
 from relay.transform.uniform_operands import uniform
 from tests.transform.rewriting import assert_rewrites, assert_stays, parse
 

@@ -8,7 +8,7 @@ import pytest
 
 from relay import dtypes
 from relay.op.numerics import convert
-from relay.transform.peephole import Window
+from relay.transform.rule_window import Window
 from relay.transform.value_ranges import (
     Range,
     clip_bounds,
