@@ -53,6 +53,18 @@ def test_output_channels_that_make_no_blocks_leave_the_call():
     assert layouts(convolution(64, 24), "avx2") == ("NCHW8c", "OIHW", "NCHW8c")
 
 
+@pytest.mark.parametrize(("spatial", "rank"), [("W", 1), ("DHW", 3)])
+def test_one_and_three_axes_are_in_blocks_too(spatial, rank):
+    x = relay.var("x", shape=(1, 32, *[6] * rank))
+    w = relay.var("w", shape=(16, 32, *[3] * rank))
+    call = getattr(relay.nn, f"conv{rank}d")(x, w)
+    typed = InferType()(relay.IRModule.from_expr(relay.Function([x, w], call)))["main"].body
+    found = preferred(typed, Target.x86("avx2"))
+    assert found.op is typed.op
+    assert found.attrs.data_layout == found.attrs.out_layout == f"NC{spatial}8c"
+    assert found.attrs.kernel_layout == f"OI{spatial}"
+
+
 def test_groups_are_channels_or_whole_blocks():
     depthwise = ("depthwise_NCHW16c", "OIHW1i16o", "NCHW16c")
     assert layouts(convolution(32, 32, groups=32)) == depthwise
