@@ -15,9 +15,10 @@ whoever runs the program, the rest is a kernel of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -44,7 +45,7 @@ from relay.op.opdef import OpDef
 from relay.op.site import Site, better_known
 from relay.target.target import Target
 from relay.te.compute import Computation, Tensor
-from relay.te.expr import INDEX, Cast, Read, remake, substitute
+from relay.te.expr import INDEX, Binary, Cast, Compare, Read, remake, substitute
 from relay.te.simplify import Simplifier
 
 
@@ -469,10 +470,12 @@ class _Symbolic(Shapes):
         found: list[Dim] = []
         open_: dict[te.Expr, Size] = {}
         required: list[Requirement] = []
+        natural: set[te.Expr] = set()
         for condition, message in needs:
             simple = self._settled(condition)
             if isinstance(simple, te.Const) and simple.value:
                 continue
+            natural.update(_not_negative(simple))
             flag = self.params.fresh(f"s{self.calls}_need{len(required)}")
             open_[te.select(simple, te.index(0), te.index(1))] = flag
             required.append(Requirement(flag, 0, f"`{op.name}`: {message}"))
@@ -481,7 +484,9 @@ class _Symbolic(Shapes):
                 found.append(dim)
                 continue
             simple = self._settled(extent)
-            made = from_te(simple, lambda part: self._leaf(op, part))
+            # a formula may have negative numbers in it, which are no sizes; a size itself may not
+            leaves = natural | {_without_casts(simple)}
+            made = from_te(simple, partial(self._leaf, op, leaves))
             if made is None:
                 if simple not in open_:
                     open_[simple] = self.params.fresh(f"s{self.calls}_{position}")
@@ -525,13 +530,14 @@ class _Symbolic(Shapes):
                 return expr
             expr = following
 
-    def _leaf(self, op: OpDef, part: te.Expr) -> Dim | None:
-        """A size, or an element of a parameter of integers."""
+    def _leaf(self, op: OpDef, natural: Collection[te.Expr], part: te.Expr) -> Dim | None:
+        """A size, or an element of a parameter of integers that is `natural`."""
         if isinstance(part, te.Var):
             return self.dim_of(part) if part in self.sizes.values() else None
-        while isinstance(part, Cast):
-            part = part.operand
+        part = _without_casts(part)
         if not isinstance(part, Read) or not dtypes.is_integer(part.dtype):
+            return None
+        if part not in natural and part.dtype not in dtypes.UNSIGNED:
             return None
         if not all(isinstance(place, te.Const) for place in part.indices):
             return None
@@ -603,6 +609,25 @@ class _Site(Site):
 
 
 # --- what is left -------------------------------------------------------------------------------
+
+
+def _not_negative(condition: te.Expr) -> Iterator[te.Expr]:
+    """What a condition says of single numbers: that they are 0 or more."""
+    pending = [condition]
+    while pending:
+        match pending.pop():
+            case Binary(op="and", left=left, right=right):
+                pending += [left, right]
+            case Compare(op="ge", left=number, right=te.Const(value=bound)) if bound >= 0:
+                yield _without_casts(number)
+            case Compare(op="le", left=te.Const(value=bound), right=number) if bound >= 0:
+                yield _without_casts(number)
+
+
+def _without_casts(number: te.Expr) -> te.Expr:
+    while isinstance(number, Cast):
+        number = number.operand
+    return number
 
 
 def _without_unused(made: Dynamic) -> Dynamic:

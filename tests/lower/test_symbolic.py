@@ -287,6 +287,14 @@ def test_what_only_the_computation_counts_has_room_for_the_most() -> None:
         np.testing.assert_array_equal(results(run, x)[0], np.argwhere(x))
 
 
+def test_numbers_in_a_formula_of_a_size_may_be_negative() -> None:
+    source = """(%a: int32, %b: int32, %c: int32) { arange(%a, %b, %c, dtype="int32") }"""
+    made = compiled(source)
+    for numbers in ((10, 6, -3), (-4, 3, 2), (5, 5, -1), (0, 5, -1)):
+        (found,) = results(made, *(np.array(one, "int32") for one in numbers))
+        np.testing.assert_array_equal(found, np.arange(*numbers))
+
+
 def test_numbers_in_a_row_are_as_many_as_the_values_say() -> None:
     source = """(%a: float32, %b: float32, %c: float32) { arange(%a, %b, %c, dtype="float32") }"""
     run = compiled(source)
