@@ -234,6 +234,8 @@ def _with_dtype(ty: Type, before: str, after: str) -> Type:
 
 def _like(declared: Type, found: Type) -> Type:
     """What is declared, with the element types that were found."""
+    if declared == found:
+        return declared
 
     def visit(ty: Type, other: Type) -> Steps[Type]:
         if isinstance(ty, TensorType) and isinstance(other, TensorType):

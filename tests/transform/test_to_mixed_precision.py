@@ -8,10 +8,9 @@ import relay
 from relay import tree
 from relay.errors import PassError
 from relay.ir.compare import assert_structural_equal
-from relay.ir.expr import Call, Constant, Function, Tuple, TupleGetItem, Var, op_names
-from relay.ir.types import TupleType
+from relay.ir.expr import Call, Constant, Function
 from relay.nd import Weight
-from relay.op.opdef import get, register_op_attr, temporary_operators
+from relay.op.opdef import register_op_attr, temporary_operators
 from relay.testing import (
     assert_generated_ok,
     assert_same_value,
@@ -28,7 +27,6 @@ from relay.testing import (
 )
 from relay.testing.strategies import programs
 from relay.transform import InferType, PassContext, ToMixedPrecision
-from relay.transform import mixed_precision_lists as lists
 from relay.transform.to_mixed_precision import (
     ATTRIBUTE,
     KEEP_RESULTS,
@@ -337,38 +335,6 @@ def test_what_it_says_is_checked(unlisted):
     register_op_attr("test.unlisted", ATTRIBUTE, lambda call, narrow: [7, narrow, narrow])
     with pytest.raises(PassError, match=r"of `test\.unlisted` gives \[kind, type to sum with"):
         ToMixedPrecision()(calling(unlisted))
-
-
-# --- the lists ---------------------------------------------------------------------------------
-
-
-def test_every_operator_is_in_one_list():
-    assert sorted(lists.ALWAYS | lists.FOLLOW | lists.NEVER) == op_names()
-    assert not lists.ALWAYS & lists.FOLLOW
-    assert not (lists.ALWAYS | lists.FOLLOW) & lists.NEVER
-
-
-def narrowed(e, ty):
-    if isinstance(ty, TupleType):
-        parts = enumerate(ty.fields)
-        return Tuple(tuple(narrowed(TupleGetItem(e, i), part) for i, part in parts))
-    return relay.op.copy(e) if ty.dtype == "float32" else e
-
-
-def test_every_operator_has_a_type_with_narrow_arguments():
-    tried = set()
-    with temporary_operators():
-        register_op_attr("copy", ATTRIBUTE, MIXED_PRECISION_ALWAYS)
-        for name in sorted(lists.ALWAYS | lists.FOLLOW):
-            op = get(name)
-            for sample in op.samples[:4]:
-                params = [Var(f"x{i}", ty) for i, ty in enumerate(sample.types())]
-                args = tuple(narrowed(p, p.type_annotation) for p in params)
-                call = Call(op, args, op.make_attrs(dict(sample.attrs)))
-                after = mixed(relay.IRModule.from_expr(Function(params, call)))
-                if "float16" in str(after["main"].checked_type):
-                    tried.add(name)
-    assert len(tried) > 90
 
 
 # --- meaning -----------------------------------------------------------------------------------
