@@ -69,10 +69,12 @@ FAMILIES = (
     "control",
     "conversion",
     "creation",
+    "dropout",
     "indexing",
     "ordering",
     "padding",
     "parts",
+    "recurrent",
     "sequences",
     "shaping",
 )

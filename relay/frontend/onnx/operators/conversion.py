@@ -65,9 +65,14 @@ def _converted(node: Node, data: Expr, dtype: str) -> Expr:
     if node.dtype(data) == dtype:
         return data
     if dtype in _LARGEST and node.attribute("saturate", 1):
-        largest = _LARGEST[dtype]
-        if dtypes.is_float(node.dtype(data)):
-            data = op.clip(data, -largest, largest)
+        if not dtypes.is_float(node.dtype(data)):
+            data = op.cast(data, "float32")
+        return op.cast(op.clip(data, -_LARGEST[dtype], _LARGEST[dtype]), dtype)
+    if not dtypes.is_float(node.dtype(data)):
+        return op.cast(data, dtype)
+    if dtypes.is_integer(dtype) and dtypes.bits(dtype) < 8:
+        # what does not fit keeps its low bits, as between integers
+        data = op.cast(data, "int32")
     return op.cast(data, dtype)
 
 

@@ -1,0 +1,56 @@
+"""Dropout: nothing outside of training, and zeros at random places in training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from zlib import crc32
+
+import numpy as np
+
+from relay import op
+from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.node import Node
+from relay.ir.expr import Expr, const
+
+table = Converters()
+
+
+@table("Dropout")
+def dropout_of_models(node: Node, data: Expr) -> Sequence[Expr]:
+    """Before version 12 a model says nothing of training, or is taken for one that is trained."""
+    kept = op.ones_like(data)
+    return [data, kept if node.version < 10 else op.cast(kept, "bool")]
+
+
+@table("Dropout", since=12)
+def dropout(
+    node: Node, data: Expr, ratio: Expr | None = None, training: Expr | None = None
+) -> Sequence[Expr]:
+    mode = node.constant(training)
+    if training is None or (mode is not None and not mode.any()):
+        return [data, op.cast(op.ones_like(data), "bool")]
+    share = const(0.5, "float64") if ratio is None else op.cast(op.reshape(ratio, ()), "float64")
+    kept = op.greater_equal(_drawn(node, data), share)
+    scale = op.divide(const(1.0, "float64"), op.subtract(const(1.0, "float64"), share))
+    if mode is None:
+        is_training = op.reshape(training, ())
+        kept = op.logical_or(kept, op.logical_not(is_training))
+        scale = op.where(is_training, scale, const(1.0, "float64"))
+    mask = node.let(kept)
+    scaled = op.multiply(data, op.cast(scale, node.dtype(data)))
+    return [op.where(mask, scaled, node.number(0, data)), mask]
+
+
+def _drawn(node: Node, data: Expr) -> Expr:
+    """Numbers from [0, 1), one for each element, the same in every run.
+
+    Those of a seed are drawn as the reference of the standard draws them; without one, the name
+    of the node is the seed.
+    """
+    shape = node.static_shape(data, "what training drops elements of")
+    seed = node.attribute("seed")
+    if seed is not None:
+        numbers = np.random.RandomState(seed % 2**32).uniform(0.0, 1.0, shape)
+        return node.importer.constant(np.asarray(numbers, "float64"))
+    key = op.random.threefry_key(crc32(str(node.span).encode()))
+    return op.random.uniform(key, shape, dtype="float64")[1]
