@@ -15,8 +15,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from relay import tree
+from relay.check.infer import with_known_types
 from relay.ir.attrs import DictAttrs
 from relay.ir.expr import Call, Constant, Expr, Function, Let, Op, Syntax, Var
+from relay.ir.types import FuncType, Type
 from relay.nd import Weight
 from relay.transform.fusion_dataflow import PRIMITIVE, Dataflow
 from relay.tree import Steps
@@ -44,14 +46,16 @@ class Kernels:
         self._attrs = DictAttrs({PRIMITIVE: 1, **(attrs or {})})
         self._link_params = link_params
         self._new: dict[int, Syntax] = {}
+        self._types: dict[Expr, Type | None] = {}  # of new expressions
 
     def of(self, function: Function) -> Function:
         for e in tree.postorder(function):
             if (after := self.rewritten(e)) is not None:
                 self._new[id(e)] = after
+                self._note(after, e)
         made = self._new[id(function)]
         assert isinstance(made, Function)
-        return made
+        return made if made is function else with_known_types(made, function, self._types.get)
 
     def new(self, e: Syntax) -> Syntax:
         """What stands in the place of a part that was rewritten already."""
@@ -66,6 +70,11 @@ class Kernels:
         if isinstance(e, Let) and self._is_inside(e.variable):
             return self._new[id(e.body)]
         return tree.rebuild(e, [self._new[id(child)] for child in tree.children(e)])
+
+    def _note(self, after: Syntax, before: Syntax) -> None:
+        """What stands for something has its type."""
+        if isinstance(after, Expr) and isinstance(before, Expr):
+            self._types.setdefault(after, before.ty)
 
     def _group(self, e: Syntax) -> int | None:
         """The group whose function `e` goes into; by its root."""
@@ -83,6 +92,7 @@ class Kernels:
         """The call of the function that a group becomes."""
         inside: dict[int, Expr] = {}
         params: dict[Expr, Var] = {}
+        types: list[Type] = []
 
         def part(e: Expr) -> Steps[Expr]:
             """What stands for `e` in the function."""
@@ -95,6 +105,7 @@ class Kernels:
                 for child in tree.children(node):
                     below.append((yield part(child)))
                 inside[number] = tree.rebuild(node, below)
+                self._note(inside[number], node)
             return inside[number]
 
         def given(e: Expr) -> Expr:
@@ -104,7 +115,9 @@ class Kernels:
             arg = self._new[id(e)]
             assert isinstance(arg, Expr)
             if arg not in params:
-                params[arg] = Var(f"p{len(params)}", e.checked_type)
+                types.append(e.checked_type)
+                params[arg] = Var(f"p{len(params)}", types[-1])
+                self._types[params[arg]] = types[-1]
             return params[arg]
 
         body = tree.run(part(root))
@@ -115,6 +128,7 @@ class Kernels:
             attrs=self._attrs,
             span=root.span,
         )
+        self._types[function] = FuncType(tuple(types), root.checked_type)
         return Call(function, tuple(params), span=root.span)
 
     def _stays(self, constant: Constant) -> bool:
