@@ -46,6 +46,15 @@ GROUPS = {
     "Kernels": ("RecognizeAttention", "FuseOps", "DefuseOps", "SplitArgs"),
     "Layouts and forms for a target": ("AlterOpLayout", "ConvertLayout", "Legalize"),
     "Other numbers": ("FastMath", "ToMixedPrecision"),
+    "Other weights and sizes": (
+        "DenseToSparse",
+        "Conv2dToSparse",
+        "Conv2dToSparse2",
+        "SimplifyFCTranspose",
+        "ChangeBatch",
+        "FlexibleShapeDispatch",
+    ),
+    "Memory": ("LiftConstants", "ManifestLifetimes", "AnnotateUsedMemory"),
     "When things are computed": (
         "ToBasicBlockNormalForm",
         "ToANormalForm",
@@ -74,7 +83,9 @@ GROUPS = {
     "Looking on, and running others": (
         "InferType",
         "AnnotateSpans",
+        "CapturePostDfsIndexInSpans",
         "SpanCheck",
+        "LabelOps",
         "PrintIR",
         "Sequential",
         "ApplyPassToFunction",

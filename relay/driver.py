@@ -138,7 +138,7 @@ def compile_program(
         lower = lower_program
     else:
         module, weights = with_weights(module, given)
-        module = passes(level)(module)
+        module = passes(level, machine)(module)
         lower = lower_module
     kernels.prepare(requests(module, lower))
     program, constants = lower(module, kernels)

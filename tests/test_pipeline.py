@@ -12,10 +12,23 @@ from relay.analysis import check_lowerable
 from relay.errors import LowerError
 from relay.ir.expr import Constant, bind
 from relay.nd import Weight
+from relay.pipeline import straight_line
+from relay.pipeline import whole as whole_lists
 from relay.prelude import Prelude
-from relay.testing import assert_generated_ok, assert_same_value, gru, lstm_loop, mlp, tree_lstm
+from relay.target.target import Target
+from relay.testing import (
+    Seeded,
+    assert_generated_ok,
+    assert_same_value,
+    gru,
+    lstm_loop,
+    mlp,
+    random_inputs,
+    tree_lstm,
+)
+from relay.testing.networks import random_network
 from relay.testing.strategies import programs
-from relay.transform import PassContext, Sequential
+from relay.transform import Explanation, PassContext, Sequential
 from tests.interpreter.test_programs import compare, plain
 from tests.programs.arguments import value
 from tests.programs.expected import CASES
@@ -115,7 +128,7 @@ def test_optimize_takes_an_expression():
     assert len(primitives(result)) == 1
 
 
-@pytest.mark.parametrize("level", [1, 2])
+@pytest.mark.parametrize("level", [1, 3])
 @given(program=programs(size=30))
 def test_programs_mean_the_same_afterwards(program, level):
     module, inputs = program
@@ -123,6 +136,74 @@ def test_programs_mean_the_same_afterwards(program, level):
     assert_generated_ok(result)
     run = [relay.create_executor("debug", m).evaluate()(*inputs) for m in (result, module)]
     assert_same_value(*run)
+
+
+@pytest.mark.parametrize("level", range(5))
+def test_networks_mean_the_same_afterwards(level):
+    for seed in range(6):
+        module = random_network(Seeded(seed), branches=seed % 2 == 1)
+        inputs = random_inputs(module, Seeded(seed))
+        result = pipeline.passes(level)(module)
+        assert_generated_ok(result)
+        run = [relay.create_executor("debug", m).evaluate()(*inputs) for m in (result, module)]
+        assert_same_value(*run)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("level", range(5))
+def test_many_networks_mean_the_same_afterwards(level):
+    for seed in range(6, 300):
+        module = random_network(Seeded(seed), branches=seed % 2 == 1)
+        inputs = random_inputs(module, Seeded(seed))
+        run = [
+            relay.create_executor("debug", m).evaluate()(*inputs)
+            for m in (pipeline.passes(level)(module), module)
+        ]
+        assert_same_value(*run)
+
+
+# all passes of the pipelines, those inside others included
+NAMES = sorted(
+    {
+        one.name
+        for levels in (straight_line.LEVELS, whole_lists.LEVELS)
+        for member in levels[-1]
+        for one in (member, *getattr(member, "passes", ()))
+    }
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_pass_can_be_disabled(name):
+    module = random_network(Seeded(3))
+    inputs = random_inputs(module, Seeded(3))
+    expected = relay.create_executor("debug", module).evaluate()(*inputs)
+    for passes in (pipeline.passes(4), pipeline.whole_program(4)):
+        with PassContext(disabled_pass=[name]), Explanation() as story:
+            result = passes(module)
+        (outer,) = story.steps
+        # what others require they bring along
+        required = {needed for member in passes.passes for needed in member.info.required}
+        assert name in required or name not in {step.name for step in outer.inner}
+        assert_same_value(relay.create_executor("debug", result).evaluate()(*inputs), expected)
+
+
+def test_passes_inside_others_run_whatever_their_levels():
+    module, _ = mlp.get_workload(1)
+    with PassContext(opt_level=0), Explanation() as story:
+        pipeline.passes(3)(module)
+    assert story["BackwardFoldScaleAxis"].depth == 2
+
+
+def test_layouts_are_those_of_the_target():
+    x = relay.var("x", shape=(1, 64, 12, 12))
+    w = relay.var("w", shape=(64, 64, 3, 3))
+    net = relay.Function([x, w], relay.nn.conv2d(x, w, padding=(1, 1)))
+    texts = {
+        features: str(pipeline.passes(3, Target.x86(features))(relay.IRModule.from_expr(net)))
+        for features in ("avx2", "avx512")
+    }
+    assert texts["avx2"] != texts["avx512"]
 
 
 # --- whole programs ------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ read when it is wanted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from relay.errors import PassError
 from relay.ir.expr import Expr
 from relay.ir.module import IRModule
 from relay.ir.parameters import bind_params_by_name
+from relay.transform.base import Pass
 from relay.transform.context import PassContext
 from relay.transform.sequential import Sequential
 
@@ -38,15 +39,27 @@ class Pipeline(Sequential):
     def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
         for member in self.passes:
             if member.name not in context.disabled_pass:
-                module = member(module)
+                module = _all_of(member)(module)
         return module
 
 
-def passes(level: int) -> Sequential:
-    """The passes of a level from 0 to 4, as one."""
-    from relay.pipeline import straight_line
+def _all_of(member: Pass) -> Pass:
+    """The pass; of several as one, all of them, whatever their levels."""
+    if isinstance(member, Sequential) and not isinstance(member, Pipeline):
+        return Pipeline(member.passes, name=member.name)
+    return member
 
-    return Pipeline(straight_line.LEVELS[_checked(level)], name=f"level {level}")
+
+def passes(level: int, target: Any = None) -> Sequential:
+    """The passes of a level from 0 to 4, as one; for a target, or for that of the settings."""
+    from relay.pipeline import straight_line
+    from relay.transform.alter_op_layout import AlterOpLayout
+
+    members: Sequence[Pass] = straight_line.LEVELS[_checked(level)]
+    if target is not None:
+        layouts = AlterOpLayout(target)
+        members = [layouts if isinstance(m, AlterOpLayout) else m for m in members]
+    return Pipeline(members, name=f"level {level}")
 
 
 def whole_program(level: int) -> Sequential:
@@ -67,7 +80,7 @@ def optimize(
 ) -> tuple[IRModule, dict[str, Any]]:
     """The program after the passes of the PassContext's level, with `params` bound in `main`.
 
-    Also gives those of the parameters that `main` does not have. No pass asks about the target.
+    Also gives those of the parameters that `main` does not have. Only layouts depend on the target.
     """
     module = IRModule.from_expr(mod) if isinstance(mod, Expr) else mod.copy()
     given = dict(params or {})
@@ -77,4 +90,4 @@ def optimize(
         for param in main.params:
             given.pop(param.name_hint, None)
     level = min(max(PassContext.current().opt_level, 0), len(LEVELS) - 1)
-    return passes(level)(module), given
+    return passes(level, target)(module), given

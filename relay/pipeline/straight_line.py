@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from relay.transform.alter_op_layout import AlterOpLayout
 from relay.transform.base import Pass
+from relay.transform.canonicalize_cast import CanonicalizeCast
+from relay.transform.canonicalize_ops import CanonicalizeOps
+from relay.transform.combine_parallel_batch_matmul import CombineParallelBatchMatmul
+from relay.transform.combine_parallel_conv2d import CombineParallelConv2D
+from relay.transform.combine_parallel_dense import CombineParallelDense
 from relay.transform.dead_code_elimination import DeadCodeElimination
 from relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
+from relay.transform.fast_math import FastMath
+from relay.transform.flatten_atrous_conv import FlattenAtrousConv
 from relay.transform.fold_constant import FoldConstant
+from relay.transform.fold_explicit_padding import FoldExplicitPadding
+from relay.transform.fold_scale_axis import FoldScaleAxis
 from relay.transform.fuse_ops import FuseOps
 from relay.transform.infer_type import InferType
 from relay.transform.inline_composites import InlineComposites
 from relay.transform.lift_weights import LiftWeights
+from relay.transform.recognize_attention import RecognizeAttention
 from relay.transform.remove_unused_functions import RemoveUnusedFunctions
+from relay.transform.simplify_expr import SimplifyExpr
+from relay.transform.simplify_expr_post_alter_op import SimplifyExprPostAlterOp
 from relay.transform.simplify_inference import SimplifyInference
 from relay.transform.to_basic_block_normal_form import ToBasicBlockNormalForm
 
@@ -43,15 +56,55 @@ LEVEL_2: tuple[Pass, ...] = (
     InlineComposites(),
     SimplifyInference(),
     FoldConstant(),
+    FlattenAtrousConv(),  # saves two passes over the data, and costs a look at convolutions
+    FoldExplicitPadding(),  # saves one
+    SimplifyExpr(),  # after folding, which shows what is 0 or 1
     EliminateCommonSubexpr(),  # after folding: constants that turn out equal make more equal
     DeadCodeElimination(inline_once=True),  # what has one use joins the graph that fusion sees
     LiftWeights(),
     ToBasicBlockNormalForm(),  # after merging, by which a branch may use what is outside
+    RecognizeAttention(),  # before fusion, which would make several kernels of it
     FuseOps(fuse_opt_level=2),  # last: fused functions are opaque to the others
 )
 
-# No pass here takes long enough, or changes results enough, to be asked for by name.
-LEVEL_3 = LEVEL_2
-LEVEL_4 = LEVEL_3
+# What level 3 does before layouts are chosen, and what it does afterwards.
+REWRITTEN: tuple[Pass, ...] = (
+    RemoveUnusedFunctions(),
+    InferType(),
+    InlineComposites(),
+    SimplifyInference(),
+    EliminateCommonSubexpr(),  # before combining, which puts the same side by side as well
+    CombineParallelConv2D(),  # before folding, which joins the weights
+    CombineParallelDense(),
+    CombineParallelBatchMatmul(),
+    FoldConstant(),
+    FoldScaleAxis(),  # after folding: scales are constants then; what it makes of weights it folds
+    FlattenAtrousConv(),  # before padding, which it may leave behind
+    FoldExplicitPadding(),
+    SimplifyExpr(),  # after scales are gone, which stand between what can be joined
+    CanonicalizeCast(),  # after it: it would join the conversions again
+    CanonicalizeOps(),  # before layouts: an addition follows any of them, a bias_add names its axis
+    AlterOpLayout(),  # after all that changes convolutions, and their weights
+    SimplifyExprPostAlterOp(),  # a transform and the one back again are none
+)
+FUSED: tuple[Pass, ...] = (
+    FoldConstant(),  # again: weights in their new layouts
+    EliminateCommonSubexpr(),  # a tensor that several need in one layout is laid out once
+    DeadCodeElimination(inline_once=True),
+    LiftWeights(),
+    ToBasicBlockNormalForm(),
+    RecognizeAttention(),
+    FuseOps(fuse_opt_level=2),
+)
+
+# The default: other weights and other layouts than the model has, and the same results.
+LEVEL_3: tuple[Pass, ...] = (*REWRITTEN, *FUSED)
+
+# Results may be a little off.
+LEVEL_4: tuple[Pass, ...] = (
+    *REWRITTEN,
+    FastMath(),  # after the rules of algebra, which know the exact functions
+    *FUSED,
+)
 
 LEVELS = (LEVEL_0, LEVEL_1, LEVEL_2, LEVEL_3, LEVEL_4)

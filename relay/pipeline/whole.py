@@ -5,16 +5,22 @@ from __future__ import annotations
 from relay.transform.auto_inline import AutoInline
 from relay.transform.base import Pass
 from relay.transform.bind_constant_arguments import BindConstantArguments
+from relay.transform.canonicalize_cast import CanonicalizeCast
 from relay.transform.dead_code_elimination import DeadCodeElimination
 from relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
 from relay.transform.eta_expand import EtaExpand
+from relay.transform.fast_math import FastMath
+from relay.transform.flatten_atrous_conv import FlattenAtrousConv
 from relay.transform.fold_constant import FoldConstant
+from relay.transform.fold_explicit_padding import FoldExplicitPadding
 from relay.transform.fuse_ops import FuseOps
 from relay.transform.infer_type import InferType
 from relay.transform.inline_composites import InlineComposites
 from relay.transform.lambda_lift import LambdaLift
 from relay.transform.monomorphize import Monomorphize
+from relay.transform.recognize_attention import RecognizeAttention
 from relay.transform.remove_unused_functions import RemoveUnusedFunctions
+from relay.transform.simplify_expr import SimplifyExpr
 from relay.transform.simplify_inference import SimplifyInference
 from relay.transform.specialize_calls import SpecializeCalls
 from relay.transform.to_a_normal_form import ToANormalForm
@@ -55,7 +61,7 @@ LEVEL_1: tuple[Pass, ...] = (
 )
 
 # No call that need not be made, and no function that need not be a value.
-LEVEL_2: tuple[Pass, ...] = (
+CALLED: tuple[Pass, ...] = (
     *FIRST_ORDER,
     AutoInline(),  # before specializing: what a small function returns is known to its callers
     SpecializeCalls(),
@@ -63,17 +69,42 @@ LEVEL_2: tuple[Pass, ...] = (
     RemoveUnusedFunctions(),  # and the functions that they made necessary
     AutoInline(),  # what was called as a value is called by name now, often from one place
     BindConstantArguments(),  # before folding, which sees the constants then
+)
+# What is rewritten in each of them. Weights stand where they are used, and what is made of them is
+# computed in every call: so nothing here moves work into weights, as it is done in straight lines.
+REWRITTEN: tuple[Pass, ...] = (
     SimplifyInference(),
     FoldConstant(),
+    FlattenAtrousConv(),
+    FoldExplicitPadding(),
+    SimplifyExpr(),  # after folding, which shows what is 0 or 1
     EliminateCommonSubexpr(),
     DeadCodeElimination(inline_once=True),
+)
+FUSED: tuple[Pass, ...] = (
     ToBasicBlockNormalForm(),  # after merging, by which a branch may use what is outside
+    RecognizeAttention(),  # before fusion, which would make several kernels of it
     FuseOps(fuse_opt_level=2),
     *IN_ORDER,
 )
 
-LEVEL_3 = LEVEL_2
-LEVEL_4 = LEVEL_3
+LEVEL_2: tuple[Pass, ...] = (*CALLED, *REWRITTEN, *FUSED)
+
+LEVEL_3: tuple[Pass, ...] = (
+    *CALLED,
+    *REWRITTEN,
+    CanonicalizeCast(),  # after SimplifyExpr, which would join the conversions again
+    *FUSED,
+)
+
+# Results may be a little off.
+LEVEL_4: tuple[Pass, ...] = (
+    *CALLED,
+    *REWRITTEN,
+    CanonicalizeCast(),
+    FastMath(),  # after the rules of algebra, which know the exact functions
+    *FUSED,
+)
 
 LEVELS = (
     LEVEL_0,

@@ -54,7 +54,7 @@ OUTLINED = [f"tvmgen_default_simulated_main_{number}" for number in range(200)]
 PASSES: dict[str, Tried] = {
     "AlterOpLayout": Tried(),
     "AnnotateSpans": Tried(keeps_functions=False),  # of other text than the first
-    "AnnotateUsedMemory": Tried(first=lambda: (transform.FuseOps(),)),
+    "AnnotateUsedMemory": Tried(own_cells=True, first=lambda: (transform.FuseOps(),)),
     "ApplyPassToFunction": Tried(
         lambda: transform.ApplyPassToFunction(transform.FoldConstant(), "main")
     ),
@@ -100,7 +100,7 @@ PASSES: dict[str, Tried] = {
     "Legalize": Tried(),
     "LiftConstants": Tried(),
     "LiftWeights": Tried(),
-    "ManifestLifetimes": Tried(),
+    "ManifestLifetimes": Tried(own_cells=True),
     "MarkCompilerFunctionsAsExtern": Tried(first=outlined),
     "MergeComposite": Tried(lambda: composites()[0]),
     "Monomorphize": Tried(own_cells=True),
