@@ -1,8 +1,8 @@
 """Which operators compute with narrow floats: the tables of `ToMixedPrecision`.
 
-    ALWAYS   worth the conversion of what they take: convolutions and matrix products
-    FOLLOW   as good with narrow floats as with wide ones, and not worth a conversion
-    NEVER    results that narrow floats cannot hold, or do not hold well enough
+    nn.conv2d   ->  ALWAYS   worth the conversion of what they take: products of matrices
+    nn.relu     ->  FOLLOW   as good with narrow floats as with wide ones, not worth a conversion
+    nn.softmax  ->  NEVER    results that narrow floats cannot hold, or do not hold well enough
 
 Operators compute with 32 bits inside, whatever they take and give, so what matters is what the
 results are like. Sums and powers leave the range of float16; logarithms, exponentials and losses
