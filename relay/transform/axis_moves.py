@@ -22,7 +22,7 @@ from relay.ir.dims import Dim
 from relay.ir.expr import Call, Constant, Expr
 from relay.ir.types import TensorType
 from relay.nd import Weight
-from relay.op.layouts import parse_layout
+from relay.op.layouts import Layout, parse_layout
 from relay.op.opdef import OpDef
 from relay.transform.value_flow import static_shape, tensor_type
 
@@ -56,7 +56,21 @@ class Regrouped:
         return _regrouped(axes, self.after, self.before)
 
 
-Moves = Paired | Regrouped
+@dataclass(frozen=True)
+class Relaid:
+    """The same tensor in another layout: an axis may be cut in blocks, or put together again."""
+
+    before: Layout
+    after: Layout
+
+    def to_result(self, axes: Axes) -> Axes | None:
+        return _relaid(axes, self.before, self.after)
+
+    def to_argument(self, axes: Axes) -> Axes | None:
+        return _relaid(axes, self.after, self.before)
+
+
+Moves = Paired | Regrouped | Relaid
 
 
 def _mapped(axes: Axes, pairs: Mapping[int, int]) -> Axes | None:
@@ -87,6 +101,20 @@ def _regrouped(axes: Axes, before: tuple[Dim, ...], after: tuple[Dim, ...]) -> A
         if held == inside:
             return tuple(found)
     return None
+
+
+def _relaid(axes: Axes, before: Layout, after: Layout) -> Axes | None:
+    """The places of whole axes, from the outermost part to the innermost."""
+    found: list[int] = []
+    rest = list(axes)
+    while rest:
+        letter = before.axes[rest[0]][0]
+        places = before.places(letter)
+        if rest[: len(places)] != places:
+            return None
+        del rest[: len(places)]
+        found += after.places(letter)
+    return tuple(found)
 
 
 def _product(extents: tuple[Dim, ...]) -> Dim | None:
@@ -137,6 +165,14 @@ def _beside_windows(call: Call, data: TensorType, result: TensorType) -> Moves |
         if letter not in "DHW" and before.blocks(letter) == after.blocks(letter):
             pairs.update(zip(before.places(letter), after.places(letter), strict=True))
     return Paired(pairs)
+
+
+def _relayout(call: Call, data: TensorType, result: TensorType) -> Moves | None:
+    known: Any = call.attrs
+    before, after = parse_layout(known.src_layout), parse_layout(known.dst_layout)
+    if before is None or after is None or sorted(before.letters) != sorted(after.letters):
+        return None
+    return Relaid(before, after)
 
 
 def _reduced(call: Call, data: TensorType, result: TensorType) -> Moves:
@@ -191,6 +227,7 @@ CROSSINGS: Mapping[str, Crossing] = {
     **dict.fromkeys(("max", "min"), Crossing(_reduced, True)),
     **dict.fromkeys(("nn.pad", "nn.mirror_pad"), Crossing(_padded)),
     "broadcast_to": Crossing(_unchanged_extents),
+    "layout_transform": Crossing(_relayout),
     "strided_slice": Crossing(_sliced),
     "transpose": Crossing(_transposed),
 }

@@ -1,7 +1,7 @@
 """Products with a weight: which axes of it belong to the channels that go in and that come out.
 
-nn.conv2d(%x * %s, %w)  =  nn.conv2d(%x, %w * expand_dims(%s, axis=1, num_newaxis=2))
-nn.conv2d(%x, %w) * %s  =  nn.conv2d(%x, %w * expand_dims(%s, axis=1, num_newaxis=3))
+nn.conv2d(%x * %s, %w)  ->  nn.conv2d(%x, %w * expand_dims(%s, axis=1, num_newaxis=2))
+nn.conv2d(%x, %w) * %s  ->  nn.conv2d(%x, %w * expand_dims(%s, axis=1, num_newaxis=3))
 
 A weight is a matrix for this purpose, with the other axes aside: its rows are numbered through all
 groups, its columns within a group. The rows of a convolution are what comes out, those of a

@@ -42,6 +42,8 @@ def call(body, x="(2, 12, 4, 5)"):
         ("nn.pad(%x, 0f, pad_width=[[0, 0], [1, 0], [0, 0], [0, 0]])", (0, 2), (0, 2)),
         ("nn.pad(%x, 0f, pad_width=[[0, 0], [1, 0], [0, 0], [0, 0]])", (1,), None),
         ("broadcast_to(%x, shape=[3, 2, 12, 4, 5])", (1,), (2,)),
+        ('layout_transform(%x, src_layout="NCHW", dst_layout="NHWC")', (1, 0), (3, 0)),
+        ('layout_transform(%x, src_layout="NCHW", dst_layout="NCHW4c")', (1,), (1, 4)),
     ],
 )
 def test_where_axes_are_in_the_result_and_back(body, axes, there):
@@ -50,6 +52,15 @@ def test_where_axes_are_in_the_result_and_back(body, axes, there):
     if there is not None:
         assert moves.to_argument(there) == axes
     assert moves.to_result(()) == ()
+
+
+def test_a_part_of_a_cut_axis_is_no_axis():
+    moves, _ = crossing(
+        call('layout_transform(%x, src_layout="NCHW4c", dst_layout="NCHW")', "(2, 3, 4, 5, 4)")
+    )
+    assert moves.to_result((1, 4)) == (1,)
+    assert moves.to_result((1,)) is None
+    assert moves.to_argument((1,)) == (1, 4)
 
 
 def test_operators_in_the_way():

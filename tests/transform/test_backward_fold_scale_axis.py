@@ -301,6 +301,14 @@ def test_through_the_heads_of_attention():
     assert_folds(params, f"{heads} * 0.125f64")
 
 
+def test_through_other_layouts():
+    params = f"%x: {t(1, 4, 5, 5)}, %w: {t(8, 4, 1, 1)}, %r: {t(2, 1, 1, 4)}, %s: {t(8)}"
+    blocks = 'layout_transform(nn.conv2d(%x, %w), src_layout="NCHW", dst_layout="NCHW4c")'
+    assert_folds(params, f"{blocks} * %r")
+    last = 'layout_transform(nn.conv2d(%x, %w), src_layout="NCHW", dst_layout="NHWC")'
+    assert_folds(params, f"{last} * %s")
+
+
 def test_one_factor_goes_through_a_product_of_two_inputs():
     params = f"%x: {t(2, 5, 4)}, %y: {t(2, 6, 4)}, %w: {t(4, 4)}"
     assert_folds(

@@ -7,7 +7,13 @@ import relay
 from relay.errors import PassError
 from relay.ir.compare import assert_structural_equal
 from relay.testing import count_ops
-from relay.transform import CombineParallelConv2D, InferType, PassContext, Sequential
+from relay.transform import (
+    CombineParallelConv2D,
+    InferType,
+    PassContext,
+    Sequential,
+    SimplifyInference,
+)
 
 HEADER = '#[version = "0.0.5"]\n'
 
@@ -95,6 +101,21 @@ def test_layouts(data, kernel):
     after = CombineParallelConv2D()(before)
     counts = count_ops(after["main"])
     assert counts["nn.conv2d"] == counts["nn.leaky_relu"] == counts["multiply"] == 1
+    assert_same_meaning(before, after)
+
+
+def test_normalization_behind_convolutions_joins():
+    params, branches = f"%x: {t(1, 4, 5, 5)}", []
+    for name, count in zip("abc", (3, 2, 6), strict=True):
+        params += f", %{name}: {t(count, 4, 3, 3)}"
+        vectors = [f"%{name}{i}" for i in range(4)]
+        params += "".join(f", {v}: {t(count)}" for v in vectors)
+        gamma, beta, mean, variance = vectors
+        norm = f"nn.batch_norm(nn.conv2d(%x, %{name}), {gamma}, {beta}, {mean}, exp({variance}))"
+        branches.append(f"nn.relu({norm}.0)")
+    before = SimplifyInference()(parse(main(params, f"({', '.join(branches)})")))
+    after = CombineParallelConv2D()(before)
+    assert [e.op.name for e in after["main"].body.fields] == ["strided_slice"] * 3
     assert_same_meaning(before, after)
 
 
