@@ -266,6 +266,32 @@ def _as_declared(
 # --- Scan ----------------------------------------------------------------------------------------
 
 
+@table("Scan", since=8)
+def scan_in_batches(node: Node, lengths: Expr | None, *inputs: Expr) -> Sequence[Expr]:
+    """Every state and every sequence has an axis of batches in front."""
+    if lengths is not None:
+        raise node.refused(
+            "lengths of sequences are not taken into account",
+            hint="convert the model to version 9 of the operators, or later",
+        )
+    graph = node.subgraph("body")
+    scanned = int(node.required("num_scan_inputs"))
+    carried = len(inputs) - scanned
+    backwards = node.attribute("directions") or [0] * scanned
+    size, batches = _length(node, inputs[0], 0)
+
+    def of_batch(scope: Scope, number: Var, going: Var, values: Sequence[Expr]) -> Turn:
+        there = replace(node, scope=scope)
+        own = [there.let(take(value, number, axis=0, mode="clip")) for value in inputs]
+        first = [0] * scanned
+        state, rows = _scanned(there, graph, own[:carried], own[carried:], first, backwards)
+        made = [stacked(there, values, ty, count) for (values, ty), count in rows]
+        return Turn(scope, going, [], [*state, *made])
+
+    _, results = loop(node, of_batch, batches, const(True), [])
+    return [stacked(node, values, ty, size) for values, ty in results]
+
+
 @table("Scan", since=9)
 def scan(node: Node, *inputs: Expr) -> Sequence[Expr]:
     graph = node.subgraph("body")
@@ -273,6 +299,25 @@ def scan(node: Node, *inputs: Expr) -> Sequence[Expr]:
     state, sequences = inputs[: len(inputs) - scanned], inputs[len(inputs) - scanned :]
     in_axes = _axes(node, "scan_input_axes", sequences)
     backwards = node.attribute("scan_input_directions") or [0] * scanned
+    last, rows = _scanned(node, graph, state, sequences, in_axes, backwards)
+    turned = node.attribute("scan_output_directions") or [0] * len(rows)
+    out_axes = node.attribute("scan_output_axes") or [0] * len(rows)
+    outputs = []
+    for ((values, ty), count), is_back, axis in zip(rows, turned, out_axes, strict=True):
+        made = stacked(node, values, ty, count, newest_first=not is_back)
+        outputs.append(_moved(node, made, axis))
+    return [*last, *outputs]
+
+
+def _scanned(
+    node: Node,
+    graph: Subgraph,
+    state: Sequence[Expr],
+    sequences: Sequence[Expr],
+    in_axes: Sequence[int],
+    backwards: Sequence[int],
+) -> tuple[list[Expr], list[tuple[tuple[Expr, TensorType], Dim]]]:
+    """The last state, and the lists of rows with their types and how many there are."""
     count, length = _length(node, sequences[0], in_axes[0])
 
     def body(scope: Scope, number: Var, going: Var, values: Sequence[Expr]) -> Turn:
@@ -286,13 +331,7 @@ def scan(node: Node, *inputs: Expr) -> Sequence[Expr]:
         return Turn(scope, going, results[: len(state)], results[len(state) :])
 
     last, rows = loop(node, body, length, const(True), state)
-    turned = node.attribute("scan_output_directions") or [0] * len(rows)
-    out_axes = node.attribute("scan_output_axes") or [0] * len(rows)
-    outputs = []
-    for (values, ty), is_back, axis in zip(rows, turned, out_axes, strict=True):
-        made = stacked(node, values, ty, count, newest_first=not is_back)
-        outputs.append(_moved(node, made, axis))
-    return [*last, *outputs]
+    return last, [(row, count) for row in rows]
 
 
 def _axes(node: Node, name: str, values: Sequence[Expr]) -> list[int]:

@@ -6,9 +6,11 @@ import numpy as np
 
 from relay import op
 from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.elements import Elements
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.types import element_type
 from relay.ir import dims
+from relay.ir.dims import Dim
 from relay.ir.expr import Expr, const
 from relay.ir.types import TensorType
 
@@ -31,19 +33,18 @@ def constant_of_shape(node: Node, wanted: Expr) -> Expr:
 @table("Range")
 def arange(node: Node, start: Expr, limit: Expr, delta: Expr) -> Expr:
     dtype = node.dtype(start)
-    given = [node.let(op.reshape(one, ())) for one in (start, limit, delta)]
-    found = op.arange(*given, dtype=dtype)
-    bounds = [node.elements(one) for one in (start, limit)]
-    step = node.constant(delta)
-    if step is None or int(step.reshape(-1)[0]) != 1 or None in bounds:
-        return found
-    first, last = (one[0] if one else None for one in bounds)
-    if first is None or last is None or all(isinstance(one, int) for one in (first, last)):
-        return found
-    length = dims.subtract(last, first)
-    if dims.sign_of(length) not in (0, 1):
-        return found
-    return node.let(found, declared=TensorType((length,), dtype))
+    first, last, step = (node.let(op.reshape(one, ())) for one in (start, limit, delta))
+    found = op.arange(first, last, step, dtype=dtype)
+    length = _steps(node.elements(first), node.elements(last), node.elements(step))
+    return found if length is None else node.let(found, declared=TensorType((length,), dtype))
+
+
+def _steps(start: Elements | None, limit: Elements | None, delta: Elements | None) -> Dim | None:
+    """How many numbers there are, where that has a name."""
+    if delta != (1,) or not start or not limit or start[0] is None or limit[0] is None:
+        return None
+    length = dims.subtract(limit[0], start[0])
+    return length if not isinstance(length, int) and dims.sign_of(length) in (0, 1) else None
 
 
 @table("EyeLike")

@@ -9,7 +9,7 @@ from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.indexing import chosen_axis
 from relay.ir import dims
-from relay.ir.expr import Expr, TupleGetItem, const
+from relay.ir.expr import Expr, TupleGetItem, as_expr, const
 from relay.ir.types import TensorType, TupleType
 
 table = Converters()
@@ -50,24 +50,22 @@ def top(node: Node, data: Expr, count: Expr) -> Sequence[Expr]:
 def _top(node: Node, data: Expr, count: Expr) -> Sequence[Expr]:
     axis = chosen_axis(node, data, -1)
     known = node.elements(count)
-    options = {
-        "axis": axis,
-        "ret_type": "both",
-        "is_ascend": not node.attribute("largest", 1),
-        "dtype": "int64",
-    }
-    shape = list(node.shape(data))
-    if known and isinstance(known[0], int):
-        # Relay takes 0 for all of them
-        if known[0] == 0:
-            none = node.let(op.strided_slice(data, [0], [0], axes=(axis,)))
-            return [none, op.cast(none, "int64")]
-        whole = node.let(op.topk(data, known[0], **options).astuple())
+    smallest = not node.attribute("largest", 1)
+
+    def ranked(most: int | Expr) -> Expr:
+        return as_expr(op.topk(data, most, axis=axis, is_ascend=smallest, dtype="int64"))
+
+    number = known[0] if known else None
+    if number == 0:  # which is all of them, for Relay
+        none = node.let(op.strided_slice(data, [0], [0], axes=(axis,)))
+        return [none, op.cast(none, "int64")]
+    if isinstance(number, int):
+        whole = node.let(ranked(number))
     else:
-        shape[axis] = known[0] if known and known[0] is not None else dims.ANY
+        shape = list(node.shape(data))
+        shape[axis] = dims.ANY if number is None else number
         fields = [TensorType(tuple(shape), dtype) for dtype in (node.dtype(data), "int64")]
-        both = op.topk(data, count, **options).astuple()
-        whole = node.let(both, declared=TupleType(tuple(fields)))
+        whole = node.let(ranked(count), declared=TupleType(tuple(fields)))
     return [TupleGetItem(whole, place) for place in (0, 1)]
 
 

@@ -133,11 +133,15 @@ def _sliced_anywhere(
 def split_by_attribute(node: Node, data: Expr, sizes: Expr | None = None) -> Sequence[Expr]:
     """Version 1 has the sizes as an input or as an attribute, version 2 as an attribute."""
     given = node.attribute("split")
-    return split(node, data, sizes if given is None else const(given, "int64"))
+    return _split(node, data, sizes if given is None else const(given, "int64"))
 
 
 @table("Split", since=13)
 def split(node: Node, data: Expr, sizes: Expr | None = None) -> Sequence[Expr]:
+    return _split(node, data, sizes)
+
+
+def _split(node: Node, data: Expr, sizes: Expr | None) -> Sequence[Expr]:
     axis, count = chosen_axis(node, data), len(node.outputs)
     if count == 1:
         return [data]

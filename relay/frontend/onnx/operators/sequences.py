@@ -22,17 +22,31 @@ from relay.ir.expr import (
     Expr,
     Function,
     GlobalVar,
+    If,
     Let,
     Match,
     PatternConstructor,
     PatternVar,
     PatternWildcard,
+    Tuple,
     TupleGetItem,
     Var,
     const,
 )
 from relay.ir.types import GlobalTypeVar, TensorType, Type, TypeCall
-from relay.op import add, cast, expand_dims, less, split, squeeze, subtract, where
+from relay.op import (
+    add,
+    cast,
+    dyn,
+    expand_dims,
+    less,
+    split,
+    squeeze,
+    stack,
+    subtract,
+    take,
+    where,
+)
 from relay.prelude import import_from_std
 
 table = Converters()
@@ -174,6 +188,8 @@ def split_to_sequence(node: Node, data: Expr, sizes: Expr | None = None) -> Expr
             found=str(node.type_of(data)),
             hint="give sizes with from_onnx(model, shape={input: (…)})",
         )
+    if sizes is not None and node.constant(sizes) is None:
+        return _split_at_run_time(node, data, axis, sizes)
     widths = _widths(node, sizes, extent)
     ends = [sum(widths[: place + 1]) for place in range(len(widths) - 1)]
     if ends:
@@ -184,6 +200,43 @@ def split_to_sequence(node: Node, data: Expr, sizes: Expr | None = None) -> Expr
     if not keep:
         fields = [node.let(squeeze(field, (axis,))) for field in fields]
     return make_list(node, fields, common(node, [node.type_of(field) for field in fields]))
+
+
+def _split_at_run_time(node: Node, data: Expr, axis: int, sizes: Expr) -> Expr:
+    """Parts whose sizes are computed: a loop from the first to the last.
+
+    fn (%start, %i) { if (%start < size) { Cons(%data[%start:end], …) } else { Nil } }
+    """
+    ty = node.tensor_type(data)
+    open_axis = [Any() if place == axis else size for place, size in enumerate(ty.shape)]
+    part_type = TensorType(tuple(open_axis), ty.dtype)
+    one, none = const(1, "int64"), const(0, "int64")
+    count = TensorType((), "int64")
+    start, number, again = Var("start", count), Var("number", count), Var("split")
+    each = node.let(cast(sizes, "int64"))
+    if node.rank(each) == 0:
+        step: Expr = each
+        going = less(start, node.size(data, axis))
+    else:
+        step = take(each, number, axis=0, mode="clip")
+        going = less(number, node.size(each, 0))
+    end = Var("end", count)
+    begins = [start if place == axis else none for place in range(len(open_axis))]
+    ends = [end if place == axis else node.size(data, place) for place in range(len(open_axis))]
+    steps = Tuple((one,) * len(open_axis))
+    part = Var("part", part_type)
+    cut = dyn.strided_slice(
+        data, stack(Tuple(tuple(begins)), 0), stack(Tuple(tuple(ends)), 0), stack(steps, 0)
+    )
+    longer = Call(_constructor(node, "Cons"), (part, Call(again, (end, add(number, one)))))
+    body = If(
+        going,
+        Let(end, add(start, step), Let(part, cut, longer)),
+        Call(_constructor(node, "Nil"), ()),
+    )
+    whole = TypeCall(GlobalTypeVar("List"), (part_type,))
+    function = Function((start, number), body, whole)
+    return Let(again, function, Call(again, (none, none)))
 
 
 def _widths(node: Node, sizes: Expr | None, extent: int) -> list[int]:

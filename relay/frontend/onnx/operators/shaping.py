@@ -223,8 +223,9 @@ def expand(node: Node, data: Expr, wanted: Expr) -> Expr:
     found = tuple(_stretched(node, a, b) for a, b in zip(left, right, strict=True))
     if len(own) == rank and all(map(_is_same, found, own)):
         return data
-    if all(isinstance(one, int) for one in found):
-        return op.broadcast_to(data, found)
+    numbers = [one for one in found if isinstance(one, int)]
+    if len(numbers) == rank:
+        return op.broadcast_to(data, numbers)
     asked = _in_front(node, op.cast(wanted, "int64"), rank - count)
     extents = _in_front(node, op.shape_of(data, dtype="int64"), rank - len(own))
     both = op.where(op.equal(asked, const(1, "int64")), extents, asked)
