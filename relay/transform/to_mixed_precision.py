@@ -13,10 +13,10 @@ others NEVER do: they get float32, as before. A value is converted once, however
 and one that was wide to begin with is used as it was. A constant that is too large for float16 (the
 -1e9 of a mask) keeps what uses it wide.
 
-Tuples, `let`s, branches and clauses hold narrow values where all ways lead to narrow ones. Function
-values, functions that others call, data and references keep their types: values are converted on
-the way in and on the way out. Only a function that nobody in the module calls, such as `main`, may
-have another result type than before; with the option
+Tuples, `let`s, branches and clauses hold narrow values where all ways lead to narrow ones, or to
+such constants and parameters. Function values, functions that others call, data and references keep
+their types: values are converted on the way in and on the way out. Only a function that nobody in
+the module calls, such as `main`, may have another result type than before; with the option
 `relay.ToMixedPrecision.keep_orig_output_dtype` it has not. Floats of other widths than 32 are left
 alone. What comes out is an approximation: an element of float16 has 11 bits, of bfloat16 8.
 
@@ -393,9 +393,9 @@ class _Mixing:
         return _Held(made, e.ty or TupleType(()))
 
     def joined(self, e: Expr, ways: Sequence[_Held]) -> Type:
-        """The type of what comes from one of several ways."""
-        first = ways[0].ty if ways else e.checked_type
-        return first if all(way.ty == first for way in ways) else e.checked_type
+        """The type of what comes from one of several ways: that of those with work to convert."""
+        types = {way.ty for way in ways if way.cost is _Cost.WORK}
+        return types.pop() if len(types) == 1 else e.checked_type
 
     def match(self, e: Match) -> _Held:
         ways = [self.of(clause.rhs) for clause in e.clauses]

@@ -198,6 +198,22 @@ def test_branches_and_clauses_are_narrow_where_all_are():
     )
 
 
+def test_a_constant_goes_the_way_of_the_others():
+    assert_rewrites(
+        """def @main(%x: Tensor[(2, 2), float32], %c: bool) {
+          if (%c) { nn.dense(%x, %x) } else { zeros(shape=[2, 2], dtype="float32") }
+        }""",
+        """def @main(%x: Tensor[(2, 2), float32], %c: bool) {
+          if (%c) {
+            %0 = cast(%x, dtype="float16");
+            cast(nn.dense(%0, %0, out_dtype="float32"), dtype="float16")
+          } else {
+            cast(zeros(shape=[2, 2], dtype="float32"), dtype="float16")
+          }
+        }""",
+    )
+
+
 def test_functions_data_and_references_keep_their_types():
     mod = parse(
         """
