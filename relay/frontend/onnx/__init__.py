@@ -5,6 +5,7 @@ survey.py      all that has no translation, at once  types.py      types and dim
 converters.py  which function translates which operator, by version
 operators/     the converters, one file per family
 node.py        a node as its converter sees it
+broadcast.py   operands with names that stand against each other
 elements.py    what is known of shapes that graphs compute
 scope.py       the names of a graph: a chain of `let`s
 graph.py       graphs and subgraphs                  functions.py  functions that nodes stand for

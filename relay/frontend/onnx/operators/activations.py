@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import pi, sqrt
 
 from relay import op
+from relay.frontend.onnx.broadcast import broadcastable
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.ir.expr import Expr
@@ -29,7 +30,7 @@ def prelu_of_channels(node: Node, data: Expr, slope: Expr) -> Expr:
     """Before version 7 there is one slope, or one for each channel."""
     behind = node.rank(data) - 2
     if node.shape(slope) != (1,) and node.rank(slope) == 1 and behind > 0:
-        slope = op.expand_dims(slope, axis=1, num_newaxis=behind)
+        slope = node.let(op.expand_dims(slope, axis=1, num_newaxis=behind))
     return _prelu(node, data, slope)
 
 
@@ -39,6 +40,7 @@ def prelu(node: Node, data: Expr, slope: Expr) -> Expr:
 
 
 def _prelu(node: Node, data: Expr, slope: Expr) -> Expr:
+    data, slope = broadcastable(node, data, slope)
     return op.where(op.less(data, node.number(0, data)), op.multiply(slope, data), data)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import reduce
 
 from relay import dtypes, op
+from relay.frontend.onnx.broadcast import broadcastable
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.ir.expr import Expr
@@ -67,7 +68,7 @@ def erf(node: Node, data: Expr) -> Expr:
 # --- two operands ------------------------------------------------------------------------------
 
 
-def aligned(node: Node, left: Expr, right: Expr) -> tuple[Expr, Expr]:
+def aligned(node: Node, left: Expr, right: Expr) -> list[Expr]:
     """Two operands that are broadcast from their last axes on.
 
     Before version 7 of the operators, `axis` said at which axis of the left operand the right one
@@ -77,8 +78,8 @@ def aligned(node: Node, left: Expr, right: Expr) -> tuple[Expr, Expr]:
         rank, own = node.rank(left), node.rank(right)
         behind = rank - node.attribute("axis") % max(rank, 1) - own
         if behind > 0:
-            right = op.expand_dims(right, axis=own, num_newaxis=behind)
-    return left, right
+            right = node.let(op.expand_dims(right, axis=own, num_newaxis=behind))
+    return broadcastable(node, left, right)
 
 
 def binary(operator: Binary) -> Callable[..., Expr]:
@@ -99,14 +100,14 @@ table.add("Div", binary(op.divide))
 @table("Mod")
 def modulo(node: Node, left: Expr, right: Expr) -> Expr:
     operator = op.trunc_mod if node.attribute("fmod", 0) else op.floor_mod
-    return operator(left, right)
+    return operator(*aligned(node, left, right))
 
 
 @table("Pow")
 def power(node: Node, base: Expr, exponent: Expr) -> Expr:
     """The result has the type of the base; before version 12 both have one type."""
     base, exponent = aligned(node, base, exponent)
-    wanted, other = node.dtype(base), node.dtype(node.let(exponent))
+    wanted, other = node.dtype(base), node.dtype(exponent)
     if wanted == other:
         return op.power(base, exponent)
     between = _power_type(wanted, other)
@@ -126,7 +127,7 @@ def _power_type(base: str, exponent: str) -> str:
 
 
 def _many(operator: Binary) -> Callable[..., Expr]:
-    return lambda node, *operands: reduce(operator, operands)
+    return lambda node, *operands: reduce(operator, broadcastable(node, *operands))
 
 
 table.add("Sum", _many(op.add))
@@ -136,7 +137,8 @@ table.add("Min", _many(op.minimum))
 
 @table("Mean")
 def mean(node: Node, *operands: Expr) -> Expr:
-    return op.divide(reduce(op.add, operands), node.number(len(operands), operands[0]))
+    total = reduce(op.add, broadcastable(node, *operands))
+    return op.divide(total, node.number(len(operands), operands[0]))
 
 
 # --- bits --------------------------------------------------------------------------------------
@@ -147,7 +149,8 @@ def bit_shift(node: Node, left: Expr, right: Expr) -> Expr:
     direction = node.required("direction")
     if direction not in ("LEFT", "RIGHT"):
         raise node.refused("there is no such direction", "LEFT or RIGHT", str(direction))
-    return op.left_shift(left, right) if direction == "LEFT" else op.right_shift(left, right)
+    operator = op.left_shift if direction == "LEFT" else op.right_shift
+    return operator(*aligned(node, left, right))
 
 
 table.add("BitwiseAnd", binary(op.bitwise_and))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from relay import dtypes, op
+from relay.frontend.onnx.broadcast import broadcastable
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.arithmetic import binary
@@ -29,7 +30,7 @@ def logical_not(node: Node, data: Expr) -> Expr:
 
 @table("Where")
 def where(node: Node, condition: Expr, yes: Expr, no: Expr) -> Expr:
-    return op.where(condition, yes, no)
+    return op.where(*broadcastable(node, condition, yes, no))
 
 
 @table("IsNaN")
