@@ -6,7 +6,7 @@ One description serves them all: the relation and the reference take the spatial
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, ClassVar
 
@@ -197,9 +197,9 @@ def assigned_weight(site: Site, index: int, inputs: Dim, spatial: str) -> Kernel
 def _checked_weight(site: Site, inputs: Dim, weight: Sequence[Dim]) -> Kernel:
     """What the weight says, compared with the input channels and the attributes."""
     outputs, each, *sizes = weight
-    depthwise = _written_depthwise(site.attrs.groups, inputs, outputs, each)
+    depthwise = _written_depthwise(site.attrs.groups, inputs, outputs, each, site.is_open)
     if depthwise is None:
-        outputs = dims.ANY
+        outputs = _either_outputs(site, inputs, outputs, each)
     elif depthwise:
         outputs = dims.multiply(outputs, each)
     else:
@@ -221,18 +221,38 @@ def checked_kernel(site: Site, outputs: Dim, sizes: Sequence[Dim]) -> Kernel:
     return outputs, sizes
 
 
-def _written_depthwise(groups: int, inputs: Dim, outputs: Dim, each: Dim) -> bool | None:
+def _is_any(dim: Dim) -> bool:
+    return isinstance(dim, dims.Any)
+
+
+def _written_depthwise(
+    groups: int, inputs: Dim, outputs: Dim, each: Dim, is_open: Callable[[Dim], bool] = _is_any
+) -> bool | None:
     """Whether a weight is written (channels, multiplier, …): each input channel is a group of its
     own and makes `multiplier` outputs. None while `?` leaves it open."""
     if groups == 1 or each == 1:
         return False
-    answers = [
-        None if isinstance(channels, dims.Any) else channels == groups
-        for channels in (inputs, outputs)
-    ]
+    answers = [None if is_open(channels) else channels == groups for channels in (inputs, outputs)]
     if False in answers:
         return False
-    return None if None in answers or isinstance(each, dims.Any) else True
+    return None if None in answers or is_open(each) else True
+
+
+def _either_outputs(site: Site, inputs: Dim, outputs: Dim, each: Dim) -> Dim:
+    """The output channels of a weight of which only a run knows how it is written."""
+    if any(map(_is_any, (inputs, outputs, each))):
+        return dims.ANY
+    groups = site.attrs.groups
+    require_groups(site, outputs, "output")
+    # 0 where every input channel and every row of the weight is a group, else 1
+    is_plain = dims.minimum(dims.maximum(_distance(inputs, groups), _distance(outputs, groups)), 1)
+    require_inputs(site, dims.multiply(inputs, is_plain), dims.multiply(each, is_plain))
+    more = dims.multiply(dims.subtract(1, is_plain), dims.subtract(each, 1))
+    return dims.multiply(outputs, dims.add(more, 1))
+
+
+def _distance(a: Dim, b: Dim) -> Dim:
+    return dims.maximum(dims.subtract(a, b), dims.subtract(b, a))
 
 
 def require_inputs(site: Site, inputs: Dim, each: Dim) -> None:

@@ -90,11 +90,19 @@ def outside(places: Sequence[np.ndarray], extents: Sequence[int]) -> np.ndarray:
     return found
 
 
+# Weighted sums are rounded to a multiple of 1 / FINEST before they are rounded to an integer. What
+# lies halfway between two integers is not to be found exactly there: in which order a sum adds up,
+# and whether a product is rounded before it is added, would decide about it.
+FINEST = 2.0**20
+
+
 def as_dtype(values: np.ndarray, dtype: str) -> np.ndarray:
     """Values that were read, as elements of that type: on the way from floating point to integers
     they are rounded, halves to even, so that what is the same everywhere stays so."""
-    rounding = dtypes.is_integer(dtype) and dtypes.is_float(values.dtype.name)
-    return convert(np.rint(values) if rounding else values, dtype)
+    if dtypes.is_integer(dtype) and dtypes.is_float(values.dtype.name):
+        with np.errstate(over="ignore"):  # what is beyond all integers stays there
+            values = np.rint(np.rint(values * FINEST) / FINEST)
+    return convert(values, dtype)
 
 
 def in_floats(data: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from functools import reduce
 from math import gcd
 
 from relay import dtypes, te
-from relay.op.interpolation import Method
+from relay.op.interpolation import FINEST, Method
 from relay.op.layouts import Layout
 from relay.op.scalars import wide
 from relay.op.views import (
@@ -180,7 +180,7 @@ def as_dtype(value: te.Expr, dtype: str) -> te.Expr:
     """A value that was read, as an element: on the way to integers it is rounded, halves to
     even."""
     if dtypes.is_integer(dtype) and dtypes.is_float(value.dtype):
-        value = te.call("round", value)
+        value = te.call("round", te.call("round", value * FINEST) * (1 / FINEST))
     return te.cast(value, dtype)
 
 

@@ -192,6 +192,10 @@ class Site:
         """Whether an axis of that extent can be stretched to another; `?` may."""
         return extent == 1 or self.unify_dims(extent, wanted)
 
+    def is_open(self, dim: Dim) -> bool:
+        """Whether any extent may stand there in a run: `?` says nothing."""
+        return isinstance(dim, dims.Any)
+
     def require_natural(self, dim: Dim, message: str, expected: str, found: str) -> None:
         """The dimension is not negative; one that is no number holds until a run shows it."""
         self.require(not isinstance(dim, int) or dim >= 0, message, expected, found)

@@ -12,10 +12,13 @@ import pytest
 import relay
 from relay import nn
 from relay.check.infer import infer_expr
-from relay.errors import RelayError, TypeCheckError
+from relay.errors import EvaluationError, RelayError, TypeCheckError
 from relay.ir.expr import Function, Var
 from relay.ir.types import ShapeVar, TensorType
+from relay.lower.symbolic import lower_dynamic
 from relay.op.opdef import get
+from relay.target.target import Target
+from relay.testing.dynamic import DynamicFunction
 
 ANY = relay.Any()
 n = ShapeVar("n")
@@ -328,3 +331,36 @@ def test_integers_wrap_in_the_type_of_the_result() -> None:
         found.ravel().tolist() == np.array([1e4, 2e4, 3e4, 2e4, 1e4], int).astype("int8").tolist()
     )
     assert run("nn.conv1d", data, weight, out_dtype="int32").item() == 30000
+
+
+# --- sizes that a run finds ----------------------------------------------------------------------
+
+
+def dynamic(expr: Any, *params: Var) -> DynamicFunction:
+    target = Target.host()
+    function = infer_expr(Function(params, expr))
+    return DynamicFunction(lower_dynamic(function, [False] * len(params), target), target)
+
+
+@pytest.mark.parametrize(
+    ("data", "weight"),
+    [
+        ((1, 4, 5), (6, 2, 3)),  # two groups of two input channels
+        ((1, 2, 5), (2, 3, 3)),  # (channels, multiplier)
+        ((2, 2, 5), (2, 1, 3)),
+        ((1, 2, 5), (6, 1, 3)),
+    ],
+)
+def test_how_a_weight_of_groups_is_written_shows_in_a_run(data: Any, weight: Any) -> None:
+    x, w = tensor(ANY, ANY, ANY), relay.var("w", TensorType((ANY, ANY, 3)))
+    compiled = dynamic(nn.conv1d(x, w, groups=2), x, w)
+    arrays = [GENERATOR.standard_normal(shape).astype("float32") for shape in (data, weight)]
+    (found,) = compiled.run(arrays)
+    np.testing.assert_allclose(found, run("nn.conv1d", *arrays, groups=2), 1e-5, 1e-6)
+
+
+def test_a_run_refuses_a_weight_of_groups_that_does_not_fit() -> None:
+    x, w = tensor(ANY, ANY, ANY), relay.var("w", TensorType((ANY, ANY, 3)))
+    compiled = dynamic(nn.conv1d(x, w, groups=2), x, w)
+    with pytest.raises(EvaluationError):
+        compiled.run([np.zeros(shape, "float32") for shape in ((1, 6, 5), (2, 2, 3))])

@@ -51,8 +51,6 @@ OF_KNOWN_WINDOWS = {
     "nn.contrib_conv2d_winograd_weight_transform",
     "nn.contrib_conv3d_winograd_weight_transform",
 }
-# Between two integers, where the last place of a float decides.
-BETWEEN = {"image.resize2d-21"}
 
 
 @dataclass(frozen=True)
@@ -74,16 +72,9 @@ class Case:
 
 def cases(name: str) -> list[Case]:
     op = get(name)
-    ways = WAYS
-    if name in OF_KNOWN_WINDOWS:
-        ways = ("leading",)
-    elif name.startswith("qnn."):
-        # how many scales there are is known, or has the name of the channels
-        ways = ("named", "leading")
+    ways = ("leading",) if name in OF_KNOWN_WINDOWS else WAYS
     small = [i for i, sample in enumerate(op.samples) if size(sample) <= SMALL]
-    found = [Case(op, i, way) for i in small if f"{name}-{i}" not in BETWEEN for way in ways]
-    # how a weight of groups is written shows by the number of channels
-    return [c for c in found if c.way != "any" or c.sample.attrs.get("groups", 1) == 1]
+    return [Case(op, i, way) for i in small for way in ways]
 
 
 def some_cases(name: str) -> list[Case]:

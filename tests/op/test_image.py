@@ -13,7 +13,7 @@ import relay
 from relay.check.infer import infer_expr
 from relay.errors import EvaluationError, TypeCheckError
 from relay.ir.types import ShapeVar, TensorType
-from relay.op.interpolation import source_places
+from relay.op.interpolation import as_dtype, source_places
 from relay.op.opdef import get
 
 RANDOM = np.random.default_rng(3)
@@ -220,3 +220,12 @@ def test_places_that_are_no_numbers_do_no_harm() -> None:
 def test_arguments_that_do_not_fit(build: Any, message: str) -> None:
     with pytest.raises(TypeCheckError, match=message):
         type_of(build(tensor(1, 1, 4, 4)))
+
+
+def test_halfway_between_integers_is_not_decided_by_the_last_place_of_a_float() -> None:
+    near = np.array([18.5, 19.5, -0.5, 2.5])
+    for nudged in (near, near + 1e-9, near - 1e-9):
+        np.testing.assert_array_equal(as_dtype(nudged, "int8"), [18, 20, 0, 2])
+    np.testing.assert_array_equal(as_dtype(near + 1e-3, "int8"), [19, 20, 0, 3])
+    huge = np.array([3e38, -np.inf], "float32")
+    np.testing.assert_array_equal(as_dtype(huge, "int8"), [127, -128])

@@ -107,7 +107,7 @@ def _conv2d_compute(
         row, column = place["O"].whole, place["I"].whole
         # depthwise, (channels, multiplier): one for each place of both
         by_row = te.equal(kernel_zero_point.shape[0], outputs)
-        return kernel_zero_point[te.select(by_row, row, row * each + column)]
+        return parameter_at(kernel_zero_point, te.select(by_row, row, row * each + column))
 
     return convolution(
         shifted_by_one(data, input_zero_point, out.dtype),
@@ -281,7 +281,7 @@ def _conv2d_transpose_compute(
         place = place_in(kernel.layout, i, weight.shape)
         # each group has its rows of the weight, and its output channels
         group, _row = place["I"].divided(rows)
-        return kernel_zero_point[group.whole * each + place["O"].whole]
+        return parameter_at(kernel_zero_point, group.whole * each + place["O"].whole)
 
     return transposed_convolution(
         shifted_by_one(data, input_zero_point, out.dtype),

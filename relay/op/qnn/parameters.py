@@ -8,6 +8,7 @@ vectors along an axis.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from relay import te
 from relay.ir.dims import Dim
 from relay.ir.types import TensorType
+from relay.op.elements import Indices, Shape, common_extent
 from relay.op.norm import along
 from relay.op.numerics import convert
 from relay.op.sample import Tensor
@@ -61,7 +63,7 @@ def require_parameter(
 ) -> None:
     """A scale or zero point must be a scalar, or with `extent` a vector of so many."""
     fits = ty.shape in SCALARS or (
-        extent is not None and len(ty.shape) == 1 and site.unify_dims(ty.shape[0], extent)
+        extent is not None and len(ty.shape) == 1 and site.stretches(ty.shape[0], extent)
     )
     if not fits or ty.dtype != dtype:
         vector = "" if extent is None else f" or {TensorType((extent,), dtype)}"
@@ -119,7 +121,19 @@ def parameter_at(parameter: te.Tensor, *channel: te.Expr) -> te.Expr:
     """The scale or zero point of a channel; without one it is the same for all."""
     if parameter.rank == 0:
         return parameter[()]
-    return parameter[0] if is_scalar(parameter) else parameter[channel]
+    return parameter[0] if is_scalar(parameter) else parameter[places(parameter.shape, channel)]
+
+
+def places(shape: Shape, channel: Indices) -> Indices:
+    """The place of a channel among parameters; a run may find that there is one for all."""
+    return tuple(map(_place, shape, channel))
+
+
+def _place(extent: te.Expr, channel: te.Expr) -> te.Expr:
+    has_each = isinstance(channel, te.Axis) and channel.extent == extent
+    if has_each or isinstance(extent, te.Const):
+        return channel
+    return te.select(te.equal(extent, 1), te.index(0), channel)
 
 
 def channel_of(
@@ -131,8 +145,8 @@ def channel_of(
 
 def channels_of(*parameters: te.Tensor) -> tuple[te.Expr, ...]:
     """The shape of what is computed from parameters: that of the vectors, if there are some."""
-    vectors = [parameter for parameter in parameters if not is_scalar(parameter)]
-    return vectors[0].shape if vectors else ()
+    extents = [parameter.shape[0] for parameter in parameters if not is_scalar(parameter)]
+    return (reduce(common_extent, extents),) if extents else ()
 
 
 def real_element(data: te.Expr, scale: te.Expr, zero_point: te.Expr) -> te.Expr:

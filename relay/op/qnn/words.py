@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from relay import te
 from relay.op.elements import Shape
 from relay.op.qnn.fixed_point import Rounding
+from relay.op.qnn.parameters import places
 
 _LOW = (1 << 32) - 1
 
@@ -31,7 +32,12 @@ class Factor:
 def factors(shape: Shape, value: Callable[..., te.Expr]) -> Callable[..., Factor]:
     """Factors from float64 numbers `value(…)`, one for each place of a shape."""
     multipliers, exponents = te.compute_many(shape, lambda *i: _parts(value(*i)), "factor")
-    return lambda *i: Factor(multipliers[i], exponents[i])
+
+    def factor(*channel: te.Expr) -> Factor:
+        place = places(multipliers.shape, channel)
+        return Factor(multipliers[place], exponents[place])
+
+    return factor
 
 
 def _parts(value: te.Expr) -> tuple[te.Expr, te.Expr]:

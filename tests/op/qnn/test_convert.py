@@ -9,7 +9,10 @@ from relay.check.infer import infer_expr
 from relay.errors import RelayError, TypeCheckError
 from relay.interpreter.evaluate import evaluate
 from relay.ir.expr import Call, Var
+from relay.lower.symbolic import lower_dynamic
 from relay.op.opdef import get
+from relay.target.target import Target
+from relay.testing.dynamic import DynamicFunction
 
 # The quantised tensors of PyTorch are on their way out; while they last, they are oracles.
 pytestmark = pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor")
@@ -193,3 +196,32 @@ def test_integers_of_64_bits_need_another_type_to_be_requantised_to():
     assert narrow == tensor(4, dtype="int8")
     with pytest.raises(TypeCheckError, match="`out_dtype` does not fit"):
         infer("qnn.requantize", wide, *scalar, *scalar)
+
+
+@pytest.mark.parametrize(("scales", "zeros"), [(1, 1), (3, 3), (1, 3), (3, 1)])
+def test_a_run_finds_whether_there_is_a_scale_for_each_channel(scales, zeros):
+    any_number = relay.Any()
+    types = [tensor(any_number, any_number, dtype="int8"), tensor(any_number)]
+    types.append(tensor(any_number, dtype="int32"))
+    params = [Var(f"x{i}", ty) for i, ty in enumerate(types)]
+    call = relay.qnn.op.requantize(
+        params[0], params[1], params[2], relay.const(0.5), relay.const(1), axis=1, out_dtype="int8"
+    )
+    target = Target.host()
+    function = infer_expr(relay.Function(params, call))
+    compiled = DynamicFunction(lower_dynamic(function, [False] * 3, target), target)
+    data = RANDOM.integers(-100, 100, (2, 3)).astype("int8")
+    scale = RANDOM.uniform(0.1, 1, (scales,)).astype("float32")
+    zero = RANDOM.integers(-9, 9, (zeros,)).astype("int32")
+    (found,) = compiled.run([data, scale, zero])
+    wanted = run(
+        "qnn.requantize",
+        data,
+        scale,
+        zero,
+        np.float32(0.5),
+        np.int32(1),
+        axis=1,
+        out_dtype="int8",
+    )
+    np.testing.assert_array_equal(found, wanted)
