@@ -6,7 +6,10 @@ What is known is followed through tuples, data and names: a `let` of a constant 
 of a known tuple is its field, an `if` on a known condition is one of its branches, and a `match` on
 known data is one of its clauses. Calls of operators on known tensors are evaluated by the
 interpreter, and so are calls of primitive functions; one that fails is left for the run to report.
-The shape of a tensor of static type is known without the tensor.
+The shape of a tensor of static type is known without the tensor, and of one whose type leaves some
+extents open, what is computed from the others:
+
+take(shape_of(%x), 1)  ->  3     if %x is (?, 3)
 
 Left alone are operators with effects, operators that draw random numbers (a run draws them),
 annotations, and, unless `fold_qnn` is set, operators on quantised numbers.
@@ -66,6 +69,15 @@ from relay.op.opdef import OpDef
 from relay.op.shapes import output_type, value_type
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
+from relay.transform.shape_values import (
+    INTEGERS,
+    Dims,
+    computed,
+    in_type,
+    of_shape,
+    of_tensor,
+    within,
+)
 from relay.tree import Steps
 
 N = TypeVar("N", bound=Syntax)
@@ -119,6 +131,7 @@ class _Folding:
         self._done: dict[int, Expr] = {}
         self._values: dict[Expr, Value] = {}  # of folded expressions and of variables
         self._tuples: dict[Var, Tuple] = {}  # what variables are bound to; some fields are known
+        self._extents: dict[Expr, Dims] = {}  # of folded expressions that shapes are computed with
         self._unfolded: dict[Tuple, Tuple] = {}  # what folded tuples were
         self._standing: set[Var] = set()  # variables that the folded program mentions
         self._constants: dict[int, Constant] = {}  # by the tensor in it
@@ -159,6 +172,8 @@ class _Folding:
                     self._values[variable] = known
                 elif isinstance(value, Tuple):
                     self._tuples[variable] = value
+                elif value in self._extents:
+                    self._extents[variable] = self._extents[value]
                 body = yield self.fold(e.body)
                 return body if isinstance(known, NDArray) else _over(e, variable, value, body)
             case If():
@@ -262,9 +277,11 @@ class _Folding:
         values = self._all_values(after.args)
         match after.op:
             case OpDef(name=name) as op if name in OF_SHAPES and values is None:
-                return self._shape(op, before) or after
+                return self._shape(op, before) or self._from_shapes(op, before, after)
             case OpDef() as op if values is not None and self._is_foldable(op):
                 return self._evaluated(op, after, values) or after
+            case OpDef() as op if self._extents and self._is_foldable(op):
+                return self._from_shapes(op, before, after)
             case Constructor() as constructor if values is not None:
                 return self._known(after, ConstructorValue(constructor.tag, values, constructor))
             case Function() as function if values is not None and self._is_kernel(function):
@@ -300,6 +317,37 @@ class _Folding:
         # all elements are in one place, so this takes no memory
         stand_in = np.broadcast_to(np.zeros((), dtypes.to_numpy(ty.dtype)), ty.concrete_shape)
         return self._evaluated(op, call, [NDArray(stand_in)])
+
+    def _from_shapes(self, op: OpDef, before: Call, after: Call) -> Expr:
+        """A call on integers that shapes are computed with, of which some may be known."""
+        ty = _type(before)
+        if not isinstance(ty, TensorType) or ty.dtype not in INTEGERS:
+            return after
+        found: Dims | None = None
+        if op.name not in OF_SHAPES:
+            args = [self._integers(arg) for arg in after.args]
+            found = None if any(arg is None for arg in args) else computed(op, args, after)
+        elif op.name != "ndarray_size" and isinstance(given := _type(before.args[0]), TensorType):
+            found = of_shape(given)
+        if found is None:
+            return after
+        array = in_type(found, ty.dtype)
+        if array is not None and self._is_pure(before):
+            known = NDArray(array)
+            return self._known(self._constant(known), known)
+        self._extents[after] = within(found, ty.dtype)
+        return after
+
+    def _integers(self, e: Expr) -> Dims | tuple[Dims, ...] | None:
+        """The elements of an argument, or of the fields of one."""
+        held = self._tuples.get(e) if isinstance(e, Var) else e
+        if isinstance(held, Tuple):
+            fields = [self._integers(field) for field in held]
+            is_flat = all(isinstance(field, np.ndarray) for field in fields)
+            return tuple(fields) if is_flat else None  # type: ignore[arg-type]
+        if isinstance(known := self._value(e), NDArray):
+            return of_tensor(known.array)
+        return self._extents.get(e)
 
     def _evaluated(self, op: OpDef, call: Call, values: Sequence[Value]) -> Expr | None:
         if not all(map(_is_tensors, values)):

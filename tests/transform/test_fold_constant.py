@@ -221,12 +221,71 @@ def test_the_shape_of_a_tensor_too_large_to_have_is_known():
     x = relay.var("x", shape=(2**20, 2**20), dtype="int8")
     assert folded(relay.shape_of(x, "int64")).data.numpy().tolist() == [2**20, 2**20]
     huge = relay.var("x", shape=(2**31, 2**31, 2**31))
-    assert isinstance(folded(relay.shape_of(huge, "int64")), relay.Call)
+    assert folded(relay.shape_of(huge, "int64")).data.numpy().tolist() == [2**31] * 3
+    assert isinstance(folded(relay.shape_of(huge, "int32")), relay.Call)  # it does not fit
+    assert isinstance(folded(relay.ndarray_size(huge, "int64")), relay.Call)
 
 
 def test_an_unknown_extent_is_not_known():
     assert_stays("def @main(%x: Tensor[(?, 3), float32]) { shape_of(%x) }")
     assert_stays("def @main[n](%x: Tensor[(n, 3), float32]) { shape_of(%x) }")
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        ("take(shape_of(%x), 1)", "3"),
+        ("multiply(take(shape_of(%x), 2), 5)", "20"),
+        ("let %s = shape_of(%x); let %d = take(%s, 1); add(%d, 1)", "let %s = shape_of(%x); 4"),
+        ("prod(strided_slice(shape_of(%x), begin=[1], end=[3]))", "12"),
+        ('cast(take(shape_of(%x), 1), dtype="int64")', "3i64"),
+        ("%0 = shape_of(%x); subtract(take(%0, 0), take(%0, 0))", "0"),
+        (
+            "take(concatenate((expand_dims(take(shape_of(%x), 0), axis=0), "
+            "strided_slice(shape_of(%x), begin=[1], end=[2]))), 1)",
+            "3",
+        ),
+    ],
+)
+def test_known_extents_among_unknown_ones_are_computed_with(body, wanted):
+    params = "%x: Tensor[(n, 3, 4), float32]"
+    assert_folds(f"def @main[n]({params}) {{ {body} }}", f"def @main[n]({params}) {{ {wanted} }}")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "take(shape_of(%x), 0)",
+        "%0 = shape_of(%x); subtract(take(%0, 0), take(%0, 0))",  # of two `?` nothing is known
+        "ndarray_size(%x)",
+        "prod(shape_of(%x))",
+        "divide(take(shape_of(%x), 0), 2)",
+    ],
+)
+def test_what_depends_on_unknown_ones_stays(body):
+    assert_stays(f"def @main(%x: Tensor[(?, 3, 4), float32]) {{ {body} }}")
+
+
+def test_shapes_are_known_in_branches_clauses_recursive_functions_and_closures():
+    source = """
+        type List[A] {{ Cons(A, List[A]), Nil }}
+        def @loop(%i: int32, %x: Tensor[(?, 3), float32]) -> int32 {{
+          if (less(%i, {0})) {{ @loop(add(%i, {1}), %x) }} else {{ {2} }}
+        }}
+        def @main(%x: Tensor[(?, 3), float32], %l: List[int32], %c: bool) {{
+          let %f = fn (%n: int32) -> int32 {{
+            if (%c) {{ multiply(%n, {3}) }} else {{ %f(add(%n, {4})) }}
+          }};
+          match (%l) {{
+            Cons(%h, _) => add(%h, {5}),
+            Nil => add(%f({6}), @loop({7}, %x)),
+          }}
+        }}
+    """
+    three = "take(shape_of(%x), 1)"
+    long = [three, "multiply(2, 3)", f"add({three}, 1)", three, "add(2, 3)"]
+    long += [f"multiply({three}, {three})", three, f"subtract({three}, 3)"]
+    assert_folds(source.format(*long), source.format(*["3", "6", "4", "3", "5", "9", "3", "0"]))
 
 
 def test_the_tensor_is_evaluated_when_that_does_something():
