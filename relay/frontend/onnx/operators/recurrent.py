@@ -1,0 +1,391 @@
+"""Recurrent layers: loops over the steps of sequences.
+
+    for t: h = f(x[t] W' + h R' + b); y[t] = h
+
+The products with the inputs do not wait for each other: they are one product before the loop. A
+layer that runs backwards reads its sequences from the end; sequences that are shorter than others
+keep their state once they have ended, and give zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.operators.control import Turn, loop, stacked
+from relay.frontend.onnx.scope import Scope
+from relay.ir.dims import Dim
+from relay.ir.expr import Expr, Tuple, Var, const
+from relay.op import abs as absolute
+from relay.op import (
+    add,
+    cast,
+    clip,
+    exp,
+    expand_dims,
+    greater,
+    less,
+    log,
+    maximum,
+    minimum,
+    multiply,
+    nn,
+    reshape,
+    reverse,
+    reverse_sequence,
+    sigmoid,
+    split,
+    squeeze,
+    stack,
+    strided_slice,
+    subtract,
+    take,
+    tanh,
+    transpose,
+    where,
+    zeros_like,
+)
+
+table = Converters()
+
+Activation = Callable[[Expr], Expr]
+
+
+def activation(
+    node: Node, name: str, alpha: float | None, beta: float | None, like: Expr
+) -> Activation:
+    """A function of one of the names that the standard lists."""
+
+    def number(value: float | None, default: float) -> Expr:
+        return node.number(default if value is None else value, like)
+
+    one, zero = number(None, 1.0), number(None, 0.0)
+    a: Callable[[float], Expr] = lambda default: number(alpha, default)  # noqa: E731
+    b: Callable[[float], Expr] = lambda default: number(beta, default)  # noqa: E731
+    table: dict[str, Activation] = {
+        "relu": nn.relu,
+        "tanh": tanh,
+        "sigmoid": sigmoid,
+        "affine": lambda x: add(multiply(a(1.0), x), b(0.0)),
+        "leakyrelu": lambda x: where(less(x, zero), multiply(a(0.01), x), x),
+        "thresholdedrelu": lambda x: where(greater(x, a(1.0)), x, zeros_like(x)),
+        "scaledtanh": lambda x: multiply(a(1.0), tanh(multiply(b(1.0), x))),
+        "hardsigmoid": lambda x: maximum(minimum(add(multiply(a(0.2), x), b(0.5)), one), zero),
+        "elu": lambda x: where(less(x, zero), multiply(a(1.0), subtract(exp(x), one)), x),
+        "softsign": lambda x: x / add(one, absolute(x)),
+        "softplus": lambda x: log(add(one, exp(x))),
+    }
+    found = table.get(name.lower())
+    if found is None:
+        raise node.refused(f"there is no activation `{name}`", expected=", ".join(table))
+    return found
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One direction of a recurrent layer."""
+
+    node: Node
+    inputs: Expr  # (steps, batch, inputs)
+    weight: Expr  # (gates * hidden, inputs)
+    recurrence: Expr  # (gates * hidden, hidden)
+    input_bias: Expr | None  # (gates * hidden)
+    state_bias: Expr | None
+    lengths: Expr | None  # (batch)
+    backwards: bool
+    activations: Sequence[Activation]
+    hidden: int
+    state: tuple[Expr, ...]  # (batch, hidden) each
+
+    def run(self, step: Step) -> tuple[Expr, list[Expr]]:
+        """(steps, batch, hidden), and the last state."""
+        node = self.node
+        data = self._turned(self.inputs)
+        steps, batch, size = node.shape(data)
+        flat = node.let(reshape(data, (-1, _extent(size))))
+        product = nn.dense(flat, self.weight)
+        if self.input_bias is not None:
+            product = add(product, self.input_bias)
+        gates = node.shape(self.weight)[0]
+        sized = reshape(product, _split_shape(steps, batch, gates))
+        prepared = node.let(sized)
+        length = node.size(data, 0)
+
+        def body(scope: Scope, number: Var, going: Var, state: Sequence[Expr]) -> Turn:
+            there = replace(node, scope=scope)
+            own = there.let(take(prepared, number, axis=0, mode="clip"))
+            following = [there.let(one) for one in step(there, self, own, list(state))]
+            row = following[0]
+            if self.lengths is not None:
+                inside = there.let(
+                    expand_dims(less(cast(number, "int32"), cast(self.lengths, "int32")), 1)
+                )
+                row = there.let(where(inside, row, zeros_like(row)))
+                following = [
+                    there.let(where(inside, new, old))
+                    for new, old in zip(following, state, strict=True)
+                ]
+            return Turn(scope, going, following, [row])
+
+        last, rows = loop(node, body, length, const(True), self.state)
+        ((values, ty),) = rows
+        return self._turned(stacked(node, values, ty, steps)), last
+
+    def _turned(self, data: Expr) -> Expr:
+        """Sequences from their ends, when the layer runs backwards."""
+        if not self.backwards:
+            return data
+        if self.lengths is None:
+            return self.node.let(reverse(data, axis=0))
+        lengths = cast(self.lengths, "int32")
+        return self.node.let(reverse_sequence(data, lengths, seq_axis=0, batch_axis=1))
+
+    def gates(self, node: Node, value: Expr, count: int) -> list[Expr]:
+        """The parts of (batch, gates * hidden)."""
+        if count == 1:
+            return [value]
+        whole = node.let(split(value, count, axis=1).astuple())
+        from relay.ir.expr import TupleGetItem
+
+        return [node.let(TupleGetItem(whole, place)) for place in range(count)]
+
+    def recurrent(self, state: Expr) -> Expr:
+        product = nn.dense(state, self.recurrence)
+        return product if self.state_bias is None else add(product, self.state_bias)
+
+
+# (node, layer, the inputs of the step, state) -> the next state, what is given out first
+Step = Callable[[Node, Layer, Expr, list[Expr]], list[Expr]]
+
+
+def _extent(size: Dim) -> int:
+    return size if isinstance(size, int) else -1
+
+
+def _split_shape(steps: Dim, batch: Dim, gates: Dim) -> tuple[int, ...]:
+    """The shape of a product over steps and batches; one of them may be open."""
+    assert isinstance(gates, int)
+    if isinstance(batch, int):
+        return (-1, batch, gates)
+    assert isinstance(steps, int)
+    return (steps, -1, gates)
+
+
+def _layer_norm_axes(node: Node, data: Expr, layout: int) -> Expr:
+    return node.let(transpose(data, (1, 0, 2))) if layout else data
+
+
+def recurrent(
+    node: Node,
+    step: Step,
+    gates: int,
+    defaults: Sequence[str],
+    states: int,
+    inputs: Sequence[Expr | None],
+) -> Sequence[Expr]:
+    """All directions of a layer; `inputs` are those of the node up to the initial states."""
+    given = [*inputs, *[None] * (5 + states - len(inputs))]
+    data, weight, recurrence, bias, lengths = given[:5]
+    assert data is not None and weight is not None and recurrence is not None
+    initial = given[5 : 5 + states]
+    layout = int(node.attribute("layout", 0))
+    data = _layer_norm_axes(node, data, layout)
+    _check_open(node, data)
+    directions, rows, _ = node.static_shape(weight, "the weights")
+    hidden = rows // gates
+    functions = _activations(node, defaults, directions, data)
+    both = node.attribute("direction", "forward")
+    outputs, lasts = [], []
+    for place in range(directions):
+        own = _of_direction(node, place)
+        biases = _biases(node, None if bias is None else own(bias), gates * hidden)
+        layer = Layer(
+            node,
+            data,
+            own(weight),
+            own(recurrence),
+            *biases,
+            lengths,
+            both == "reverse" or place == 1,
+            functions[place],
+            hidden,
+            tuple(_initial(node, one, place, data, hidden, layout) for one in initial),
+        )
+        made, last = layer.run(step)
+        outputs.append(made)
+        lasts.append(last)
+    whole = _joined(node, outputs, 2 if layout else 1, layout)
+    ends = [
+        stack(Tuple(tuple(last[which] for last in lasts)), 1 if layout else 0)
+        for which in range(states)
+    ]
+    return [whole, *ends]
+
+
+def _check_open(node: Node, data: Expr) -> None:
+    steps, batch, size = node.shape(data)
+    if not isinstance(size, int) or not (isinstance(steps, int) or isinstance(batch, int)):
+        raise node.refused(
+            "of steps and batch one must have a size that is known, and inputs too",
+            found=str(node.type_of(data)),
+            hint="give sizes with from_onnx(model, shape={input: (…)})",
+        )
+
+
+def _of_direction(node: Node, place: int) -> Callable[[Expr], Expr]:
+    def own(value: Expr) -> Expr:
+        return node.let(take(value, const(place, "int64"), axis=0))
+
+    return own
+
+
+def _biases(node: Node, bias: Expr | None, size: int) -> tuple[Expr | None, Expr | None]:
+    """Those of the inputs, and those of the state."""
+    if bias is None:
+        return None, None
+    return (
+        node.let(strided_slice(bias, (0,), (size,))),
+        node.let(strided_slice(bias, (size,), (2 * size,))),
+    )
+
+
+def _initial(
+    node: Node, value: Expr | None, place: int, data: Expr, hidden: int, layout: int
+) -> Expr:
+    if value is None:
+        return node.zeros((node.shape(data)[1], hidden), node.dtype(data))
+    return node.let(take(value, const(place, "int64"), axis=1 if layout else 0))
+
+
+def _joined(node: Node, outputs: Sequence[Expr], axis: int, layout: int) -> Expr:
+    """(steps, directions, batch, hidden), or with batches first."""
+    if not layout:
+        return stack(Tuple(tuple(outputs)), 1)
+    turned = [node.let(transpose(one, (1, 0, 2))) for one in outputs]
+    return stack(Tuple(tuple(turned)), axis)
+
+
+def _activations(
+    node: Node, defaults: Sequence[str], directions: int, like: Expr
+) -> list[list[Activation]]:
+    """The functions of each direction."""
+    names = node.attribute("activations") or list(defaults) * directions
+    alphas, betas = (list(node.attribute(f"activation_{one}") or []) for one in ("alpha", "beta"))
+    made = []
+    for name in names:
+        # only functions that have such a number take one from the list
+        alpha = alphas.pop(0) if alphas and name.lower() in _WITH_ALPHA else None
+        beta = betas.pop(0) if betas and name.lower() in _WITH_BETA else None
+        made.append(activation(node, name, alpha, beta, like))
+    each = len(defaults)
+    return [made[place * each : (place + 1) * each] for place in range(directions)]
+
+
+_WITH_ALPHA = ("affine", "leakyrelu", "thresholdedrelu", "scaledtanh", "hardsigmoid", "elu")
+_WITH_BETA = ("affine", "scaledtanh", "hardsigmoid")
+
+
+def _clipped(node: Node, value: Expr) -> Expr:
+    limit = node.attribute("clip")
+    return clip(value, -float(limit), float(limit)) if limit is not None else value
+
+
+# --- the layers ----------------------------------------------------------------------------------
+
+
+@table("RNN")
+def rnn(node: Node, *inputs: Expr | None) -> Sequence[Expr]:
+    def step(there: Node, layer: Layer, own: Expr, state: list[Expr]) -> list[Expr]:
+        (f,) = layer.activations
+        return [f(_clipped(there, add(own, layer.recurrent(state[0]))))]
+
+    return recurrent(node, step, 1, ["Tanh"], 1, inputs)
+
+
+@table("GRU")
+def gru(node: Node, *inputs: Expr | None) -> Sequence[Expr]:
+    after = bool(node.attribute("linear_before_reset", 0))
+
+    def step(there: Node, layer: Layer, own: Expr, state: list[Expr]) -> list[Expr]:
+        f, g = layer.activations
+        (h,) = state
+        z_in, r_in, h_in = layer.gates(there, own, 3)
+        if after:
+            z_h, r_h, h_h = layer.gates(there, there.let(layer.recurrent(h)), 3)
+            r = there.let(f(_clipped(there, add(r_in, r_h))))
+            hidden = add(h_in, multiply(r, h_h))
+        else:
+            parts = _parts(there, layer)
+            z_h, r_h = (parts[0](h), parts[1](h))
+            r = there.let(f(_clipped(there, add(r_in, r_h))))
+            hidden = add(h_in, parts[2](multiply(r, h)))
+        z = there.let(f(_clipped(there, add(z_in, z_h))))
+        new = there.let(g(_clipped(there, hidden)))
+        one = there.number(1, z)
+        return [add(multiply(subtract(one, z), new), multiply(z, h))]
+
+    return recurrent(node, step, 3, ["Sigmoid", "Tanh"], 1, inputs)
+
+
+def _parts(node: Node, layer: Layer) -> list[Activation]:
+    """The recurrence of each gate by itself: the last waits for the reset gate."""
+    made = []
+    for place in range(3):
+        begin, end = place * layer.hidden, (place + 1) * layer.hidden
+        weight = node.let(strided_slice(layer.recurrence, (begin,), (end,), axes=(0,)))
+        bias = None
+        if layer.state_bias is not None:
+            bias = node.let(strided_slice(layer.state_bias, (begin,), (end,)))
+        made.append(_product(weight, bias))
+    return made
+
+
+def _product(weight: Expr, bias: Expr | None) -> Activation:
+    def of(state: Expr) -> Expr:
+        made = nn.dense(state, weight)
+        return made if bias is None else add(made, bias)
+
+    return of
+
+
+@table("LSTM")
+def lstm(node: Node, *inputs: Expr | None) -> Sequence[Expr]:
+    peepholes = inputs[7] if len(inputs) > 7 else None
+    coupled = bool(node.attribute("input_forget", 0))
+    directions = iter(range(2))
+    parts: dict[int, list[Expr]] = {}
+
+    def step(there: Node, layer: Layer, own: Expr, state: list[Expr]) -> list[Expr]:
+        f, g, last = layer.activations
+        h, c = state
+        whole = there.let(add(own, layer.recurrent(h)))
+        i, o, forget, cell = layer.gates(there, whole, 4)
+        if peepholes is not None:
+            if id(layer) not in parts:
+                parts[id(layer)] = _peepholes(node, peepholes, next(directions), layer.hidden)
+            p_i, p_o, p_f = parts[id(layer)]
+            i = there.let(add(i, multiply(p_i, c)))
+            forget = there.let(add(forget, multiply(p_f, c)))
+        i = there.let(f(_clipped(there, i)))
+        if coupled:
+            forget = there.let(subtract(there.number(1, i), i))
+        else:
+            forget = there.let(f(_clipped(there, forget)))
+        cell = there.let(g(_clipped(there, cell)))
+        new = there.let(add(multiply(forget, c), multiply(i, cell)))
+        if peepholes is not None:
+            o = there.let(add(o, multiply(p_o, new)))
+        o = there.let(f(_clipped(there, o)))
+        return [multiply(o, last(new)), new]
+
+    return recurrent(node, step, 4, ["Sigmoid", "Tanh", "Tanh"], 2, inputs[:7])
+
+
+def _peepholes(node: Node, value: Expr, place: int, hidden: int) -> list[Expr]:
+    own = node.let(squeeze(strided_slice(value, (place,), (place + 1,), axes=(0,)), (0,)))
+    return [
+        node.let(strided_slice(own, (which * hidden,), ((which + 1) * hidden,)))
+        for which in range(3)
+    ]
