@@ -53,7 +53,16 @@ OPAQUE = ("Primitive", "Composite", "Compiler")
 
 def propagate(function: Function, alter: Alter) -> Function:
     """The function with calls altered, and the layouts of all others following."""
-    result = _Propagation(function, alter).run()
+    order = list(tree.postorder(function))
+    calls = [e for e in order if isinstance(e, Call) and isinstance(e.op, OpDef)]
+    altered: dict[int, Expr] = {}
+    for call in calls:
+        after = alter(call)
+        if after is not None and after is not call:
+            altered[id(call)] = after
+    if not altered:
+        return function
+    result = _Propagation(function, order, altered).run()
     assert isinstance(result, Function)
     return result
 
@@ -67,10 +76,10 @@ class _Held:
 
 
 class _Propagation:
-    def __init__(self, root: Function, alter: Alter) -> None:
+    def __init__(self, root: Function, order: list[Syntax], altered: dict[int, Expr]) -> None:
         self._root = root
-        self._alter = alter
-        self._order = list(tree.postorder(root))
+        self._order = order
+        self._alterations = altered
         self._scopes = Scopes(root)
         self._held: dict[int, _Held] = {}
         self._rebuilt: dict[int, Syntax] = {}  # clauses and patterns
@@ -216,8 +225,8 @@ class _Propagation:
         return _Held(_over(call, *(self._plain(child) for child in tree.children(call))))
 
     def _altered(self, call: Call) -> _Held | None:
-        after = self._alter(call)
-        if after is None or after is call:
+        after = self._alterations.get(id(call))
+        if after is None:
             return None
         if (laid := self._laid_out(call, after)) is not None:
             return _Held(*laid)
