@@ -176,7 +176,8 @@ def test_every_pass_has_a_test_and_shows_what_it_does(name):
     spec = ROOT / "transform" / f"{name}.py"
     source = (spec if spec.exists() else spec.with_suffix("") / "__init__.py").read_text()
     docstring = ast.get_docstring(ast.parse(source)) or ""
-    assert "->" in docstring or name in LOOKING_ON
+    holds_pass = any(catalogue.file_name(offered) == name for offered in catalogue.exports())
+    assert "->" in docstring or name in LOOKING_ON or not holds_pass
 
 
 @pytest.mark.parametrize("name", sorted(catalogue.exports()))
