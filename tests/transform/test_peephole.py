@@ -1,17 +1,13 @@
 """Rules are applied from the inside out, until none fits."""
 
-import numpy as np
 import pytest
 
 import relay
-from relay import tree
 from relay.errors import PassError
-from relay.nd import Weight
 from relay.op import abs as absolute
 from relay.op import negative
 from relay.transform import FuseOps, InferType
 from relay.transform.peephole import merged, rewritten
-from relay.transform.rule_window import Window, covers
 from tests.transform.rewriting import assert_types_hold, parse
 
 
@@ -125,63 +121,6 @@ def test_what_a_function_shares_with_the_code_around_it_stays_there():
     main = relay.Function([x], relay.Tuple([negative(shared), inside]))
     main = InferType()(relay.IRModule.from_expr(main))["main"]
     assert rewritten(main, NEGATION) is main
-
-
-def window_of(body, **options):
-    main = parse(body, **options)["main"]
-    window = Window(main)
-    for node in tree.postorder(main):
-        if isinstance(node, relay.Expr):
-            window.note(node, node)
-            window.now[node] = node
-    return window, main.body
-
-
-def test_what_depends_on_constants_alone_is_constant():
-    window, body = window_of("(add(1f, 2f), add(%x, 1f), (1f, 2f).0, zeros(shape=[2]))")
-    assert [window.is_constant(field) for field in body] == [True, False, True, False]
-    window, body = window_of("let %a = exp(1f); let %b = %a; add(%b, 1f)")
-    assert window.is_constant(body.body.body)
-
-
-def test_a_weight_is_constant_but_not_known():
-    weight = relay.Constant(Weight("w", np.ones(3, "float32")))
-    window = Window(relay.Function([], weight))
-    assert window.is_constant(weight) and window.value(weight) is None
-
-
-def test_random_numbers_are_not_constant():
-    key = relay.random.threefry_key(0)
-    drawn = relay.random.uniform(key, (2,))
-    window = Window(relay.Function([], drawn.astuple()))
-    window.note(drawn.astuple(), drawn.astuple())
-    assert not window.is_constant(drawn.astuple())
-
-
-def test_readers_are_counted():
-    window, body = window_of("%0 = exp(%x); %1 = tanh(%x); (%0, negative(%0), multiply(%1, %1))")
-    assert not window.is_used_once(body[0])
-    assert window.is_used_once(body[2].args[0])
-
-
-def test_effects_are_known():
-    params = "%f: fn () -> float32, %x: float32"
-    window, body = window_of("(%f(), exp(%x), exp(%f()))", params=params)
-    assert [window.is_pure(field) for field in body] == [False, True, False]
-
-
-def tensor(*shape):
-    return relay.TensorType(shape, "float32")
-
-
-def test_what_stretches_nothing():
-    n = relay.ShapeVar("n")
-    assert covers(tensor(2, 3), tensor(3)) and covers(tensor(2, 3), tensor(2, 1))
-    assert covers(tensor(n, 3), tensor(n, 1)) and covers(tensor(relay.Any()), tensor(1))
-    assert not covers(tensor(3), tensor(2, 3)) and not covers(tensor(1, 3), tensor(2, 3))
-    assert not covers(tensor(relay.Any()), tensor(relay.Any()))
-    assert not covers(tensor(relay.Any()), tensor(3))
-    assert not covers(None, tensor()) and not covers(tensor(), None)
 
 
 def test_a_rule_makes_calls_and_tuples_only():
