@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -67,8 +67,8 @@ def _versions(proto: NodeProto, version: int) -> tuple[list[int], list[int]]:
         schema = onnx.defs.get_schema(proto.op_type, version, proto.domain)
     except onnx.defs.SchemaError:
         return [], []
-    plain = schema.function_opset_versions if schema.has_function else ()
-    dependent = ()
+    plain: Sequence[int] = schema.function_opset_versions if schema.has_function else ()
+    dependent: Sequence[int] = ()
     if schema.has_context_dependent_function:
         dependent = schema.context_dependent_function_opset_versions
     return [n for n in plain if n <= version], [n for n in dependent if n <= version]

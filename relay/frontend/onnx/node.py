@@ -66,6 +66,7 @@ class Node:
     def type_of(self, value: Expr) -> Type:
         """The type of an input, or of a step that has a name."""
         if isinstance(value, Var):
+            assert value.type_annotation is not None  # `bind` knows the type of all there is
             return value.type_annotation
         if is_nothing(value):
             assert isinstance(value, Call) and isinstance(value.op, Constructor)

@@ -17,7 +17,7 @@ from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.control import Turn, loop, stacked
 from relay.frontend.onnx.scope import Scope
 from relay.ir.dims import Dim
-from relay.ir.expr import Expr, Tuple, Var, const
+from relay.ir.expr import Expr, Tuple, TupleGetItem, Var, const
 from relay.op import abs as absolute
 from relay.op import (
     add,
@@ -88,6 +88,7 @@ class Layer:
     """One direction of a recurrent layer."""
 
     node: Node
+    place: int  # of the direction
     inputs: Expr  # (steps, batch, inputs)
     weight: Expr  # (gates * hidden, inputs)
     recurrence: Expr  # (gates * hidden, hidden)
@@ -103,14 +104,8 @@ class Layer:
         """(steps, batch, hidden), and the last state."""
         node = self.node
         data = self._turned(self.inputs)
-        steps, batch, size = node.shape(data)
-        flat = node.let(reshape(data, (-1, _extent(size))))
-        product = nn.dense(flat, self.weight)
-        if self.input_bias is not None:
-            product = add(product, self.input_bias)
-        gates = node.shape(self.weight)[0]
-        sized = reshape(product, _split_shape(steps, batch, gates))
-        prepared = node.let(sized)
+        steps = node.shape(data)[0]
+        prepared = self._prepared(data)
         length = node.size(data, 0)
 
         def body(scope: Scope, number: Var, going: Var, state: Sequence[Expr]) -> Turn:
@@ -133,6 +128,21 @@ class Layer:
         ((values, ty),) = rows
         return self._turned(stacked(node, values, ty, steps)), last
 
+    def _prepared(self, data: Expr) -> Expr:
+        """The products of all inputs: (steps, batch, gates * hidden)."""
+        node = self.node
+        steps, batch, size = node.shape(data)
+        gates, _ = node.static_shape(self.weight, "the weights")
+        if isinstance(steps, int) or isinstance(batch, int):
+            flat = nn.dense(reshape(data, (-1, _or_rest(size))), self.weight)
+            outer = (-1, batch) if isinstance(batch, int) else (steps, -1)
+            product = reshape(flat, (*outer, gates))
+        else:
+            product = nn.batch_matmul(data, expand_dims(self.weight, 0))
+        if self.input_bias is not None:
+            product = add(product, self.input_bias)
+        return node.let(product)
+
     def _turned(self, data: Expr) -> Expr:
         """Sequences from their ends, when the layer runs backwards."""
         if not self.backwards:
@@ -147,8 +157,6 @@ class Layer:
         if count == 1:
             return [value]
         whole = node.let(split(value, count, axis=1).astuple())
-        from relay.ir.expr import TupleGetItem
-
         return [node.let(TupleGetItem(whole, place)) for place in range(count)]
 
     def recurrent(self, state: Expr) -> Expr:
@@ -160,21 +168,9 @@ class Layer:
 Step = Callable[[Node, Layer, Expr, list[Expr]], list[Expr]]
 
 
-def _extent(size: Dim) -> int:
+def _or_rest(size: Dim) -> int:
+    """A size in a new shape; what is not known is the rest."""
     return size if isinstance(size, int) else -1
-
-
-def _split_shape(steps: Dim, batch: Dim, gates: Dim) -> tuple[int, ...]:
-    """The shape of a product over steps and batches; one of them may be open."""
-    assert isinstance(gates, int)
-    if isinstance(batch, int):
-        return (-1, batch, gates)
-    assert isinstance(steps, int)
-    return (steps, -1, gates)
-
-
-def _layer_norm_axes(node: Node, data: Expr, layout: int) -> Expr:
-    return node.let(transpose(data, (1, 0, 2))) if layout else data
 
 
 def recurrent(
@@ -191,8 +187,7 @@ def recurrent(
     assert data is not None and weight is not None and recurrence is not None
     initial = given[5 : 5 + states]
     layout = int(node.attribute("layout", 0))
-    data = _layer_norm_axes(node, data, layout)
-    _check_open(node, data)
+    data = node.let(transpose(data, (1, 0, 2))) if layout else data
     directions, rows, _ = node.static_shape(weight, "the weights")
     hidden = rows // gates
     functions = _activations(node, defaults, directions, data)
@@ -203,6 +198,7 @@ def recurrent(
         biases = _biases(node, None if bias is None else own(bias), gates * hidden)
         layer = Layer(
             node,
+            place,
             data,
             own(weight),
             own(recurrence),
@@ -222,16 +218,6 @@ def recurrent(
         for which in range(states)
     ]
     return [whole, *ends]
-
-
-def _check_open(node: Node, data: Expr) -> None:
-    steps, batch, size = node.shape(data)
-    if not isinstance(size, int) or not (isinstance(steps, int) or isinstance(batch, int)):
-        raise node.refused(
-            "of steps and batch one must have a size that is known, and inputs too",
-            found=str(node.type_of(data)),
-            hint="give sizes with from_onnx(model, shape={input: (…)})",
-        )
 
 
 def _of_direction(node: Node, place: int) -> Callable[[Expr], Expr]:
@@ -354,8 +340,11 @@ def _product(weight: Expr, bias: Expr | None) -> Activation:
 def lstm(node: Node, *inputs: Expr | None) -> Sequence[Expr]:
     peepholes = inputs[7] if len(inputs) > 7 else None
     coupled = bool(node.attribute("input_forget", 0))
-    directions = iter(range(2))
-    parts: dict[int, list[Expr]] = {}
+    directions = 2 if node.attribute("direction") == "bidirectional" else 1
+    views = []
+    if peepholes is not None:
+        hidden = node.static_shape(peepholes, "the peepholes")[1] // 3
+        views = [_peepholes(node, peepholes, place, hidden) for place in range(directions)]
 
     def step(there: Node, layer: Layer, own: Expr, state: list[Expr]) -> list[Expr]:
         f, g, last = layer.activations
@@ -363,9 +352,7 @@ def lstm(node: Node, *inputs: Expr | None) -> Sequence[Expr]:
         whole = there.let(add(own, layer.recurrent(h)))
         i, o, forget, cell = layer.gates(there, whole, 4)
         if peepholes is not None:
-            if id(layer) not in parts:
-                parts[id(layer)] = _peepholes(node, peepholes, next(directions), layer.hidden)
-            p_i, p_o, p_f = parts[id(layer)]
+            p_i, p_o, p_f = views[layer.place]
             i = there.let(add(i, multiply(p_i, c)))
             forget = there.let(add(forget, multiply(p_f, c)))
         i = there.let(f(_clipped(there, i)))
