@@ -53,7 +53,8 @@ OPAQUE = ("Primitive", "Composite", "Compiler")
 
 def propagate(function: Function, alter: Alter) -> Function:
     """The function with calls altered, and the layouts of all others following."""
-    order = list(tree.postorder(function))
+    root: Syntax = function
+    order = list(tree.postorder(root))
     calls = [e for e in order if isinstance(e, Call) and isinstance(e.op, OpDef)]
     altered: dict[int, Expr] = {}
     for call in calls:
