@@ -179,11 +179,19 @@ class _SideBySide(Joining):
     def operand(
         self, parts: Sequence[Expr], own: Sequence[Expr], call: Call, products: Sequence[Call]
     ) -> Expr | None:
-        return concatenated(parts, own, call, _last_axis(call), _units(products))
+        units = _units(products)
+        joined = concatenated(parts, own, call, _last_axis(call), units)
+        if joined is None or _last_axis(call) == _last_axis(products[0]):
+            return joined
+        # rows have another shape here, so each of them must be treated alike
+        alike = all(prod(shape) == shape[-1] for e in own if (shape := static_shape(e)) is not None)
+        is_prelu = isinstance(call.op, OpDef) and call.op.name == "nn.prelu"
+        return reshape(joined, (sum(units),)) if alike and not is_prelu else None
 
     def part(self, joined: Expr, branches: Sequence[Branch], index: int) -> Expr:
-        units = _units([branch.calls[0] for branch in branches])
-        return sliced(joined, _last_axis(branches[0].last), units, index)
+        products = [branch.calls[0] for branch in branches]
+        part = sliced(joined, _last_axis(products[0]), _units(products), index)
+        return reshape(part, _shape(branches[index].last)) if _reshapes(branches[0]) else part
 
     def step_key(self, call: Call, value: TensorType, result: TensorType) -> Any:
         if not _keeps_outputs(call, value, result):
@@ -191,10 +199,11 @@ class _SideBySide(Joining):
         return "reshape", result.shape[:-1]
 
     def again(self, call: Call, args: tuple[Expr, ...], products: Sequence[Call]) -> Expr:
-        if isinstance(call.op, OpDef) and call.op.name == "reshape":
-            shape = static_shape(call)
-            assert shape is not None
-            return reshape(args[0], (*shape[:-1], sum(_units(products))))
+        name = call.op.name if isinstance(call.op, OpDef) else ""
+        if name == "reshape":
+            return args[0]  # what follows does not depend on the shape of the rows
+        if name == "nn.bias_add" and _last_axis(call) != _last_axis(products[0]):
+            return add(*args)
         return super().again(call, args, products)
 
     def is_worthwhile(self, branches: Sequence[Branch], flow: Flow) -> bool:
@@ -209,6 +218,17 @@ class _SideBySide(Joining):
         copied = sum(u for u, i in zip(units, _copied(branches, flow), strict=True) if i)
         width = dtypes.to_numpy(ty.dtype).itemsize
         return saved > 2 * rows * copied * width * BYTE
+
+
+def _shape(call: Call) -> tuple[int, ...]:
+    shape = static_shape(call)
+    assert shape is not None
+    return shape
+
+
+def _reshapes(branch: Branch) -> bool:
+    """Whether the rows get another shape in a branch."""
+    return any(isinstance(c.op, OpDef) and c.op.name == "reshape" for c in branch.calls)
 
 
 def _keeps_outputs(call: Call, value: TensorType, result: TensorType) -> bool:
@@ -233,7 +253,7 @@ def _copied(branches: Sequence[Branch], flow: Flow) -> list[bool]:
     behind = [list(_elementwise_behind(branch.last, flow)) for branch in branches]
     counts = Counter(call for calls in behind for call in calls)
     return [
-        not _is_moved(branch.last, flow) and not any(counts[call] > 1 for call in calls)
+        not _is_moved(branch, flow) and not any(counts[call] > 1 for call in calls)
         for branch, calls in zip(branches, behind, strict=True)
     ]
 
@@ -253,9 +273,11 @@ def _elementwise_behind(value: Call, flow: Flow) -> Iterator[Call]:
         value = user
 
 
-def _is_moved(value: Call, flow: Flow) -> bool:
-    """Whether all who use a value read it from memory and may as well read it from elsewhere."""
-    pending = [(value, FusionKind.INJECTIVE)]
+def _is_moved(branch: Branch, flow: Flow) -> bool:
+    """Whether all who use a branch read it from memory, and may as well read it from elsewhere."""
+    # behind a view nothing was computed with the product
+    least = FusionKind.ELEMWISE if _reshapes(branch) else FusionKind.INJECTIVE
+    pending = [(branch.last, least)]
     for _ in range(REACH):
         if not pending:
             break
@@ -264,7 +286,6 @@ def _is_moved(value: Call, flow: Flow) -> bool:
             if not isinstance(user, Call) or not isinstance(user.op, OpDef):
                 return False
             if user.op.name in VIEWS:
-                # behind a view nothing was computed with the product
                 pending.append((user, FusionKind.ELEMWISE))
             elif not least <= user.op.fusion <= FusionKind.INJECTIVE:
                 return False

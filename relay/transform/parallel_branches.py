@@ -32,6 +32,7 @@ from relay.ir.types import TensorType
 from relay.nd import Weight
 from relay.op.opdef import FusionKind, OpDef
 from relay.op.rearrange import concatenate
+from relay.op.reshape import reshape
 from relay.op.slicing import strided_slice
 from relay.transform.value_flow import Flow, static_shape, tensor_type
 
@@ -214,8 +215,10 @@ def _common_step(
             continue
         own = [call.args[i] for call in calls]
         parts = [flow.anywhere(arg) for arg in own]
-        one = parts[0] if _is_one_number(own, flow) else None
-        operand = joining.operand(parts, own, first, products) if one is None else one
+        if _is_one_number(own, flow):
+            operand: Expr | None = parts[0] if static_shape(own[0]) == () else reshape(parts[0], ())
+        else:
+            operand = joining.operand(parts, own, first, products)
         if operand is None:
             return None
         operands.append(operand)

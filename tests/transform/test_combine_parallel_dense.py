@@ -260,16 +260,40 @@ def test_rows_may_get_another_shape_before_the_bias():
         main(
             params,
             """
-            %0 = reshape(nn.dense(%x, concatenate((%a, %b, %c))), newshape=[2, 3, 9]);
-            %1 = %0 + concatenate((%p, %q, %r));
+            %0 = reshape(concatenate((%p, %q, %r)), newshape=[9]);
+            %1 = nn.dense(%x, concatenate((%a, %b, %c))) + %0;
             (
-              strided_slice(%1, begin=[0], end=[3], axes=[2]),
-              strided_slice(%1, begin=[3], end=[4], axes=[2]),
-              strided_slice(%1, begin=[4], end=[9], axes=[2])
+              reshape(strided_slice(%1, begin=[0], end=[3], axes=[1]), newshape=[2, 3, 3]),
+              reshape(strided_slice(%1, begin=[3], end=[4], axes=[1]), newshape=[2, 3, 1]),
+              reshape(strided_slice(%1, begin=[4], end=[9], axes=[1]), newshape=[2, 3, 5])
             )
             """,
         ),
     )
+
+
+@pytest.mark.parametrize(
+    ("step", "joins"),
+    [
+        ("nn.bias_add(R, %B, axis=2)", True),
+        ("nn.bias_add(R, %B, axis=-1)", True),
+        ("nn.relu(R * 2f64)", True),
+        ("R * %n", True),
+        ("R * reshape(%B, newshape=[1, 1, 3])", True),
+        ("nn.prelu(R, %B, axis=2)", False),
+        ("R + %h", False),
+        ("nn.bias_add(R, %i, axis=1)", False),
+    ],
+)
+def test_what_treats_all_rows_alike_comes_before_their_shape(step, joins):
+    params = f"{SAME}, %n: {t(1, 1, 1)}, %h: {t(1, 2, 3)}, %i: {t(2)}"
+    branch = step.replace("R", "reshape(nn.dense(%x, %W), newshape=[1, 2, 3])")
+    products = [branch.replace("W", w).replace("B", b) for w, b in zip("abc", "pqr", strict=True)]
+    before = parse(main(params, f"({', '.join(products)})"))
+    after = WIDE(before)
+    names = {e.op.name for e in after["main"].body.fields}
+    assert names == {"reshape"} if joins else "reshape" not in names
+    assert_same_meaning(before, after)
 
 
 def test_gates_that_meet_are_read_together():
