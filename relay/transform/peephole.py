@@ -58,11 +58,12 @@ def rewritten(function: Function, rules: Rules) -> Function:
     """The typed `function` with the rules applied wherever they fit; itself when none does."""
     if _is_opaque(function):
         return function
+    nodes = list(tree.postorder(function))
+    if not any(isinstance(node, Expr) and _head(node) in rules for node in nodes):
+        return function
     window = Window(function)
     kept: dict[Syntax, Syntax] = {
-        node: node
-        for node in tree.postorder(function)
-        if isinstance(node, Function) and _is_opaque(node)
+        node: node for node in nodes if isinstance(node, Function) and _is_opaque(node)
     }
     for node in kept:
         assert isinstance(node, Expr)
@@ -106,14 +107,9 @@ class _Rewriting:
         self._window.now[before] = result
         return result
 
-    def _rules_for(self, e: Expr) -> Sequence[Rule]:
-        if isinstance(e, Call) and isinstance(e.op, OpDef):
-            return self._rules.get(e.op.name, ())
-        return self._rules.get(type(e), ())
-
     def _applied(self, e: Expr) -> Made | None:
         """What the first rule that fits makes of `e`."""
-        for rule in self._rules_for(e):
+        for rule in self._rules.get(_head(e), ()):
             result = rule(e, self._window)
             if result is None or result is e:
                 continue
@@ -130,7 +126,9 @@ class _Rewriting:
                 return e
             e = yield self._placed(*made, e)
             made = self._applied(e)
-        raise PassError(f"rules for `{_head(e)}` undo each other's work")
+        raise PassError(
+            f"rules undo each other's work at an expression that begins with {_head(e)}"
+        )
 
     def _placed(self, made: Expr, types: Mapping[Expr, Type], origin: Expr) -> Steps[Expr]:
         """`made`, whose parts that are new have these types, with those parts come to rest."""
@@ -184,5 +182,6 @@ class _Rewriting:
         raise PassError(f"a rule must not make a {type(e).__name__}")
 
 
-def _head(e: Expr) -> str:
-    return e.op.name if isinstance(e, Call) and isinstance(e.op, OpDef) else type(e).__name__
+def _head(e: Expr) -> str | type[Expr]:
+    """What rules for `e` are found by: the name of an operator that it calls, or its class."""
+    return e.op.name if isinstance(e, Call) and isinstance(e.op, OpDef) else type(e)
