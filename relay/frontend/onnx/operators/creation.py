@@ -33,9 +33,9 @@ def constant_of_shape(node: Node, wanted: Expr) -> Expr:
 @table("Range")
 def arange(node: Node, start: Expr, limit: Expr, delta: Expr) -> Expr:
     dtype = node.dtype(start)
-    first, last, step = (node.let(op.reshape(one, ())) for one in (start, limit, delta))
-    found = op.arange(first, last, step, dtype=dtype)
-    length = _steps(node.elements(first), node.elements(last), node.elements(step))
+    first, last, step = (op.reshape(one, ()) for one in (start, limit, delta))
+    found = op.arange(node.let(first), node.let(last), node.let(step), dtype=dtype)
+    length = _steps(node.elements(start), node.elements(limit), node.elements(delta))
     return found if length is None else node.let(found, declared=TensorType((length,), dtype))
 
 

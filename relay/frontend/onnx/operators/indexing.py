@@ -8,6 +8,7 @@ from relay import op
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.ir.expr import Expr, const
+from relay.ir.types import TensorType
 
 table = Converters()
 
@@ -144,16 +145,21 @@ def _extent(node: Node, data: Expr, axis: int) -> Expr:
 def one_hot(node: Node, indices: Expr, depth: Expr, values: Expr) -> Expr:
     """Values are what is off and what is on."""
     places = op.cast(indices, "int64")
-    count = op.reshape(op.cast(depth, "int64"), ())
-    length = node.let(count)
+    length = node.let(op.reshape(op.cast(depth, "int64"), ()))
     from_front = op.where(op.less(places, const(0, "int64")), op.add(places, length), places)
     off, on = (op.take(values, const(place, "int64"), axis=0) for place in (0, 1))
-    known = node.constant(length)
-    return op.one_hot(
+    number, axis = node.constant(length), node.attribute("axis", -1)
+    found = op.one_hot(
         from_front,
         on,
         off,
-        length if known is None else int(known),
-        axis=node.attribute("axis", -1),
+        length if number is None else int(number),
+        axis=axis,
         dtype=node.dtype(values),
     )
+    known = node.elements(depth)
+    if number is not None or not known or known[0] is None:
+        return found
+    shape = list(node.shape(indices))
+    shape.insert(axis % (len(shape) + 1), known[0])
+    return node.let(found, declared=TensorType(tuple(shape), node.dtype(values)))

@@ -44,12 +44,11 @@ def top_by_attribute(node: Node, data: Expr) -> Sequence[Expr]:
 
 @table("TopK", since=10)
 def top(node: Node, data: Expr, count: Expr) -> Sequence[Expr]:
-    return _top(node, data, node.let(op.reshape(count, ())))
+    return _top(node, data, count)
 
 
 def _top(node: Node, data: Expr, count: Expr) -> Sequence[Expr]:
-    axis = chosen_axis(node, data, -1)
-    known = node.elements(count)
+    axis, known = chosen_axis(node, data, -1), node.elements(count)
     smallest = not node.attribute("largest", 1)
 
     def ranked(most: int | Expr) -> Expr:
@@ -65,7 +64,7 @@ def _top(node: Node, data: Expr, count: Expr) -> Sequence[Expr]:
         shape = list(node.shape(data))
         shape[axis] = dims.ANY if number is None else number
         fields = [TensorType(tuple(shape), dtype) for dtype in (node.dtype(data), "int64")]
-        whole = node.let(ranked(count), declared=TupleType(tuple(fields)))
+        whole = node.let(ranked(op.reshape(count, ())), declared=TupleType(tuple(fields)))
     return [TupleGetItem(whole, place) for place in (0, 1)]
 
 

@@ -1,0 +1,185 @@
+"""Shapes of ONNX: asked for, changed, and computed by graphs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from relay.errors import EvaluationError, FrontendError
+from relay.frontend.onnx.importer import from_onnx
+from tests.frontend.onnx.judge import Fixed, agree, main_type, model, of_graph, ours, value
+
+X = np.arange(24, dtype="float32").reshape(2, 3, 4)
+ONES = np.arange(6, dtype="float32").reshape(1, 3, 1, 2)
+
+
+def ints(*numbers: int) -> np.ndarray:
+    return np.array(numbers, "int64")
+
+
+def result_type(given: onnx.ModelProto) -> str:
+    return main_type(from_onnx(given)[0])
+
+
+# --- questions
+
+
+@pytest.mark.parametrize("part", [{}, {"start": 1}, {"end": -1}, {"start": -9, "end": 2}])
+def test_extents(part: dict[str, int]) -> None:
+    agree(model("Shape", X, opset=15, **part), X)
+    given = model("Shape", X, opset=15, shapes={0: ("n", 3, "m")}, **part)
+    agree(given, X)
+
+
+def test_the_number_of_elements() -> None:
+    agree(model("Size", X, opset=13), X)
+    agree(model("Size", X, opset=13, shapes={0: ("n", 3, "m")}), X)
+
+
+# --- other shapes
+
+
+def test_version_1_of_reshape_has_an_attribute() -> None:
+    agree(model("Reshape", X, opset=1, shape=[0, -1]), X, wanted=[X.reshape(2, 12)])
+
+
+@pytest.mark.parametrize("shape", [(0, -1), (4, 6), (-1,), (2, 0, 2, 2)])
+def test_reshape_by_constants_and_by_inputs(shape: tuple[int, ...]) -> None:
+    agree(model("Reshape", X, Fixed(ints(*shape)), opset=13), X)
+    agree(model("Reshape", X, ints(*shape), opset=13), X, ints(*shape))
+
+
+def test_zero_is_an_extent_where_that_is_allowed() -> None:
+    data = np.zeros((0, 3), "float32")
+    agree(model("Reshape", data, Fixed(ints(3, 0)), opset=14, allowzero=1), data)
+
+
+def test_names_stay_where_a_shape_has_zeros() -> None:
+    given = model("Reshape", X, Fixed(ints(0, -1)), opset=13, shapes={0: ("n", "m", 4)})
+    assert result_type(given) == "Tensor[(n, 4 * m), float32]"
+    agree(given, X)
+
+
+def _regrouped(last: np.ndarray, *parts: int) -> onnx.ModelProto:
+    """Reshape(x, Concat(those elements of Shape(x), last)), as exporters write it."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["shape"]),
+        helper.make_node("Gather", ["shape", "parts"], ["kept"], axis=0),
+        helper.make_node("Concat", ["kept", "last"], ["wanted"], axis=0),
+        helper.make_node("Reshape", ["x", "wanted"], ["y"]),
+    ]
+    return of_graph(
+        nodes,
+        [value("x", "float32", ("n", "m", 4))],
+        [onnx.ValueInfoProto(name="y")],
+        [numpy_helper.from_array(ints(*parts), "parts"), numpy_helper.from_array(last, "last")],
+    )
+
+
+@pytest.mark.parametrize(
+    ("parts", "last", "wanted"),
+    [
+        ((0,), (-1,), "Tensor[(n, 4 * m), float32]"),
+        ((0, 1), (2, 2), "Tensor[(n, m, 2, 2), float32]"),
+        ((1,), (-1,), "Tensor[(m, 4 * n), float32]"),
+        ((1, 0), (4,), "Tensor[(m, n, 4), float32]"),
+        ((0, 1), (-1, 2), "Tensor[(n, m, 2, 2), float32]"),
+    ],
+)
+def test_shapes_that_a_graph_computes_keep_names(
+    parts: tuple[int, ...], last: tuple[int, ...], wanted: str
+) -> None:
+    given = _regrouped(ints(*last), *parts)
+    assert result_type(given) == wanted
+    agree(given, X)
+
+
+def test_a_computed_shape_of_other_elements_is_refused_as_soon_as_it_is_known() -> None:
+    with pytest.raises(FrontendError, match="the number of elements changes"):
+        from_onnx(_regrouped(ints(5), 0, 1))
+    given = model("Reshape", X, ints(5, 5), opset=13)
+    with pytest.raises(EvaluationError, match="the number of elements changes"):
+        ours(given, X, ints(5, 5))
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, 3, -1])
+def test_flatten(axis: int) -> None:
+    agree(model("Flatten", X, opset=13, axis=axis), X)
+    agree(model("Flatten", X, opset=13, axis=axis, shapes={0: ("n", "m", "k")}), X)
+
+
+def test_flatten_keeps_what_is_empty() -> None:
+    data = np.zeros((0, 3), "float32")
+    agree(model("Flatten", data, opset=13), data)
+    agree(model("Flatten", data, opset=13, shapes={0: ("n", 3)}), data)
+
+
+def test_axes_go_by_attribute_by_constant_and_by_input() -> None:
+    agree(model("Squeeze", ONES, opset=11, axes=[0, 2]), ONES)
+    agree(model("Squeeze", ONES, opset=11), ONES)
+    agree(model("Squeeze", ONES, Fixed(ints(0, -2)), opset=13), ONES)
+    agree(model("Squeeze", ONES, opset=13), ONES)
+    agree(model("Squeeze", ONES, ints(0), opset=13), ONES, ints(0))
+
+
+def test_axes_come_by_attribute_by_constant_and_by_input() -> None:
+    agree(model("Unsqueeze", X, opset=11, axes=[0, 4]), X)
+    agree(model("Unsqueeze", X, Fixed(ints(-1, 1)), opset=13), X)
+    agree(model("Unsqueeze", X, ints(0, -2), opset=13), X, ints(0, -2))
+
+
+def test_transpose() -> None:
+    agree(model("Transpose", X, opset=13, perm=[2, 0, 1]), X)
+    agree(model("Transpose", X, opset=13), X)
+    given = model("Transpose", X, opset=13, perm=[2, 0, 1], shapes={0: ("n", 3, 4)})
+    assert result_type(given) == "Tensor[(4, n, 3), float32]"
+
+
+# --- stretched
+
+
+@pytest.mark.parametrize("shape", [(2, 1, 3, 1, 2), (3, 1, 1), (4, 1, 5, 1), (1,)])
+def test_data_and_a_shape_stretch_each_other(shape: tuple[int, ...]) -> None:
+    agree(model("Expand", ONES, Fixed(ints(*shape)), opset=13), ONES)
+    agree(model("Expand", ONES, ints(*shape), opset=13), ONES, ints(*shape))
+
+
+def test_a_named_dimension_is_stretched_by_one_or_not_at_all() -> None:
+    data = X[:, :1]
+    given = model("Expand", data, Fixed(ints(1, 5, 1)), opset=13, shapes={0: ("n", 1, 4)})
+    assert result_type(given) == "Tensor[(n, 5, 4), float32]"
+    agree(given, data)
+
+
+# --- space
+
+
+def test_space_becomes_channels_and_channels_space() -> None:
+    data = np.arange(64, dtype="float32").reshape(1, 4, 4, 4)
+    agree(model("SpaceToDepth", data, opset=13, blocksize=2), data)
+    for mode in ("DCR", "CRD"):
+        agree(model("DepthToSpace", data, opset=13, blocksize=2, mode=mode), data)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (lambda: model("Unsqueeze", X, opset=11, axes=[5]), "an axis is out of range"),
+        (lambda: model("Unsqueeze", X, opset=11, axes=[1, 1]), "an axis is named twice"),
+        (lambda: model("Unsqueeze", X, opset=11), "`axes` is missing"),
+        (lambda: model("Flatten", X, opset=13, axis=4), "`axis` is out of range"),
+        (lambda: model("Reshape", X, Fixed(ints(5, 5)), opset=13), "number of elements changes"),
+        (lambda: model("Expand", X, Fixed(ints(5, 4)), opset=13), "does not broadcast"),
+        (
+            lambda: model("Squeeze", ONES, opset=13, shapes={0: (1, None, 1, 2)}),
+            "which axes have extent 1",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_refused(given: Any, message: str) -> None:
+    with pytest.raises(FrontendError, match=message):
+        from_onnx(given())
