@@ -14,9 +14,11 @@ from dataclasses import dataclass
 
 from relay import tree
 from relay.analysis.forest import Forest
+from relay.check.infer import with_known_types
 from relay.errors import SourceName, Span
 from relay.ir.expr import Constructor, Expr, Function, Op, Syntax
 from relay.ir.module import IRModule
+from relay.ir.types import Type
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
 
@@ -35,6 +37,7 @@ class CapturePostDfsIndexInSpans(FunctionPass):
             for number, node in enumerate(node for node in nodes if isinstance(node, Expr))
         }
         dominators = _dominators(nodes)
+        types: dict[Expr, Type | None] = {}  # of the copies, which are those of the originals
 
         def visit(before: Syntax, after: Syntax) -> Syntax:
             # operators and constructors are defined elsewhere, and are the same everywhere
@@ -42,11 +45,14 @@ class CapturePostDfsIndexInSpans(FunctionPass):
                 return after
             mine, above = numbers[id(before)], numbers[id(dominators[id(before)])]
             span = Span(SourceName(f"index:{mine}:{above}"))
-            return after if before.span == span else tree.replace(after, span=span)
+            made = after if before.span == span else tree.replace(after, span=span)
+            assert isinstance(made, Expr)
+            types[made] = before.ty
+            return made
 
         result = tree.transform(root, visit)
         assert isinstance(result, Function)
-        return result
+        return result if result is function else with_known_types(result, function, types.get)
 
 
 def _dominators(nodes: list[Syntax]) -> dict[int, Syntax]:

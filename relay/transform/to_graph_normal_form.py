@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from relay import tree
 from relay.analysis.purity import Purity, manages_memory
 from relay.check.infer import infer_module
+from relay.check.redirect_typed import redirect_typed
 from relay.ir.expr import Function, Let, Syntax, Var
 from relay.ir.module import IRModule
-from relay.ir.redirect import redirect
 from relay.ir.scopes import Scope, Scopes
 from relay.transform.base import ModulePass, is_foreign
 from relay.transform.context import PassContext
@@ -46,9 +46,7 @@ class ToGraphNormalForm(ModulePass):
             if is_foreign(function) or manages_memory(function):
                 continue
             if found := _replacements(function, purity):
-                after = redirect(function, found)
-                assert isinstance(after, Function)
-                changed[name.name_hint] = after
+                changed[name.name_hint] = redirect_typed(function, found)
         for name_hint, function in changed.items():
             module[name_hint] = function
         return infer_module(module) if changed else module
