@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from relay import tree
 from relay.check.infer import infer_module
 from relay.check.locate import locate
-from relay.errors import AnySpan, Diagnostic, DiagnosticError
+from relay.errors import AnySpan, Diagnostic, DiagnosticError, LowerError
 from relay.ir import expr, types
 from relay.ir.expr import Call, Expr, GlobalVar, Let, Tuple, TupleGetItem, Var
 from relay.ir.module import IRModule
@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 
 # Operators that change nothing but the shape.
 RESHAPES = frozenset({"reshape", "expand_dims", "squeeze", "nn.batch_flatten"})
+
+# The operator that says that a value ends, which lowering finds out by itself.
+KILL = "memory.kill"
 
 
 def lower_module(module: IRModule, lowering: Lowering) -> tuple[Program, dict[str, NDArray]]:
@@ -210,12 +213,16 @@ class _StraightLine:
                     value = scope.value_of(node.body)
                 case Call(op=OpDef() as op) if is_annotation(op):
                     value = scope.value_of(node.args[0])
+                case Call(op=OpDef(name=name)) if name == KILL:
+                    value = ()
                 case Call():
                     if isinstance(node.op, expr.Op):
                         raise _Refusal(f"a call of `{node.op.name}` that is not fused", node)
                     if isinstance(node.op, expr.Constructor):
                         raise _Refusal("a value of a data type", node)
                     callee = scope.value_of(node.op)
+                    if isinstance(callee, Closure):
+                        require_own(callee.function, callee.name)
                     given = list(map(scope.value_of, node.args))
                     if isinstance(callee, expr.Op):
                         value = self.operator(node, callee, given)
@@ -335,6 +342,21 @@ def type_of(value: Any) -> types.Type:
         return types.TupleType(tuple(fields))
 
     return tree.run(build(value))
+
+
+def require_own(function: expr.Function, what: str) -> None:
+    """Functions that others compile have no code here."""
+    for mark in ("Compiler", "Extern"):
+        if function.attrs.get(mark, "default") != "default":
+            raise LowerError(
+                Diagnostic(
+                    f"{what} is marked `{mark}`: another compiler knows what it is",
+                    function.span,
+                    found=f"{mark}={function.attrs[mark]!r}",
+                    hint="relay.transform.InlineCompilerFunctionsBoundTo takes functions back; "
+                    'relay.create_executor("debug") runs every program',
+                )
+            )
 
 
 def is_annotation(op: OpDef) -> bool:

@@ -41,7 +41,7 @@ from relay.nd import NDArray
 from relay.op.opdef import OpDef
 from relay.program import scalar_code
 from relay.program.builder import At, Builder, OpenBlock
-from relay.program.lower import is_annotation, only_reshapes
+from relay.program.lower import KILL, is_annotation, only_reshapes, require_own
 from relay.program.matching import Part, Row, lower_match
 from relay.program.program import (
     MAIN,
@@ -132,7 +132,7 @@ class Whole:
     def want(self, name: str) -> str:
         """A function that is part of the program, by name."""
         if name not in self.functions:
-            _require_own(self.module[name], f"`@{name}`")
+            require_own(self.module[name], f"`@{name}`")
             self.functions[name] = None
             self.wanted.append(name)
         return name
@@ -150,20 +150,6 @@ def _require_data(ty: Type, what: str, span: AnySpan | None) -> None:
                 hint='relay.create_executor("debug") runs every program',
             )
         )
-
-
-def _require_own(function: expr.Function, what: str) -> None:
-    """Functions that others compile have no code here."""
-    for mark in ("Compiler", "Composite", "Extern"):
-        if function.attrs.get(mark, "default") != "default":
-            raise LowerError(
-                Diagnostic(
-                    f"{what} is marked `{mark}`: another compiler knows what it is",
-                    function.span,
-                    found=f"{mark}={function.attrs[mark]!r}",
-                    hint='relay.create_executor("debug") runs every program',
-                )
-            )
 
 
 def function_values(module: IRModule) -> set[str]:
@@ -524,14 +510,15 @@ class Body:
         match call.op:
             case OpDef() if is_annotation(call.op):
                 return self.atom(call.args[0])
+            case expr.Op(name=name) if name == KILL:
+                return ()
             case expr.Op():
                 return self.operator(call, call.op)
             case expr.Constructor():
                 return self.construct(call, call.op)
-            case expr.Function() if call.op.attrs.get("Primitive"):
-                return self.primitive(call, call.op, [self.atom(arg) for arg in call.args])
             case expr.Function():
-                _require_own(call.op, "a function")
+                require_own(call.op, "a function")
+                return self.primitive(call, call.op, [self.atom(arg) for arg in call.args])
             case GlobalVar() if self.makes_closure(call.op):
                 return Known(call.op.name_hint, tuple(self.atom(arg) for arg in call.args))
         callee = self.atom(call.op)

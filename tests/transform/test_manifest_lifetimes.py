@@ -189,3 +189,22 @@ def test_programs_mean_the_same(program):
     mod, args = program
     after = manifested(ToANormalForm()(FuseOps()(mod)))
     assert_same_value(evaluate(after, *args), evaluate(mod, *args))
+
+
+def test_what_says_where_values_end_compiles():
+    straight = manifested(parse("def @main(%x: Tensor[(4), float32]) { exp(negative(%x)) }"))
+    whole = manifested(
+        parse(
+            """
+            def @main(%x: Tensor[(4), float32], %c: bool) {
+              let %a = negative(%x);
+              if (%c) { exp(%a) } else { %x }
+            }
+            """
+        )
+    )
+    assert kills(straight)
+    assert kills(whole)
+    value = np.arange(4, dtype="float32")
+    np.testing.assert_allclose(relay.compile(straight)(value), np.exp(-value), 1e-6)
+    np.testing.assert_allclose(relay.compile(whole)(value, True), np.exp(-value), 1e-6)

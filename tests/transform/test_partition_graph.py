@@ -8,13 +8,14 @@ import relay
 from relay import tree
 from relay.check.wellformed import check_well_formed
 from relay.dataflow_pattern import is_op, wildcard
-from relay.errors import PassError
+from relay.errors import LowerError, PassError
 from relay.ir.compare import assert_structural_equal
 from relay.op.annotation import compiler_begin, compiler_end
 from relay.testing import assert_same_value
 from relay.testing.strategies import programs
 from relay.transform import (
     InferType,
+    Inline,
     InlineCompilerFunctionsBoundTo,
     MergeComposite,
     PartitionGraph,
@@ -331,3 +332,18 @@ def test_programs_mean_the_same(program):
     check_well_formed(back)
     assert not foreign(back)
     assert_same_value(evaluate(back, *args), evaluate(mod, *args))
+
+
+def test_native_code_has_no_functions_of_others_and_says_how_to_take_them_back():
+    x, c = var(), relay.var("c", "bool")
+    straight = module_of(relay.exp(end(relay.nn.relu(begin(x)))), x)
+    whole = module_of(relay.If(c, end(relay.nn.relu(begin(x))), x), x, c)
+    for mod in (straight, whole):
+        after = partitioned(mod)
+        with pytest.raises(LowerError, match="InlineCompilerFunctionsBoundTo takes functions back"):
+            relay.compile(after)
+        with pytest.raises(LowerError, match="another compiler knows what it is"):
+            relay.compile(Inline()(after))
+    back = InlineCompilerFunctionsBoundTo(["tvmgen_default_c_main_0"])(partitioned(straight))
+    value = np.array([-1, 0, 1, 2], "float32")
+    np.testing.assert_allclose(relay.compile(back)(value), np.exp(np.maximum(value, 0)), 1e-6)
