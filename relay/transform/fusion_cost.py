@@ -14,7 +14,8 @@ Operators join when the one kernel takes no longer than the kernels apart:
 
 For that, what is read several times must be in the cache when it is read again: a kernel of several
 passes over its rows has rows of at most `CACHE` bytes. And where there are few rows, threads have
-nothing to do: then there is at most `SERIAL` work.
+nothing to do: then there is at most `SERIAL` work. Rows that lie crosswise, a column of a matrix
+each, are read and written in pieces, which takes longer than going through memory in order.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ CACHE = 512 << 10  # bytes of a cache that one core has for itself
 SERIAL = 1 << 18  # steps that take less time than waking threads up
 FEW_ROWS = 8  # leave threads without work
 TILE = 64  # rows that are computed at a time where they lie crosswise
+STRIDED = 1.6  # times as long takes a byte of them, which has other neighbours than the next byte
 UNKNOWN = 1024  # the extent of an axis that only a run knows
 
 DEAR = 12  # steps of a function of mathematics
@@ -58,13 +60,15 @@ class Cost:
     steps: int
     kept: int  # bytes of values that are kept from one pass over a row to the next
     reduces: bool
+    strided: bool = False  # in several passes over rows that lie crosswise
 
     @property
     def time(self) -> int:
-        return CALL + max(BYTE * self.bytes, self.steps)
+        bytes = int(self.bytes * STRIDED) if self.strided else self.bytes
+        return CALL + max(BYTE * bytes, self.steps)
 
 
-def cost_of(flow: Dataflow, members: Sequence[int]) -> Cost:
+def cost_of(flow: Dataflow, members: Sequence[int], rows: Rows | None = None) -> Cost:
     """The cost of a kernel with those nodes, the last of which makes its result."""
     inside = set(members)
     root = members[-1]
@@ -88,7 +92,8 @@ def cost_of(flow: Dataflow, members: Sequence[int]) -> Cost:
         steps += work[i] * sum(points[place] for place in computed[i])
     held = sum(bytes_of(flow.nodes[i].expr) for i in kept if i != root)
     moved = sum(given.values()) + bytes_of(flow.nodes[root].expr)
-    return Cost(moved, steps, held, any(_reduces(flow.nodes[i].expr) for i in members))
+    strided = rows is not None and rows.crosswise and rows.passes > 1
+    return Cost(moved, steps, held, any(_reduces(flow.nodes[i].expr) for i in members), strided)
 
 
 def _kept(

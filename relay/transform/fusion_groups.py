@@ -14,7 +14,8 @@ on their kinds (`FusionKind`), and is settled in phases over the operators in or
         join what they lead to, be it elementwise, injective, a reduction or a group with an anchor
     1   injective operators join injective ones, and so do tuples; anchors have what they need
     2   what a tuple is made of joins the injective group that has taken in the tuple
-    3   reductions, and what leads to them, join what is made of them, row by row
+    3   reductions, and what leads to them, join what is made of them, row by row; and once more,
+        for a reduction may be worth joining what has grown meanwhile
 
 So a group has one anchor or reductions, but not both. Every path from an anchor to the root is
 elementwise. The reductions of a group have the same rows (`fusion_rows`), and a group in which
@@ -30,7 +31,7 @@ from dataclasses import dataclass
 
 from relay.ir.expr import Call, Clause, Expr, Function, If, Let, TupleGetItem
 from relay.op.opdef import FusionKind
-from relay.transform.fusion_cost import cost_of, refusal
+from relay.transform.fusion_cost import Cost, cost_of, refusal
 from relay.transform.fusion_dataflow import Dataflow, Node, name_of, post_dominators
 from relay.transform.fusion_reductions import reduction_of
 from relay.transform.fusion_rows import Clash, lay_out
@@ -62,7 +63,7 @@ PHASES: tuple[dict[FusionKind, Rule], ...] = (
     {ELEMWISE: INTO_ANY, BROADCAST: INTO_ANY, ANCHOR: AFTER_ANCHOR},
     {ELEMWISE: INTO_ANY, BROADCAST: INTO_ANY, INJECTIVE: INTO_INJECTIVE, TUPLE: INTO_INJECTIVE},
     dict.fromkeys((ELEMWISE, BROADCAST, INJECTIVE), INTO_INJECTIVE),
-    dict.fromkeys((ELEMWISE, BROADCAST, COMM_REDUCE), IN_ROWS),
+    *[dict.fromkeys((ELEMWISE, BROADCAST, COMM_REDUCE), IN_ROWS)] * 2,
 )
 INTO_TUPLES = 2  # the phase in which a tuple may be what a group joins, and nothing else may
 
@@ -198,16 +199,21 @@ class Groups:
 
     def _weigh(self, start: int, end: int, joining: list[int]) -> Boundary | None:
         """Why groups with reductions are better apart; None if one kernel is cheaper."""
-        flow = self.flow
         members = sorted(i for group in joining for i in self._members[group])
-        rows = lay_out(flow, members)
+        rows = lay_out(self.flow, members)
         if isinstance(rows, Clash):
             return self._clash(start, rows, set(members))
-        parts = [cost_of(flow, sorted(self._members[group])) for group in joining]
-        why = refusal(rows, parts, cost_of(flow, members))
+        parts = [self._cost(group) for group in joining]
+        why = refusal(rows, parts, cost_of(self.flow, members, rows))
         if why is None:
             return None
         return Boundary(self.nodes[start].name, self.nodes[end].name, why)
+
+    def _cost(self, group: int) -> Cost:
+        """The cost of a group as it is."""
+        members = sorted(self._members[group])
+        rows = lay_out(self.flow, members) if self._passes[group] else None
+        return cost_of(self.flow, members, None if isinstance(rows, Clash) else rows)
 
     def _clash(self, start: int, clash: Clash, members: set[int]) -> Boundary:
         """The edge into the node that does not fit in."""

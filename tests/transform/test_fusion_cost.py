@@ -20,7 +20,7 @@ from relay.transform.fusion_cost import (
     steps_of,
 )
 from relay.transform.fusion_dataflow import Dataflow
-from relay.transform.fusion_rows import Rows
+from relay.transform.fusion_rows import Rows, lay_out
 
 HEADER = '#[version = "0.0.5"]\n'
 PARAMS = "%x: Tensor[(64, 32), float32], %g: Tensor[(32), float32]"
@@ -119,6 +119,24 @@ def test_rows_must_stay_in_the_cache_from_one_pass_to_the_next():
         refusal(rows(128, crosswise=True), parts, fits) or ""
     )
     assert TILE == 64
+
+
+def test_rows_that_lie_crosswise_take_longer_to_read():
+    parts = (Cost(100_000, 0, 0, True), Cost(200_000, 0, 0, False))
+    assert refusal(rows(1000), parts, Cost(200_000, 0, 0, True)) is None
+    strided = Cost(200_000, 0, 0, True, strided=True)
+    assert refusal(rows(1000, crosswise=True), parts, strided) == (
+        "one kernel would take 1288192 steps, those apart take 1216384: it moves 200000 bytes "
+        "instead of 300000, and computes 0 steps instead of 0"
+    )
+    for body, expected in (
+        ("subtract(%x, mean(%x, axis=[0]))", True),
+        ("mean(%x, axis=[0])", False),
+        ("subtract(%x, mean(%x, axis=[1], keepdims=True))", False),
+    ):
+        flow = dataflow(body)
+        members = range(len(flow.nodes))
+        assert cost_of(flow, members, lay_out(flow, members)).strided is expected
 
 
 @pytest.mark.parametrize("count", [1, FEW_ROWS - 1, FEW_ROWS])
