@@ -178,15 +178,16 @@ def _bias_add(site: Site) -> Laid | None:
 # --- axes that attributes speak of -------------------------------------------------------------
 
 
-def _along_axis(results: int = 1) -> Rule:
-    """Operators that do something along `axis`, with vectors for it; the axis must be whole."""
+def _along_axis(results: int = 1, batch_first: bool = False) -> Rule:
+    """Operators that do something along `axis`, with vectors for it; the axis must be whole. Some
+    take the first axis for the batch."""
 
     def rule(site: Site) -> Laid | None:
         form = site.data()
         if form is None:
             return None
         axis = site.attrs.axis % len(form.names)
-        if form.block(axis) > 1:
+        if form.block(axis) > 1 or (batch_first and form.places(0) != [0]):
             return None
         call = site.again([site.take(0, form), *site.rest()], axis=form.place(axis))
         return call, form if results == 1 else (form, *(None,) * (results - 1))
@@ -229,6 +230,15 @@ def _reduction(site: Site) -> Laid | None:
     result = form if known.keepdims else form.without(axes)
     call = site.again([site.take(0, form)], axis=_places(form, axes), exclude=False)
     return call, None if result.is_plain else result
+
+
+def _position(site: Site) -> Laid | None:
+    """Positions along one axis, which must be whole."""
+    form, known = site.data(), site.attrs
+    if form is None:
+        return None
+    axes = _axes(known.axis, len(form.names), known.exclude)
+    return _reduction(site) if len(axes) == 1 and form.block(*axes) == 1 else None
 
 
 def _l2_normalize(site: Site) -> Laid | None:
@@ -479,6 +489,8 @@ RULES: Mapping[str, Rule] = {
     "nn.prelu": _along_axis(),
     "nn.batch_norm": _along_axis(results=3),
     "nn.layer_norm": _along_axis(),
+    "nn.instance_norm": _along_axis(batch_first=True),
+    "nn.group_norm": _along_axis(batch_first=True),
     "nn.softmax": _along_axis(),
     "nn.fast_softmax": _along_axis(),
     "nn.log_softmax": _along_axis(),
@@ -486,6 +498,8 @@ RULES: Mapping[str, Rule] = {
     "nn.dropout": _same_form(results=2),
     "nn.l2_normalize": _l2_normalize,
     **dict.fromkeys(("sum", "prod", "max", "min", "mean", "all", "any"), _reduction),
+    "argmax": _position,
+    "argmin": _position,
     "concatenate": _concatenate,
     "split": _split,
     "strided_slice": _strided_slice,

@@ -12,8 +12,8 @@ HEADER = '#[version = "0.0.5"]\n'
 LAYOUTS = ("NHWC", "NCHW4c", "CHWN", "NCHW2c2c")
 
 # What comes behind a convolution of 8 channels over 6x6 pictures, %y, and whether it follows: in
-# every layout, where channels are whole, or never.
-ALWAYS, WHOLE, NEVER = "always", "whole", "never"
+# every layout, where channels are whole, where the batch is first too, or never.
+ALWAYS, WHOLE, BATCH_FIRST, NEVER = "always", "whole", "batch first", "never"
 CASES = {
     "nn.relu(%y)": ALWAYS,
     "clip(%y, a_min=0f, a_max=1f)": ALWAYS,
@@ -47,7 +47,11 @@ CASES = {
     "max(%y, axis=[1], keepdims=True)": WHOLE,
     "min(%y, axis=[0, 1], exclude=True)": ALWAYS,
     "sum(%y)": ALWAYS,
-    "argmax(%y, axis=[1])": NEVER,
+    "argmax(%y, axis=[1])": WHOLE,
+    "argmin(%y, axis=[2], keepdims=True)": ALWAYS,
+    "argmax(%y, axis=[2, 3])": NEVER,
+    "nn.instance_norm(%y, %bias, %bias)": BATCH_FIRST,
+    "nn.group_norm(%y, %bias, %bias, num_groups=2)": BATCH_FIRST,
     "concatenate((%y, %y), axis=1)": ALWAYS,
     "concatenate((%y, nn.relu(%y)), axis=-1)": ALWAYS,
     "concatenate((%y, %full), axis=1)": ALWAYS,
@@ -143,9 +147,13 @@ def test_what_follows_a_convolution_means_the_same_in_every_layout(last):
         after = ConvertLayout({"nn.conv2d": [layout, "default"]})(before)
         assert after["main"].ret_type == before["main"].ret_type
         np.testing.assert_allclose(run(after), expected, rtol=1e-5, atol=1e-6)
-        whole = layout.isupper()
-        follows = CASES[last] == ALWAYS or (CASES[last] == WHOLE and whole)
-        assert laid_back(after) != follows, str(after)
+        follows = {
+            ALWAYS: True,
+            WHOLE: layout.isupper(),
+            BATCH_FIRST: layout.isupper() and layout[0] == "N",
+            NEVER: False,
+        }
+        assert laid_back(after) != follows[CASES[last]], str(after)
 
 
 def test_every_rule_is_tried():
