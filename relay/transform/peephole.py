@@ -13,7 +13,8 @@ an expression that is no call of one; of several that fit, the first is taken.
 
 A call is looked at when its arguments have come to rest, and what a rule makes is looked at again
 until no rule fits. So a chain of any length collapses in one walk, which is linear in the size of
-the program as long as each rule makes it smaller. What must hold for every rewriting is seen to
+the program as long as each rule makes it smaller; there is another only where rules were held up by
+readers of an expression that may be gone. What must hold for every rewriting is seen to
 here: one that would give another type, also one that knows more about it, is not made; functions
 that are one thing for somebody else are not entered; through a name only calls over names are seen,
 and what a function shares with the code around it is neither seen through nor left out, so that
@@ -50,24 +51,34 @@ Rules = Mapping[str | type[Expr], Sequence[Rule]]
 # What a rule made, and the types of the parts of it that are new, from the inside out.
 Made = tuple[Expr, Mapping[Expr, Type]]
 
+# Rules see how many read an expression. Where such a reader goes, they look again, so often.
+WALKS = 8
 # Rules that have not come to rest at one expression by then undo each other's work.
 LIMIT = 100
 
 
 def rewritten(function: Function, rules: Rules) -> Function:
     """The typed `function` with the rules applied wherever they fit; itself when none does."""
-    if _is_opaque(function):
+    nodes = tree.postorder(function)
+    if _is_opaque(function) or not any(_head(node) in rules for node in nodes):
         return function
-    nodes = list(tree.postorder(function))
-    if not any(isinstance(node, Expr) and _head(node) in rules for node in nodes):
-        return function
-    window = Window(function)
-    kept: dict[Syntax, Syntax] = {
-        node: node for node in nodes if isinstance(node, Function) and _is_opaque(node)
-    }
-    for node in kept:
-        assert isinstance(node, Expr)
-        window.note(node, node)
+    for _ in range(WALKS):
+        window = Window(function)
+        result = _walked(function, rules, window)
+        is_settled = result is function or not window.has_refused
+        function = result
+        if is_settled:
+            break
+    return function
+
+
+def _walked(function: Function, rules: Rules, window: Window) -> Function:
+    """The function after one walk."""
+    kept: dict[Syntax, Syntax] = {}
+    for node in tree.postorder(function):
+        if isinstance(node, Function) and _is_opaque(node):
+            kept[node] = node
+            window.note(node, node)
     root: Syntax = function
     result = tree.transform(root, _Rewriting(window, rules).visit, kept)
     assert isinstance(result, Function)
@@ -182,6 +193,6 @@ class _Rewriting:
         raise PassError(f"a rule must not make a {type(e).__name__}")
 
 
-def _head(e: Expr) -> str | type[Expr]:
+def _head(e: Syntax) -> Any:
     """What rules for `e` are found by: the name of an operator that it calls, or its class."""
     return e.op.name if isinstance(e, Call) and isinstance(e.op, OpDef) else type(e)

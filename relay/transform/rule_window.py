@@ -49,6 +49,8 @@ class Window:
     def __init__(self, root: Function) -> None:
         self._root = root
         self._purity: Purity | None = None
+        # whether a rule may have been held up by a reader that is gone by now
+        self.has_refused = False
         self._bound: dict[Var, Expr] = {}  # what variables are bound to, as it was
         self._means: dict[Var, Expr] = {}  # and what that is now, through other names
         self._readers: dict[Expr, int] = {}  # how many there are
@@ -103,6 +105,7 @@ class Window:
     def definition(self, e: Expr) -> Expr | None:
         """What `e` is, or stands for as a name, as far as that may be written in its place."""
         if self._shared and self._origin.get(e) in self._shared:
+            self.has_refused = True
             return None
         if not isinstance(e, Var) or e not in self._bound:
             return e
@@ -145,7 +148,10 @@ class Window:
 
     def is_used_once(self, e: Expr) -> bool:
         """Whether the call that is looked at is all that uses `e`."""
-        return self._readers.get(self._origin.get(e, e), 1) == 1
+        if self._readers.get(self._origin.get(e, e), 1) == 1:
+            return True
+        self.has_refused = True
+        return False
 
     def is_pure(self, *expressions: Expr) -> bool:
         """Whether evaluating these may be left out."""
@@ -157,7 +163,10 @@ class Window:
                 continue
             if (origin := self._origin.get(e)) is None:
                 pending += tree.children(e)  # rules make nothing that has effects by itself
-            elif origin in self._holding or not self._was_pure(origin):
+            elif origin in self._holding:
+                self.has_refused = True
+                return False
+            elif not self._was_pure(origin):
                 return False
             passed.append(e)
         self._pure.update(passed)

@@ -128,3 +128,17 @@ def test_a_rule_makes_calls_and_tuples_only():
     rules = {"exp": (lambda call, _: relay.Let(x, call.args[0], x),)}
     main = parse("exp(%x)")["main"]
     assert rewritten(main, rules) is main
+
+
+def test_readers_that_are_gone_hold_up_nobody():
+    def alone(call, window):
+        inner = window.call_of(call.args[0], "abs")
+        return inner.args[0] if inner and window.is_used_once(call.args[0]) else None
+
+    def dropped(call, window):
+        return call.args[1]
+
+    # the maximum reads abs(%x) as well, until it is left out
+    body = "%0 = abs(%x); add(negative(%0), maximum(%0, %y))"
+    result = apply(body, {"negative": (alone,), "maximum": (dropped,)})
+    assert [e.name_hint for e in result.body.args] == ["x", "y"]
