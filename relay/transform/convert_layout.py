@@ -34,7 +34,8 @@ from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
 from relay.transform.layout_form import Form, is_whole
 from relay.transform.layout_propagation import propagate
-from relay.transform.layout_rules import CONVOLUTIONS, SPELLINGS, changed
+from relay.transform.layout_rules import changed
+from relay.transform.layout_spelling import CONVOLUTIONS, SPELLINGS
 
 DEFAULT = "default"
 ATTRIBUTE = "FTVMConvertOpLayout"

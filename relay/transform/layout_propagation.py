@@ -40,7 +40,8 @@ from relay.ir.scopes import Scope, Scopes
 from relay.ir.types import TensorType, TupleType
 from relay.op.opdef import OpDef
 from relay.transform.layout_form import Form, is_whole, relaid
-from relay.transform.layout_rules import SPELLINGS, Forms, Laid, Site, rule_of
+from relay.transform.layout_rules import Forms, Laid, Site, rule_of
+from relay.transform.layout_spelling import spelled_layouts
 
 # What a call becomes, written over its own arguments; None leaves it as it is. Arguments that the
 # new call takes as they are, are laid as its attributes say; others are computed from them as
@@ -285,13 +286,6 @@ class _Propagation:
             scope = None if scope.parent is None else scope.parent.function
         self._opaque.update(dict.fromkeys(path, found))
         return found
-
-
-def spelled_layouts(call: Call) -> tuple[list[str | None], str] | None:
-    """The layouts of the arguments and of the result of a call that names them."""
-    if not isinstance(call.op, OpDef) or call.op.name not in SPELLINGS:
-        return None
-    return SPELLINGS[call.op.name].layouts(call)
 
 
 def _over(e: Expr, *parts: Syntax) -> Expr:

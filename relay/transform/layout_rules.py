@@ -24,6 +24,7 @@ from relay.op.binary import add
 from relay.op.opdef import FusionKind, OpDef
 from relay.op.shape import expand_dims, squeeze
 from relay.transform.layout_form import Form, divides, is_whole, relaid
+from relay.transform.layout_spelling import OTHERS, PER_CHANNEL, SPELLINGS
 
 # How a value lies: None is as it was, a tuple says it of the fields of a tuple.
 Forms: TypeAlias = "Form | tuple[Form | None, ...] | None"
@@ -400,66 +401,6 @@ def _squeeze(site: Site) -> Laid | None:
 
 
 # --- layouts that attributes spell -------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Spelling:
-    """The attributes in which an operator names the layouts of its arguments and of its result.
-
-    An argument without one (None) has no layout. The result has that of `result`, or where that is
-    empty or not there, that of the first argument.
-    """
-
-    arguments: tuple[str | None, ...]
-    result: str | None = None
-
-    def layouts(self, call: Call) -> tuple[list[str | None], str]:
-        """The layouts of the arguments, and of the result."""
-        known: Any = call.attrs
-        found = [None if name is None else getattr(known, name) for name in self.arguments]
-        found += [None] * (len(call.args) - len(found))
-        out = getattr(known, self.result) if self.result else ""
-        assert found[0] is not None
-        return found, out or found[0]
-
-
-_CONVOLUTION = Spelling(("data_layout", "kernel_layout"), "out_layout")
-_POOL = Spelling(("layout",), "out_layout")
-_IMAGE = Spelling(("layout",))
-
-CONVOLUTIONS: Mapping[str, Spelling] = {
-    "nn.conv1d": _CONVOLUTION,
-    "nn.conv2d": _CONVOLUTION,
-    "nn.conv3d": _CONVOLUTION,
-    "nn.conv1d_transpose": _CONVOLUTION,
-    "nn.conv2d_transpose": _CONVOLUTION,
-    "nn.conv3d_transpose": _CONVOLUTION,
-    "nn.contrib_conv2d_NCHWc": _CONVOLUTION,
-    "nn.contrib_depthwise_conv2d_NCHWc": _CONVOLUTION,
-    "nn.deformable_conv2d": Spelling(("data_layout", "data_layout", "kernel_layout"), "out_layout"),
-    "qnn.conv2d": _CONVOLUTION,
-    "qnn.conv2d_transpose": _CONVOLUTION,
-}
-# They do the same with every channel, so channels may lie in blocks.
-PER_CHANNEL: Mapping[str, Spelling] = {
-    **{
-        f"nn.{kind}_pool{rank}d": _POOL
-        for kind in ("max", "avg", "adaptive_max", "adaptive_avg")
-        for rank in (1, 2, 3)
-    },
-    "nn.global_max_pool2d": _POOL,
-    "nn.global_avg_pool2d": _POOL,
-    "nn.upsampling": _IMAGE,
-    "nn.upsampling3d": _IMAGE,
-    "image.resize1d": _IMAGE,
-    "image.resize2d": _IMAGE,
-    "image.resize3d": _IMAGE,
-}
-OTHERS: Mapping[str, Spelling] = {
-    "nn.depth_to_space": _IMAGE,
-    "nn.space_to_depth": _IMAGE,
-}
-SPELLINGS: Mapping[str, Spelling] = {**CONVOLUTIONS, **PER_CHANNEL, **OTHERS}
 
 
 def _spelled(blocks: str) -> Rule:
