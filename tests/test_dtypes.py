@@ -89,3 +89,9 @@ def test_floats_integers_and_booleans_are_told_apart():
     assert dtypes.is_float("float8_e4m3fn")
     assert dtypes.is_integer("uint4")
     assert not dtypes.is_integer("bool")
+
+
+def test_every_type_has_a_number_of_bits():
+    widths = {name: dtypes.bits(name) for name in dtypes.NAMES}
+    assert widths["bool"] == widths["uint1"] == 1 and widths["int4"] == 4
+    assert widths["float8_e4m3fn"] == 8 and widths["bfloat16"] == 16 and widths["float64"] == 64

@@ -3,7 +3,13 @@
 import pytest
 
 import relay
-from relay.check.infer import infer_changed, infer_expr, infer_local, infer_module
+from relay.check.infer import (
+    infer_changed,
+    infer_expr,
+    infer_local,
+    infer_module,
+    with_known_types,
+)
 from relay.ir.types import FuncType, RefType, TensorType, TupleType, scalar_type
 
 HEADER = '#[version = "0.0.5"]\n'
@@ -265,6 +271,23 @@ def test_callers_are_inferred_again_when_a_signature_changes():
     typed, inferred = infer_changed(mod)
     assert inferred == ["a", "b", "c"]
     assert str(typed["c"].ret_type) == "(int32,)"
+
+
+def test_types_that_are_known_need_not_be_inferred():
+    before = infer("def @main(%x: Tensor[(2), float32]) { exp(negative(%x)) }")["main"]
+    body = relay.abs(before.body.args[0])
+    after = relay.Function(before.params, body, before.ret_type)
+    types = {body: before.body.ty, after: before.ty}
+    assert with_known_types(after, before, types.get) is after
+    assert (after.ty, body.ty) == (before.ty, before.body.ty)
+    assert infer_changed(relay.IRModule({"main": after}))[1] == []
+
+
+def test_where_one_is_missing_they_are_inferred():
+    before = infer("def @main(%x: Tensor[(2), float32]) { exp(%x) }")["main"]
+    after = relay.Function(before.params, relay.abs(before.body), before.ret_type)
+    assert with_known_types(after, before, lambda _: None).ty is None
+    assert infer_changed(relay.IRModule({"main": after}))[1] == ["main"]
 
 
 def test_functions_that_call_each_other_change_together():
