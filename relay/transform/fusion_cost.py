@@ -28,8 +28,7 @@ from relay import dtypes
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, TupleType
 from relay.op.opdef import OpDef
-from relay.transform.fusion_dataflow import Dataflow
-from relay.transform.fusion_reductions import reduction_of
+from relay.transform.fusion_dataflow import Dataflow, Node
 from relay.transform.fusion_rows import Rows
 
 CALL = 8192  # steps that the call of a kernel takes
@@ -81,7 +80,7 @@ def cost_of(flow: Dataflow, members: Sequence[int], rows: Rows | None = None) ->
                 readers[number].append(i)
             else:
                 given[id(arg) if number is None else number] = bytes_of(arg)
-    points = {i: _points(flow.nodes[i].expr) for i in members}
+    points = {i: _points(flow.nodes[i]) for i in members}
     kept, work = _kept(flow, members, readers, points)
     # where each value is computed: in its own place, or in those of its readers
     computed: dict[int, set[int]] = {}
@@ -93,7 +92,8 @@ def cost_of(flow: Dataflow, members: Sequence[int], rows: Rows | None = None) ->
     held = sum(bytes_of(flow.nodes[i].expr) for i in kept if i != root)
     moved = sum(given.values()) + bytes_of(flow.nodes[root].expr)
     strided = rows is not None and rows.crosswise and rows.passes > 1
-    return Cost(moved, steps, held, any(_reduces(flow.nodes[i].expr) for i in members), strided)
+    reduces = any(flow.nodes[i].reduction is not None for i in members)
+    return Cost(moved, steps, held, reduces, strided)
 
 
 def _kept(
@@ -115,7 +115,9 @@ def _kept(
             if (n := flow.number(arg)) is not None and n in inlined and n not in kept
         )
         uses = sum(points[reader] for reader in readers[i])
-        if _reduces(expr) or (inlined[i] >= DEAR and 2 * uses > 3 * elements_of(expr)):
+        if flow.nodes[i].reduction is not None or (
+            inlined[i] >= DEAR and 2 * uses > 3 * elements_of(expr)
+        ):
             kept.add(i)
     return kept, work
 
@@ -170,13 +172,11 @@ def steps_of(expr: Expr) -> int:
     return DEAR if expr.op.name.removeprefix("nn.") in DEAR_OPERATORS else 1
 
 
-def _points(expr: Expr) -> int:
+def _points(node: Node) -> int:
     """How many elements an operator goes through."""
-    return elements_of(expr.args[0] if isinstance(expr, Call) and _reduces(expr) else expr)
-
-
-def _reduces(expr: Expr) -> bool:
-    return isinstance(expr, Call) and reduction_of(expr) is not None
+    if node.reduction is not None and isinstance(node.expr, Call):
+        return elements_of(node.expr.args[0])
+    return elements_of(node.expr)
 
 
 def _arguments(expr: Expr) -> Sequence[Expr]:

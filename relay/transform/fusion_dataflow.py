@@ -25,7 +25,7 @@ from relay.ir.scopes import Scope
 from relay.ir.types import Occurs, TensorType, TupleType
 from relay.op.opdef import FusionKind, OpDef
 from relay.transform.base import is_foreign
-from relay.transform.fusion_reductions import ROW_OPERATORS
+from relay.transform.fusion_reductions import ROW_OPERATORS, Reduction, reduction_of
 
 PRIMITIVE = "Primitive"
 
@@ -43,6 +43,8 @@ class Node:
     kind: FusionKind
     # (consumer, how it uses the value)
     outputs: list[tuple[int, FusionKind]] = field(default_factory=list)
+    # how it reduces rows, if it does
+    reduction: Reduction | None = None
     # somebody else who needs the value, and takes no part in any kernel
     leaves_to: Syntax | None = None
 
@@ -71,7 +73,8 @@ class Dataflow(Blocks):
             if (kind := self._kind(e)) is not None:
                 assert isinstance(e, Call | Tuple | TupleGetItem)
                 self._number[id(e)] = len(self.nodes)
-                self.nodes.append(Node(e, kind))
+                reduction = reduction_of(e) if isinstance(e, Call) else None
+                self.nodes.append(Node(e, kind, reduction=reduction))
             for part, edge in self._uses_in(e, kind):
                 self._connect(e, part, edge)
 

@@ -33,7 +33,6 @@ from relay.ir.expr import Call, Clause, Expr, Function, If, Let, TupleGetItem
 from relay.op.opdef import FusionKind
 from relay.transform.fusion_cost import Cost, cost_of, refusal
 from relay.transform.fusion_dataflow import Dataflow, Node, name_of, post_dominators
-from relay.transform.fusion_reductions import reduction_of
 from relay.transform.fusion_rows import Clash, lay_out
 
 ELEMWISE = FusionKind.ELEMWISE
@@ -65,6 +64,7 @@ PHASES: tuple[dict[FusionKind, Rule], ...] = (
     dict.fromkeys((ELEMWISE, BROADCAST, INJECTIVE), INTO_INJECTIVE),
     *[dict.fromkeys((ELEMWISE, BROADCAST, COMM_REDUCE), IN_ROWS)] * 2,
 )
+MOST_PASSES = 8  # over rows, by the reductions of one group: what is longer compiles for long
 INTO_TUPLES = 2  # the phase in which a tuple may be what a group joins, and nothing else may
 
 
@@ -92,7 +92,11 @@ class Groups:
         self._kind = [node.kind for node in self.nodes]
         self._size = [int(node.is_operator) for node in self.nodes]
         self._members = [[i] for i in range(len(self.nodes))]
-        self._passes = [_passes(node) for node in self.nodes]  # that reductions make over rows
+        # that reductions make over rows
+        self._passes = [
+            0 if node.reduction is None else node.reduction.passes for node in self.nodes
+        ]
+        self._costs: dict[tuple[int, int], Cost] = {}  # of groups, as long as they do not grow
         self._ends = post_dominators(self.nodes)
         # where a node that is no root leads to inside its group, and whether elementwise
         self._step: dict[int, tuple[int, bool]] = {}
@@ -144,6 +148,10 @@ class Groups:
         passes = sum(self._passes[group] for group in joining)
         if rule is IN_ROWS and passes == 0:
             return  # the phases before have said what there is to say
+        if passes > max(MOST_PASSES, *(self._passes[group] for group in joining)):
+            why = TOO_MANY_PASSES.format(MOST_PASSES)
+            self._boundary[i] = Boundary(self.nodes[i].name, self.nodes[end].name, why)
+            return
         if (rule is IN_ROWS or passes > 1) and (refused := self._weigh(i, end, joining)):
             self._boundary[i] = refused
             return
@@ -204,16 +212,22 @@ class Groups:
         if isinstance(rows, Clash):
             return self._clash(start, rows, set(members))
         parts = [self._cost(group) for group in joining]
-        why = refusal(rows, parts, cost_of(self.flow, members, rows))
+        joined = cost_of(self.flow, members, rows)
+        why = refusal(rows, parts, joined)
         if why is None:
+            self._costs[self._find(end), len(members)] = joined
             return None
         return Boundary(self.nodes[start].name, self.nodes[end].name, why)
 
     def _cost(self, group: int) -> Cost:
         """The cost of a group as it is."""
-        members = sorted(self._members[group])
-        rows = lay_out(self.flow, members) if self._passes[group] else None
-        return cost_of(self.flow, members, None if isinstance(rows, Clash) else rows)
+        known = (group, len(self._members[group]))
+        if known not in self._costs:
+            members = sorted(self._members[group])
+            rows = lay_out(self.flow, members) if self._passes[group] else None
+            settled = None if isinstance(rows, Clash) else rows
+            self._costs[known] = cost_of(self.flow, members, settled)
+        return self._costs[known]
 
     def _clash(self, start: int, clash: Clash, members: set[int]) -> Boundary:
         """The edge into the node that does not fit in."""
@@ -269,16 +283,11 @@ class Groups:
         return NO_OPERATOR
 
 
-def _passes(node: Node) -> int:
-    """How many passes over rows an operator makes before it knows what it needs of them."""
-    reduction = reduction_of(node.expr) if isinstance(node.expr, Call) else None
-    return 0 if reduction is None else reduction.passes
-
-
 RESULT = "the value is the result of its function or branch"
 ELSEWHERE = "the value is needed in another function or branch"
 NO_OPERATOR = "the value is needed by what is no operator"
 AT_MOST = "a kernel has at most {} operators"
+TOO_MANY_PASSES = "the reductions of a kernel make at most {} passes over its rows"
 ONE_ANCHOR = "a kernel has at most one anchor"
 BEHIND_ANCHOR = "an anchor is followed by elementwise operators only"
 REFUSES = {

@@ -20,7 +20,7 @@ from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType
 from relay.op.opdef import FusionKind, OpDef
 from relay.transform.fusion_dataflow import Dataflow
-from relay.transform.fusion_reductions import Reduction, reduction_of
+from relay.transform.fusion_reductions import Reduction
 
 # For every axis of a value the row axis that it is; None for those inside of a row.
 Labels = tuple[int | None, ...]
@@ -53,11 +53,15 @@ def lay_out(flow: Dataflow, members: Sequence[int]) -> Rows | Clash:
     """The rows of a kernel with those nodes, in their order; or what is in the way."""
     found = _Layout()
     for i in members:
-        expr = flow.nodes[i].expr
+        expr, reduction = flow.nodes[i].expr, flow.nodes[i].reduction
         if not isinstance(expr, Call):
             return Clash(i, NOT_IN_ROWS)
         given = [found.labels.get(flow.number(arg)) for arg in expr.args]
-        if (rule := found.add(i, expr, given)) is not None:
+        if reduction is not None:
+            rule = found.add_reduction(i, expr, given, reduction)
+        else:
+            rule = found.add(i, expr, given)
+        if rule is not None:
             return Clash(i, rule)
     return found.rows(members[-1], flow.nodes[members[-1]].expr)
 
@@ -82,10 +86,7 @@ class _Layout:
         )
 
     def add(self, i: int, call: Call, given: Sequence[Labels | None]) -> str | None:
-        """Take in a node; the rule that it breaks, if it does."""
-        reduction = reduction_of(call)
-        if reduction is not None:
-            return self._add_reduction(i, call, given, reduction)
+        """Take in a node that reduces nothing; the rule that it breaks, if it does."""
         assert isinstance(call.op, OpDef)
         if call.op.fusion > FusionKind.BROADCAST and not _keeps_order(call):
             return NOT_IN_ROWS
@@ -99,9 +100,10 @@ class _Layout:
         mixed = any(label is None for label in wide) and any(label is not None for label in wide)
         return ROWS_CROSS if mixed and not self._lies(crosswise=wide[-1] is not None) else None
 
-    def _add_reduction(
+    def add_reduction(
         self, i: int, call: Call, given: Sequence[Labels | None], reduction: Reduction
     ) -> str | None:
+        """Take in a reduction; the rule that it breaks, if it does."""
         shape = _shape(call.args[0])
         rank, kept = len(shape), [a for a in range(len(shape)) if a not in reduction.axes]
         rows = [axis for axis in kept if shape[axis] != 1]

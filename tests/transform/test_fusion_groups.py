@@ -350,6 +350,25 @@ def test_rows_that_no_cache_holds_are_read_by_several_kernels():
     )
 
 
+def centered(times):
+    x = y = relay.var("x", shape=(16, 16))
+    for _ in range(times):
+        y = relay.subtract(y, relay.mean(y, axis=-1, keepdims=True))
+    return infer_module(relay.IRModule.from_expr(relay.Function([x], y)))["main"]
+
+
+def test_a_kernel_makes_a_few_passes_only():
+    found = grouped(groups_of(centered(20)))
+    assert [len(names.split()) for names, _ in found] == [16, 16, 8]
+    assert found[0][1] == (
+        "subtract -> subtract: the reductions of a kernel make at most 8 passes over its rows"
+    )
+
+
+def test_long_chains_of_reductions_take_no_longer_than_they_are():
+    assert len(grouped(groups_of(centered(2000)))) == 250
+
+
 def test_where_there_are_few_rows_threads_take_the_elements():
     assert_groups(
         "%0 = exp(%x); divide(%0, sum(%0, axis=[1], keepdims=True))",
