@@ -196,6 +196,18 @@ def _along_axis(results: int = 1, batch_first: bool = False) -> Rule:
     return rule
 
 
+def _scaled(site: Site) -> Laid | None:
+    """Scales and offsets along an axis, which must be whole, or one of them for all elements."""
+    form = site.data()
+    if form is None:
+        return None
+    axis = site.attrs.axis % len(form.names)
+    single = all(not site.tensor(i).shape for i in range(1, len(site.forms)))
+    if form.block(axis) > 1 and not single:
+        return None
+    return site.again([site.take(0, form), *site.rest()], axis=form.place(axis)), form
+
+
 def _same_form(results: int = 1) -> Rule:
     """Operators that have no attribute of axes, and give `results` tensors like the data."""
 
@@ -437,6 +449,7 @@ RULES: Mapping[str, Rule] = {
     "nn.log_softmax": _along_axis(),
     "nn.lrn": _along_axis(),
     "nn.dropout": _same_form(results=2),
+    **dict.fromkeys(("qnn.quantize", "qnn.requantize", "qnn.dequantize"), _scaled),
     "nn.l2_normalize": _l2_normalize,
     **dict.fromkeys(("sum", "prod", "max", "min", "mean", "all", "any"), _reduction),
     "argmax": _position,

@@ -158,7 +158,7 @@ def test_what_follows_a_convolution_means_the_same_in_every_layout(last):
 
 
 def test_every_rule_is_tried():
-    text = "\n".join(CASES)
+    text = "\n".join([*CASES, QUANTIZED])
     more_axes = {name for name in SPELLINGS if name.endswith(("1d", "3d"))}
     same_rule = {
         "nn.fast_softmax",
@@ -166,10 +166,38 @@ def test_every_rule_is_tried():
         "all",
         "any",
         "nn.adaptive_max_pool2d",
-        "qnn.avg_pool2d",
+        "qnn.quantize",
     }
     missing = {name for name in RULES if f"{name}(" not in text}
     assert missing <= more_axes | same_rule
+
+
+QUANTIZED = """
+    def @main(%x: Tensor[(1, 4, 6, 6), int8], %w: Tensor[(8, 4, 1, 1), int8],
+              %s: Tensor[(8), float32]) {{
+      %0 = qnn.conv2d(%x, %w, 0, 0, 0.5f, 0.25f, out_dtype="int32", channels=8, kernel_size=[1, 1]);
+      %1 = qnn.requantize(%0, {}, 0, 0.5f, 0, axis=1, out_dtype="int8");
+      %2 = qnn.avg_pool2d(%1, 0.5f, 0, 0.25f, 0, pool_size=[2, 2]);
+      qnn.dequantize(%2, 0.25f, 0, axis=1, out_dtype="float32")
+    }}
+"""
+
+
+@pytest.mark.parametrize("scale", ["0.125f", "%s"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_quantised_numbers_follow_where_their_scales_do(scale, layout):
+    before = InferType()(relay.parse(HEADER + QUANTIZED.format(scale)))
+    after = ConvertLayout({"qnn.conv2d": [layout, "default"]})(before)
+    assert laid_back(after) == (scale == "%s" and not layout.isupper())
+    random = np.random.default_rng(0)
+    x, w = (
+        random.integers(-99, 99, shape).astype("int8") for shape in ((1, 4, 6, 6), (8, 4, 1, 1))
+    )
+    args = x, w, np.linspace(0.01, 0.2, 8).astype("float32")
+    found, expected = (
+        relay.create_executor("debug", mod=m).evaluate()(*args).numpy() for m in (after, before)
+    )
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_pools_of_one_and_three_axes_follow():
