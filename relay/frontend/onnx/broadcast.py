@@ -1,4 +1,4 @@
-"""Operands that are broadcast, with dimensions that have names.
+"""Operands that are broadcast or joined, with dimensions that have names.
 
     Tensor[(n, 4)] + Tensor[(m, 4)]
 
@@ -35,6 +35,37 @@ def broadcastable(node: Node, *operands: Expr) -> list[Expr]:
             operand = node.let(operand, declared=TensorType(weaker, node.dtype(operand)))
         found.append(operand)
     return found
+
+
+def joinable(node: Node, axis: int, *operands: Expr) -> list[Expr]:
+    """Operands that have the same dimensions but for one axis, as a run will check."""
+    shapes = [node.shape(one) for one in operands]
+    if len(set(map(len, shapes))) > 1:
+        return list(operands)
+    common = [_best_known([*extents]) for extents in zip(*shapes, strict=True)]
+    found = []
+    for operand, shape in zip(operands, shapes, strict=True):
+        wanted = (*common[:axis], shape[axis], *common[axis + 1 :])
+        if any(_may_be(a, b) for a, b in zip(shape, wanted, strict=True)):
+            dtype = node.dtype(operand)
+            weaker = tuple(
+                dims.ANY if _may_be(a, b) else a for a, b in zip(shape, wanted, strict=True)
+            )
+            operand = node.let(operand, declared=TensorType(weaker, dtype))
+            operand = node.let(operand, declared=TensorType(wanted, dtype))
+        found.append(operand)
+    return found
+
+
+def _best_known(extents: list[Dim]) -> Dim:
+    """A number, if one of them is; otherwise a name."""
+    named = [one for one in extents if not isinstance(one, dims.Any)]
+    return next((one for one in named if isinstance(one, int)), (named or extents)[0])
+
+
+def _may_be(one: Dim, wanted: Dim) -> bool:
+    """Whether a dimension is another one only if a run says so."""
+    return not isinstance(one, int) and one != wanted
 
 
 def _at_odds(extents: list[Dim]) -> bool:

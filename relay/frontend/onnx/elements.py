@@ -2,6 +2,7 @@
 
     Shape(x: Tensor[(n, 3, 4)])           (n, 3, 4)
     Concat(Gather(Shape(x), 0), [-1])     (n, -1)
+    Equal((n, -1), (-1, -1))              (0, 1): an extent is not negative
 
 Graphs compute shapes with operators on tensors. Where a shape has names, its elements are
 dimensions here, and tensors made with such a shape keep the names.
@@ -10,6 +11,7 @@ dimensions here, and tensors made with such a shape keep the names.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -22,11 +24,12 @@ from relay.nd import NDArray
 Elements = tuple[Dim | None, ...]
 
 MOST = 64  # elements: shapes have few
+ELEMENT_TYPES = ("int32", "int64", "bool")
 
 
 def elements_of_array(data: NDArray) -> Elements | None:
     """The elements of a constant, if it can be a shape."""
-    if len(data.shape) > 1 or data.dtype not in ("int32", "int64"):
+    if len(data.shape) > 1 or data.dtype not in ELEMENT_TYPES:
         return None
     found = data.array.reshape(-1)
     return tuple(int(one) for one in found) if len(found) <= MOST else None
@@ -57,8 +60,14 @@ def propagate(
         if any(part is None for part in inputs):
             return None
         return tuple(one for part in inputs if part is not None for one in part)
-    if len(inputs) > 1 and inputs[1] is not None and operator in _PAIRWISE:
-        return _pairwise(_PAIRWISE[operator], inputs[0], inputs[1])
+    if operator in _EACH:
+        return tuple(None if one is None else _EACH[operator](one) for one in inputs[0])
+    if operator in _PAIRWISE:
+        return _all_pairs(_PAIRWISE[operator], inputs)
+    if operator in _REDUCED and not attributes.get("noop_with_empty_axes", 0):
+        return _pairs_reduced(_PAIRWISE[_REDUCED[operator]], inputs[0])
+    if operator == "Where" and len(inputs) == 3:
+        return _chosen(*inputs)
     if operator == "Gather" and len(inputs) > 1:
         return _gather(inputs[0], inputs[1])
     if operator == "Slice":
@@ -66,7 +75,8 @@ def propagate(
     return None
 
 
-_SAME = ("Identity", "Cast", "Squeeze", "Unsqueeze")
+# a result of one axis at most has the elements in the same order
+_SAME = ("Identity", "Cast", "CastLike", "Squeeze", "Unsqueeze", "Reshape")
 
 
 def _product(shape: Sequence[Dim]) -> Dim | None:
@@ -92,6 +102,66 @@ def _pairwise(
     )
 
 
+def _all_pairs(
+    combine: Callable[[Dim, Dim], Dim | None], inputs: Sequence[Elements | None]
+) -> Elements | None:
+    found = inputs[0]
+    for one in inputs[1:]:
+        if found is None or one is None:
+            return None
+        found = _pairwise(combine, found, one)
+    return found
+
+
+def _pairs_reduced(combine: Callable[[Dim, Dim], Dim | None], data: Elements) -> Elements | None:
+    """All elements of one axis as one."""
+    if not data:
+        return None
+    return (reduce(lambda a, b: None if a is None or b is None else combine(a, b), data),)
+
+
+def _chosen(
+    condition: Elements | None, yes: Elements | None, no: Elements | None
+) -> Elements | None:
+    if condition is None or yes is None or no is None:
+        return None
+    longest = max(map(len, (condition, yes, no)))
+    if any(len(one) not in (1, longest) for one in (condition, yes, no)):
+        return None
+    tests, left, right = (
+        one * longest if len(one) < longest else one for one in (condition, yes, no)
+    )
+    return tuple(
+        None if test is None else (a if test else b)
+        for test, a, b in zip(tests, left, right, strict=True)
+    )
+
+
+def _is_less(left: Dim, right: Dim) -> Dim | None:
+    """1 or 0, where all values of names say the same."""
+    if _is_natural(right - left - 1):
+        return 1
+    return 0 if _is_natural(left - right) else None
+
+
+def _is_equal(left: Dim, right: Dim) -> Dim | None:
+    if dims.equal(left, right) is True:
+        return 1
+    return 0 if _is_natural(left - right - 1) or _is_natural(right - left - 1) else None
+
+
+def _is_natural(one: Dim) -> bool:
+    return dims.sign_of(one) in (0, 1)
+
+
+def _turned(truth: Dim | None) -> Dim | None:
+    return None if truth is None else 1 - truth
+
+
+def _modulo(left: Dim, right: Dim) -> Dim | None:
+    return left % right if isinstance(right, int) and right > 0 else None
+
+
 def _divide(left: Dim, right: Dim) -> Dim | None:
     # the division of ONNX rounds to zero: the same for what is not negative, as dimensions are
     if isinstance(left, int) and isinstance(right, int):
@@ -104,7 +174,23 @@ _PAIRWISE: Mapping[str, Callable[[Dim, Dim], Dim | None]] = {
     "Sub": lambda a, b: a - b,
     "Mul": lambda a, b: a * b,
     "Div": _divide,
+    "Mod": _modulo,
+    "Min": dims.minimum,
+    "Max": dims.maximum,
+    "Less": _is_less,
+    "Greater": lambda a, b: _is_less(b, a),
+    "LessOrEqual": lambda a, b: _turned(_is_less(b, a)),
+    "GreaterOrEqual": lambda a, b: _turned(_is_less(a, b)),
+    "Equal": _is_equal,
+    "And": lambda a, b: a * b,
 }
+
+_EACH: Mapping[str, Callable[[Dim], Dim | None]] = {
+    "Neg": lambda a: -a,
+    "Not": _turned,
+}
+
+_REDUCED = {"ReduceProd": "Mul", "ReduceSum": "Add", "ReduceMax": "Max", "ReduceMin": "Min"}
 
 
 def _gather(data: Elements, places: Elements | None) -> Elements | None:

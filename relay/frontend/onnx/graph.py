@@ -16,7 +16,7 @@ from onnx import AttributeProto, GraphProto, NodeProto
 from relay.check.infer import infer_expr
 from relay.errors import Diagnostic, DiagnosticError, FrontendError, SourceName, Span
 from relay.frontend.onnx.converters import Converters, find
-from relay.frontend.onnx.elements import propagate
+from relay.frontend.onnx.elements import ELEMENT_TYPES, propagate
 from relay.frontend.onnx.functions import Bodies, bound_nodes
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.scope import Scope
@@ -188,7 +188,7 @@ class GraphImporter:
         if not isinstance(result, Var) or not isinstance(result.type_annotation, TensorType):
             return
         ty = result.type_annotation
-        if len(ty.shape) > 1 or ty.dtype not in ("int32", "int64"):
+        if len(ty.shape) > 1 or ty.dtype not in ELEMENT_TYPES:
             return
         given = [None if one is None else node.scope.known(one) for one in node.inputs]
         first = node.inputs[0] if node.inputs else None

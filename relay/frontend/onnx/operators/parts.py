@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from relay import op
+from relay.frontend.onnx.broadcast import joinable
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.elements import Elements
 from relay.frontend.onnx.node import Node
@@ -25,7 +26,10 @@ END = 2**31 - 1  # a bound from here on is the end of an axis, in slices of Rela
 @table("Concat")
 def concat(node: Node, *parts: Expr) -> Expr:
     axis = node.attribute("axis", 1) if node.version < 4 else node.required("axis")
-    return parts[0] if len(parts) == 1 else op.concatenate(list(parts), axis=axis)
+    if len(parts) == 1:
+        return parts[0]
+    place = axis % max(node.rank(parts[0]), 1)
+    return op.concatenate(joinable(node, place, *parts), axis=axis)
 
 
 # --- slices ------------------------------------------------------------------------------------
@@ -94,18 +98,20 @@ def _length(extent: Dim, start: Dim | None, end: Dim | None, step: int) -> Dim:
     """How long a slice is whose bounds may be dimensions: where they surely are in the axis."""
     if step != 1 or start is None or end is None:
         return dims.ANY
-    first = dims.add(start, extent) if _is_negative(start) else start
     if isinstance(end, int) and end >= END:
-        last = extent
-    else:
-        last = dims.add(end, extent) if _is_negative(end) else end
-    first, last = dims.minimum(first, extent), dims.minimum(last, extent)
+        end = extent
+    first, last = (_inside(bound, extent) for bound in (start, end))
     length = dims.subtract(last, first)
     return length if dims.sign_of(length) in (0, 1) else dims.ANY
 
 
-def _is_negative(one: Dim) -> bool:
-    return dims.sign_of(one) == -1
+def _inside(bound: Dim, extent: Dim) -> Dim:
+    """A bound counted from the front, where its sign is known, and not beyond the axis."""
+    if isinstance(bound, int) and bound < 0:
+        return dims.maximum(dims.add(bound, extent), 0)
+    if dims.sign_of(bound) in (0, 1):
+        return dims.minimum(bound, extent)
+    return dims.ANY
 
 
 def _sliced_anywhere(

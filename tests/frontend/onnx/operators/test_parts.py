@@ -9,9 +9,9 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from relay.errors import FrontendError
+from relay.errors import EvaluationError, FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import Fixed, agree, main_type, model, of_graph, value
+from tests.frontend.onnx.judge import Fixed, agree, main_type, model, of_graph, ours, value
 
 X = np.arange(60, dtype="float32").reshape(3, 4, 5)
 
@@ -37,6 +37,15 @@ def test_named_dimensions_are_added_up() -> None:
         "Tensor[(m + n, 4, 5), float32]",
     )
     agree(given, X, X[:1])
+
+
+def test_other_dimensions_must_be_the_same_in_a_run() -> None:
+    shapes = {0: ("n", "m", 5), 1: (1, 4, "k"), 2: (None, "j", 5)}
+    given = model("Concat", X, X[:1], X, opset=13, axis=0, shapes=shapes)
+    assert main_type(from_onnx(given)[0]) == "Tensor[(?, 4, 5), float32]"
+    agree(given, X, X[:1], X)
+    with pytest.raises(EvaluationError):
+        ours(given, X, X[:1], X[:, :2])
 
 
 # --- slices
