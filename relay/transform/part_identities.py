@@ -243,7 +243,7 @@ def padded_twice(call: Call, window: Window) -> Expr | None:
         return None
     first: Any = inner.attrs
     second: Any = call.attrs
-    if first.pad_mode != second.pad_mode or first.pad_mode in ("reflect", "wrap"):
+    if first.pad_mode != second.pad_mode or first.pad_mode not in ("constant", "edge"):
         return None
     if first.pad_mode == "constant" and not _is_same_value(inner, call, window):
         return None

@@ -152,6 +152,8 @@ def test_pads_are_put_together(before, after):
         "nn.pad(nn.pad(%x, 0f, pad_width=[[1, 0], [2, 2]]), -0f, pad_width=[[1, 1], [0, 3]])",
         'nn.pad(nn.pad(%x, 1f, pad_width=[[1, 0], [2, 2]], pad_mode="reflect"), 1f, '
         'pad_width=[[1, 1], [0, 3]], pad_mode="reflect")',
+        'nn.pad(nn.pad(%x, 1f, pad_width=[[1, 0], [2, 2]], pad_mode="wrap"), 1f, '
+        'pad_width=[[1, 1], [0, 3]], pad_mode="wrap")',
         'nn.pad(nn.pad(%x, 1f, pad_width=[[1, 0], [2, 2]], pad_mode="edge"), 1f, '
         "pad_width=[[1, 1], [0, 3]])",
     ],
