@@ -12,6 +12,7 @@ import numpy as np
 
 from relay import dtypes, te
 from relay.errors import Diagnostic, EvaluationError
+from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
@@ -179,7 +180,7 @@ class GatherAttrs(Attrs):
 
 
 def _gather_type(site: Site) -> Type | None:
-    """The shape of indices; extents off the axis are those of data."""
+    """The shape of indices, which is no larger than that of data off the axis."""
     site.require_elements(1, INTEGER)
     if (operands := site.tensors()) is None:
         return None
@@ -188,11 +189,23 @@ def _gather_type(site: Site) -> Type | None:
     site.tensor(1, rank)
     selected = site.axis(site.attrs.axis or 0, rank)
     _require_something(site, data.shape[selected : selected + 1], indices.shape)
-    shape = [
-        b if axis == selected else site.require_equal(a, b, f"extents of axis {axis}")
-        for axis, (a, b) in enumerate(zip(data.shape, indices.shape, strict=True))
-    ]
-    return TensorType(tuple(shape), data.dtype)
+    for axis, (whole, extent) in enumerate(zip(data.shape, indices.shape, strict=True)):
+        if axis != selected:
+            site.require_natural(
+                dims.subtract(whole, extent),
+                f"axis {axis} of indices is longer than that of data",
+                f"{whole} or less",
+                str(indices),
+            )
+    return TensorType(indices.shape, data.dtype)
+
+
+def _gather(data: np.ndarray, indices: np.ndarray, axis: int | None) -> np.ndarray:
+    along = (axis or 0) % data.ndim
+    near = tuple(
+        slice(None) if a == along else slice(extent) for a, extent in enumerate(indices.shape)
+    )
+    return np.take_along_axis(data[near], _positions(indices, data.shape[along], "clip"), along)
 
 
 def _gather_compute(
@@ -218,15 +231,14 @@ GATHER = define(
     arguments=[("data", "the input"), ("indices", "positions along the axis, integers")],
     attrs=GatherAttrs,
     relation=_gather_type,
-    reference=lambda data, indices, axis: np.take_along_axis(
-        data, _positions(indices, data.shape[axis or 0], "clip"), axis or 0
-    ),
+    reference=_gather,
     compute=_gather_compute,
     fusion=FusionKind.INJECTIVE,
     helper=gather,
     samples=[
         sample((4, 3), Tensor((2, 3), "int32", 0, 4)),
         sample((4, 3), Tensor((4, 5), "int64", -2, 5), axis=-1, dtype="int32"),
+        sample((4, 3, 2), Tensor((2, 5, 1), "int64", 0, 3), axis=1, dtype="float16"),
     ],
 )
 

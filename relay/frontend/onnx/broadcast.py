@@ -8,6 +8,8 @@ them, so such a dimension loses its name here, for this use.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from relay.frontend.onnx.node import Node
 from relay.ir import dims
 from relay.ir.dims import Dim
@@ -42,22 +44,31 @@ def joinable(node: Node, axis: int, *operands: Expr) -> list[Expr]:
     shapes = [node.shape(one) for one in operands]
     if len(set(map(len, shapes))) > 1:
         return list(operands)
-    common = [_best_known([*extents]) for extents in zip(*shapes, strict=True)]
+    common = [best_known(extents) for extents in zip(*shapes, strict=True)]
     found = []
     for operand, shape in zip(operands, shapes, strict=True):
         wanted = (*common[:axis], shape[axis], *common[axis + 1 :])
-        if any(_may_be(a, b) for a, b in zip(shape, wanted, strict=True)):
-            dtype = node.dtype(operand)
-            weaker = tuple(
-                dims.ANY if _may_be(a, b) else a for a, b in zip(shape, wanted, strict=True)
-            )
-            operand = node.let(operand, declared=TensorType(weaker, dtype))
-            operand = node.let(operand, declared=TensorType(wanted, dtype))
-        found.append(operand)
+        found.append(of_shape(node, operand, wanted))
     return found
 
 
-def _best_known(extents: list[Dim]) -> Dim:
+def of_shape(node: Node, operand: Expr, wanted: Sequence[Dim]) -> Expr:
+    """An operand with dimensions that it must have, as a run will check.
+
+    A number stays, and is refused later if it is another one.
+    """
+    shape = node.shape(operand)
+    if len(shape) != len(wanted) or not any(map(_may_be, shape, wanted)):
+        return operand
+    dtype = node.dtype(operand)
+    pairs = list(zip(shape, wanted, strict=True))
+    weaker = tuple(dims.ANY if _may_be(a, b) else a for a, b in pairs)
+    better = tuple(b if _may_be(a, b) else a for a, b in pairs)
+    operand = node.let(operand, declared=TensorType(weaker, dtype))
+    return node.let(operand, declared=TensorType(better, dtype))
+
+
+def best_known(extents: Sequence[Dim]) -> Dim:
     """A number, if one of them is; otherwise a name."""
     named = [one for one in extents if not isinstance(one, dims.Any)]
     return next((one for one in named if isinstance(one, int)), (named or extents)[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from relay import op
+from relay.frontend.onnx.broadcast import best_known, of_shape
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.ir.expr import Expr, const
@@ -112,8 +113,15 @@ def scatter_elements(node: Node, data: Expr, indices: Expr, updates: Expr) -> Ex
 
 @table("ScatterND")
 def scatter_nd(node: Node, data: Expr, indices: Expr, updates: Expr) -> Expr:
-    _places_named(node, indices)
+    count = _places_named(node, indices)
     places = _components_first(node, indices, indices)
+    own, new = node.shape(data), node.shape(updates)
+    # what an update and the slice it goes to have in common
+    rest = [
+        best_known(pair) for pair in zip(own[count:], new[node.rank(indices) - 1 :], strict=False)
+    ]
+    data = of_shape(node, data, (*own[:count], *rest))
+    updates = of_shape(node, updates, (*node.shape(indices)[:-1], *rest))
     return op.scatter_nd(data, places, updates, mode=_reduction(node))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from relay import op
-from relay.frontend.onnx.broadcast import joinable
+from relay.frontend.onnx.broadcast import best_known, joinable, of_shape
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.elements import Elements
 from relay.frontend.onnx.node import Node
@@ -213,9 +213,12 @@ def compress(node: Node, data: Expr, condition: Expr) -> Expr:
 
 @table("ReverseSequence")
 def reverse_sequence(node: Node, data: Expr, lengths: Expr) -> Expr:
+    time, batch = node.attribute("time_axis", 0), node.attribute("batch_axis", 1)
+    shape = list(node.shape(data))
+    shape[batch] = best_known([shape[batch], *node.shape(lengths)])
     return op.reverse_sequence(
-        data,
-        lengths,
-        seq_axis=node.attribute("time_axis", 0),
-        batch_axis=node.attribute("batch_axis", 1),
+        of_shape(node, data, shape),
+        of_shape(node, lengths, [shape[batch]]),
+        seq_axis=time,
+        batch_axis=batch,
     )

@@ -43,6 +43,13 @@ def test_a_place_for_every_element() -> None:
     agree(model("GatherElements", X, Fixed(places), opset=13, axis=-2), X)
 
 
+def test_places_of_a_part_of_the_elements() -> None:
+    places = np.array([[[2, -1], [0, 1]]], "int64")
+    agree(model("GatherElements", X, places, opset=13, axis=1), X, places)
+    given = model("GatherElements", X, places, opset=13, axis=1, shapes={0: ("n", 3, None)})
+    agree(given, X, places)
+
+
 @pytest.mark.parametrize("shared", [0, 1])
 def test_places_of_several_indices(shared: int) -> None:
     places = np.array([[[0, 1], [-1, -2]], [[1, 2], [0, -1]]], "int64")
@@ -74,6 +81,13 @@ def test_slices_are_written_and_combined(reduction: str) -> None:
     updates = np.array([[1, 2, 3, 4], [50, -1, 2, 7]], "float32")
     given = model("ScatterND", X, places, updates, opset=18, reduction=reduction)
     agree(given, X, places, updates)
+
+
+def test_slices_are_as_long_as_the_updates_say() -> None:
+    places = np.array([[1], [0]], "int64")
+    given = model("ScatterND", X, places, X, opset=18, shapes={0: ("n", 3, None), 2: (2, "m", 4)})
+    assert main_type(from_onnx(given)[0]) == "Tensor[(n, 3, 4), float32]"
+    agree(given, X, places, X)
 
 
 @pytest.mark.parametrize("mode", ["linear", "circular"])
