@@ -25,6 +25,7 @@ from relay.lower.kernel import (
     Temporary,
     TensorSpec,
 )
+from relay.lower.parts import Part, parts_of
 from relay.lower.to_compute import Computed, to_compute
 from relay.op.opdef import OpDef
 from relay.target.llvm.codegen import generate
@@ -54,8 +55,44 @@ def lower(
 ) -> Lowered:
     """The kernels of a primitive function. `constant[i]`: flattened parameter i never changes."""
     options = options or Options()
-    computed = to_compute(function)
-    return lower_computed(computed, constant, target, options)
+    if parts := parts_of(function):
+        return _in_steps(parts, constant, target, options)
+    return lower_computed(to_compute(function), constant, target, options)
+
+
+def _in_steps(
+    parts: Sequence[Part], constant: Sequence[bool], target: Target, options: Options
+) -> Lowered:
+    """The steps of one part after the other."""
+    steps: list[Step] = []
+    # the results of parts come first; the last is that of the whole
+    temporaries = [part.result for part in parts[:-1]]
+    for number, part in enumerate(parts):
+        known = [isinstance(place, Param) and constant[place.index] for place in part.inputs]
+        lowered = lower_computed(to_compute(part.function), known, target, options)
+        result = Result(0) if part is parts[-1] else Temporary(number)
+        before = len(temporaries)
+        temporaries += lowered.temporaries
+
+        def placed(
+            place: Place, part: Part = part, result: Place = result, before: int = before
+        ) -> Place:
+            match place:
+                case Param(index):
+                    return part.inputs[index]
+                case Temporary(index):
+                    return Temporary(before + index)
+            return result
+
+        steps += [
+            replace(
+                step,
+                inputs=tuple(map(placed, step.inputs)),
+                outputs=tuple(map(placed, step.outputs)),
+            )
+            for step in lowered.steps
+        ]
+    return Lowered(tuple(steps), tuple(temporaries))
 
 
 def lower_computed(

@@ -102,6 +102,15 @@ class Stages:
             return function.view(self.register(At(self.prepare, root), function), spec)
         return function.load(self.publish(register), spec)
 
+    def seen(self, value: At, spec: TensorSpec, function: Builder) -> Register:
+        """The register of `function` for a value in the shape in which a kernel reads it."""
+        register = self.register(value, function)
+        made = function.registers[register]
+        sizes = (*spec.shape, *made.shape) if isinstance(made, TensorSpec) else ()
+        if sizes and made != spec and all(isinstance(size, int) for size in sizes):
+            return function.view(register, spec)
+        return register
+
     def publish(self, register: Register) -> str:
         """The name of the constant that a register of `prepare` is."""
         if (known := self.prepare.loaded.get(register)) is not None:
@@ -147,7 +156,10 @@ class Stages:
                     if isinstance(place, Result):
                         specs[position] = results[place.index]
                         allocated[position] = () if extents is None else extents[place.index]
-                given = [self.register(value, stage) for value in inputs]
+                given = [
+                    self.seen(value, spec, stage)
+                    for value, spec in zip(inputs, kernel.inputs, strict=True)
+                ]
                 asked = [sizes[name] for name in kernel.sizes] if sizes is not None else []
                 registers = stage.invoke(kernel, given, specs, asked, allocated)
                 made = [At(stage, register) for register in registers]

@@ -242,7 +242,6 @@ def test_compiled_every_form_means_the_same(form):
     args = arguments(mod)
     exe = relay.compile(RecognizeAttention()(mod))
     np.testing.assert_allclose(exe(*args), evaluate(mod, *args), rtol=1e-5, atol=1e-6)
-    assert len(exe.kernels) <= 2  # and maybe one for the mask
 
 
 def test_compiled_it_takes_all_sizes():
