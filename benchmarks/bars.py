@@ -49,7 +49,9 @@ def write_bars(
                 f'text-anchor="middle">{value:.1f}</text>'
             )
         middle = x + len(steps) * BAR / 2
-        lines.append(f'<text x="{middle:.1f}" y="{floor + 18}" text-anchor="middle">{name}</text>')
+        lines.append(
+            f'<text x="{middle:.1f}" y="{floor + 18}" text-anchor="middle">{escape(name)}</text>'
+        )
         x += len(steps) * BAR + GAP
     for position, step in enumerate(steps):
         column, line = position % 2, position // 2

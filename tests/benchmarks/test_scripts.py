@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -49,3 +51,17 @@ def test_an_unknown_model_is_refused_by_name():
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1
     assert "no dept; there is import, inference, incremental, depth" in done.stderr
+
+
+def test_bars_are_drawn(tmp_path):
+    spec = importlib.util.spec_from_file_location("bars", FOLDER / "bars.py")
+    bars = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(bars)
+    file = tmp_path / "bars.svg"
+    groups = {"one & only": [1.0, 2.5, 3.0], "other": [1.0, 0.5, 12.0]}
+    bars.write_bars(file, "title", "times as fast", ["a", "b", "c"], groups)
+    picture = ElementTree.parse(file).getroot()
+    heights = [float(e.get("height")) for e in picture if e.tag.endswith("rect")]
+    assert len(heights) == 1 + 6 + 3  # what is behind them, the bars, and what the colours mean
+    assert max(heights[1:]) == heights[6]
+    assert abs(heights[6] - 12 * heights[1]) < 1
