@@ -68,6 +68,14 @@ def of_shape(node: Node, operand: Expr, wanted: Sequence[Dim]) -> Expr:
     return node.let(operand, declared=TensorType(better, dtype))
 
 
+def without_names(node: Node, operand: Expr) -> Expr:
+    """An operand with numbers as dimensions, and others of which nothing is said."""
+    shape = tuple(one if isinstance(one, int) else dims.ANY for one in node.shape(operand))
+    if shape == node.shape(operand):
+        return operand
+    return node.let(operand, declared=TensorType(shape, node.dtype(operand)))
+
+
 def best_known(extents: Sequence[Dim]) -> Dim:
     """A number, if one of them is; otherwise a name."""
     named = [one for one in extents if not isinstance(one, dims.Any)]

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from relay import op
+from relay.frontend.onnx.broadcast import without_names
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.elements import Elements
 from relay.frontend.onnx.node import Node
@@ -68,11 +69,15 @@ def reshape(node: Node, data: Expr, wanted: Expr) -> Expr:
     if elements is None:
         return op.reshape(data, wanted, allowzero=allowzero)
     old = node.shape(data)
+    new = _reshaped(elements, old, allowzero)
     codes = _codes(elements, old, allowzero)
-    if codes is not None:
+    if _product(old) != _product(new):
+        # what a run counts may be equal all the same, which names would not allow
+        data = without_names(node, data)
+    elif codes is not None:
         return op.reshape(data, codes, allowzero=allowzero)
-    declared = TensorType(_reshaped(elements, old, allowzero), node.dtype(data))
-    return node.let(op.reshape(data, wanted, allowzero=allowzero), declared=declared)
+    found = op.reshape(data, wanted if codes is None else codes, allowzero=allowzero)
+    return node.let(found, declared=TensorType(new, node.dtype(data)))
 
 
 def _codes(elements: Elements, old: Sequence[Dim], allowzero: bool) -> tuple[int, ...] | None:
@@ -223,6 +228,8 @@ def expand(node: Node, data: Expr, wanted: Expr) -> Expr:
     found = tuple(_stretched(node, a, b) for a, b in zip(left, right, strict=True))
     if len(own) == rank and all(map(_is_same, found, own)):
         return data
+    if not all(b == 1 or a == 1 or _is_same(b, a) for a, b in zip(left, right, strict=True)):
+        data = without_names(node, data)
     numbers = [one for one in found if isinstance(one, int)]
     if len(numbers) == rank:
         return op.broadcast_to(data, numbers)

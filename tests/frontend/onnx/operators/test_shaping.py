@@ -64,6 +64,12 @@ def test_names_stay_where_a_shape_has_zeros() -> None:
     agree(given, X)
 
 
+@pytest.mark.parametrize("shape", [(4, 6), (-1, 6), (0, 12), (0, 2, -1)])
+def test_named_dimensions_may_make_up_numbers(shape: tuple[int, ...]) -> None:
+    given = model("Reshape", X, Fixed(ints(*shape)), opset=13, shapes={0: ("n", "m", 4)})
+    agree(given, X if shape != (0, 2, -1) else X[:, :2])
+
+
 def _regrouped(last: np.ndarray, *parts: int) -> onnx.ModelProto:
     """Reshape(x, Concat(those elements of Shape(x), last)), as exporters write it."""
     nodes = [
@@ -153,6 +159,10 @@ def test_a_named_dimension_is_stretched_by_one_or_not_at_all() -> None:
     given = model("Expand", data, Fixed(ints(1, 5, 1)), opset=13, shapes={0: ("n", 1, 4)})
     assert result_type(given) == "Tensor[(n, 5, 4), float32]"
     agree(given, data)
+    given = model("Expand", data, Fixed(ints(2, 5, 1)), opset=13, shapes={0: ("n", "m", 4)})
+    assert result_type(given) == "Tensor[(2, 5, 4), float32]"
+    agree(given, data)
+    agree(given, data[:1])
 
 
 # --- space
