@@ -31,7 +31,7 @@ def broadcastable(node: Node, *operands: Expr) -> list[Expr]:
     for operand, shape in zip(operands, shapes, strict=True):
         weaker = tuple(
             dims.ANY if odd and not isinstance(dim, int) else dim
-            for dim, odd in zip(shape, at_odds[len(shape) - 1 :: -1], strict=True)
+            for dim, odd in zip(shape, reversed(at_odds[: len(shape)]), strict=True)
         )
         if weaker != shape:
             operand = node.let(operand, declared=TensorType(weaker, node.dtype(operand)))

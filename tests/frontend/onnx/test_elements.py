@@ -50,6 +50,19 @@ def test_extents_are_elements() -> None:
     assert propagate("Size", [None], {}, (N, 3)) == (3 * N,)
 
 
+def test_pieces_of_a_shape_are_known() -> None:
+    nodes = [
+        helper.make_node("Shape", ["x"], ["shape"]),
+        helper.make_node("Split", ["shape"], ["first", "second"], axis=0),
+        helper.make_node("Concat", ["second", "first"], ["turned"], axis=0),
+        helper.make_node("Reshape", ["x", "turned"], ["y"]),
+    ]
+    inputs, outputs = [value("x", "float32", ("n", "m"))], [onnx.ValueInfoProto(name="y")]
+    given = of_graph(nodes, inputs, outputs, opset=17)
+    assert main_type(from_onnx(given)[0]) == "Tensor[(m, n), float32]"
+    agree(given, np.arange(6, dtype="float32").reshape(2, 3))
+
+
 def test_an_extent_that_may_stay_is_written_with_minus_one_by_exporters() -> None:
     """Expand(x, Where(Equal(wanted, -1), 1, wanted)), with an extent of another tensor in it."""
     constants = {"minus": [-1], "one": [1], "zero": [0]}

@@ -165,7 +165,12 @@ def _split(node: Node, data: Expr, sizes: Expr | None) -> Sequence[Expr]:
         raise node.refused("the sizes do not fit the axis", str(extent), str(numbers))
     cuts = list(accumulate(numbers))[:-1]
     whole = node.let(op.split(data, cuts, axis=axis).astuple())
-    return [TupleGetItem(whole, place) for place in range(count)]
+    pieces = [node.let(TupleGetItem(whole, place)) for place in range(count)]
+    elements = node.elements(data)
+    if elements is not None:
+        for piece, first, size in zip(pieces, [0, *cuts], numbers, strict=True):
+            node.scope.elements[piece] = elements[first : first + size]
+    return pieces
 
 
 def _even_pieces(node: Node, data: Expr, axis: int, count: int) -> tuple[Expr, Elements]:

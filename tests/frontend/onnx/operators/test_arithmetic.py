@@ -137,6 +137,13 @@ def test_named_dimensions_stay() -> None:
     agree(given, X, X[:1])
 
 
+def test_a_scalar_goes_with_names_that_differ() -> None:
+    given = model(
+        "Sum", X, X, np.array(2, "float32"), opset=13, shapes={0: ("n", 3, 4), 1: (2, 3, "k")}
+    )
+    agree(given, X, X, np.array(2, "float32"))
+
+
 @pytest.mark.parametrize("extent", [1, 2])
 def test_names_that_differ_may_stand_for_one_number_or_for_1(extent: int) -> None:
     given = model("Add", X, X[:1], opset=14, shapes={0: ("n", 3, 4), 1: ("m", 3, "k")})
