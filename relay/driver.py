@@ -10,6 +10,7 @@ module = relay.graph_executor.GraphModule(lib["default"](relay.cpu(0)))
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ from relay.ir.module import HasModule, IRModule
 from relay.ir.parameters import bind_params_by_name
 from relay.kernel_cache import KernelCache
 from relay.lower.kernel import Options
-from relay.pipeline import passes
+from relay.pipeline import EXACT, passes
 from relay.program.lower import lower_module, requests
 from relay.program.native import NativeProgram
 from relay.program.program import MAIN, Program
@@ -127,6 +128,7 @@ def compile_program(
         module = InferType()(module)
         whole = not is_straight_line(module)
     kernels = KernelCache(cache, machine, Options(checked=checked))
+    level = min(level, EXACT) if exact else level
     lower: Callable[[IRModule, Lowering], tuple[Program, dict[str, nd.NDArray]]]
     if whole:
         # who has straight-line code should not wait for these
@@ -206,9 +208,14 @@ def as_module(model: Any) -> IRModule:
         return IRModule.from_expr(model)
     if isinstance(model, HasModule):
         return as_module(model.__relay_module__())
+    if isinstance(model, str | bytes | os.PathLike) or type(model).__name__ == "ModelProto":
+        # who has no such model needs no package that reads them
+        from relay.frontend import from_onnx
+
+        return from_onnx(model)[0]  # type: ignore[no-any-return]
     raise RelayError(
         f"cannot compile a {type(model).__name__}; give a relay.IRModule, a relay.Function or "
-        "another expression"
+        "another expression, or a model of ONNX: its path, its bytes or an onnx.ModelProto"
     )
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+import onnx
 import pytest
 
 import relay
@@ -132,7 +133,9 @@ def test_functions_of_the_module_are_called(cache):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        ("net.onnx", "cannot compile a str"),
+        ("nowhere/net.onnx", "`nowhere/net.onnx` cannot be read: No such file"),
+        (b"none", "this is no ONNX model"),
+        (5, "cannot compile a int"),
         (None, "cannot compile a NoneType"),
         (relay.IRModule(), "no function `@main`"),
     ],
@@ -275,3 +278,23 @@ def test_build_gives_a_library_for_the_graph_executor():
     module.run()
     np.testing.assert_allclose(module.get_output(0).numpy(), expected(), rtol=1e-5)
     assert set(library.get_params()) == {"w", "b"}
+
+
+def test_a_model_of_onnx_is_compiled_from_its_file(tmp_path, cache):
+    x = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 3])
+    y = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", 3])
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y])
+    model = onnx.helper.make_model(graph)
+    onnx.save(model, tmp_path / "net.onnx")
+    given = CHANCE.standard_normal((2, 3)).astype("float32")
+    for form in (tmp_path / "net.onnx", str(tmp_path / "net.onnx"), model):
+        np.testing.assert_array_equal(relay.compile(form, cache=cache)(x=given), given.clip(0))
+
+
+def test_approximations_are_left_out_where_exact_results_are_wanted(cache):
+    x = relay.var("x", shape=(4,))
+    net = relay.Function([x], relay.exp(x))
+    loose = relay.compile(net, level=4, cache=cache)
+    exact = relay.compile(net, level=4, exact=True, cache=cache)
+    assert any(kernel.approximate for kernel in loose.program.kernels)
+    assert not any(kernel.approximate for kernel in exact.program.kernels)

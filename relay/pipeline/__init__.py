@@ -27,6 +27,7 @@ from relay.transform.context import PassContext
 from relay.transform.sequential import Sequential
 
 LEVELS = range(5)
+EXACT = 3  # the last level without approximations
 
 
 @dataclass(frozen=True)

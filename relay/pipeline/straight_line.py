@@ -6,7 +6,6 @@ from relay.transform.alter_op_layout import AlterOpLayout
 from relay.transform.base import Pass
 from relay.transform.canonicalize_cast import CanonicalizeCast
 from relay.transform.canonicalize_ops import CanonicalizeOps
-from relay.transform.combine_parallel_batch_matmul import CombineParallelBatchMatmul
 from relay.transform.combine_parallel_conv2d import CombineParallelConv2D
 from relay.transform.combine_parallel_dense import CombineParallelDense
 from relay.transform.dead_code_elimination import DeadCodeElimination
@@ -74,15 +73,14 @@ REWRITTEN: tuple[Pass, ...] = (
     InlineComposites(),
     SimplifyInference(),
     EliminateCommonSubexpr(),  # before combining, which puts the same side by side as well
-    CombineParallelConv2D(),  # before folding, which joins the weights
-    CombineParallelDense(),
-    CombineParallelBatchMatmul(),
     FoldConstant(),
     FoldScaleAxis(),  # after folding: scales are constants then; what it makes of weights it folds
+    CombineParallelConv2D(),  # after scales: one that only some of the products have would stay
+    CombineParallelDense(to_batch=False),  # one wide product, where its rule says that it pays
+    FoldConstant(),  # again: it joins the weights
     FlattenAtrousConv(),  # before padding, which it may leave behind
     FoldExplicitPadding(),
     SimplifyExpr(),  # after scales are gone, which stand between what can be joined
-    CanonicalizeCast(),  # after it: it would join the conversions again
     CanonicalizeOps(),  # before layouts: an addition follows any of them, a bias_add names its axis
     AlterOpLayout(),  # after all that changes convolutions, and their weights
     SimplifyExprPostAlterOp(),  # a transform and the one back again are none
@@ -90,6 +88,7 @@ REWRITTEN: tuple[Pass, ...] = (
 FUSED: tuple[Pass, ...] = (
     FoldConstant(),  # again: weights in their new layouts
     EliminateCommonSubexpr(),  # a tensor that several need in one layout is laid out once
+    CanonicalizeCast(),  # after this and the rules of algebra, which join conversions again
     DeadCodeElimination(inline_once=True),
     LiftWeights(),
     ToBasicBlockNormalForm(),

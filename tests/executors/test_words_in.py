@@ -278,7 +278,7 @@ def test_a_class_that_hides_its_fields_is_refused_with_a_hint():
 def test_only_references_are_references():
     assert "expected: a reference" in refused(CELL, 5)
     assert "the contents of a reference" in refused(CELL, RefValue("five"))
-    assert "a reference to one value" in refused(CELL, RefValue(TupleValue([1, 2])))
+    assert "the contents of a reference" in refused(CELL, RefValue(TupleValue([1, 2])))
 
 
 def test_data_nests_as_deep_as_it_likes():

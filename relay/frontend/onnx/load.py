@@ -23,7 +23,7 @@ def load(model: Model) -> tuple[onnx.ModelProto, Files, str]:
     if isinstance(model, onnx.ModelProto):
         return model, Files(), model.graph.name or "model"
     if isinstance(model, bytes | bytearray | memoryview):
-        return _parsed(bytes(model), "the bytes"), Files(), "model"
+        return _parsed(bytes(model), "this"), Files(), "model"
     if not isinstance(model, str | os.PathLike):
         raise FrontendError(
             Diagnostic(
