@@ -4,7 +4,7 @@ load.py        files and bytes as a model            tensors.py    its tensors, 
 survey.py      all that has no translation, at once  types.py      types and dimensions
 converters.py  which function translates which operator, by version
 operators/     the converters, one file per family
-node.py        a node as its converter sees it
+node.py        a node as its converter sees it       schema.py     how it has to be written
 broadcast.py   operands with names that stand against each other
 elements.py    what is known of shapes that graphs compute
 scope.py       the names of a graph: a chain of `let`s

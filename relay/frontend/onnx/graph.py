@@ -19,6 +19,7 @@ from relay.frontend.onnx.converters import Converters, find
 from relay.frontend.onnx.elements import ELEMENT_TYPES, propagate
 from relay.frontend.onnx.functions import Bodies, bound_nodes
 from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.schema import check_node
 from relay.frontend.onnx.scope import Scope
 from relay.frontend.onnx.tensors import Files, array_of, dense
 from relay.frontend.onnx.types import Dimensions, lacks_shape
@@ -120,6 +121,8 @@ class GraphImporter:
     def _add(self, proto: NodeProto, scope: Scope) -> None:
         span = Span(SourceName(f"{self.origin}, {node_text(proto)}"))
         version = self.versions.get(proto.domain, self.versions.get("", 1))
+        if not self.bodies.is_local(proto):
+            check_node(proto, version, span)
         node = Node(
             proto.op_type,
             proto.domain,

@@ -117,6 +117,17 @@ class Node:
         """The integers of an input that has to be constant: axes, sizes."""
         return [int(one) for one in self.must_be_constant(value, what).reshape(-1)]
 
+    def length(self, value: Expr, what: str) -> int:
+        """How many elements a list has, which must be known: a tensor of one axis."""
+        shape = self.shape(value)
+        if len(shape) != 1 or not isinstance(shape[0], int):
+            raise self.refused(
+                f"{what} must be a list of so many elements",
+                expected="one axis, of an extent that is a number",
+                found=str(self.type_of(value)),
+            )
+        return shape[0]
+
     def elements(self, value: Expr) -> Elements | None:
         """What is known of the elements of a tensor of integers; dimensions may have names."""
         return self.scope.known(value)

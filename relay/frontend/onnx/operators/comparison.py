@@ -62,7 +62,8 @@ def clip_by_numbers(node: Node, data: Expr) -> Expr:
 def clip(node: Node, data: Expr, low: Expr | None = None, high: Expr | None = None) -> Expr:
     bounds = [node.constant(one) for one in (low, high)]
     known = all(
-        one is None or got is not None for one, got in zip((low, high), bounds, strict=True)
+        one is None or (got is not None and got.size == 1)
+        for one, got in zip((low, high), bounds, strict=True)
     )
     if known and not dtypes.is_integer(node.dtype(data)):
         lowest, highest = bounds

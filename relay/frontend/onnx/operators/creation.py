@@ -19,9 +19,10 @@ table = Converters()
 
 @table("ConstantOfShape")
 def constant_of_shape(node: Node, wanted: Expr) -> Expr:
-    value = node.importer.constant(
-        np.asarray(node.attribute("value", np.zeros((), "float32"))).reshape(())
-    )
+    given = np.asarray(node.attribute("value", np.zeros(1, "float32")))
+    if given.size != 1:
+        raise node.refused("`value` has other than one element", "1", str(given.size))
+    value = node.importer.constant(given.reshape(()))
     found = op.full(value, wanted, dtype=node.dtype(value))
     known = node.elements(wanted)
     if known is None or node.constant(wanted) is not None:

@@ -46,6 +46,8 @@ def pad(
         known = _on_all_axes(node, known, places, rank)
     if all(isinstance(one, int) for one in known):
         return _padded(node, data, [one for one in known if isinstance(one, int)], filling)
+    if len(known) != 2 * rank:
+        raise node.refused("the widths do not fit the rank", str(2 * rank), str(len(known)))
     shape: list[Dim] = []
     for extent, before, after in zip(node.shape(data), known[:rank], known[rank:], strict=True):
         unknown = before is None or after is None
@@ -56,7 +58,7 @@ def pad(
 
 def _on_all_axes(node: Node, widths: Elements, axes: Elements | None, rank: int) -> Elements:
     """Widths for every axis, where some axes are named."""
-    named = [one % rank for one in axes or () if isinstance(one, int)]
+    named = [one % rank for one in axes or () if isinstance(one, int) and -rank <= one < rank]
     if len(widths) != 2 * len(named):
         raise node.refused("the widths do not fit the axes", str(2 * len(named)), str(len(widths)))
     found: list[Dim | None] = [0] * (2 * rank)
@@ -104,9 +106,11 @@ def _padded_in_a_run(node: Node, data: Expr, widths: Expr, value: Expr, axes: Ex
 @table("Tile")
 def tile_along_an_axis(node: Node, data: Expr, count: Expr, axis: Expr) -> Expr:
     """Version 1: so many copies along one axis."""
-    (place,) = node.integers(axis, "the axis")
-    (copies,) = node.integers(count, "the number of copies")
+    places, copies_of = node.integers(axis, "the axis"), node.integers(count, "the copies")
     rank = node.rank(data)
+    if len(places) != 1 or len(copies_of) != 1 or not -rank <= places[0] < rank:
+        raise node.refused("one axis is copied so many times", "two numbers")
+    (place,), (copies,) = places, copies_of
     return op.tile(data, tuple(copies if one == place % rank else 1 for one in range(rank)))
 
 
@@ -114,7 +118,7 @@ def tile_along_an_axis(node: Node, data: Expr, count: Expr, axis: Expr) -> Expr:
 def tile(node: Node, data: Expr, counts: Expr) -> Expr:
     known = node.elements(counts)
     found = op.tile(data, counts)
-    if known is None or node.constant(counts) is not None:
+    if known is None or len(known) != node.rank(data) or node.constant(counts) is not None:
         return found
     shape = tuple(
         dims.ANY if count is None else dims.multiply(extent, count)
@@ -130,9 +134,14 @@ def tile(node: Node, data: Expr, counts: Expr) -> Expr:
 def center_crop_pad(node: Node, data: Expr, wanted: Expr) -> Expr:
     """The middle of data, in a window that may be smaller than data or larger along each axis."""
     own, rank = node.shape(data), node.rank(data)
-    axes = [axis % rank for axis in node.attribute("axes", range(rank))]
+    named = node.attribute("axes", range(rank))
+    if not all(-rank <= axis < rank for axis in named):
+        raise node.refused("an axis is out of range", f"axes of {rank}", str(list(named)))
+    axes = [axis % rank for axis in named]
     known = node.elements(wanted) or (None,) * len(axes)
     shape: list[Dim | None] = list(own)
+    if len(known) != len(axes):
+        raise node.refused("the shape does not fit the axes", str(len(axes)), str(len(known)))
     for axis, extent in zip(axes, known, strict=True):
         shape[axis] = extent
     if all(isinstance(one, int) for one in (*own, *shape)):

@@ -39,7 +39,7 @@ def concat(node: Node, *parts: Expr) -> Expr:
 def slice_by_attributes(node: Node, data: Expr) -> Expr:
     starts, ends = node.required("starts"), node.required("ends")
     axes = node.attribute("axes", list(range(len(starts))))
-    return _sliced(data, starts, ends, [1] * len(starts), axes)
+    return _sliced(node, data, starts, ends, [1] * len(starts), axes)
 
 
 @table("Slice", since=10)
@@ -51,7 +51,7 @@ def slice_by_inputs(
     axes: Expr | None = None,
     steps: Expr | None = None,
 ) -> Expr:
-    (count,) = node.static_shape(starts, "the list of starts")
+    count = node.length(starts, "where slices start")
     named = list(range(count)) if axes is None else _numbers(node.elements(axes))
     strides = [1] * count if steps is None else _numbers(node.elements(steps))
     bounds = node.elements(starts), node.elements(ends)
@@ -59,10 +59,15 @@ def slice_by_inputs(
     if named is None:
         return _sliced_anywhere(node, data, starts, ends, axes, steps)
     if strides is not None and numbers[0] is not None and numbers[1] is not None:
-        return _sliced(data, numbers[0], numbers[1], strides, named)
+        return _sliced(node, data, numbers[0], numbers[1], strides, named)
+    _require_as_many(node, count, named, strides, *bounds)
+    first: Expr = op.cast(starts, "int64")
+    if strides is None or min(strides, default=1) < 0:
+        own = op.take(op.shape_of(data, dtype="int64"), const(named, "int64"), axis=0)
+        first = _not_before(first, own)
     found = op.strided_slice(
         data,
-        op.cast(starts, "int64"),
+        first,
         op.cast(ends, "int64"),
         const([1] * count, "int64") if steps is None else op.cast(steps, "int64"),
         axes=tuple(named),
@@ -75,6 +80,18 @@ def slice_by_inputs(
     return node.let(found, declared=TensorType(tuple(extents), node.dtype(data)))
 
 
+def _require_as_many(node: Node, count: int, *lists: Sequence[object] | None) -> None:
+    for one in lists:
+        if one is not None and len(one) != count:
+            raise node.refused("lists of different lengths", str(count), str(len(one)))
+
+
+def _not_before(starts: Expr, extents: Expr) -> Expr:
+    """Starts that are not before the first element, where those of Relay may be by one when a
+    slice goes backwards."""
+    return op.maximum(starts, op.negative(extents))
+
+
 def _numbers(elements: Elements | None) -> list[int] | None:
     """Elements that all are numbers."""
     if elements is None or not all(isinstance(one, int) for one in elements):
@@ -83,13 +100,21 @@ def _numbers(elements: Elements | None) -> list[int] | None:
 
 
 def _sliced(
+    node: Node,
     data: Expr,
     starts: Sequence[int],
     ends: Sequence[int],
     steps: Sequence[int],
     axes: Sequence[int],
 ) -> Expr:
-    low = [max(min(one, END), -END) for one in starts]
+    shape = node.shape(data)
+    _require_as_many(node, len(starts), ends, steps, axes)
+    if not all(-len(shape) <= axis < len(shape) for axis in axes):
+        raise node.refused("an axis is out of range", f"axes of {len(shape)}", str(list(axes)))
+    low = []
+    for start, axis in zip(starts, axes, strict=True):
+        extent = shape[axis]
+        low.append(max(min(start, END), -extent if isinstance(extent, int) else -END))
     high = [max(min(one, END), -END) for one in ends]
     return op.strided_slice(data, low, high, list(steps), axes=tuple(axes))
 
@@ -120,7 +145,6 @@ def _sliced_anywhere(
     """A slice along axes that a run finds: all axes are sliced, most of them from end to end."""
     assert axes is not None
     rank = node.rank(data)
-    (count,) = node.static_shape(starts, "the list of starts")
     places = node.let(op.cast(axes, "int64"))
 
     def spread(default: int, values: Expr) -> Expr:
@@ -128,8 +152,11 @@ def _sliced_anywhere(
             const([default] * rank, "int64"), places, op.cast(values, "int64"), axis=0
         )
 
-    strides = const([1] * count, "int64") if steps is None else steps
-    return op.strided_slice(data, spread(0, starts), spread(END, ends), spread(1, strides))
+    first, last = spread(0, starts), spread(END, ends)
+    if steps is None:
+        return op.strided_slice(data, first, last)
+    first = _not_before(first, op.shape_of(data, dtype="int64"))
+    return op.strided_slice(data, first, last, spread(1, steps))
 
 
 # --- pieces ------------------------------------------------------------------------------------
@@ -220,6 +247,8 @@ def compress(node: Node, data: Expr, condition: Expr) -> Expr:
 def reverse_sequence(node: Node, data: Expr, lengths: Expr) -> Expr:
     time, batch = node.attribute("time_axis", 0), node.attribute("batch_axis", 1)
     shape = list(node.shape(data))
+    if sorted((time, batch)) != [0, 1] or len(shape) < 2:
+        raise node.refused("the axes are others", "0 and 1", f"{time} and {batch}")
     shape[batch] = best_known([shape[batch], *node.shape(lengths)])
     return op.reverse_sequence(
         of_shape(node, data, shape),

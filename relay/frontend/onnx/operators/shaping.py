@@ -179,7 +179,7 @@ def unsqueeze(node: Node, data: Expr, axes: Expr) -> Expr:
     found = node.constant(axes)
     if found is not None:
         return _unsqueezed(node, data, [int(one) for one in found.reshape(-1)])
-    (count,) = node.static_shape(axes, "the list of axes")
+    count = node.length(axes, "the axes")
     rank = node.rank(data) + count
     places = op.where(op.less(axes, const(0, "int64")), op.add(axes, const(rank, "int64")), axes)
     hits = op.equal(
@@ -220,7 +220,7 @@ def transpose(node: Node, data: Expr) -> Expr:
 def expand(node: Node, data: Expr, wanted: Expr) -> Expr:
     """Data and a shape broadcast against each other: either may be stretched."""
     own = node.shape(data)
-    (count,) = node.static_shape(wanted, "the shape")
+    count = node.length(wanted, "the shape")
     elements = node.elements(wanted) or (None,) * count
     rank = max(len(own), count)
     left = (*[1] * (rank - len(own)), *own)

@@ -1,0 +1,81 @@
+"""What the standard says of the inputs, outputs and attributes of an operator.
+
+Converters rely on it: a node that is written otherwise never comes to one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import onnx
+from onnx import AttributeProto, NodeProto
+
+from relay.errors import Diagnostic, FrontendError, Span
+from relay.frontend.onnx.converters import DEFAULT_DOMAINS
+
+
+@dataclass(frozen=True)
+class Schema:
+    """How a node of an operator is written."""
+
+    inputs: Sequence[tuple[str, bool]]  # names, and whether each has to be there
+    most_inputs: int
+    most_outputs: int
+    attributes: Mapping[str, tuple[int, bool]]  # their types, and whether each has to be there
+
+
+@cache
+def find_schema(domain: str, operator: str, version: int) -> Schema | None:
+    """What is said of an operator in a version of its operator set; None if it is not known."""
+    found: Any
+    try:
+        found = onnx.defs.get_schema(operator, version, domain)
+    except onnx.defs.SchemaError:
+        return None
+    single = onnx.defs.OpSchema.FormalParameterOption.Single
+    several = onnx.defs.OpSchema.FormalParameterOption.Variadic
+    inputs = [
+        (one.name, one.option == single or (one.option == several and one.min_arity > 0))
+        for one in found.inputs
+    ]
+    attributes = {
+        name: (int(one.type.value), bool(one.required)) for name, one in found.attributes.items()
+    }
+    return Schema(tuple(inputs), found.max_input, found.max_output, attributes)
+
+
+def check_node(proto: NodeProto, version: int, span: Span) -> None:
+    """Refuse a node that is not written as the standard says."""
+    domain = "" if proto.domain in DEFAULT_DOMAINS else proto.domain
+    schema = find_schema(domain, proto.op_type, version)
+    if schema is None:
+        return
+
+    def refused(message: str, expected: str, found: str) -> FrontendError:
+        return FrontendError(Diagnostic(f"{proto.op_type}: {message}", span, expected, found))
+
+    for kind, names, most in (
+        ("inputs", proto.input, schema.most_inputs),
+        ("outputs", proto.output, schema.most_outputs),
+    ):
+        if len(names) > most:
+            raise refused(f"there are too many {kind}", f"at most {most}", str(len(names)))
+    for place, (name, is_needed) in enumerate(schema.inputs):
+        if is_needed and (place >= len(proto.input) or not proto.input[place]):
+            raise refused(f"input `{name}` is missing", name, f"{len(proto.input)} inputs")
+    given = {one.name: one.type for one in proto.attribute}
+    for name, (kind_of, is_needed) in schema.attributes.items():
+        if name not in given:
+            if is_needed:
+                raise refused(f"attribute `{name}` is missing", _kind(kind_of), "nothing")
+        elif given[name] != kind_of:
+            text = f"attribute `{name}` is of another type"
+            raise refused(text, _kind(kind_of), _kind(given[name]))
+
+
+def _kind(number: int) -> str:
+    names = {value: name.lower() for name, value in AttributeProto.AttributeType.items()}
+    return str(names.get(number, f"type {number}"))
