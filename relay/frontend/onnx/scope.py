@@ -34,7 +34,7 @@ from relay.ir.expr import (
     Var,
 )
 from relay.ir.module import IRModule
-from relay.ir.types import Type
+from relay.ir.types import TensorType, TupleType, Type
 from relay.nd import NDArray
 
 # Bytes that a folded value may have, however little it is made of; and times what it is made of.
@@ -82,7 +82,7 @@ class Scope:
         if declared is None and (isinstance(value, Var | Constant) or is_nothing(value)):
             return value
         value = _with_spans(value, span)
-        typed = infer_expr(value, self.module)
+        typed = infer_expr(value, None if _is_plain(value) else self.module)
         if (folded := _folded(typed)) is not None:
             return folded
         variable = Var(name, declared or typed.checked_type, span=span)
@@ -100,6 +100,20 @@ def is_nothing(value: Expr) -> bool:
     """Whether it is an empty list, or option, of which nothing else is known: it stands for itself,
     because it has no type yet."""
     return isinstance(value, Call) and isinstance(value.op, Constructor) and not value.args
+
+
+def _is_plain(value: Expr) -> bool:
+    """Whether an expression only has operators on tensors: inference need not look at the module,
+    which has all of the standard library."""
+    for part in tree.postorder(value):
+        match part:
+            case Var(type_annotation=ty):
+                fields = ty.fields if isinstance(ty, TupleType) else (ty,)
+                if not all(isinstance(one, TensorType) for one in fields):
+                    return False
+            case Expr() if not isinstance(part, Call | Op | Constant | Tuple | TupleGetItem):
+                return False
+    return True
 
 
 def _with_spans(value: Expr, span: AnySpan | None) -> Expr:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from math import pi, sqrt
 
+import numpy as np
+
 from relay import op
 from relay.frontend.onnx.broadcast import broadcastable
 from relay.frontend.onnx.converters import Converters
@@ -22,7 +24,12 @@ def relu(node: Node, data: Expr) -> Expr:
 
 @table("LeakyRelu")
 def leaky_relu(node: Node, data: Expr) -> Expr:
-    return op.nn.leaky_relu(data, alpha=node.attribute("alpha", 0.01))
+    return op.nn.leaky_relu(data, alpha=node.attribute("alpha", _single(0.01)))
+
+
+def _single(number: float) -> float:
+    """A number as attributes have it, which are of 32 bits."""
+    return float(np.float32(number))
 
 
 @table("PRelu")
@@ -62,7 +69,8 @@ def shrink(node: Node, data: Expr) -> Expr:
 
 @table("HardSigmoid")
 def hard_sigmoid(node: Node, data: Expr) -> Expr:
-    return _hard_sigmoid(node, data, node.attribute("alpha", 0.2), node.attribute("beta", 0.5))
+    alpha, beta = node.attribute("alpha", _single(0.2)), node.attribute("beta", 0.5)
+    return _hard_sigmoid(node, data, alpha, beta)
 
 
 @table("HardSwish")
