@@ -19,6 +19,7 @@ from __future__ import annotations
 from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any
 
+from relay.check.forward import typed_forward
 from relay.check.infer import infer_module
 from relay.errors import PassError, did_you_mean
 from relay.ir.expr import Function
@@ -109,9 +110,12 @@ class FunctionPass(Pass):
                     f"transform_function returns a relay.Function, found {type(after).__name__} "
                     f"for `@{var.name_hint}`"
                 )
-            if after is not before:
-                changed[var.name_hint] = after
-                lost_type |= before.ty is not None and after.ty is None
+            if after is before:
+                continue
+            if before.ty is not None and after.ty is None:
+                after = typed_forward(after, before)
+                lost_type |= after.ty is None
+            changed[var.name_hint] = after
         for name, function in changed.items():
             module[name] = function
         return infer_module(module) if lost_type else module
