@@ -67,7 +67,7 @@ def check_writes(found, wanted, expected: Tried) -> None:
 
 def _same(found, value, expected: Tried) -> bool:
     try:
-        assert_same_value(found, value, rtol=expected.rtol)
+        assert_same_value(found, value, rtol=expected.rtol, functions=True)
     except AssertionError:
         return False
     return True
