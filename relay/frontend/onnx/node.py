@@ -20,6 +20,7 @@ import numpy as np
 from relay.errors import Diagnostic, FrontendError, Span
 from relay.frontend.onnx.elements import Elements
 from relay.frontend.onnx.scope import Scope, is_nothing
+from relay.frontend.onnx.types import MOST_AXES
 from relay.ir.dims import Any as AnyDim
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Constant, Constructor, Expr, Tuple, Var, const
@@ -120,13 +121,13 @@ class Node:
     def length(self, value: Expr, what: str) -> int:
         """How many elements a list has, which must be known: a tensor of one axis."""
         shape = self.shape(value)
-        if len(shape) != 1 or not isinstance(shape[0], int):
-            raise self.refused(
-                f"{what} must be a list of so many elements",
-                expected="one axis, of an extent that is a number",
-                found=str(self.type_of(value)),
-            )
-        return shape[0]
+        if len(shape) == 1 and isinstance(shape[0], int) and shape[0] <= MOST_AXES:
+            return shape[0]
+        raise self.refused(
+            f"{what} must be a list of so many elements",
+            expected=f"one axis, of an extent that is a number up to {MOST_AXES}",
+            found=str(self.type_of(value)),
+        )
 
     def elements(self, value: Expr) -> Elements | None:
         """What is known of the elements of a tensor of integers; dimensions may have names."""

@@ -22,6 +22,7 @@ class Schema:
     """How a node of an operator is written."""
 
     inputs: Sequence[tuple[str, bool]]  # names, and whether each has to be there
+    is_open: bool  # the last one stands for any number of them
     most_inputs: int
     most_outputs: int
     attributes: Mapping[str, tuple[int, bool]]  # their types, and whether each has to be there
@@ -34,7 +35,10 @@ def find_schema(domain: str, operator: str, version: int) -> Schema | None:
     try:
         found = onnx.defs.get_schema(operator, version, domain)
     except onnx.defs.SchemaError:
-        return None
+        # some models use operators before there are any
+        if not onnx.defs.has(operator, domain):
+            return None
+        found = onnx.defs.get_schema(operator, domain)
     single = onnx.defs.OpSchema.FormalParameterOption.Single
     several = onnx.defs.OpSchema.FormalParameterOption.Variadic
     inputs = [
@@ -44,7 +48,8 @@ def find_schema(domain: str, operator: str, version: int) -> Schema | None:
     attributes = {
         name: (int(one.type.value), bool(one.required)) for name, one in found.attributes.items()
     }
-    return Schema(tuple(inputs), found.max_input, found.max_output, attributes)
+    is_open = bool(found.inputs) and found.inputs[-1].option == several
+    return Schema(tuple(inputs), is_open, found.max_input, found.max_output, attributes)
 
 
 def check_node(proto: NodeProto, version: int, span: Span) -> None:
@@ -66,6 +71,8 @@ def check_node(proto: NodeProto, version: int, span: Span) -> None:
     for place, (name, is_needed) in enumerate(schema.inputs):
         if is_needed and (place >= len(proto.input) or not proto.input[place]):
             raise refused(f"input `{name}` is missing", name, f"{len(proto.input)} inputs")
+    if schema.is_open and "" in proto.input[len(schema.inputs) - 1 :]:
+        raise refused(f"one of `{schema.inputs[-1][0]}` is missing", "a name for each", "none")
     given = {one.name: one.type for one in proto.attribute}
     for name, (kind_of, is_needed) in schema.attributes.items():
         if name not in given:

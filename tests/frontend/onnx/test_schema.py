@@ -29,6 +29,8 @@ def written(
         (written("Add", ["x", ""]), "input `B` is missing"),
         (written("Add", ["x", "x", "x"]), "too many inputs"),
         (written("Concat", [], axis=0), "input `inputs` is missing"),
+        (written("Concat", ["x", ""], axis=0), "one of `inputs` is missing"),
+        (written("SwiGLU", ["x"]), "input `B` is missing"),
         (written("Relu", ["x"], 2), "too many outputs"),
         (written("Concat", ["x", "x"]), "attribute `axis` is missing"),
         (written("Concat", ["x", "x"], axis="last"), "attribute `axis` is of another type"),

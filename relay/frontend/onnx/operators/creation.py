@@ -23,6 +23,7 @@ def constant_of_shape(node: Node, wanted: Expr) -> Expr:
     if given.size != 1:
         raise node.refused("`value` has other than one element", "1", str(given.size))
     value = node.importer.constant(given.reshape(()))
+    node.length(wanted, "the shape")
     found = op.full(value, wanted, dtype=node.dtype(value))
     known = node.elements(wanted)
     if known is None or node.constant(wanted) is not None:

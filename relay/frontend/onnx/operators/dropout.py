@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from zlib import crc32
 
 import numpy as np
@@ -13,6 +14,8 @@ from relay.frontend.onnx.node import Node
 from relay.ir.expr import Expr, const
 
 table = Converters()
+
+MOST_DRAWN = 1 << 20  # numbers that are constants of a model
 
 
 @table("Dropout")
@@ -44,13 +47,14 @@ def dropout(
 def _drawn(node: Node, data: Expr) -> Expr:
     """Numbers from [0, 1), one for each element, the same in every run.
 
-    Those of a seed are drawn as the reference of the standard draws them; without one, the name
-    of the node is the seed.
+    Those of a seed are drawn as the reference of the standard draws them, unless there are too
+    many to be constants; without one, the name of the node is the seed.
     """
     shape = node.static_shape(data, "what training drops elements of")
     seed = node.attribute("seed")
-    if seed is not None:
+    if seed is not None and prod(shape) <= MOST_DRAWN:
         numbers = np.random.RandomState(seed % 2**32).uniform(0.0, 1.0, shape)
         return node.importer.constant(np.asarray(numbers, "float64"))
-    key = op.random.threefry_key(crc32(str(node.span).encode()))
+    name = crc32(str(node.span).encode())
+    key = op.random.threefry_key(name if seed is None else seed % 2**32)
     return op.random.uniform(key, shape, dtype="float64")[1]

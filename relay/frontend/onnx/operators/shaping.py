@@ -67,6 +67,7 @@ def reshape(node: Node, data: Expr, wanted: Expr) -> Expr:
     allowzero = bool(node.attribute("allowzero", 0))
     elements = node.elements(wanted)
     if elements is None:
+        node.length(wanted, "the shape")
         return op.reshape(data, wanted, allowzero=allowzero)
     old = node.shape(data)
     new = _reshaped(elements, old, allowzero)
