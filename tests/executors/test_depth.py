@@ -155,8 +155,10 @@ ENDLESS = {
 
 REST = sorted(ENDLESS.keys() - {"two functions"})
 
+# Who is started in the background ignores the signal, and so does who it starts.
 SCRIPT = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 import relay
 exe = relay.compile(relay.parse(sys.argv[1]), threads=1)
 print("ready", flush=True)
