@@ -86,6 +86,26 @@ class Node:
     def rank(self, value: Expr) -> int:
         return len(self.shape(value))
 
+    def must_have_axes(self, value: Expr, count: int, what: str) -> None:
+        """Refuse an input with another number of axes."""
+        if self.rank(value) != count:
+            raise self.refused(
+                f"{what} have the wrong number of axes",
+                expected=f"{count}",
+                found=str(self.type_of(value)),
+            )
+
+    def numbers(self, name: str, count: int, default: int = 0) -> list[int]:
+        """A list attribute with a number for each of several things."""
+        given = self.attribute(name) or [default] * count
+        if len(given) != count:
+            raise self.refused(
+                f"attribute `{name}` has the wrong length",
+                expected=f"{count}",
+                found=f"{len(given)}",
+            )
+        return [int(one) for one in given]
+
     def dtype(self, value: Expr) -> str:
         return self.tensor_type(value).dtype
 

@@ -62,6 +62,11 @@ def if_(node: Node, condition: Expr) -> Sequence[Expr]:
     ways = [
         node.subgraph(name).translate(node.scope, []) for name in ("then_branch", "else_branch")
     ]
+    if len(ways[0][1]) != len(ways[1][1]):
+        raise node.refused(
+            "the branches do not give the same number of values",
+            found=f"{len(ways[0][1])} and {len(ways[1][1])}",
+        )
     types = [
         filled(_joined(node, node.type_of(one), node.type_of(other), "the branches"))
         for one, other in zip(ways[0][1], ways[1][1], strict=True)
@@ -218,6 +223,12 @@ def stacked(
 def loop_(node: Node, limit: Expr | None, go_on: Expr | None, *state: Expr) -> Sequence[Expr]:
     graph = node.subgraph("body")
     carried = len(state)
+    if len(graph.inputs) != 2 + carried or len(graph.outputs) < 1 + carried:
+        raise node.refused(
+            "the body does not fit",
+            expected=f"{2 + carried} inputs and {1 + carried} outputs or more",
+            found=f"{len(graph.inputs)} and {len(graph.outputs)}",
+        )
 
     def body(scope: Scope, number: Var, going: Var, values: Sequence[Expr]) -> Turn:
         given = _as_declared(scope, graph, [number, going], values)
@@ -275,9 +286,9 @@ def scan_in_batches(node: Node, lengths: Expr | None, *inputs: Expr) -> Sequence
             hint="convert the model to version 9 of the operators, or later",
         )
     graph = node.subgraph("body")
-    scanned = int(node.required("num_scan_inputs"))
+    scanned = _scan_inputs(node, len(inputs), graph)
     carried = len(inputs) - scanned
-    backwards = node.attribute("directions") or [0] * scanned
+    backwards = node.numbers("directions", scanned)
     size, batches = _length(node, inputs[0], 0)
 
     def of_batch(scope: Scope, number: Var, going: Var, values: Sequence[Expr]) -> Turn:
@@ -295,18 +306,32 @@ def scan_in_batches(node: Node, lengths: Expr | None, *inputs: Expr) -> Sequence
 @table("Scan", since=9)
 def scan(node: Node, *inputs: Expr) -> Sequence[Expr]:
     graph = node.subgraph("body")
-    scanned = int(node.required("num_scan_inputs"))
+    scanned = _scan_inputs(node, len(inputs), graph)
     state, sequences = inputs[: len(inputs) - scanned], inputs[len(inputs) - scanned :]
     in_axes = _axes(node, "scan_input_axes", sequences)
-    backwards = node.attribute("scan_input_directions") or [0] * scanned
+    backwards = node.numbers("scan_input_directions", scanned)
     last, rows = _scanned(node, graph, state, sequences, in_axes, backwards)
-    turned = node.attribute("scan_output_directions") or [0] * len(rows)
-    out_axes = node.attribute("scan_output_axes") or [0] * len(rows)
+    turned = node.numbers("scan_output_directions", len(rows))
+    out_axes = node.numbers("scan_output_axes", len(rows))
     outputs = []
     for ((values, ty), count), is_back, axis in zip(rows, turned, out_axes, strict=True):
         made = stacked(node, values, ty, count, newest_first=not is_back)
         outputs.append(_moved(node, made, axis))
     return [*last, *outputs]
+
+
+def _scan_inputs(node: Node, given: int, graph: Subgraph) -> int:
+    """How many inputs are sequences; the others are states."""
+    scanned = int(node.required("num_scan_inputs"))
+    if not 1 <= scanned <= given or len(graph.inputs) != given:
+        raise node.refused(
+            "the numbers of inputs do not fit",
+            expected=f"{len(graph.inputs)} inputs, as the body has",
+            found=f"{given}, of them {scanned} sequences",
+        )
+    if len(graph.outputs) < given - scanned:
+        raise node.refused("the body does not give every state", found=f"{len(graph.outputs)}")
+    return scanned
 
 
 def _scanned(
@@ -335,8 +360,14 @@ def _scanned(
 
 
 def _axes(node: Node, name: str, values: Sequence[Expr]) -> list[int]:
-    given = node.attribute(name) or [0] * len(values)
-    return [axis % node.rank(value) for axis, value in zip(given, values, strict=True)]
+    given = node.numbers(name, len(values))
+    return [_axis(node, axis, node.rank(v)) for axis, v in zip(given, values, strict=True)]
+
+
+def _axis(node: Node, axis: int, rank: int) -> int:
+    if not -rank <= axis < rank:
+        raise node.refused("there is no such axis", expected=f"one of {rank}", found=f"{axis}")
+    return axis % rank
 
 
 def _length(node: Node, value: Expr, axis: int) -> tuple[Dim, Expr]:
@@ -346,7 +377,7 @@ def _length(node: Node, value: Expr, axis: int) -> tuple[Dim, Expr]:
 def _moved(node: Node, value: Expr, axis: int) -> Expr:
     """The first axis at another place."""
     rank = node.rank(value)
-    place = axis % rank
+    place = _axis(node, axis, rank)
     if place == 0:
         return value
     order = [*range(1, place + 1), 0, *range(place + 1, rank)]

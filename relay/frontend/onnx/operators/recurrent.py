@@ -185,11 +185,16 @@ def recurrent(
     given = [*inputs, *[None] * (5 + states - len(inputs))]
     data, weight, recurrence, bias, lengths = given[:5]
     assert data is not None and weight is not None and recurrence is not None
+    for value, what in ((data, "the inputs"), (weight, "the weights"), (recurrence, "the weights")):
+        node.must_have_axes(value, 3, what)
+    for value in filter(None, given[5 : 5 + states]):
+        node.must_have_axes(value, 3, "the states at the beginning")
     initial = given[5 : 5 + states]
     layout = int(node.attribute("layout", 0))
     data = node.let(transpose(data, (1, 0, 2))) if layout else data
     directions, rows, _ = node.static_shape(weight, "the weights")
     hidden = rows // gates
+    _check_sizes(node, directions, hidden, gates, data, weight, recurrence, bias)
     functions = _activations(node, defaults, directions, data)
     both = node.attribute("direction", "forward")
     outputs, lasts = [], []
@@ -218,6 +223,32 @@ def recurrent(
         for which in range(states)
     ]
     return [whole, *ends]
+
+
+def _check_sizes(
+    node: Node,
+    directions: int,
+    hidden: int,
+    gates: int,
+    data: Expr,
+    weight: Expr,
+    recurrence: Expr,
+    bias: Expr | None,
+) -> None:
+    """Refuse weights that do not fit each other."""
+    wanted = 2 if node.attribute("direction", "forward") == "bidirectional" else 1
+    inputs = node.shape(data)[2]
+    fitting = {
+        "the weights of the inputs": (weight, (wanted, gates * hidden, inputs)),
+        "the weights of the state": (recurrence, (wanted, gates * hidden, hidden)),
+    }
+    if bias is not None:
+        fitting["the biases"] = (bias, (wanted, 2 * gates * hidden))
+    for what, (value, shape) in fitting.items():
+        if node.shape(value) != shape:
+            raise node.refused(
+                f"{what} do not fit", expected=f"shape {shape}", found=str(node.type_of(value))
+            )
 
 
 def _of_direction(node: Node, place: int) -> Callable[[Expr], Expr]:
@@ -266,6 +297,10 @@ def _activations(
         beta = betas.pop(0) if betas and name.lower() in _WITH_BETA else None
         made.append(activation(node, name, alpha, beta, like))
     each = len(defaults)
+    if len(made) != each * directions:
+        raise node.refused(
+            "the wrong number of activations", expected=f"{each * directions}", found=f"{len(made)}"
+        )
     return [made[place * each : (place + 1) * each] for place in range(directions)]
 
 

@@ -1,0 +1,157 @@
+"""Branches, loops and scans: as the language has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+from relay.errors import FrontendError
+from relay.frontend.onnx.importer import from_onnx
+from tests.frontend.onnx.judge import agree, main_type, of_graph, value
+
+X = np.array([[1, -2, 3], [4, 5, -6]], "float32")
+
+
+def graph(nodes: Any, inputs: Any, outputs: Any) -> onnx.GraphProto:
+    return helper.make_graph(nodes, "inner", inputs, outputs)
+
+
+def name(of: str) -> onnx.ValueInfoProto:
+    return onnx.ValueInfoProto(name=of)
+
+
+# --- If
+
+
+def branch(then: Any, otherwise: Any, shape: Any = (2, 3)) -> onnx.ModelProto:
+    node = helper.make_node(
+        "If", ["c"], ["y"],
+        then_branch=graph([then], [], [name(then.output[0])]),
+        else_branch=graph([otherwise], [], [name(otherwise.output[0])]),
+    )  # fmt: skip
+    return of_graph([node], [value("c", bool, ()), value("x", "float32", shape)], [name("y")])
+
+
+def test_a_branch_sees_what_is_around_it() -> None:
+    made = branch(helper.make_node("Relu", ["x"], ["a"]), helper.make_node("Neg", ["x"], ["b"]))
+    for condition in (True, False):
+        agree(made, np.array(condition), X)
+
+
+def test_branches_of_different_sizes_have_an_open_one() -> None:
+    then = helper.make_node("Concat", ["x", "x"], ["a"], axis=0)
+    made = branch(then, helper.make_node("Neg", ["x"], ["b"]))
+    assert main_type(from_onnx(made)[0]) == "Tensor[(?, 3), float32]"
+    for condition in (True, False):
+        agree(made, np.array(condition), X)
+
+
+def test_a_branch_that_is_known_is_all_there_is() -> None:
+    constant = helper.make_node("Constant", [], ["k"], value_int=1)
+    truth = helper.make_node("Cast", ["k"], ["c"], to=onnx.TensorProto.BOOL)
+    node = helper.make_node(
+        "If", ["c"], ["y"],
+        then_branch=graph([helper.make_node("Relu", ["x"], ["a"])], [], [name("a")]),
+        else_branch=graph([helper.make_node("Flatten", ["x"], ["b"], axis=0)], [], [name("b")]),
+    )  # fmt: skip
+    made = of_graph([constant, truth, node], [value("x", "float32", (2, 3))], [name("y")])
+    assert "if" not in str(from_onnx(made)[0]["main"])
+    agree(made, X)
+
+
+def test_branches_of_different_ranks_are_refused() -> None:
+    then = helper.make_node("Flatten", ["x"], ["a"], axis=0)
+    made = branch(then, helper.make_node("Squeeze", ["x"], ["b"]), shape=(1, 3))
+    with pytest.raises(FrontendError, match="the branches give values of different types"):
+        from_onnx(made)
+
+
+# --- Loop
+
+
+def loop(body: onnx.GraphProto, inputs: Any, outputs: Any, described: Any) -> onnx.ModelProto:
+    node = helper.make_node("Loop", inputs, outputs, body=body)
+    return of_graph([node], described, [name(one) for one in outputs])
+
+
+COUNTED = graph(
+    [
+        helper.make_node("Add", ["s", "x"], ["s2"]),
+        helper.make_node("Neg", ["s2"], ["row"]),
+        helper.make_node("Identity", ["go"], ["on"]),
+    ],
+    [value("i", "int64", ()), value("go", bool, ()), name("s")],
+    [value("on", bool, ()), name("s2"), name("row")],
+)
+
+
+def test_a_loop_counts_and_collects() -> None:
+    described = [value("m", "int64", ()), value("x", "float32", ("n", 3))]
+    made = loop(COUNTED, ["m", "", "x"], ["y", "rows"], described)
+    for turns in (1, 2, 7):
+        for rows in (1, 2):
+            agree(made, np.array(turns), X[:rows])
+    agree(made, np.array(0), X, wanted=[X, np.zeros((0, 2, 3), "float32")])
+
+
+def test_a_loop_ends_when_its_condition_does() -> None:
+    body = graph(
+        [
+            helper.make_node("Add", ["s", "x"], ["s2"]),
+            helper.make_node("Less", ["s2", "most"], ["on"]),
+        ],
+        [value("i", "int64", ()), value("go", bool, ()), name("s")],
+        [value("on", bool, ()), name("s2")],
+    )
+    described = [value("x", "float32", ()), value("most", "float32", ())]
+    made = loop(body, ["", "", "x"], ["y"], described)
+    for most in (-1.0, 20.0, 33.5):
+        agree(made, np.array(2.5, "float32"), np.array(most, "float32"))
+
+
+def test_a_state_may_grow() -> None:
+    body = graph(
+        [
+            helper.make_node("Concat", ["s", "x"], ["s2"], axis=0),
+            helper.make_node("Identity", ["go"], ["on"]),
+        ],
+        [value("i", "int64", ()), value("go", bool, ()), name("s")],
+        [value("on", bool, ()), name("s2")],
+    )
+    described = [value("m", "int64", ()), value("x", "float32", (2, 3))]
+    made = loop(body, ["m", "", "x"], ["y"], described)
+    assert main_type(from_onnx(made)[0]) == "Tensor[(?, 3), float32]"
+    for turns in (0, 3):
+        agree(made, np.array(turns), X)
+
+
+def test_a_body_that_does_not_fit_is_refused() -> None:
+    described = [value("m", "int64", ()), value("x", "float32", (2, 3))]
+    made = loop(COUNTED, ["m", "", "x", "x"], ["y", "z", "rows"], described)
+    with pytest.raises(FrontendError, match="the body does not fit"):
+        from_onnx(made)
+
+
+# --- Scan
+
+
+def test_a_scan_runs_along_axes_in_both_directions() -> None:
+    body = graph(
+        [helper.make_node("Add", ["s", "r"], ["s2"]), helper.make_node("Neg", ["s2"], ["row"])],
+        [name("s"), name("r")],
+        [name("s2"), name("row")],
+    )
+    for axis, back, out_axis, out_back in ((0, 0, 0, 0), (0, 1, 0, 1), (1, 1, 1, 0)):
+        node = helper.make_node(
+            "Scan", ["x0", "x"], ["y", "rows"], body=body, num_scan_inputs=1,
+            scan_input_axes=[axis], scan_input_directions=[back],
+            scan_output_axes=[out_axis], scan_output_directions=[out_back],
+        )  # fmt: skip
+        size = 2 if axis else 3
+        described = [value("x0", "float32", (size,)), value("x", "float32", (2, 3))]
+        made = of_graph([node], described, [name("y"), name("rows")])
+        agree(made, np.zeros(size, "float32"), X)
