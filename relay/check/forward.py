@@ -57,10 +57,10 @@ def typed_forward(after: Function, before: Function) -> Function:
             case Let(variable=variable, value=value, body=body):
                 return known(body) if known(value) == variable.type_annotation else None
             case Function(params=params, ret_type=declared) if e is after:
-                args = [param.type_annotation for param in params]
-                if declared is None or declared != known(after.body) or None in args:
+                inputs = [p.type_annotation for p in params if p.type_annotation is not None]
+                if declared is None or declared != known(after.body) or len(inputs) < len(params):
                     return None
-                return FuncType(tuple(args), declared, after.type_params)  # type: ignore[arg-type]
+                return FuncType(tuple(inputs), declared, after.type_params)
         return None
 
     for e in tree.postorder(after):

@@ -135,7 +135,7 @@ class Layer:
         gates, _ = node.static_shape(self.weight, "the weights")
         if isinstance(steps, int) or isinstance(batch, int):
             flat = nn.dense(reshape(data, (-1, _or_rest(size))), self.weight)
-            outer = (-1, batch) if isinstance(batch, int) else (steps, -1)
+            outer = (-1, batch) if isinstance(batch, int) else (_or_rest(steps), -1)
             product = reshape(flat, (*outer, gates))
         else:
             product = nn.batch_matmul(data, expand_dims(self.weight, 0))
@@ -238,7 +238,7 @@ def _check_sizes(
     """Refuse weights that do not fit each other."""
     wanted = 2 if node.attribute("direction", "forward") == "bidirectional" else 1
     inputs = node.shape(data)[2]
-    fitting = {
+    fitting: dict[str, tuple[Expr, tuple[Dim, ...]]] = {
         "the weights of the inputs": (weight, (wanted, gates * hidden, inputs)),
         "the weights of the state": (recurrence, (wanted, gates * hidden, hidden)),
     }
