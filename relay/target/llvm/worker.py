@@ -14,6 +14,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import IO, TYPE_CHECKING, Any, Self
 
@@ -109,7 +110,8 @@ class Worker:
         """End the process, whatever it is doing."""
         self._process.kill()
         self._process.wait()
-        self._requests.close()
+        with suppress(BrokenPipeError):  # what was not sent before it died is not sent any more
+            self._requests.close()
         self._answers.close()
 
 

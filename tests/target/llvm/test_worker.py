@@ -73,6 +73,15 @@ def test_a_process_that_dies_is_an_error(worker):
         worker.compile([TEXT], str(Target.host()), 1)
 
 
+def test_what_was_not_sent_does_not_keep_it_from_stopping(worker):
+    assert worker.ready()
+    worker._process.kill()
+    worker._process.wait()
+    worker._requests.write(b"not yet sent")
+    worker.stop()
+    assert worker._requests.closed and worker._answers.closed
+
+
 def test_it_ends_when_its_starter_is_gone(worker):
     assert worker.ready()
     worker._requests.close()
