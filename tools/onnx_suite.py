@@ -43,7 +43,7 @@ def run(case: tuple[str, str]) -> Outcome:
     signal.alarm(SECONDS)
     try:
         _run(*case)
-    except Exception as error:
+    except Exception as error:  # whatever goes wrong is the outcome of this test, and is printed
         text = f"{type(error).__name__}: {error}".strip()
         return (*case, text or "error")
     finally:

@@ -15,6 +15,7 @@ All of a group is in one block, so what is computed together is computed anyway.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -48,27 +49,27 @@ class Branch:
         return self.calls[-1]
 
 
-class Joining:
+class Joining(ABC):
     """How products of one kind become one. What a branch leaves is a part of what they become."""
 
+    @abstractmethod
     def key(self, call: Call, flow: Flow) -> Any:
         """What is the same for products that may become one; None for what is no such product."""
-        raise NotImplementedError
 
+    @abstractmethod
     def join(self, products: Sequence[Call], weights: Sequence[Expr]) -> Expr:
         """The wide product."""
-        raise NotImplementedError
 
+    @abstractmethod
     def operand(
         self, parts: Sequence[Expr], own: Sequence[Expr], call: Call, products: Sequence[Call]
     ) -> Expr | None:
         """Fixed operands of the branches as one operand of a call behind the product; None if they
         cannot be. `own` stand in the program and have types, `parts` may stand anywhere."""
-        raise NotImplementedError
 
+    @abstractmethod
     def part(self, joined: Expr, branches: Sequence[Branch], index: int) -> Expr:
         """What one branch leaves."""
-        raise NotImplementedError
 
     def step_key(self, call: Call, value: TensorType, result: TensorType) -> Any:
         """What is the same for calls behind products that may become one call, which makes

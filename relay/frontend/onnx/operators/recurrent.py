@@ -64,7 +64,7 @@ def activation(
     one, zero = number(None, 1.0), number(None, 0.0)
     a: Callable[[float], Expr] = lambda default: number(alpha, default)  # noqa: E731
     b: Callable[[float], Expr] = lambda default: number(beta, default)  # noqa: E731
-    table: dict[str, Activation] = {
+    functions: dict[str, Activation] = {
         "relu": nn.relu,
         "tanh": tanh,
         "sigmoid": sigmoid,
@@ -77,9 +77,9 @@ def activation(
         "softsign": lambda x: x / add(one, absolute(x)),
         "softplus": lambda x: log(add(one, exp(x))),
     }
-    found = table.get(name.lower())
+    found = functions.get(name.lower())
     if found is None:
-        raise node.refused(f"there is no activation `{name}`", expected=", ".join(table))
+        raise node.refused(f"there is no activation `{name}`", expected=", ".join(functions))
     return found
 
 
