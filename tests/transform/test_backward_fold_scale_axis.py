@@ -5,72 +5,11 @@ import pytest
 import torch
 
 import relay
-from relay.ir.compare import assert_structural_equal
-from relay.ir.expr import Call
-from relay.ir.variables import all_vars
 from relay.testing import count_ops
 from relay.transform import BackwardFoldScaleAxis, InferType, PassContext, Sequential
+from tests.transform.scaling import Moving, assert_same_meaning, main, parse, scales, t
 
-HEADER = '#[version = "0.0.5"]\n'
-
-
-def parse(source):
-    return InferType()(relay.parse(HEADER + source))
-
-
-def assert_rewrites(before, after):
-    result = BackwardFoldScaleAxis()(parse(before))
-    assert_structural_equal(result, parse(after))
-    assert BackwardFoldScaleAxis()(result)["main"] is result["main"]
-
-
-def assert_stays(source):
-    before = parse(source)
-    assert BackwardFoldScaleAxis()(before)["main"] is before["main"]
-
-
-def main(params, body):
-    """A program in which all parameters but `%x` and `%y` are weights."""
-    names = [part.split(":")[0].strip().lstrip("%") for part in params.split(", %")]
-    weights = ", ".join(f'"{name}"' for name in names if name not in ("x", "y"))
-    return f"def @main({params}, Weights=[{weights}]) {{ {body} }}"
-
-
-def t(*shape):
-    return f"Tensor[({', '.join(map(str, shape))}), float64]"
-
-
-def arguments(module):
-    rng = np.random.default_rng(0)
-    shapes = [tuple(map(int, p.checked_type.shape)) for p in module["main"].params]
-    return [rng.normal(size=shape) for shape in shapes]
-
-
-def assert_same_meaning(before, after):
-    given = arguments(before)
-    results = [relay.create_executor("debug", m).evaluate()(*given) for m in (before, after)]
-    fields = [getattr(result, "fields", [result]) for result in results]
-    for one, other in zip(*fields, strict=True):
-        np.testing.assert_allclose(other.numpy(), one.numpy(), rtol=1e-9, atol=1e-11)
-
-
-def scales(module):
-    """How many multiplications and divisions of data there are."""
-    weights = set(module["main"].attrs["Weights"])
-    total = 0
-    for e in relay.tree.postorder(module["main"].body):
-        if isinstance(e, Call) and e.op.name in ("multiply", "divide"):
-            total += any(v.name_hint not in weights for v in all_vars(e))
-    return total
-
-
-def assert_folds(params, body):
-    before = parse(main(params, body))
-    after = BackwardFoldScaleAxis()(before)
-    assert scales(before) == 1
-    assert scales(after) == 0
-    assert BackwardFoldScaleAxis()(after)["main"] is after["main"]
-    assert_same_meaning(before, after)
+expect = Moving(BackwardFoldScaleAxis())
 
 
 # --- what it looks like --------------------------------------------------------------------------
@@ -80,7 +19,7 @@ CONV = "%x: Tensor[(1, 4, 6, 6), float32], %w: Tensor[(8, 4, 3, 3), float32]"
 
 def test_a_scale_goes_into_the_weight_of_a_convolution():
     params = CONV + ", %s: Tensor[(8), float32]"
-    assert_rewrites(
+    expect.assert_rewrites(
         main(params, "nn.conv2d(%x, %w) * expand_dims(%s, axis=1, num_newaxis=2)"),
         main(params, "nn.conv2d(%x, %w * expand_dims(%s, axis=1, num_newaxis=3))"),
     )
@@ -88,7 +27,7 @@ def test_a_scale_goes_into_the_weight_of_a_convolution():
 
 def test_what_is_added_is_scaled_too():
     params = CONV + ", %b: Tensor[(8, 1, 1), float32], %s: Tensor[(8), float32]"
-    assert_rewrites(
+    expect.assert_rewrites(
         main(params, "(nn.conv2d(%x, %w) + %b) * expand_dims(%s, axis=1, num_newaxis=2)"),
         main(
             params,
@@ -99,7 +38,7 @@ def test_what_is_added_is_scaled_too():
         ),
     )
     params = CONV + ", %b: Tensor[(8), float32], %s: Tensor[(8), float32]"
-    assert_rewrites(
+    expect.assert_rewrites(
         main(
             params,
             "nn.bias_add(nn.conv2d(%x, %w), %b) * expand_dims(%s, axis=1, num_newaxis=2)",
@@ -113,7 +52,7 @@ def test_what_is_added_is_scaled_too():
 
 def test_names_do_not_matter_and_a_scale_that_is_named_later_is_no_obstacle():
     params = CONV + ", %s: Tensor[(8), float32]"
-    assert_rewrites(
+    expect.assert_rewrites(
         main(
             params,
             """
@@ -144,7 +83,7 @@ def test_branches_clauses_and_closures_are_entered():
         let %f = fn (%z: Tensor[(2, 4), float32]) { BODY };
         if (%y) { %f(%x) } else { nn.relu(%x) }
     """
-    assert_rewrites(
+    expect.assert_rewrites(
         main(params, body.replace("BODY", "nn.dense(%z, %w) * 2f")),
         main(params, body.replace("BODY", "nn.dense(%z, %w * 2f)")),
     )
@@ -166,13 +105,13 @@ def test_into_convolutions_of_any_layout_and_grouping(groups, data, kernel, tran
     params = f"%x: {t(*map(extents.get, data))}, %w: {t(*weight)}, %s: {t(*scale)}"
     name = "nn.conv2d_transpose" if transposed else "nn.conv2d"
     attrs = f'groups={groups}, data_layout="{data}", kernel_layout="{kernel}"'
-    assert_folds(params, f"{name}(%x, %w, {attrs}) * %s")
+    expect.assert_folds(params, f"{name}(%x, %w, {attrs}) * %s")
 
 
 def test_into_depthwise_weights_however_they_are_written():
     for weight in ((8, 1, 3, 3), (4, 2, 3, 3)):
         params = f"%x: {t(1, 4, 5, 5)}, %w: {t(*weight)}, %s: {t(8, 1, 1)}"
-        assert_folds(params, "nn.conv2d(%x, %w, groups=4, padding=[1, 1, 1, 1]) * %s")
+        expect.assert_folds(params, "nn.conv2d(%x, %w, groups=4, padding=[1, 1, 1, 1]) * %s")
 
 
 @pytest.mark.parametrize(
@@ -188,7 +127,7 @@ def test_into_depthwise_weights_however_they_are_written():
 def test_into_weights_in_blocks(kernel, weight, scale, groups):
     params = f"%x: {t(1, 2, 4, 4, 16)}, %w: {t(*weight)}, %s: {t(*scale)}"
     attrs = f'data_layout="NCHW16c", kernel_layout="{kernel}", groups={groups}'
-    assert_folds(params, f"nn.conv2d(%x, %w, {attrs}) * %s")
+    expect.assert_folds(params, f"nn.conv2d(%x, %w, {attrs}) * %s")
 
 
 @pytest.mark.parametrize(
@@ -210,12 +149,12 @@ def test_into_weights_in_blocks(kernel, weight, scale, groups):
     ],
 )
 def test_into_other_products(x, w, s, call):
-    assert_folds(f"%x: {t(*x)}, %w: {t(*w)}, %s: {t(*s)}", f"{call} * %s")
-    assert_folds(f"%x: {t(*x)}, %w: {t(*w)}, %s: {t(*s)}", f"%s * {call}")
+    expect.assert_folds(f"%x: {t(*x)}, %w: {t(*w)}, %s: {t(*s)}", f"{call} * %s")
+    expect.assert_folds(f"%x: {t(*x)}, %w: {t(*w)}, %s: {t(*s)}", f"%s * {call}")
 
 
 def test_division_is_multiplication_by_the_inverse():
-    assert_folds(f"%x: {t(3, 4)}, %w: {t(5, 4)}, %s: {t(5)}", "nn.dense(%x, %w) / %s")
+    expect.assert_folds(f"%x: {t(3, 4)}, %w: {t(5, 4)}, %s: {t(5)}", "nn.dense(%x, %w) / %s")
 
 
 # --- what it passes ------------------------------------------------------------------------------
@@ -268,50 +207,50 @@ OF_ORDER = [
 
 @pytest.mark.parametrize("value", OF_ORDER)
 def test_through_what_keeps_order_if_it_is_positive(value):
-    assert_folds(PARAMS, f"{value} * {POSITIVE}")
+    expect.assert_folds(PARAMS, f"{value} * {POSITIVE}")
 
 
 @pytest.mark.parametrize("value", OF_ORDER)
 def test_not_through_what_keeps_order_if_nobody_knows(value):
-    assert_stays(main(PARAMS, f"{value} * %r"))
+    expect.assert_stays(main(PARAMS, f"{value} * %r"))
 
 
 def test_both_sides_of_a_sum_take_the_scale():
     params = PARAMS + f", %v: {t(8, 4, 1, 1)}"
     second = "strided_slice(nn.conv2d(%x, %v), begin=[0, 0, 0, 0], end=[2, 8, 4, 4])"
-    assert_folds(params, f"({C} + {second}) * %r")
+    expect.assert_folds(params, f"({C} + {second}) * %r")
     # what is given takes nothing
     params = f"%x: {t(2, 8, 6, 6)}, %w: {t(8, 8, 1, 1)}, %r: {t(8, 1, 1)}"
-    assert_stays(main(params, "(nn.conv2d(%x, %w) + %x) * %r"))
+    expect.assert_stays(main(params, "(nn.conv2d(%x, %w) + %x) * %r"))
 
 
 def test_the_parts_of_a_concatenation_take_their_parts_of_the_scale():
     params = f"%x: {t(1, 4, 5, 5)}, %w: {t(3, 4, 1, 1)}, %v: {t(5, 4, 1, 1)}, %r: {t(8, 1, 1)}"
     joined = "concatenate((nn.conv2d(%x, %w), nn.relu(nn.conv2d(%x, %v))), axis=1)"
-    assert_folds(params, f"{joined} * exp(%r)")
-    assert_stays(main(params, f"{joined} * %r"))
+    expect.assert_folds(params, f"{joined} * exp(%r)")
+    expect.assert_stays(main(params, f"{joined} * %r"))
     params = f"%x: {t(1, 4, 5, 5)}, %w: {t(3, 4, 1, 1)}, %b: {t(1, 2, 5, 5)}, %r: {t(5, 1, 1)}"
-    assert_folds(params, "concatenate((nn.conv2d(%x, %w), %b), axis=1) * %r")
+    expect.assert_folds(params, "concatenate((nn.conv2d(%x, %w), %b), axis=1) * %r")
 
 
 def test_through_the_heads_of_attention():
     params = f"%x: {t(2, 5, 12)}, %w: {t(12, 12)}, %b: {t(12)}, %r: {t(3, 1, 1)}"
     heads = "transpose(reshape(nn.dense(%x, %w) + %b, newshape=[0, 0, 3, 4]), axes=[0, 2, 1, 3])"
-    assert_folds(params, f"{heads} * %r")
-    assert_folds(params, f"{heads} * 0.125f64")
+    expect.assert_folds(params, f"{heads} * %r")
+    expect.assert_folds(params, f"{heads} * 0.125f64")
 
 
 def test_through_other_layouts():
     params = f"%x: {t(1, 4, 5, 5)}, %w: {t(8, 4, 1, 1)}, %r: {t(2, 1, 1, 4)}, %s: {t(8)}"
     blocks = 'layout_transform(nn.conv2d(%x, %w), src_layout="NCHW", dst_layout="NCHW4c")'
-    assert_folds(params, f"{blocks} * %r")
+    expect.assert_folds(params, f"{blocks} * %r")
     last = 'layout_transform(nn.conv2d(%x, %w), src_layout="NCHW", dst_layout="NHWC")'
-    assert_folds(params, f"{last} * %s")
+    expect.assert_folds(params, f"{last} * %s")
 
 
 def test_one_factor_goes_through_a_product_of_two_inputs():
     params = f"%x: {t(2, 5, 4)}, %y: {t(2, 6, 4)}, %w: {t(4, 4)}"
-    assert_folds(
+    expect.assert_folds(
         params, "nn.batch_matmul(nn.dense(%x, %w), nn.relu(%y), transpose_b=True) * 0.5f64"
     )
 
@@ -330,7 +269,7 @@ def test_scales_in_a_row_become_one():
 
 def test_a_scale_goes_into_another_one_where_there_is_no_weight():
     params = f"%x: {t(2, 4)}, %s: {t(4)}, %r: {t(4)}"
-    assert_rewrites(
+    expect.assert_rewrites(
         main(params, "nn.relu(tanh(%x) * %s) * exp(%r)"),
         main(params, "nn.relu(tanh(%x) * (%s * exp(%r)))"),
     )
@@ -341,34 +280,34 @@ def test_a_scale_goes_into_another_one_where_there_is_no_weight():
 
 def test_values_that_others_use_stay_as_they_are():
     params = CONV + ", %s: Tensor[(8, 1, 1), float32]"
-    assert_stays(main(params, "%0 = nn.conv2d(%x, %w); (%0, %0 * %s)"))
-    assert_stays(main(params, "let %c = nn.conv2d(%x, %w); let %d = %c; (%c, %d * %s)"))
+    expect.assert_stays(main(params, "%0 = nn.conv2d(%x, %w); (%0, %0 * %s)"))
+    expect.assert_stays(main(params, "let %c = nn.conv2d(%x, %w); let %d = %c; (%c, %d * %s)"))
 
 
 def test_weights_that_others_use_are_not_kept_twice():
     params = "%x: Tensor[(3, 3), float32], %w: Tensor[(3, 3), float32]"
-    assert_stays(main(params, "nn.dense(%x, %w) * 2f + nn.dense(nn.relu(%x), %w)"))
+    expect.assert_stays(main(params, "nn.dense(%x, %w) * 2f + nn.dense(nn.relu(%x), %w)"))
 
 
 def test_scales_and_weights_that_are_not_fixed_stay():
     params = CONV + ", %y: Tensor[(8, 1, 1), float32]"
-    assert_stays(main(params, "nn.conv2d(%x, %w) * %y"))
-    assert_stays(f"def @main({params}) {{ nn.conv2d(%x, %w) * 2f }}")
+    expect.assert_stays(main(params, "nn.conv2d(%x, %w) * %y"))
+    expect.assert_stays(f"def @main({params}) {{ nn.conv2d(%x, %w) * 2f }}")
 
 
 def test_other_axes_than_those_of_the_channels_stay():
-    assert_stays(main(CONV + ", %s: Tensor[(4), float32]", "nn.conv2d(%x, %w) * %s"))
-    assert_stays(main(CONV + ", %s: Tensor[(8, 4, 4), float32]", "nn.conv2d(%x, %w) * %s"))
+    expect.assert_stays(main(CONV + ", %s: Tensor[(4), float32]", "nn.conv2d(%x, %w) * %s"))
+    expect.assert_stays(main(CONV + ", %s: Tensor[(8, 4, 4), float32]", "nn.conv2d(%x, %w) * %s"))
 
 
 def test_a_factor_that_stretches_the_data_stays():
     params = "%x: Tensor[(1, 4), float32], %w: Tensor[(3, 4), float32]"
-    assert_stays(main(params + ", %s: Tensor[(5, 3), float32]", "nn.dense(%x, %w) * %s"))
+    expect.assert_stays(main(params + ", %s: Tensor[(5, 3), float32]", "nn.dense(%x, %w) * %s"))
 
 
 def test_what_is_added_does_not_grow_out_of_proportion():
     params = CONV + ", %b: Tensor[(4, 4), float32], %s: Tensor[(8, 1, 1), float32]"
-    assert_stays(main(params, "(nn.conv2d(%x, %w) + %b) * %s"))
+    expect.assert_stays(main(params, "(nn.conv2d(%x, %w) + %b) * %s"))
 
 
 def test_integers_and_narrow_floats_stay():
@@ -376,24 +315,24 @@ def test_integers_and_narrow_floats_stay():
         params = (
             "%x: Tensor[(2, 4), float32], %w: Tensor[(3, 4), float32], %s: Tensor[(3), float32]"
         )
-        assert_stays(main(params.replace("float32", dtype), "nn.dense(%x, %w) * %s"))
+        expect.assert_stays(main(params.replace("float32", dtype), "nn.dense(%x, %w) * %s"))
     params = "%x: Tensor[(2, 4), bfloat16], %w: Tensor[(3, 4), bfloat16], %s: Tensor[(3), float32]"
-    assert_stays(main(params, 'nn.dense(%x, %w, out_dtype="float32") * %s'))
+    expect.assert_stays(main(params, 'nn.dense(%x, %w, out_dtype="float32") * %s'))
 
 
 def test_padding_with_something_else_than_zeros_is_in_the_way():
-    assert_stays(
+    expect.assert_stays(
         main(PARAMS, f"nn.pad({C}, 1f64, pad_width=[[0, 0], [0, 0], [1, 1], [1, 1]]) * %r")
     )
     params = PARAMS.replace("%r: Tensor[(8,", "%r: Tensor[(10,")
-    assert_stays(
+    expect.assert_stays(
         main(params, f"nn.pad({C}, 0f64, pad_width=[[0, 0], [1, 1], [0, 0], [0, 0]]) * %r")
     )
 
 
 @pytest.mark.parametrize("name", ["tanh", "sigmoid", "exp", "nn.softmax", "sqrt"])
 def test_what_is_not_linear_is_in_the_way(name):
-    assert_stays(main(PARAMS, f"{name}({C}) * exp(%r)"))
+    expect.assert_stays(main(PARAMS, f"{name}({C}) * exp(%r)"))
 
 
 def test_plain_constants_are_looked_at_and_weights_are_not():
@@ -418,7 +357,7 @@ def test_plain_constants_are_looked_at_and_weights_are_not():
 
 
 def test_primitive_functions_are_left_alone():
-    assert_stays(
+    expect.assert_stays(
         """
         def @main(%x: Tensor[(2, 4), float32]) {
           let %f = fn (%p: Tensor[(2, 4), float32], Primitive=1) {

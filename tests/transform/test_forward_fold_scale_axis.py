@@ -4,67 +4,10 @@ import numpy as np
 import pytest
 
 import relay
-from relay.ir.compare import assert_structural_equal
-from relay.ir.expr import Call
-from relay.ir.variables import all_vars
-from relay.transform import ForwardFoldScaleAxis, InferType, PassContext, Sequential
+from relay.transform import ForwardFoldScaleAxis, PassContext, Sequential
+from tests.transform.scaling import Moving, assert_same_meaning, main, parse, scales, t
 
-HEADER = '#[version = "0.0.5"]\n'
-
-
-def parse(source):
-    return InferType()(relay.parse(HEADER + source))
-
-
-def assert_rewrites(before, after):
-    result = ForwardFoldScaleAxis()(parse(before))
-    assert_structural_equal(result, parse(after))
-    assert ForwardFoldScaleAxis()(result)["main"] is result["main"]
-
-
-def assert_stays(source):
-    before = parse(source)
-    assert ForwardFoldScaleAxis()(before)["main"] is before["main"]
-
-
-def main(params, body):
-    """A program in which all parameters but `%x` and `%y` are weights."""
-    names = [part.split(":")[0].strip().lstrip("%") for part in params.split(", %")]
-    weights = ", ".join(f'"{name}"' for name in names if name not in ("x", "y"))
-    return f"def @main({params}, Weights=[{weights}]) {{ {body} }}"
-
-
-def t(*shape):
-    return f"Tensor[({', '.join(map(str, shape))}), float64]"
-
-
-def assert_same_meaning(before, after):
-    rng = np.random.default_rng(0)
-    shapes = [tuple(map(int, p.checked_type.shape)) for p in before["main"].params]
-    given = [rng.normal(size=shape) for shape in shapes]
-    results = [relay.create_executor("debug", m).evaluate()(*given) for m in (before, after)]
-    fields = [getattr(result, "fields", [result]) for result in results]
-    for one, other in zip(*fields, strict=True):
-        np.testing.assert_allclose(other.numpy(), one.numpy(), rtol=1e-8, atol=1e-10)
-
-
-def scales(module):
-    """How many multiplications and divisions of data there are."""
-    weights = set(module["main"].attrs["Weights"])
-    total = 0
-    for e in relay.tree.postorder(module["main"].body):
-        if isinstance(e, Call) and e.op.name in ("multiply", "divide"):
-            total += any(v.name_hint not in weights for v in all_vars(e))
-    return total
-
-
-def assert_folds(params, body):
-    before = parse(main(params, body))
-    after = ForwardFoldScaleAxis()(before)
-    assert scales(before) == 1
-    assert scales(after) == 0
-    assert ForwardFoldScaleAxis()(after)["main"] is after["main"]
-    assert_same_meaning(before, after)
+expect = Moving(ForwardFoldScaleAxis())
 
 
 # --- what it looks like --------------------------------------------------------------------------
@@ -74,7 +17,7 @@ CONV = "%x: Tensor[(1, 4, 6, 6), float32], %w: Tensor[(8, 4, 3, 3), float32]"
 
 def test_a_scale_goes_into_the_weight_of_a_convolution():
     params = CONV + ", %s: Tensor[(4), float32]"
-    assert_rewrites(
+    expect.assert_rewrites(
         main(params, "nn.conv2d(%x * expand_dims(%s, axis=1, num_newaxis=2), %w)"),
         main(params, "nn.conv2d(%x, %w * expand_dims(%s, axis=1, num_newaxis=2))"),
     )
@@ -82,7 +25,7 @@ def test_a_scale_goes_into_the_weight_of_a_convolution():
 
 def test_what_is_added_on_the_way_is_divided():
     params = CONV + ", %b: Tensor[(4, 1, 1), float32], %s: Tensor[(4), float32]"
-    assert_rewrites(
+    expect.assert_rewrites(
         main(
             params,
             """
@@ -103,7 +46,7 @@ def test_what_is_added_on_the_way_is_divided():
 
 def test_all_users_get_it():
     params = "%x: Tensor[(2, 4), float32], %w: Tensor[(3, 4), float32], %v: Tensor[(5, 4), float32]"
-    assert_rewrites(
+    expect.assert_rewrites(
         main(params, "let %d = %x * 2f; (nn.dense(%d, %w), nn.dense(nn.relu(%d), %v))"),
         main(params, "let %d = %x; (nn.dense(%d, %w * 2f), nn.dense(nn.relu(%d), %v * 2f))"),
     )
@@ -115,7 +58,7 @@ def test_branches_and_closures_are_entered():
         let %f = fn (%z: Tensor[(2, 4), float32]) { BODY };
         if (%y) { %f(%x) } else { nn.relu(%x) }
     """
-    assert_rewrites(
+    expect.assert_rewrites(
         main(params, body.replace("BODY", "nn.dense(%z * 2f, %w)")),
         main(params, body.replace("BODY", "nn.dense(%z, %w * 2f)")),
     )
@@ -137,13 +80,13 @@ def test_into_convolutions_of_any_layout_and_grouping(groups, data, kernel, tran
     params = f"%x: {t(*map(extents.get, data))}, %w: {t(*weight)}, %s: {t(*scale)}"
     name = "nn.conv2d_transpose" if transposed else "nn.conv2d"
     attrs = f'groups={groups}, data_layout="{data}", kernel_layout="{kernel}", padding=[1, 1, 1, 1]'
-    assert_folds(params, f"{name}(%x * %s, %w, {attrs})")
+    expect.assert_folds(params, f"{name}(%x * %s, %w, {attrs})")
 
 
 def test_into_depthwise_weights_however_they_are_written():
     for weight in ((8, 1, 3, 3), (4, 2, 3, 3)):
         params = f"%x: {t(1, 4, 5, 5)}, %w: {t(*weight)}, %s: {t(4, 1, 1)}"
-        assert_folds(params, "nn.conv2d(%x * %s, %w, groups=4)")
+        expect.assert_folds(params, "nn.conv2d(%x * %s, %w, groups=4)")
 
 
 @pytest.mark.parametrize(
@@ -159,7 +102,7 @@ def test_into_depthwise_weights_however_they_are_written():
 def test_into_weights_in_blocks(kernel, weight, groups):
     params = f"%x: {t(1, 2, 4, 4, 16)}, %w: {t(*weight)}, %s: {t(2, 1, 1, 16)}"
     attrs = f'data_layout="NCHW16c", kernel_layout="{kernel}", groups={groups}'
-    assert_folds(params, f"nn.conv2d(%x * %s, %w, {attrs})")
+    expect.assert_folds(params, f"nn.conv2d(%x * %s, %w, {attrs})")
 
 
 @pytest.mark.parametrize(
@@ -181,8 +124,8 @@ def test_into_weights_in_blocks(kernel, weight, groups):
 )
 def test_into_other_products(x, w, s, call):
     params = f"%x: {t(*x)}, %w: {t(*w)}, %s: {t(*s)}"
-    assert_folds(params, call.replace("X", "%x * %s"))
-    assert_folds(params, call.replace("X", "%x / %s"))
+    expect.assert_folds(params, call.replace("X", "%x * %s"))
+    expect.assert_folds(params, call.replace("X", "%x / %s"))
 
 
 # --- what it passes ------------------------------------------------------------------------------
@@ -208,7 +151,7 @@ def used(value, scale):
     ],
 )
 def test_through_linear_operators_whatever_the_sign(value):
-    assert_folds(PARAMS, used(value, "%r"))
+    expect.assert_folds(PARAMS, used(value, "%r"))
 
 
 @pytest.mark.parametrize("value", ["(X) * sigmoid(%y)", "sigmoid(%y) * (X)", "(X) / exp(%y)"])
@@ -234,12 +177,12 @@ POSITIVE_ONLY = [
 
 @pytest.mark.parametrize("value", POSITIVE_ONLY)
 def test_through_what_needs_a_positive_scale(value):
-    assert_folds(PARAMS, used(value, "exp(%r)"))
+    expect.assert_folds(PARAMS, used(value, "exp(%r)"))
 
 
 @pytest.mark.parametrize("value", POSITIVE_ONLY)
 def test_not_if_nobody_knows(value):
-    assert_stays(main(PARAMS, used(value, "%r")))
+    expect.assert_stays(main(PARAMS, used(value, "%r")))
 
 
 def test_a_batch_norm_without_gamma_in_front_of_a_convolution():
@@ -263,7 +206,7 @@ def test_scales_in_a_row_become_one():
 
 def test_a_scale_goes_into_another_one_where_there_is_no_weight():
     params = f"%x: {t(2, 4)}, %s: {t(4)}, %r: {t(4)}"
-    assert_rewrites(
+    expect.assert_rewrites(
         main(params, "tanh(nn.relu(%x * exp(%r)) * %s)"),
         main(params, "tanh(nn.relu(%x) * (%s * exp(%r)))"),
     )
@@ -290,13 +233,13 @@ def test_a_scale_goes_into_another_one_where_there_is_no_weight():
 )
 def test_it_stays_where_somebody_needs_the_product_or_there_is_no_weight(body):
     params = f"%x: {t(4, 4)}, %y: {t(4, 4)}, %z: bool, %w: {t(4, 4)}, %s: {t(4)}"
-    assert_stays(main(params, body).replace('"z", ', ""))
+    expect.assert_stays(main(params, body).replace('"z", ', ""))
 
 
 def test_other_elements_stay():
     for dtype in ("int32", "float16"):
         params = "%x: Tensor[(2, 4), D], %w: Tensor[(3, 4), D], %s: Tensor[(4), D]"
-        assert_stays(main(params.replace("D", dtype), "nn.dense(%x * %s, %w)"))
+        expect.assert_stays(main(params.replace("D", dtype), "nn.dense(%x * %s, %w)"))
 
 
 def test_unknown_extents_are_no_obstacle_where_they_do_not_matter():
