@@ -12,7 +12,7 @@ pytestmark = pytest.mark.real
 
 
 def relative_error(mine, theirs):
-    """The largest difference, against the largest element (or a thousandth, a small probability)."""
+    """The largest difference, against the largest element (or a thousandth)."""
     mine, theirs = np.asarray(mine, "float64"), np.asarray(theirs, "float64")
     return np.abs(mine - theirs).max(initial=0) / max(np.abs(theirs).max(initial=0), 1e-3)
 
