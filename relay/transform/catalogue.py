@@ -46,11 +46,12 @@ def exports() -> dict[str, str]:
 
 
 def find(name: str) -> Any | None:
-    """What `relay.transform.<name>` is; None when no file offers it."""
-    if name.startswith("_"):
+    """What `relay.transform.<name>` is; None when no file offers it, or when it is a file, which
+    Python finds by itself."""
+    if name.startswith("_") or name in files():
         return None
     home = file_name(name)
-    if home not in files() or home == name:
+    if home not in files():
         # not called after its file: only now is it worth reading them all
         found = exports().get(name)
         if found is None:
