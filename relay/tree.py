@@ -155,20 +155,24 @@ def postorder(root: N, enter: Callable[[N], bool] | None = None) -> Iterator[N]:
     seen: set[int] = set()
     stack: list[Any] = [root]
     getter: Any = _getter
+    pop, push, note = stack.pop, stack.append, seen.add  # every pass walks through here
     while stack:
-        current = stack.pop()
+        current = pop()
         if current is None:  # what is below the node under it is done
-            yield stack.pop()
+            yield pop()
             continue
-        if id(current) in seen:
+        key = id(current)
+        if key in seen:
             continue
-        seen.add(id(current))
-        below = getter(type(current))(current) if enter is None or enter(current) else ()
+        note(key)
+        below = getter(type(current))(current) if enter is None or enter(current) else None
         if not below:
             yield current
             continue
-        stack += (current, None)
-        stack += reversed(below)
+        push(current)
+        push(None)
+        below.reverse()
+        stack += below
 
 
 def transform(root: N, f: Callable[[N, N], N], memo: dict[N, N] | None = None) -> N:
