@@ -1,0 +1,196 @@
+"""Matrix products, and sums of products that an equation describes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from relay import dtypes, op
+from relay.frontend.onnx.broadcast import best_known, broadcastable, of_shape, without_names
+from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.node import Node
+from relay.ir import dims
+from relay.ir.dims import Dim
+from relay.ir.expr import Expr, Tuple, const
+from relay.ir.types import TensorType
+
+table = Converters()
+
+# --- products of any number of axes ------------------------------------------------------------
+
+
+@table("MatMul")
+def matmul(node: Node, left: Expr, right: Expr) -> Expr:
+    return product(node, left, right)
+
+
+def product(node: Node, left: Expr, right: Expr, out_dtype: str = "") -> Expr:
+    """The products of the matrices in the last two axes; axes before them broadcast. A vector on
+    the left is a row, one on the right a column, and the axis it lacks is not in the result."""
+    ranks = node.rank(left), node.rank(right)
+    if 0 in ranks:
+        raise node.refused(
+            "a scalar is no matrix",
+            expected="one axis at least",
+            found=f"{node.type_of(left)} and {node.type_of(right)}",
+        )
+    if ranks[0] == 1:
+        left = node.let(op.expand_dims(left, 0))
+    if ranks[1] == 1:
+        right = node.let(op.expand_dims(right, 1))
+    left, right = _facing(node, left, right, -1, -2)
+    if node.rank(right) == 2:
+        found = op.nn.matmul(left, right, out_dtype=out_dtype)
+    else:
+        found = _batches(node, left, right, out_dtype)
+    gone = [axis for axis, rank in zip((-2, -1), ranks, strict=True) if rank == 1]
+    return op.squeeze(found, tuple(gone)) if gone else found
+
+
+def _facing(
+    node: Node, left: Expr, right: Expr, left_axis: int, right_axis: int
+) -> tuple[Expr, Expr]:
+    """Factors with one extent along the axes that are summed, as a run will check."""
+    shapes = [list(node.shape(one)) for one in (left, right)]
+    extent = best_known([shapes[0][left_axis], shapes[1][right_axis]])
+    shapes[0][left_axis] = shapes[1][right_axis] = extent
+    return of_shape(node, left, shapes[0]), of_shape(node, right, shapes[1])
+
+
+def _batches(node: Node, left: Expr, right: Expr, out_dtype: str) -> Expr:
+    """Products of matrices in batches, as one batch."""
+    shapes = [node.shape(one)[:-2] for one in (left, right)]
+    rank = max(map(len, shapes))
+    padded = [(*[1] * (rank - len(shape)), *shape) for shape in shapes]
+    pairs = list(zip(*padded, strict=True))
+    if all(dims.equal(a, b) is True for a, b in pairs):
+        batch = padded[0]
+    elif all(extent == 1 for extent in padded[0]):
+        batch = padded[1]
+    elif all(extent == 1 for extent in padded[1]):
+        batch = padded[0]
+    else:
+        left, right, batch = _stretched(node, left, right, padded)
+    return _in_batches(node, _one_batch(node, left), _one_batch(node, right), batch, out_dtype)
+
+
+def _in_batches(node: Node, left: Expr, right: Expr, batch: Sequence[Dim], out_dtype: str) -> Expr:
+    found = node.let(op.nn.batch_matmul(left, right, out_dtype, transpose_b=False))
+    if len(batch) == 1:
+        return found
+    wanted = (*batch, *node.shape(found)[1:])
+    codes = [extent if isinstance(extent, int) else -1 for extent in wanted]
+    if codes.count(-1) <= 1 and 0 not in codes:
+        return op.reshape(found, codes)
+    sizes = [node.size(found, axis) if axis else None for axis in range(3)]
+    extents = [node.extent(extent) for extent in batch]
+    parts = [*extents, *sizes[1:]]
+    missing = [place for place, part in enumerate(parts) if part is None]
+    for place in missing:
+        parts[place] = const(-1, "int64")
+    shape = op.stack(Tuple(tuple(part for part in parts if part is not None)), 0)
+    declared = TensorType(tuple(wanted), node.dtype(found))
+    return node.let(op.reshape(found, shape), declared=declared)
+
+
+def _one_batch(node: Node, matrices: Expr) -> Expr:
+    """All axes before the last two as one."""
+    shape = node.shape(matrices)
+    if len(shape) == 2:
+        return node.let(op.expand_dims(matrices, 0))
+    if len(shape) == 3:
+        return matrices
+    codes = [extent if isinstance(extent, int) else -1 for extent in shape[-2:]]
+    if -1 not in codes and 0 not in codes:
+        return node.let(op.reshape(matrices, (-1, *codes)))
+    for _ in shape[3:]:
+        matrices = op.reshape(matrices, (-3, -2))
+    return node.let(matrices)
+
+
+def _stretched(
+    node: Node, left: Expr, right: Expr, padded: Sequence[Sequence[Dim]]
+) -> tuple[Expr, Expr, Sequence[Dim]]:
+    """Operands of one batch: their axes before the last two as they broadcast."""
+    batch = tuple(_common(node, a, b) for a, b in zip(*padded, strict=True))
+    found = []
+    one = const(1, "int64")
+    sizes = [_batch_sizes(node, side, len(batch)) for side in (left, right)]
+    common = node.let(op.where(op.equal(sizes[0], one), sizes[1], sizes[0]))
+    for side in (left, right):
+        shape = (*batch, *node.shape(side)[-2:])
+        numbers = [extent for extent in shape if isinstance(extent, int)]
+        if len(numbers) == len(shape):
+            found.append(node.let(op.broadcast_to(side, numbers)))
+            continue
+        own = op.strided_slice(op.shape_of(side, dtype="int64"), [-2], [node.rank(side)])
+        wanted = op.concatenate([common, own], axis=0)
+        loose = without_names(node, side)
+        declared = TensorType(shape, node.dtype(side))
+        found.append(node.let(op.broadcast_to(loose, wanted), declared=declared))
+    return found[0], found[1], batch
+
+
+def _common(node: Node, one: Dim, other: Dim) -> Dim:
+    if one == 1 or other == 1:
+        return other if one == 1 else one
+    if isinstance(one, int) and isinstance(other, int) and one != other:
+        raise node.refused("batches do not broadcast", str(one), str(other))
+    if isinstance(one, int) or isinstance(other, int):
+        # what is no number may be 1
+        return one if isinstance(one, int) else other
+    return one if dims.equal(one, other) is True else dims.ANY
+
+
+def _batch_sizes(node: Node, matrices: Expr, count: int) -> Expr:
+    """The extents before the last two, with ones in front so that there are so many."""
+    rank = node.rank(matrices)
+    sizes = op.strided_slice(op.shape_of(matrices, dtype="int64"), [0], [rank - 2])
+    ahead = count - (rank - 2)
+    if ahead:
+        sizes = op.concatenate([const([1] * ahead, "int64"), sizes], axis=0)
+    return node.let(sizes)
+
+
+# --- products of two matrices, and something added ---------------------------------------------
+
+
+@table("Gemm")
+def gemm(node: Node, left: Expr, right: Expr, addend: Expr | None = None) -> Expr:
+    """Alpha * left * right + beta * addend."""
+    for matrix in (left, right):
+        node.must_have_axes(matrix, 2, "factors")
+    turned = [bool(node.attribute(name, 0)) for name in ("transA", "transB")]
+    left, right = _facing(node, left, right, 0 if turned[0] else 1, 1 if turned[1] else 0)
+    found = op.nn.matmul(left, right, transpose_a=turned[0], transpose_b=turned[1])
+    found = node.let(_scaled(node, node.let(found), node.attribute("alpha", 1.0)))
+    beta = node.attribute("beta", 1.0)
+    if addend is None or beta == 0:
+        return found
+    addend = node.let(_scaled(node, addend, beta))
+    return op.add(*broadcastable(node, found, addend))
+
+
+def _scaled(node: Node, value: Expr, factor: float) -> Expr:
+    if factor == 1:
+        return value
+    dtype = node.dtype(value)
+    if dtypes.is_integer(dtype):
+        return op.cast(op.multiply(op.cast(value, "float64"), const(factor, "float64")), dtype)
+    return op.multiply(value, node.number(factor, value))
+
+
+# --- sums of products --------------------------------------------------------------------------
+
+
+@table("Einsum")
+def einsum(node: Node, *operands: Expr) -> Expr:
+    equation = node.required("equation")
+    return op.einsum(Tuple(operands), equation=equation)
+
+
+# --- determinants ------------------------------------------------------------------------------
+
+
+@table("Det")
+def determinant(node: Node, data: Expr) -> Expr:
+    return op.determinant(data)

@@ -1,0 +1,47 @@
+"""Running totals along an axis, from either end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from relay import op
+from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.node import Node
+from relay.ir.expr import Call, Expr, If
+
+table = Converters()
+
+
+def _scan(operator: Callable[..., Call], node: Node, data: Expr, axis: Expr) -> Expr:
+    """The axis is an input. Where a run finds it, there is a branch for each it can be."""
+    rank = node.rank(data)
+    if rank == 0:
+        raise node.refused("a scalar has no axis", found=str(node.type_of(data)))
+    known = node.constant(axis)
+    if known is not None:
+        number = int(known.reshape(()))
+        if not -rank <= number < rank:
+            raise node.refused("the axis is out of range", f"an axis of {rank}", str(number))
+        return _along(operator, node, data, number % rank)
+    found = _along(operator, node, data, rank - 1)
+    if rank == 1:
+        return found
+    given = op.reshape(axis, ())
+    for front in range(rank - 1):
+        chosen = [op.equal(given, node.number(one, axis)) for one in (front, front - rank)]
+        test = node.let(op.logical_or(*chosen))
+        found = If(test, _along(operator, node, data, front), found)
+    return found
+
+
+def _along(operator: Callable[..., Call], node: Node, data: Expr, axis: int) -> Expr:
+    exclusive = bool(node.attribute("exclusive", 0))
+    if not node.attribute("reverse", 0):
+        return operator(data, axis=axis, exclusive=exclusive)
+    backwards = op.reverse(data, axis=axis)
+    return op.reverse(operator(backwards, axis=axis, exclusive=exclusive), axis=axis)
+
+
+table.add("CumSum", partial(_scan, op.cumsum))
+table.add("CumProd", partial(_scan, op.cumprod))
