@@ -48,7 +48,7 @@ GROUPS = {
         "bitserial",
         "bitpack",
     ),
-    "Pools": ("pool", "pool_adaptive", "pool_gradient"),
+    "Pools": ("pool", "pool_positions", "pool_adaptive", "pool_gradient"),
     "Activations, normalization and losses": ("activation", "norm", "normalize", "loss"),
     "Images": ("upsampling", "image"),
     "Boxes in images": ("vision",),

@@ -263,6 +263,69 @@ def adaptive_avg_pool(
     return fill(out.shape, target, mean, "mean")
 
 
+# --- where the greatest elements stand ---------------------------------------------------------
+
+
+def max_pool_positions(
+    data: te.Tensor,
+    out: te.Spec,
+    layout: str,
+    out_layout: str,
+    pool_size: Sequence[int],
+    strides: Sequence[int],
+    dilation: Sequence[int],
+    padding: Sequence[int],
+    ceil_mode: bool,
+) -> te.Tensor:
+    """The place of the first greatest element of each window in its channel."""
+    axes = slides(pool_size, strides, dilation, padding, ceil_mode, layout)
+    images, target = view(data, layout), read_layout(out_layout or layout)
+    extents = [images.extent(letter) for letter in axes]
+    first = _first_greatest(
+        images,
+        axes,
+        _taps(axes),
+        out.shape,
+        target,
+        lambda where: elements.position(list(where.values()), extents),
+    )
+    nothing = te.highest("int64")
+    return te.compute(
+        out.shape,
+        lambda *i: te.select(te.equal(first[i], nothing), te.const(-1, "int64"), first[i]),
+    )
+
+
+def _first_greatest(
+    images: View,
+    axes: Mapping[str, Slide],
+    taps: Mapping[str, te.Axis],
+    shape: Sequence[te.Expr],
+    target: Layout,
+    number_of: Callable[[Mapping[str, te.Expr]], te.Expr],
+) -> te.Tensor:
+    """The number of the first greatest element of each window, by the place where it stands; the
+    highest one where a window holds nothing of data."""
+
+    def greatest(*i: te.Expr) -> tuple[te.Expr, ...]:
+        place = place_in(target, i, shape)
+        inside, where = [], {}
+        for letter, slide in axes.items():
+            where[letter] = slide.start(place[letter].whole) + taps[letter] * slide.step
+            inside += [where[letter] >= 0, where[letter] < images.extent(letter)]
+        exists = te.every(*inside)
+        value = images.at(N=place["N"], C=place["C"], **where)
+        # what lies outside of data ties with the lowest values in it, but never comes first
+        return te.argmax(
+            te.select(exists, value, te.lowest(value.dtype)),
+            te.select(exists, number_of(where), te.highest("int64")),
+            tuple(taps.values()),
+        )
+
+    _, first = te.compute_many(shape, greatest, "greatest")
+    return first
+
+
 # --- gradients ---------------------------------------------------------------------------------
 
 
@@ -284,23 +347,7 @@ def max_pool_gradient(
     images, grad = view(data, layout), view(out_grad, out_layout or layout)
     taps = _taps(axes)
     number = _number(taps, axes)
-
-    def greatest(*i: te.Expr) -> tuple[te.Expr, ...]:
-        place = place_in(grad.layout, i, out_grad.shape)
-        inside, where = [], {}
-        for letter, slide in axes.items():
-            where[letter] = slide.start(place[letter].whole) + taps[letter] * slide.step
-            inside += [where[letter] >= 0, where[letter] < images.extent(letter)]
-        exists = te.every(*inside)
-        value = images.at(N=place["N"], C=place["C"], **where)
-        # what lies outside of data ties with the lowest values in it, but never comes first
-        return te.argmax(
-            te.select(exists, value, te.lowest(data.dtype)),
-            te.select(exists, number, te.highest("int64")),
-            tuple(taps.values()),
-        )
-
-    _, first = te.compute_many(out_grad.shape, greatest, "greatest")
+    first = _first_greatest(images, axes, taps, out_grad.shape, grad.layout, lambda _: number)
     numbers = View(first, grad.layout)
 
     def share(place: Place, tap: te.Expr) -> te.Expr:

@@ -34,6 +34,7 @@ ALWAYS: Final = frozenset(
         "nn.deformable_conv2d",
         "nn.dense",
         "nn.matmul",
+        "nn.modulated_deformable_conv2d",
     }
 )
 
@@ -176,6 +177,7 @@ _OUT_OF_RANGE: Final = frozenset(
         "cosh",
         "cumprod",
         "cumsum",
+        "determinant",
         "dft",
         "einsum",
         "exp",
@@ -223,6 +225,7 @@ _NOT_PRECISE_ENOUGH: Final = frozenset(
         "nn.contrib_conv3d_winograd_without_weight_transform",
         "not_equal",
         "searchsorted",
+        "tree_leaves",
         "trunc_divide",
         "trunc_mod",
     }
@@ -253,6 +256,9 @@ _COORDINATES_OR_ATTRIBUTES: Final = frozenset(
         "image.resize1d",
         "image.resize2d",
         "image.resize3d",
+        "nn.max_pool1d_positions",
+        "nn.max_pool2d_positions",
+        "nn.max_pool3d_positions",
         "one_hot",
         "ones",
         "reinterpret",

@@ -6,6 +6,7 @@ converters.py  which function translates which operator, by version
 operators/     the converters, one file per family
 node.py        a node as its converter sees it       schema.py     how it has to be written
 broadcast.py   operands with names that stand against each other
+windows.py     windows that slide, and what stands around data
 elements.py    what is known of shapes that graphs compute
 scope.py       the names of a graph: a chain of `let`s
 graph.py       graphs and subgraphs                  functions.py  functions that nodes stand for

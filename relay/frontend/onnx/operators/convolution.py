@@ -1,0 +1,296 @@
+"""Convolutions and transposed ones, over any number of spatial axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from relay import op
+from relay.frontend.onnx.broadcast import best_known, of_shape
+from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.windows import SAME, Pair, Windows, automatic_padding, halves
+from relay.ir import dims
+from relay.ir.dims import Dim
+from relay.ir.expr import Expr, const
+from relay.ir.types import TensorType
+
+table = Converters()
+
+_CONVOLUTIONS: Mapping[int, Callable[..., Expr]] = {
+    1: op.nn.conv1d,
+    2: op.nn.conv2d,
+    3: op.nn.conv3d,
+}
+_TRANSPOSED: Mapping[int, Callable[..., Expr]] = {
+    1: op.nn.conv1d_transpose,
+    2: op.nn.conv2d_transpose,
+    3: op.nn.conv3d_transpose,
+}
+MOST = 3  # spatial axes that an operator has
+END = 2**31 - 1  # the end of an axis, in slices
+
+# --- convolutions ------------------------------------------------------------------------------
+
+
+@table("Conv")
+def conv(node: Node, data: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
+    data, weight, groups = operands(node, data, weight, inputs=1)
+    windows = Windows.of(node, data, node.shape(weight)[2:])
+    shape = node.shape(data)
+    if windows.pads is None:
+        framed = windows.padded(node, data, node.number(0, data))
+        found = convolved(node, framed, weight, windows, groups)
+        counts = windows.same_counts(shape[2:])
+        declared = (shape[0], node.shape(weight)[0], *counts)
+        found = node.let(found, declared=TensorType(declared, node.dtype(data)))
+    else:
+        found = convolved(node, data, weight, windows, groups)
+    return found if bias is None else op.nn.bias_add(found, bias)
+
+
+def operands(node: Node, data: Expr, weight: Expr, inputs: int) -> tuple[Expr, Expr, int]:
+    """Data and a weight that fit together, with what each says of the other's dimensions; and the
+    groups. `inputs` is the axis of the weight where the channels of data are."""
+    shape, rank = node.shape(data), node.rank(data)
+    if rank < 3:
+        raise node.refused("data has no spatial axes", "3 axes or more", str(node.type_of(data)))
+    node.must_have_axes(weight, rank, "weights")
+    groups = int(node.attribute("group", 1))
+    if groups < 1:
+        raise node.refused("there is one group at least", "1 or more", str(groups))
+    kernel = list(node.shape(weight))
+    if (given := node.attribute("kernel_shape")) is not None:
+        if len(given) != rank - 2:
+            raise node.refused("`kernel_shape` does not fit", f"{rank - 2} sizes", str(given))
+        kernel[2:] = given
+    channels, per_group = shape[1], groups if inputs == 1 else 1
+    if isinstance(kernel[inputs], int):
+        channels = best_known([channels, kernel[inputs] * per_group])
+    elif isinstance(channels, int):
+        kernel[inputs] = channels // per_group
+    data = of_shape(node, data, (shape[0], channels, *shape[2:]))
+    return data, of_shape(node, weight, kernel), groups
+
+
+def convolved(node: Node, data: Expr, weight: Expr, windows: Windows, groups: int) -> Expr:
+    """The convolution of data that has its padding, or gets it from the operator."""
+    count = len(windows.sizes)
+    if count > MOST:
+        return _convolved_in_parts(node, data, weight, windows, groups)
+    numbers = [one for one in windows.sizes if isinstance(one, int)]
+    outputs = node.shape(weight)[0]
+    return _CONVOLUTIONS[count](
+        data,
+        weight,
+        strides=tuple(windows.strides),
+        padding=windows.padding,
+        dilation=tuple(windows.dilations),
+        groups=groups,
+        channels=outputs if isinstance(outputs, int) else None,
+        kernel_size=tuple(numbers) if len(numbers) == count else None,
+    )
+
+
+def _convolved_in_parts(
+    node: Node, data: Expr, weight: Expr, windows: Windows, groups: int
+) -> Expr:
+    """A convolution over more axes than operators have: the sum of one over the last axes for each
+    place in the window of the others, along which data is sliced."""
+    count = len(windows.sizes)
+    ahead = count - MOST
+    outputs, _, *sizes = node.static_shape(weight, "weights")
+    pads = list(zip(windows.padding[:count], windows.padding[count:], strict=True))
+    front = node.let(op.nn.pad(data, [(0, 0), (0, 0), *pads[:ahead], *[(0, 0)] * MOST]))
+    inputs, *extents = inner_extents(node, front)
+    steps = list(zip(windows.strides, windows.dilations, strict=True))[:ahead]
+    counts = [
+        (extent - (size - 1) * dilation - 1) // stride + 1
+        for extent, size, (stride, dilation) in zip(extents, sizes, steps, strict=False)
+    ]
+    if min(counts) < 1:
+        raise node.refused("the window is larger than the padded input", found=str(extents))
+    axes = tuple(range(2, 2 + ahead))
+    into_batch = (0, *axes, 1, *range(2 + ahead, 2 + count))
+    total: Expr | None = None
+    for place in product(*map(range, sizes[:ahead])):
+        starts = [at * dilation for at, (_, dilation) in zip(place, steps, strict=True)]
+        strides = [stride for stride, _ in steps]
+        ends = [
+            start + (number - 1) * stride + 1
+            for start, number, stride in zip(starts, counts, strides, strict=True)
+        ]
+        part = op.strided_slice(front, starts, ends, strides, axes=axes)
+        images = op.reshape(op.transpose(part, into_batch), (-1, inputs, *extents[ahead:]))
+        taps = op.strided_slice(weight, list(place), [at + 1 for at in place], axes=axes)
+        kernel = node.let(op.squeeze(taps, axes))
+        found = convolved(node, node.let(images), kernel, windows.part(ahead, count), groups)
+        total = found if total is None else op.add(total, found)
+    assert total is not None
+    total = node.let(total)
+    apart = op.reshape(total, (-1, *counts, outputs, *inner_extents(node, total)[1:]))
+    return op.transpose(apart, (0, 1 + ahead, *range(1, 1 + ahead), *range(2 + ahead, 2 + count)))
+
+
+def inner_extents(node: Node, data: Expr) -> list[int]:
+    """The extents of all axes but the batch, which have to be numbers."""
+    found = [one for one in node.shape(data)[1:] if isinstance(one, int)]
+    if len(found) + 1 < node.rank(data):
+        raise node.refused(
+            f"more than {MOST} spatial axes must have extents that are numbers",
+            found=str(node.type_of(data)),
+        )
+    return found
+
+
+# --- transposed convolutions -------------------------------------------------------------------
+
+
+@table("ConvTranspose")
+def conv_transpose(node: Node, data: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
+    data, weight, groups = operands(node, data, weight, inputs=0)
+    spread = Spread.of(node, data, weight, groups)
+    wanted = spread.wanted
+    if wanted is None:
+        found = spread.apply(node, data, weight)
+    else:
+        found = _of_extents(node, spread.apply(node, data, weight), wanted, spread.automatic)
+    return found if bias is None else op.nn.bias_add(found, bias)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How the window of each element of data is laid out."""
+
+    strides: Sequence[int]
+    dilations: Sequence[int]
+    groups: int
+    automatic: str
+    pads: Sequence[Pair]  # what is cut off before and after each axis
+    more: Sequence[int]  # how much longer each axis is at its end
+    wanted: Sequence[int] | None = None  # the extents of the result, where only a run finds pads
+
+    @classmethod
+    def of(cls, node: Node, data: Expr, weight: Expr, groups: int) -> Spread:
+        """What the attributes of a node say."""
+        extents, sizes = node.shape(data)[2:], node.shape(weight)[2:]
+        count = len(sizes)
+        strides = node.numbers("strides", count, 1)
+        dilations = node.numbers("dilations", count, 1)
+        more = node.numbers("output_padding", count)
+        automatic = automatic_padding(node)
+        found = cls(strides, dilations, groups, automatic, [(0, 0)] * count, more)
+        wanted: Sequence[Dim] | None = None
+        if (given := node.attribute("output_shape")) is not None:
+            # some write the batch and the channels too
+            wanted = given[2:] if len(given) == count + 2 else given
+            if len(wanted) != count:
+                raise node.refused("`output_shape` does not fit", f"{count} sizes", str(given))
+        elif automatic in SAME:
+            wanted = [dims.multiply(x, stride) for x, stride in zip(extents, strides, strict=True)]
+        if wanted is None:
+            widths = [0] * (2 * count) if automatic == "VALID" else node.numbers("pads", 2 * count)
+            return replace(found, pads=list(zip(widths[:count], widths[count:], strict=True)))
+        return found._reaching(node, extents, sizes, wanted)
+
+    def _reaching(
+        self, node: Node, extents: Sequence[Dim], sizes: Sequence[Dim], wanted: Sequence[Dim]
+    ) -> Spread:
+        """The padding that leads to extents: what is too much is cut off on both sides."""
+        pads, more = [], []
+        for extent, size, end, stride, step, longer in zip(
+            extents, sizes, wanted, self.strides, self.dilations, self.more, strict=True
+        ):
+            reach = dims.add(dims.multiply(dims.subtract(extent, 1), stride), longer + 1)
+            reach = dims.add(reach, dims.multiply(dims.subtract(size, 1), step))
+            total = dims.subtract(reach, end)
+            if not isinstance(total, int):
+                numbers = [one for one in wanted if isinstance(one, int)]
+                if len(numbers) < len(wanted):
+                    raise node.refused(
+                        "the window must be known before the model runs",
+                        hint="give it `kernel_shape`",
+                    )
+                return replace(self, wanted=numbers)
+            pads.append(halves(max(total, 0), self.automatic))
+            more.append(longer + max(-total, 0))
+        return replace(self, pads=pads, more=more)
+
+    def apply(self, node: Node, data: Expr, weight: Expr) -> Expr:
+        """The transposed convolution."""
+        count = len(self.strides)
+        if count > MOST:
+            return self._as_convolution(node, data, weight)
+        sizes = [one for one in node.shape(weight)[2:] if isinstance(one, int)]
+        return _TRANSPOSED[count](
+            data,
+            weight,
+            strides=tuple(self.strides),
+            padding=(*(before for before, _ in self.pads), *(after for _, after in self.pads)),
+            dilation=tuple(self.dilations),
+            groups=self.groups,
+            kernel_size=tuple(sizes) if len(sizes) == count else None,
+            output_padding=tuple(self.more),
+        )
+
+    def _as_convolution(self, node: Node, data: Expr, weight: Expr) -> Expr:
+        """A convolution of data with its elements apart, by windows that are turned around."""
+        inputs, each, *sizes = node.static_shape(weight, "weights")
+        ends = [(size - 1) * step for size, step in zip(sizes, self.dilations, strict=True)]
+        widths = [
+            (end - before, end - after + longer)
+            for end, (before, after), longer in zip(ends, self.pads, self.more, strict=True)
+        ]
+        apart = op.nn.dilate(data, strides=(1, 1, *self.strides))
+        framed = node.let(_with_edges(apart, [(0, 0), (0, 0), *widths]))
+        rows = op.reshape(weight, (self.groups, inputs // self.groups, each, *sizes))
+        order = (0, 2, 1, *range(3, 3 + len(sizes)))
+        kernel = op.reshape(
+            op.transpose(rows, order), (self.groups * each, inputs // self.groups, *sizes)
+        )
+        for axis in range(2, 2 + len(sizes)):
+            kernel = op.reverse(kernel, axis)
+        ones = [1] * len(sizes)
+        windows = Windows(sizes, ones, self.dilations, "VALID", [(0, 0)] * len(sizes))
+        return convolved(node, framed, node.let(kernel), windows, self.groups)
+
+
+def _of_extents(node: Node, data: Expr, wanted: Sequence[int], automatic: str) -> Expr:
+    """The middle of data, as long as wanted; what is missing stands at the end."""
+    data, count = node.let(data), len(wanted)
+    shape = node.shape(data)
+    extents = op.strided_slice(op.shape_of(data, dtype="int64"), [2], [2 + count], axes=(0,))
+    total = node.let(op.subtract(extents, const(list(wanted), "int64")))
+    zero = const(0, "int64")
+    cut = node.let(op.maximum(total, zero))
+    less = op.floor_divide(cut, const(2, "int64"))
+    first = less if automatic == "SAME_UPPER" else op.subtract(cut, less)
+    missing = op.maximum(op.negative(total), zero)
+    kept = node.let(
+        op.strided_slice(
+            data,
+            first,
+            op.minimum(extents, const(list(wanted), "int64")),
+            axes=tuple(range(2, 2 + count)),
+            slice_mode="size",
+        ),
+        declared=TensorType((*shape[:2], *[dims.ANY] * count), node.dtype(data)),
+    )
+    behind = op.stack([op.zeros_like(missing), missing], axis=1)
+    widths = op.concatenate([const([[0, 0], [0, 0]], "int64"), behind], axis=0)
+    return node.let(
+        op.nn.pad(kept, widths, node.number(0, data)),
+        declared=TensorType((*shape[:2], *wanted), node.dtype(data)),
+    )
+
+
+def _with_edges(data: Expr, widths: Sequence[Pair]) -> Expr:
+    """Data with zeros around it; a negative width takes elements away."""
+    data = op.nn.pad(data, [(max(before, 0), max(after, 0)) for before, after in widths])
+    cut = [axis for axis, pair in enumerate(widths) if min(pair) < 0]
+    if not cut:
+        return data
+    starts = [max(-widths[axis][0], 0) for axis in cut]
+    ends = [min(widths[axis][1], 0) or END for axis in cut]
+    return op.strided_slice(data, starts, ends, axes=tuple(cut))

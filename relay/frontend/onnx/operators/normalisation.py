@@ -1,0 +1,270 @@
+"""Normalization: by statistics that are given, or by those of data itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from relay import dtypes, op
+from relay.frontend.onnx.broadcast import best_known, broadcastable, of_shape
+from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.operators.indexing import chosen_axis
+from relay.frontend.onnx.types import element_type
+from relay.ir import dims
+from relay.ir.expr import Expr
+from relay.ir.types import TensorType
+
+table = Converters()
+
+# --- batches -----------------------------------------------------------------------------------
+
+
+@table("BatchNormalization")
+def batch_normalization_by_is_test(
+    node: Node, data: Expr, scale: Expr, bias: Expr, mean: Expr, variance: Expr
+) -> Sequence[Expr]:
+    """Before version 7 an attribute says that nothing is trained."""
+    return _batch(node, (data, scale, bias, mean, variance), not node.attribute("is_test", 0))
+
+
+@table("BatchNormalization", since=7)
+def batch_normalization_by_outputs(
+    node: Node, data: Expr, scale: Expr, bias: Expr, mean: Expr, variance: Expr
+) -> Sequence[Expr]:
+    """Before version 14 training is what has more than one output."""
+    trains = any(node.outputs[1:])
+    return _batch(node, (data, scale, bias, mean, variance), trains)
+
+
+@table("BatchNormalization", since=14)
+def batch_normalization(
+    node: Node, data: Expr, scale: Expr, bias: Expr, mean: Expr, variance: Expr
+) -> Sequence[Expr]:
+    trains = bool(node.attribute("training_mode", 0))
+    return _batch(node, (data, scale, bias, mean, variance), trains)
+
+
+def _batch(node: Node, operands: Sequence[Expr], trains: bool) -> Sequence[Expr]:
+    """Normalized data; the mean and the variance that move on; and those of the batch."""
+    data, scale, bias, mean, variance = operands
+    given, vectors = node.dtype(data), [node.dtype(one) for one in operands[1:]]
+    wide = widest([given, *vectors])
+    if any(one != wide for one in (given, *vectors)):
+        data, scale, bias, mean, variance = (
+            one if node.dtype(one) == wide else node.let(op.cast(one, wide)) for one in operands
+        )
+    epsilon = node.attribute("epsilon", 1e-5)
+    channels = not (node.version < 9 and node.attribute("spatial", 1) == 0)
+    here = mean, variance
+    if trains:
+        axes = tuple(a for a in range(node.rank(data)) if a != 1) if channels else (0,)
+        middle = node.let(op.mean(data, axis=axes, keepdims=True))
+        spread = op.variance(data, axes, keepdims=True, with_mean=middle)
+        here = tuple(node.let(op.squeeze(one, axes)) for one in (middle, spread))
+    if channels:
+        found = _by_channels(node, data, (scale, bias, *here), epsilon)
+    else:
+        deviation = op.sqrt(op.add(here[1], node.number(epsilon, data)))
+        factor = op.divide(scale, deviation)
+        found = op.add(op.multiply(op.subtract(data, here[0]), factor), bias)
+    found = found if wide == given else op.cast(found, given)
+    if not trains:
+        # a version that has outputs for them and trains nothing leaves them as they are
+        return [found, mean, variance][: max(len(node.outputs), 1)]
+    keep = node.attribute("momentum", 0.9)
+    moved = [
+        op.add(
+            op.multiply(old, node.number(keep, data)), op.multiply(new, node.number(1 - keep, data))
+        )
+        for old, new in zip((mean, variance), here, strict=True)
+    ]
+    others = [*moved, *here]
+    return [found, *(one if wide == vectors[2] else op.cast(one, vectors[2]) for one in others)]
+
+
+def _by_channels(node: Node, data: Expr, vectors: Sequence[Expr], epsilon: float) -> Expr:
+    if node.rank(data) == 1:  # one channel
+        whole = _by_channels(node, node.let(op.expand_dims(data, 1)), vectors, epsilon)
+        return op.squeeze(whole, (1,))
+    shape = node.shape(data)
+    channels = best_known([shape[1], *(node.shape(one)[0] for one in vectors)])
+    data = of_shape(node, data, (shape[0], channels, *shape[2:]))
+    known = [of_shape(node, one, (channels,)) for one in vectors]
+    return op.nn.batch_norm(data, *known, axis=1, epsilon=epsilon)[0]
+
+
+def widest(types: Sequence[str]) -> str:
+    """The type of them in which nothing is lost; two halves of different kinds have a wider one."""
+    found = max(types, key=dtypes.bits)
+    if {"float16", "bfloat16"} <= set(types) and dtypes.bits(found) < 32:
+        return "float32"
+    return found
+
+
+# --- instances, groups and layers --------------------------------------------------------------
+
+
+@table("InstanceNormalization")
+def instance_normalization(node: Node, data: Expr, scale: Expr, bias: Expr) -> Expr:
+    data, scale, bias = _with_channels(node, data, scale, bias)
+    return op.nn.instance_norm(data, scale, bias, axis=1, epsilon=node.attribute("epsilon", 1e-5))
+
+
+def _with_channels(node: Node, data: Expr, *vectors: Expr) -> list[Expr]:
+    """Data and vectors that say the same of the number of channels."""
+    shape = node.shape(data)
+    if len(shape) < 2:
+        raise node.refused("data has no channels", "2 axes or more", str(node.type_of(data)))
+    for one in vectors:
+        node.must_have_axes(one, 1, "scales and offsets")
+    channels = best_known([shape[1], *(node.shape(one)[0] for one in vectors)])
+    return [
+        of_shape(node, data, (shape[0], channels, *shape[2:])),
+        *(of_shape(node, one, (channels,)) for one in vectors),
+    ]
+
+
+@table("GroupNormalization", since=18)
+def group_normalization_by_groups(node: Node, data: Expr, scale: Expr, bias: Expr) -> Expr:
+    """Before version 21 all channels of a group have one scale and one offset."""
+    groups = node.required("num_groups")
+    shape = node.shape(data)
+    if isinstance(shape[1], int):
+        if groups < 1 or shape[1] % groups:
+            raise node.refused("channels do not form groups", f"{groups} groups", str(shape[1]))
+        each = shape[1] // groups
+        scale, bias = (node.let(op.repeat(one, each, axis=0)) for one in (scale, bias))
+        return _in_groups(node, data, scale, bias)
+    count = node.let(op.reshape(node.size(data, 1), (1,)))
+    ones = node.let(
+        op.dyn.ones(count, node.dtype(data)), declared=TensorType((shape[1],), node.dtype(data))
+    )
+    normal = node.let(_in_groups(node, data, ones, node.let(op.zeros_like(ones))))
+    rows = op.reshape(normal, (0, groups, -1))
+    scale, bias = (op.expand_dims(one, 1) for one in (scale, bias))
+    return op.reshape_like(op.add(op.multiply(rows, scale), bias), data)
+
+
+@table("GroupNormalization", since=21)
+def group_normalization(node: Node, data: Expr, scale: Expr, bias: Expr) -> Expr:
+    return _in_groups(node, *_with_channels(node, data, scale, bias))
+
+
+def _in_groups(node: Node, data: Expr, scale: Expr, bias: Expr) -> Expr:
+    return op.nn.group_norm(
+        data,
+        scale,
+        bias,
+        num_groups=node.required("num_groups"),
+        axis=1,
+        epsilon=node.attribute("epsilon", 1e-5),
+    )
+
+
+@table("LayerNormalization", since=17)
+def layer_normalization(
+    node: Node, data: Expr, scale: Expr, bias: Expr | None = None
+) -> Sequence[Expr]:
+    """Normalized data; and, where somebody wants them, the mean and 1 / the deviation."""
+    axis, epsilon = chosen_axis(node, data, -1), node.attribute("epsilon", 1e-5)
+    vectors = [scale] if bias is None else [scale, bias]
+    if not any(node.outputs[1:]) and all(_is_a_row(node, data, axis, one) for one in vectors):
+        return [_by_rows(node, data, vectors, axis, epsilon)]
+    given, stash = node.dtype(data), _stash_type(node)
+    axes, wide = tuple(range(axis, node.rank(data))), widest([given, stash])
+    values = data if given == wide else node.let(op.cast(data, wide))
+    mean = node.let(op.mean(values, axis=axes, keepdims=True))
+    spread = op.variance(values, axes, keepdims=True, with_mean=mean)
+    inverse = node.let(op.rsqrt(op.add(spread, node.number(epsilon, values))))
+    normal = op.multiply(op.subtract(values, mean), inverse)
+    normal = node.let(normal if given == wide else op.cast(normal, given))
+    found = op.multiply(*broadcastable(node, normal, scale))
+    if bias is not None:
+        found = op.add(*broadcastable(node, node.let(found), bias))
+    return [found, *(one if stash == wide else op.cast(one, stash) for one in (mean, inverse))]
+
+
+def _is_a_row(node: Node, data: Expr, axis: int, vector: Expr) -> bool:
+    """Whether a vector has an element for each of those that are normalized together."""
+    extents, own = node.shape(data)[axis:], node.shape(vector)
+    return len(extents) == len(own) and all(
+        dims.equal(a, b) is True or (isinstance(b, int) and b > 1 and not isinstance(a, int))
+        for a, b in zip(extents, own, strict=True)
+    )
+
+
+def _by_rows(node: Node, data: Expr, vectors: Sequence[Expr], axis: int, epsilon: float) -> Expr:
+    """All axes from one on as a single one, along which an operator normalizes."""
+    inside = [best_known(same) for same in zip(*map(node.shape, vectors), strict=True)]
+    data = of_shape(node, data, (*node.shape(data)[:axis], *inside))
+    rows, flat = data, list(vectors)
+    if len(inside) > 1:
+        rows = node.let(op.reshape(data, (*[0] * axis, -1)))
+        flat = [node.let(op.reshape(one, (-1,))) for one in vectors]
+    scale, bias = flat[0], flat[1] if len(flat) > 1 else node.let(op.zeros_like(flat[0]))
+    found = op.nn.layer_norm(rows, scale, bias, axis=-1, epsilon=epsilon, center=len(vectors) > 1)
+    return found if len(inside) == 1 else op.reshape_like(found, data)
+
+
+def _stash_type(node: Node) -> str:
+    """The element type of statistics."""
+    return element_type(node.attribute("stash_type", 1))
+
+
+@table("RMSNormalization", since=23)
+def rms_normalization(node: Node, data: Expr, scale: Expr) -> Expr:
+    """Data divided by the root of its mean square; the result has the type of the scale."""
+    axes = tuple(range(chosen_axis(node, data, -1), node.rank(data)))
+    wide = widest([node.dtype(data), _stash_type(node)])
+    values = data if node.dtype(data) == wide else node.let(op.cast(data, wide))
+    squares = op.mean(op.multiply(values, values), axis=axes, keepdims=True)
+    epsilon = node.number(node.attribute("epsilon", 1e-5), values)
+    normal = node.let(op.multiply(values, op.rsqrt(op.add(squares, epsilon))))
+    factor = scale if node.dtype(scale) == wide else node.let(op.cast(scale, wide))
+    found = op.multiply(*broadcastable(node, normal, factor))
+    return found if node.dtype(scale) == wide else op.cast(found, node.dtype(scale))
+
+
+# --- whole tensors and neighbours --------------------------------------------------------------
+
+
+@table("MeanVarianceNormalization")
+def mean_variance_normalization_by_channels(node: Node, data: Expr) -> Expr:
+    """Before version 9 the axes are those of each channel, or of all, of an element of the batch;
+    and data may be centered only."""
+    first = 1 if node.attribute("across_channels", 0) else 2
+    axes = tuple(range(first, node.rank(data)))
+    return _standardized(node, data, axes, bool(node.attribute("normalize_variance", 1)))
+
+
+@table("MeanVarianceNormalization", since=9)
+def mean_variance_normalization(node: Node, data: Expr) -> Expr:
+    axes, rank = node.attribute("axes", [0, 2, 3]), node.rank(data)
+    if not all(-rank <= axis < rank for axis in axes):
+        raise node.refused("an axis is out of range", f"axes of {rank}", str(list(axes)))
+    return _standardized(node, data, tuple(axis % rank for axis in axes), True)
+
+
+def _standardized(node: Node, data: Expr, axes: Sequence[int], by_deviation: bool) -> Expr:
+    mean = node.let(op.mean(data, axis=axes, keepdims=True))
+    centered = op.subtract(data, mean)
+    if not by_deviation:
+        return centered
+    deviation = op.sqrt(op.variance(data, axes, keepdims=True, with_mean=mean))
+    return op.divide(centered, op.add(deviation, node.number(1e-9, data)))
+
+
+@table("LRN")
+def local_response_normalization(node: Node, data: Expr) -> Expr:
+    size = node.required("size")
+    known = {
+        "size": size,
+        "axis": 1,
+        "bias": node.attribute("bias", 1.0),
+        "alpha": node.attribute("alpha", 1e-4),
+        "beta": node.attribute("beta", 0.75),
+    }
+    if size % 2:
+        return op.nn.lrn(data, **known)
+    # of an even number one more stands behind the element, in Relay before it
+    return op.reverse(op.nn.lrn(op.reverse(data, 1), **known), 1)

@@ -1,0 +1,136 @@
+"""Windows that slide over the spatial axes of data: convolutions and pools have them.
+
+    Windows.of(node, data, (3, 3))      strides, dilations, and what stands around data
+
+`auto_pad` asks for as much around data as makes so many windows as there are elements, divided by
+the stride. Where an extent is not known, a run finds how much that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from relay import op
+from relay.frontend.onnx.node import Node
+from relay.ir import dims
+from relay.ir.dims import Dim
+from relay.ir.expr import Expr, const
+from relay.ir.types import TensorType
+
+Pair = tuple[int, int]
+
+SAME = ("SAME_UPPER", "SAME_LOWER")
+AUTOMATIC = ("NOTSET", "VALID", *SAME)
+
+
+@dataclass(frozen=True)
+class Windows:
+    """How windows slide over each spatial axis."""
+
+    sizes: Sequence[Dim]
+    strides: Sequence[int]
+    dilations: Sequence[int]
+    automatic: str
+    pads: Sequence[Pair] | None  # before and after each axis; None where a run finds them
+
+    @classmethod
+    def of(cls, node: Node, data: Expr, sizes: Sequence[Dim]) -> Windows:
+        """What the attributes of a node say."""
+        count = len(sizes)
+        strides = node.numbers("strides", count, 1)
+        dilations = node.numbers("dilations", count, 1)
+        if min((*strides, *dilations), default=1) < 1:
+            raise node.refused("strides and dilations are 1 at least", found=f"{strides}")
+        automatic = automatic_padding(node)
+        found = cls(sizes, strides, dilations, automatic, None)
+        if automatic in SAME:
+            return found._with_pads(found._same_pads(node.shape(data)[2:]))
+        if automatic == "VALID":
+            return found._with_pads([(0, 0)] * count)
+        widths = node.numbers("pads", 2 * count)
+        return found._with_pads(list(zip(widths[:count], widths[count:], strict=True)))
+
+    def _with_pads(self, pads: Sequence[Pair] | None) -> Windows:
+        return Windows(self.sizes, self.strides, self.dilations, self.automatic, pads)
+
+    @property
+    def covered(self) -> list[Dim]:
+        """How far a window reaches along each axis."""
+        return [
+            dims.add(dims.multiply(dims.subtract(size, 1), step), 1)
+            for size, step in zip(self.sizes, self.dilations, strict=True)
+        ]
+
+    @property
+    def padding(self) -> tuple[int, ...]:
+        """What stands before each axis, then after each; nothing, where a run puts it there."""
+        pads = self.pads or [(0, 0)] * len(self.sizes)
+        return (*(before for before, _ in pads), *(after for _, after in pads))
+
+    def part(self, first: int, last: int) -> Windows:
+        """The windows along some of the axes."""
+        pads = None if self.pads is None else self.pads[first:last]
+        lists = (self.sizes[first:last], self.strides[first:last], self.dilations[first:last])
+        return Windows(*lists, self.automatic, pads)
+
+    def with_more_behind(self) -> Windows:
+        """Windows with so much behind data that the last one that begins there is whole."""
+        assert self.pads is not None
+        pairs = zip(self.pads, self.strides, strict=True)
+        return self._with_pads([(before, after + stride - 1) for (before, after), stride in pairs])
+
+    def _same_pads(self, extents: Sequence[Dim]) -> list[Pair] | None:
+        found = []
+        for extent, count, covered, stride in zip(
+            extents, self.same_counts(extents), self.covered, self.strides, strict=True
+        ):
+            reach = dims.add(dims.multiply(dims.subtract(count, 1), stride), covered)
+            total = dims.subtract(reach, extent)
+            if not isinstance(total, int):
+                return None
+            found.append(halves(max(total, 0), self.automatic))
+        return found
+
+    def same_counts(self, extents: Sequence[Dim]) -> list[Dim]:
+        """How many windows `SAME_UPPER` and `SAME_LOWER` ask for."""
+        return [
+            dims.floor_divide(dims.add(extent, stride - 1), stride)
+            for extent, stride in zip(extents, self.strides, strict=True)
+        ]
+
+    def padded(self, node: Node, data: Expr, value: Expr) -> Expr:
+        """Data with so much around it as the windows ask for in a run."""
+        shape, count = node.shape(data), len(self.sizes)
+        covered = [one for one in self.covered if isinstance(one, int)]
+        if len(covered) < count:
+            raise node.refused(
+                "the window must be known before the model runs", hint="give it `kernel_shape`"
+            )
+        extents = node.let(
+            op.strided_slice(op.shape_of(data, dtype="int64"), [2], [2 + count], axes=(0,))
+        )
+        strides, one = const(list(self.strides), "int64"), const(1, "int64")
+        steps = op.floor_divide(op.subtract(extents, one), strides)
+        reach = op.add(op.multiply(steps, strides), const(covered, "int64"))
+        total = node.let(op.maximum(op.subtract(reach, extents), const(0, "int64")))
+        less = node.let(op.floor_divide(total, const(2, "int64")))
+        more = op.subtract(total, less)
+        both = (less, more) if self.automatic == "SAME_UPPER" else (more, less)
+        widths = op.concatenate([const([[0, 0], [0, 0]], "int64"), op.stack(both, axis=1)], axis=0)
+        declared = TensorType((*shape[:2], *[dims.ANY] * count), node.dtype(data))
+        return node.let(op.nn.pad(data, widths, value), declared=declared)
+
+
+def automatic_padding(node: Node) -> str:
+    """The way in which padding is found, or `NOTSET` if it is given."""
+    found = str(node.attribute("auto_pad", "NOTSET") or "NOTSET")
+    if found not in AUTOMATIC:
+        raise node.refused("there is no such padding", ", ".join(AUTOMATIC), found)
+    return found
+
+
+def halves(total: int, automatic: str) -> Pair:
+    """What stands before an axis and after it; of an odd number `SAME_UPPER` has more behind."""
+    less = total // 2
+    return (less, total - less) if automatic == "SAME_UPPER" else (total - less, less)
