@@ -80,13 +80,18 @@ FAMILIES = (
     "pooling",
     "preview",
     "products",
+    "random",
     "recurrent",
     "reductions",
+    "regions",
+    "resizing",
+    "sampling",
     "scans",
     "sequences",
     "shaping",
     "signal",
     "softmax",
+    "text",
     "training",
 )
 

@@ -1,0 +1,101 @@
+"""Random tensors.
+
+Relay's generators give the same numbers in every run. The generator of a node is that of its seed;
+a node without one has the generator of its name, so that two nodes draw different numbers, and a
+model the same ones wherever it runs. No two implementations of ONNX draw the same numbers, even of
+one seed: the standard leaves that open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from zlib import crc32
+
+import numpy as np
+
+from relay import op
+from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.types import element_type
+from relay.ir.expr import Constant, Expr
+
+table = Converters()
+
+
+def generator(node: Node) -> Constant:
+    """The generator that a node draws from."""
+    seed = node.attribute("seed")
+    if seed is None:
+        name = next(filter(None, node.outputs), node.operator)
+        return op.random.threefry_key(crc32(name.encode()))
+    return op.random.threefry_key(int(np.float64(seed).view("uint64")))
+
+
+def uniform(node: Node, shape: Sequence[int], dtype: str, low: float, high: float) -> Expr:
+    """Numbers between two others, each as likely."""
+    drawn = op.random.uniform(generator(node), tuple(shape), _drawn(dtype), low, high)[1]
+    return drawn if dtype == _drawn(dtype) else op.cast(drawn, dtype)
+
+
+def normal(node: Node, shape: Sequence[int], dtype: str, mean: float, scale: float) -> Expr:
+    drawn = op.random.normal(generator(node), tuple(shape), _drawn(dtype), mean, scale)[1]
+    return drawn if dtype == _drawn(dtype) else op.cast(drawn, dtype)
+
+
+def _drawn(dtype: str) -> str:
+    """The element type that is drawn, of which shorter ones are made."""
+    return dtype if dtype == "float64" else "float32"
+
+
+def _dtype(node: Node, default: str = "float32") -> str:
+    number = node.attribute("dtype")
+    return default if number is None else element_type(number)
+
+
+@table("RandomUniform")
+def random_uniform(node: Node) -> Expr:
+    bounds = node.attribute("low", 0.0), node.attribute("high", 1.0)
+    return uniform(node, node.required("shape"), _dtype(node), *bounds)
+
+
+@table("RandomUniformLike")
+def random_uniform_like(node: Node, like: Expr) -> Expr:
+    bounds = node.attribute("low", 0.0), node.attribute("high", 1.0)
+    shape = node.static_shape(like, "what random numbers are drawn for")
+    return uniform(node, shape, _dtype(node, node.dtype(like)), *bounds)
+
+
+@table("RandomNormal")
+def random_normal(node: Node) -> Expr:
+    parameters = node.attribute("mean", 0.0), node.attribute("scale", 1.0)
+    return normal(node, node.required("shape"), _dtype(node), *parameters)
+
+
+@table("RandomNormalLike")
+def random_normal_like(node: Node, like: Expr) -> Expr:
+    parameters = node.attribute("mean", 0.0), node.attribute("scale", 1.0)
+    shape = node.static_shape(like, "what random numbers are drawn for")
+    return normal(node, shape, _dtype(node, node.dtype(like)), *parameters)
+
+
+@table("Bernoulli")
+def bernoulli(node: Node, probabilities: Expr) -> Expr:
+    """1 with the probability that data has, otherwise 0."""
+    shape = node.static_shape(probabilities, "what random numbers are drawn for")
+    drawn = uniform(node, shape, "float64", 0.0, 1.0)
+    is_one = op.less(drawn, op.cast(probabilities, "float64"))
+    return op.cast(is_one, _dtype(node, node.dtype(probabilities)))
+
+
+@table("Multinomial")
+def multinomial(node: Node, scores: Expr) -> Expr:
+    """Classes, each as likely as the exponential of its score."""
+    node.must_have_axes(scores, 2, "scores")
+    wide = op.cast(scores, "float64")
+    relative = op.exp(wide - op.max(wide, axis=1, keepdims=True))
+    count = node.attribute("sample_size", 1)
+    drawn = op.random.multinomial(generator(node), relative, count)[1]
+    return op.cast(drawn, _dtype(node, "int32"))
+
+
+__all__ = ["generator", "normal", "table", "uniform"]

@@ -1,0 +1,216 @@
+"""Parts of images that data names: regions of interest, boxes that stay, bent windows, blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from relay import dtypes, op
+from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.node import Node
+from relay.ir import dims
+from relay.ir.dims import Dim
+from relay.ir.expr import Expr, TupleGetItem, const
+from relay.ir.types import TensorType
+
+table = Converters()
+
+# --- regions of interest -----------------------------------------------------------------------
+
+
+@table("RoiAlign")
+def roi_align_by_edges(node: Node, data: Expr, regions: Expr, images: Expr) -> Expr:
+    """Before version 16 boxes speak of the centres of elements."""
+    return _aligned(node, data, regions, images, "output_half_pixel")
+
+
+@table("RoiAlign", since=16)
+def roi_align(node: Node, data: Expr, regions: Expr, images: Expr) -> Expr:
+    mode = node.attribute("coordinate_transformation_mode", "half_pixel")
+    return _aligned(node, data, regions, images, mode)
+
+
+def _aligned(node: Node, data: Expr, regions: Expr, images: Expr, coordinates: str) -> Expr:
+    """The maximum is that of the weighted neighbours of places, not of what is read there: what
+    the standard says, and what its tests have."""
+    modes = {"avg": "avg", "max": "max_term"}
+    mode = node.attribute("mode", "avg")
+    if mode not in modes:
+        raise node.refused("there is no such mode", "avg or max", mode)
+    if coordinates not in ("half_pixel", "output_half_pixel"):
+        expected = "half_pixel or output_half_pixel"
+        raise node.refused("there is no such transformation", expected, coordinates)
+    node.must_have_axes(data, 4, "feature maps")
+    node.must_have_axes(regions, 2, "regions")
+    dtype = node.dtype(data)
+    # numbers of images may be more than a short float can count
+    wide = dtype if dtypes.bits(dtype) >= 32 else "float32"
+    numbers = op.expand_dims(op.cast(images, wide), 1)
+    found = op.vision.roi_align(
+        op.cast(data, wide) if wide != dtype else data,
+        op.concatenate([numbers, op.cast(regions, wide)], axis=1),
+        pooled_size=(node.attribute("output_height", 1), node.attribute("output_width", 1)),
+        spatial_scale=node.attribute("spatial_scale", 1.0),
+        sample_ratio=node.attribute("sampling_ratio", 0),
+        mode=modes[mode],
+        aligned=coordinates == "half_pixel",
+    )
+    return op.cast(found, dtype) if wide != dtype else found
+
+
+@table("MaxRoiPool")
+def max_roi_pool(node: Node, data: Expr, regions: Expr) -> Expr:
+    return op.vision.roi_pool(
+        data,
+        regions,
+        pooled_size=tuple(node.required("pooled_shape")),
+        spatial_scale=node.attribute("spatial_scale", 1.0),
+    )
+
+
+# --- boxes -------------------------------------------------------------------------------------
+
+
+@table("NonMaxSuppression")
+def non_max_suppression(
+    node: Node,
+    boxes: Expr,
+    scores: Expr,
+    most: Expr | None = None,
+    overlap: Expr | None = None,
+    least: Expr | None = None,
+) -> Expr:
+    """The boxes that stay in each class of each image; none, if nobody says how many."""
+    if node.attribute("center_point_box", 0):
+        boxes = _corners(boxes)
+    none = const(0, "int64")
+    count = none if most is None else op.maximum(op.reshape(op.cast(most, "int64"), ()), none)
+    rows = node.let(
+        op.vision.all_class_non_max_suppression(
+            boxes,
+            scores,
+            count,
+            const(0.0, "float32") if overlap is None else op.reshape(overlap, ()),
+            const(float("-inf"), "float32") if least is None else op.reshape(least, ()),
+        ).astuple()
+    )
+    kept, length = (TupleGetItem(rows, place) for place in (0, 1))
+    return op.strided_slice(kept, const([0], "int64"), length, const([1], "int64"))
+
+
+def _corners(boxes: Expr) -> Expr:
+    """Boxes as two corners, y before x, where they are the centre, x before y, and the size."""
+    x, y, width, height = (
+        op.strided_slice(boxes, [place], [place + 1], axes=(2,)) for place in range(4)
+    )
+    half = const(0.5, "float32")
+    width, height = width * half, height * half
+    return op.concatenate([y - height, x - width, y + height, x + width], axis=2)
+
+
+# --- windows -----------------------------------------------------------------------------------
+
+
+@table("DeformConv")
+def deform_conv(
+    node: Node,
+    data: Expr,
+    weight: Expr,
+    offset: Expr,
+    bias: Expr | None = None,
+    share: Expr | None = None,
+) -> Expr:
+    """A convolution whose windows are bent, with a share for each of their elements or without."""
+    node.must_have_axes(data, 4, "images")
+    steps = {
+        "strides": tuple(node.numbers("strides", 2, 1)),
+        "padding": tuple(node.numbers("pads", 4)),
+        "dilation": tuple(node.numbers("dilations", 2, 1)),
+        "groups": node.attribute("group", 1),
+        "deformable_groups": node.attribute("offset_group", 1),
+    }
+    if share is None:
+        found = op.nn.deformable_conv2d(data, offset, weight, **steps)
+    else:
+        found = op.nn.modulated_deformable_conv2d(data, offset, weight, share, **steps)
+    return found if bias is None else op.nn.bias_add(found, bias)
+
+
+# --- blocks ------------------------------------------------------------------------------------
+
+
+@table("Col2Im")
+def col2im(node: Node, data: Expr, image_shape: Expr, block_shape: Expr) -> Expr:
+    """Blocks put back where they were cut out of images; what lies on top of each other is added.
+
+    Each element of each block has a place in the image, counted along all its axes; one more
+    place behind the image takes those that lie in the padding.
+    """
+    node.must_have_axes(data, 3, "blocks")
+    rank = node.length(image_shape, "the shape of images")
+    if node.length(block_shape, "the shape of blocks") != rank:
+        raise node.refused("blocks and images have different axes", str(rank))
+    pads = node.numbers("pads", 2 * rank)
+    strides, dilations = node.numbers("strides", rank, 1), node.numbers("dilations", rank, 1)
+    zero = const(0, "int64")
+    images, blocks = (
+        [
+            node.let(op.take(op.cast(sizes, "int64"), const(axis, "int64"), axis=0))
+            for axis in range(rank)
+        ]
+        for sizes in (image_shape, block_shape)
+    )
+    place, inside = zero, const(True, "bool")
+    for axis in range(rank):
+        reach = (blocks[axis] - _whole(1)) * _whole(dilations[axis]) + _whole(1)
+        room = images[axis] + _whole(pads[axis] + pads[axis + rank]) - reach
+        stops = node.let(op.floor_divide(room, _whole(strides[axis])) + _whole(1))
+        starts = op.arange(stops, dtype="int64") * _whole(strides[axis]) - _whole(pads[axis])
+        steps = op.arange(blocks[axis], dtype="int64") * _whole(dilations[axis])
+        # one axis for each axis of blocks, then one for each along which they stand
+        along = _spread(steps, axis, 2 * rank) + _spread(starts, axis + rank, 2 * rank)
+        along = node.let(along)
+        fits = op.logical_and(op.greater_equal(along, zero), op.less(along, images[axis]))
+        inside = op.logical_and(inside, fits)
+        place = place * images[axis] + along
+    area, elements = _product(node, images), _product(node, blocks)
+    places = node.let(op.reshape(op.where(inside, place, area), (1, -1)))
+    batch, channels = node.size(data, 0), node.let(op.floor_divide(node.size(data, 1), elements))
+    rows = node.let(op.multiply(batch, channels))
+    updates = node.let(op.reshape(data, _sizes(node, rows, const(-1, "int64"))))
+    empty = op.full(node.number(0, data), _sizes(node, rows, area + _whole(1)), node.dtype(data))
+    where = op.broadcast_to(places, op.shape_of(updates, dtype="int64"))
+    filled = op.scatter_elements(node.let(empty), node.let(where), updates, axis=1, reduction="add")
+    kept = op.strided_slice(
+        node.let(filled), const([0], "int64"), op.reshape(area, (1,)), axes=(1,)
+    )
+    found = op.reshape(node.let(kept), _sizes(node, batch, channels, *images))
+    known = node.elements(image_shape) or (None,) * rank
+    number = node.constant(channels)
+    shape: list[Dim | None] = [node.shape(data)[0], None if number is None else int(number)]
+    declared = tuple(dims.ANY if one is None else one for one in (*shape, *known))
+    return node.let(found, declared=TensorType(declared, node.dtype(data)))
+
+
+def _whole(value: int) -> Expr:
+    return const(value, "int64")
+
+
+def _spread(values: Expr, axis: int, rank: int) -> Expr:
+    """A list along one of so many axes."""
+    after = rank - axis - 1
+    return op.expand_dims(values, 1, num_newaxis=after) if after else values
+
+
+def _product(node: Node, sizes: Sequence[Expr]) -> Expr:
+    total: Expr = _whole(1)
+    for size in sizes:
+        total = total * size
+    return node.let(total)
+
+
+def _sizes(node: Node, *sizes: Expr) -> Expr | tuple[int, ...]:
+    """A shape: numbers, where all of them are known."""
+    known = [node.constant(size) for size in sizes]
+    if any(one is None for one in known):
+        return node.let(op.stack(list(sizes), axis=0))
+    return tuple(int(one) for one in known if one is not None)

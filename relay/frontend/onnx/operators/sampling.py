@@ -1,0 +1,124 @@
+"""Tensors read at places that a grid names, and grids that matrices make."""
+
+from __future__ import annotations
+
+from relay import dtypes, op
+from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.node import Node
+from relay.ir.expr import Expr, const
+from relay.ir.types import TensorType
+
+table = Converters()
+
+# --- grids -------------------------------------------------------------------------------------
+
+
+@table("AffineGrid")
+def affine_grid(node: Node, matrices: Expr, size: Expr) -> Expr:
+    """For each element of images, or volumes, the place it is read from: x, y and z run from -1 to
+    1 along the last axes, and a matrix is multiplied with (x, y, 1), or (x, y, z, 1)."""
+    count = node.length(size, "the size") - 2
+    if count not in (2, 3):
+        raise node.refused("a grid is for images or volumes", "4 or 5 sizes", str(count + 2))
+    node.must_have_axes(matrices, 3, "matrices")
+    aligned, dtype = bool(node.attribute("align_corners", 0)), node.dtype(matrices)
+    known = node.elements(size) or (None,) * (count + 2)
+    column = [_column(node, matrices, number, count) for number in range(count + 1)]
+    place = column[count]
+    # x is the last axis, y the one before
+    for number in range(count):
+        axis = count - 1 - number
+        extent = node.let(op.take(op.cast(size, "int64"), const(axis + 2, "int64"), axis=0))
+        steps = op.arange(extent, dtype="int64")
+        new = known[axis + 2]
+        if new is not None:
+            steps = node.let(steps, declared=TensorType((new,), "int64"))
+        along = op.cast(_from_end_to_end(steps, extent, aligned), dtype)
+        place = place + column[number] * op.expand_dims(along, 1, num_newaxis=number + 1)
+    return place
+
+
+def _column(node: Node, matrices: Expr, number: int, count: int) -> Expr:
+    """A column of each matrix, as (n, 1…, count): one axis for each axis of images."""
+    taken = op.strided_slice(matrices, [number], [number + 1], axes=(2,))
+    return op.expand_dims(op.squeeze(taken, (2,)), 1, num_newaxis=count)
+
+
+def _from_end_to_end(steps: Expr, extent: Expr, aligned: bool) -> Expr:
+    """Numbers from -1 to 1: those are the centres of the first and last of them, or their edges.
+    A single one lies in the middle."""
+    one, two = const(1, "float64"), const(2, "float64")
+    index, count = op.cast(steps, "float64"), op.cast(extent, "float64")
+    if not aligned:
+        return (two * index + one) / count - one
+    last = op.maximum(count - one, one)
+    middle = op.equal(count, one)
+    return op.where(middle, const(0, "float64"), two * index / last - one)
+
+
+# --- reading -----------------------------------------------------------------------------------
+
+_MODES = {
+    "nearest": "nearest",
+    "linear": "bilinear",
+    "bilinear": "bilinear",
+    "cubic": "bicubic",
+    "bicubic": "bicubic",
+}
+
+
+@table("GridSample")
+def grid_sample(node: Node, data: Expr, grid: Expr) -> Expr:
+    """Signals, images or volumes; the grid has the place of each element along its last axis."""
+    mode, padding = node.attribute("mode", "bilinear"), node.attribute("padding_mode", "zeros")
+    rank, aligned = node.rank(data), bool(node.attribute("align_corners", 0))
+    if mode not in _MODES:
+        raise node.refused("there is no such mode", ", ".join(_MODES), mode)
+    if padding not in ("zeros", "border", "reflection"):
+        raise node.refused("there is no such padding", "zeros, border or reflection", padding)
+    if rank not in (3, 4, 5):
+        expected = "one to three axes after those of images and channels"
+        raise node.refused("what is read has other axes", expected, str(node.type_of(data)))
+    node.must_have_axes(grid, rank, "the places")
+    dtype = node.dtype(data)
+    method = _MODES[mode]
+    if method == "bicubic" and padding != "zeros":
+        grid = _brought_in(node, data, grid, padding, aligned)
+    places = op.transpose(grid, (0, rank - 1, *range(1, rank - 1)))
+    images = data
+    if not dtypes.is_float(dtype):
+        images = op.cast(data, "float64")
+    if rank == 3:
+        # a signal is an image of one row
+        images, places = op.expand_dims(images, 2), op.expand_dims(places, 2)
+        places = op.concatenate([places, op.zeros_like(places)], axis=1)
+    found = op.image.grid_sample(
+        images,
+        places,
+        method=method,
+        layout="NCDHW" if rank == 5 else "NCHW",
+        padding_mode=padding,
+        align_corners=aligned,
+    )
+    if rank == 3:
+        found = op.squeeze(found, (2,))
+    return found if dtypes.is_float(dtype) else op.cast(found, dtype)
+
+
+def _brought_in(node: Node, data: Expr, grid: Expr, padding: str, aligned: bool) -> Expr:
+    """Places outside of data brought into it before anything is read: Relay would bring in the
+    elements that are read there, which is the same but for cubic weights."""
+    dtype = node.dtype(grid)
+    one, two, four = (const(value, dtype) for value in (1, 2, 4))
+    if padding == "reflection":
+        turned = op.floor_mod(grid + one, four)
+        inside = one - op.abs(turned - two)
+        return node.let(op.where(op.greater(op.abs(grid), one), inside, grid))
+    # the last element, whose centre is at 1, or half an element before it
+    end = one
+    if not aligned:
+        rank = node.rank(data)
+        sizes = [node.size(data, axis) for axis in reversed(range(2, rank))]
+        end = node.let(one - one / op.cast(op.stack(sizes, axis=0), dtype))
+    low = op.where(op.less(grid, -one), -end, grid)
+    return node.let(op.where(op.greater(grid, one), end, low))
