@@ -5,6 +5,7 @@ from relay.analysis.annotated_regions import AnnotatedRegion, AnnotatedRegionSet
 from relay.analysis.call_graph import CallGraph
 from relay.analysis.constants import check_constant
 from relay.analysis.element_types import all_dtypes
+from relay.analysis.fake_quantized_ops import list_fake_quantized_op_freqs
 from relay.analysis.fc_transpose import search_fc_transpose
 from relay.analysis.features import Feature, detect_feature
 from relay.analysis.fused_functions import extract_fused_functions
@@ -48,6 +49,7 @@ __all__ = [
     "free_type_vars",
     "free_vars",
     "get_total_mac_number",
+    "list_fake_quantized_op_freqs",
     "list_op_freqs",
     "lowerable_faults",
     "post_order_visit",

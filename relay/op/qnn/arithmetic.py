@@ -1,11 +1,14 @@
 """Sums, differences and products of integers that stand for real numbers, with broadcasting; and
-tensors of such integers joined. All is computed with integers; halves go up."""
+tensors of such integers joined. All is computed with integers, where halves go up, unless
+`compute_dtype` says float32: then results are those of `dequantize`, the operation, and `quantize`.
+"""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -26,9 +29,12 @@ from relay.op.qnn.parameters import (
     axis_extent,
     channel_of,
     channels_of,
+    distance,
     int8,
     parameter_at,
     parameters_known,
+    quantized,
+    quantized_element,
     require_parameter,
     spread,
     uint8,
@@ -45,10 +51,13 @@ from relay.op.site import Site
 class BinaryAttrs(Attrs):
     """lhs_axis: the axis of lhs that its scale and zero point lie along, if they are vectors
     rhs_axis: the axis of rhs that its scale and zero point lie along, if they are vectors
+    compute_dtype: "int64" computes with integers; "float32" with real numbers, which are rounded
+        once, halves to the even number; "None" is "int64"
     """
 
     lhs_axis: int = -1
     rhs_axis: int = -1
+    compute_dtype: Literal["None", "int64", "float32"] = "None"
 
 
 def _binary_type(site: Site) -> Type | None:
@@ -69,6 +78,8 @@ def _binary_type(site: Site) -> Type | None:
 
 # Integers and scales of both sides, the new scale -> integers of the new scale.
 Combine = Callable[[Any, Any, Any, Any, Any], Any]
+# Real numbers of both sides -> real numbers.
+OnReals = Callable[[Any, Any], Any]
 
 
 def _add(lhs: Any, rhs: Any, lhs_scale: Any, rhs_scale: Any, scale: Any) -> Any:
@@ -83,7 +94,7 @@ def _multiply(lhs: Any, rhs: Any, lhs_scale: Any, rhs_scale: Any, scale: Any) ->
     return scaled(times(lhs, rhs), lhs_scale * rhs_scale / scale)
 
 
-def _on_integers(combine: Combine) -> Callable[..., Any]:
+def _on_integers(combine: Combine, on_reals: OnReals) -> Callable[..., Any]:
     def reference(
         lhs: np.ndarray,
         rhs: np.ndarray,
@@ -95,7 +106,20 @@ def _on_integers(combine: Combine) -> Callable[..., Any]:
         output_zero_point: np.ndarray,
         lhs_axis: int,
         rhs_axis: int,
+        compute_dtype: str,
     ) -> Any:
+        if compute_dtype == "float32":
+            left, right = (
+                centred(x, spread(zero, x.ndim, axis)).astype(np.float32)
+                * spread(scale, x.ndim, axis)
+                for x, scale, zero, axis in (
+                    (lhs, lhs_scale, lhs_zero_point, lhs_axis),
+                    (rhs, rhs_scale, rhs_zero_point, rhs_axis),
+                )
+            )
+            zero_point = output_zero_point.reshape(())
+            sums = on_reals(left, right)
+            return quantized(sums, output_scale.reshape(()), zero_point, lhs.dtype.name)[0]
         result = combine(
             centred(lhs, spread(lhs_zero_point, lhs.ndim, lhs_axis)),
             centred(rhs, spread(rhs_zero_point, rhs.ndim, rhs_axis)),
@@ -121,6 +145,13 @@ class _Side:
         """An integer less its zero point."""
         zero = parameter_at(self.zero_point, *channel_of(own, self.axis, self.zero_point))
         return words.centred(self.data[own], zero)
+
+    def real(self, own: Indices) -> te.Expr:
+        """The real number that an integer stands for."""
+        scale, zero = (
+            parameter_at(p, *channel_of(own, self.axis, p)) for p in (self.scale, self.zero_point)
+        )
+        return distance(self.data[own], zero) * scale
 
     def scale_at(self, *channel: te.Expr) -> te.Expr:
         return te.cast(parameter_at(self.scale, *channel), "float64")
@@ -162,7 +193,7 @@ def _product(lhs: _Side, rhs: _Side, scale: te.Expr) -> Callable[[Indices, Indic
     return element
 
 
-def _elements(combined: Combined) -> Compute:
+def _elements(combined: Combined, on_reals: OnReals) -> Compute:
     def compute(
         lhs: te.Tensor,
         rhs: te.Tensor,
@@ -175,13 +206,22 @@ def _elements(combined: Combined) -> Compute:
         out: te.Spec,
         lhs_axis: int,
         rhs_axis: int,
+        compute_dtype: str,
     ) -> te.Tensor:
-        combine = combined(
+        sides = (
             _Side(lhs, lhs_scale, lhs_zero_point, lhs_axis),
             _Side(rhs, rhs_scale, rhs_zero_point, rhs_axis),
-            te.cast(parameter_at(output_scale), "float64"),
         )
-        new_zero = te.cast(parameter_at(output_zero_point), "int64")
+        scale, zero_point = parameter_at(output_scale), parameter_at(output_zero_point)
+
+        def real(*i: te.Expr) -> te.Expr:
+            reals = [one.real(stretched_index(one.data.shape, i, out.shape)) for one in sides]
+            return quantized_element(on_reals(*reals), scale, zero_point, out.dtype)
+
+        if compute_dtype == "float32":
+            return te.compute(out.shape, real)
+        combine = combined(*sides, te.cast(scale, "float64"))
+        new_zero = te.cast(zero_point, "int64")
 
         def element(*i: te.Expr) -> te.Expr:
             left, right = (stretched_index(x.shape, i, out.shape) for x in (lhs, rhs))
@@ -192,7 +232,7 @@ def _elements(combined: Combined) -> Compute:
     return compute
 
 
-def _define(name: str, doc: str, combine: Combine, combined: Combined) -> OpDef:
+def _define(name: str, doc: str, combine: Combine, combined: Combined, on_reals: OnReals) -> OpDef:
     fine, coarse, same = affine(0.03, -5), affine(0.5, 7), affine(0.02, 5)
     return define(
         name,
@@ -209,8 +249,8 @@ def _define(name: str, doc: str, combine: Combine, combined: Combined) -> OpDef:
         ],
         attrs=BinaryAttrs,
         relation=_binary_type,
-        reference=_on_integers(combine),
-        compute=_elements(combined),
+        reference=_on_integers(combine, on_reals),
+        compute=_elements(combined, on_reals),
         fusion=FusionKind.BROADCAST,
         samples=[
             sample(int8(4, 5), int8(4, 5), *fine, *same, *coarse),
@@ -222,6 +262,10 @@ def _define(name: str, doc: str, combine: Combine, combined: Combined) -> OpDef:
             sample((2, 1), (3,), *same, *same, *same, dtype="int16", low=-9999, high=9999),
             sample((), (2, 0), *same, *fine, *same, dtype="int8"),
             sample((9,), (9,), *same, *fine, *same, dtype="int32", low=-(2**31), high=2**31),
+            sample(int8(9, 5), int8(5), *fine, *same, *coarse, compute_dtype="float32"),
+            sample(
+                uint8(2, 3), uint8(3), *affine_vectors(3), *same, *same, compute_dtype="float32"
+            ),
         ],
     )
 
@@ -231,15 +275,21 @@ add = _define(
     "lhs + rhs, as real numbers; each side is rounded to the new scale before.",
     _add,
     _sum(1),
+    operator.add,
 )
 subtract = _define(
     "qnn.subtract",
     "lhs - rhs, as real numbers; each side is rounded to the new scale before.",
     _subtract,
     _sum(-1),
+    operator.sub,
 )
 mul = _define(
-    "qnn.mul", "lhs * rhs, as real numbers; the product is rounded once.", _multiply, _product
+    "qnn.mul",
+    "lhs * rhs, as real numbers; the product is rounded once.",
+    _multiply,
+    _product,
+    operator.mul,
 )
 
 # --- joining -----------------------------------------------------------------------------------

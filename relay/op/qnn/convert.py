@@ -16,12 +16,14 @@ from relay.op.qnn import words
 from relay.op.qnn.fixed_point import Rounding, centred, nearest, saturated, scaled
 from relay.op.qnn.parameters import (
     QUANTIZED,
+    STORED,
     SUMS,
     affine,
     affine_vectors,
     axis_extent,
     channel_of,
     channels_of,
+    distance,
     parameter_at,
     parameters_known,
     quantized,
@@ -50,7 +52,7 @@ class QuantizeAttrs(Attrs):
 def _quantize_type(site: Site) -> Type | None:
     """The shape of data, with integers."""
     site.require_elements(0, _REALS)
-    dtype = require_dtype(site, site.attrs.out_dtype, QUANTIZED)
+    dtype = require_dtype(site, site.attrs.out_dtype, STORED)
     if (data := site.tensor(0)) is None:
         return None
     known = parameters_known(site, (1,), (2,), axis_extent(site, data, "axis", 1, 2))
@@ -113,6 +115,8 @@ QUANTIZE = define(
         sample((2, 3, 4), *affine_vectors(3), out_dtype="int16", axis=1, dtype="float16"),
         sample(_SPECIAL, *affine(0.5, -1), out_dtype="int32"),
         sample((), *affine(0.125, 30000), out_dtype="uint16", dtype="bfloat16"),
+        sample((2, 9), *affine(0.2, 3), out_dtype="uint4"),
+        sample((2, 3), *affine_vectors(2), out_dtype="int4", axis=0),
     ],
 )
 
@@ -146,14 +150,9 @@ def _dequantize_compute(
 ) -> te.Tensor:
     def element(*i: te.Expr) -> te.Expr:
         factor, zero = (parameter_at(p, *channel_of(i, axis, p)) for p in (scale, zero_point))
-        return te.cast(te.cast(_distance(data[i], zero), "float32") * factor, out.dtype)
+        return te.cast(distance(data[i], zero) * factor, out.dtype)
 
     return te.compute(out.shape, element)
-
-
-def _distance(data: te.Expr, zero_point: te.Expr) -> te.Expr:
-    """The difference in float64, which is exact for integers of 32 bits."""
-    return te.cast(data, "float64") - te.cast(zero_point, "float64")
 
 
 def dequantize(
@@ -186,6 +185,7 @@ DEQUANTIZE = define(
         sample(Tensor((2, 3, 4), "uint8", 0, 256), *affine_vectors(3), out_dtype="float16", axis=1),
         sample(Tensor((), "int32", -(2**31), 2**31), *affine(1e-6, 7), out_dtype="float32"),
         sample((0, 2), *affine(2, 0), dtype="int16", out_dtype="bfloat16"),
+        sample(Tensor((2, 3), "int4", -8, 8), *affine_vectors(3), out_dtype="float32"),
     ],
 )
 
@@ -195,22 +195,36 @@ DEQUANTIZE = define(
 @attrs
 class RequantizeAttrs(Attrs):
     """axis: the axis that scales and zero points lie along, if they are vectors
-    rounding: where halves go: "UPWARD" to plus infinity, "TONEAREST" away from zero; "None" is
-        "UPWARD"
+    rounding: where halves go: "UPWARD" to plus infinity, "TONEAREST" away from zero, "TOEVEN" to
+        the even number, for which `compute_dtype` must be a float; "None" is "UPWARD"
     compute_dtype: "int64" multiplies by the quotient of the scales in fixed point, "float32" and
         "float64" in that type; "None" is "int64"
     out_dtype: the element type of the result; None is that of data
     """
 
     axis: int = -1
-    rounding: Literal["None", "UPWARD", "TONEAREST"] = "None"
+    rounding: Literal["None", "UPWARD", "TONEAREST", "TOEVEN"] = "None"
     compute_dtype: Literal["None", "int64", "float32", "float64"] = "None"
     out_dtype: DType | None = None
+
+
+_ROUNDINGS: Final[dict[str, Rounding]] = {
+    "None": "UPWARD",
+    "UPWARD": "UPWARD",
+    "TONEAREST": "TONEAREST",
+    "TOEVEN": "TOEVEN",
+}
 
 
 def _requantize_type(site: Site) -> Type | None:
     """The shape of data, with integers."""
     site.require_elements(0, SUMS)
+    site.require(
+        site.attrs.rounding != "TOEVEN" or site.attrs.compute_dtype.startswith("float"),
+        "halves go to the even number in floating point only",
+        'compute_dtype = "float32" or "float64"',
+        f'compute_dtype = "{site.attrs.compute_dtype}"',
+    )
     if (data := site.tensor(0)) is None:
         return None
     dtype = require_dtype(site, site.attrs.out_dtype or data.dtype, QUANTIZED)
@@ -231,7 +245,7 @@ def _requantize(
     compute_dtype: str,
     out_dtype: str | None,
 ) -> Any:
-    how: Rounding = "TONEAREST" if rounding == "TONEAREST" else "UPWARD"
+    how = _ROUNDINGS[rounding]
     compute = compute_dtype if compute_dtype.startswith("float") else None
     scale, zero_point, new_scale, new_zero_point = (
         spread(p, data.ndim, axis)
@@ -271,7 +285,7 @@ def _requantize_compute(
     compute_dtype: str,
     out_dtype: str | None,
 ) -> te.Tensor:
-    how: Rounding = "TONEAREST" if rounding == "TONEAREST" else "UPWARD"
+    how = _ROUNDINGS[rounding]
     if not compute_dtype.startswith("float"):
         return rescaled_tensor(
             data,
@@ -288,14 +302,18 @@ def _requantize_compute(
     def element(*i: te.Expr) -> te.Expr:
         old, new, zero, new_zero = (parameter_at(p, *channel_of(i, axis, p)) for p in parameters)
         factor = te.cast(old, compute_dtype) / te.cast(new, compute_dtype)
-        product = te.cast(_distance(data[i], zero), compute_dtype) * factor
-        whole = te.cast(_nearest(product, how), "float64")
-        return te.cast(whole + te.cast(new_zero, "float64"), out.dtype)
+        product = distance(data[i], zero, compute_dtype) * factor
+        # what float32 cannot add exactly is far outside of 16 bits
+        sums = compute_dtype if te.width(out.dtype) <= 16 else "float64"
+        whole = te.cast(_nearest(product, how), sums)
+        return te.cast(whole + te.cast(new_zero, sums), out.dtype)
 
     return te.compute(out.shape, element)
 
 
 def _nearest(value: te.Expr, rounding: Rounding) -> te.Expr:
+    if rounding == "TOEVEN":
+        return te.call("round", value)
     size = te.absolute(value) if rounding == "TONEAREST" else value
     floor = te.call("floor", size)
     whole = te.select(size - floor >= 0.5, floor + 1.0, floor)
@@ -387,6 +405,14 @@ REQUANTIZE = define(
             _SMALL, *affine(0.5, 0), *affine(1, 0), rounding="TONEAREST", compute_dtype="float32"
         ),
         sample(_SMALL, *affine(0.5, 1), *affine(1, 9), compute_dtype="float64", out_dtype="uint8"),
+        sample(
+            _SMALL,
+            *affine(0.5, 0),
+            *affine(1, -3),
+            rounding="TOEVEN",
+            compute_dtype="float32",
+            out_dtype="int8",
+        ),
         sample((2, 3, 4), *affine_vectors(3), *affine(0.002, 99), axis=1, dtype="uint8"),
         sample((2, 3), *affine(0.1, 0), *affine_vectors(3), dtype="int8", low=-128, high=128),
         sample(_LARGE, *affine(3e-8, -(2**31)), *affine(1, 0), out_dtype="int32"),

@@ -7,6 +7,8 @@ integer of 32 bits has 64 bits, and is rounded once, when the power of two is sh
 
     UPWARD         halves go towards plus infinity:     1.5 -> 2     -1.5 -> -1
     TONEAREST      halves go away from zero:            1.5 -> 2     -1.5 -> -2
+
+What is computed in floats may also round TOEVEN, as processors do: 1.5 -> 2, 2.5 -> 2.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import numpy as np
 from relay import dtypes
 from relay.op.numerics import limits
 
-Rounding = Literal["UPWARD", "TONEAREST"]
+Rounding = Literal["UPWARD", "TONEAREST", "TOEVEN"]
 
 
 def centred(data: np.ndarray, zero_point: np.ndarray) -> Any:
@@ -71,6 +73,8 @@ def _halved(values: np.ndarray, count: np.ndarray) -> Any:
 
 def nearest(values: np.ndarray, rounding: Rounding) -> Any:
     """Whole floats next to floats."""
+    if rounding == "TOEVEN":
+        return np.rint(values)
     size = np.abs(values) if rounding == "TONEAREST" else values
     whole = np.floor(size)
     whole = whole + (size - whole >= 0.5)

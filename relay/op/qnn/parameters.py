@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from relay import te
+from relay import dtypes, te
 from relay.ir.dims import Dim
 from relay.ir.types import TensorType
 from relay.op.elements import Indices, Shape, common_extent
@@ -26,11 +26,14 @@ QUANTIZED = Elements(
     "8-, 16- or 32-bit integer",
     frozenset(("int8", "uint8", "int16", "uint16", "int32")),
 )
+# what is stored rather than computed with
+NARROW = frozenset(name for name in (*dtypes.SIGNED, *dtypes.UNSIGNED) if 1 < dtypes.bits(name) < 8)
+STORED = Elements("integer of up to 32 bits", QUANTIZED.allowed | NARROW)
 FACTORS = Elements(
     "8- or 16-bit integer",
     frozenset(("int8", "uint8", "int16", "uint16")),
 )
-SUMS = Elements("integer", frozenset((*QUANTIZED.allowed, "int64")))
+SUMS = Elements("integer", frozenset((*STORED.allowed, "int64")))
 ACCUMULATORS = Elements("int16, int32 or int64", frozenset(("int16", "int32", "int64")))
 
 SCALE, ZERO_POINT = "float32", "int32"
@@ -155,10 +158,20 @@ def real_element(data: te.Expr, scale: te.Expr, zero_point: te.Expr) -> te.Expr:
     return centred * te.cast(scale, "float64")
 
 
+def distance(data: te.Expr, zero_point: te.Expr, dtype: str = "float32") -> te.Expr:
+    """The difference of an integer and its zero point, rounded once to a float."""
+    if te.width(data.dtype) <= 16:
+        return te.cast(te.cast(data, "int32") - te.cast(zero_point, "int32"), dtype)
+    # exact for integers of 32 bits
+    return te.cast(te.cast(data, "float64") - te.cast(zero_point, "float64"), dtype)
+
+
 def quantized_element(value: te.Expr, scale: te.Expr, zero_point: te.Expr, dtype: str) -> te.Expr:
     """The integer that stands for a real number."""
     whole = te.call("round", value / te.cast(scale, value.dtype))
-    return te.cast(te.cast(whole, "float64") + te.cast(zero_point, "float64"), dtype)
+    # what float32 cannot add exactly is far outside of 16 bits
+    sums = value.dtype if te.width(dtype) <= 16 else "float64"
+    return te.cast(te.cast(whole, sums) + te.cast(zero_point, sums), dtype)
 
 
 # --- samples -----------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ def cast(node: Node, data: Expr) -> Expr:
     wanted = node.required("to")
     # version 1 has the name of the type, others its number
     dtype = wanted.lower() if isinstance(wanted, str) else element_type(wanted)
-    return _converted(node, data, _NAMES.get(dtype, dtype))
+    return converted(node, data, _NAMES.get(dtype, dtype))
 
 
 _NAMES = {"float": "float32", "double": "float64"}
@@ -57,10 +57,10 @@ _NAMES = {"float": "float32", "double": "float64"}
 
 @table("CastLike")
 def cast_like(node: Node, data: Expr, like: Expr) -> Expr:
-    return _converted(node, data, node.dtype(like))
+    return converted(node, data, node.dtype(like))
 
 
-def _converted(node: Node, data: Expr, dtype: str) -> Expr:
+def converted(node: Node, data: Expr, dtype: str) -> Expr:
     """Data as elements of a type; what a float of eight bits cannot hold is the largest it can."""
     if node.dtype(data) == dtype:
         return data

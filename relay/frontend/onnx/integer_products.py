@@ -1,0 +1,113 @@
+"""Matrix products and convolutions of integers less their zero points, added up in 32 bits."""
+
+from __future__ import annotations
+
+from relay import op
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.operators.convolution import convolved, operands
+from relay.frontend.onnx.operators.products import product
+from relay.frontend.onnx.quantization import NONE, is_scalar, less_zero_point, parameter
+from relay.frontend.onnx.windows import Windows
+from relay.ir.expr import Expr
+from relay.ir.types import TensorType
+from relay.op.qnn import op as qnn
+
+SUMS = "int32"
+# Scales do not change sums.
+SCALES = (NONE.scale, NONE.scale)
+
+
+def matrix_product(
+    node: Node,
+    left: Expr,
+    right: Expr,
+    left_zero_point: Expr | None = None,
+    right_zero_point: Expr | None = None,
+) -> Expr:
+    """The products of the matrices in the last two axes. The left zero point may be one for each
+    row, the right one for each column."""
+    rows, columns = (
+        NONE.zero_point if zero is None else parameter(node, zero, "int32")
+        for zero in (left_zero_point, right_zero_point)
+    )
+    ranks = node.rank(left), node.rank(right)
+    if is_scalar(node, rows) and ranks[1] == 2 and ranks[0] >= 1 and node.rank(columns) <= 1:
+        weight = node.let(op.transpose(right, (1, 0)))
+        return qnn.dense(left, weight, rows, columns, *SCALES, out_dtype=SUMS)
+    if is_scalar(node, rows, columns) and ranks == (3, 3):
+        turned = node.let(op.transpose(right, (0, 2, 1)))
+        return qnn.batch_matmul(left, turned, rows, columns, *SCALES, out_dtype=SUMS)
+    if node.rank(rows) == 1 and ranks[0] > 1:
+        rows = node.let(op.expand_dims(rows, 1))
+    left, right = less_zero_point(node, left, rows), less_zero_point(node, right, columns)
+    return product(node, left, right)
+
+
+def convolution(
+    node: Node,
+    data: Expr,
+    weight: Expr,
+    data_zero_point: Expr | None = None,
+    weight_zero_point: Expr | None = None,
+) -> Expr:
+    """A convolution; outside of data there are zero points. That of the weight may be one for each
+    output channel."""
+    data, weight, groups = operands(node, data, weight, inputs=1)
+    zero, each = (
+        NONE.zero_point if given is None else parameter(node, given, "int32")
+        for given in (data_zero_point, weight_zero_point)
+    )
+    windows = Windows.of(node, data, node.shape(weight)[2:])
+    shape = node.shape(data)
+    if windows.pads is None:
+        filling = op.cast(zero, node.dtype(data))
+        framed = windows.padded(node, data, filling)
+    else:
+        framed = data
+    count = len(windows.sizes)
+    if count in (1, 2):
+        found = _quantized(node, framed, weight, zero, each, windows, groups)
+    else:
+        if node.rank(each):
+            each = node.let(op.expand_dims(each, 1, count + 1))
+        images, kernel = less_zero_point(node, framed, zero), less_zero_point(node, weight, each)
+        found = convolved(node, images, kernel, windows, groups)
+    if windows.pads is not None:
+        return found
+    declared = (shape[0], node.shape(weight)[0], *windows.same_counts(shape[2:]))
+    return node.let(found, declared=TensorType(declared, SUMS))
+
+
+def _quantized(
+    node: Node,
+    data: Expr,
+    weight: Expr,
+    zero: Expr,
+    each: Expr,
+    windows: Windows,
+    groups: int,
+) -> Expr:
+    """A convolution over two axes, or over one, to which another of extent 1 is added."""
+    lines = len(windows.sizes) == 1
+    if lines:
+        data, weight = (node.let(op.expand_dims(one, 2)) for one in (data, weight))
+    ones = (1,) if lines else ()
+    before, after = windows.padding[: len(windows.sizes)], windows.padding[len(windows.sizes) :]
+    none = (0,) if lines else ()
+    outputs = node.shape(weight)[0]
+    sizes = [one for one in node.shape(weight)[2:] if isinstance(one, int)]
+    found = qnn.conv2d(
+        data,
+        weight,
+        zero,
+        each,
+        *SCALES,
+        strides=(*ones, *windows.strides),
+        padding=(*none, *before, *none, *after),
+        dilation=(*ones, *windows.dilations),
+        groups=groups,
+        channels=outputs if isinstance(outputs, int) else None,
+        kernel_size=tuple(sizes) if len(sizes) == 2 else None,
+        out_dtype=SUMS,
+    )
+    return op.squeeze(found, (2,)) if lines else found

@@ -1,0 +1,239 @@
+"""Integers that stand for real numbers: to them and back, and products of them."""
+
+from __future__ import annotations
+
+from relay import dtypes, op
+from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.integer_products import convolution, matrix_product
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.operators.conversion import converted
+from relay.frontend.onnx.quantization import (
+    Affine,
+    affine,
+    computed_in,
+    dequantized,
+    is_quantized,
+    is_scalar,
+    less_zero_point,
+    parameter,
+    quantized,
+    requantized,
+    stretched,
+)
+from relay.frontend.onnx.types import element_type
+from relay.ir.expr import Expr, const
+
+table = Converters()
+
+# --- to integers and back ----------------------------------------------------------------------
+
+# What `qnn.quantize` divides: other types are converted before.
+REALS = ("float32", "float16", "bfloat16")
+
+
+@table("QuantizeLinear", since=10)
+def quantize_linear(node: Node, data: Expr, scale: Expr, zero_point: Expr | None = None) -> Expr:
+    dtype = _target(node, zero_point)
+    axis, block = _granularity(node, data, scale)
+    exact = _precision(node, data, scale)
+    if block:
+        scale = stretched(node, scale, data, axis, block)
+        if zero_point is not None:
+            zero_point = stretched(node, zero_point, data, axis, block)
+        return _quantized_by_element(node, data, scale, zero_point, dtype, exact)
+    if not is_quantized(dtype):
+        scale, zero_point = (_along(node, data, one, axis) for one in (scale, zero_point))
+        assert scale is not None
+        return _quantized_by_element(node, data, scale, zero_point, dtype, exact)
+    by = affine(node, scale, zero_point)
+    if exact != "float32":
+        # the quotient is rounded to that type, and to a whole number then
+        own = _along(node, data, scale, axis)
+        assert own is not None
+        quotient = op.divide(computed_in(node, data, exact), computed_in(node, own, exact))
+        data, by = node.let(quotient), Affine(const(1.0, "float32"), by.zero_point)
+    if node.dtype(data) not in REALS:
+        data = computed_in(node, data, "float32")
+    return quantized(node, data, by, dtype, axis)
+
+
+def _target(node: Node, zero_point: Expr | None) -> str:
+    """The element type of the result."""
+    given = node.attribute("output_dtype", 0)
+    if zero_point is None:
+        return element_type(given) if given else "uint8"
+    dtype = node.dtype(zero_point)
+    if given and element_type(given) != dtype:
+        raise node.refused(
+            "the zero point is of another type than `output_dtype` says",
+            expected=element_type(given),
+            found=dtype,
+        )
+    return dtype
+
+
+def _precision(node: Node, data: Expr, scale: Expr) -> str:
+    """The type that quotients are rounded to."""
+    if given := node.attribute("precision", 0):
+        return element_type(given)
+    both = {node.dtype(data), node.dtype(scale)}
+    return both.pop() if len(both) == 1 and both <= {"float16", "bfloat16"} else "float32"
+
+
+def _granularity(node: Node, data: Expr, scale: Expr) -> tuple[int, int]:
+    """The axis that scales lie along, and how many elements have one; 0 where that is one place of
+    the axis, or everything."""
+    rank, own = node.rank(data), node.rank(scale)
+    block = int(node.attribute("block_size", 0))
+    axis = int(node.attribute("axis", 1))
+    if own == 0 or (own == 1 and node.shape(scale)[0] == 1 and not block):
+        return -1, 0
+    if not -rank <= axis < rank:
+        raise node.refused("the axis is out of range", f"an axis of {rank}", str(axis))
+    if own == 1 and not block:
+        return axis % rank, 0
+    if block < 1 or own != rank:
+        raise node.refused(
+            "scales fit neither an axis nor blocks",
+            expected=f"a scalar, a vector, or with `block_size` {rank} axes",
+            found=f"{node.type_of(scale)}, block_size = {block}",
+        )
+    return axis % rank, block
+
+
+def _along(node: Node, data: Expr, value: Expr | None, axis: int) -> Expr | None:
+    """A scale or zero point that broadcasts against data."""
+    if value is None or node.rank(value) == 0:
+        return value
+    if all(extent == 1 for extent in node.shape(value)):
+        return node.let(op.reshape(value, ()))
+    behind = node.rank(data) - 1 - axis % node.rank(data)
+    return node.let(op.expand_dims(value, 1, behind)) if behind else value
+
+
+def _quantized_by_element(
+    node: Node, data: Expr, scale: Expr, zero_point: Expr | None, dtype: str, exact: str
+) -> Expr:
+    """Quotients as elements of a type; of integers the nearest, with the zero point added."""
+    data, scale = (computed_in(node, one, exact) for one in (data, scale))
+    quotient = node.let(op.divide(data, scale))
+    if not is_quantized(dtype):
+        # what has no bits to spare has no zero point but 0
+        return converted(node, quotient, dtype)
+    whole = op.round(computed_in(node, quotient, "float32"))
+    if zero_point is not None:
+        whole = op.add(whole, computed_in(node, zero_point, "float32"))
+    return op.cast(whole, dtype)
+
+
+@table("DequantizeLinear", since=10)
+def dequantize_linear(node: Node, data: Expr, scale: Expr, zero_point: Expr | None = None) -> Expr:
+    given = node.attribute("output_dtype", 0)
+    dtype = element_type(given) if given else node.dtype(scale)
+    axis, block = _granularity(node, data, scale)
+    if not block and is_quantized(node.dtype(data)) and dtypes.is_float(dtype):
+        return dequantized(node, data, affine(node, scale, zero_point), axis, dtype)
+    if block:
+        scale = stretched(node, scale, data, axis, block)
+        if zero_point is not None:
+            zero_point = stretched(node, zero_point, data, axis, block)
+    else:
+        around = _along(node, data, scale, axis)
+        assert around is not None
+        scale = around
+    if is_quantized(node.dtype(data)):
+        zero = const(0, "int32") if zero_point is None else computed_in(node, zero_point, "int32")
+        data = less_zero_point(node, data, zero)
+    product = op.multiply(computed_in(node, data, "float32"), computed_in(node, scale, "float32"))
+    return computed_in(node, node.let(product), dtype)
+
+
+@table("DynamicQuantizeLinear", since=11)
+def dynamic_quantize_linear(node: Node, data: Expr) -> list[Expr]:
+    by = dynamic_range(node, data)
+    zero_point = node.let(op.cast(by.zero_point, "uint8"))
+    return [quantized(node, data, by, "uint8"), by.scale, zero_point]
+
+
+def dynamic_range(node: Node, data: Expr) -> Affine:
+    """The scale and zero point with which 8 bits span all of data, and 0."""
+    zero, steps = const(0.0, "float32"), const(255.0, "float32")
+    low = node.let(op.minimum(op.min(data), zero))
+    high = node.let(op.maximum(op.max(data), zero))
+    span = node.let(op.subtract(high, low))
+    one = const(1.0, "float32")
+    scale = node.let(op.divide(op.where(op.equal(span, zero), one, span), steps))
+    below = op.round(op.clip(op.negative(op.divide(low, scale)), 0.0, 255.0))
+    return Affine(scale, node.let(op.cast(below, "int32")))
+
+
+# --- products ----------------------------------------------------------------------------------
+
+
+@table("MatMulInteger", since=10)
+def mat_mul_integer(
+    node: Node,
+    left: Expr,
+    right: Expr,
+    left_zero_point: Expr | None = None,
+    right_zero_point: Expr | None = None,
+) -> Expr:
+    return matrix_product(node, left, right, left_zero_point, right_zero_point)
+
+
+@table("QLinearMatMul", since=10)
+def q_linear_mat_mul(
+    node: Node,
+    left: Expr,
+    left_scale: Expr,
+    left_zero_point: Expr,
+    right: Expr,
+    right_scale: Expr,
+    right_zero_point: Expr,
+    scale: Expr,
+    zero_point: Expr,
+) -> Expr:
+    sums = node.let(matrix_product(node, left, right, left_zero_point, right_zero_point))
+    rows, columns = (parameter(node, one, "float32") for one in (left_scale, right_scale))
+    result = affine(node, scale, zero_point)
+    if node.rank(columns) <= 1 and is_scalar(node, rows, result.scale, result.zero_point):
+        factor = node.let(op.multiply(rows, columns))
+        return requantized(node, sums, factor, result, node.dtype(zero_point))
+    if node.rank(rows) == 1:
+        rows = node.let(op.expand_dims(rows, 1))  # one for each row
+    factor = op.divide(op.multiply(rows, columns), result.scale)
+    whole = op.round(op.multiply(op.cast(sums, "float32"), factor))
+    return op.cast(op.add(whole, op.cast(result.zero_point, "float32")), node.dtype(zero_point))
+
+
+@table("ConvInteger", since=10)
+def conv_integer(
+    node: Node,
+    data: Expr,
+    weight: Expr,
+    data_zero_point: Expr | None = None,
+    weight_zero_point: Expr | None = None,
+) -> Expr:
+    return convolution(node, data, weight, data_zero_point, weight_zero_point)
+
+
+@table("QLinearConv", since=10)
+def q_linear_conv(
+    node: Node,
+    data: Expr,
+    data_scale: Expr,
+    data_zero_point: Expr,
+    weight: Expr,
+    weight_scale: Expr,
+    weight_zero_point: Expr,
+    scale: Expr,
+    zero_point: Expr,
+    bias: Expr | None = None,
+) -> Expr:
+    sums = node.let(convolution(node, data, weight, data_zero_point, weight_zero_point))
+    if bias is not None:
+        sums = node.let(op.nn.bias_add(sums, bias))
+    one, each = (parameter(node, given, "float32") for given in (data_scale, weight_scale))
+    result = affine(node, scale, zero_point)
+    factor = node.let(op.multiply(one, each))
+    return requantized(node, sums, factor, result, node.dtype(zero_point), axis=1)

@@ -1,0 +1,78 @@
+"""Compute with the integers that numbers are made of, and are made into:
+
+%0 = nn.conv2d(qnn.dequantize(%x, sx, zx), qnn.dequantize(%w, sw, 0));
+%1 = nn.relu(nn.bias_add(%0, %b));
+qnn.quantize(%1, sy, zy)
+->
+%0 = qnn.conv2d(%x, %w, zx, 0, sx, sw);
+%1 = qnn.requantize(add(%0, round(%b / (sx * sw))), sx * sw, 0, sy, zy);
+maximum(%1, zy)
+
+A network that was trained or calibrated for integers comes with its operators on floats, between
+conversions. The rules are in two files: `quantized_products` has those by which products add up
+integers, whether or not integers are made of the result; `quantized_steps` those of all that stands
+between two conversions. Scales and zero points must be constants.
+
+Left on floats is what no rule knows, and what would not gain: a chain of steps element by element
+between two conversions is one kernel after fusion, that reads and writes integers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from relay import tree
+from relay.analysis.fake_quantized_ops import list_fake_quantized_op_freqs
+from relay.errors import Diagnostic, PassError
+from relay.ir.expr import Call, Function
+from relay.ir.module import IRModule
+from relay.op.opdef import OpDef
+from relay.transform import quantized_products, quantized_steps
+from relay.transform.base import ModulePass, is_foreign
+from relay.transform.context import PassContext
+from relay.transform.infer_type import InferType
+from relay.transform.peephole import merged, rewritten
+from relay.transform.to_graph_normal_form import ToGraphNormalForm
+
+CONVERSION = "qnn.dequantize"
+
+
+@dataclass(frozen=True)
+class FakeQuantizationToInteger(ModulePass):
+    """Operators on floats between conversions become operators on integers.
+
+    With `hard_fail` it is an error if some are left; `optional_qnn_ops` names operators that are
+    exchanged on request only: "nn.softmax".
+    """
+
+    opt_level = 0
+    required = ("InferType",)
+    hard_fail: bool = False
+    optional_qnn_ops: tuple[str, ...] = ()
+
+    def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
+        if not any(_has_conversions(function) for function in module.functions.values()):
+            return module
+        # rules do not see through the name of what is more than one call
+        module = ToGraphNormalForm()(module)
+        rules = merged(quantized_products.RULES, quantized_steps.rules(self.optional_qnn_ops))
+        for name, function in [*module.functions.items()]:
+            if not is_foreign(function) and _has_conversions(function):
+                module[name.name_hint] = rewritten(function, rules)
+        module = InferType()(module)
+        if self.hard_fail and (left := list_fake_quantized_op_freqs(module)):
+            raise PassError(
+                Diagnostic(
+                    "operators between conversions are left on floats",
+                    found=", ".join(f"{count} x {name}" for name, count in sorted(left.items())),
+                    hint="without `hard_fail` they are computed with floats",
+                )
+            )
+        return module
+
+
+def _has_conversions(function: Function) -> bool:
+    return any(
+        isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name == CONVERSION
+        for node in tree.postorder(function)
+    )

@@ -1,0 +1,324 @@
+"""Rules: what happens to numbers between integers and integers.
+
+Steps that only move elements, or keep their order, are the same on integers. They are taken before
+numbers are made of integers of 8 or 16 bits, and after integers are made of numbers:
+
+transpose(qnn.dequantize(%q, s, z))  ->  qnn.dequantize(transpose(%q), s, z)
+qnn.quantize(nn.relu(%x), s, z)      ->  maximum(qnn.quantize(%x, s, z), z)
+
+Where both meet, integers of one scale become those of another, or stay:
+
+qnn.quantize(qnn.dequantize(%q, s, z), t, y)  ->  qnn.requantize(%q, s, z, t, y)
+
+and functions of numbers are those of `relay.qnn`:
+
+qnn.quantize(add(qnn.dequantize(%a, …), qnn.dequantize(%b, …)), …)  ->  qnn.add(%a, %b, …)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from relay import tree
+from relay.ir.expr import Call, Expr, Tuple
+from relay.op import cast, clip, concatenate, maximum
+from relay.op import sum as total
+from relay.op.opdef import OpDef
+from relay.op.qnn import op as qnn
+from relay.op.qnn.pool import AVG_POOL2D
+from relay.transform.peephole import Rule, Rules
+from relay.transform.quantized_values import (
+    Affine,
+    Quantized,
+    affine,
+    constant,
+    parameters,
+    quantized,
+    real,
+)
+from relay.transform.rule_window import Window
+
+# What moves elements, or chooses some: the first argument is data.
+MOVES = (
+    "reshape",
+    "transpose",
+    "squeeze",
+    "expand_dims",
+    "strided_slice",
+    "nn.batch_flatten",
+    "nn.depth_to_space",
+    "nn.space_to_depth",
+    "broadcast_to",
+    "layout_transform",
+    "reverse",
+    "tile",
+    "repeat",
+    "take",
+)
+# What chooses the greatest, or the least.
+CHOICES = ("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "max", "min")
+NARROW = ("int8", "uint8", "int16", "uint16")
+# As processors round, and as `dequantize` and `quantize` do.
+ROUNDED: Mapping[str, Any] = {"rounding": "TOEVEN", "compute_dtype": "float32"}
+
+# --- towards the end ---------------------------------------------------------------------------
+
+
+def moved(call: Call, window: Window) -> Expr | None:
+    """transpose(qnn.dequantize(%q, s, z))  ->  qnn.dequantize(transpose(%q), s, z)"""
+    found = quantized(call.args[0], window)
+    if found is None or found.dtype not in NARROW:
+        return None
+    by = found.by
+    if not by.is_scalar:
+        axis = _axis_after(call, by.axis, window)
+        if axis is None:
+            return None
+        by = Affine(by.scale, by.zero_point, axis)
+    return real(tree.replace(call, args=(found.data, *call.args[1:])), by)
+
+
+def _axis_after(call: Call, axis: int, window: Window) -> int | None:
+    """Where an axis is after it was moved, of what only changes their order."""
+    ty = window.tensor(call.args[0])
+    if ty is None or not isinstance(call.op, OpDef) or call.op.name != "transpose":
+        return None
+    known: Any = call.attrs
+    rank = len(ty.shape)
+    order = [one % rank for one in known.axes] if known.axes else [*reversed(range(rank))]
+    return order.index(axis)
+
+
+def padded(call: Call, window: Window) -> Expr | None:
+    """nn.pad(qnn.dequantize(%q, s, z), 0f, …)  ->  qnn.dequantize(nn.pad(%q, z, …), s, z)"""
+    found, filling = quantized(call.args[0], window), window.value(call.args[1])
+    if found is None or found.dtype not in NARROW or not found.by.is_scalar:
+        return None
+    if filling is None or filling.any():
+        return None
+    args = found.data, constant(found.by.zero_point, found.dtype)
+    return real(tree.replace(call, args=args), found.by)
+
+
+# --- towards the beginning ---------------------------------------------------------------------
+
+
+def quantized_moves(call: Call, window: Window) -> Expr | None:
+    """qnn.quantize(transpose(%x), s, z)  ->  transpose(qnn.quantize(%x, s, z))"""
+    step = window.call_of(call.args[0], *MOVES, *CHOICES)
+    if step is None or not _is_one_scale(call, window) or not window.is_used_once(call.args[0]):
+        return None
+    inner = _again(call, step.args[0])
+    return tree.replace(step, args=(inner, *step.args[1:]))
+
+
+def quantized_bounds(call: Call, window: Window) -> Expr | None:
+    """qnn.quantize(clip(%x, a, b), s, z)  ->  clip(qnn.quantize(%x, s, z), a', b')"""
+    step = window.call_of(call.args[0], "nn.relu", "clip")
+    by, dtype = affine(call, window), window.dtype(call)
+    if step is None or by is None or not by.is_scalar or dtype not in NARROW:
+        return None
+    if not window.is_used_once(call.args[0]):
+        return None
+    inner = _again(call, step.args[0])
+    ends, known = np.iinfo(dtype), step.attrs
+    if isinstance(step.op, OpDef) and step.op.name == "nn.relu":
+        low, high = by.integer(0.0, dtype), int(ends.max)
+    else:
+        low, high = (by.integer(one, dtype) for one in (known.a_min, known.a_max))  # type: ignore[union-attr]
+    if low == ends.min and high == ends.max:
+        return inner
+    if high == ends.max:
+        return maximum(inner, constant(low, dtype))
+    return clip(inner, float(low), float(high))
+
+
+def quantized_parts(call: Call, window: Window) -> Expr | None:
+    """qnn.quantize(concatenate((%a, %b)), s, z)
+    ->  concatenate((qnn.quantize(%a, s, z), qnn.quantize(%b, s, z)))"""
+    step = window.call_of(call.args[0], "concatenate")
+    if step is None or not _is_one_scale(call, window) or not window.is_used_once(call.args[0]):
+        return None
+    fields = window.fields(step.args[0])
+    if fields is None or not all(quantized(field, window) for field in fields):
+        return None
+    parts = Tuple(tuple(_again(call, field) for field in fields))
+    return concatenate(parts, step.attrs.axis)  # type: ignore[union-attr]
+
+
+def _is_one_scale(call: Call, window: Window) -> bool:
+    by = affine(call, window)
+    return by is not None and by.is_scalar and window.dtype(call) in NARROW
+
+
+def _again(call: Call, data: Expr) -> Call:
+    """The call on other data, as large as before or larger."""
+    return tree.replace(call, args=(data, *call.args[1:]))
+
+
+# --- where both meet ---------------------------------------------------------------------------
+
+
+def requantized(call: Call, window: Window) -> Expr | None:
+    """qnn.quantize(qnn.dequantize(%q, s, z), t, y)  ->  qnn.requantize(%q, s, z, t, y)"""
+    found, by, dtype = quantized(call.args[0], window), affine(call, window), window.dtype(call)
+    if found is None or by is None or dtype not in NARROW:
+        return None
+    if found.dtype == dtype and found.by.is_like(by):
+        return found.data
+    if not by.is_scalar and not found.by.is_scalar and by.axis != found.by.axis:
+        return None
+    axis = by.axis if not by.is_scalar else found.by.axis
+    return qnn.requantize(
+        found.data, *parameters(found.by), *parameters(by), axis=axis, out_dtype=dtype, **ROUNDED
+    )
+
+
+_PAIRS: Mapping[str, Any] = {"add": qnn.add, "subtract": qnn.subtract, "multiply": qnn.mul}
+
+
+def pairs(call: Call, window: Window) -> Expr | None:
+    """qnn.quantize(add(qnn.dequantize(%a, …), qnn.dequantize(%b, …)), …)  ->  qnn.add(%a, %b, …)"""
+    step = window.call_of(call.args[0], *_PAIRS)
+    by, dtype = affine(call, window), window.dtype(call)
+    if step is None or by is None or not by.is_scalar or not window.is_used_once(call.args[0]):
+        return None
+    sides = [quantized(arg, window) for arg in step.args]
+    left, right = sides
+    if left is None or right is None or {left.dtype, right.dtype, dtype} - {dtype}:
+        return None
+    if dtype not in NARROW:
+        return None
+    assert isinstance(step.op, OpDef)
+    return _PAIRS[step.op.name](  # type: ignore[no-any-return]
+        left.data,
+        right.data,
+        *parameters(left.by),
+        *parameters(right.by),
+        *parameters(by),
+        lhs_axis=left.by.axis,
+        rhs_axis=right.by.axis,
+        compute_dtype="float32",
+    )
+
+
+_FUNCTIONS: Mapping[str, Any] = {
+    "sigmoid": qnn.sigmoid,
+    "tanh": qnn.tanh,
+    "exp": qnn.exp,
+    "log": qnn.log,
+    "sqrt": qnn.sqrt,
+    "rsqrt": qnn.rsqrt,
+    "erf": qnn.erf,
+    "abs": qnn.abs,
+}
+
+
+def functions(call: Call, window: Window) -> Expr | None:
+    """qnn.quantize(tanh(qnn.dequantize(%q, …)), …)  ->  qnn.tanh(%q, …)"""
+    step = window.call_of(call.args[0], *_FUNCTIONS)
+    pair = _through(call, step, window)
+    if step is None or pair is None or not pair[0].is_bytes:
+        return None
+    found, by = pair
+    assert isinstance(step.op, OpDef)
+    function = _FUNCTIONS[step.op.name]
+    return function(found.data, *parameters(found.by), *parameters(by))  # type: ignore[no-any-return]
+
+
+def softmax(call: Call, window: Window) -> Expr | None:
+    """qnn.quantize(nn.softmax(qnn.dequantize(%q, …)), …)  ->  qnn.softmax(%q, …)"""
+    step = window.call_of(call.args[0], "nn.softmax")
+    pair = _through(call, step, window)
+    if step is None or pair is None:
+        return None
+    found, by = pair
+    known: Any = step.attrs
+    return qnn.softmax(found.data, *parameters(found.by), *parameters(by), axis=known.axis)
+
+
+def means(call: Call, window: Window) -> Expr | None:
+    """qnn.quantize(nn.avg_pool2d(qnn.dequantize(%q, …)), …)  ->  qnn.avg_pool2d(%q, …)"""
+    step = window.call_of(call.args[0], "nn.avg_pool2d")
+    pair = _through(call, step, window)
+    if step is None or pair is None:
+        return None
+    found, by = pair
+    attrs = AVG_POOL2D.make_attrs(dict(step.attrs.items()))  # type: ignore[union-attr]
+    return Call(AVG_POOL2D, (found.data, *parameters(found.by), *parameters(by)), attrs)
+
+
+def means_of_axes(call: Call, window: Window) -> Expr | None:
+    """qnn.quantize(mean(qnn.dequantize(%q, s, z), …), …)
+    ->  qnn.requantize(sum(cast(%q, dtype="int32"), …), s / count, z * count, …)"""
+    step = window.call_of(call.args[0], "mean", "nn.global_avg_pool2d")
+    pair = _through(call, step, window)
+    shape = None if step is None else window.shape(step.args[0])
+    if step is None or pair is None or shape is None or not pair[0].is_bytes:
+        return None
+    found, by = pair
+    axes, keepdims = _averaged(step, len(shape))
+    count = prod(shape[axis] for axis in axes)
+    if not 0 < count < 2**22:
+        return None
+    scale = (found.by.scale.astype(np.float64) / count).astype(np.float32)
+    sums = Affine(np.asarray(scale), np.asarray(found.by.zero_point * count), 0)
+    added = total(cast(found.data, "int32"), axis=axes, keepdims=keepdims)
+    return qnn.requantize(
+        added, *parameters(sums), *parameters(by), out_dtype=window.dtype(call), **ROUNDED
+    )
+
+
+def _averaged(step: Call, rank: int) -> tuple[tuple[int, ...], bool]:
+    """The axes along which a mean is taken, and whether they stay."""
+    known: Any = step.attrs
+    if isinstance(step.op, OpDef) and step.op.name != "mean":
+        return tuple(known.layout.index(letter) for letter in "HW"), True
+    if known.axis is None:
+        given = set(range(rank))
+    else:
+        axes = known.axis if isinstance(known.axis, tuple | list) else (known.axis,)
+        given = {axis % rank for axis in axes}
+    if known.exclude:
+        given = set(range(rank)) - given
+    return tuple(sorted(given)), bool(known.keepdims)
+
+
+def _through(call: Call, step: Call | None, window: Window) -> tuple[Quantized, Affine] | None:
+    """What a step begins and ends with, if these are integers of one type and one scale each."""
+    if step is None or not window.is_used_once(call.args[0]):
+        return None
+    found, by = quantized(step.args[0], window), affine(call, window)
+    if found is None or by is None or not (by.is_scalar and found.by.is_scalar):
+        return None
+    if found.dtype != window.dtype(call) or found.dtype not in NARROW:
+        return None
+    return found, by
+
+
+MEETINGS: tuple[Rule, ...] = (
+    requantized,
+    quantized_moves,
+    quantized_bounds,
+    quantized_parts,
+    pairs,
+    functions,
+    means,
+    means_of_axes,
+)
+# What is only done on request: `qnn.softmax` is exact, and slower than the one of floats.
+OPTIONAL: Mapping[str, Callable[[Call, Window], Expr | None]] = {"nn.softmax": softmax}
+
+
+def rules(optional: tuple[str, ...]) -> Rules:
+    """The rules, with those that are only applied on request."""
+    chosen = [OPTIONAL[name] for name in optional if name in OPTIONAL]
+    return {
+        **dict.fromkeys((*MOVES, *CHOICES), (moved,)),
+        "nn.pad": (padded,),
+        "qnn.quantize": (*MEETINGS, *chosen),
+    }
