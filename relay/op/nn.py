@@ -41,6 +41,11 @@ from relay.op.pool_adaptive import (
     global_max_pool3d,
 )
 from relay.op.pool_gradient import avg_pool2d_grad, max_pool2d_grad
+from relay.op.pool_positions import (
+    max_pool1d_positions,
+    max_pool2d_positions,
+    max_pool3d_positions,
+)
 from relay.op.reshape import batch_flatten
 from relay.op.sparse_conv import sparse_conv2d
 from relay.op.sparse_matrix import sparse_add, sparse_dense, sparse_dense_padded, sparse_transpose
@@ -113,9 +118,12 @@ __all__ = [
     "lrn",
     "matmul",
     "max_pool1d",
+    "max_pool1d_positions",
     "max_pool2d",
     "max_pool2d_grad",
+    "max_pool2d_positions",
     "max_pool3d",
+    "max_pool3d_positions",
     "mirror_pad",
     "nll_loss",
     "pad",
