@@ -32,8 +32,8 @@ GROUPS = {
     "Shapes": ("shape", "reshape", "extend", "pad"),
     "Elements in other places": ("rearrange", "relayout", "blocks", "matrix", "sequence"),
     "Indexing": ("slicing", "indexing", "positions", "scatter", "coordinates"),
-    "Sorting and searching": ("sort", "search"),
-    "Matrix products": ("matmul", "einsum", "sparse_matrix"),
+    "Sorting and searching": ("sort", "search", "trees"),
+    "Matrix products": ("matmul", "einsum", "sparse_matrix", "determinant"),
     "Convolutions": (
         "conv",
         "conv_transpose",

@@ -158,6 +158,7 @@ from relay.op import cosh as cosh
 from relay.op import cumprod as cumprod
 from relay.op import cumsum as cumsum
 from relay.op import debug as debug
+from relay.op import determinant as determinant
 from relay.op import device_copy as device_copy
 from relay.op import dft as dft
 from relay.op import divide as divide
@@ -262,6 +263,7 @@ from relay.op import tanh as tanh
 from relay.op import tile as tile
 from relay.op import topk as topk
 from relay.op import transpose as transpose
+from relay.op import tree_leaves as tree_leaves
 from relay.op import trilu as trilu
 from relay.op import trunc as trunc
 from relay.op import trunc_divide as trunc_divide

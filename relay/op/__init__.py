@@ -47,6 +47,7 @@ from relay.op.collapse import collapse_sum_like, collapse_sum_to
 from relay.op.convert import cast, cast_like, reinterpret
 from relay.op.coordinates import sparse_fill_empty_rows, sparse_reshape, sparse_to_dense
 from relay.op.creation import arange, full, full_like, one_hot, ones, zeros
+from relay.op.determinant import determinant
 from relay.op.einsum import einsum
 from relay.op.extend import broadcast_to, broadcast_to_like, meshgrid, repeat, tile
 from relay.op.fast import fast_erf, fast_exp, fast_tanh
@@ -88,6 +89,7 @@ from relay.op.shape import expand_dims, ndarray_size, shape_of, squeeze
 from relay.op.slicing import slice_like, sliding_window, strided_set, strided_slice
 from relay.op.sort import argsort, sort, topk
 from relay.op.statistics import logsumexp, mean_std, mean_variance, segment_sum, std
+from relay.op.trees import tree_leaves
 from relay.op.unary import abs_ as abs
 from relay.op.unary import (
     acos,
@@ -164,6 +166,7 @@ __all__ = [
     "cumprod",
     "cumsum",
     "debug",
+    "determinant",
     "device_copy",
     "dft",
     "divide",
@@ -264,6 +267,7 @@ __all__ = [
     "tile",
     "topk",
     "transpose",
+    "tree_leaves",
     "trilu",
     "trunc",
     "trunc_divide",
