@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
 import onnx
-from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto
+from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TypeProto
 
 from relay.errors import Diagnostic, FrontendError
+from relay.frontend.onnx.naming import shown
 from relay.frontend.onnx.types import ELEMENT_TYPES
 from relay.ir.types import GlobalTypeVar, TensorType, Type, TypeCall
 
@@ -18,27 +20,75 @@ if TYPE_CHECKING:
 
 Name = tuple[str, str, str]  # domain, name, overload
 
+# How many nodes may be translated: some, and so many for every one that is in the file.
+NODES = 100_000
+TIMES = 10
+DEEPEST = 60  # graphs and functions inside each other
+SHOWN = 6  # functions that call each other
+
 
 @dataclass
 class Bodies:
     """The functions of a model, and how many nodes have been translated."""
 
     local: Mapping[Name, FunctionProto] = field(default_factory=dict)
+    most: int = NODES
     nodes: int = 0
 
     @classmethod
     def of(cls, model: onnx.ModelProto) -> Bodies:
-        return cls({(f.domain, f.name, f.overload): f for f in model.functions})
+        """The functions of a model, none of which calls itself, however far around."""
+        local: dict[Name, FunctionProto] = {}
+        for function in model.functions:
+            name = (function.domain, function.name, function.overload)
+            if name in local:
+                raise FrontendError(
+                    Diagnostic(f"the model has function {shown(function.name)} twice")
+                )
+            local[name] = function
+        written = len([*all_nodes(model.graph.node)])
+        written += sum(len([*all_nodes(one.node)]) for one in model.functions)
+        found = cls(local, NODES + TIMES * written)
+        found._check_growth(model)
+        return found
 
-    def count(self, most: int) -> None:
+    def _check_growth(self, model: onnx.ModelProto) -> None:
+        """Refuse functions that would go on forever, or nearly, when they are written out."""
+        calls = {name: self._calls(one.node) for name, one in self.local.items()}
+        try:
+            order = [*TopologicalSorter({n: set(c) for n, (c, _) in calls.items()}).static_order()]
+        except CycleError as error:
+            way = " -> ".join(shown(name) for _, name, _ in error.args[1][:SHOWN])
+            raise FrontendError(
+                Diagnostic("a function of the model calls itself", found=way)
+            ) from None
+        sizes: dict[Name, int] = {}
+        for name in order:
+            called, others = calls[name]
+            sizes[name] = others + sum(sizes[one] for one in called)
+        called, others = self._calls(model.graph.node)
+        if others + sum(sizes[one] for one in called) > self.most:
+            raise self._too_many()
+
+    def _calls(self, nodes: Iterable[NodeProto]) -> tuple[list[Name], int]:
+        """The functions that nodes call, and how many other nodes there are."""
+        everything = [(n.domain, n.op_type, n.overload) for n in all_nodes(nodes)]
+        called = [name for name in everything if name in self.local]
+        return called, len(everything) - len(called)
+
+    def count(self) -> None:
         """One more node; an error when there are too many."""
         self.nodes += 1
-        if self.nodes > most:
-            raise FrontendError(
-                Diagnostic(
-                    f"the model has more than {most} nodes, once its functions are written out"
-                )
+        if self.nodes > self.most:
+            raise self._too_many()
+
+    def _too_many(self) -> FrontendError:
+        return FrontendError(
+            Diagnostic(
+                "the model has too many nodes, once its functions and loops are written out",
+                expected=f"at most {self.most}, for a model of this size",
             )
+        )
 
     def is_local(self, node: NodeProto) -> bool:
         """Whether the model has a function for a node."""
@@ -111,7 +161,8 @@ def _type_proto(ty: Type) -> TypeProto:
     place = proto
     for kind in kinds:
         place = getattr(place, kind).elem_type
-    assert isinstance(inside, TensorType)
+    if not isinstance(inside, TensorType):
+        return TypeProto()  # nothing is known of what would be in it
     place.tensor_type.elem_type = _NUMBERS[inside.dtype]
     place.tensor_type.shape.SetInParent()
     for size in inside.shape:
@@ -141,33 +192,51 @@ def bound_nodes(function: FunctionProto, call: NodeProto) -> list[NodeProto]:
 
 
 def _bind(root: NodeProto, given: Mapping[str, AttributeProto]) -> None:
+    """Put attributes of a call where a node of the function, or of a graph in it, names them."""
     pending = [root]
     while pending:
         node = pending.pop()
-        kept = []
+        own: list[AttributeProto] = []
+        passed: list[AttributeProto] = []
         for attribute in node.attribute:
-            if attribute.ref_attr_name:
-                if attribute.ref_attr_name not in given:
-                    continue  # the operator's own default holds
+            if not attribute.ref_attr_name:
+                own.append(attribute)
+            elif attribute.ref_attr_name in given:  # otherwise the operator's own default holds
                 value = AttributeProto()
                 value.CopyFrom(given[attribute.ref_attr_name])
                 value.name = attribute.name
-                kept.append(value)
-                continue
-            kept.append(attribute)
-            if attribute.HasField("g"):
-                pending += attribute.g.node
-            for graph in attribute.graphs:
-                pending += graph.node
-        if len(kept) < len(node.attribute) or any(a.ref_attr_name for a in node.attribute):
-            copies = []
-            for one in kept:
+                passed.append(value)
+        if len(own) < len(node.attribute):
+            kept = []
+            for attribute in own:
                 copy = AttributeProto()
-                copy.CopyFrom(one)
-                copies.append(copy)
+                copy.CopyFrom(attribute)
+                kept.append(copy)
             del node.attribute[:]
-            node.attribute.extend(copies)
-            # the graphs are others now
+            # graphs among what is passed are the caller's, and name nothing of this function
+            node.attribute.extend([*kept, *passed])
+        for attribute in node.attribute[: len(own)]:
+            for graph in graphs_of(attribute):
+                pending += graph.node
+
+
+def all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
+    """Nodes, and those of the graphs inside them."""
+    pending = [nodes]
+    while pending:
+        for node in pending.pop():
+            yield node
             for attribute in node.attribute:
-                if attribute.HasField("g"):
-                    pending += attribute.g.node
+                pending += [graph.node for graph in graphs_of(attribute)]
+
+
+def graphs_of(attribute: AttributeProto) -> list[GraphProto]:
+    """The graphs an attribute has."""
+    return [*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs]
+
+
+def too_deep() -> FrontendError:
+    """What to raise for graphs that nobody has written by hand."""
+    return FrontendError(
+        Diagnostic(f"more than {DEEPEST} graphs and functions are inside each other")
+    )

@@ -13,23 +13,23 @@ from typing import Any
 
 from onnx import AttributeProto, GraphProto, NodeProto
 
+from relay import tree
 from relay.check.infer import infer_expr
 from relay.errors import Diagnostic, DiagnosticError, FrontendError, SourceName, Span
 from relay.frontend.onnx.converters import Converters, find
 from relay.frontend.onnx.elements import ELEMENT_TYPES, propagate
-from relay.frontend.onnx.functions import Bodies, bound_nodes
+from relay.frontend.onnx.functions import DEEPEST, Bodies, bound_nodes, graphs_of, too_deep
+from relay.frontend.onnx.naming import repeated, shown
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.schema import check_node
 from relay.frontend.onnx.scope import Scope
 from relay.frontend.onnx.tensors import Files, array_of, dense
 from relay.frontend.onnx.types import Dimensions, lacks_shape
+from relay.frontend.onnx.versions import versions_of
 from relay.ir.expr import Constant, Expr, TupleGetItem, Var
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, TupleType, Type
 from relay.nd import NDArray
-
-DEEPEST = 60  # graphs and functions inside each other
-MOST_NODES = 2_000_000  # functions that call functions can grow beyond any measure
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,7 @@ class GraphImporter:
     def deeper(self, versions: Mapping[str, int] | None = None) -> GraphImporter:
         """The same for a graph inside this one."""
         if self.depth >= DEEPEST:
-            raise FrontendError(
-                Diagnostic(f"more than {DEEPEST} graphs and functions are inside each other")
-            )
+            raise too_deep()
         found = self.versions if versions is None else versions
         return replace(self, versions=found, depth=self.depth + 1)
 
@@ -85,12 +83,16 @@ class GraphImporter:
         """The type of an input of a subgraph, where it says one."""
         if lacks_shape(value.type):
             return None
-        return self.dimensions.type_of(value.type, f"`{value.name}`")
+        return self.dimensions.type_of(value.type, shown(value.name))
 
     # --- graphs
 
     def add(self, graph: GraphProto, scope: Scope) -> None:
         """Translate a graph whose inputs are in the scope."""
+        weights = [one.name for one in graph.initializer]
+        weights += [one.values.name for one in graph.sparse_initializer]
+        if (twice := repeated(weights)) is not None:
+            raise FrontendError(Diagnostic(f"weight {shown(twice)} is there twice"))
         for tensor in graph.initializer:
             scope.values.setdefault(tensor.name, self.constant(array_of(tensor, self.files)))
         for sparse in graph.sparse_initializer:
@@ -101,14 +103,14 @@ class GraphImporter:
     def add_nodes(self, nodes: Iterable[NodeProto], scope: Scope) -> None:
         """Translate nodes in the scope."""
         for node in in_order(nodes, scope):
-            self.bodies.count(MOST_NODES)
+            self.bodies.count()
             self._add(node, scope)
 
     def output(self, name: str, scope: Scope) -> Expr:
         """The value of an output of a graph."""
         found = scope.find(name)
         if found is None:
-            raise FrontendError(Diagnostic(f"output `{name}` of a graph is made by no node"))
+            raise FrontendError(Diagnostic(f"output {shown(name)} of a graph is made by no node"))
         return found
 
     def constant(self, array: Any) -> Constant:
@@ -123,6 +125,8 @@ class GraphImporter:
         version = self.versions.get(proto.domain, self.versions.get("", 1))
         if not self.bodies.is_local(proto):
             check_node(proto, version, span)
+        if (twice := repeated(one.name for one in proto.attribute)) is not None:
+            raise FrontendError(Diagnostic(f"attribute {shown(twice)} is there twice", span))
         node = Node(
             proto.op_type,
             proto.domain,
@@ -144,7 +148,9 @@ class GraphImporter:
             return None
         found = scope.find(name)
         if found is None:
-            raise FrontendError(Diagnostic(f"`{name}` is made by no node, and is no input", span))
+            raise FrontendError(
+                Diagnostic(f"{shown(name)} is made by no node, and is no input", span)
+            )
         return found
 
     def _results(self, node: Node, proto: NodeProto) -> Sequence[Expr]:
@@ -207,18 +213,29 @@ class GraphImporter:
     def _expanded(self, node: Node, proto: NodeProto) -> Sequence[Expr]:
         """The outputs of the function a node stands for."""
         function = self.bodies.find(proto, node)
+        if len(node.inputs) > len(function.input):
+            raise node.refused(
+                "there are too many inputs", f"at most {len(function.input)}", f"{len(node.inputs)}"
+            )
         # a function does not see the names around its call
         inside = Scope(self.module, elements=node.scope.elements)
         for name, value in zip(function.input, node.inputs, strict=False):
             if value is not None:
                 inside.values[name] = value
-        versions = {one.domain: one.version for one in function.opset_import}
+        versions = versions_of(function.opset_import, f"function {shown(function.name)}")
         nodes = bound_nodes(function, proto)
         self.deeper({**self.versions, **versions}).add_nodes(nodes, inside)
         node.scope.bindings += inside.bindings
         return [self.output(name, inside) for name in function.output]
 
     def _attribute(self, proto: AttributeProto) -> Any:
+        if proto.ref_attr_name:
+            raise FrontendError(
+                Diagnostic(
+                    f"attribute {shown(proto.name)} is that of a function, and is in none",
+                    found=shown(proto.ref_attr_name),
+                )
+            )
         match proto.type:
             case AttributeProto.INT:
                 return proto.i
@@ -245,7 +262,9 @@ class GraphImporter:
             case AttributeProto.TYPE_PROTO:
                 return proto.tp
         raise FrontendError(
-            Diagnostic(f"attribute `{proto.name}` is of a type that is not known ({proto.type})")
+            Diagnostic(
+                f"attribute {shown(proto.name)} is of a type that is not known ({proto.type})"
+            )
         )
 
 
@@ -253,7 +272,8 @@ def node_text(proto: NodeProto) -> str:
     """How errors speak of a node."""
     kind = f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type
     name = proto.name or next((one for one in proto.output if one), "")
-    return f"node `{name}` ({kind})" if name else f"a node ({kind})"
+    called = shown(kind)[1:-1]
+    return f"node {shown(name)} ({called})" if name else f"a node ({called})"
 
 
 def in_order(nodes: Iterable[NodeProto], scope: Scope) -> list[NodeProto]:
@@ -266,7 +286,9 @@ def in_order(nodes: Iterable[NodeProto], scope: Scope) -> list[NodeProto]:
     for place, node in enumerate(waiting):
         for name in filter(None, node.output):
             if name in makers or name in scope.values:
-                raise FrontendError(Diagnostic(f"`{name}` is made twice, by {node_text(node)} too"))
+                raise FrontendError(
+                    Diagnostic(f"{shown(name)} is made twice, by {node_text(node)} too")
+                )
             makers[name] = place
     needs = [{makers[n] for n in names_used(node) if n in makers} for node in waiting]
     users: list[list[int]] = [[] for _ in waiting]
@@ -295,12 +317,21 @@ def in_order(nodes: Iterable[NodeProto], scope: Scope) -> list[NodeProto]:
 def names_used(node: NodeProto) -> set[str]:
     """The names a node reads, those its subgraphs take from around it included."""
     used = set(filter(None, node.input))
-    pending = [one for one in node.attribute if one.HasField("g") or one.graphs]
-    while pending:
-        attribute = pending.pop()
-        for graph in [*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs]:
-            used.update(value.name for value in graph.output)
-            for inner in graph.node:
-                used.update(filter(None, inner.input))
-                pending += [one for one in inner.attribute if one.HasField("g") or one.graphs]
+    for attribute in node.attribute:
+        for graph in graphs_of(attribute):
+            used |= tree.run(_names_from_outside(graph))
     return used
+
+
+def _names_from_outside(graph: GraphProto) -> tree.Steps[set[str]]:
+    """The names of a graph that are neither its inputs nor made in it."""
+    own = {value.name for value in graph.input} | {one.name for one in graph.initializer}
+    own.update(one.values.name for one in graph.sparse_initializer)
+    used = {value.name for value in graph.output}
+    for node in graph.node:
+        own.update(node.output)
+        used.update(filter(None, node.input))
+        for attribute in node.attribute:
+            for inner in graphs_of(attribute):
+                used |= yield _names_from_outside(inner)
+    return used - own

@@ -14,11 +14,13 @@ from relay.errors import Diagnostic, FrontendError, did_you_mean
 from relay.frontend.onnx.converters import Converters, built_in
 from relay.frontend.onnx.functions import Bodies
 from relay.frontend.onnx.graph import GraphImporter
-from relay.frontend.onnx.load import Model, load
+from relay.frontend.onnx.load import Model, check_text, load, readable
+from relay.frontend.onnx.naming import repeated, shown
 from relay.frontend.onnx.scope import Scope, is_nothing
 from relay.frontend.onnx.survey import survey
 from relay.frontend.onnx.tensors import Files, array_of, dense
 from relay.frontend.onnx.types import Dimensions
+from relay.frontend.onnx.versions import check_version, versions_of
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr, Function, Tuple, Var
 from relay.ir.module import IRModule
@@ -30,6 +32,7 @@ from relay.transform.remove_unused_functions import RemoveUnusedFunctions
 Shapes = Mapping[str, Sequence[Dim] | int]
 
 
+@readable
 def from_onnx(
     model: Model,
     shape: Shapes | None = None,
@@ -47,6 +50,7 @@ def from_onnx(
     are returned. `operators` translates operators of the user's own.
     """
     proto, files, origin = load(model)
+    check_text(proto)
     versions = _versions(proto, opset)
     tables = (*operators, *built_in())
     bodies = Bodies.of(proto)
@@ -81,26 +85,19 @@ def _output(value: onnx.ValueInfoProto, importer: GraphImporter, scope: Scope) -
     ty = importer.declared_type(value)
     if ty is None:
         raise FrontendError(
-            Diagnostic(f"output `{value.name}` is always empty, and nothing is said of its type")
+            Diagnostic(
+                f"output {shown(value.name)} is always empty, and nothing is said of its type"
+            )
         )
     return scope.bind(found, value.name, declared=ty)
 
 
 def _versions(proto: onnx.ModelProto, opset: int | None) -> dict[str, int]:
-    versions = {one.domain: one.version for one in proto.opset_import}
-    if "ai.onnx" in versions:
-        versions.setdefault("", versions["ai.onnx"])
+    versions = versions_of(proto.opset_import, "the model")
     if opset is not None:
+        check_version("", opset, "`opset`")
         versions[""] = opset
-    newest = onnx.defs.onnx_opset_version()
-    if versions.setdefault("", 1) > newest:
-        raise FrontendError(
-            Diagnostic(
-                f"the model uses version {versions['']} of the operators",
-                expected=f"at most {newest}, the newest that the installed `onnx` knows",
-                hint="install a newer `onnx`",
-            )
-        )
+    versions.setdefault("", 1)
     return versions
 
 
@@ -115,6 +112,8 @@ def _inputs(
     weights |= {sparse.values.name for sparse in proto.graph.sparse_initializer}
     wanted = [value for value in proto.graph.input if value.name not in weights]
     names = [value.name for value in wanted]
+    if (twice := repeated(names)) is not None:
+        raise FrontendError(Diagnostic(f"input {shown(twice)} is there twice"))
     params = {dim.dim_param for value in wanted for dim in value.type.tensor_type.shape.dim}
     for name, given in shapes.items():
         known = params if isinstance(given, int) else names
@@ -132,7 +131,7 @@ def _inputs(
         said = shapes.get(value.name)
         element = dtype if isinstance(dtype, str) else (dtype or {}).get(value.name, "")
         extents = None if said is None or isinstance(said, int) else said
-        ty = dimensions.type_of(value.type, f"input `{value.name}`", extents, element)
+        ty = dimensions.type_of(value.type, f"input {shown(value.name)}", extents, element)
         found.append(Var(value.name, ty))
     return found
 

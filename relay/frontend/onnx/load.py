@@ -7,21 +7,32 @@ model at all, is an error that says so.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 import onnx
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, EncodeError
 
 from relay.errors import Diagnostic, FrontendError
+from relay.frontend.onnx.functions import DEEPEST, graphs_of, too_deep
+from relay.frontend.onnx.naming import shown
 from relay.frontend.onnx.tensors import Files
+from relay.frontend.onnx.types import innermost
 
 Model = str | os.PathLike[str] | bytes | onnx.ModelProto
+
+LARGEST = 2**31 - 1  # bytes; protobuf writes and reads no more
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 
 def load(model: Model) -> tuple[onnx.ModelProto, Files, str]:
     """The model, where its external data may be, and what errors call it."""
     if isinstance(model, onnx.ModelProto):
-        return model, Files(), model.graph.name or "model"
+        return model, Files(), shown(model.graph.name or "model")[1:-1]
     if isinstance(model, bytes | bytearray | memoryview):
         return _parsed(bytes(model), "this"), Files(), "model"
     if not isinstance(model, str | os.PathLike):
@@ -34,9 +45,19 @@ def load(model: Model) -> tuple[onnx.ModelProto, Files, str]:
         )
     path = Path(model)
     try:
+        if path.stat().st_size > LARGEST:
+            raise FrontendError(
+                Diagnostic(
+                    f"`{path.name}` is no ONNX model: it is too large",
+                    expected=f"at most {LARGEST} bytes, with weights in other files",
+                    found=f"{path.stat().st_size} bytes",
+                )
+            )
         data = path.read_bytes()
     except OSError as error:
         raise FrontendError(Diagnostic(f"`{path}` cannot be read: {error.strerror}")) from None
+    except ValueError as error:  # no name of a file at all
+        raise FrontendError(Diagnostic(f"{str(path)!r} cannot be read: {error}")) from None
     return _parsed(data, f"`{path.name}`"), Files(path.resolve().parent), path.name
 
 
@@ -51,3 +72,76 @@ def _parsed(data: bytes, what: str) -> onnx.ModelProto:
     if not model.HasField("graph"):
         raise FrontendError(Diagnostic(f"{what} has no graph: it is no ONNX model"))
     return model
+
+
+def readable(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """`function`, which reads a model, with an error of ours for what is found out only on the way:
+    parts too deep inside each other to be copied."""
+
+    @wraps(function)
+    def checked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        try:
+            return function(*args, **kwargs)
+        except (DecodeError, EncodeError) as error:
+            raise FrontendError(Diagnostic(f"the model is broken: {error}")) from None
+
+    return checked
+
+
+def check_text(model: onnx.ModelProto) -> None:
+    """Refuse a model whose names are no text: protobuf hands them out as bytes. Who comes after
+    this can take names for names, and go down into graphs."""
+    for text in _texts(model):
+        if not isinstance(text, str):
+            raise FrontendError(
+                Diagnostic(
+                    "the model is broken: a name in it is no text",
+                    expected="UTF-8",
+                    found=repr(bytes(text[:40])),
+                )
+            )
+
+
+def _texts(model: onnx.ModelProto) -> Iterator[str]:
+    """All names in a model, whose graphs are not too deep inside each other."""
+    yield from (one.domain for one in model.opset_import)
+    yield from _texts_of_graph(model.graph)
+    pending: list[tuple[Iterable[onnx.NodeProto], int]] = [(model.graph.node, 0)]
+    for function in model.functions:
+        yield from (function.domain, function.name, function.overload)
+        yield from (*function.input, *function.output, *function.attribute)
+        yield from (one.name for one in function.attribute_proto)
+        yield from (one.domain for one in function.opset_import)
+        pending.append((function.node, 0))
+    while pending:
+        nodes, depth = pending.pop()
+        if depth > DEEPEST:
+            raise too_deep()
+        for node in nodes:
+            yield from (node.op_type, node.domain, node.name, node.overload)
+            yield from (*node.input, *node.output)
+            for attribute in node.attribute:
+                yield from (attribute.name, attribute.ref_attr_name)
+                for tensor in (attribute.t, *attribute.tensors):
+                    yield from _texts_of_tensor(tensor)
+                for graph in graphs_of(attribute):
+                    yield from _texts_of_graph(graph)
+                    pending.append((graph.node, depth + 1))
+
+
+def _texts_of_graph(graph: onnx.GraphProto) -> Iterator[str]:
+    yield graph.name
+    for value in (*graph.input, *graph.output):
+        yield value.name
+        tensor = innermost(value.type).tensor_type
+        yield from (dim.dim_param for dim in tensor.shape.dim)
+    for tensor in graph.initializer:
+        yield from _texts_of_tensor(tensor)
+    for sparse in graph.sparse_initializer:
+        yield from _texts_of_tensor(sparse.values)
+
+
+def _texts_of_tensor(tensor: onnx.TensorProto) -> Iterator[str]:
+    yield tensor.name
+    for entry in tensor.external_data:
+        yield from (entry.key, entry.value)

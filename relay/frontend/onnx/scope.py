@@ -13,19 +13,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from relay import tree
-from relay.analysis.purity import Purity
 from relay.check.infer import infer_expr
-from relay.errors import AnySpan, RelayError
+from relay.errors import AnySpan
 from relay.frontend.onnx.elements import Elements, elements_of_array
-from relay.interpreter.evaluate import evaluate
-from relay.interpreter.values import TupleValue
+from relay.frontend.onnx.folding import folded
 from relay.ir.expr import (
     Call,
     Constant,
     Constructor,
     Expr,
-    Function,
-    GlobalVar,
     Let,
     Op,
     Syntax,
@@ -35,11 +31,6 @@ from relay.ir.expr import (
 )
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, TupleType, Type
-from relay.nd import NDArray
-
-# Bytes that a folded value may have, however little it is made of; and times what it is made of.
-FOLDED = 1 << 16
-GROWTH = 4
 
 
 @dataclass
@@ -133,26 +124,10 @@ def _with_spans(value: Expr, span: AnySpan | None) -> Expr:
 
 
 def _folded(value: Expr) -> Constant | None:
-    """The tensor that an expression over constants is, unless it is large or drawn anew."""
-    made_of = 0
-    for part in tree.postorder(value):
-        match part:
-            case Constant(data=data):
-                made_of += data.array.nbytes
-            case Call(op=Op(name=name)) if name.startswith("random."):
-                return None
-            case Var() | GlobalVar() | Function() | Let():
-                return None
-    if not Purity(value).is_pure(value):
+    """The constant that an expression over constants is, unless it is large or drawn anew."""
+    found = folded(value)
+    if found is None:
         return None
-    try:
-        result = evaluate(value)
-    except RelayError:
-        return None  # a run will say what is wrong
-    if isinstance(result, TupleValue) or not isinstance(result, NDArray):
-        return None
-    if result.array.nbytes > max(FOLDED, GROWTH * made_of):
-        return None
-    constant = infer_expr(Constant(result, span=value.span))
+    constant = infer_expr(Constant(found, span=value.span))
     assert isinstance(constant, Constant)
     return constant

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import onnx
-from onnx import GraphProto, NodeProto, TensorProto
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 
 from relay.errors import Diagnostic, FrontendError
-from relay.frontend.onnx.converters import Converters, find
-from relay.frontend.onnx.functions import Bodies, has_standard_body
-from relay.frontend.onnx.types import ELEMENT_TYPES, element_name
+from relay.frontend.onnx.converters import DEFAULT_DOMAINS, Converters, find
+from relay.frontend.onnx.functions import Bodies, graphs_of, has_standard_body
+from relay.frontend.onnx.naming import shown
+from relay.frontend.onnx.types import ELEMENT_TYPES, element_name, innermost
+from relay.frontend.onnx.versions import versions_of
 
 SHOWN = 5  # names of each kind
+
+# attributes that name an element type, of operators of the default domain
+_NAMES_ELEMENTS = ("to", "dtype", "output_dtype")
 
 
 def survey(
@@ -25,7 +30,10 @@ def survey(
     with how often it occurs and where."""
     operators: dict[str, list[str]] = {}
     elements: dict[str, list[str]] = {}
+    for name, number in _types_of_graph(model.graph):
+        elements.setdefault(element_name(number), []).append(name)
     for node, imported in _all_nodes(model, versions):
+        name = node.name or next(iter(node.output), "")
         version = imported.get(node.domain, imported.get("", 1))
         if (
             not bodies.is_local(node)
@@ -33,9 +41,9 @@ def survey(
             and not has_standard_body(node, version)
         ):
             kind = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
-            operators.setdefault(kind, []).append(node.name or next(iter(node.output), ""))
-    for name, number in _element_types(model.graph):
-        if number not in ELEMENT_TYPES:
+            operators.setdefault(shown(kind), []).append(name)
+            continue
+        for number in _types_of_node(node):
             elements.setdefault(element_name(number), []).append(name)
     if not operators and not elements:
         return
@@ -46,40 +54,66 @@ def survey(
     raise FrontendError(
         Diagnostic(
             "the model has what cannot be translated:\n    " + "\n    ".join(lines),
-            hint="operators of your own: from_onnx(model, operators=[table])",
+            hint="operators of your own: from_onnx(model, operators=[table])"
+            if operators
+            else None,
         )
     )
 
 
 def _where(names: Sequence[str]) -> str:
-    shown = ", ".join(f"`{name}`" for name in names[:SHOWN])
+    some = ", ".join(map(shown, names[:SHOWN]))
     more = ", …" if len(names) > SHOWN else ""
-    return f"{len(names)} time{'s' if len(names) > 1 else ''}: {shown}{more}"
+    return f"{len(names)} time{'s' if len(names) > 1 else ''}: {some}{more}"
 
 
 def _all_nodes(
     model: onnx.ModelProto, versions: Mapping[str, int]
 ) -> Iterator[tuple[NodeProto, Mapping[str, int]]]:
     """Every node, of subgraphs and functions too, with the operator sets it belongs to."""
-    pending: list[tuple[NodeProto, Mapping[str, int]]] = [(n, versions) for n in model.graph.node]
+    pending: list[tuple[Iterable[NodeProto], Mapping[str, int]]] = [(model.graph.node, versions)]
     for function in model.functions:
-        own = {**versions, **{one.domain: one.version for one in function.opset_import}}
-        pending += [(node, own) for node in function.node]
+        who = f"function {shown(function.name)}"
+        own = {**versions, **versions_of(function.opset_import, who)}
+        pending.append((function.node, own))
+    pending.reverse()  # those of the graph first
     while pending:
-        node, imported = pending.pop()
-        yield node, imported
-        for attribute in node.attribute:
-            for graph in [*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs]:
-                pending += [(inner, imported) for inner in graph.node]
+        nodes, imported = pending.pop()
+        for node in nodes:
+            yield node, imported
+            for attribute in node.attribute:
+                pending += [(graph.node, imported) for graph in graphs_of(attribute)]
 
 
-def _element_types(graph: GraphProto) -> Iterator[tuple[str, int]]:
-    """The element types of inputs and constants."""
+def _types_of_graph(graph: GraphProto) -> Iterator[tuple[str, int]]:
+    """The element types of inputs and constants that have no translation."""
     for value in [*graph.input, *graph.output]:
-        proto = value.type
-        while (kind := proto.WhichOneof("value")) in ("sequence_type", "optional_type"):
-            proto = getattr(proto, kind).elem_type
-        if kind == "tensor_type" and proto.tensor_type.elem_type != TensorProto.UNDEFINED:
-            yield value.name, proto.tensor_type.elem_type
+        inside = innermost(value.type)
+        if inside.WhichOneof("value") != "tensor_type":
+            continue
+        number = inside.tensor_type.elem_type
+        if number not in (TensorProto.UNDEFINED, *ELEMENT_TYPES):
+            yield value.name, number
     for tensor in graph.initializer:
-        yield tensor.name, tensor.data_type
+        if tensor.data_type not in ELEMENT_TYPES:
+            yield tensor.name, tensor.data_type
+
+
+def _types_of_node(node: NodeProto) -> Iterator[int]:
+    """The element types that a node says, or has constants of, and that have no translation."""
+    is_standard = node.domain in DEFAULT_DOMAINS
+    for attribute in node.attribute:
+        match attribute.type:
+            case AttributeProto.TENSOR:
+                numbers = [attribute.t.data_type]
+            case AttributeProto.TENSORS:
+                numbers = [tensor.data_type for tensor in attribute.tensors]
+            case AttributeProto.INT if is_standard and attribute.name in _NAMES_ELEMENTS:
+                numbers = [attribute.i] if attribute.i else []
+            case AttributeProto.STRING | AttributeProto.STRINGS if node.op_type == "Constant":
+                numbers = [TensorProto.STRING]
+            case _:
+                numbers = []
+        yield from (number for number in numbers if number not in ELEMENT_TYPES)
+        for graph in graphs_of(attribute):
+            yield from (number for _, number in _types_of_graph(graph))

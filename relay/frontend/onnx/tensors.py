@@ -6,18 +6,22 @@ path that leads out of that folder, and be it through a link, is refused.
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Mapping
+import stat
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 import numpy as np
 from onnx import SparseTensorProto, TensorProto
 
 from relay import dtypes
 from relay.errors import Diagnostic, FrontendError
-from relay.frontend.onnx.types import element_type
+from relay.frontend.onnx.naming import shown
+from relay.frontend.onnx.types import MOST_AXES, element_type
 
 # Where elements are when they are not in `raw_data`, and how many of them are one element.
 _FIELDS: Mapping[int, str] = {
@@ -37,6 +41,9 @@ _AS_BITS = (
 )
 
 LARGEST = 1 << 40  # bytes; a tensor beyond is a broken file
+# How many bytes a sparse tensor may become: some, and so many for every one that is in the file.
+SPARSE = 1 << 16
+SPARSENESS = 1024
 
 
 @dataclass(frozen=True)
@@ -48,50 +55,75 @@ class Files:
     def read(self, proto: TensorProto, size: int) -> np.ndarray:
         """The bytes of a tensor that is in another file: mapped, not copied."""
         entries = {entry.key: entry.value for entry in proto.external_data}
-        path = self._inside(entries.get("location", ""), proto.name)
+        location = entries.get("location", "")
         offset = _number(entries.get("offset", "0"), proto.name)
         length = _number(entries.get("length", str(size)), proto.name)
-        there = path.stat().st_size
-        if length != size or offset + length > there:
-            raise _broken(
-                proto.name,
-                f"{size} bytes, in a file of {there}",
-                f"{length} bytes from {offset} on in `{entries.get('location')}`",
-            )
-        if size == 0:
-            return np.zeros(0, np.uint8)
-        return np.memmap(path, np.uint8, "r", offset, (length,))
+        with self._opened(location, proto.name) as file:
+            there = os.fstat(file.fileno()).st_size
+            if length != size or offset + length > there:
+                raise _broken(
+                    proto.name,
+                    f"{size} bytes, in a file of {there}",
+                    f"{length} bytes from {offset} on in {shown(location)}",
+                )
+            if size == 0:
+                return np.zeros(0, np.uint8)
+            return np.memmap(file, np.uint8, "r", offset, (length,))
 
-    def _inside(self, location: str, name: str) -> Path:
-        """The file of that name in the folder."""
+    def _opened(self, location: str, name: str) -> BinaryIO:
+        """The file of that name in the folder.
+
+        It is opened folder by folder, and no link is followed on the way: what has been looked at
+        is what is read, whoever changes the folder meanwhile.
+        """
         if self.folder is None:
             raise FrontendError(
                 Diagnostic(
-                    f"the elements of tensor `{name}` are in file `{location}`, and the model is "
-                    "in no folder",
+                    f"the elements of tensor {shown(name)} are in file {shown(location)}, "
+                    "and the model is in no folder",
                     hint="import the model by its path",
                 )
             )
-        given = Path(location)
-        if not location or given.is_absolute() or ".." in given.parts or "\\" in location:
-            raise self._outside(location, name)
-        path = self.folder / given
-        real = os.path.realpath(path)
-        # a link may lead anywhere, and a hard link cannot be told from a file
-        if real != os.path.join(os.path.realpath(self.folder), *given.parts):
-            raise self._outside(location, name)
-        if not os.path.isfile(real):
-            raise FrontendError(Diagnostic(f"file `{location}`, with tensor `{name}`, is missing"))
-        return path
+        given = PurePosixPath(location)
+        if not given.parts or given.is_absolute() or ".." in given.parts or "\\" in location:
+            raise _outside(location, name)
+        if "\0" in location:
+            raise _broken(name, "the name of a file", shown(location))
+        try:
+            handle = _handle(self.folder, given.parts)
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise _outside(location, name) from None
+            message = f"file {shown(location)}, with tensor {shown(name)}, cannot be read"
+            raise FrontendError(Diagnostic(message, found=error.strerror)) from None
+        if stat.S_ISREG(os.fstat(handle).st_mode):
+            return os.fdopen(handle, "rb")
+        os.close(handle)
+        raise _broken(name, "a file", f"{shown(location)}, which is something else")
 
-    def _outside(self, location: str, name: str) -> FrontendError:
-        return FrontendError(
-            Diagnostic(
-                f"the elements of tensor `{name}` are outside of the model's folder",
-                expected="a file in that folder, and no link",
-                found=location or "no file at all",
-            )
+
+def _handle(folder: Path, parts: Sequence[str]) -> int:
+    """An open file in a folder; a link on the way is an error (ELOOP)."""
+    # a pipe must not keep us waiting
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    for part in parts:
+        try:
+            inner = os.open(part, flags, dir_fd=handle)
+        finally:
+            os.close(handle)
+        handle = inner
+    return handle
+
+
+def _outside(location: str, name: str) -> FrontendError:
+    return FrontendError(
+        Diagnostic(
+            f"the elements of tensor {shown(name)} are outside of the model's folder",
+            expected="a file in that folder, and no link",
+            found=shown(location) if location else "no file at all",
         )
+    )
 
 
 def _number(text: str, name: str) -> int:
@@ -101,18 +133,16 @@ def _number(text: str, name: str) -> int:
 
 
 def _broken(name: str, expected: str, found: str) -> FrontendError:
-    return FrontendError(Diagnostic(f"tensor `{name}` is broken", expected=expected, found=found))
+    return FrontendError(
+        Diagnostic(f"tensor {shown(name)} is broken", expected=expected, found=found)
+    )
 
 
 def array_of(proto: TensorProto, files: Files) -> np.ndarray:
     """The elements of a tensor."""
     dtype = dtypes.to_numpy(element_type(proto.data_type))
-    shape = tuple(proto.dims)
-    if any(extent < 0 for extent in shape):
-        raise _broken(proto.name, "sizes from 0 on", str(shape))
+    shape = _checked_shape(proto.dims, dtype.itemsize, proto.name)
     count = prod(shape)
-    if count * dtype.itemsize > LARGEST:
-        raise _broken(proto.name, f"at most {LARGEST} bytes", f"shape {shape}")
     halves = proto.data_type in _IN_HALVES
     size = (count + 1) // 2 if halves else count * dtype.itemsize
     if proto.data_location == TensorProto.EXTERNAL:
@@ -134,6 +164,19 @@ def array_of(proto: TensorProto, files: Files) -> np.ndarray:
     return found.reshape(shape)
 
 
+def _checked_shape(dims: Sequence[int], itemsize: int, name: str) -> tuple[int, ...]:
+    """A shape that arrays can have."""
+    if len(dims) > MOST_AXES:
+        raise _broken(name, f"at most {MOST_AXES} axes", f"{len(dims)}")
+    shape = tuple(dims)
+    if any(extent < 0 for extent in shape):
+        raise _broken(name, "sizes from 0 on", str(shape))
+    # nothing of it is there if one size is 0, but steps along the other axes are numbers still
+    if prod(max(extent, 1) for extent in shape) * itemsize > LARGEST:
+        raise _broken(name, f"at most {LARGEST} bytes", f"shape {shape}")
+    return shape
+
+
 def _unpacked(raw: np.ndarray, count: int, dtype: np.dtype) -> np.ndarray:
     both = np.stack([raw & 15, raw >> 4], axis=-1).reshape(-1)[:count].astype(np.int8)
     signed = np.where(both > 7, both - 16, both) if dtype.name == "int4" else both
@@ -143,7 +186,7 @@ def _unpacked(raw: np.ndarray, count: int, dtype: np.dtype) -> np.ndarray:
 def _from_field(proto: TensorProto, dtype: np.dtype, count: int) -> np.ndarray:
     field = getattr(proto, _FIELDS.get(proto.data_type, "int32_data"))
     if proto.data_type in _IN_HALVES:
-        packed = np.array(field, np.uint8)
+        packed = np.array(field, np.int64).astype(np.uint8)
         if packed.size != (count + 1) // 2:
             raise _broken(proto.name, f"{(count + 1) // 2} bytes", f"{packed.size}")
         return _unpacked(packed, count, dtype)
@@ -160,9 +203,9 @@ def dense(proto: SparseTensorProto, files: Files) -> np.ndarray:
     name = proto.values.name
     values = array_of(proto.values, files)
     places = array_of(proto.indices, files).astype(np.int64, copy=False)
-    shape = tuple(proto.dims)
-    count = prod(shape) if all(extent >= 0 for extent in shape) else -1
-    if not 0 <= count * values.itemsize <= max(1 << 31, 1024 * values.nbytes):
+    shape = _checked_shape(proto.dims, values.itemsize, name)
+    count = prod(shape)
+    if count * values.itemsize > SPARSE + SPARSENESS * values.nbytes:
         raise _broken(name, "a shape in proportion to the elements", str(shape))
     if places.ndim == 2 and places.shape == (values.size, len(shape)):
         inside = bool((places >= 0).all() and (places < np.array(shape, np.int64)).all())

@@ -38,6 +38,7 @@ ELEMENT_TYPES: Mapping[int, str] = {
 }
 
 MOST_AXES = 64  # a shape with more is no shape of a tensor that anybody has
+MOST_ELEMENTS = 1 << 48
 
 
 def element_type(number: int) -> str:
@@ -95,6 +96,7 @@ class Dimensions:
                 Diagnostic(f"{where} has {len(proto.shape.dim)} axes", expected=f"{MOST_AXES}")
             )
         found: list[Dim] = []
+        count = 1
         for dim in proto.shape.dim:
             if dim.HasField("dim_value"):
                 if dim.dim_value < 0:
@@ -102,39 +104,54 @@ class Dimensions:
                     found.append(Any())
                     continue
                 found.append(dim.dim_value)
+                count *= max(dim.dim_value, 1)
             elif dim.dim_param:
                 found.append(self.named(dim.dim_param))
             else:
                 found.append(Any())
+        if count > MOST_ELEMENTS:
+            raise FrontendError(
+                Diagnostic(
+                    f"{where} has more elements than any machine has room for",
+                    expected=f"at most {MOST_ELEMENTS}",
+                    found=f"{count}",
+                )
+            )
         return tuple(found)
 
     def type_of(
         self, proto: TypeProto, where: str, shape: Sequence[Dim] | None = None, dtype: str = ""
     ) -> Type:
         """The type a value is declared to have; `shape` and `dtype` are said by the user."""
-        kind = proto.WhichOneof("value")
-        if kind == "tensor_type":
-            tensor = proto.tensor_type
-            if shape is None and not tensor.HasField("shape"):
-                raise FrontendError(
-                    Diagnostic(
-                        f"nothing is said about the shape of {where}",
-                        hint="give it: from_onnx(model, shape={name: (…)})",
-                    )
-                )
-            extents = tuple(shape) if shape is not None else self.shape(tensor, where)
-            return TensorType(extents, dtype or element_type(tensor.elem_type))
-        if kind == "sequence_type":
-            elements = f"the elements of {where}"
-            inside = self.type_of(proto.sequence_type.elem_type, elements, shape, dtype)
-            return TypeCall(GlobalTypeVar("List"), (inside,))
-        if kind == "optional_type":
-            held = f"what is in {where}"
-            inside = self.type_of(proto.optional_type.elem_type, held, shape, dtype)
-            return TypeCall(GlobalTypeVar("Option"), (inside,))
-        raise FrontendError(
-            Diagnostic(
-                f"{where} is a {(kind or 'nothing').removesuffix('_type').replace('_', ' ')}",
-                expected="a tensor, a sequence or an optional",
+        around: list[str] = []
+        while (kind := proto.WhichOneof("value")) in _HOLDERS:
+            around.append(_HOLDERS[kind])
+            proto = getattr(proto, kind).elem_type
+        if len(around) > MOST_AXES:
+            raise FrontendError(
+                Diagnostic(f"{where} is of {len(around)} sequences and optionals in each other")
             )
-        )
+        if kind != "tensor_type":
+            raise FrontendError(
+                Diagnostic(
+                    f"{where} is a {(kind or 'nothing').removesuffix('_type').replace('_', ' ')}",
+                    expected="a tensor, a sequence or an optional",
+                )
+            )
+        tensor = proto.tensor_type
+        if shape is None and not tensor.HasField("shape"):
+            raise FrontendError(
+                Diagnostic(
+                    f"nothing is said about the shape of {where}",
+                    hint="give it: from_onnx(model, shape={name: (…)})",
+                )
+            )
+        extents = tuple(shape) if shape is not None else self.shape(tensor, where)
+        found: Type = TensorType(extents, dtype or element_type(tensor.elem_type))
+        for name in reversed(around):
+            found = TypeCall(GlobalTypeVar(name), (found,))
+        return found
+
+
+# what is of values, and the type it is
+_HOLDERS = {"sequence_type": "List", "optional_type": "Option"}
