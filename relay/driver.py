@@ -153,7 +153,7 @@ def compile_program(
         from relay.program.whole import lower_program
 
         module, weights = with_constant_weights(module, given)
-        module = whole_program(level)(module)
+        module = whole_program(level, machine)(module)
         lower = lower_program
     else:
         module, weights = with_weights(module, given)

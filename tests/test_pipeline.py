@@ -9,12 +9,14 @@ from hypothesis import given
 import relay
 from relay import pipeline, tree
 from relay.analysis import check_lowerable
+from relay.driver import compile_program
 from relay.errors import LowerError
 from relay.ir.expr import Constant, bind
 from relay.nd import Weight
 from relay.pipeline import straight_line
 from relay.pipeline import whole as whole_lists
 from relay.prelude import Prelude
+from relay.program.program import InvokeKernel
 from relay.target.target import Target
 from relay.testing import (
     Seeded,
@@ -372,3 +374,23 @@ def test_a_node_of_a_tree_network_is_a_few_kernels_over_its_weights(net):
     found = [k for name in module.functions for k in kernels(module, name)]
     assert sum("nn.dense" in kernel for kernel in found) <= 6
     assert len(found) <= 14
+
+
+def test_what_is_made_of_weights_is_no_part_of_a_whole_program():
+    """The scale of a batch norm is in the weights of the convolution, be its sizes known or not."""
+    source = """
+    def @main[n: Shape](
+      %x: Tensor[(n, 3, 8, 8), float32], %w: Tensor[(16, 3, 3, 3), float32],
+      %g: Tensor[(16), float32], %b: Tensor[(16), float32], %m: Tensor[(16), float32],
+      %v: Tensor[(16), float32]
+    ) {
+      nn.relu(nn.batch_norm(nn.conv2d(%x, %w, padding=[1, 1, 1, 1]), %g, %b, %m, %v).0)
+    }"""
+    random = np.random.default_rng(0)
+    shapes = {"w": (16, 3, 3, 3), "g": (16,), "b": (16,), "m": (16,), "v": (16,)}
+    params = {n: random.uniform(0.5, 1, s).astype("float32") for n, s in shapes.items()}
+    program = compile_program(relay.parse(HEADER + source), params).program
+    called = {i.kernel for i in program["main"].instructions if isinstance(i, InvokeKernel)}
+    operators = {op for k in program.kernels if k.name in called for op in k.operators}
+    assert "multiply" not in operators
+    assert "add" in operators

@@ -54,20 +54,26 @@ def _all_of(member: Pass) -> Pass:
 def passes(level: int, target: Any = None) -> Sequential:
     """The passes of a level from 0 to 4, as one; for a target, or for that of the settings."""
     from relay.pipeline import straight_line
-    from relay.transform.alter_op_layout import AlterOpLayout
 
-    members: Sequence[Pass] = straight_line.LEVELS[_checked(level)]
-    if target is not None:
-        layouts = AlterOpLayout(target)
-        members = [layouts if isinstance(m, AlterOpLayout) else m for m in members]
+    members = _for_target(straight_line.LEVELS[_checked(level)], target)
     return Pipeline(members, name=f"level {level}")
 
 
-def whole_program(level: int) -> Sequential:
-    """The passes of a level from 0 to 4 for programs with functions, data and branches."""
+def whole_program(level: int, target: Any = None) -> Sequential:
+    """The passes of a level from 0 to 4 for programs with functions, data and branches; for a
+    target, or for that of the settings."""
     from relay.pipeline import whole
 
-    return Pipeline(whole.LEVELS[_checked(level)], name=f"whole program, level {level}")
+    members = _for_target(whole.LEVELS[_checked(level)], target)
+    return Pipeline(members, name=f"whole program, level {level}")
+
+
+def _for_target(members: Sequence[Pass], target: Any) -> Sequence[Pass]:
+    from relay.transform.alter_op_layout import AlterOpLayout
+
+    if target is None:
+        return members
+    return [AlterOpLayout(target) if isinstance(m, AlterOpLayout) else m for m in members]
 
 
 def _checked(level: int) -> int:

@@ -10,6 +10,7 @@ from relay.transform.combine_parallel_conv2d import CombineParallelConv2D
 from relay.transform.combine_parallel_dense import CombineParallelDense
 from relay.transform.dead_code_elimination import DeadCodeElimination
 from relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
+from relay.transform.fake_quantization_to_integer import FakeQuantizationToInteger
 from relay.transform.fast_math import FastMath
 from relay.transform.flatten_atrous_conv import FlattenAtrousConv
 from relay.transform.fold_constant import FoldConstant
@@ -19,6 +20,8 @@ from relay.transform.fuse_ops import FuseOps
 from relay.transform.infer_type import InferType
 from relay.transform.inline_composites import InlineComposites
 from relay.transform.lift_weights import LiftWeights
+from relay.transform.qnn_canonicalize import QnnCanonicalize
+from relay.transform.qnn_legalize import QnnLegalize
 from relay.transform.recognize_attention import RecognizeAttention
 from relay.transform.remove_unused_functions import RemoveUnusedFunctions
 from relay.transform.simplify_expr import SimplifyExpr
@@ -48,13 +51,22 @@ LEVEL_1: tuple[Pass, ...] = (
     FuseOps(fuse_opt_level=0),
 )
 
+# What computes with the integers that numbers are made of. Before constants are folded, which would
+# make numbers of them.
+QUANTIZED: tuple[Pass, ...] = (
+    FakeQuantizationToInteger(),
+    QnnLegalize(),  # of operators on quantised numbers, as long as there are some
+    QnnCanonicalize(),  # products of bytes, and terms of weights that are folded
+)
+
 # No work done twice, and nothing written to memory only to be read back at once.
 LEVEL_2: tuple[Pass, ...] = (
     RemoveUnusedFunctions(),
     InferType(),
     InlineComposites(),
     SimplifyInference(),
-    FoldConstant(),
+    *QUANTIZED,
+    FoldConstant(fold_qnn=True),  # weights that are left on floats after all
     FlattenAtrousConv(),  # saves two passes over the data, and costs a look at convolutions
     FoldExplicitPadding(),  # saves one
     SimplifyExpr(),  # after folding, which shows what is 0 or 1
@@ -72,8 +84,9 @@ REWRITTEN: tuple[Pass, ...] = (
     InferType(),
     InlineComposites(),
     SimplifyInference(),
+    *QUANTIZED,
     EliminateCommonSubexpr(),  # before combining, which puts the same side by side as well
-    FoldConstant(),
+    FoldConstant(fold_qnn=True),  # weights that are left on floats after all
     FoldScaleAxis(),  # after folding: scales are constants then; what it makes of weights it folds
     CombineParallelConv2D(),  # after scales: one that only some of the products have would stay
     CombineParallelDense(to_batch=False),  # one wide product, where its rule says that it pays

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from relay.transform.alter_op_layout import AlterOpLayout
 from relay.transform.auto_inline import AutoInline
 from relay.transform.base import Pass
 from relay.transform.bind_constant_arguments import BindConstantArguments
 from relay.transform.canonicalize_cast import CanonicalizeCast
+from relay.transform.canonicalize_ops import CanonicalizeOps
+from relay.transform.combine_parallel_conv2d import CombineParallelConv2D
+from relay.transform.combine_parallel_dense import CombineParallelDense
 from relay.transform.dead_code_elimination import DeadCodeElimination
 from relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
 from relay.transform.eta_expand import EtaExpand
@@ -13,6 +17,7 @@ from relay.transform.fast_math import FastMath
 from relay.transform.flatten_atrous_conv import FlattenAtrousConv
 from relay.transform.fold_constant import FoldConstant
 from relay.transform.fold_explicit_padding import FoldExplicitPadding
+from relay.transform.fold_scale_axis import FoldScaleAxis
 from relay.transform.fuse_ops import FuseOps
 from relay.transform.infer_type import InferType
 from relay.transform.inline_composites import InlineComposites
@@ -21,6 +26,7 @@ from relay.transform.monomorphize import Monomorphize
 from relay.transform.recognize_attention import RecognizeAttention
 from relay.transform.remove_unused_functions import RemoveUnusedFunctions
 from relay.transform.simplify_expr import SimplifyExpr
+from relay.transform.simplify_expr_post_alter_op import SimplifyExprPostAlterOp
 from relay.transform.simplify_inference import SimplifyInference
 from relay.transform.specialize_calls import SpecializeCalls
 from relay.transform.to_a_normal_form import ToANormalForm
@@ -70,15 +76,37 @@ CALLED: tuple[Pass, ...] = (
     AutoInline(),  # what was called as a value is called by name now, often from one place
     BindConstantArguments(),  # before folding, which sees the constants then
 )
-# What is rewritten in each of them. Weights stand where they are used, and what is made of them is
-# computed in every call: so nothing here moves work into weights, as it is done in straight lines.
-REWRITTEN: tuple[Pass, ...] = (
+# What is rewritten in each of them. What a pass makes of weights is computed once: fusion leaves it
+# in kernels of its own, whose results lowering keeps.
+SIMPLER: tuple[Pass, ...] = (
     SimplifyInference(),
     FoldConstant(),
     FlattenAtrousConv(),
     FoldExplicitPadding(),
     SimplifyExpr(),  # after folding, which shows what is 0 or 1
     EliminateCommonSubexpr(),
+    DeadCodeElimination(inline_once=True),
+)
+# The same with other weights and other layouts than the model has, in the order of straight lines,
+# where the reasons stand.
+REWRITTEN: tuple[Pass, ...] = (
+    SimplifyInference(),
+    EliminateCommonSubexpr(),
+    FoldConstant(),
+    DeadCodeElimination(inline_once=True),  # before scales, which do not go through a `let`
+    FoldScaleAxis(),
+    CombineParallelConv2D(),
+    CombineParallelDense(to_batch=False),
+    FoldConstant(),
+    FlattenAtrousConv(),
+    FoldExplicitPadding(),
+    SimplifyExpr(),
+    CanonicalizeOps(),
+    AlterOpLayout(),
+    SimplifyExprPostAlterOp(),
+    FoldConstant(),
+    EliminateCommonSubexpr(),
+    CanonicalizeCast(),
     DeadCodeElimination(inline_once=True),
 )
 FUSED: tuple[Pass, ...] = (
@@ -88,20 +116,14 @@ FUSED: tuple[Pass, ...] = (
     *IN_ORDER,
 )
 
-LEVEL_2: tuple[Pass, ...] = (*CALLED, *REWRITTEN, *FUSED)
+LEVEL_2: tuple[Pass, ...] = (*CALLED, *SIMPLER, *FUSED)
 
-LEVEL_3: tuple[Pass, ...] = (
-    *CALLED,
-    *REWRITTEN,
-    CanonicalizeCast(),  # after SimplifyExpr, which would join the conversions again
-    *FUSED,
-)
+LEVEL_3: tuple[Pass, ...] = (*CALLED, *REWRITTEN, *FUSED)
 
 # Results may be a little off.
 LEVEL_4: tuple[Pass, ...] = (
     *CALLED,
     *REWRITTEN,
-    CanonicalizeCast(),
     FastMath(),  # after the rules of algebra, which know the exact functions
     *FUSED,
 )

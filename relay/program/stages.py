@@ -26,7 +26,7 @@ from relay.program.program import (
     nbytes,
 )
 from relay.program.slice import prune
-from relay.transform import lift_weights
+from relay.transform import keeping
 
 if TYPE_CHECKING:
     from relay.lower.dynamic import Dynamic
@@ -208,4 +208,4 @@ class OfEqual(Generic[T]):
 def is_worth_keeping(kernel: Kernel) -> bool:
     """Whether to keep what a kernel makes of constants: not when it makes much of little."""
     made, read = (sum(map(nbytes, specs)) for specs in (kernel.outputs, kernel.inputs))
-    return made <= max(lift_weights.SMALL, lift_weights.GROWTH * read)
+    return keeping.is_worth_keeping(made, read)

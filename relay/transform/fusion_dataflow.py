@@ -20,12 +20,13 @@ from relay import tree
 from relay.analysis.forest import Forest
 from relay.analysis.normal_forms import Blocks
 from relay.analysis.purity import Purity, manages_memory
-from relay.ir.expr import Call, Expr, Function, Let, Syntax, Tuple, TupleGetItem, Var
+from relay.ir.expr import Call, Constant, Expr, Function, Let, Syntax, Tuple, TupleGetItem, Var
 from relay.ir.scopes import Scope
 from relay.ir.types import Occurs, TensorType, TupleType
 from relay.op.opdef import FusionKind, OpDef
 from relay.transform.base import is_foreign
 from relay.transform.fusion_reductions import ROW_OPERATORS, Reduction, reduction_of
+from relay.transform.keeping import gives_the_same, is_worth_keeping, size_of
 
 PRIMITIVE = "Primitive"
 
@@ -45,6 +46,8 @@ class Node:
     outputs: list[tuple[int, FusionKind]] = field(default_factory=list)
     # how it reduces rows, if it does
     reduction: Reduction | None = None
+    # it is made of constants alone, and is computed once
+    once: bool = False
     # somebody else who needs the value, and takes no part in any kernel
     leaves_to: Syntax | None = None
 
@@ -69,12 +72,13 @@ class Dataflow(Blocks):
         order = list(tree.postorder(root))
         self._lets = {e.variable: e for e in order if isinstance(e, Let)}
         self._bound: dict[Var, int | None] = {}
+        self._weights: dict[int, int] = {}  # bytes of constants, by the nodes made of them alone
         for e in order:
             if (kind := self._kind(e)) is not None:
                 assert isinstance(e, Call | Tuple | TupleGetItem)
                 self._number[id(e)] = len(self.nodes)
                 reduction = reduction_of(e) if isinstance(e, Call) else None
-                self.nodes.append(Node(e, kind, reduction=reduction))
+                self.nodes.append(Node(e, kind, reduction=reduction, once=self._is_once(e)))
             for part, edge in self._uses_in(e, kind):
                 self._connect(e, part, edge)
 
@@ -146,6 +150,31 @@ class Dataflow(Blocks):
             case TupleGetItem():
                 return FusionKind.INJECTIVE if _is_for_kernels(e.tuple_value) else None
         return None
+
+    def _is_once(self, e: Call | Tuple | TupleGetItem) -> bool:
+        """Whether the next node is made of constants alone, and worth keeping."""
+        match e:
+            case Call(op=OpDef() as op, args=parts) if gives_the_same(op):
+                pass
+            case Tuple(fields=parts):
+                pass
+            case TupleGetItem(tuple_value=value):
+                parts = (value,)
+            case _:
+                return False
+        read = 0
+        for part in parts:
+            if isinstance(part, Constant):
+                read += size_of(part.ty) or 0
+            elif (number := self.number(part)) is not None and number in self._weights:
+                read += self._weights[number]
+            else:
+                return False
+        made = size_of(e.ty)
+        if not parts or made is None or not is_worth_keeping(made, read):
+            return False
+        self._weights[len(self.nodes)] = read
+        return True
 
     def _uses_in(
         self, e: Syntax, kind: FusionKind | None

@@ -20,7 +20,8 @@ on their kinds (`FusionKind`), and is settled in phases over the operators in or
 So a group has one anchor or reductions, but not both. Every path from an anchor to the root is
 elementwise. The reductions of a group have the same rows (`fusion_rows`), and a group in which
 several passes are made over them is cheaper than its parts (`fusion_cost`). An opaque operator is a
-group of its own.
+group of its own. What is made of constants alone (`keeping`) stays out of what is not: it is
+computed once.
 
 Every group keeps the reason why it does not reach further.
 """
@@ -136,6 +137,9 @@ class Groups:
     def _try(self, i: int, phase: int, rule: Rule) -> None:
         end = self._ends[i]
         if end is None or (self.nodes[end].kind is TUPLE) != (phase == INTO_TUPLES):
+            return
+        if self.nodes[i].once and not self.nodes[end].once:
+            self._boundary[i] = Boundary(self.nodes[i].name, self.nodes[end].name, ONCE)
             return
         found = self._between(i, end, rule)
         if isinstance(found, Boundary):
@@ -286,6 +290,7 @@ class Groups:
 RESULT = "the value is the result of its function or branch"
 ELSEWHERE = "the value is needed in another function or branch"
 NO_OPERATOR = "the value is needed by what is no operator"
+ONCE = "what is made of constants alone is computed once, and not in every call"
 AT_MOST = "a kernel has at most {} operators"
 TOO_MANY_PASSES = "the reductions of a kernel make at most {} passes over its rows"
 ONE_ANCHOR = "a kernel has at most one anchor"

@@ -10,17 +10,15 @@ become the parameters of `@prepare`, and the fields of its result the last param
 So weights are never folded into the program: kernels do not depend on them, and with new ones only
 `@prepare` has to run again. It comes before fusion, which would mix the two.
 
-A result must be worth keeping: it may have `SMALL` bytes, or `GROWTH` times as many as the weights
-it is made of. A bias broadcast to a large tensor is read from the bias in every call.
+What is not worth keeping (`keeping`) is computed in every call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from math import prod
 
-from relay import dtypes, tree
+from relay import tree
 from relay.check.infer import infer_module, with_known_types
 from relay.errors import PassError
 from relay.ir.expr import (
@@ -38,17 +36,15 @@ from relay.ir.expr import (
     is_atom,
 )
 from relay.ir.module import IRModule
-from relay.ir.types import TensorType, TupleType, Type
+from relay.ir.types import TupleType, Type
 from relay.ir.variables import free_vars
 from relay.op.opdef import OpDef
 from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
+from relay.transform.keeping import gives_the_same, is_worth_keeping, size_of
 
 WEIGHTS = "Weights"
 PREPARE = "Prepare"
-
-SMALL = 1 << 16
-GROWTH = 8
 
 
 @dataclass(frozen=True)
@@ -94,7 +90,7 @@ class _Split:
     def __post_init__(self) -> None:
         for weight in self.weights:
             self.lifted[id(weight)] = weight
-            self.origins[id(weight)] = _size(weight.checked_type) or 0
+            self.origins[id(weight)] = size_of(weight.checked_type) or 0
         self.order = list(tree.postorder(self.function.body, enter=_is_entered))
         for node in self.order:
             if isinstance(node, Let):
@@ -119,7 +115,7 @@ class _Split:
     def look_at(self, node: Expr) -> None:
         """Lift `node` if it depends on weights alone and is worth keeping."""
         match node:
-            case Call(op=OpDef() as op, args=args) if _is_liftable(op):
+            case Call(op=OpDef() as op, args=args) if gives_the_same(op):
                 parts = list(map(self.meant, args))
             case Tuple(fields=args):
                 parts = list(map(self.meant, args))
@@ -132,8 +128,8 @@ class _Split:
         if not weighty or len(weighty) + plain < len(parts):
             return
         origin = sum(self.origins[id(part)] for part in weighty)
-        size = _size(node.checked_type)
-        if size is None or size > max(SMALL, GROWTH * origin):
+        size = size_of(node.checked_type)
+        if size is None or not is_worth_keeping(size, origin):
             return
         over = [self.in_prepare(child) for child in tree.children(node)]
         rebuilt = tree.rebuild(node, over)
@@ -207,17 +203,3 @@ class _Split:
 def _is_entered(node: Syntax) -> bool:
     """Branches may not run, and functions run when called: what is in them stays there."""
     return not isinstance(node, Function | If | Match)
-
-
-def _is_liftable(op: OpDef) -> bool:
-    return not (op.stateful or op.on_values or op.name.startswith(("random.", "annotation.")))
-
-
-def _size(ty: Type) -> int | None:
-    """The bytes of a tensor or of several; None where they are not known."""
-    total = 0
-    for part in ty.fields if isinstance(ty, TupleType) else (ty,):
-        if not isinstance(part, TensorType) or not all(isinstance(d, int) for d in part.shape):
-            return None
-        total += prod(part.concrete_shape) * dtypes.to_numpy(part.dtype).itemsize
-    return total

@@ -59,7 +59,7 @@ class VMCompiler:
         if params is not None:
             self.set_params(params)
         module, _ = with_constant_weights(as_module(mod), self._params)
-        return whole_program(PassContext.current().opt_level)(module), self.get_params()
+        return whole_program(PassContext.current().opt_level, target)(module), self.get_params()
 
     def lower(
         self, mod: Model, target: str | Target | None = None, target_host: Any = None

@@ -549,3 +549,33 @@ def test_random_graphs_fall_into_kernels(seed):
     expected = evaluate(mod)
     for module in (mod, with_lets(mod["main"])):
         assert_same_value(evaluate(FuseOps()(module)), expected)
+
+
+# --- constants -----------------------------------------------------------------------------------
+
+ONCE = "what is made of constants alone is computed once, and not in every call"
+
+
+def of_constants(body, *arrays):
+    """The groups of a body over `%x` and constants `%a`, `%b`, …"""
+    names = [f"%{chr(ord('a') + place)}" for place in range(len(arrays))]
+    shapes = [f"{n}: Tensor[{a.shape}, float32]" for n, a in zip(names, arrays, strict=True)]
+    params = ", ".join(["%x: Tensor[(4, 4), float32]", *shapes])
+    main = relay.parse(f"{HEADER}def @main({params}) {{ {body} }}")["main"]
+    known = {p: relay.const(a) for p, a in zip(main.params[1:], arrays, strict=True)}
+    function = relay.Function(main.params[:1], relay.bind(main.body, known))
+    return grouped(groups_of(infer_module(relay.IRModule.from_expr(function))["main"]))
+
+
+def test_what_is_made_of_constants_alone_is_a_kernel_of_its_own():
+    a, b = np.ones((4, 4), "float32"), np.ones((4, 4), "float32")
+    assert of_constants("nn.relu(%x + exp(%a * %b))", a, b) == [
+        ("multiply exp", f"exp -> add: {ONCE}"),
+        ("add nn.relu", f"nn.relu -> Function: {RESULT}"),
+    ]
+
+
+def test_what_would_be_much_larger_than_the_constants_is_computed_in_every_call():
+    a = np.ones((1, 1), "float32")
+    body = "sum(broadcast_to(%a, shape=[512, 512])) + %x"
+    assert [names for names, _ in of_constants(body, a)] == ["broadcast_to sum add"]
