@@ -1,0 +1,48 @@
+"""Operators of the domain ai.onnx.preview."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from relay import op
+from relay.frontend.onnx.attending import Attention
+from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.types import element_type
+from relay.ir.expr import Expr
+
+table = Converters("ai.onnx.preview")
+
+
+@table("FlexAttention")
+def flex_attention(node: Node, queries: Expr, keys: Expr, values: Expr) -> Expr:
+    """Attention whose scores, and the shares that softmax makes of them, go through graphs."""
+    for value, what in ((queries, "queries"), (keys, "keys"), (values, "values")):
+        node.must_have_axes(value, 4, f"the {what}")
+    found = Attention.of(node, queries, keys, values)
+    dtype = node.dtype(queries)
+    wanted = node.attribute("softmax_precision")
+    if wanted is not None:
+        precision = element_type(wanted)
+    else:
+        precision = "float64" if dtype == "float64" else "float32"
+    scores = node.let(op.cast(found.scores(node.attribute("scale")), precision))
+    scores = _changed(node, found, "score_mod", scores)
+    shares = _changed(node, found, "prob_mod", node.let(op.nn.softmax(scores, axis=-1)))
+    wide = replace(found, values=op.cast(values, precision))
+    return found.unfolded(node.let(op.cast(wide.weighted(shares), dtype)))
+
+
+def _changed(node: Node, found: Attention, name: str, data: Expr) -> Expr:
+    """What a graph makes of scores."""
+    if name not in node.attributes:
+        return data
+    graph = node.subgraph(name)
+    if len(graph.inputs) != 1 or len(graph.outputs) != 1:
+        raise node.refused(f"`{name}` makes one tensor of one tensor", "1 input and 1 output")
+    whole = found.unfolded(data)
+    inner, (result,) = graph.translate(node.scope, [whole])
+    node.scope.bindings += inner.bindings
+    if node.type_of(result) != node.type_of(whole):
+        result = node.let(result, declared=node.type_of(whole))
+    return node.let(found.folded(result))

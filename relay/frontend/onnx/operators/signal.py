@@ -1,0 +1,300 @@
+"""Signals: Fourier transforms, and the weights of bands as people hear them.
+
+Complex numbers are a last axis of two; one of extent 1 has real numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from relay import op
+from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.joining import joined
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.operators.control import with_type
+from relay.frontend.onnx.scope import Scope
+from relay.frontend.onnx.types import element_type
+from relay.ir import dims
+from relay.ir.dims import Dim
+from relay.ir.expr import Expr, If, TupleGetItem, const
+from relay.ir.types import TensorType
+
+table = Converters()
+
+# --- Fourier transforms ------------------------------------------------------------------------
+
+
+@table("DFT", since=17)
+def dft_by_attribute(node: Node, data: Expr, length: Expr | None = None) -> Expr:
+    return _transform(node, data, length, node.attribute("axis", 1))
+
+
+@table("DFT", since=20)
+def dft(node: Node, data: Expr, length: Expr | None = None, axis: Expr | None = None) -> Expr:
+    known = None if axis is None else node.constant(axis)
+    if axis is not None and known is None:
+        return _along_one_of(node, data, length, axis)
+    return _transform(node, data, length, -2 if known is None else int(known.item()))
+
+
+def _along_one_of(node: Node, data: Expr, length: Expr | None, axis: Expr) -> Expr:
+    """The transform along an axis that only a run knows: there is a branch for every one."""
+    rank = node.rank(data)
+    ways = []
+    for place in range(rank - 1):
+        inner = Scope(node.scope.module, node.scope, elements=node.scope.elements)
+        there = replace(node, scope=inner)
+        ways.append((inner, there.let(_transform(there, data, length, place))))
+    declared = node.type_of(ways[0][1])
+    for _, result in ways[1:]:
+        both = joined(declared, node.type_of(result))
+        assert both is not None  # only sizes differ
+        declared = both
+    scalar = op.reshape(op.cast(axis, "int64"), ())
+    chosen = node.let(op.floor_mod(scalar, const(rank, "int64")))
+    branches = [inner.closed(with_type(inner, result, declared)) for inner, result in ways]
+    found = branches.pop()
+    for place in reversed(range(len(branches))):
+        found = If(op.equal(chosen, const(place, "int64")), branches[place], found)
+    return node.let(found, declared=declared)
+
+
+def _transform(node: Node, data: Expr, length: Expr | None, axis: int) -> Expr:
+    rank = node.rank(data)
+    if not -rank <= axis < rank or axis % rank == rank - 1:
+        raise node.refused("the axis is not one of the signal", f"0 to {rank - 2}", str(axis))
+    axis %= rank
+    inverse, half = (bool(node.attribute(name, 0)) for name in ("inverse", "onesided"))
+    order = [*(one for one in range(rank - 1) if one != axis), axis]
+    real, imaginary = (node.let(op.transpose(part, order)) for part in _parts(node, data))
+    if inverse and half:
+        whole = _mirrored(node, real, imaginary, length)
+        real, _ = _transformed(node, *whole, inverse=True)
+        found = op.expand_dims(real, rank - 1)
+    else:
+        if length is not None:
+            real, imaginary = (_resized(node, one, length) for one in (real, imaginary))
+        parts = _transformed(node, real, imaginary, inverse)
+        if half:
+            parts = [_first_half(node, part) for part in parts]
+        found = op.stack(list(parts), axis=rank - 1)
+    back = [order.index(one) for one in range(rank - 1)]
+    return op.transpose(node.let(found), (*back, rank - 1))
+
+
+def _parts(node: Node, data: Expr) -> list[Expr]:
+    """Real and imaginary parts."""
+    rank = node.rank(data)
+    count = node.shape(data)[-1]
+    if rank < 2 or count not in (1, 2):
+        raise node.refused(
+            "the last axis has real and imaginary parts", "an extent of 1 or 2", str(count)
+        )
+    real = node.let(op.take(data, const(0, "int64"), axis=rank - 1))
+    if count == 1:
+        return [real, node.let(op.zeros_like(real))]
+    return [real, node.let(op.take(data, const(1, "int64"), axis=rank - 1))]
+
+
+def _transformed(node: Node, real: Expr, imaginary: Expr, inverse: bool) -> list[Expr]:
+    whole = node.let(op.dft(real, imaginary, inverse=inverse).astuple())
+    return [node.let(TupleGetItem(whole, place)) for place in range(2)]
+
+
+def _known_length(node: Node, length: Expr) -> Dim | None:
+    """A length as a number or a name."""
+    elements = node.elements(length)
+    return elements[0] if elements else None
+
+
+def _resized(node: Node, data: Expr, length: Expr) -> Expr:
+    """So many along the last axis: the first ones, or with zeros behind them."""
+    own, wanted = node.shape(data)[-1], _known_length(node, length)
+    if wanted is not None and dims.equal(own, wanted) is True:
+        return data
+    last = node.rank(data) - 1
+    if isinstance(own, int) and isinstance(wanted, int):
+        if wanted <= own:
+            return node.let(op.strided_slice(data, (0,), (wanted,), axes=(last,)))
+        return node.let(op.nn.pad(data, [*[(0, 0)] * last, (0, wanted - own)]))
+    numbers = _numbers(node, length, wanted)
+    inside = op.less(numbers, node.size(data, last))
+    found = op.take(data, numbers, axis=last, mode="clip")
+    return node.let(op.where(inside, found, node.number(0, data)))
+
+
+def _numbers(node: Node, count: Expr, known: Dim | None) -> Expr:
+    """0, 1, … so many."""
+    scalar = op.reshape(op.cast(count, "int64"), ())
+    numbers = op.arange(node.let(scalar), dtype="int64")
+    if known is None or isinstance(known, int):
+        return node.let(numbers)
+    return node.let(numbers, declared=TensorType((known,), "int64"))
+
+
+def _first_half(node: Node, data: Expr) -> Expr:
+    """The frequencies that the others repeat: half of them, and the one in the middle."""
+    last = node.rank(data) - 1
+    extent = node.shape(data)[last]
+    if isinstance(extent, int):
+        return node.let(op.strided_slice(data, (0,), (extent // 2 + 1,), axes=(last,)))
+    half = op.add(op.floor_divide(node.size(data, last), const(2, "int64")), const(1, "int64"))
+    known = None if isinstance(extent, dims.Any) else dims.floor_divide(extent, 2) + 1
+    return node.let(op.take(data, _numbers(node, node.let(half), known), axis=last))
+
+
+def _mirrored(node: Node, real: Expr, imaginary: Expr, length: Expr | None) -> tuple[Expr, Expr]:
+    """All frequencies of a real signal, of which half are given: the others are conjugates."""
+    last = node.rank(real) - 1
+    two = const(2, "int64")
+    if length is None:
+        given = node.size(real, last)
+        count = node.let(op.multiply(op.subtract(given, const(1, "int64")), two))
+        known: Dim | None = (node.shape(real)[last] - 1) * 2
+        known = None if isinstance(known, dims.Any) else known
+    else:
+        count = node.let(op.reshape(op.cast(length, "int64"), ()))
+        known = _known_length(node, length)
+    half = node.let(op.add(op.floor_divide(count, two), const(1, "int64")))
+    real, imaginary = (_resized(node, one, half) for one in (real, imaginary))
+    numbers = _numbers(node, count, known)
+    source = node.let(op.minimum(numbers, op.subtract(count, numbers)))
+    is_turned = op.greater(op.multiply(numbers, two), count)
+    one = node.number(1, imaginary)
+    sign = node.let(op.where(is_turned, op.negative(one), one))
+    whole = node.let(op.take(imaginary, source, axis=last))
+    return node.let(op.take(real, source, axis=last)), node.let(op.multiply(whole, sign))
+
+
+@table("STFT", since=17)
+def stft(
+    node: Node, data: Expr, step: Expr, window: Expr | None = None, length: Expr | None = None
+) -> Expr:
+    """(batch, time, 1 or 2) -> (batch, transforms, frequencies, 2)"""
+    node.must_have_axes(data, 3, "the signals")
+    frame, hop = _frame(node, data, window, length), _known_length(node, step)
+    for number in (frame, hop):
+        if isinstance(number, int) and number < 1:
+            raise node.refused("lengths are positive", "1 or more", f"{frame} and {hop}")
+    half = bool(node.attribute("onesided", 1))
+    if isinstance(frame, int) and isinstance(hop, int) and node.shape(data)[2] == 1:
+        weights = _weights(node, data, window, frame)
+        real = node.let(op.squeeze(data, (2,)))
+        found = op.stft(real, frame, hop, frame, weights, onesided=half)
+        return op.transpose(found, (0, 2, 1, 3))
+    parts = _frames(node, data, step, window, length)
+    parts = _transformed(node, *parts, inverse=False)
+    if half:
+        parts = [_first_half(node, part) for part in parts]
+    return op.stack(list(parts), axis=3)
+
+
+def _frame(node: Node, data: Expr, window: Expr | None, length: Expr | None) -> Dim | None:
+    """How many samples a transform sees."""
+    if length is not None:
+        return _known_length(node, length)
+    return node.shape(data)[1] if window is None else node.shape(window)[0]
+
+
+def _weights(node: Node, data: Expr, window: Expr | None, frame: int) -> Expr:
+    """A window as long as a frame."""
+    if window is None:
+        return node.let(op.ones((frame,), node.dtype(data)))
+    (given,) = node.static_shape(window, "the window")
+    if given > frame:
+        raise node.refused("the window is longer than a frame", f"{frame}", f"{given}")
+    return node.let(op.nn.pad(window, [(0, frame - given)]))
+
+
+def _frames(
+    node: Node, data: Expr, step: Expr, window: Expr | None, length: Expr | None
+) -> list[Expr]:
+    """The weighted parts of signals, one behind the other: (batch, transforms, frame)."""
+    one = const(1, "int64")
+    if length is not None:
+        size = node.let(op.reshape(op.cast(length, "int64"), ()))
+    else:
+        size = node.size(data, 1) if window is None else node.size(window, 0)
+    distance = node.let(op.reshape(op.cast(step, "int64"), ()))
+    room = op.subtract(node.size(data, 1), size)
+    count = node.let(op.add(op.floor_divide(room, distance), one))
+    starts = op.multiply(_numbers(node, count, None), distance)
+    inside = _numbers(node, size, _frame(node, data, window, length))
+    places = node.let(op.add(op.expand_dims(starts, 1), op.expand_dims(inside, 0)))
+    frames = [node.let(op.take(part, places, axis=1)) for part in _parts(node, data)]
+    if window is None:
+        return frames
+    weights = _resized(node, window, size)
+    return [node.let(op.multiply(one_part, weights)) for one_part in frames]
+
+
+# --- bands -------------------------------------------------------------------------------------
+
+MEL = 2595.0  # how mels are counted: 2595 log10(1 + hertz / 700)
+HERTZ = 700.0
+
+
+@table("MelWeightMatrix", since=17)
+def mel_weight_matrix(
+    node: Node, bands: Expr, length: Expr, rate: Expr, lowest: Expr, highest: Expr
+) -> Expr:
+    """The weight of each frequency in each band: triangles that overlap, evenly spaced in mels."""
+    dtype = element_type(node.attribute("output_datatype", 1))
+    two, one = const(2, "int64"), const(1, "int64")
+    scalars = [node.let(op.reshape(value, ())) for value in (bands, length, rate)]
+    count, size, samples = (node.let(op.cast(value, "int64")) for value in scalars)
+    low, high = (_mels(node, value) for value in (lowest, highest))
+    edges = node.let(op.add(count, two))
+    step = op.divide(op.subtract(high, low), op.cast(edges, "float64"))
+    numbers = op.cast(_numbers(node, edges, _plus(_known_length(node, bands), 2)), "float64")
+    mels = op.add(op.multiply(numbers, step), low)
+    hertz = op.multiply(
+        op.subtract(op.exp(op.divide(mels, _number(MEL / math.log(10)))), _number(1)),
+        _number(HERTZ),
+    )
+    scaled = op.multiply(op.cast(op.add(size, one), "float64"), hertz)
+    # the frequency of each edge
+    places = node.let(op.cast(op.floor(op.divide(scaled, op.cast(samples, "float64"))), "int64"))
+    bins = op.add(op.floor_divide(size, two), one)
+    length_known = _known_length(node, length)
+    known = None if length_known is None else dims.floor_divide(length_known, 2) + 1
+    column = op.expand_dims(_numbers(node, node.let(bins), known), 1)
+    own = _numbers(node, count, _known_length(node, bands))
+    left, middle, right = (
+        node.let(op.take(places, op.add(own, const(offset, "int64")), axis=0))
+        for offset in range(3)
+    )
+    return op.cast(_triangle(node, node.let(column), left, middle, right), dtype)
+
+
+def _plus(known: Dim | None, more: int) -> Dim | None:
+    return None if known is None else dims.add(known, more)
+
+
+def _number(value: float) -> Expr:
+    return const(value, "float64")
+
+
+def _mels(node: Node, hertz: Expr) -> Expr:
+    scalar = op.cast(op.reshape(hertz, ()), "float64")
+    logarithm = op.log(op.add(_number(1), op.divide(scalar, _number(HERTZ))))
+    return node.let(op.multiply(logarithm, _number(MEL / math.log(10))))
+
+
+def _triangle(node: Node, at: Expr, left: Expr, middle: Expr, right: Expr) -> Expr:
+    """Up from the left to 1 in the middle, and down to the right."""
+
+    def ratio(part: Expr, whole: Expr) -> Expr:
+        least = op.maximum(whole, const(1, "int64"))
+        return op.divide(op.cast(part, "float64"), op.cast(least, "float64"))
+
+    zero = _number(0)
+    rising = ratio(op.subtract(at, left), op.subtract(middle, left))
+    falling = ratio(op.subtract(right, at), op.subtract(right, middle))
+    # where the left is the middle there is nothing to rise from
+    rising = op.where(op.equal(left, middle), op.ones_like(rising), rising)
+    is_rising = op.logical_and(op.greater_equal(at, left), op.less_equal(at, middle))
+    is_falling = op.logical_and(op.greater_equal(at, middle), op.less(at, right))
+    up = node.let(op.where(is_rising, rising, zero))
+    return node.let(op.where(is_falling, falling, up))

@@ -1,0 +1,58 @@
+"""Rotary embeddings: pairs of numbers of a head turned by an angle that depends on the place.
+
+(a, b)  ->  (a cos - b sin, a sin + b cos)
+"""
+
+from __future__ import annotations
+
+from relay import op
+from relay.frontend.onnx.node import Node
+from relay.ir.expr import Expr, TupleGetItem
+
+
+def rotated(
+    node: Node, data: Expr, cosines: Expr, sines: Expr, *, width: int, interleaved: bool
+) -> Expr:
+    """Heads, (batch, heads, rows, n), turned by angles, (batch or 1, rows, half of the width).
+
+    `width` is how many numbers of a head are turned, 0 for all. Pairs are numbers that follow each
+    other if `interleaved`, and otherwise a half of all with the other half.
+    """
+    whole = node.shape(data)[3]
+    if not isinstance(whole, int):
+        raise node.refused(
+            "how wide a head is must be known before the model runs",
+            found=str(node.type_of(data)),
+            hint="give sizes with from_onnx(model, shape={input: (…)})",
+        )
+    width = width or whole
+    if not 0 < width <= whole or width % 2:
+        raise node.refused(
+            "pairs of numbers are turned", f"an even number up to {whole}", f"{width}"
+        )
+    for table in (cosines, sines):
+        node.must_have_axes(table, 3, "the angles")
+        half = node.shape(table)[2]
+        if isinstance(half, int) and half != width // 2:
+            raise node.refused("the angles do not fit", f"{width // 2} of them", str(half))
+    turning, rest = data, None
+    if width < whole:
+        turning = node.let(op.strided_slice(data, (0,), (width,), axes=(3,)))
+        rest = node.let(op.strided_slice(data, (width,), (whole,), axes=(3,)))
+    cosines, sines = (node.let(op.expand_dims(one, 1)) for one in (cosines, sines))
+    if interleaved:
+        pairs = op.reshape(turning, (0, 0, 0, width // 2, 2))
+        parts = node.let(op.split(pairs, 2, axis=4).astuple())
+        first, second = (
+            node.let(op.squeeze(TupleGetItem(parts, place), (4,))) for place in range(2)
+        )
+    else:
+        parts = node.let(op.split(turning, 2, axis=3).astuple())
+        first, second = (node.let(TupleGetItem(parts, place)) for place in range(2))
+    real = op.subtract(op.multiply(first, cosines), op.multiply(second, sines))
+    imaginary = op.add(op.multiply(first, sines), op.multiply(second, cosines))
+    if interleaved:
+        turned = op.reshape(op.stack([real, imaginary], axis=-1), (0, 0, 0, -3))
+    else:
+        turned = op.concatenate([real, imaginary], axis=3)
+    return node.let(turned if rest is None else op.concatenate([turned, rest], axis=3))
