@@ -138,9 +138,16 @@ class GraphImporter:
             scope,
             self,
         )
-        for name, value in zip(proto.output, self._results(node, proto), strict=False):
+        results = self._results(node, proto)
+        for name, value in zip(proto.output, results, strict=False):
             if name:
                 scope.values[name] = value
+        if any(proto.output[len(results) :]):
+            raise node.refused(
+                "it gives fewer results than the node has outputs",
+                expected=f"{len(proto.output)}",
+                found=f"{len(results)}",
+            )
         self._note_elements(node)
 
     def _input(self, name: str, scope: Scope, span: Span) -> Expr | None:
@@ -177,6 +184,13 @@ class GraphImporter:
 
     def _bound(self, node: Node, results: Any) -> Sequence[Expr]:
         """A variable for every result."""
+        several = results if isinstance(results, list | tuple) else [results]
+        if not all(isinstance(one, Expr) for one in several):
+            raise node.refused(
+                "its converter gives no expression of Relay",
+                expected="an expression, or a sequence with one for each output",
+                found=", ".join(type(one).__name__ for one in several),
+            )
         if not isinstance(results, Expr):
             pairs = zip(results, [*node.outputs, *[""] * len(results)], strict=False)
             return [node.let(value, name) for value, name in pairs]
