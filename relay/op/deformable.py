@@ -51,7 +51,8 @@ class DeformableConv2DAttrs(Conv2DAttrs):
 
 
 def _deformable_type(site: Site) -> Type | None:
-    """A convolution; the offsets have a y and an x for each element of each window."""
+    """A convolution; the offsets have a y and an x for each element of each window, and shares one
+    number."""
     known = site.attrs
     require_steps(site)
     parts = known.deformable_groups
@@ -81,10 +82,11 @@ def _deformable_type(site: Site) -> Type | None:
         kernel = checked_kernel(site, outputs, sizes)
     outputs, window = kernel
     positions = window_counts(site, extents, window)
-    moves = dims.multiply(size(window), 2 * parts)
     data_layout = require_layout(site, "data_layout", known.data_layout, "NCHW")
-    offsets = blocked_shape(site, (batch, moves, *positions), "NCHW", data_layout)
-    site.expect(1, offsets, data.dtype)
+    for argument, each_one in ((1, 2), (3, 1))[: len(site.args) - 2]:
+        numbers = dims.multiply(size(window), each_one * parts)
+        fitting = blocked_shape(site, (batch, numbers, *positions), "NCHW", data_layout)
+        site.expect(argument, fitting, data.dtype)
     return convolved(site, "HW", batch, outputs, positions, weight=2)
 
 
@@ -108,6 +110,8 @@ def _deformable(
     data: np.ndarray,
     offset: np.ndarray,
     weight: np.ndarray,
+    share: np.ndarray | None = None,
+    *,
     strides: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
@@ -139,6 +143,9 @@ def _deformable(
 
     parted = x.reshape(batch, deformable_groups, inputs // deformable_groups, *extents)
     fetched = _between(parted, places(0), places(1))
+    if share is not None:
+        counted = unblocked(share, data_layout, "NCHW").astype(wide)
+        fetched = fetched * counted.reshape(batch, deformable_groups, 1, -1)
     right = fetched.reshape(batch, groups, each * prod(sizes), prod(positions))
     left = w.reshape(groups, outputs // groups, each * prod(sizes))
     result = multiplied(np.matmul, left, right, out_dtype or data.dtype.name)
@@ -164,6 +171,8 @@ def _deformable_compute(
     data: te.Tensor,
     offset: te.Tensor,
     weight: te.Tensor,
+    share: te.Tensor | None = None,
+    *,
     out: te.Spec,
     strides: Sequence[int],
     padding: Sequence[int],
@@ -178,6 +187,7 @@ def _deformable_compute(
     """The elements of all windows are fetched; then they are multiplied with the weight."""
     images, moves = view(data, data_layout), view(offset, data_layout)
     kernel = view(weight, kernel_layout)
+    shares = None if share is None else view(share, data_layout)
     dtype, channels = wide(out.dtype), images.extent("C")
     window = {letter: kernel.extent(letter) for letter in "HW"}
 
@@ -192,7 +202,10 @@ def _deformable_compute(
             move = moves.at(N=n, C=element * 2 + axis, H=y, W=x)
             return te.cast(move, dtype) + te.cast(start, dtype)
 
-        return _between_compute(images, n, c, coordinate(0, y, kh), coordinate(1, x, kw))
+        found = _between_compute(images, n, c, coordinate(0, y, kh), coordinate(1, x, kw))
+        if shares is None:
+            return found
+        return found * te.cast(shares.at(N=n, C=element, H=y, W=x), dtype)
 
     positions = (moves.extent(letter) for letter in "HW")
     windows = te.compute(
@@ -276,5 +289,97 @@ DEFORMABLE_CONV2D = define(
         sample((1, 4, 4, 2), (1, 3, 3, 8), (2, 2, 2, 3), data_layout="NHWC", kernel_layout="HWIO"),
         sample((1, 1, 3, 3), (1, 2, 3, 3), (2, 1, 1, 1), out_layout="NHWC", dtype="float16"),
         sample((1, 1, 3, 3), (1, 2, 3, 3), (2, 1, 1, 1), out_dtype="float64"),
+    ],
+)
+
+
+def modulated_deformable_conv2d(
+    data: Expr,
+    offset: Expr,
+    weight: Expr,
+    share: Expr,
+    strides: Sizes = (1, 1),
+    padding: Sizes = (0, 0),
+    dilation: Sizes = (1, 1),
+    deformable_groups: int = 1,
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: Sizes | None = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: str = "",
+) -> Call:
+    """A convolution of images with windows that offsets bend, and whose elements count as shares
+    say."""
+    return MODULATED_DEFORMABLE_CONV2D(
+        data,
+        offset,
+        weight,
+        share,
+        strides=strides,
+        padding=padding,
+        dilation=dilation,
+        deformable_groups=deformable_groups,
+        groups=groups,
+        channels=channels,
+        kernel_size=kernel_size,
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout=out_layout,
+        out_dtype=out_dtype,
+    )
+
+
+MODULATED_DEFORMABLE_CONV2D = define(
+    "nn.modulated_deformable_conv2d",
+    doc="`nn.deformable_conv2d` with each element of each window multiplied by a number of its own "
+    "before the window is. The channels of share are, for each deformable group, the elements of "
+    "the window.",
+    arguments=[
+        ("data", "images"),
+        ("offset", "how far each element of each window is moved"),
+        ("weight", "a window of channels for each output channel"),
+        ("share", "how much each element of each window counts"),
+    ],
+    attrs=DeformableConv2DAttrs,
+    relation=_deformable_type,
+    reference=_deformable,
+    compute=_deformable_compute,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    helper=modulated_deformable_conv2d,
+    samples=[
+        sample((1, 2, 4, 5), (1, 12, 3, 3), (3, 2, 2, 3), (1, 6, 3, 3)),
+        sample(
+            (2, 4, 5, 4),
+            (2, 16, 3, 2),
+            (2, 2, 2, 2),
+            (2, 8, 3, 2),
+            strides=2,
+            padding=(1, 0, 1, 1),
+            dilation=(2, 1),
+            groups=2,
+            deformable_groups=2,
+            kernel_size=2,
+            channels=2,
+            dtype="float64",
+        ),
+        sample(
+            (1, 4, 4, 2),
+            (1, 3, 3, 8),
+            (2, 2, 2, 3),
+            (1, 3, 3, 4),
+            data_layout="NHWC",
+            kernel_layout="HWIO",
+        ),
+        sample(
+            (1, 1, 3, 3),
+            (1, 2, 3, 3),
+            (2, 1, 1, 1),
+            (1, 1, 3, 3),
+            out_layout="NHWC",
+            dtype="float16",
+        ),
+        sample((1, 1, 3, 3), (1, 2, 3, 3), (2, 1, 1, 1), (1, 1, 3, 3), out_dtype="float64"),
     ],
 )

@@ -18,7 +18,7 @@ from relay.op.conv_winograd import (
     contrib_conv3d_winograd_without_weight_transform,
 )
 from relay.op.correlation import correlation
-from relay.op.deformable import deformable_conv2d
+from relay.op.deformable import deformable_conv2d, modulated_deformable_conv2d
 from relay.op.fifo import fifo_buffer
 from relay.op.loss import cross_entropy, cross_entropy_with_logits, nll_loss
 from relay.op.matmul import batch_matmul, contrib_dense_pack, dense, matmul
@@ -125,6 +125,7 @@ __all__ = [
     "max_pool3d",
     "max_pool3d_positions",
     "mirror_pad",
+    "modulated_deformable_conv2d",
     "nll_loss",
     "pad",
     "prelu",

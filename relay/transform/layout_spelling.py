@@ -51,6 +51,9 @@ CONVOLUTIONS: Mapping[str, Spelling] = {
     "nn.contrib_conv2d_NCHWc": _CONVOLUTION,
     "nn.contrib_depthwise_conv2d_NCHWc": _CONVOLUTION,
     "nn.deformable_conv2d": Spelling(("data_layout", "data_layout", "kernel_layout"), "out_layout"),
+    "nn.modulated_deformable_conv2d": Spelling(
+        ("data_layout", "data_layout", "kernel_layout", "data_layout"), "out_layout"
+    ),
     "qnn.conv2d": _CONVOLUTION,
     "qnn.conv2d_transpose": _CONVOLUTION,
 }

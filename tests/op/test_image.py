@@ -199,12 +199,6 @@ def test_places_that_are_no_numbers_do_no_harm() -> None:
         (lambda x: relay.image.grid_sample(x, tensor(1, 3, 2, 2)), "argument `grid`"),
         (lambda x: relay.image.grid_sample(x, tensor(2, 2, 2, 2)), "argument `grid`"),
         (lambda x: relay.image.grid_sample(x, tensor(1, 2, 2)), "wrong rank"),
-        (
-            lambda x: relay.image.grid_sample(
-                tensor(1, 1, 2, 2, 2), tensor(1, 3, 2, 2, 2), method="bicubic", layout="NCDHW"
-            ),
-            "bicubic is for images",
-        ),
         (lambda x: relay.image.affine_grid(tensor(1, 3, 3), (2, 2)), "argument `data`"),
         (lambda x: relay.image.affine_grid(tensor(1, 2, 3), (2,)), "`target_shape`"),
         (

@@ -107,8 +107,8 @@ affine_grid = define(
 
 @attrs
 class GridSampleAttrs(Attrs):
-    """method: read the nearest element, halves to even; or between the two ("bilinear") or, in
-    images, the four ("bicubic") nearest along each axis
+    """method: read the nearest element, halves to even; or between the two ("bilinear") or four
+    ("bicubic") nearest along each axis
     layout: the order of the axes of data and of the result
     padding_mode: outside of data stands 0 ("zeros"), the nearest element ("border"), or data
     mirrored ("reflection")
@@ -128,12 +128,6 @@ def _grid_sample_type(site: Site) -> Type | None:
     site.require_elements(1, FLOATING)
     letters = "NCDHW" if "D" in known.layout else "NCHW"
     layout = require_layout(site, "layout", known.layout, letters)
-    site.require(
-        known.method != "bicubic" or letters == "NCHW",
-        "method bicubic is for images",
-        "layout NCHW, or another method",
-        f'layout = "{known.layout}"',
-    )
     data, grid = site.tensor(0), site.tensor(1, rank=len(letters))
     extents = unblocked_shape(site, 0, layout, letters)
     if data is None or extents is None or grid is None:
@@ -328,7 +322,7 @@ grid_sample = define(
                 padding_mode=padding_mode,
                 dtype="float64",
             )
-            for method in ("nearest", "bilinear")
+            for method in ("nearest", "bilinear", "bicubic")
             for padding_mode in ("zeros", "border", "reflection")
         ),
         sample((2, 4, 5, 3), Tensor((2, 2, 3, 2)), layout="NHWC", dtype="float16"),

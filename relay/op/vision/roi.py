@@ -37,14 +37,18 @@ class ROIAlignAttrs(Attrs):
     sample_ratio: how many places are read in each cell along each axis; 0 or less is about one per
     element of data
     layout: the order of the axes of data and of the result
-    mode: take the mean or the maximum of what is read in a cell
+    mode: take the mean or the maximum of what is read in a cell; "max_term" takes the maximum of
+    the four weighted neighbours of the places that are read, without adding them up
+    aligned: boxes speak of the edges of elements, whose centres are half an element further: they
+    are moved by that half, and a region may be smaller than an element
     """
 
     pooled_size: tuple[int, ...]
     spatial_scale: float
     sample_ratio: int = -1
     layout: str = "NCHW"
-    mode: Literal["avg", "max"] = "avg"
+    mode: Literal["avg", "max", "max_term"] = "avg"
+    aligned: bool = False
 
 
 def _roi_type(site: Site) -> Type | None:
@@ -83,11 +87,13 @@ def _chosen(images: np.ndarray, region: np.ndarray) -> Any:
 # --- roi_align ---------------------------------------------------------------------------------
 
 
-def _cell_taps(start: float, end: float, cells: int, extent: int, ratio: int) -> Taps:
+def _cell_taps(
+    start: float, end: float, cells: int, extent: int, ratio: int, aligned: bool
+) -> Taps:
     """What is read along an axis: places spread evenly over each of the cells, cell by cell."""
-    length = max(end - start, 1.0)
-    each = ratio if ratio > 0 else math.ceil(length / cells)
-    places = start + (np.arange(cells * each) + 0.5) * (length / (cells * each))
+    length = end - start if aligned else max(end - start, 1.0)
+    each = ratio if ratio > 0 else max(math.ceil(length / cells), 0)
+    places = start + (np.arange(cells * each) + 0.5) * (length / max(cells * each, 1))
     taps = linear_taps(np.clip(places, 0, extent - 1), extent)
     exists = (places >= -1) & (places <= extent)
     return Taps(taps.positions, np.where(exists[:, None], taps.weights, 0))
@@ -101,20 +107,33 @@ def _roi_align(
     sample_ratio: int,
     layout: str,
     mode: str,
+    aligned: bool,
 ) -> Any:
     images = widened(unblocked(data, layout, "NCHW"))
     height, width = pooled_size
-    pooled = np.empty((len(rois), images.shape[1], height, width), images.dtype)
+    pooled = np.zeros((len(rois), images.shape[1], height, width), images.dtype)
     for result, region in zip(pooled, rois.astype(np.float64), strict=True):
-        left, top, right, bottom = region[1:] * spatial_scale
+        left, top, right, bottom = region[1:] * spatial_scale - (0.5 if aligned else 0.0)
         image = _chosen(images, region)
-        rows = _cell_taps(top, bottom, height, image.shape[1], sample_ratio)
-        columns = _cell_taps(left, right, width, image.shape[2], sample_ratio)
-        read = resampled(resampled(image, 1, rows), 2, columns)
+        rows = _cell_taps(top, bottom, height, image.shape[1], sample_ratio, aligned)
+        columns = _cell_taps(left, right, width, image.shape[2], sample_ratio, aligned)
         down, across = len(rows.positions) // height, len(columns.positions) // width
+        if not down or not across:
+            continue
+        if mode == "max_term":
+            read = _terms(image, rows, columns).max((2, 4))
+        else:
+            read = resampled(resampled(image, 1, rows), 2, columns)
         cells = read.reshape(len(read), height, down, width, across)
         result[:] = cells.mean((2, 4)) if mode == "avg" else cells.max((2, 4))
     return blocked(pooled.astype(data.dtype), "NCHW", layout)
+
+
+def _terms(image: np.ndarray, rows: Taps, columns: Taps) -> np.ndarray:
+    """The neighbours of each place with their weights: (channels, rows, 2, columns, 2)."""
+    weights = rows.weights[:, :, None, None] * columns.weights
+    found: np.ndarray = image[:, rows.positions[:, :, None, None], columns.positions]
+    return found * weights.astype(image.dtype)
 
 
 _REGIONS = (
@@ -127,7 +146,8 @@ roi_align = define(
     "vision.roi_align",
     doc="A region is divided into cells; in each cell, data is read between its elements at places "
     "spread evenly, and the mean or maximum taken. A place more than one element outside of data "
-    "reads 0. A region is one element long and wide at least.",
+    "reads 0. A region is one element long and wide at least, unless boxes are `aligned`; one in "
+    "which nothing is read gives 0.",
     arguments=[
         ("data", "feature maps"),
         ("rois", "for each region the number of the image, left, top, right and bottom"),
@@ -150,6 +170,25 @@ roi_align = define(
             dtype="float64",
         ),
         sample((1, 2, 5, 6), _REGIONS[2], pooled_size=(2, 2), spatial_scale=0.6, dtype="float16"),
+        *(
+            sample(
+                (2, 2, 5, 5),
+                _REGIONS[0],
+                pooled_size=(2, 3),
+                spatial_scale=0.5,
+                mode=mode,
+                aligned=True,
+            )
+            for mode in ("avg", "max", "max_term")
+        ),
+        sample(
+            (2, 2, 5, 5),
+            _REGIONS[0],
+            pooled_size=(2, 3),
+            spatial_scale=0.5,
+            sample_ratio=2,
+            mode="max_term",
+        ),
     ],
 )
 

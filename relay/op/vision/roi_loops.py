@@ -41,8 +41,9 @@ def _cell_by_cell(
     layout: str,
     out: te.Spec,
     fill: Callable[[te.Builder, Cell], None],
+    shift: float = 0.0,
 ) -> te.Tensor:
-    """The result whose cells `fill` writes."""
+    """The result whose cells `fill` writes; boxes are moved by `shift` towards the front."""
     images = view(data, layout)
 
     def write(b: te.Builder, result: te.Buffer) -> None:
@@ -51,7 +52,8 @@ def _cell_by_cell(
             number = te.cast(rois[region, 0], "float64")
             image = b.let(te.cast(te.minimum(te.maximum(number, 0.0), last), "int64"))
             left, top, right, bottom = (
-                b.let(te.cast(rois[region, i], "float64") * spatial_scale) for i in range(1, 5)
+                b.let(te.cast(rois[region, i], "float64") * spatial_scale - shift)
+                for i in range(1, 5)
             )
 
             def put(channel: te.Expr, value: te.Expr) -> None:
@@ -77,14 +79,16 @@ def roi_align(
     sample_ratio: int,
     layout: str,
     mode: str,
+    aligned: bool,
     out: te.Spec,
 ) -> te.Tensor:
     """`vision.roi_align`"""
     wide = scalars.wide(data.dtype)
+    combined = _largest if mode == "max_term" else _weighted
 
     def fill(b: te.Builder, cell: Cell) -> None:
         samples = [
-            _samples(b, start, end, cells, sample_ratio)
+            _samples(b, start, end, cells, sample_ratio, aligned)
             for (start, end), cells in zip(cell.region, pooled_size, strict=True)
         ]
         totals = b.local(wide, (cell.channels,), "totals")
@@ -98,29 +102,33 @@ def roi_align(
                 )
             )
             with b.loop(cell.channels) as c:
-                value = _weighted(
-                    (_weighted((cell.read(c, y, x), down) for y, down in rows), across)
+                value = combined(
+                    (combined((cell.read(c, y, x), down) for y, down in rows), across)
                     for x, across in columns
                 )
                 together = totals[c] + value if mode == "avg" else te.maximum(totals[c], value)
                 b.store(totals, c, together)
-        number = b.let(te.cast(samples[0][0] * samples[1][0], wide))
+        number = b.let(samples[0][0] * samples[1][0])
         with b.loop(cell.channels) as c:
-            cell.put(c, totals[c] / number if mode == "avg" else totals[c])
+            if mode == "avg":
+                cell.put(c, totals[c] / te.cast(te.maximum(number, 1), wide))
+            else:
+                cell.put(c, te.select(number > 0, totals[c], 0.0))
 
-    return _cell_by_cell(data, rois, pooled_size, spatial_scale, layout, out, fill)
+    shift = 0.5 if aligned else 0.0
+    return _cell_by_cell(data, rois, pooled_size, spatial_scale, layout, out, fill, shift)
 
 
 def _samples(
-    b: te.Builder, start: te.Expr, end: te.Expr, cells: int, ratio: int
+    b: te.Builder, start: te.Expr, end: te.Expr, cells: int, ratio: int, aligned: bool
 ) -> tuple[te.Expr, te.Expr]:
     """How many places are read in each cell along an axis, and how far apart they are."""
-    length = b.let(te.maximum(end - start, 1.0))
+    length = b.let(end - start if aligned else te.maximum(end - start, 1.0))
     count = te.index(ratio)
     if ratio <= 0:
         # of a region without end nothing is read
         whole = te.cast(te.call("ceil", length / float(cells)), "int64")
-        count = b.let(te.select(te.call("isfinite", length), whole, 0))
+        count = b.let(te.select(te.call("isfinite", length), te.maximum(whole, 0), 0))
     return count, b.let(length / te.cast(count * cells, "float64"))
 
 
@@ -143,6 +151,12 @@ def _taps(
 def _weighted(terms: Iterable[tuple[te.Expr, te.Expr]]) -> te.Expr:
     first, second = (value * weight for value, weight in terms)
     return first + second
+
+
+def _largest(terms: Iterable[tuple[te.Expr, te.Expr]]) -> te.Expr:
+    """The larger of two weighted terms; weights are not negative."""
+    first, second = (value * weight for value, weight in terms)
+    return te.maximum(first, second)
 
 
 # --- roi_pool ----------------------------------------------------------------------------------

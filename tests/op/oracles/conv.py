@@ -157,6 +157,8 @@ def deformable(
     data,
     offset,
     weight,
+    share=None,
+    *,
     strides,
     padding,
     dilation,
@@ -169,6 +171,7 @@ def deformable(
 ):
     x, w = whole(data, data_layout, "NCHW"), whole(weight, kernel_layout, "OIHW")
     moves = whole(offset, data_layout, "NCHW")
+    shares = None if share is None else whole(share, data_layout, "NCHW")
     batch, channels = x.shape[:2]
     outputs, each, height, width = w.shape
     result = torch.zeros(batch, outputs, *moves.shape[2:], dtype=torch.float64)
@@ -177,10 +180,12 @@ def deformable(
         for c, a, b in np.ndindex(each, height, width):
             channel = group * each + c
             part = channel // (channels // deformable_groups)
-            at = 2 * (part * height * width + a * width + b)
+            element = part * height * width + a * width + b
+            at = 2 * element
             y = i * strides[0] - padding[0] + a * dilation[0] + float(moves[n, at, i, j])
             z = j * strides[1] - padding[1] + b * dilation[1] + float(moves[n, at + 1, i, j])
-            result[n, o, i, j] += w[o, c, a, b] * bilinear(x[n, channel], y, z)
+            counted = 1 if shares is None else shares[n, element, i, j]
+            result[n, o, i, j] += w[o, c, a, b] * bilinear(x[n, channel], y, z) * counted
     return laid_out(result, "NCHW", out_layout or data_layout)
 
 
@@ -265,6 +270,7 @@ ORACLES = {
     "nn.conv3d_transpose": transposed,
     "nn.conv2d_backward_weight": backward_weight,
     "nn.deformable_conv2d": deformable,
+    "nn.modulated_deformable_conv2d": deformable,
     "nn.contrib_conv2d_winograd_weight_transform": winograd_transform,
     "nn.contrib_conv3d_winograd_weight_transform": winograd_transform,
     "nn.contrib_conv2d_winograd_nnpack_weight_transform": nnpack_transform,

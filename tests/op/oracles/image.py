@@ -210,14 +210,25 @@ def affine_grid(data, target_shape):
 
 def grid_sample(data, grid, method, layout, padding_mode, align_corners):
     letters = "NC" + spatial_of(layout)
-    sampled = F.grid_sample(
-        wide(data).permute(*map(layout.index, letters)),
-        wide(grid).movedim(1, -1),
-        mode=method,
-        padding_mode=padding_mode,
-        align_corners=align_corners,
-    )
+    images, places = wide(data).permute(*map(layout.index, letters)), wide(grid).movedim(1, -1)
+    how = {"mode": method, "padding_mode": padding_mode, "align_corners": align_corners}
+    if method == "bicubic" and len(letters) == 5:
+        sampled = tricubic(images, places, how)
+    else:
+        sampled = F.grid_sample(images, places, **how)
     return sampled.permute(*map(letters.index, layout))
+
+
+def tricubic(volumes, places, how):
+    """All planes of a volume at x and y, then the line of what they give at z."""
+    n, c, depth, height, width = volumes.shape
+    flat = places.reshape(n, -1, 1, 3)
+    planes = volumes.transpose(1, 2).reshape(n * depth, c, height, width)
+    inside = F.grid_sample(planes, flat[..., :2].repeat_interleave(depth, 0), **how)
+    lines = inside.reshape(n, depth, c, -1).permute(0, 3, 2, 1).reshape(-1, c, depth, 1)
+    along = flat[..., 2].reshape(-1, 1, 1)
+    found = F.grid_sample(lines, torch.stack((torch.zeros_like(along), along), -1), **how)
+    return found.reshape(n, -1, c).transpose(1, 2).reshape(n, c, *places.shape[1:-1])
 
 
 def dilation2d(data, weight, strides, padding, dilations, data_layout, kernel_layout, out_dtype):

@@ -202,30 +202,50 @@ def bilinear(plane, y, x):
     return upper * (1 - (y - i)) + lower * (y - i)
 
 
+def largest_term(plane, y, x):
+    """The largest of what the neighbours of a place contribute: one plane for each of them."""
+    height, width = plane.shape
+    if y < -1 or y > height or x < -1 or x > width:
+        return 0.0
+    y, x = min(max(y, 0), height - 1), min(max(x, 0), width - 1)
+    shares = [
+        (plane[a, b], (1 - abs(y - a)) * (1 - abs(x - b)))
+        for a in (math.floor(y), math.floor(y) + 1)
+        for b in (math.floor(x), math.floor(x) + 1)
+        if a < height and b < width
+    ]
+    # a neighbour that does not exist weighs nothing
+    return max([value * share for value, share in shares] + [0.0] * (4 - len(shares)))
+
+
 def regions(data, rois, layout, spatial_scale):
     images = data.astype(float).transpose([layout.index(letter) for letter in "NCHW"])
     for number, *box in rois.astype(float):
         yield images[min(max(int(number), 0), len(images) - 1)], [v * spatial_scale for v in box]
 
 
-def roi_align(data, rois, pooled_size, spatial_scale, sample_ratio, layout, mode):
+def roi_align(data, rois, pooled_size, spatial_scale, sample_ratio, layout, mode, aligned):
     result = []
-    for image, (left, top, right, bottom) in regions(data, rois, layout, spatial_scale):
-        height, width = max(bottom - top, 1), max(right - left, 1)
+    for image, box in regions(data, rois, layout, spatial_scale):
+        left, top, right, bottom = (v - 0.5 * aligned for v in box)
+        height, width = bottom - top, right - left
+        if not aligned:
+            height, width = max(height, 1), max(width, 1)
         rows, columns = pooled_size
-        down = sample_ratio if sample_ratio > 0 else math.ceil(height / rows)
-        across = sample_ratio if sample_ratio > 0 else math.ceil(width / columns)
+        down = sample_ratio if sample_ratio > 0 else max(math.ceil(height / rows), 0)
+        across = sample_ratio if sample_ratio > 0 else max(math.ceil(width / columns), 0)
         pooled = np.zeros((len(image), rows, columns))
         for c, i, j in np.ndindex(pooled.shape):
             values = [
-                bilinear(
+                (largest_term if mode == "max_term" else bilinear)(
                     image[c],
                     top + height / rows * (i + (a + 0.5) / down),
                     left + width / columns * (j + (b + 0.5) / across),
                 )
                 for a, b in np.ndindex(down, across)
             ]
-            pooled[c, i, j] = sum(values) / len(values) if mode == "avg" else max(values)
+            if values:
+                pooled[c, i, j] = sum(values) / len(values) if mode == "avg" else max(values)
         result.append(pooled)
     return np.array(result).transpose(["NCHW".index(letter) for letter in layout])
 

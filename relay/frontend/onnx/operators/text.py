@@ -23,9 +23,7 @@ class Trie:
     words: np.ndarray  # sorted
     keys: np.ndarray  # of edges, sorted
     targets: np.ndarray  # the node each edge leads to
-    columns: (
-        np.ndarray
-    )  # of the result, by node; a node that is no sequence has one behind the last
+    columns: np.ndarray  # of the result, by node; where no sequence ends, one behind the last
 
 
 def _trie(sequences: Sequence[tuple[tuple[int, ...], int]], width: int) -> Trie:
