@@ -3,8 +3,8 @@
 nn.conv2d(qnn.dequantize(%x, sx, zx), qnn.dequantize(%w, sw, zw))
 ->  qnn.dequantize(qnn.conv2d(%x, %w, zx, zw, sx, sw), sx * sw, 0)
 
-and the same of nn.dense, nn.matmul and nn.batch_matmul. Integers of 8 bits are multiplied, and added
-up in 32, as long as the sums are sure to fit. A constant that is added is one of the same scale:
+and the same of nn.dense, nn.matmul and nn.batch_matmul. Integers of 8 bits are multiplied, and
+added up in 32, as long as the sums are sure to fit. A constant that is added is one of that scale:
 
 add(qnn.dequantize(%sums, s, 0), b)  ->  qnn.dequantize(add(%sums, round(b / s)), s, 0)
 """
