@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from relay import dtypes, op
 from relay.frontend.onnx.broadcast import best_known, broadcastable, of_shape, without_names
@@ -12,6 +12,7 @@ from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr, Tuple, const
 from relay.ir.types import TensorType
+from relay.op.einsum import REST, Equation, parse_equation
 
 table = Converters()
 
@@ -61,35 +62,38 @@ def _batches(node: Node, left: Expr, right: Expr, out_dtype: str) -> Expr:
     shapes = [node.shape(one)[:-2] for one in (left, right)]
     rank = max(map(len, shapes))
     padded = [(*[1] * (rank - len(shape)), *shape) for shape in shapes]
-    pairs = list(zip(*padded, strict=True))
-    if all(dims.equal(a, b) is True for a, b in pairs):
-        batch = padded[0]
+    # one operand has the batch of the result: the other has the same, or serves all of it
+    if all(map(_is_same, *padded)):
+        having = left if node.rank(left) > node.rank(right) else right
     elif all(extent == 1 for extent in padded[0]):
-        batch = padded[1]
+        having = right
     elif all(extent == 1 for extent in padded[1]):
-        batch = padded[0]
+        having = left
     else:
-        left, right, batch = _stretched(node, left, right, padded)
-    return _in_batches(node, _one_batch(node, left), _one_batch(node, right), batch, out_dtype)
+        left, right = _stretched(node, left, right, padded)
+        having = left
+    factors = [_one_batch(node, one) for one in (left, right)]
+    found = node.let(op.nn.batch_matmul(*factors, out_dtype, transpose_b=False))
+    if node.rank(having) < rank + 2:
+        having = node.let(op.expand_dims(having, 0, num_newaxis=rank + 2 - node.rank(having)))
+    return found if rank == 1 else _with_batch_of(node, found, having)
 
 
-def _in_batches(node: Node, left: Expr, right: Expr, batch: Sequence[Dim], out_dtype: str) -> Expr:
-    found = node.let(op.nn.batch_matmul(left, right, out_dtype, transpose_b=False))
-    if len(batch) == 1:
-        return found
-    wanted = (*batch, *node.shape(found)[1:])
+def _is_same(one: Dim, other: Dim) -> bool:
+    return dims.equal(one, other) is True
+
+
+def _with_batch_of(node: Node, products: Expr, having: Expr) -> Expr:
+    """The products in as many axes as an operand has."""
+    wanted = (*node.shape(having)[:-2], *node.shape(products)[1:])
     codes = [extent if isinstance(extent, int) else -1 for extent in wanted]
     if codes.count(-1) <= 1 and 0 not in codes:
-        return op.reshape(found, codes)
-    sizes = [node.size(found, axis) if axis else None for axis in range(3)]
-    extents = [node.extent(extent) for extent in batch]
-    parts = [*extents, *sizes[1:]]
-    missing = [place for place, part in enumerate(parts) if part is None]
-    for place in missing:
-        parts[place] = const(-1, "int64")
-    shape = op.stack(Tuple(tuple(part for part in parts if part is not None)), 0)
-    declared = TensorType(tuple(wanted), node.dtype(found))
-    return node.let(op.reshape(found, shape), declared=declared)
+        return op.reshape(products, codes)
+    batch = op.strided_slice(op.shape_of(having, dtype="int64"), [0], [len(wanted) - 2])
+    rest = op.strided_slice(op.shape_of(products, dtype="int64"), [1], [3])
+    extents = op.concatenate([batch, rest], axis=0)
+    declared = TensorType(wanted, node.dtype(products))
+    return node.let(op.reshape(products, extents, allowzero=True), declared=declared)
 
 
 def _one_batch(node: Node, matrices: Expr) -> Expr:
@@ -109,7 +113,7 @@ def _one_batch(node: Node, matrices: Expr) -> Expr:
 
 def _stretched(
     node: Node, left: Expr, right: Expr, padded: Sequence[Sequence[Dim]]
-) -> tuple[Expr, Expr, Sequence[Dim]]:
+) -> tuple[Expr, Expr]:
     """Operands of one batch: their axes before the last two as they broadcast."""
     batch = tuple(_common(node, a, b) for a, b in zip(*padded, strict=True))
     found = []
@@ -127,7 +131,7 @@ def _stretched(
         loose = without_names(node, side)
         declared = TensorType(shape, node.dtype(side))
         found.append(node.let(op.broadcast_to(loose, wanted), declared=declared))
-    return found[0], found[1], batch
+    return found[0], found[1]
 
 
 def _common(node: Node, one: Dim, other: Dim) -> Dim:
@@ -138,7 +142,7 @@ def _common(node: Node, one: Dim, other: Dim) -> Dim:
     if isinstance(one, int) or isinstance(other, int):
         # what is no number may be 1
         return one if isinstance(one, int) else other
-    return one if dims.equal(one, other) is True else dims.ANY
+    return one if _is_same(one, other) else dims.ANY
 
 
 def _batch_sizes(node: Node, matrices: Expr, count: int) -> Expr:
@@ -184,8 +188,50 @@ def _scaled(node: Node, value: Expr, factor: float) -> Expr:
 
 @table("Einsum")
 def einsum(node: Node, *operands: Expr) -> Expr:
-    equation = node.required("equation")
-    return op.einsum(Tuple(operands), equation=equation)
+    text = node.required("equation")
+    equation = parse_equation(text)
+    if equation is not None and len(equation.operands) == len(operands):
+        operands = _of_equation(node, equation, operands)
+    return op.einsum(Tuple(tuple(operands)), equation=text)
+
+
+def _of_equation(node: Node, equation: Equation, operands: Sequence[Expr]) -> tuple[Expr, ...]:
+    """Operands that have one extent for each letter, as a run will check."""
+    named = [
+        dict(_letters(letters, node.rank(operand)))
+        for letters, operand in zip(equation.operands, operands, strict=True)
+    ]
+    extents: dict[str, list[Dim]] = {}
+    for places, operand in zip(named, operands, strict=True):
+        for axis, letter in places.items():
+            extents.setdefault(letter, []).append(node.shape(operand)[axis])
+    found = []
+    for places, operand in zip(named, operands, strict=True):
+        shape = node.shape(operand)
+        wanted = [
+            best_known([one for one in extents[places[axis]] if one != 1] or [extent])
+            if axis in places
+            else extent
+            for axis, extent in enumerate(shape)
+        ]
+        found.append(of_shape(node, operand, wanted))
+    return tuple(found)
+
+
+def _letters(letters: Sequence[str], rank: int) -> Iterator[tuple[int, str]]:
+    """The axes that letters name; those behind `...` are counted from the back."""
+    for place, letter in enumerate(letters):
+        if letter == REST:
+            yield from _letters_behind(letters[place + 1 :], rank)
+            return
+        if place < rank:
+            yield place, letter
+
+
+def _letters_behind(letters: Sequence[str], rank: int) -> Iterator[tuple[int, str]]:
+    for back, letter in enumerate(reversed(letters), 1):
+        if back <= rank:
+            yield rank - back, letter
 
 
 # --- determinants ------------------------------------------------------------------------------
