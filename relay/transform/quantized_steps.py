@@ -248,7 +248,8 @@ def means(call: Call, window: Window) -> Expr | None:
     if step is None or pair is None:
         return None
     found, by = pair
-    attrs = AVG_POOL2D.make_attrs(dict(step.attrs.items()))  # type: ignore[union-attr]
+    known = {**dict(step.attrs.items()), "compute_dtype": "float32"}  # type: ignore[union-attr]
+    attrs = AVG_POOL2D.make_attrs(known)
     return Call(AVG_POOL2D, (found.data, *parameters(found.by), *parameters(by)), attrs)
 
 

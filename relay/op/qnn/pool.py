@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from relay import te
+from relay.ir.attrs import attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import Type
 from relay.op import pool_compute
 from relay.op.layouts import read_layout
+from relay.op.numerics import convert
 from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.pool import AvgPool2DAttrs, counted, pool_windows, pooled_type, with_whole_axes
 from relay.op.qnn import words
@@ -26,6 +28,15 @@ from relay.op.qnn.parameters import (
 from relay.op.site import Site
 from relay.op.views import Place, along, extent_in, fill, indices_in, view
 from relay.op.window import Sizes
+
+
+@attrs
+class QuantizedAvgPool2DAttrs(AvgPool2DAttrs):
+    """compute_dtype: "int64" multiplies the sum in fixed point, where halves go up; "float32" in
+    that type, where they go to the even number; "None" is "int64"
+    """
+
+    compute_dtype: Literal["None", "int64", "float32"] = "None"
 
 
 def _avg_pool2d_type(site: Site) -> Type | None:
@@ -44,6 +55,7 @@ def _avg_pool2d(
     layout: str,
     out_layout: str,
     count_include_pad: bool,
+    compute_dtype: str,
     **known: Any,
 ) -> Any:
     scale, new_scale = (p.reshape(()).astype(np.float64) for p in (input_scale, output_scale))
@@ -53,7 +65,11 @@ def _avg_pool2d(
         (values,) = centred(x, zero_point)
         total = pool_windows(values, 0, **known).sum((-2, -1))[None]
         count = counted(x.shape[2:], count_include_pad, **known)
-        return saturated(scaled(total, scale / (new_scale * count)) + new_zero_point, x.dtype.name)
+        factor = scale / (new_scale * count)
+        if compute_dtype == "float32":
+            whole = np.rint(total.astype(np.float32) * factor.astype(np.float32))
+            return convert(whole.astype(np.float64) + new_zero_point, x.dtype.name)[0]
+        return saturated(scaled(total, factor) + new_zero_point, x.dtype.name)
 
     return with_whole_axes(data, layout, out_layout, mean)
 
@@ -68,6 +84,7 @@ def _avg_pool2d_compute(
     layout: str,
     out_layout: str,
     count_include_pad: bool,
+    compute_dtype: str,
     **known: Any,
 ) -> te.Tensor:
     """The sum of each window, scaled by the factor that goes with how many elements it has."""
@@ -89,8 +106,18 @@ def _avg_pool2d_compute(
         return scale / (new_scale * te.cast(count, "float64"))
 
     positions = [extent_in(target, out.shape, letter) for letter in axes]
-    factor = words.factors(positions, factor_at)
     sums = fill(out.shape, target, lambda place: te.sum(element(place), taps), "sums")
+    if compute_dtype == "float32":
+        factors = te.compute(positions, lambda *i: te.cast(factor_at(*i), "float32"), "factor")
+
+        def rounded(place: Place) -> te.Expr:
+            own = factors[tuple(place[letter].whole for letter in axes)]
+            whole = te.call("round", te.cast(sums[indices_in(target, place)], "float32") * own)
+            zero_point = te.cast(parameter_at(output_zero_point), "float64")
+            return te.cast(te.cast(whole, "float64") + zero_point, out.dtype)
+
+        return fill(out.shape, target, rounded, "mean")
+    factor = words.factors(positions, factor_at)
 
     def mean(place: Place) -> te.Expr:
         total = words.long(sums[indices_in(target, place)])
@@ -115,6 +142,7 @@ def avg_pool2d(
     count_include_pad: bool = True,
     layout: str = "NHWC",
     out_layout: str = "",
+    compute_dtype: str = "None",
 ) -> Call:
     """The mean of each window, of integers that stand for real numbers."""
     return AVG_POOL2D(
@@ -131,6 +159,7 @@ def avg_pool2d(
         count_include_pad=count_include_pad,
         layout=layout,
         out_layout=out_layout,
+        compute_dtype=compute_dtype,
     )
 
 
@@ -138,7 +167,7 @@ AVG_POOL2D = define(
     "qnn.avg_pool2d",
     doc="The mean of each window, over those of its elements that lie in data, or over all of them "
     "with zero points outside. The sum is multiplied once, in fixed point, by input_scale / "
-    "(output_scale * count); halves go up.",
+    "(output_scale * count); halves go up, unless `compute_dtype` says otherwise.",
     arguments=[
         ("data", "images of integers that stand for real numbers"),
         ("input_scale", "the scale of data"),
@@ -146,7 +175,7 @@ AVG_POOL2D = define(
         ("output_scale", "the scale of the result"),
         ("output_zero_point", "the zero point of the result"),
     ],
-    attrs=AvgPool2DAttrs,
+    attrs=QuantizedAvgPool2DAttrs,
     relation=_avg_pool2d_type,
     reference=_avg_pool2d,
     compute=_avg_pool2d_compute,
@@ -179,6 +208,14 @@ AVG_POOL2D = define(
             *affine(0.1, 1),
             pool_size=(3, 2),
             dilation=(2, 1),
+        ),
+        sample(
+            uint8(1, 2, 6, 7),
+            *affine(0.5, 128),
+            *affine(0.5, 3),
+            pool_size=2,
+            padding=(1, 0, 0, 1),
+            compute_dtype="float32",
         ),
     ],
 )
