@@ -67,12 +67,32 @@ def if_(node: Node, condition: Expr) -> Sequence[Expr]:
             "the branches do not give the same number of values",
             found=f"{len(ways[0][1])} and {len(ways[1][1])}",
         )
+    _even_out(node, ways)
     types = [
         filled(_joined(node, node.type_of(one), node.type_of(other), "the branches"))
         for one, other in zip(ways[0][1], ways[1][1], strict=True)
     ]
     branches = [_closed(inner, results, types) for inner, results in ways]
     return _parts(node, If(scalar(node, condition), *branches), types)
+
+
+def _even_out(node: Node, ways: Sequence[tuple[Scope, list[Expr]]]) -> None:
+    """A single element gets the axes that it has on the other way, where it has more of them: how
+    many there are cannot be left to a run."""
+    for place in range(len(ways[0][1])):
+        types = [node.type_of(results[place]) for _, results in ways]
+        shapes = [ty.shape for ty in types if isinstance(ty, TensorType)]
+        if len(shapes) < 2 or any(one != 1 for shape in shapes for one in shape):
+            continue
+        whole = max(shapes, key=len)
+        for inner, results in ways:
+            results[place] = _with_axes(node, inner, results[place], len(whole))
+
+
+def _with_axes(node: Node, scope: Scope, value: Expr, count: int) -> Expr:
+    if node.rank(value) == count:
+        return value
+    return scope.bind(reshape(value, (1,) * count), "whole", node.span)
 
 
 def _joined(node: Node, one: Type, other: Type, who: str) -> Type:

@@ -159,9 +159,10 @@ def squeeze(node: Node, data: Expr, axes: Expr | None = None) -> Expr:
 
 
 def _squeezed_all(node: Node, data: Expr) -> Expr:
-    """Without all axes of extent 1, which have to be known: the rank depends on them."""
+    """Without all axes of extent 1. The rank depends on them, so one of an extent that is not known
+    is taken to be longer; where all may be meant, the model does not say enough."""
     extents = node.shape(data)
-    if any(isinstance(one, dims.Any) for one in extents):
+    if 1 not in extents and any(isinstance(one, dims.Any) for one in extents):
         raise node.refused(
             "which axes have extent 1 must be known before the model runs",
             found=str(node.type_of(data)),
