@@ -32,7 +32,8 @@ def _hardmax(node: Node, data: Expr, axis: int) -> Expr:
     behind = node.rank(data) - 1 - axis
     numbers = op.expand_dims(places, axis=1, num_newaxis=behind) if behind else places
     chosen = op.argmax(data, axis=axis, keepdims=True)
-    return op.cast(op.equal(chosen, numbers), node.dtype(data))
+    found = op.cast(op.equal(chosen, numbers), node.dtype(data))
+    return node.let(found, declared=node.type_of(data))
 
 
 _OPERATORS: Mapping[str, Along] = {
@@ -60,7 +61,8 @@ def _from_axis_on(along: Along, node: Node, data: Expr) -> Expr:
     codes = [_code(extent) for extent in behind]
     if codes.count(-1) <= 1:
         return op.reshape(found, (*[0] * axis, *codes))
-    return op.reshape(found, op.shape_of(data, dtype="int64"), allowzero=True)
+    found = op.reshape(found, op.shape_of(data, dtype="int64"), allowzero=True)
+    return node.let(found, declared=node.type_of(data))
 
 
 def _code(extent: Dim) -> int:
