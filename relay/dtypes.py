@@ -12,10 +12,15 @@ if TYPE_CHECKING:
     import numpy as np
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
-SIGNED = ("int4", "int8", "int16", "int32", "int64")
-UNSIGNED = ("uint1", "uint4", "uint8", "uint16", "uint32", "uint64")
-FLOAT8 = ("float8_e4m3fn", "float8_e5m2")
-NAMES = (*FLOATS, *SIGNED, *UNSIGNED, *FLOAT8, "bool")
+SIGNED = ("int2", "int4", "int8", "int16", "int32", "int64")
+UNSIGNED = ("uint1", "uint2", "uint4", "uint8", "uint16", "uint32", "uint64")
+FLOAT8 = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
+# What microscaling formats store: scales, which are powers of two, and elements that have no NaN.
+# They are moved and converted, and not computed with.
+MICROSCALING = ("float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn")
+NAMES = (*FLOATS, *SIGNED, *UNSIGNED, *FLOAT8, *MICROSCALING, "bool")
+# What NumPy has only through ml_dtypes.
+EXTENSIONS = ("bfloat16", "int2", "uint2", "int4", "uint4", *FLOAT8, *MICROSCALING)
 
 _LANES = re.compile(r"(.+?)x([1-9][0-9]{0,3})")
 
@@ -55,7 +60,7 @@ def from_numpy(dtype: np.dtype) -> str:
 
 
 def is_float(dtype: str) -> bool:
-    return dtype in FLOATS or dtype in FLOAT8
+    return dtype in FLOATS or dtype in FLOAT8 or dtype in MICROSCALING
 
 
 def is_integer(dtype: str) -> bool:
@@ -76,7 +81,7 @@ def to_numpy(dtype: str) -> np.dtype:
 
     if dtype == "uint1":
         return np.dtype(bool)
-    if dtype in ("bfloat16", "int4", "uint4", *FLOAT8):
+    if dtype in EXTENSIONS:
         import ml_dtypes
 
         narrow: np.dtype = np.dtype(getattr(ml_dtypes, dtype))

@@ -4,8 +4,9 @@
     header         JSON: {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, …}
     data           the tensors one after the other, little endian, row by row
 
-The format has no 4-bit integers: they are stored a byte each, and an entry in the header's free
-`__metadata__` says what they are. Reading trusts nothing: every length is checked before use.
+What has fewer than eight bits is stored a byte each, the bits of floats as integers, and an entry
+in the header's free `__metadata__` says what it is. Reading trusts nothing: every length is checked
+before use.
 """
 
 from __future__ import annotations
@@ -37,10 +38,27 @@ _NAMES: Final = {
     "float64": "F64",
     "float8_e4m3fn": "F8_E4M3",
     "float8_e5m2": "F8_E5M2",
+    "float8_e4m3fnuz": "F8_E4M3FNUZ",
+    "float8_e5m2fnuz": "F8_E5M2FNUZ",
+    "float8_e8m0fnu": "F8_E8M0",
 }
 _DTYPES: Final = {name: dtype for dtype, name in _NAMES.items()}
-_STORED_AS: Final = {"int4": "int8", "uint4": "uint8"}
-_RANGES: Final = {"bool": (0, 1), "uint1": (0, 1), "uint4": (0, 15), "int4": (-8, 7)}
+_STORED_AS: Final = {
+    **dict.fromkeys(("int2", "int4"), "int8"),
+    **dict.fromkeys(("uint2", "uint4"), "uint8"),
+    **dict.fromkeys(("float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"), "uint8"),
+}
+_RANGES: Final = {
+    "bool": (0, 1),
+    "uint1": (0, 1),
+    "uint2": (0, 3),
+    "int2": (-2, 1),
+    "uint4": (0, 15),
+    "int4": (-8, 7),
+    "float4_e2m1fn": (0, 15),
+    "float6_e2m3fn": (0, 63),
+    "float6_e3m2fn": (0, 63),
+}
 _METADATA: Final = "__metadata__"
 _DTYPE_NOTE: Final = "relay.dtype."
 ALIGNMENT: Final = 64  # a cache line, and the widest vector a processor loads
@@ -51,9 +69,11 @@ MAX_RANK: Final = 32
 
 
 def array_to_bytes(array: np.ndarray) -> bytes:
-    """The elements row by row, little endian; 4-bit integers take a byte each."""
-    if array.dtype.name in _STORED_AS:
-        array = array.astype(_STORED_AS[array.dtype.name])
+    """The elements row by row, little endian; those of fewer than eight bits take a byte each."""
+    dtype = array.dtype.name
+    if dtype in _STORED_AS:
+        stored = _STORED_AS[dtype]
+        array = array.view(stored) if dtypes.is_float(dtype) else array.astype(stored)
     return (array if sys.byteorder == "little" else array.byteswap()).tobytes()
 
 
@@ -85,7 +105,8 @@ def array_from_bytes(data: bytes | memoryview, dtype: str, shape: tuple[Any, ...
         values = flat.view(np.uint8) if element.kind == "b" else flat
         if count and not low <= int(values.min()) <= int(values.max()) <= high:
             raise RelayError(f"the data of a {dtype} tensor holds bytes that are no {dtype}")
-        flat = flat.astype(element, copy=False)
+        is_bits = dtypes.is_float(dtype)
+        flat = flat.view(element) if is_bits else flat.astype(element, copy=False)
     if not flat.flags.aligned:
         flat = flat.copy()
     return flat.reshape(shape)

@@ -21,7 +21,12 @@ def params():
         "empty": np.zeros((0, 5), "int64"),
         "half": rng.standard_normal(5).astype(ml_dtypes.bfloat16),
         "nibbles": np.array([-8, 7, 0], ml_dtypes.int4),
+        "pairs": np.array([3, 0], ml_dtypes.uint2),
         "eight": np.array([1.5, -2.0], ml_dtypes.float8_e4m3fn),
+        "unsigned zeros": np.array([1.5, -2.0], ml_dtypes.float8_e5m2fnuz),
+        "scales": np.array([0.25, 4.0], ml_dtypes.float8_e8m0fnu),
+        "six": np.array([-7.5, 0.125], ml_dtypes.float6_e2m3fn),
+        "four": np.array([-6.0, 0.5], ml_dtypes.float4_e2m1fn),
         "wide": np.arange(3, dtype="float64"),
         "ünïcode": np.arange(3, dtype=">u2"),
     }

@@ -166,7 +166,7 @@ def _through_dlpack(namespace: Any) -> Wrap:
 # --- torch, which is never imported here: whoever passes a tensor has done so ---------------------
 
 # what NumPy has only through ml_dtypes travels as integers of the same width
-_AS_INTEGERS = {"bfloat16": "int16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
+_AS_INTEGERS = {"bfloat16": "int16", **dict.fromkeys((*dtypes.FLOAT8, "float8_e8m0fnu"), "uint8")}
 
 
 def _is_torch(data: Any) -> bool:
@@ -196,6 +196,6 @@ def _to_torch(array: np.ndarray) -> Any:
     name = dtypes.from_numpy(array.dtype)
     if name in _AS_INTEGERS:
         return torch.from_numpy(array.view(_AS_INTEGERS[name])).view(getattr(torch, name))
-    if name in ("int4", "uint4"):
+    if name in dtypes.EXTENSIONS:
         return array  # torch has no such tensors
     return torch.from_numpy(array)

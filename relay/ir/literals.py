@@ -1,10 +1,11 @@
 """Scalar constants as text, and back with the same bits.
 
     int32  3        float32  1.5f, 1e-05f, inff, -inff, nanf        bool  True, False
-    int8   3i8      float16  1.5f16        bfloat16  1.5bf16        uint8  3u8
+    int8   3i8      float16  1.5f16        bfloat16  1.5bf16        uint2  3u2
 
 A number without a suffix is int32, or int64 where it does not fit, or float32 when it has a point
-or an exponent. What cannot be said exactly (a NaN with a payload, 8-bit floats) has no literal.
+or an exponent. What cannot be said exactly (a NaN with a payload), and floats of 8 bits and fewer,
+have no literal.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ _FLOAT_SUFFIXES: Final = {
     "bf16": "bfloat16",
 }
 _INTEGER_SUFFIXES: Final = {
-    **{f"i{bits}": f"int{bits}" for bits in (4, 8, 16, 32, 64)},
-    **{f"u{bits}": f"uint{bits}" for bits in (4, 8, 16, 32, 64)},
+    **{f"i{bits}": f"int{bits}" for bits in (2, 4, 8, 16, 32, 64)},
+    **{f"u{bits}": f"uint{bits}" for bits in (2, 4, 8, 16, 32, 64)},
 }
 _SUFFIX_OF: Final = {
     "int32": "",

@@ -90,15 +90,18 @@ def _reinterpret_type(site: Site) -> Type | None:
 
 
 def _reinterpret(data: np.ndarray, dtype: str) -> np.ndarray:
-    # four bits are stored in eight, of which only conversion knows the others
-    if dtypes.bits(dtype) == 4:
-        return convert(data, dtype)
-    return np.ascontiguousarray(data).view(dtypes.to_numpy(dtype)).reshape(data.shape)
+    dense = np.ascontiguousarray(data)
+    bits = dtypes.bits(dtype)
+    if 1 < bits < 8:
+        # they are stored in eight, of which only conversion knows the others
+        low = dense.view(np.uint8) & np.uint8((1 << bits) - 1)
+        dense = convert(low, dtype) if dtypes.is_integer(dtype) else low
+    return dense.view(dtypes.to_numpy(dtype)).reshape(data.shape)
 
 
 def _reinterpret_element(data: te.Expr, dtype: str) -> te.Expr:
-    # what is stored in more bits than it has is told apart by its value
-    return te.bitcast(data, dtype) if dtypes.bits(dtype) >= 8 else te.cast(data, dtype)
+    # the only bit there is tells two values apart
+    return te.bitcast(data, dtype) if dtypes.bits(dtype) > 1 else te.cast(data, dtype)
 
 
 reinterpret = define(
@@ -116,5 +119,8 @@ reinterpret = define(
         sample((), dtype="int64", attrs={"dtype": "float64"}),
         sample((0, 2), dtype="int8", attrs={"dtype": "uint8"}),
         sample((3,), dtype="bool", attrs={"dtype": "bool"}),
+        sample((5,), dtype="int4", low=-8, high=8, attrs={"dtype": "float4_e2m1fn"}),
+        sample((7,), dtype="float4_e2m1fn", low=-6, high=6, attrs={"dtype": "int4"}),
+        sample((4,), dtype="uint2", low=0, high=4, attrs={"dtype": "int2"}),
     ],
 )

@@ -7,7 +7,7 @@
     float -> integer                  drops the fraction, saturates at the ends; NaN is 0
     integer -> integer                keeps the low bits
     anything -> bool                  is `!= 0`
-    narrow floats and int4            compute in 32 (8) bits and round once, at the end
+    narrow floats, int4 and int2      compute in 32 (8) bits and round once, at the end
 
 Every other executor has to agree, for integers and bools exactly.
 """
@@ -24,12 +24,9 @@ from relay import dtypes
 
 # Element types that are stored but not computed with, and what stands in for them.
 _WIDER = {
-    "float16": "float32",
-    "bfloat16": "float32",
-    "float8_e4m3fn": "float32",
-    "float8_e5m2": "float32",
-    "int4": "int8",
-    "uint4": "uint8",
+    **dict.fromkeys(("float16", "bfloat16", *dtypes.FLOAT8, *dtypes.MICROSCALING), "float32"),
+    **dict.fromkeys(("int2", "int4"), "int8"),
+    **dict.fromkeys(("uint2", "uint4"), "uint8"),
 }
 
 Reference = Callable[..., Any]

@@ -2,7 +2,7 @@
 
     x / 0 is 0 for integers           and x mod 0 is x
     a negative integer power          is 0 unless the base is 1 or -1
-    narrow floats and int4            compute in 32 (8) bits; `widened` says so
+    narrow floats, int4 and int2      compute in 32 (8) bits; `widened` says so
 
 Wrapping, saturating conversions and shifts are in the expressions already (`relay.te.expr`).
 """

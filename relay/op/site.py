@@ -29,6 +29,7 @@ class Elements:
 
 
 BOOLEAN = Elements("bool", frozenset(("bool", "uint1")))
+# microscaling floats are no numbers to compute with
 FLOATING = Elements("floating-point", frozenset((*dtypes.FLOATS, *dtypes.FLOAT8)))
 INTEGER = Elements(
     "integer", frozenset((*dtypes.SIGNED, *dtypes.UNSIGNED)).difference(BOOLEAN.allowed)

@@ -23,7 +23,7 @@ def sort_key(value: te.Expr, descending: bool = False) -> te.Expr:
     if dtypes.is_float(value.dtype):
         key = _float_key(value)
     elif value.dtype in dtypes.SIGNED:
-        wide = te.cast(value, "int8") if value.dtype == "int4" else value
+        wide = te.cast(value, "int8") if te.width(value.dtype) < 8 else value
         key = te.bitcast(wide, f"u{wide.dtype}") ^ _sign(wide.dtype)
     else:
         key = te.cast(value, "uint8") if te.width(value.dtype) < 8 else value

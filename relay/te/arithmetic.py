@@ -2,8 +2,8 @@
 
 This is the definition that generated code is held against; it is short rather than fast.
 
-Values are carried in a type wide enough to compute with: narrow floats as float32, four-bit
-integers in eight bits. Narrow floats are rounded where they are stored or cast to, and not between;
+Values are carried in a type wide enough to compute with: narrow floats as float32, integers of four
+and two bits in eight. Narrow floats are rounded where they are stored or cast to, and not between;
 integers wrap at every step.
 """
 
@@ -35,9 +35,9 @@ from relay.te.expr import (
 Array = Any  # an array, or a NumPy scalar
 
 _CARRIERS = {
-    **dict.fromkeys(("float16", "bfloat16", *dtypes.FLOAT8), "float32"),
-    "int4": "int8",
-    "uint4": "uint8",
+    **dict.fromkeys(("float16", "bfloat16", *dtypes.FLOAT8, *dtypes.MICROSCALING), "float32"),
+    **dict.fromkeys(("int2", "int4"), "int8"),
+    **dict.fromkeys(("uint2", "uint4"), "uint8"),
     "uint1": "bool",
 }
 
@@ -68,9 +68,11 @@ def wrap(value: Array, dtype: str) -> Array:
     if is_truth(dtype):
         return (value & value.dtype.type(1)).astype(bool)
     value = value.astype(carrier(dtype))
-    if dtype == "int4":
-        return (value << np.int8(4)) >> np.int8(4)
-    return value & np.uint8(15) if dtype == "uint4" else value
+    if (bits := width(dtype)) >= 8:
+        return value
+    if dtype in dtypes.SIGNED:
+        return (value << np.int8(8 - bits)) >> np.int8(8 - bits)
+    return value & np.uint8((1 << bits) - 1)
 
 
 def apply(expr: Expr, operands: list[Array]) -> Array:
@@ -203,7 +205,8 @@ def bitcast(value: Array, source: str, target: str) -> Array:
     """The same bits as another type."""
     if not dtypes.is_float(source) and not dtypes.is_float(target):
         return wrap(value, target)
-    return load(np.asarray(store(value, source)).view(dtypes.to_numpy(target)), target)
+    found = load(np.asarray(store(value, source)).view(dtypes.to_numpy(target)), target)
+    return found if dtypes.is_float(target) else wrap(found, target)
 
 
 # --- functions
@@ -214,7 +217,7 @@ def call(function: str, args: list[Array], dtype: str) -> Array:
     if function == "dot4":
         return _dot4(*args)
     if function in _BITS:
-        return _BITS[function](args[0], width(dtype)).astype(carrier(dtype))
+        return wrap(_BITS[function](args[0], width(dtype)), dtype)
     if not dtypes.is_float(dtype):
         if function in _WHOLE:
             return _WHOLE[function](args[0])

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from relay import dtypes, tree
@@ -423,14 +423,9 @@ def _integer(dtype: str, value: int) -> Const:
     return Const(dtype, value)
 
 
-@cache
 def width(dtype: str) -> int:
     """The bits of a number of that type (not those of its storage)."""
-    if dtype in ("bool", "uint1"):
-        return 1
-    if dtype.startswith("float8"):
-        return 8
-    return int(dtype.lstrip("abcdefghijklmnopqrstuvwxyz"))
+    return dtypes.bits(dtype)
 
 
 def index(value: Scalar) -> Expr:

@@ -5,8 +5,8 @@
     exp(x)                               ->   a polynomial (relay.te.math)
     int32(x)              of float32     ->   with the values int32 does not have made safe
 
-Narrow floats are computed in float32 and rounded when stored or cast; four-bit integers are
-computed in eight bits and wrapped. What comes out has only float32, float64, truth and integers of
+Narrow floats are computed in float32 and rounded when stored or cast; integers of four and two bits
+are computed in eight and wrapped. What comes out has only float32, float64, truth and integers of
 8 to 64 bits in it, except right at reads and in the last cast before a store.
 """
 
@@ -36,11 +36,10 @@ from relay.te.expr import (
     remake,
     select,
     unary,
+    width,
 )
 from relay.te.instruction import INSTRUCTIONS
 from relay.te.loops import Let, Statement, Store, map_expressions
-
-NARROW_FLOATS = ("float16", "bfloat16", *dtypes.FLOAT8)
 
 
 @dataclass(frozen=True)
@@ -55,9 +54,9 @@ class Facts:
 
 def carrier(dtype: str) -> str:
     """The type that values of `dtype` are computed in."""
-    if dtype in NARROW_FLOATS:
+    if dtype in narrow.NARROW_FLOATS:
         return "float32"
-    return {"int4": "int8", "uint4": "uint8", "uint1": "bool"}.get(dtype, dtype)
+    return "bool" if dtype == "uint1" else narrow.STORAGE.get(dtype, dtype)
 
 
 def legalize(statement: Statement, facts: Facts) -> Statement:
@@ -88,7 +87,7 @@ def legalize(statement: Statement, facts: Facts) -> Statement:
 
 def stored(value: Expr, dtype: str, facts: Facts) -> Expr:
     """A value in its carrier as memory holds it."""
-    return narrow.to_narrow(value, dtype, facts) if dtype in NARROW_FLOATS else value
+    return narrow.to_narrow(value, dtype, facts) if dtype in narrow.NARROW_FLOATS else value
 
 
 def _one(before: Expr, after: Expr, facts: Facts) -> Expr:
@@ -98,18 +97,18 @@ def _one(before: Expr, after: Expr, facts: Facts) -> Expr:
         case Const():
             return const(after.value, kind)
         case Read():
-            if before.dtype in NARROW_FLOATS:
+            if before.dtype in narrow.NARROW_FLOATS:
                 return narrow.from_narrow(after, facts)
             if kind == after.dtype:
                 return after
             # of a byte that holds four bits, the upper ones may be anything
-            return _wrapped(Read(kind, after.source, after.indices), before.dtype)
+            return narrow.low_bits(Read(kind, after.source, after.indices), before.dtype)
         case Binary():
             if dtypes.is_float(kind):
                 return _float_binary(after.op, after.left, after.right, facts)
-            return _wrapped(binary(after.op, after.left, after.right), before.dtype)
+            return narrow.low_bits(binary(after.op, after.left, after.right), before.dtype)
         case Unary():
-            return _wrapped(unary(after.op, after.operand), before.dtype)
+            return narrow.low_bits(unary(after.op, after.operand), before.dtype)
         case Select():
             return select(after.condition, after.if_true, after.if_false)
         case Cast():
@@ -118,12 +117,13 @@ def _one(before: Expr, after: Expr, facts: Facts) -> Expr:
         case Bitcast():
             assert isinstance(before, Bitcast)
             bits = stored(after.operand, before.operand.dtype, facts)
-            if before.dtype in NARROW_FLOATS:
+            if before.dtype in narrow.NARROW_FLOATS:
                 return narrow.from_narrow(Bitcast(before.dtype, bits), facts)
-            return Bitcast(before.dtype, bits)
+            return narrow.low_bits(Bitcast(kind, bits), before.dtype)
         case Call():
-            if before.dtype in ("int4", "uint4") and after.function in ("popcount", "clz"):
-                return _of_four_bits(after)
+            if before.dtype in narrow.STORAGE and after.function in ("popcount", "clz"):
+                counted = _of_few_bits(after, width(before.dtype))
+                return narrow.low_bits(counted, before.dtype)
             if after.function in facts.instructions:
                 return after
             if after.function in INSTRUCTIONS:
@@ -133,17 +133,10 @@ def _one(before: Expr, after: Expr, facts: Facts) -> Expr:
             return remake(before, after)
 
 
-def _wrapped(value: Expr, dtype: str) -> Expr:
-    """Four-bit integers keep four bits."""
-    if dtype == "int4":
-        return (value << 4) >> 4
-    return value & 15 if dtype == "uint4" else value
-
-
-def _of_four_bits(expr: Call) -> Expr:
-    """A function of the four low bits, in eight."""
-    counted = call(expr.function, *(arg & 15 for arg in expr.args))
-    return counted - 4 if expr.function == "clz" else counted
+def _of_few_bits(expr: Call, bits: int) -> Expr:
+    """A function of the low bits, in eight."""
+    counted = call(expr.function, *(arg & ((1 << bits) - 1) for arg in expr.args))
+    return counted - (8 - bits) if expr.function == "clz" else counted
 
 
 def _float_binary(op: str, left: Expr, right: Expr, facts: Facts) -> Expr:

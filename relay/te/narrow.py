@@ -1,16 +1,18 @@
 """Conversions that processors lack, in operations they have.
 
-    float32 <-> float16, bfloat16, float8     on the bits, where there is no instruction
+    float32 <-> float16, float8, float4, …    on the bits, where there is no instruction
     float -> integer                          saturating, where LLVM leaves the result open
-    integer -> four bits                      wrapped, in eight
+    integer -> four bits, two bits            wrapped, in eight
 
 A narrow float is only moved: read, converted, stored. Arithmetic on it happens in float32 (its
-carrier); the rounding is to nearest, ties to even, denormals included.
+carrier); the rounding is to nearest, ties to even, denormals included. What is beyond the largest
+number becomes infinity; NaN, where there is none; or that number, where there is neither.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING
 
 from relay import dtypes
@@ -24,6 +26,7 @@ from relay.te.expr import (
     cast,
     const,
     equal,
+    minimum,
     not_equal,
     select,
     width,
@@ -34,13 +37,22 @@ if TYPE_CHECKING:
     from relay.te.legalize import Facts
 
 
+class Special(Enum):
+    """Which patterns of bits are no numbers."""
+
+    IEEE = "those with the largest exponent: infinity and NaN"
+    ONE = "the largest alone: NaN"
+    NEGATIVE_ZERO = "that of a zero with a sign: NaN"
+    NONE = "none"
+
+
 @dataclass(frozen=True)
 class Format:
     """The bits of a float: a sign, `exponent` bits, `fraction` bits."""
 
     exponent: int
     fraction: int
-    has_infinity: bool = True
+    specials: Special = Special.IEEE
 
     @property
     def bits(self) -> int:
@@ -48,11 +60,12 @@ class Format:
 
     @property
     def storage(self) -> str:
-        return f"uint{self.bits}"
+        return f"uint{max(8, self.bits)}"
 
     @property
     def bias(self) -> int:
-        return (1 << self.exponent - 1) - 1
+        # what needs no exponent for infinity has a smaller power of two instead
+        return (1 << self.exponent - 1) - (self.specials is not Special.NEGATIVE_ZERO)
 
     @property
     def magnitude(self) -> int:
@@ -60,30 +73,49 @@ class Format:
         return (1 << self.bits - 1) - 1
 
     @property
-    def special(self) -> int:
-        """The first of the patterns that are no numbers: infinity, or else the only NaN."""
-        return self.magnitude & -(1 << self.fraction) if self.has_infinity else self.magnitude
-
-    @property
-    def nan(self) -> int:
-        return self.special | (1 << self.fraction - 1)
+    def largest(self) -> int:
+        """The magnitude of the largest number."""
+        match self.specials:
+            case Special.IEEE:
+                return (self.magnitude & -(1 << self.fraction)) - 1
+            case Special.ONE:
+                return self.magnitude - 1
+        return self.magnitude
 
 
 FORMATS = {
     "float16": Format(5, 10),
     "bfloat16": Format(8, 7),
     "float8_e5m2": Format(5, 2),
-    "float8_e4m3fn": Format(4, 3, has_infinity=False),
+    "float8_e4m3fn": Format(4, 3, Special.ONE),
+    "float8_e4m3fnuz": Format(4, 3, Special.NEGATIVE_ZERO),
+    "float8_e5m2fnuz": Format(5, 2, Special.NEGATIVE_ZERO),
+    "float6_e2m3fn": Format(2, 3, Special.NONE),
+    "float6_e3m2fn": Format(3, 2, Special.NONE),
+    "float4_e2m1fn": Format(2, 1, Special.NONE),
 }
 _SINGLE = Format(8, 23)
+_INFINITY = 0x7F80_0000  # of float32
+_NAN = 0x7FC0_0000
+
+# A power of two: eight bits of exponent alone, those of a float32. It has no sign and no zero.
+SCALE = "float8_e8m0fnu"
+
+# Integers of fewer than eight bits, and what they are stored and computed in.
+STORAGE = {"int2": "int8", "uint2": "uint8", "int4": "int8", "uint4": "uint8"}
+NARROW_FLOATS = (*FORMATS, SCALE)
 
 
 def from_narrow(value: Expr, facts: Facts) -> Expr:
     """A narrow float in float32; exact."""
     if value.dtype == "float16" and facts.has_f16c:
         return Cast("float32", value)
+    if value.dtype == SCALE:
+        return _from_scale(value)
     narrow = FORMATS[value.dtype]
     bits = cast(bitcast(value, narrow.storage), "uint32")
+    if narrow.bits < 8:  # of the byte that holds it, the upper bits may be anything
+        bits = bits & ((1 << narrow.bits) - 1)
     shift = _SINGLE.fraction - narrow.fraction
     if narrow.exponent == _SINGLE.exponent:
         return bitcast(bits << shift, "float32")
@@ -93,9 +125,24 @@ def from_narrow(value: Expr, facts: Facts) -> Expr:
     # for denormals as well
     scale = const(2.0 ** (_SINGLE.bias - narrow.bias), "float32")
     number = bitcast(bitcast(magnitude << shift, "float32") * scale, "uint32")
-    top = _SINGLE.special if narrow.has_infinity else _SINGLE.nan
-    found = select(magnitude >= narrow.special, number | top, number)
-    return bitcast(found | sign, "float32")
+    match narrow.specials:
+        case Special.IEEE:
+            found = select(magnitude > narrow.largest, number | _INFINITY, number) | sign
+        case Special.ONE:
+            found = select(magnitude > narrow.largest, number | _NAN, number) | sign
+        case Special.NEGATIVE_ZERO:
+            signed = number | sign
+            found = select(equal(bits, narrow.magnitude + 1), signed | _NAN, signed)
+        case Special.NONE:
+            found = number | sign
+    return bitcast(found, "float32")
+
+
+def _from_scale(value: Expr) -> Expr:
+    bits = cast(bitcast(value, "uint8"), "uint32")
+    # the smallest is a denormal float32
+    number = select(equal(bits, 0), 1 << _SINGLE.fraction - 1, bits << _SINGLE.fraction)
+    return bitcast(select(equal(bits, 255), _NAN, number), "float32")
 
 
 def to_narrow(value: Expr, dtype: str, facts: Facts) -> Expr:
@@ -104,16 +151,42 @@ def to_narrow(value: Expr, dtype: str, facts: Facts) -> Expr:
         return before
     if dtype == "float16" and facts.has_f16c:
         return Cast("float16", value)
+    if dtype == SCALE:
+        return _to_scale(value)
     narrow = FORMATS[dtype]
     bits = bitcast(value, "uint32")
     sign = (bits & 0x8000_0000) >> 32 - narrow.bits
     magnitude = bits & 0x7FFF_FFFF
     number = _encoded(magnitude, narrow)
+    fits = number <= narrow.largest
+    is_nan = magnitude > _INFINITY
     # past the largest number comes infinity, or NaN where there is none
-    capped = select(number < narrow.special, number, const(narrow.special, "uint32"))
-    nan = const(narrow.nan, "uint32")
-    found = select(magnitude > _SINGLE.special, nan, capped) | sign
+    beyond = narrow.largest + 1
+    match narrow.specials:
+        case Special.IEEE:
+            nan = const(beyond | (1 << narrow.fraction - 1), "uint32")
+            found = select(is_nan, nan, select(fits, number, beyond)) | sign
+        case Special.ONE:
+            found = select(fits & ~is_nan, number, beyond) | sign
+        case Special.NEGATIVE_ZERO:
+            signed = select(equal(number, 0), number, number | sign)
+            found = select(fits & ~is_nan, signed, beyond)
+        case Special.NONE:
+            capped = select(fits, number, const(narrow.largest, "uint32"))
+            # nothing stands for NaN: it becomes zero, with the other sign
+            found = select(is_nan, const(narrow.magnitude + 1, "uint32"), capped) ^ sign
     return Bitcast(dtype, cast(found, narrow.storage))
+
+
+def _to_scale(value: Expr) -> Expr:
+    """The nearest power of two, the upper of two that are as near; what has none is NaN."""
+    bits = bitcast(value, "uint32")
+    half = 1 << _SINGLE.fraction - 1
+    # half of what one exponent has carries into it; the denormal that is a power of two has none
+    carried = bits + select(bits < 1 << _SINGLE.fraction, const(half - 1, "uint32"), half)
+    code = minimum(carried >> _SINGLE.fraction, 255)
+    is_positive = (bits - 1) < 0x7FFF_FFFF
+    return Bitcast(SCALE, cast(select(is_positive, code, 255), "uint8"))
 
 
 def _encoded(magnitude: Expr, narrow: Format) -> Expr:
@@ -154,7 +227,7 @@ def expand_cast(operand: Expr, source: str, target: str, facts: Facts) -> Expr:
         return operand
     if target in ("bool", "uint1"):
         return operand if operand.dtype == "bool" else not_equal(operand, const(0, operand.dtype))
-    if target in FORMATS:
+    if target in NARROW_FLOATS:
         return from_narrow(to_narrow(_single(operand, target), target, facts), facts)
     if dtypes.is_float(target):
         return cast(operand, target)
@@ -164,11 +237,17 @@ def expand_cast(operand: Expr, source: str, target: str, facts: Facts) -> Expr:
 
 
 def _wrapped(operand: Expr, target: str) -> Expr:
-    if target == "int4":
-        return (cast(operand, "int8") << 4) >> 4
-    if target == "uint4":
-        return cast(operand, "uint8") & 15
-    return cast(operand, target)
+    return low_bits(cast(operand, STORAGE.get(target, target)), target)
+
+
+def low_bits(value: Expr, dtype: str) -> Expr:
+    """Integers of fewer than eight bits keep as many of the eight they are computed in."""
+    if dtype not in STORAGE:
+        return value
+    bits = width(dtype)
+    if dtype in dtypes.SIGNED:
+        return (value << 8 - bits) >> 8 - bits
+    return value & ((1 << bits) - 1)
 
 
 def _single(operand: Expr, target: str) -> Expr:
@@ -188,7 +267,7 @@ def _single(operand: Expr, target: str) -> Expr:
 
 def _saturated(operand: Expr, target: str) -> Expr:
     """The fraction dropped; the nearest end of the range for what is beyond it; 0 for NaN."""
-    carrier = {"int4": "int8", "uint4": "uint8"}.get(target, target)
+    carrier = STORAGE.get(target, target)
     bits, digits = width(target), 24 if operand.dtype == "float32" else 53
     signed = target in dtypes.SIGNED
     low = -(1 << bits - 1) if signed else 0

@@ -39,16 +39,30 @@ def reduce(combiner: Combiner, values: Sequence[Expr], axes: Axes) -> tuple[Expr
 def lowest(dtype: str) -> Const:
     """What every number of that type is at least."""
     if dtypes.is_float(dtype):
-        if dtype == "float8_e4m3fn":  # has no infinity
-            return Const(dtype, -448.0)
-        return Const(dtype, float("-inf"))
+        return Const(dtype, -_most(dtype) if dtype != "float8_e8m0fnu" else 2.0**-127)
     return const(-(1 << (width(dtype) - 1)) if dtype in dtypes.SIGNED else 0, dtype)
+
+
+def _most(dtype: str) -> float:
+    """Infinity, or the largest number of a type that has none."""
+    return _LARGEST.get(dtype, float("inf"))
+
+
+_LARGEST = {
+    "float8_e4m3fn": 448.0,
+    "float8_e4m3fnuz": 240.0,
+    "float8_e5m2fnuz": 57344.0,
+    "float8_e8m0fnu": 2.0**127,
+    "float6_e2m3fn": 7.5,
+    "float6_e3m2fn": 28.0,
+    "float4_e2m1fn": 6.0,
+}
 
 
 def highest(dtype: str) -> Const:
     """What every number of that type is at most."""
     if dtypes.is_float(dtype):
-        return Const(dtype, -float(lowest(dtype).value))
+        return Const(dtype, _most(dtype))
     bits = width(dtype)
     return const((1 << (bits - 1 if dtype in dtypes.SIGNED else bits)) - 1, dtype)
 

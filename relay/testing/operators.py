@@ -39,6 +39,8 @@ T = TypeVar("T")
 TOLERANCES = {
     "float8_e4m3fn": (0.13, 0.05),
     "float8_e5m2": (0.26, 0.05),
+    "float8_e4m3fnuz": (0.13, 0.05),
+    "float8_e5m2fnuz": (0.26, 0.05),
     "float16": (4e-3, 2e-3),
     "bfloat16": (2e-2, 2e-2),
     "float32": (5e-5, 5e-6),
@@ -80,9 +82,9 @@ NOT_COMPUTED = ("memory.", "vm.", "call_lowered")
 
 # Element types an operator may take besides those its samples have.
 ELEMENTS = (
-    *("bool", "int4", "uint4", "int8", "uint8", "int16", "uint16", "int32", "uint32"),
-    *("int64", "uint64", "float16", "bfloat16", "float32", "float64"),
-    *dtypes.FLOAT8,
+    *("bool", "int2", "uint2", "int4", "uint4", "int8", "uint8", "int16", "uint16", "int32"),
+    *("uint32", "int64", "uint64", "float16", "bfloat16", "float32", "float64"),
+    *(*dtypes.FLOAT8, "float8_e8m0fnu", "float4_e2m1fn"),
 )
 SMALL = 20_000  # elements: beyond, a use is large
 

@@ -87,6 +87,8 @@ def is_lossless(source: str, target: str) -> bool:
     """Whether every value of one element type is a value of the other."""
     if source == target:
         return True
+    if target == "float8_e8m0fnu":  # which has no zero
+        return False
     if source in ("bool", "uint1"):
         return True
     if target in ("bool", "uint1"):
@@ -100,7 +102,7 @@ def is_lossless(source: str, target: str) -> bool:
         narrow.nmant <= wide.nmant
         and narrow.maxexp <= wide.maxexp
         and narrow.minexp - narrow.nmant >= wide.minexp - wide.nmant
-        and target != "float8_e4m3fn"  # which has no infinities
+        and target in ("float8_e5m2", *dtypes.FLOATS)  # others have no infinities, or no NaN
     )
 
 
@@ -108,6 +110,8 @@ def exact_integers(dtype: str) -> Range:
     """The integers that a type tells apart from their neighbours."""
     if dtype in ("bool", "uint1") or dtypes.is_integer(dtype):
         return of_dtype(dtype)
+    if dtype == "float8_e8m0fnu":
+        return Range(1, 2)
     info = _float_info(dtype)
     whole = min(2.0 ** (info.nmant + 1), float(info.max))
     return Range(-whole, whole)

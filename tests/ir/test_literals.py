@@ -34,6 +34,7 @@ def back(text: str) -> np.ndarray:
         (np.bool_(True), "True"),
         (ml_dtypes.bfloat16(1.5), "1.5bf16"),
         (ml_dtypes.int4(-8), "-8i4"),
+        (ml_dtypes.uint2(3), "3u2"),
     ],
 )
 def test_scalars_are_short(value: np.generic, text: str) -> None:

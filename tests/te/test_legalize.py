@@ -10,8 +10,9 @@ import pytest
 from relay import dtypes, te
 from relay.te.execute import run
 from relay.te.expr import BINARY, UNARY, Call, Cast, Expr, Read, Var, binary, unary
-from relay.te.legalize import NARROW_FLOATS, Facts, carrier, legalize
+from relay.te.legalize import Facts, carrier, legalize
 from relay.te.loops import Buffer, Builder, Let, Statement, Store
+from relay.te.narrow import NARROW_FLOATS, STORAGE
 from relay.tree import children, postorder
 
 ALL = Facts()
@@ -99,7 +100,7 @@ def test_a_name_has_the_type_its_value_is_computed_in() -> None:
 
 
 @pytest.mark.parametrize("facts", [ALL, NONE], ids=["everything", "nothing"])
-@pytest.mark.parametrize("dtype", ["int4", "uint4", "uint1", "int8", "float16", "float8_e4m3fn"])
+@pytest.mark.parametrize("dtype", [*STORAGE, "uint1", "int8", "float16", *dtypes.FLOAT8])
 def test_values_are_those_of_the_definition(dtype: str, facts: Facts) -> None:
     stored = dtypes.to_numpy(dtype)
     some = np.array([0, 1, 2, 3, 7, -1, -2, -8] if dtype[0] in "if" else [0, 1, 0, 1, 1, 1, 0, 0])

@@ -14,9 +14,8 @@ from relay.tree import postorder
 
 MACHINES = [SimpleNamespace(has_f16c=False), SimpleNamespace(has_f16c=True)]
 CARRIERS = {
-    **dict.fromkeys(narrow.FORMATS, "float32"),
-    "int4": "int8",
-    "uint4": "uint8",
+    **dict.fromkeys(narrow.NARROW_FLOATS, "float32"),
+    **narrow.STORAGE,
     "uint1": "bool",
 }
 
@@ -29,8 +28,8 @@ def apply(body, array):
 
 def patterns(dtype):
     """Every number of a narrow type."""
-    bits = narrow.FORMATS[dtype].bits
-    return np.arange(1 << bits, dtype=f"u{bits // 8}").view(dtypes.to_numpy(dtype))
+    bits = dtypes.bits(dtype)
+    return np.arange(1 << bits, dtype=f"u{max(8, bits) // 8}").view(dtypes.to_numpy(dtype))
 
 
 def same(found, expected):
@@ -53,7 +52,7 @@ def halfway(dtype):
 
 
 @pytest.mark.parametrize("facts", MACHINES, ids=["bits", "f16c"])
-@pytest.mark.parametrize("dtype", narrow.FORMATS)
+@pytest.mark.parametrize("dtype", narrow.NARROW_FLOATS)
 def test_every_narrow_float_is_its_float32(dtype: str, facts) -> None:
     array = patterns(dtype)
     with np.errstate(invalid="ignore"):
@@ -61,7 +60,7 @@ def test_every_narrow_float_is_its_float32(dtype: str, facts) -> None:
 
 
 @pytest.mark.parametrize("facts", MACHINES, ids=["bits", "f16c"])
-@pytest.mark.parametrize("dtype", narrow.FORMATS)
+@pytest.mark.parametrize("dtype", narrow.NARROW_FLOATS)
 def test_a_float32_is_rounded_to_even(dtype: str, facts) -> None:
     with np.errstate(all="ignore"):
         exact = halfway(dtype).astype(np.float32)
@@ -74,7 +73,7 @@ def test_a_float32_is_rounded_to_even(dtype: str, facts) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("dtype", narrow.FORMATS)
+@pytest.mark.parametrize("dtype", narrow.NARROW_FLOATS)
 def test_every_float32_is_rounded_to_even(dtype: str) -> None:
     for start in range(0, 1 << 32, 1 << 24):
         array = np.arange(start, start + (1 << 24), dtype=np.uint32).view(np.float32)
@@ -84,7 +83,7 @@ def test_every_float32_is_rounded_to_even(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("facts", MACHINES, ids=["bits", "f16c"])
-@pytest.mark.parametrize("dtype", narrow.FORMATS)
+@pytest.mark.parametrize("dtype", narrow.NARROW_FLOATS)
 def test_a_float64_is_rounded_as_the_language_rounds_it(dtype: str, facts) -> None:
     exact = halfway(dtype)
     beside = [np.nextafter(exact, way) for way in (-np.inf, np.inf)]
@@ -95,7 +94,7 @@ def test_a_float64_is_rounded_as_the_language_rounds_it(dtype: str, facts) -> No
 
 
 @pytest.mark.parametrize("facts", MACHINES, ids=["bits", "f16c"])
-@pytest.mark.parametrize("dtype", narrow.FORMATS)
+@pytest.mark.parametrize("dtype", narrow.NARROW_FLOATS)
 def test_what_was_only_moved_is_not_converted_twice(dtype: str, facts) -> None:
     x = te.placeholder((1,), dtype)[0]
     assert narrow.to_narrow(narrow.from_narrow(x, facts), dtype, facts) is x
@@ -168,7 +167,7 @@ def test_compiled_casts_are_those_of_the_language(source: str, lanes, compiled_a
             same_numbers(found, convert(array, target))
 
 
-@pytest.mark.parametrize("dtype", narrow.FORMATS)
+@pytest.mark.parametrize("dtype", narrow.NARROW_FLOATS)
 def test_compiled_narrow_floats_are_rounded_to_even(dtype: str, compiled) -> None:
     with np.errstate(all="ignore"):
         exact = halfway(dtype).astype(np.float32)

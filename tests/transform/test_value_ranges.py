@@ -55,20 +55,24 @@ def test_ranges_are_compared_and_cut():
     assert of_dtype("int4") == Range(-8, 7)
 
 
-SMALL = ("bool", "int4", "uint4", "int8", "uint8", "int16", "uint16", "float16", "bfloat16")
+SMALL = (
+    *("bool", "int2", "uint2", "int4", "uint4", "int8", "uint8", "int16", "uint16"),
+    *("float16", "bfloat16"),
+)
 
 
 def all_values(dtype):
     if dtype == "bool":
         return np.array([False, True])
-    if dtype in ("int4", "uint4"):
+    if dtypes.is_integer(dtype) and dtypes.bits(dtype) < 8:
         low, high = of_dtype(dtype).low, of_dtype(dtype).high
         return np.arange(low, high + 1).astype(getattr(ml_dtypes, dtype))
-    words = np.arange(2 ** dtypes.bits(dtype), dtype=f"uint{dtypes.bits(dtype)}")
+    bits = dtypes.bits(dtype)
+    words = np.arange(2**bits, dtype=f"uint{max(8, bits)}")
     return words.view(dtypes.to_numpy(dtype))
 
 
-@pytest.mark.parametrize("source", (*SMALL, "float8_e4m3fn", "float8_e5m2"))
+@pytest.mark.parametrize("source", (*SMALL, *dtypes.FLOAT8, *dtypes.MICROSCALING))
 def test_lossless_means_that_every_value_comes_back(source):
     given = all_values(source)
     targets = (*SMALL[1:], "int32", "int64", "float32", "float64", "float8_e5m2")

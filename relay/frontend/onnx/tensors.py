@@ -23,7 +23,7 @@ from relay.errors import Diagnostic, FrontendError
 from relay.frontend.onnx.naming import shown
 from relay.frontend.onnx.types import MOST_AXES, element_type
 
-# Where elements are when they are not in `raw_data`, and how many of them are one element.
+# Where elements are when they are neither in `raw_data` nor in `int32_data`.
 _FIELDS: Mapping[int, str] = {
     TensorProto.FLOAT: "float_data",
     TensorProto.DOUBLE: "double_data",
@@ -31,14 +31,6 @@ _FIELDS: Mapping[int, str] = {
     TensorProto.UINT32: "uint64_data",
     TensorProto.UINT64: "uint64_data",
 }
-_IN_HALVES = (TensorProto.INT4, TensorProto.UINT4)  # two elements a byte, the first one low
-# bits of these are in `int32_data`
-_AS_BITS = (
-    TensorProto.FLOAT16,
-    TensorProto.BFLOAT16,
-    TensorProto.FLOAT8E4M3FN,
-    TensorProto.FLOAT8E5M2,
-)
 
 LARGEST = 1 << 40  # bytes; a tensor beyond is a broken file
 # How many bytes a sparse tensor may become: some, and so many for every one that is in the file.
@@ -140,21 +132,21 @@ def _broken(name: str, expected: str, found: str) -> FrontendError:
 
 def array_of(proto: TensorProto, files: Files) -> np.ndarray:
     """The elements of a tensor."""
-    dtype = dtypes.to_numpy(element_type(proto.data_type))
+    name = element_type(proto.data_type)
+    dtype = dtypes.to_numpy(name)
     shape = _checked_shape(proto.dims, dtype.itemsize, proto.name)
     count = prod(shape)
-    halves = proto.data_type in _IN_HALVES
-    size = (count + 1) // 2 if halves else count * dtype.itemsize
+    size = _packed_size(count, name) if _is_packed(name) else count * dtype.itemsize
     if proto.data_location == TensorProto.EXTERNAL:
         raw = files.read(proto, size)
     elif proto.HasField("raw_data"):
         raw = np.frombuffer(proto.raw_data, np.uint8)
     else:
-        return _from_field(proto, dtype, count).reshape(shape)
+        return _from_field(proto, name, count).reshape(shape)
     if raw.size != size:
         raise _broken(proto.name, f"{size} bytes for shape {shape}", f"{raw.size} bytes")
-    if halves:
-        return _unpacked(raw, count, dtype).reshape(shape)
+    if _is_packed(name):
+        return _unpacked(raw, count, name).reshape(shape)
     if proto.data_type == TensorProto.BOOL:
         truths: np.ndarray = np.not_equal(raw, 0)
         return truths.reshape(shape)
@@ -177,25 +169,48 @@ def _checked_shape(dims: Sequence[int], itemsize: int, name: str) -> tuple[int, 
     return shape
 
 
-def _unpacked(raw: np.ndarray, count: int, dtype: np.dtype) -> np.ndarray:
-    both = np.stack([raw & 15, raw >> 4], axis=-1).reshape(-1)[:count].astype(np.int8)
-    signed = np.where(both > 7, both - 16, both) if dtype.name == "int4" else both
-    return signed.astype(dtype)
+def _is_packed(dtype: str) -> bool:
+    """Whether bytes hold several elements, or parts of them, from the lowest bits on."""
+    return 1 < dtypes.bits(dtype) < 8
 
 
-def _from_field(proto: TensorProto, dtype: np.dtype, count: int) -> np.ndarray:
+def _packed_size(count: int, dtype: str) -> int:
+    return (count * dtypes.bits(dtype) + 7) // 8
+
+
+def _unpacked(raw: np.ndarray, count: int, dtype: str) -> np.ndarray:
+    """Elements of four bits and two, a part of a byte each, or of six."""
+    bits = dtypes.bits(dtype)
+    if bits == 6:
+        rows = np.unpackbits(raw, bitorder="little")[: count * bits].reshape(count, bits)
+        return _from_bits(np.packbits(rows, axis=1, bitorder="little").reshape(-1), dtype)
+    parts = [raw >> shift for shift in range(0, 8, bits)]
+    return _from_bits(np.stack(parts, axis=-1).reshape(-1)[:count], dtype)
+
+
+def _from_bits(words: np.ndarray, dtype: str) -> np.ndarray:
+    """The elements whose bits are the lowest ones of words of 8 bits, or 16."""
+    bits, stored = dtypes.bits(dtype), dtypes.to_numpy(dtype)
+    if dtypes.is_float(dtype):
+        return (words & words.dtype.type((1 << bits) - 1)).view(stored)
+    if dtype in dtypes.SIGNED:
+        return ((words << 8 - bits).view(np.int8) >> 8 - bits).astype(stored)
+    return (words & words.dtype.type((1 << bits) - 1)).astype(stored)
+
+
+def _from_field(proto: TensorProto, dtype: str, count: int) -> np.ndarray:
     field = getattr(proto, _FIELDS.get(proto.data_type, "int32_data"))
-    if proto.data_type in _IN_HALVES:
-        packed = np.array(field, np.int64).astype(np.uint8)
-        if packed.size != (count + 1) // 2:
-            raise _broken(proto.name, f"{(count + 1) // 2} bytes", f"{packed.size}")
-        return _unpacked(packed, count, dtype)
-    if len(field) != count:
-        raise _broken(proto.name, f"{count} elements", f"{len(field)}")
-    if proto.data_type in _AS_BITS:
-        bits = np.array(field, np.int64).astype(np.uint16 if dtype.itemsize == 2 else np.uint8)
-        return bits.view(dtype)
-    return np.array(field).astype(dtype)
+    # in a list, only those that fill a byte together are packed
+    is_packed = dtypes.bits(dtype) in (2, 4)
+    size = _packed_size(count, dtype) if is_packed else count
+    if len(field) != size:
+        raise _broken(proto.name, f"{size} numbers for {count} elements", f"{len(field)}")
+    stored = dtypes.to_numpy(dtype)
+    if is_packed:
+        return _unpacked(np.array(field, np.int64).astype(np.uint8), count, dtype)
+    if dtypes.is_float(dtype) and dtypes.bits(dtype) <= 16:
+        return _from_bits(np.array(field, np.int64).astype(f"u{stored.itemsize}"), dtype)
+    return np.array(field).astype(stored)
 
 
 def dense(proto: SparseTensorProto, files: Files) -> np.ndarray:

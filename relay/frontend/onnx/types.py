@@ -17,24 +17,28 @@ from relay.errors import Diagnostic, FrontendError
 from relay.ir.dims import Any, Dim
 from relay.ir.types import GlobalTypeVar, ShapeVar, TensorType, Type, TypeCall, TypeVar
 
+_ELEMENT_NAMES = {
+    "FLOAT": "float32",
+    "DOUBLE": "float64",
+    "FLOAT16": "float16",
+    "BFLOAT16": "bfloat16",
+    "FLOAT8E4M3FN": "float8_e4m3fn",
+    "FLOAT8E4M3FNUZ": "float8_e4m3fnuz",
+    "FLOAT8E5M2": "float8_e5m2",
+    "FLOAT8E5M2FNUZ": "float8_e5m2fnuz",
+    "FLOAT8E8M0": "float8_e8m0fnu",
+    "FLOAT6E2M3": "float6_e2m3fn",
+    "FLOAT6E3M2": "float6_e3m2fn",
+    "FLOAT4E2M1": "float4_e2m1fn",
+    **{f"INT{bits}": f"int{bits}" for bits in (2, 4, 8, 16, 32, 64)},
+    **{f"UINT{bits}": f"uint{bits}" for bits in (2, 4, 8, 16, 32, 64)},
+    "BOOL": "bool",
+}
+# by number; the installed `onnx` may be older than some
 ELEMENT_TYPES: Mapping[int, str] = {
-    TensorProto.FLOAT: "float32",
-    TensorProto.DOUBLE: "float64",
-    TensorProto.FLOAT16: "float16",
-    TensorProto.BFLOAT16: "bfloat16",
-    TensorProto.FLOAT8E4M3FN: "float8_e4m3fn",
-    TensorProto.FLOAT8E5M2: "float8_e5m2",
-    TensorProto.INT8: "int8",
-    TensorProto.INT16: "int16",
-    TensorProto.INT32: "int32",
-    TensorProto.INT64: "int64",
-    TensorProto.UINT8: "uint8",
-    TensorProto.UINT16: "uint16",
-    TensorProto.UINT32: "uint32",
-    TensorProto.UINT64: "uint64",
-    TensorProto.INT4: "int4",
-    TensorProto.UINT4: "uint4",
-    TensorProto.BOOL: "bool",
+    number: _ELEMENT_NAMES[name]
+    for name, number in TensorProto.DataType.items()
+    if name in _ELEMENT_NAMES
 }
 
 MOST_AXES = 64  # a shape with more is no shape of a tensor that anybody has

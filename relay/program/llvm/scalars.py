@@ -27,8 +27,9 @@ from relay.te.expr import (
     select,
     unary,
 )
-from relay.te.legalize import NARROW_FLOATS, Facts, carrier, legalize
+from relay.te.legalize import Facts, carrier, legalize
 from relay.te.loops import Buffer, Store
+from relay.te.narrow import NARROW_FLOATS
 
 
 def expression(op: str, operands: Sequence[Expr], dtype: str) -> Expr:

@@ -29,16 +29,12 @@ _TYPES = {
     "bfloat16": "i16",
     "float32": "float",
     "float64": "double",
-    "float8_e4m3fn": "i8",
-    "float8_e5m2": "i8",
-    "int4": "i8",
-    "uint4": "i8",
 }
 
 
 def llvm_type(dtype: str) -> str:
     """The type of a value in a register."""
-    return _TYPES.get(dtype) or f"i{width(dtype)}"
+    return _TYPES.get(dtype) or f"i{max(8, width(dtype))}"
 
 
 def memory_type(dtype: str) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from relay import dtypes, op
+from relay import op
 from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.narrowing import narrowed
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.types import element_type
 from relay.ir.expr import Expr
@@ -61,22 +62,9 @@ def cast_like(node: Node, data: Expr, like: Expr) -> Expr:
 
 
 def converted(node: Node, data: Expr, dtype: str) -> Expr:
-    """Data as elements of a type; what a float of eight bits cannot hold is the largest it can."""
-    if node.dtype(data) == dtype:
-        return data
-    if dtype in _LARGEST and node.attribute("saturate", 1):
-        if not dtypes.is_float(node.dtype(data)):
-            data = op.cast(data, "float32")
-        return op.cast(op.clip(data, -_LARGEST[dtype], _LARGEST[dtype]), dtype)
-    if not dtypes.is_float(node.dtype(data)):
-        return op.cast(data, dtype)
-    if dtypes.is_integer(dtype) and dtypes.bits(dtype) < 8:
-        # what does not fit keeps its low bits, as between integers
-        data = op.cast(data, "int32")
-    return op.cast(data, dtype)
-
-
-_LARGEST = {"float8_e4m3fn": 448.0, "float8_e5m2": 57344.0}
+    """Data as elements of a type, as the attributes of the node say."""
+    saturate, rounding = node.attribute("saturate", 1), node.attribute("round_mode", "up")
+    return narrowed(node, data, dtype, bool(saturate), rounding)
 
 
 @table("BitCast")
