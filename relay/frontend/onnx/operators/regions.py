@@ -59,12 +59,12 @@ def _aligned(node: Node, data: Expr, regions: Expr, images: Expr, coordinates: s
 
 @table("MaxRoiPool")
 def max_roi_pool(node: Node, data: Expr, regions: Expr) -> Expr:
-    return op.vision.roi_pool(
-        data,
-        regions,
-        pooled_size=tuple(node.required("pooled_shape")),
-        spatial_scale=node.attribute("spatial_scale", 1.0),
-    )
+    """Corners are scaled in the element type that they have: what is rounded afterwards may lie
+    halfway between two elements."""
+    scale = node.attribute("spatial_scale", 1.0)
+    scaled = op.multiply(regions, const([1.0, *[scale] * 4], node.dtype(regions)))
+    size = tuple(node.required("pooled_shape"))
+    return op.vision.roi_pool(data, scaled, pooled_size=size, spatial_scale=1.0)
 
 
 # --- boxes -------------------------------------------------------------------------------------

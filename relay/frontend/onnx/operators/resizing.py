@@ -72,13 +72,12 @@ def upsample_images(node: Node, data: Expr) -> Expr:
     """Version 1: the factors of images are two attributes."""
     node.must_have_axes(data, 4, "images")
     factors = [1.0, 1.0, node.required("height_scale"), node.required("width_scale")]
-    return _resized(node, data, _enlarging(node), const(factors, "float32"), None)
+    return _resized(node, data, _enlarging(node), _factors(node, factors), None)
 
 
 @table("Upsample", since=7)
 def upsample_by_attribute(node: Node, data: Expr) -> Expr:
-    factors = const(list(node.required("scales")), "float32")
-    return _resized(node, data, _enlarging(node), factors, None)
+    return _resized(node, data, _enlarging(node), _factors(node, node.required("scales")), None)
 
 
 @table("Upsample", since=9)
@@ -144,6 +143,10 @@ def _mode(node: Node) -> str:
     name = {"bilinear": "linear"}.get(mode, mode)
     _must_be_one_of(node, "mode", name, ("nearest", "linear", "cubic"))
     return name
+
+
+def _factors(node: Node, given: Sequence[float]) -> Expr:
+    return node.importer.constant(np.array(given, "float32"))
 
 
 def _enlarging(node: Node) -> Way:

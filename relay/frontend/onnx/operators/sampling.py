@@ -81,9 +81,6 @@ def grid_sample(node: Node, data: Expr, grid: Expr) -> Expr:
         raise node.refused("what is read has other axes", expected, str(node.type_of(data)))
     node.must_have_axes(grid, rank, "the places")
     dtype = node.dtype(data)
-    method = _MODES[mode]
-    if method == "bicubic" and padding != "zeros":
-        grid = _brought_in(node, data, grid, padding, aligned)
     places = op.transpose(grid, (0, rank - 1, *range(1, rank - 1)))
     images = data
     if not dtypes.is_float(dtype):
@@ -95,7 +92,7 @@ def grid_sample(node: Node, data: Expr, grid: Expr) -> Expr:
     found = op.image.grid_sample(
         images,
         places,
-        method=method,
+        method=_MODES[mode],
         layout="NCDHW" if rank == 5 else "NCHW",
         padding_mode=padding,
         align_corners=aligned,
@@ -103,22 +100,3 @@ def grid_sample(node: Node, data: Expr, grid: Expr) -> Expr:
     if rank == 3:
         found = op.squeeze(found, (2,))
     return found if dtypes.is_float(dtype) else op.cast(found, dtype)
-
-
-def _brought_in(node: Node, data: Expr, grid: Expr, padding: str, aligned: bool) -> Expr:
-    """Places outside of data brought into it before anything is read: Relay would bring in the
-    elements that are read there, which is the same but for cubic weights."""
-    dtype = node.dtype(grid)
-    one, two, four = (const(value, dtype) for value in (1, 2, 4))
-    if padding == "reflection":
-        turned = op.floor_mod(grid + one, four)
-        inside = one - op.abs(turned - two)
-        return node.let(op.where(op.greater(op.abs(grid), one), inside, grid))
-    # the last element, whose centre is at 1, or half an element before it
-    end = one
-    if not aligned:
-        rank = node.rank(data)
-        sizes = [node.size(data, axis) for axis in reversed(range(2, rank))]
-        end = node.let(one - one / op.cast(op.stack(sizes, axis=0), dtype))
-    low = op.where(op.less(grid, -one), -end, grid)
-    return node.let(op.where(op.greater(grid, one), end, low))
