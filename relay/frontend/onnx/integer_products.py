@@ -6,15 +6,15 @@ from relay import op
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.convolution import convolved, operands
 from relay.frontend.onnx.operators.products import product
-from relay.frontend.onnx.quantization import NONE, is_scalar, less_zero_point, parameter
+from relay.frontend.onnx.quantization import is_scalar, less_zero_point, zero_of
 from relay.frontend.onnx.windows import Windows
-from relay.ir.expr import Expr
+from relay.ir.expr import Expr, const
 from relay.ir.types import TensorType
 from relay.op.qnn import op as qnn
 
 SUMS = "int32"
 # Scales do not change sums.
-SCALES = (NONE.scale, NONE.scale)
+SCALES = (const(1.0, "float32"), const(1.0, "float32"))
 
 
 def matrix_product(
@@ -26,10 +26,7 @@ def matrix_product(
 ) -> Expr:
     """The products of the matrices in the last two axes. The left zero point may be one for each
     row, the right one for each column."""
-    rows, columns = (
-        NONE.zero_point if zero is None else parameter(node, zero, "int32")
-        for zero in (left_zero_point, right_zero_point)
-    )
+    rows, columns = (zero_of(node, zero) for zero in (left_zero_point, right_zero_point))
     ranks = node.rank(left), node.rank(right)
     if is_scalar(node, rows) and ranks[1] == 2 and ranks[0] >= 1 and node.rank(columns) <= 1:
         weight = node.let(op.transpose(right, (1, 0)))
@@ -53,10 +50,7 @@ def convolution(
     """A convolution; outside of data there are zero points. That of the weight may be one for each
     output channel."""
     data, weight, groups = operands(node, data, weight, inputs=1)
-    zero, each = (
-        NONE.zero_point if given is None else parameter(node, given, "int32")
-        for given in (data_zero_point, weight_zero_point)
-    )
+    zero, each = (zero_of(node, given) for given in (data_zero_point, weight_zero_point))
     windows = Windows.of(node, data, node.shape(weight)[2:])
     shape = node.shape(data)
     if windows.pads is None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from relay import dtypes, op
 from relay.frontend.onnx.node import Node
 from relay.ir.dims import Dim
@@ -28,13 +30,16 @@ class Affine:
     zero_point: Expr
 
 
-NONE = Affine(const(1.0, "float32"), const(0, "int32"))
-
-
 def affine(node: Node, scale: Expr, zero_point: Expr | None = None) -> Affine:
     """A scale and a zero point of a graph."""
-    zero = NONE.zero_point if zero_point is None else parameter(node, zero_point, "int32")
-    return Affine(parameter(node, scale, "float32"), zero)
+    return Affine(parameter(node, scale, "float32"), zero_of(node, zero_point))
+
+
+def zero_of(node: Node, zero_point: Expr | None) -> Expr:
+    """A zero point, which is 0 if it is left out."""
+    if zero_point is None:
+        return node.importer.constant(np.zeros((), "int32"))
+    return parameter(node, zero_point, "int32")
 
 
 def parameter(node: Node, value: Expr, dtype: str) -> Expr:
@@ -66,7 +71,7 @@ def requantized(
     return qnn.requantize(
         sums,
         scale,
-        NONE.zero_point,
+        const(0, "int32"),
         result.scale,
         result.zero_point,
         axis=axis,

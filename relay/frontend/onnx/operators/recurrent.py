@@ -99,6 +99,7 @@ class Layer:
     activations: Sequence[Activation]
     hidden: int
     state: tuple[Expr, ...]  # (batch, hidden) each
+    product: Product
 
     def run(self, step: Step) -> tuple[Expr, list[Expr]]:
         """(steps, batch, hidden), and the last state."""
@@ -134,11 +135,12 @@ class Layer:
         steps, batch, size = node.shape(data)
         gates, _ = node.static_shape(self.weight, "the weights")
         if isinstance(steps, int) or isinstance(batch, int):
-            flat = nn.dense(reshape(data, (-1, _or_rest(size))), self.weight)
+            rows = node.let(reshape(data, (-1, _or_rest(size))))
+            flat = self.product(node, self, rows, False)
             outer = (-1, batch) if isinstance(batch, int) else (_or_rest(steps), -1)
             product = reshape(flat, (*outer, gates))
         else:
-            product = nn.batch_matmul(data, expand_dims(self.weight, 0))
+            product = self.product(node, self, data, False)
         if self.input_bias is not None:
             product = add(product, self.input_bias)
         return node.let(product)
@@ -159,9 +161,17 @@ class Layer:
         whole = node.let(split(value, count, axis=1).astuple())
         return [node.let(TupleGetItem(whole, place)) for place in range(count)]
 
-    def recurrent(self, state: Expr) -> Expr:
-        product = nn.dense(state, self.recurrence)
+    def recurrent(self, node: Node, state: Expr) -> Expr:
+        product = self.product(node, self, state, True)
         return product if self.state_bias is None else add(product, self.state_bias)
+
+
+# (node, layer, rows, whether they are the state) -> their products with the weights for them
+Product = Callable[[Node, Layer, Expr, bool], Expr]
+
+
+def plain_product(node: Node, layer: Layer, rows: Expr, is_state: bool) -> Expr:
+    return nn.dense(rows, layer.recurrence if is_state else layer.weight)
 
 
 # (node, layer, the inputs of the step, state) -> the next state, what is given out first
@@ -180,6 +190,7 @@ def recurrent(
     defaults: Sequence[str],
     states: int,
     inputs: Sequence[Expr | None],
+    product: Product = plain_product,
 ) -> Sequence[Expr]:
     """All directions of a layer; `inputs` are those of the node up to the initial states."""
     given = [*inputs, *[None] * (5 + states - len(inputs))]
@@ -213,6 +224,7 @@ def recurrent(
             functions[place],
             hidden,
             tuple(_initial(node, one, place, data, hidden, layout) for one in initial),
+            product,
         )
         made, last = layer.run(step)
         outputs.append(made)
@@ -320,7 +332,7 @@ def _clipped(node: Node, value: Expr) -> Expr:
 def rnn(node: Node, *inputs: Expr | None) -> Sequence[Expr]:
     def step(there: Node, layer: Layer, own: Expr, state: list[Expr]) -> list[Expr]:
         (f,) = layer.activations
-        return [f(_clipped(there, add(own, layer.recurrent(state[0]))))]
+        return [f(_clipped(there, add(own, layer.recurrent(there, state[0]))))]
 
     return recurrent(node, step, 1, ["Tanh"], 1, inputs)
 
@@ -334,7 +346,7 @@ def gru(node: Node, *inputs: Expr | None) -> Sequence[Expr]:
         (h,) = state
         z_in, r_in, h_in = layer.gates(there, own, 3)
         if after:
-            z_h, r_h, h_h = layer.gates(there, there.let(layer.recurrent(h)), 3)
+            z_h, r_h, h_h = layer.gates(there, there.let(layer.recurrent(there, h)), 3)
             r = there.let(f(_clipped(there, add(r_in, r_h))))
             hidden = add(h_in, multiply(r, h_h))
         else:
@@ -373,6 +385,11 @@ def _product(weight: Expr, bias: Expr | None) -> Activation:
 
 @table("LSTM")
 def lstm(node: Node, *inputs: Expr | None) -> Sequence[Expr]:
+    return memory_cells(node, inputs, plain_product)
+
+
+def memory_cells(node: Node, inputs: Sequence[Expr | None], product: Product) -> Sequence[Expr]:
+    """An LSTM, with products of one's own."""
     peepholes = inputs[7] if len(inputs) > 7 else None
     coupled = bool(node.attribute("input_forget", 0))
     directions = 2 if node.attribute("direction") == "bidirectional" else 1
@@ -384,7 +401,7 @@ def lstm(node: Node, *inputs: Expr | None) -> Sequence[Expr]:
     def step(there: Node, layer: Layer, own: Expr, state: list[Expr]) -> list[Expr]:
         f, g, last = layer.activations
         h, c = state
-        whole = there.let(add(own, layer.recurrent(h)))
+        whole = there.let(add(own, layer.recurrent(there, h)))
         i, o, forget, cell = layer.gates(there, whole, 4)
         if peepholes is not None:
             p_i, p_o, p_f = views[layer.place]
@@ -402,7 +419,7 @@ def lstm(node: Node, *inputs: Expr | None) -> Sequence[Expr]:
         o = there.let(f(_clipped(there, o)))
         return [multiply(o, last(new)), new]
 
-    return recurrent(node, step, 4, ["Sigmoid", "Tanh", "Tanh"], 2, inputs[:7])
+    return recurrent(node, step, 4, ["Sigmoid", "Tanh", "Tanh"], 2, inputs[:7], product)
 
 
 def _peepholes(node: Node, value: Expr, place: int, hidden: int) -> list[Expr]:

@@ -1,0 +1,331 @@
+"""Operators on quantised numbers that ONNX Runtime's quantiser writes, domain `com.microsoft`.
+
+What is no product is written as the operator on numbers between two conversions: passes make
+operators on integers of it, as of models that come that way (`FakeQuantizationToInteger`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+import numpy as np
+
+from relay import op
+from relay.frontend.onnx.broadcast import broadcastable
+from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.integer_products import matrix_product
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.operators.pooling import average_pool, global_average_pool
+from relay.frontend.onnx.operators.quantized import (
+    dequantize_linear,
+    dynamic_range,
+    quantize_linear,
+)
+from relay.frontend.onnx.operators.recurrent import Layer, memory_cells
+from relay.frontend.onnx.quantization import (
+    affine,
+    computed_in,
+    dequantized,
+    parameter,
+    quantized,
+    requantized,
+)
+from relay.ir.expr import Expr, Tuple, const
+from relay.ir.types import TensorType
+
+table = Converters("com.microsoft")
+
+table.add("QuantizeLinear", quantize_linear)
+table.add("DequantizeLinear", dequantize_linear)
+
+# --- element by element ------------------------------------------------------------------------
+
+
+def _pair(operator: Callable[[Expr, Expr], Expr]) -> Callable[..., Expr]:
+    def convert(
+        node: Node,
+        left: Expr,
+        left_scale: Expr,
+        left_zero_point: Expr | None,
+        right: Expr,
+        right_scale: Expr,
+        right_zero_point: Expr | None,
+        scale: Expr,
+        zero_point: Expr | None = None,
+    ) -> Expr:
+        dtype = node.dtype(left)
+        reals = (
+            dequantized(node, left, affine(node, left_scale, left_zero_point)),
+            dequantized(node, right, affine(node, right_scale, right_zero_point)),
+        )
+        found = node.let(operator(*broadcastable(node, *reals)))
+        return quantized(node, found, affine(node, scale, zero_point), dtype)
+
+    return convert
+
+
+table.add("QLinearAdd", _pair(op.add))
+table.add("QLinearMul", _pair(op.multiply))
+
+
+def _one(operator: Callable[[Node, Expr], Expr]) -> Callable[..., Expr]:
+    def convert(
+        node: Node,
+        data: Expr,
+        data_scale: Expr,
+        data_zero_point: Expr | None,
+        scale: Expr,
+        zero_point: Expr | None = None,
+    ) -> Expr:
+        real = dequantized(node, data, affine(node, data_scale, data_zero_point))
+        found = node.let(operator(node, real))
+        return quantized(node, found, affine(node, scale, zero_point), node.dtype(data))
+
+    return convert
+
+
+def _leaky_relu(node: Node, data: Expr) -> Expr:
+    return op.nn.leaky_relu(data, node.attribute("alpha", 0.01))
+
+
+def _softmax(node: Node, data: Expr) -> Expr:
+    axis, rank = node.attribute("axis", -1), node.rank(data)
+    if not -rank <= axis < rank:
+        raise node.refused("the axis is out of range", f"an axis of {rank}", str(axis))
+    axis %= rank
+    if node.attribute("opset", 13) >= 13 or axis == rank - 1:
+        return op.nn.softmax(data, axis)
+    behind = [extent for extent in node.shape(data)[axis:] if isinstance(extent, int)]
+    if len(behind) < rank - axis or not prod(behind):
+        raise node.refused(
+            "the extents from the axis on must be numbers", found=str(node.type_of(data))
+        )
+    rows = node.let(op.reshape(data, (-1, prod(behind))))
+    return op.reshape_like(op.nn.softmax(rows, 1), data)
+
+
+def _reduce_mean(node: Node, data: Expr) -> Expr:
+    axes = node.attribute("axes")
+    return op.mean(data, axes and tuple(axes), bool(node.attribute("keepdims", 1)))
+
+
+def _channels_first(operator: Callable[[Node, Expr], Expr]) -> Callable[[Node, Expr], Expr]:
+    """A pool of images whose channels may be the last axis."""
+
+    def convert(node: Node, data: Expr) -> Expr:
+        if not node.attribute("channels_last", 0):
+            return operator(node, data)
+        rank = node.rank(data)
+        images = node.let(op.transpose(data, (0, rank - 1, *range(1, rank - 1))))
+        return op.transpose(node.let(operator(node, images)), (0, *range(2, rank), 1))
+
+    return convert
+
+
+table.add("QLinearSigmoid", _one(lambda node, data: op.sigmoid(data)))
+table.add("QLinearLeakyRelu", _one(_leaky_relu))
+table.add("QLinearSoftmax", _one(_softmax))
+table.add("QLinearReduceMean", _one(_reduce_mean))
+table.add("QLinearAveragePool", _one(_channels_first(average_pool)))
+table.add("QLinearGlobalAveragePool", _one(_channels_first(global_average_pool)))
+
+
+@table("QLinearConcat")
+def q_linear_concat(node: Node, scale: Expr, zero_point: Expr, *parts: Expr) -> Expr:
+    """Parts come with their scales and zero points."""
+    if len(parts) % 3 or not parts:
+        raise node.refused("a part has a scale and a zero point", "3 inputs each", str(len(parts)))
+    reals = [
+        dequantized(node, parts[at], affine(node, parts[at + 1], parts[at + 2]))
+        for at in range(0, len(parts), 3)
+    ]
+    joined = node.let(op.concatenate(Tuple(tuple(reals)), int(node.required("axis"))))
+    return quantized(node, joined, affine(node, scale, zero_point), node.dtype(parts[0]))
+
+
+@table("QLinearWhere")
+def q_linear_where(
+    node: Node,
+    condition: Expr,
+    left: Expr,
+    left_scale: Expr,
+    left_zero_point: Expr,
+    right: Expr,
+    right_scale: Expr,
+    right_zero_point: Expr,
+    scale: Expr,
+    zero_point: Expr,
+) -> Expr:
+    reals = (
+        dequantized(node, left, affine(node, left_scale, left_zero_point)),
+        dequantized(node, right, affine(node, right_scale, right_zero_point)),
+    )
+    found = node.let(op.where(*broadcastable(node, condition, *reals)))
+    return quantized(node, found, affine(node, scale, zero_point), node.dtype(left))
+
+
+# --- products ----------------------------------------------------------------------------------
+
+
+@table("QGemm")
+def q_gemm(
+    node: Node,
+    left: Expr,
+    left_scale: Expr,
+    left_zero_point: Expr,
+    right: Expr,
+    right_scale: Expr,
+    right_zero_point: Expr,
+    addend: Expr | None = None,
+    scale: Expr | None = None,
+    zero_point: Expr | None = None,
+) -> Expr:
+    """Numbers where no scale of the result is given."""
+    for matrix in (left, right):
+        node.must_have_axes(matrix, 2, "factors")
+    if node.attribute("transA", 0):
+        left = node.let(op.transpose(left, (1, 0)))
+    if node.attribute("transB", 0):
+        right = node.let(op.transpose(right, (1, 0)))
+    sums = node.let(matrix_product(node, left, right, left_zero_point, right_zero_point))
+    if addend is not None:
+        sums = node.let(op.add(sums, addend))
+    one, each = (parameter(node, given, "float32") for given in (left_scale, right_scale))
+    alpha = const(node.attribute("alpha", 1.0), "float32")
+    factor = node.let(op.multiply(op.multiply(alpha, one), each))
+    if scale is None:
+        return op.multiply(op.cast(sums, "float32"), factor)
+    dtype = node.dtype(left) if zero_point is None else node.dtype(zero_point)
+    return requantized(node, sums, factor, affine(node, scale, zero_point), dtype)
+
+
+@table("MatMulIntegerToFloat")
+def mat_mul_integer_to_float(
+    node: Node,
+    left: Expr,
+    right: Expr,
+    left_scale: Expr,
+    right_scale: Expr,
+    left_zero_point: Expr | None = None,
+    right_zero_point: Expr | None = None,
+    bias: Expr | None = None,
+) -> Expr:
+    dtype = node.dtype(left_scale)
+    sums = node.let(matrix_product(node, left, right, left_zero_point, right_zero_point))
+    one, each = (parameter(node, given, "float32") for given in (left_scale, right_scale))
+    found = op.multiply(op.cast(sums, "float32"), op.multiply(one, each))
+    if bias is not None:
+        found = op.add(found, computed_in(node, bias, "float32"))
+    return computed_in(node, node.let(found), dtype)
+
+
+@table("DynamicQuantizeMatMul")
+def dynamic_quantize_mat_mul(
+    node: Node,
+    left: Expr,
+    right: Expr,
+    right_scale: Expr,
+    right_zero_point: Expr | None = None,
+    bias: Expr | None = None,
+) -> Expr:
+    by = dynamic_range(node, left)
+    integers = node.let(quantized(node, left, by, "uint8"))
+    return mat_mul_integer_to_float(
+        node, integers, right, by.scale, right_scale, by.zero_point, right_zero_point, bias
+    )
+
+
+@table("DynamicQuantizeLSTM")
+def dynamic_quantize_lstm(node: Node, *inputs: Expr | None) -> Sequence[Expr]:
+    """Weights are integers, given transposed; inputs and states become some for every product."""
+    given = [*inputs, *[None] * (12 - len(inputs))]
+    parameters = given[8:12]
+    if any(one is None for one in parameters):
+        raise node.refused("the weights have scales and zero points", "12 inputs")
+    weights = {}
+    for is_state in (False, True):
+        matrix, scale, zero = given[1 + is_state], *parameters[2 * is_state : 2 * is_state + 2]
+        assert matrix is not None and scale is not None and zero is not None
+        node.must_have_axes(matrix, 3, "the weights")
+        given[1 + is_state] = node.let(op.transpose(matrix, (0, 2, 1)))
+        weights[is_state] = scale, zero
+
+    def product(there: Node, layer: Layer, rows: Expr, is_state: bool) -> Expr:
+        own = const(layer.place, "int64")
+        scale, zero = (
+            parameter(node, node.let(op.take(one, own, axis=0)), kind)
+            for one, kind in zip(weights[is_state], ("float32", "int32"), strict=True)
+        )
+        by = dynamic_range(there, rows)
+        integers = there.let(quantized(there, rows, by, "uint8"))
+        weight = layer.recurrence if is_state else layer.weight
+        sums = op.qnn.op.dense(
+            integers, weight, by.zero_point, zero, by.scale, const(1.0, "float32")
+        )
+        return op.multiply(op.cast(sums, "float32"), op.multiply(by.scale, scale))
+
+    return memory_cells(node, given[:8], product)
+
+
+# --- weights of few bits -----------------------------------------------------------------------
+
+
+@table("MatMulNBits")
+def mat_mul_n_bits(
+    node: Node,
+    data: Expr,
+    packed: Expr,
+    scales: Expr,
+    zero_points: Expr | None = None,
+    groups: Expr | None = None,
+    bias: Expr | None = None,
+) -> Expr:
+    """Data times a matrix (n, k), blocks of whose rows have a scale each; a byte has several
+    elements, the first one in its lowest bits."""
+    depth, outputs = int(node.required("K")), int(node.required("N"))
+    bits, block = int(node.attribute("bits", 4)), int(node.required("block_size"))
+    if bits not in (2, 4, 8) or block < 1 or block * bits % 8:
+        raise node.refused("there are no such blocks", "2, 4 or 8 bits", f"{bits}, {block}")
+    count = -(-depth // block)
+    elements = _unpacked(node, packed, bits, (outputs, count * block))
+    if zero_points is None:
+        zero: Expr = node.importer.constant(np.array(1 << (bits - 1), "float32"))
+    elif node.dtype(zero_points) == "uint8":
+        per_row = -(-count * bits // 8) * 8 // bits
+        rows = _unpacked(node, zero_points, bits, (outputs, per_row))
+        zero = node.let(op.strided_slice(rows, [0, 0], [outputs, count]))
+    else:
+        zero = node.let(op.reshape(zero_points, (outputs, count)))
+    scale = node.let(op.reshape(scales, (outputs, count)))
+    spread = [_of_elements(node, one, groups, block, depth) for one in (scale, zero)]
+    inside = node.let(op.strided_slice(elements, [0, 0], [outputs, depth]))
+    factor, start = (computed_in(node, one, "float32") for one in spread)
+    weight = op.multiply(op.subtract(op.cast(inside, "float32"), start), factor)
+    dtype = node.dtype(data)
+    found = op.nn.dense(data, computed_in(node, node.let(weight), dtype), units=outputs)
+    return found if bias is None else op.add(found, bias)
+
+
+def _unpacked(node: Node, packed: Expr, bits: int, shape: tuple[int, int]) -> Expr:
+    """The elements of bytes, as bytes of their own."""
+    flat = node.let(op.reshape(packed, (shape[0], -1)))
+    if bits == 8:
+        return node.let(flat, declared=TensorType(shape, "uint8"))
+    mask = const((1 << bits) - 1, "uint8")
+    parts = [
+        op.bitwise_and(op.right_shift(flat, const(place, "uint8")), mask)
+        for place in range(0, 8, bits)
+    ]
+    whole = node.let(op.stack(Tuple(tuple(parts)), 2))
+    return node.let(op.reshape(whole, shape))
+
+
+def _of_elements(node: Node, value: Expr, groups: Expr | None, block: int, depth: int) -> Expr:
+    """What is given for each block, for each element of a row."""
+    if node.rank(value) == 0:
+        return value
+    if groups is not None:
+        return node.let(op.take(value, computed_in(node, groups, "int64"), axis=1))
+    each = op.repeat(value, block, 1)
+    return node.let(op.strided_slice(each, [0, 0], [node.static_shape(value, "scales")[0], depth]))
