@@ -212,7 +212,8 @@ def _over_all_axes(node: Node, data: Expr, windows: Windows, pool: Pool, ceil_mo
         rows = op.reshape(op.transpose(data, order), (1, -1, *(extents[axis] for axis in chosen)))
         found = node.let(pool(node.let(rows), windows.part(first, last), ceil_mode))
         kept = [extents[axis] for axis in order[: -len(chosen)]]
-        apart = op.reshape(found, (*kept, *inner_extents(node, found)[1:]))
+        counts = [one for one in node.shape(found)[2:] if isinstance(one, int)]
+        apart = op.reshape(found, (*kept, *counts))
         data = node.let(op.transpose(apart, [order.index(axis) for axis in range(2 + count)]))
     return data
 
