@@ -38,7 +38,7 @@ def _trilu(data: np.ndarray, k: np.ndarray, upper: bool) -> np.ndarray:
     rows, columns = np.ogrid[: data.shape[-2], : data.shape[-1]]
     above = columns - rows
     kept = above >= int(k) if upper else above <= int(k)
-    return np.where(kept, data, np.zeros((), data.dtype))
+    return np.where(kept, data, np.zeros(()).astype(data.dtype))
 
 
 def _trilu_compute(data: te.Tensor, k: te.Tensor, out: te.Spec, upper: bool) -> te.Tensor:

@@ -216,7 +216,7 @@ def _mapped(data: np.ndarray, index_map: str) -> np.ndarray:
     shape: Any = None if known is None else known.shape(data.shape)
     if known is None or shape is None:
         raise EvaluationError(Diagnostic("this is no index map", found=index_map))
-    result = np.zeros(shape, data.dtype)
+    result = np.zeros(shape).astype(data.dtype)
     result[_broadcast(known.positions(data.shape), data.shape)] = data
     return result
 

@@ -128,7 +128,7 @@ def _unique(data: np.ndarray, sorted: bool, return_counts: bool) -> tuple[np.nda
         inverse = np.argsort(appearing)[inverse]
 
     def filled(values: np.ndarray, dtype: Any) -> np.ndarray:
-        result = np.zeros(data.shape, dtype)
+        result = np.zeros(data.shape).astype(dtype)
         result[: len(values)] = values
         return result
 

@@ -41,6 +41,7 @@ TOLERANCES = {
     "float8_e5m2": (0.26, 0.05),
     "float8_e4m3fnuz": (0.13, 0.05),
     "float8_e5m2fnuz": (0.26, 0.05),
+    **dict.fromkeys(dtypes.MICROSCALING, (0.0, 0.0)),  # only moved and converted
     "float16": (4e-3, 2e-3),
     "bfloat16": (2e-2, 2e-2),
     "float32": (5e-5, 5e-6),
@@ -196,6 +197,8 @@ def _as_dtype(tensor: Tensor, dtype: str) -> Tensor:
         lowest, highest = int(te.lowest(dtype).value), int(te.highest(dtype).value)
         low = min(max(int(low), lowest), highest - 1)
         high = max(min(int(high), highest), low + 1)
+    elif dtype == "float8_e8m0fnu":  # has no sign
+        low, high = 0.25, max(high, 4.0)
     elif dtype != "bool":
         low = min(max(low, -1e4), 1e4 - 1)  # what float16 holds
         high = max(min(high, 1e4), low + 1)
