@@ -144,9 +144,10 @@ class Stages:
         for step in lowered.steps:
             kernel = self.kernels.setdefault(step.kernel.name, step.kernel)
             inputs = [places[place] for place in step.inputs]
-            known = bool(inputs) and all(value.stage is self.prepare for value in inputs)
+            known = all(value.stage is self.prepare for value in inputs)
             assert known or not step.constant, f"{kernel.name} reads what is not constant"
-            if step.constant or (known and not kernel.sizes and is_worth_keeping(kernel)):
+            kept = known and inputs and not kernel.sizes and is_worth_keeping(kernel)
+            if step.constant or kept:
                 outputs = self.prepare_step(kernel, [value.register for value in inputs])
                 made = [At(self.prepare, register) for register in outputs]
             else:

@@ -11,13 +11,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from relay.te.compute import Tensor
+from relay.te.compute import Computation, Tensor
+from relay.te.expr import Extent, variables
 from relay.te.loops import Scope
 from relay.te.schedule import Schedule, Stage
 
 
 def constants_only(s: Schedule, name: str, constants: set[int]) -> bool:
-    """Whether a stage depends on constants and nothing else."""
+    """Whether a stage depends on constants and nothing else: on no size that a run brings."""
+    if _asks_for_sizes(s[name]):
+        return False
     pending = list(s[name].inputs)
     seen: set[int] = set()
     while pending:
@@ -25,11 +28,18 @@ def constants_only(s: Schedule, name: str, constants: set[int]) -> bool:
         if id(tensor) in constants or id(tensor) in seen:
             continue
         stage = s.stage_of(tensor)
-        if stage is None:
+        if stage is None or _asks_for_sizes(stage):
             return False
         seen.update(id(one) for one in stage.tensors)
         pending += stage.inputs
     return True
+
+
+def _asks_for_sizes(stage: Stage) -> bool:
+    asked = [extent for tensor in stage.tensors for extent in tensor.shape]
+    if isinstance(stage.op, Computation):
+        asked += [*stage.op.bodies, *(axis.extent for axis in stage.op.reduction_axes)]
+    return any(isinstance(one, Extent) for part in asked for one in variables(part))
 
 
 def hoist(s: Schedule, constants: set[int]) -> tuple[list[Schedule], Schedule]:

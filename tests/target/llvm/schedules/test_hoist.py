@@ -78,3 +78,12 @@ def test_constants_are_followed_through_stages() -> None:
     known = {id(W)}
     assert constants_only(s, "square", known)
     assert not constants_only(s, "y", known)
+
+
+def test_what_asks_for_the_sizes_of_a_run_is_not_made_before() -> None:
+    n = te.Extent("int64", "n")
+    x = te.placeholder((n, N), "float32", "x")
+    k = te.axis(n, "k")
+    table = te.compute((N,), lambda i: te.sum(W[i, 0] + te.cast(k, "float32"), k), "table")
+    y = te.compute((n, N), lambda i, j: x[i, j] * table[j], "y")
+    assert choose([y], [x, W], AVX512, [W]).prepare == ()
