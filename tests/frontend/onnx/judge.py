@@ -35,6 +35,7 @@ def model(
     outputs: int | Sequence[str] = 1,
     shapes: Mapping[int, Sequence[str | int | None]] | None = None,
     domain: str = "",
+    version: int = 1,
     **attributes: Any,
 ) -> onnx.ModelProto:
     """A model of one node; `shapes` gives dimensions of inputs names, None leaves an input out."""
@@ -55,7 +56,7 @@ def model(
             shape = (shapes or {}).get(place, given.shape)
             described.append(value(name, given.dtype, shape))
     wanted = [onnx.ValueInfoProto(name=name) for name in results if name]
-    return of_graph([node], described, wanted, constants, opset, domain)
+    return of_graph([node], described, wanted, constants, opset, domain, version)
 
 
 def value(name: str, dtype: Any, shape: Sequence[str | int | None]) -> onnx.ValueInfoProto:
@@ -71,12 +72,13 @@ def of_graph(
     constants: Sequence[onnx.TensorProto] = (),
     opset: int = 21,
     domain: str = "",
+    version: int = 1,
 ) -> onnx.ModelProto:
-    """A model of these nodes."""
+    """A model of these nodes; `version` is that of the operators of another domain."""
     graph = helper.make_graph(nodes, "tried", inputs, outputs, constants)
     imports = [helper.make_opsetid("", opset)]
     if domain:
-        imports.append(helper.make_opsetid(domain, 1))
+        imports.append(helper.make_opsetid(domain, version))
     # old enough for ONNX Runtime, which is a version or two behind
     return helper.make_model(graph, opset_imports=imports, ir_version=min(10, onnx.IR_VERSION))
 

@@ -1,0 +1,199 @@
+"""Features before a model sees them: scaled, cut, looked up, put side by side (`ai.onnx.ml`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from relay import dtypes, op
+from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.node import Node
+from relay.ir.expr import Constant, Expr, const
+
+table = Converters("ai.onnx.ml")
+
+# --- numbers to numbers ------------------------------------------------------------------------
+
+
+@table("Scaler")
+def scaler(node: Node, data: Expr) -> Expr:
+    """(data - offset) * scale; the result is of 32 bits."""
+    wide = as_float(node, data)
+    offset = _for_features(node, wide, "offset", node.attribute("offset", [0.0]))
+    scale = _for_features(node, wide, "scale", node.attribute("scale", [1.0]))
+    return op.cast(op.multiply(op.subtract(wide, offset), scale), "float32")
+
+
+@table("Normalizer")
+def normalizer(node: Node, data: Expr) -> Expr:
+    """Rows divided by their norm, unless that is 0."""
+    axis = min(1, node.rank(data) - 1)
+    wide = as_float(node, data)
+    norm = node.attribute("norm", "MAX")
+    if norm == "MAX":
+        divisor = op.max(wide, axis=axis, keepdims=True)
+    elif norm == "L1":
+        divisor = op.sum(op.abs(wide), axis=axis, keepdims=True)
+    elif norm == "L2":
+        divisor = op.sqrt(op.sum(op.multiply(wide, wide), axis=axis, keepdims=True))
+    else:
+        raise node.refused("there is no such norm", "MAX, L1 or L2", str(norm))
+    divisor = node.let(divisor)
+    is_zero = op.equal(divisor, node.number(0, divisor))
+    safe = op.where(is_zero, node.number(1, divisor), divisor)
+    return op.cast(op.divide(wide, safe), "float32")
+
+
+@table("Binarizer")
+def binarizer(node: Node, data: Expr) -> Expr:
+    """1 where data is above the threshold, 0 elsewhere."""
+    threshold = node.number(node.attribute("threshold", 0.0), data)
+    return op.cast(op.greater(data, threshold), node.dtype(data))
+
+
+@table("Imputer")
+def imputer(node: Node, data: Expr) -> Expr:
+    """What is equal to one value is replaced, by one value or by one for each feature."""
+    kind = "int64" if dtypes.is_integer(node.dtype(data)) else "float"
+    values = node.attribute(f"imputed_value_{kind}s")
+    if not values:
+        raise node.refused(f"attribute `imputed_value_{kind}s` is missing")
+    replaced = node.attribute(f"replaced_value_{kind}", 0)
+    if kind == "float" and np.isnan(replaced):
+        is_missing = op.isnan(data)
+    else:
+        is_missing = op.equal(data, node.number(replaced, data))
+    return op.where(is_missing, _for_features(node, data, "imputed values", values), data)
+
+
+def as_float(node: Node, data: Expr) -> Expr:
+    """Data to compute with: of 64 bits if it is, otherwise of 32."""
+    return node.let(op.cast(data, "float64" if node.dtype(data) == "float64" else "float32"))
+
+
+def _for_features(node: Node, data: Expr, what: str, values: Sequence[float]) -> Constant:
+    """One number for all, or one for each feature: the elements of the last axis."""
+    width = node.shape(data)[-1] if node.rank(data) else 1
+    if len(values) == 1:
+        return node.number(values[0], data)
+    if isinstance(width, int) and len(values) != width:
+        raise node.refused(
+            f"the number of {what} is not that of the features", f"{width}, or 1", str(len(values))
+        )
+    return node.importer.constant(np.array(values, node.dtype(data)))
+
+
+# --- categories --------------------------------------------------------------------------------
+
+
+@table("LabelEncoder")
+def label_encoder_of_strings(node: Node, data: Expr) -> Expr:
+    raise node.refused(
+        "strings cannot be computed with", "numbers as keys and values", "classes_strings"
+    )
+
+
+@table("LabelEncoder", since=2)
+def label_encoder(node: Node, data: Expr) -> Expr:
+    """Every element is looked up among keys."""
+    keys, values = _list(node, "keys"), _list(node, "values")
+    if len(keys) != len(values) or not len(keys):
+        raise node.refused(
+            "there is not a value for each key", str(len(keys)), f"{len(values)} values"
+        )
+    constant = node.importer.constant
+    default = constant(_default(node, values.dtype))
+    given = op.cast(data, str(keys.dtype)) if node.dtype(data) != keys.dtype else data
+    given = node.let(given)
+    rest = ~np.isnan(keys) if keys.dtype.kind == "f" else np.ones(keys.shape, bool)
+    found: Expr = default
+    if rest.any():
+        # the first of equal keys counts
+        known, first = np.unique(keys[rest], return_index=True)
+        place = op.searchsorted(node.importer.constant(known), given, dtype="int64")
+        place = node.let(op.minimum(place, const(len(known) - 1, "int64")))
+        is_key = op.equal(op.take(node.importer.constant(known), place, axis=0), given)
+        found = op.where(
+            is_key, op.take(node.importer.constant(values[rest][first]), place, axis=0), default
+        )
+    if not rest.all():
+        found = op.where(
+            op.isnan(given), node.importer.constant(values[~rest][:1].reshape(())), found
+        )
+    return found
+
+
+_KINDS = {"int64s": "int64", "floats": "float32"}
+
+
+def _list(node: Node, what: str) -> np.ndarray:
+    """The keys or values, which are of one of several types."""
+    if node.attribute(f"{what}_strings"):
+        raise node.refused(
+            "strings cannot be computed with", "numbers as keys and values", f"{what}_strings"
+        )
+    for kind, dtype in _KINDS.items():
+        if (given := node.attribute(f"{what}_{kind}")) is not None:
+            return np.array(given, dtype)
+    given = node.required(f"{what}_tensor")
+    found: np.ndarray = np.asarray(given).reshape(-1)
+    return found
+
+
+def _default(node: Node, dtype: np.dtype[Any]) -> np.ndarray:
+    given = node.attribute("default_tensor")
+    if given is None:
+        is_whole = dtype.kind == "i"
+        given = node.attribute(
+            "default_int64" if is_whole else "default_float", -1 if is_whole else -0.0
+        )
+    return np.asarray(given).reshape(()).astype(dtype)
+
+
+@table("OneHotEncoder")
+def one_hot_encoder(node: Node, data: Expr) -> Expr:
+    """A new last axis: 1 at the category of the element. One that is no category is all zeros."""
+    categories = node.attribute("cats_int64s")
+    if not categories:
+        raise node.refused("strings cannot be computed with", "cats_int64s", "cats_strings")
+    whole = op.expand_dims(op.cast(data, "int64"), -1)
+    return op.cast(
+        op.equal(whole, node.importer.constant(np.array(categories, "int64"))), "float32"
+    )
+
+
+# --- features side by side ---------------------------------------------------------------------
+
+
+@table("FeatureVectorizer")
+def feature_vectorizer(node: Node, *parts: Expr) -> Expr:
+    """Rows one behind the other; of each part as many features as `inputdimensions` says."""
+    widths = node.attribute("inputdimensions") or [None] * len(parts)
+    if len(widths) != len(parts):
+        raise node.refused("a width is missing", str(len(parts)), str(len(widths)))
+    found = []
+    for part, width in zip(parts, widths, strict=True):
+        rows = op.cast(part, "float32")
+        if node.rank(part) == 1:
+            rows = op.expand_dims(rows, 0)
+        elif node.rank(part) != 2:
+            rows = op.nn.batch_flatten(rows)
+        rows = node.let(rows)
+        own = node.shape(rows)[1]
+        if width is not None and own != width:
+            behind = max(width - own, 0) if isinstance(own, int) else width
+            padded = op.nn.pad(rows, ((0, 0), (0, behind)))
+            rows = op.strided_slice(padded, [0], [width], axes=(1,))
+        found.append(rows)
+    return op.concatenate(found, axis=1)
+
+
+@table("ArrayFeatureExtractor")
+def array_feature_extractor(node: Node, data: Expr, places: Expr) -> Expr:
+    """Elements of the last axis; of one axis alone there is one row."""
+    chosen = op.reshape(places, (-1,))
+    if node.rank(data) == 1:
+        data = op.expand_dims(data, 0)
+    return op.take(data, chosen, axis=-1)

@@ -1,0 +1,94 @@
+"""Scores of models (`ai.onnx.ml`): transformed, and the label of the greatest."""
+
+from __future__ import annotations
+
+from math import pi, sqrt
+
+import numpy as np
+
+from relay import op
+from relay.frontend.onnx.node import Node
+from relay.ir.expr import Expr
+
+TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
+
+NEAR_ZERO = 1e-7  # scores that SOFTMAX_ZERO takes for 0
+CURVE = 0.147  # of the approximation of the inverse of erf that runtimes agree on
+
+
+def transform_of(node: Node) -> str:
+    """The attribute `post_transform`, which later versions have as a number."""
+    given = node.attribute("post_transform", "NONE")
+    if isinstance(given, int) and 0 <= given < len(TRANSFORMS):
+        given = TRANSFORMS[given]
+    if given not in TRANSFORMS:
+        raise node.refused("there is no such transform", ", ".join(TRANSFORMS), str(given))
+    return str(given)
+
+
+def transformed(node: Node, scores: Expr, transform: str) -> Expr:
+    """Scores (n, classes) as the transform leaves them."""
+    match transform:
+        case "SOFTMAX":
+            return op.nn.softmax(scores, axis=1)
+        case "LOGISTIC":
+            return op.sigmoid(scores)
+        case "SOFTMAX_ZERO":
+            return _softmax_zero(node, scores)
+        case "PROBIT":
+            return _probit(node, scores)
+    return scores
+
+
+def _softmax_zero(node: Node, scores: Expr) -> Expr:
+    """Softmax over the scores that are not 0; those stay 0."""
+    scores = node.let(scores)
+    greatest = op.max(scores, axis=1, keepdims=True)
+    powers = op.exp(op.subtract(scores, greatest))
+    counts = op.greater(op.abs(scores), node.number(NEAR_ZERO, scores))
+    powers = node.let(op.where(counts, powers, node.number(0, scores)))
+    return op.divide(powers, op.sum(powers, axis=1, keepdims=True))
+
+
+def _probit(node: Node, scores: Expr) -> Expr:
+    """The argument at which the normal distribution has come to the score."""
+    scores = node.let(scores)
+
+    def number(value: float) -> Expr:
+        return node.number(value, scores)
+
+    spread = op.subtract(op.multiply(number(2), scores), number(1))
+    spread = node.let(spread)
+    logarithm = op.log(op.multiply(op.subtract(number(1), spread), op.add(number(1), spread)))
+    logarithm = node.let(logarithm)
+    middle = op.add(number(2 / (pi * CURVE)), op.multiply(number(0.5), logarithm))
+    middle = node.let(middle)
+    inside = op.subtract(op.multiply(middle, middle), op.divide(logarithm, number(CURVE)))
+    size = op.sqrt(op.subtract(op.sqrt(inside), middle))
+    return op.multiply(op.multiply(number(sqrt(2)), op.sign(spread)), size)
+
+
+def labels_of(node: Node, count: int) -> np.ndarray:
+    """The labels of classes, which have to be numbers."""
+    if node.attribute("classlabels_strings"):
+        raise node.refused(
+            "strings cannot be computed with", "labels that are numbers", "classlabels_strings"
+        )
+    given = node.attribute("classlabels_int64s") or node.attribute("classlabels_ints")
+    return np.array(given or range(count), "int64")
+
+
+def named(node: Node, labels: np.ndarray, scores: Expr) -> Expr:
+    """The label of the greatest score of each row."""
+    place = op.argmax(scores, axis=1)
+    return op.take(node.importer.constant(labels), place, axis=0)
+
+
+def side_by_side(node: Node, score: Expr, is_positive: bool, transform: str) -> Expr:
+    """The scores of two classes, where only what speaks for the second is known, (n, 1)."""
+    if is_positive and transform != "LOGISTIC":
+        other = op.subtract(node.number(1, score), score)
+    else:
+        other = op.negative(score)
+    both = node.let(op.concatenate([other, score], axis=1))
+    return transformed(node, both, transform) if transform in ("LOGISTIC", "PROBIT") else both
