@@ -7,6 +7,7 @@
 They measure the machine and the runtime themselves:
 
     fma       extent, steps           multiply-adds on registers: what one core can do at most
+    dot       extent, steps           the same of bytes, or of int16 where there is no VNNI
     copy      extent, from, to, size  `size` bytes per turn, past the caches
     read      extent, from, size, n   `size` bytes per turn, `n` times over: what caches can do
     regions   extent, repeat, work    parallel loops whose body counts to `work`
@@ -95,6 +96,58 @@ entry:
   ret void
 }}
 {_kernel("fma", "fma.body")}
+"""
+
+
+def dot_bytes(target: Target) -> int:
+    """How many products of integers a lane sums at once."""
+    return 4 if target.has_vnni else 2
+
+
+def integer_operations(target: Target, steps: int, threads: int) -> int:
+    """The multiplications and additions of `dot`."""
+    return 2 * lanes(target) * dot_bytes(target) * accumulators(target) * steps * threads
+
+
+def dot_text(target: Target) -> str:
+    """Sums of products of integers; on machines other than x86-64, nothing worth a comparison."""
+    width, count, each = lanes(target), accumulators(target), dot_bytes(target)
+    vector, factors = f"<{width} x i32>", f"<{width * each} x i{32 // each}>"
+    pairs = {4: "sse2.pmadd.wd", 8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.512"}[width]
+    head = body = ending = ""
+    for k in range(count):
+        head += f"  %a{k} = phi {vector} [ splat (i32 {k}), %entry ], [ %b{k}, %loop ]\n"
+        if target.arch != "x86_64":
+            body += f"  %m{k} = mul {vector} %x, %a{k}\n"
+            body += f"  %b{k} = add {vector} %m{k}, %y\n"
+        elif target.has_vnni:
+            given = f"{vector} %a{k}, {factors} %p, {factors} %q"
+            name = f"llvm.x86.avx512.vpdpbusd.{32 * width}"
+            body += f"  %b{k} = call {vector} @{name}({given})\n"
+        else:
+            # the factor changes with the sum: otherwise the product would be computed once
+            body += f"  %f{k} = bitcast {vector} %a{k} to {factors}\n"
+            given = f"{factors} %p, {factors} %f{k}"
+            body += f"  %m{k} = call {vector} @llvm.x86.{pairs}({given})\n"
+            body += f"  %b{k} = add {vector} %m{k}, %y\n"
+        ending += f"  %s{k + 1} = add {vector} %s{k}, %b{k}\n"
+    return f"""
+define internal void @dot.body{BODY} #0 {{
+entry:
+  %steps = load i64, ptr %closure
+  %number = trunc i64 %begin to i32
+  %first = insertelement {vector} poison, i32 %number, i64 0
+  %x = shufflevector {vector} %first, {vector} poison, <{width} x i32> zeroinitializer
+  %y = add {vector} %x, splat (i32 77)
+  %p = bitcast {vector} %x to {factors}
+  %q = bitcast {vector} %y to {factors}{_loop("loop", "%steps", head, body)}
+  %s0 = add {vector} %x, %y
+{ending}
+  %out = alloca {vector}
+  store volatile {vector} %s{count}, ptr %out
+  ret void
+}}
+{_kernel("dot", "dot.body")}
 """
 
 
@@ -213,7 +266,13 @@ def texts(target: Target) -> list[str]:
     )
     streaming = "!0 = !{i32 1}\n"
     copying = copy_text(target) + attributes + streaming
-    return [fma_text(target) + attributes, copying, read_text(target) + attributes, REGIONS]
+    return [
+        fma_text(target) + attributes,
+        dot_text(target) + attributes,
+        copying,
+        read_text(target) + attributes,
+        REGIONS,
+    ]
 
 
 class Program:
@@ -244,7 +303,7 @@ class BareKernels:
 
         binding.initialize_native_asmparser()  # for the assembler statement in REGIONS
         self.target = target
-        names = ["fma", "copy", "read", "regions", "nothing"]
+        names = ["fma", "dot", "copy", "read", "regions", "nothing"]
         self.library = load([compile_module([text], target) for text in texts(target)], names)
 
     def program(self, kernel: str, threads: int, arguments: Sequence[int]) -> Program:
@@ -254,6 +313,11 @@ class BareKernels:
         """Multiply-adds on every thread, and how many floating-point operations that is."""
         fma = self.program("fma", threads, [threads, steps])
         return fma, flops(self.target, steps, threads)
+
+    def integer_peak(self, threads: int, steps: int = 20_000) -> tuple[Program, int]:
+        """Products of integers on every thread, and how many operations that is."""
+        dot = self.program("dot", threads, [threads, steps])
+        return dot, integer_operations(self.target, steps, threads)
 
     def copy(self, threads: int, source: np.ndarray, result: np.ndarray) -> Program:
         """A copy of a large array, in some turns for every thread."""

@@ -2,7 +2,8 @@
 
     python benchmarks/kernels.py                      everything, on one thread and on two
     python benchmarks/kernels.py --threads 1          on one thread
-    python benchmarks/kernels.py --models gemm,rows   some: peak, chain, gemm, rows, blocked, layers
+    python benchmarks/kernels.py --models gemm,rows   some: peak, chain, gemm, rows, blocked,
+                                                      layers, integers
     python benchmarks/kernels.py --json out.json      records besides the table
 
 Every kernel is a Relay program of one fused function, compiled by `relay.compile` into a fresh
@@ -11,7 +12,8 @@ registers for what computes, the best of several copies for what moves data, cou
 that has to be read or written once. Results are compared with float64 in the same run.
 
 PyTorch runs in inference mode with as many threads, writes into given memory where it can, and gets
-channels-last tensors for convolutions as well as plain ones.
+channels-last tensors for convolutions as well as plain ones. Products of bytes are measured beside
+ONNX Runtime's, and beside a loop of the instruction that sums such products on registers.
 """
 
 from __future__ import annotations
@@ -400,6 +402,162 @@ def compare_convolution(
     )
 
 
+# --- products of bytes -------------------------------------------------------------------------
+
+
+def random_bytes(dtype: str, *shape: int) -> np.ndarray:
+    known = np.iinfo(dtype)
+    generator = np.random.default_rng(0)
+    return generator.integers(known.min, known.max, shape, dtype, endpoint=True)
+
+
+def in_onnxruntime(
+    nodes: Sequence[Any], data: np.ndarray, result: str, known: Params, threads: int
+) -> Candidate:
+    """Nodes over an input `x` and weights, as a function to time."""
+    import onnxruntime
+    from onnx import TensorProto, helper, numpy_helper
+
+    kinds = {"uint8": TensorProto.UINT8, "int8": TensorProto.INT8, "int32": TensorProto.INT32}
+    graph = helper.make_graph(
+        nodes,
+        "products",
+        [helper.make_tensor_value_info("x", kinds[str(data.dtype)], data.shape)],
+        [helper.make_tensor_value_info("y", kinds[result], None)],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in known.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    given = {"x": data}
+    return lambda: session.run(None, given)[0]
+
+
+def measure_integers(run: Run) -> None:
+    """Matrix products and convolutions of bytes, with weights known beforehand."""
+    sizes = [(1024, 1024, 1024), (1, 1024, 1024)] if not run.quick else [(8, 16, 24)]
+    layers = [(64, 56, 64, 3, 1, 1), (64, 56, 64, 1, 1, 0), (256, 14, 256, 3, 1, 1)]
+    for threads in run.counts:
+        for kind in ("uint8", "int8"):
+            for size in sizes:
+                compare_byte_product(run, size, kind, threads)
+        for layer in layers if not run.quick else [(16, 6, 16, 3, 1, 1)]:
+            for blocked in (False, True):
+                compare_byte_convolution(run, layer, threads, blocked=blocked)
+
+
+def compare_byte_product(run: Run, size: tuple[int, int, int], kind: str, threads: int) -> None:
+    from onnx import helper
+
+    m, k, n = size
+    a, w = random_bytes(kind, m, k), random_bytes("int8", n, k)
+    body = relay.nn.dense(
+        relay.var("x", shape=a.shape, dtype=kind),
+        relay.var("w", shape=w.shape, dtype="int8"),
+        out_dtype="int32",
+    )
+    exe, seconds = compiled(body, {"w": w}, threads)
+    result = aligned(m, n).view(np.int32)
+    dot, operations = BareKernels(Target.host()).integer_peak(threads)
+    node = helper.make_node("MatMulInteger", ["x", "w"], ["y"])
+    candidates: dict[str, Candidate] = {
+        "relay": lambda: exe(a, out=result),
+        "onnxruntime": in_onnxruntime([node], a, "int32", {"w": w.T.copy()}, threads),
+        "dot": dot,
+    }
+    times = take_turns(candidates, threads, run.effort)
+    found = fraction(times, 2 * m * k * n, "dot", operations)
+    name = f"{kind} x int8 {m}x{k}x{n}"
+    expected = a.astype(np.int64) @ w.astype(np.int64).T
+    kept = run.report.compare(
+        name,
+        threads,
+        without(times, "dot"),
+        error=relative_error(result, expected),
+        compile_s=seconds,
+        note=f"{percent(found)} of the peak for integers",
+        **found,
+    )
+    if m > 1 and kind == "uint8" and threads == 1 and not run.quick:
+        limit_fraction(run, f"{name}, 1 thread", found, "peak for integers", 70)
+    run.report.wanted(f"{name}, {threads} threads", kept["ratio"], "x ONNX Runtime", least=1)
+
+
+def compare_byte_convolution(run: Run, layer: Layer, threads: int, *, blocked: bool) -> None:
+    """A convolution of bytes with bias, rounded to bytes again with a scale for each channel."""
+    from onnx import helper
+
+    channels, extent, filters, kernel, stride, padding = layer
+    x = random_bytes("uint8", 1, channels, extent, extent)
+    w = random_bytes("int8", filters, channels, kernel, kernel)
+    b = np.arange(filters, dtype=np.int32) * 100
+    scale = np.linspace(1, 2, filters, dtype=np.float32) / np.float32(300 * channels * kernel)
+    window = {
+        "strides": (stride, stride),
+        "padding": (padding, padding),
+        "channels": filters,
+        "kernel_size": (kernel, kernel),
+        "out_dtype": "int32",
+    }
+    data, bias, factor = x, b.reshape(-1, 1, 1), scale.reshape(-1, 1, 1)
+    convolve = relay.nn.conv2d
+    if blocked:
+        data = blocks(x, [1])
+        bias, factor = (each.reshape(1, -1, 1, 1, 16) for each in (b, scale))
+        convolve = relay.nn.contrib_conv2d_nchwc
+        window |= {"data_layout": "NCHW16c", "kernel_layout": "OIHW", "out_layout": "NCHW16c"}
+    arrays = {"x": data, "w": w, "b": bias, "s": factor}
+    xs, ws, bs, ss = (
+        relay.var(name, shape=array.shape, dtype=str(array.dtype)) for name, array in arrays.items()
+    )
+    real = relay.cast(convolve(xs, ws, **window) + bs, "float32") * ss
+    body = relay.cast(relay.clip(relay.round(real), 0.0, 255.0), "uint8")
+    exe, seconds = compiled(body, {name: arrays[name] for name in "wbs"}, threads)
+    result = np.empty(exe.outputs[0].shape, np.uint8)
+    dot, operations = BareKernels(Target.host()).integer_peak(threads)
+    node = helper.make_node(
+        "QLinearConv",
+        ["x", "one", "zero", "w", "s", "none", "one", "zero", "b"],
+        ["y"],
+        pads=[padding] * 4,
+        strides=[stride] * 2,
+        kernel_shape=[kernel] * 2,
+    )
+    known = {
+        "w": w,
+        "s": scale,
+        "b": b,
+        "one": np.float32(1),
+        "zero": np.uint8(0),
+        "none": np.zeros(filters, np.int8),
+    }
+    candidates: dict[str, Candidate] = {
+        "relay": lambda: exe(data, out=result),
+        "onnxruntime": in_onnxruntime([node], x, "uint8", known, threads),
+        "dot": dot,
+    }
+    times = take_turns(candidates, threads, run.effort)
+    sums = F.conv2d(*(torch.from_numpy(a).double() for a in (x, w, b)), stride, padding).numpy()
+    reals = sums.astype(np.float32) * scale.reshape(-1, 1, 1)
+    expected = np.clip(np.round(reals), 0, 255)
+    found = fraction(times, 2 * expected.size * channels * kernel * kernel, "dot", operations)
+    size = f"{extent}x{extent}x{channels}"
+    name = f"{'NCHW16c' if blocked else 'NCHW'} bytes {size} {kernel}x{kernel} -> {filters}"
+    kept = run.report.compare(
+        name,
+        threads,
+        without(times, "dot"),
+        error=relative_error(result, blocks(expected, [1]) if blocked else expected),
+        compile_s=seconds,
+        note=f"{percent(found)} of the peak for integers",
+        **found,
+    )
+    run.report.wanted(f"{name}, {threads} threads", kept["ratio"], "x ONNX Runtime", least=1)
+
+
 PARTS = {
     "peak": measure_peak,
     "chain": measure_chain,
@@ -407,6 +565,7 @@ PARTS = {
     "rows": measure_rows,
     "blocked": measure_blocked,
     "layers": measure_layers,
+    "integers": measure_integers,
 }
 
 if __name__ == "__main__":

@@ -31,11 +31,11 @@ from relay.op.opdef import OpDef
 from relay.target.llvm.codegen import generate
 from relay.target.llvm.schedules import facts
 from relay.target.llvm.schedules.choose import choose
+from relay.target.llvm.schedules.integers import instructions
 from relay.target.target import Target
 from relay.te import lower as te_lower
 from relay.te.compute import Tensor, compute
 from relay.te.expr import Const, Expr, Extent, Read, Var, variables
-from relay.te.instruction import DOT4
 from relay.te.legalize import Facts, legalize
 from relay.te.loops import (
     Allocate,
@@ -151,7 +151,7 @@ def machine(target: Target) -> Facts:
         has_fma=target.has_fma,
         has_f16c=target.has_f16c,
         has_rounding=target.arch == "aarch64" or "sse4.1" in target.enabled,
-        instructions=frozenset((DOT4.name,) if target.has_vnni else ()),
+        instructions=frozenset(one.name for one in instructions(target)),
     )
 
 

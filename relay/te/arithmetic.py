@@ -214,8 +214,8 @@ def bitcast(value: Array, source: str, target: str) -> Array:
 
 def call(function: str, args: list[Array], dtype: str) -> Array:
     """A function by name, of values of `dtype`: for floats rounded from float64, all but exact."""
-    if function == "dot4":
-        return _dot4(*args)
+    if function in ("dot4", "dot2"):
+        return _dot(*args)
     if function in _BITS:
         return wrap(_BITS[function](args[0], width(dtype)), dtype)
     if not dtypes.is_float(dtype):
@@ -228,10 +228,11 @@ def call(function: str, args: list[Array], dtype: str) -> Array:
     return result if result.dtype == bool else result.astype(carrier(dtype))
 
 
-def _dot4(start: Array, *bytes: Array) -> Array:
-    """Four products of unsigned and signed bytes added to an int32, which wraps."""
-    wide = [each.astype(np.int32) for each in bytes]
-    return sum((u * s for u, s in zip(wide[:4], wide[4:], strict=True)), start)
+def _dot(start: Array, *factors: Array) -> Array:
+    """Products of the first half of the factors with the second added to an int32, which wraps."""
+    wide = [each.astype(np.int32) for each in factors]
+    steps = len(wide) // 2
+    return sum((a * b for a, b in zip(wide[:steps], wide[steps:], strict=True)), start)
 
 
 def _sigmoid(x: Array) -> Array:

@@ -105,13 +105,14 @@ def _match_all(
     return current
 
 
-def _dot4() -> Instruction:
-    step = Axis(INDEX, "t", const(4, INDEX))
-    unsigned, signed = (Source(name, (step.extent,), name) for name in ("uint8", "int8"))
-    product = cast(unsigned[step], "int32") * cast(signed[step], "int32")
-    return Instruction("dot4", Reduce("int32", SUM, (step,), (product,)))
+def _dot(name: str, steps: int, left: str, right: str) -> Instruction:
+    """Products of integers that lie side by side, summed in 32 bits, which wrap."""
+    step = Axis(INDEX, "t", const(steps, INDEX))
+    factors = (Source(side, (step.extent,), side) for side in (left, right))
+    first, second = (cast(factor[step], "int32") for factor in factors)
+    return Instruction(name, Reduce("int32", SUM, (step,), (first * second,)))
 
 
-# Four products of unsigned and signed bytes, summed in 32 bits.
-DOT4 = _dot4()
-INSTRUCTIONS = {"dot4": DOT4}
+DOT4 = _dot("dot4", 4, "uint8", "int8")
+DOT2 = _dot("dot2", 2, "int16", "int16")
+INSTRUCTIONS = {one.name: one for one in (DOT4, DOT2)}

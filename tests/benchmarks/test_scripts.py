@@ -20,9 +20,10 @@ SCRIPTS = {
     "compiler": "inference,incremental,depth",
     "dynamic": "tree-lstm,char-rnn",
     "functions": "exp,pow",
-    "kernels": "peak,chain,gemm,rows,blocked,layers",
+    "kernels": "peak,chain,gemm,rows,blocked,layers,integers",
     "models": "mlp,dqn",
     "passes": "dqn,times,growth",
+    "real_models": "small",
 }
 FIELDS = {"name", "threads", "relay_ms", "peers", "best_peer", "ratio", "error", "compile_s"}
 

@@ -1,7 +1,12 @@
-"""Products of bytes summed by fours, in every lane of a vector: one instruction of x86 (VNNI).
+"""Products of short integers that lie side by side, summed in every lane of a vector.
 
-Four bytes that lie side by side are one number of 32 bits, loaded as such: a vector of them where
-the lanes follow each other, one for all lanes where they read the same.
+    dot4    four products of unsigned and signed bytes      vpdpbusd, where the machine has VNNI
+    dot2    two products of int16                           vpdpwssd with VNNI, pmaddwd and an
+                                                            addition on every x86
+
+What lies side by side is one number of 32 bits, loaded as such: a vector of them where the lanes
+follow each other, one for all lanes where they read the same. None of these instructions saturates:
+sums are those of whole numbers, and wrap at 32 bits.
 """
 
 from __future__ import annotations
@@ -10,58 +15,71 @@ from collections.abc import Sequence
 
 from relay.target.llvm.expressions import Expressions
 from relay.target.llvm.writer import Emission, Value, vector_type
-from relay.te.expr import Call, Expr, Read, reads
-from relay.te.instruction import DOT4
+from relay.te.expr import Call, Expr, Read, reads, width
+from relay.te.instruction import DOT4, INSTRUCTIONS
 from relay.te.loops import Buffer
 from relay.te.simplify import Linear
 
+_PAIRS = {128: "sse2.pmadd.wd", 256: "avx2.pmadd.wd", 512: "avx512.pmaddw.d.512"}
+
 
 class DotProducts(Expressions):
-    """Writes expressions, among them `dot4` (`relay.te.instruction`)."""
+    """Writes expressions, among them the instructions of `relay.te.instruction`."""
 
     def _compute(self, expr: Expr) -> Emission:
-        if not isinstance(expr, Call) or expr.function != DOT4.name:
+        instruction = INSTRUCTIONS.get(expr.function) if isinstance(expr, Call) else None
+        if instruction is None or not isinstance(expr, Call):
             value: Value = yield super()._compute(expr)
             return value
+        target = self.kernel.target
         bits = 32 * self.lanes
-        if bits not in (128, 256, 512) or bits > self.kernel.target.vector_bits:
-            steps: Value = yield self._value(DOT4.expand(expr))
-            return steps
-        first: Value = yield self._value(expr.args[0])
-        unsigned: Value = yield self._word(expr.args[1:5])
-        signed: Value = yield self._word(expr.args[5:9])
-        whole = vector_type("i8", 4 * self.lanes)
-        given = [str(self.spread(first))]
-        for word in (unsigned, signed):
-            given.append(
-                f"{whole} " + self.make(f"bitcast {self.spread(word)} to {whole}", "i8").text
-            )
+        if bits not in _PAIRS or bits > target.vector_bits:
+            one_by_one: Value = yield self._value(instruction.expand(expr))
+            return one_by_one
+        start, *factors = expr.args
+        steps = instruction.steps
+        first: Value = yield self._value(start)
+        left: Value = yield self._word(factors[:steps])
+        right: Value = yield self._word(factors[steps:])
+        item = f"i{32 // steps}"
+        whole = vector_type(item, steps * self.lanes)
+        given = ", ".join(
+            f"{whole} " + self.make(f"bitcast {self.spread(word)} to {whole}", item).text
+            for word in (left, right)
+        )
+        total = self.spread(first)
         lanes = vector_type("i32", self.lanes)
-        code = f"call {lanes} @llvm.x86.avx512.vpdpbusd.{bits}({', '.join(given)})"
-        reads = first.reads | unsigned.reads | signed.reads
-        return self.make(code, "i32", self.lanes, reads)
+        read = first.reads | left.reads | right.reads
+        if target.has_vnni:
+            name = "vpdpbusd" if instruction is DOT4 else "vpdpwssd"
+            code = f"call {lanes} @llvm.x86.avx512.{name}.{bits}({total}, {given})"
+        else:
+            pairs = f"call {lanes} @llvm.x86.{_PAIRS[bits]}({given})"
+            code = f"add {total}, " + self.make(pairs, "i32", self.lanes).text
+        return self.make(code, "i32", self.lanes, read)
 
     def _word(self, parts: Sequence[Expr]) -> Emission:
-        """Four bytes as one number, the first of them lowest."""
+        """Integers of 32 bits together as one number, the first of them lowest."""
         place = self._side_by_side(parts)
         step = None if place is None else self.step(place[1])
-        if place is not None and step in (0, 4):
+        if place is not None and step in (0, len(parts)):
             buffer, total = place
             lanes = self.lanes if step else 0
             pointer = self.pointer(buffer, self.first_lane(total))
-            code = f"load {vector_type('i32', lanes)}, ptr {pointer}, align 1"
+            align = width(buffer.dtype) // 8
+            code = f"load {vector_type('i32', lanes)}, ptr {pointer}, align {align}"
             return self.make(code, "i32", lanes, frozenset((id(buffer),)))
         word: Value | None = None
         for i, part in enumerate(parts):
-            byte: Value = yield self._value(part)
-            kind = vector_type("i32", byte.lanes)
-            moved = self.make(f"zext {byte} to {kind}", "i32", byte.lanes, byte.reads)
+            item: Value = yield self._value(part)
+            kind = vector_type("i32", item.lanes)
+            moved = self.make(f"zext {item} to {kind}", "i32", item.lanes, item.reads)
             if word is None:
                 word = moved
                 continue
             if word.lanes or moved.lanes:
                 word, moved = self.spread(word), self.spread(moved)
-            by = Value(str(8 * i), "i32")
+            by = Value(str(32 // len(parts) * i), "i32")
             by = self.spread(by) if moved.lanes else by
             moved = self.make(f"shl {moved}, {by.text}", "i32", moved.lanes, moved.reads)
             word = self.make(
@@ -71,7 +89,7 @@ class DotProducts(Expressions):
         return word
 
     def _side_by_side(self, parts: Sequence[Expr]) -> tuple[Buffer, Linear] | None:
-        """Where four reads that follow each other begin; None when they do not, or not for sure."""
+        """Where reads that follow each other begin; None when they do not, or not for sure."""
         first = parts[0]
         if not isinstance(first, Read) or not isinstance(first.source, Buffer):
             return None

@@ -11,7 +11,7 @@ from relay import te
 from relay.errors import RelayError
 from relay.te.evaluate import run
 from relay.te.expr import INDEX
-from relay.te.instruction import DOT4
+from relay.te.instruction import DOT2, DOT4
 from relay.te.loops import Scope, Store
 from relay.te.lower import lower
 from relay.te.schedule import (
@@ -149,6 +149,18 @@ def test_the_operation_is_what_its_steps_are() -> None:
             values[u] * values[v] for u, v in zip(operands[:4], operands[4:], strict=True)
         )
         assert found == [(exact + 2**31) % 2**32 - 2**31] * 2
+
+
+def test_products_of_int16_wrap_as_their_sums_do() -> None:
+    a, b = te.placeholder((6,), "int16", "a"), te.placeholder((6, 2), "int16", "b")
+    r = te.axis(6)
+    c = te.compute(
+        (2,), lambda i: te.sum(te.cast(a[r], "int32") * te.cast(b[r, i], "int32"), r), "c"
+    )
+    s = tensorize(split(create([c]), "c", "k", 2, ("ko", "t")), "c", "t", DOT2)
+    assert "dot2(c[i], a[(ko * 2)], a[((ko * 2) + 1)], b[(ko * 2), i]" in text(s)
+    low = np.full((6, 2), -(2**15), np.int16)
+    assert_computes(s, {a: low[:, 0], b: low})
 
 
 def wrong_types() -> Schedule:

@@ -23,6 +23,7 @@ from relay.target.llvm.schedules.contraction import (
 )
 from relay.target.llvm.schedules.elementwise import elementwise
 from relay.target.llvm.schedules.hoist import constants_only, hoist, needed
+from relay.target.llvm.schedules.integers import by_instructions
 from relay.target.llvm.schedules.rows import rows
 from relay.target.target import Target
 from relay.te.compute import Computation, Procedure, Tensor
@@ -69,6 +70,7 @@ def choose(
     """Schedules for tensors to be computed from others, some of them known beforehand."""
     known = {id(tensor) for tensor in constants}
     s = _joined(_with_copies(inline_cheap(create(outputs, inputs))))
+    s = by_instructions(s, target, known)
     s, clusters = _clusters(s, known)
     for cluster in clusters:
         s = _schedule(s, cluster, target, known, threads)
@@ -300,5 +302,14 @@ def _schedule(
             s, cluster.root, name, cluster.form, loops, target, known, threads=threads
         )
     if cluster.inside:
+        s = _one_by_one(s, cluster.inside)
         return rows(s, cluster.root, cluster.inside, target, image=cluster.image, threads=threads)
     return elementwise(s, cluster.root, target, threads=threads)
+
+
+def _one_by_one(s: Schedule, names: Sequence[str]) -> Schedule:
+    """Stages without instructions that do several steps: these are for tiles."""
+    for name in names:
+        loops = tuple(replace(loop, instruction=None) for loop in s[name].loops)
+        s = s.with_stage(replace(s[name], loops=loops))
+    return s

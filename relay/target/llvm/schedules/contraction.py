@@ -12,6 +12,9 @@ Matrix products, batched or not, and convolutions in every layout have this form
 belong to one factor (rows or columns) or to both (batches). Columns are those along which vectors
 run: the innermost axis of the result, where its factor can be read or packed in vectors; otherwise
 the other factor's innermost axis, and results are scattered.
+
+Where an instruction does several steps (`integers`), the last axis of the reduction are those, they
+lie innermost in panels, and k counts how often they are done.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from relay.target.llvm.schedules.elementwise import elementwise
 from relay.target.llvm.schedules.hoist import constants_only
 from relay.target.target import Target
 from relay.te.expr import Axis, Binary, Cast, Const, Expr, Read, Var, variables
+from relay.te.instruction import Instruction
 from relay.te.loops import Scope
 from relay.te.reduction import SUM
 from relay.te.schedule import (
@@ -40,11 +44,13 @@ from relay.te.schedule import (
     reorder,
     set_scope,
     split,
+    tensorize,
     unroll,
     vectorize,
 )
 
 _DEPTH = 4  # steps of the reduction written out
+_PLAIN_DEPTH = 1  # where LLVM would add up several of them first, for which registers do not do
 _ENOUGH = 8  # turns of a parallel loop that keep threads busy
 _SHORT = 12  # a last row axis below this is taken together with the one before
 _PANEL = 3 << 18  # bytes of a panel that stay in the second cache while rows pass by
@@ -61,6 +67,13 @@ class Form:
     reduced: tuple[Axis, ...]
     left: Expr
     right: Expr
+    instruction: Instruction | None = None  # which does all steps of the last axis of `reduced`
+
+    def held(self, factor: Expr) -> Expr:
+        """What panels hold of a factor: instructions widen it by themselves."""
+        if self.instruction is None or not isinstance(factor, Cast):
+            return factor
+        return factor.operand
 
 
 def recognise(s: Schedule, name: str, constants: set[int]) -> Form | None:
@@ -83,7 +96,10 @@ def recognise(s: Schedule, name: str, constants: set[int]) -> Form | None:
         return None
     if not only_left or not only_right:
         return None
-    form = Form(batch, only_left, only_right, op.reduction_axes, left, right)
+    instruction = s[name].loops[-1].instruction
+    form = Form(batch, only_left, only_right, op.reduction_axes, left, right, instruction)
+    if instruction is not None:
+        return form  # its factors were put in this order when it was chosen
     if not _suits(form, constants):
         return None
     return form if _columns_are_right(form, op.axes, constants) else _turned(form)
@@ -110,7 +126,7 @@ def _suits(form: Form, constants: set[int]) -> bool:
         return False
     matrix = form.right if rows < columns else form.left
     least = min(rows, columns)
-    return least >= 2 or (least == 1 and _is_constant(matrix, constants))
+    return least >= 2 or (least == 1 and is_constant(matrix, constants))
 
 
 def _columns_are_right(form: Form, axes: tuple[Axis, ...], constants: set[int]) -> bool:
@@ -120,7 +136,7 @@ def _columns_are_right(form: Form, axes: tuple[Axis, ...], constants: set[int]) 
         return True
     inner_is_right = last in form.columns
     inner, other = (form.right, form.left) if inner_is_right else (form.left, form.right)
-    if _is_constant(inner, constants):
+    if is_constant(inner, constants):
         return inner_is_right
     # an image seen through windows would be copied many times over: rather vectors of the other
     # factor, and results scattered
@@ -128,7 +144,8 @@ def _columns_are_right(form: Form, axes: tuple[Axis, ...], constants: set[int]) 
     return not inner_is_right if spread_out else inner_is_right
 
 
-def _is_constant(factor: Expr, constants: set[int]) -> bool:
+def is_constant(factor: Expr, constants: set[int]) -> bool:
+    """Whether a factor never changes."""
     return all(
         id(part.source) in constants for part in tree.postorder(factor) if isinstance(part, Read)
     )
@@ -189,7 +206,7 @@ def _for_depth(tile: Tile, form: Form, rows: int) -> Tile:
     """Every tile of rows reads a whole panel, so that should stay in the cache next to the core: a
     deep reduction gets narrow panels and, to use what is read as often, higher tiles."""
     depth = prod(facts.extents(axis.extent for axis in form.reduced))
-    panel = depth * tile.columns * dtypes.to_numpy(form.right.dtype).itemsize
+    panel = depth * tile.columns * dtypes.to_numpy(form.held(form.right).dtype).itemsize
     every_row = prod(facts.extents(axis.extent for axis in form.rows))
     if panel <= _PANEL or tile.vectors < 4 or every_row <= tile.rows:
         return tile
@@ -302,7 +319,8 @@ def contraction(
     order = [loop.name for loop in s[root].loops]
     # (tiles are outside of panels where threads share them)
     s = compute_at(s, name, root, order[order.index("r") - 1], padded=True)
-    s = _micro_kernel(s, name, tile)
+    plain = form.instruction is not None and not target.has_vnni
+    s = _micro_kernel(s, name, tile, form.instruction, _PLAIN_DEPTH if plain else _DEPTH)
     if at_panel:
         s = compute_at(s, panel, root, level)
     return elementwise(s, panel, target, threads=threads and not at_panel)
@@ -392,7 +410,7 @@ def _pack(
     assert reduction is not None
     value = reduction.values[0]
     assert isinstance(value, Binary)
-    part = value.right if _is_right(value, op.axes[-1]) else value.left
+    part = form.held(value.right if _is_right(value, op.axes[-1]) else value.left)
     used = variables(part)
     own = [axis for axis in op.axes[:shared] if axis in used]
     depth = [axis for axis in reduction.axes if axis in used]
@@ -401,7 +419,8 @@ def _pack(
     s = extract(s, name, part, over, whole)
     factor = s[whole].tensors[0]
     last = len(over) - 1
-    order = (*range(len(own)), last, *range(len(own), last), last + 1)
+    inner = last if form.instruction is None else last - 1  # the steps of one come last
+    order = (*range(len(own)), last, *range(len(own), inner), last + 1, *range(inner, last))
     s = pack(s, name, factor, panel, [(last, tile.columns)], order)
     return inline(s, whole), panel
 
@@ -417,20 +436,25 @@ def _vectors(s: Schedule, stage: str, loop: str, tile: Tile) -> Schedule:
     return unroll(vectorize(s, stage, "cl"), stage, "cv")
 
 
-def _micro_kernel(s: Schedule, name: str, tile: Tile) -> Schedule:
+def _micro_kernel(
+    s: Schedule, name: str, tile: Tile, instruction: Instruction | None, most: int
+) -> Schedule:
     """The tile in registers; the reduction outside it, its innermost axis a few steps at a time."""
     spatial = [loop for loop in s[name].loops if not loop.reduces]
     reducing = [loop.name for loop in s[name].loops if loop.reduces]
+    steps = [] if instruction is None else [reducing.pop()]
     for loop in spatial[:-1]:
         s = unroll(s, name, loop.name)
     s = _vectors(s, name, spatial[-1].name, tile)
     columns = ["cv", "cl"] if tile.vectors > 1 else [spatial[-1].name]
     depth = s[name].loop(reducing[-1])
-    if isinstance(depth.extent, Const) and depth.count <= _DEPTH:
+    if isinstance(depth.extent, Const) and depth.count <= most:
         s = unroll(s, name, depth.name)
     else:
-        s = split(s, name, depth.name, _DEPTH, ("ko", "ki"))
+        s = split(s, name, depth.name, most, ("ko", "ki"))
         s = unroll(s, name, "ki")
         reducing[-1:] = ["ko", "ki"]
-    s = reorder(s, name, *reducing, *(loop.name for loop in spatial[:-1]), *columns)
+    s = reorder(s, name, *reducing, *(loop.name for loop in spatial[:-1]), *columns, *steps)
+    if instruction is not None:
+        s = tensorize(s, name, *steps, instruction)
     return set_scope(s, name, Scope.REGISTER)

@@ -1,0 +1,266 @@
+"""Sums of products of short integers, in the form of an instruction that does several steps.
+
+    c[i, j] = sum(int32(a[i, k]) * int32(b[k, j]) for k)          a and b of int8, y reads c[i, j]
+      ->   words[i, k, t] = uint8(a[i, k*4 + t] + 128), or 0 beyond the end
+           sums[j] = sum(int32(b[k, j]) * 128 for k)              once, where b never changes
+           c[i, j] = sum(int32(words[i, k, t]) * int32(b[k*4 + t, j] or 0) for k for t < 4)
+           y reads c[i, j] - sums[j]
+
+Which instructions there are depends on the target (`instructions`), which one on the factors:
+
+    dot4   of unsigned with signed bytes. Where both are of one kind, the highest bit of one is
+           turned, which is 128 more or less; what that makes of the sum is taken back where it is
+           read. That is a sum of the other factor, so it is best when that one never changes.
+    dot2   of int16, to which bytes are widened.
+
+One factor, the left one, is broadcast, word by word: a word are as many numbers as the instruction
+multiplies at once. They lie side by side in memory, or else in a copy, which is also where numbers
+are converted and zeros stand in for what is missing in the last word. The right factor is packed in
+panels anyhow (`contraction`), and is converted there.
+
+Nothing of this can be seen in results: sums wrap at 32 bits, so that every order of additions, and
+every detour, ends in the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from relay.target.llvm.schedules import facts
+from relay.target.llvm.schedules.contraction import Form, is_constant, recognise
+from relay.target.target import Target
+from relay.te.compute import Procedure, Tensor, axis_name, from_bodies
+from relay.te.expr import (
+    INDEX,
+    Axis,
+    Cast,
+    Expr,
+    Read,
+    Reduce,
+    Var,
+    bitcast,
+    cast,
+    const,
+    select,
+    substitute,
+    variables,
+)
+from relay.te.instruction import DOT2, DOT4, Instruction
+from relay.te.reduction import SUM
+from relay.te.schedule import (
+    Schedule,
+    inline,
+    is_multiple,
+    put_before,
+    read_as,
+    recompute,
+    tensorize,
+    tiles,
+)
+from relay.te.simplify import Linear, Simplifier
+
+_BYTES = ("int8", "uint8")
+_SHORT = (*_BYTES, "int16")
+
+Conversion = Callable[[Expr], Expr]
+
+
+def instructions(target: Target) -> tuple[Instruction, ...]:
+    """What the target does in one or two operations, the most steps at once first."""
+    if target.arch != "x86_64":
+        return ()
+    return (DOT4, DOT2) if target.has_vnni else (DOT2,)
+
+
+def by_instructions(s: Schedule, target: Target, constants: set[int]) -> Schedule:
+    """Sums of products of short integers, in the form of an instruction where one fits."""
+    for name in [stage.name for stage in s.stages if stage.is_reduction]:
+        if (found := _instruction(s, name, target)) is None:
+            continue
+        form = recognise(s, name, constants)
+        if form is not None:
+            s = _in_its_form(s, name, form, found, constants)
+    return s
+
+
+def _instruction(s: Schedule, name: str, target: Target) -> Instruction | None:
+    """The instruction for a stage, by the types of what it multiplies."""
+    reduction = s[name].computation.reduction
+    assert reduction is not None
+    pair = getattr(reduction.values[0], "left", None), getattr(reduction.values[0], "right", None)
+    factors = [_short(factor) for factor in pair]
+    if reduction.combiner is not SUM or any(factor is None for factor in factors):
+        return None
+    kinds = [factor.dtype for factor in factors if factor is not None]
+    for instruction in instructions(target):
+        if instruction is DOT2 or all(kind in _BYTES for kind in kinds):
+            return instruction
+    return None
+
+
+def _short(factor: Expr | None) -> Expr | None:
+    """A short integer that is multiplied in 32 bits; None for any other factor."""
+    if isinstance(factor, Cast) and factor.dtype == "int32" and factor.operand.dtype in _SHORT:
+        return factor.operand
+    return None
+
+
+def _in_its_form(
+    s: Schedule, name: str, form: Form, instruction: Instruction, constants: set[int]
+) -> Schedule:
+    left, right = _short(form.left), _short(form.right)
+    assert left is not None and right is not None
+    steps = instruction.steps
+    word = _word(form, left, steps)
+    if word is None or any(isinstance(one.op, Procedure) for one in s.readers(name)):
+        return s
+    turns_left = is_constant(right, constants)
+    if instruction is DOT2:
+        to_left = to_right = _widened
+    elif left.dtype != right.dtype:
+        to_left = to_right = _unchanged
+    else:
+        to_left, to_right = (_turned, _unchanged) if turns_left else (_unchanged, _turned)
+        s = _taken_back(s, name, form, right if turns_left else left)
+
+    count = Axis(INDEX, word.axis.name, tiles(word.axis.extent, steps))
+    step = Axis(INDEX, "t", const(steps, INDEX))
+    place = count * steps + step
+    whole = is_multiple(word.axis.extent, steps)
+    second = to_right(substitute(right, {word.axis: place}))
+    if not whole:
+        second = select(place < word.axis.extent, second, const(0, second.dtype))
+    if whole and word.is_together and to_left(left) is left:
+        first = substitute(left, {word.axis: place})
+    else:
+        copy = _words(word, steps, to_left, f"{name}.words")
+        first = copy[word.in_copy(count, step)]
+        s = put_before(s, name, copy)
+    others = [axis for axis in form.reduced if axis is not word.axis]
+    product = cast(first, "int32") * cast(second, "int32")
+    s = recompute(s, name, Reduce("int32", SUM, (*others, count, step), (product,)))
+    s = _without_copies_of_copies(s, word.read.source)
+    return tensorize(s, name, s[name].loops[-1].name, instruction)
+
+
+# --- the factor that is broadcast
+
+
+@dataclass(frozen=True)
+class _Word:
+    """Which numbers of the left factor are a word: those along one axis of the reduction, which is
+    one axis of a tensor too."""
+
+    read: Read
+    axis: Axis
+    position: int  # of the tensor's axis
+    start: Expr  # in words, where the sum begins there
+
+    @property
+    def is_together(self) -> bool:
+        return self.position == self.read.source.rank - 1
+
+    def in_copy(self, count: Expr, step: Expr) -> tuple[Expr, ...]:
+        """Where a number of a word is in a copy whose last axis is a word."""
+        where = list(self.read.indices)
+        where[self.position] = self.start + count
+        return (*where, step)
+
+
+def _word(form: Form, left: Expr, steps: int) -> _Word | None:
+    """The words of a factor: along the axis that lies side by side already, or the longest."""
+    if not isinstance(left, Read):
+        return None
+    found = []
+    for axis in form.reduced:
+        positions = [i for i, place in enumerate(left.indices) if axis in variables(place)]
+        if len(positions) != 1:
+            continue
+        start = _start(left.indices[positions[0]], axis, steps)
+        if start is not None:
+            found.append(_Word(left, axis, positions[0], start))
+    return max(
+        found, key=lambda word: (word.is_together, facts.extents([word.axis.extent])), default=None
+    )
+
+
+def _start(place: Expr, axis: Axis, steps: int) -> Expr | None:
+    """Where words begin if an index is that of the first number of a word plus the axis."""
+    simplify = Simplifier()
+    total = simplify.linear(place)
+    rest = {atom: by for atom, by in total.terms.items() if atom is not axis}
+    if total.terms.get(axis) != 1 or any(axis in variables(atom) for atom in rest):
+        return None
+    if (rest or total.constant) and not is_multiple(axis.extent, steps):
+        return None
+    if total.constant % steps or any(by % steps for by in rest.values()):
+        return None
+    words = {atom: by // steps for atom, by in rest.items()}
+    return simplify.build(Linear(words, total.constant // steps))
+
+
+def _words(word: _Word, steps: int, convert: Conversion, name: str) -> Tensor:
+    """A copy of the tensor that is read, in which the numbers of a word lie side by side."""
+    source, position = word.read.source, word.position
+    extent = source.shape[position]
+    shape = list(source.shape)
+    shape[position] = tiles(extent, steps)
+    sizes = (*shape, const(steps, INDEX))
+    axes = tuple(Axis(INDEX, axis_name(i), size) for i, size in enumerate(sizes))
+    where: list[Expr] = list(axes[:-1])
+    where[position] = axes[position] * steps + axes[-1]
+    element = convert(Read(source.dtype, source, tuple(where)))
+    if not is_multiple(extent, steps):
+        element = select(where[position] < extent, element, const(0, element.dtype))
+    (copy,) = from_bodies(axes, (element,), name)
+    return copy
+
+
+def _without_copies_of_copies(s: Schedule, source: object) -> Schedule:
+    """What only the copy reads, such as an image with room around it, is made in the copy."""
+    for stage in s.stages:
+        if any(tensor is source for tensor in stage.tensors):
+            alone = len(s.readers(stage.name)) == 1 and not s.is_output(stage)
+            is_copied = all(not one.is_reduction for one in s.readers(stage.name))
+            plain = not stage.is_reduction and not isinstance(stage.op, Procedure)
+            return inline(s, stage.name) if alone and is_copied and plain else s
+    return s
+
+
+# --- conversions
+
+
+def _unchanged(value: Expr) -> Expr:
+    return value
+
+
+def _widened(value: Expr) -> Expr:
+    return value if value.dtype == "int16" else cast(value, "int16")
+
+
+def _turned(value: Expr) -> Expr:
+    """A byte of the other kind, 128 more than a signed one or 128 less than an unsigned one."""
+    if value.dtype == "int8":
+        return bitcast(value, "uint8") ^ 128
+    return bitcast(value ^ 128, "int8")
+
+
+def _taken_back(s: Schedule, name: str, form: Form, other: Expr) -> Schedule:
+    """What turning one factor has added to each sum, or taken from it, undone for its readers."""
+    op = s[name].computation
+    over = [axis for axis in op.axes if axis in variables(other)]
+    fresh: dict[Var, Expr] = {
+        axis: Axis(INDEX, axis.name, axis.extent) for axis in (*over, *form.reduced)
+    }
+    own = tuple(one for axis in over if isinstance(one := fresh[axis], Axis))
+    reduced = tuple(one for axis in form.reduced if isinstance(one := fresh[axis], Axis))
+    value = cast(substitute(other, fresh), "int32") * 128
+    (sums,) = from_bodies(own, (Reduce("int32", SUM, reduced, (value,)),), f"{name}.sums")
+    places = [op.axes.index(axis) for axis in over]
+
+    def corrected(read: Read) -> Expr:
+        known = sums[tuple(read.indices[place] for place in places)]
+        return read - known if other.dtype == "int8" else read + known
+
+    return put_before(read_as(s, name, corrected), name, sums)
