@@ -95,6 +95,15 @@ max_pool3d_positions = _define(
     MaxPool3DAttrs,
     [
         sample((1, 2, 3, 4, 3), pool_size=(2, 3, 1)),
-        sample((1, 1, 4, 3, 4), pool_size=2, strides=(2, 1, 3), padding=1, dtype="int32"),
+        sample(
+            (1, 1, 4, 3, 4),
+            pool_size=2,
+            strides=(2, 1, 3),
+            padding=1,
+            ceil_mode=True,
+            dtype="int32",
+        ),
+        sample((1, 3, 4, 3, 1), pool_size=2, dilation=(1, 3, 2), layout="NDHWC"),
+        sample((1, 1, 2, 3, 3), pool_size=2, out_layout="NDHWC", dtype="bfloat16"),
     ],
 )

@@ -143,6 +143,36 @@ def test_a_gradient_gets_its_type_from_data() -> None:
     assert found.body.checked_type.shape == (1, n, 8, 8)
 
 
+# --- where the greatest elements stand ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "attrs",
+    [
+        {"pool_size": 2},
+        {"pool_size": 3, "strides": 2, "padding": 1},
+        {"pool_size": (2, 3), "strides": (2, 1), "padding": (1, 1), "ceil_mode": True},
+    ],
+)
+def test_places_of_the_greatest_are_those_of_torch(attrs: dict[str, Any]) -> None:
+    # few different values, so that windows have several greatest elements
+    data = GENERATOR.integers(0, 3, (2, 3, 6, 5)).astype("float32")
+    names = {"pool_size": "kernel_size", "strides": "stride"}
+    keywords: dict[str, Any] = {names.get(k, k): v for k, v in attrs.items()}
+    keywords.setdefault("stride", 1)
+    _, expected = F.max_pool2d(torch.from_numpy(data), return_indices=True, **keywords)
+    found = run("nn.max_pool2d_positions", data, **attrs)
+    np.testing.assert_array_equal(found, expected.numpy())
+
+
+def test_a_place_is_in_data_or_nowhere() -> None:
+    data = np.full((1, 1, 2), -np.inf, "float32")
+    found = run("nn.max_pool1d_positions", data, pool_size=2, padding=1)
+    assert found.tolist() == [[[0, 0, 1]]]
+    found = run("nn.max_pool1d_positions", data, pool_size=1, padding=1)
+    assert found.tolist() == [[[-1, 0, 1, -1]]]
+
+
 REFUSED: list[tuple[Any, str]] = [
     (nn.max_pool1d(tensor(1, 2, 3), pool_size=0), "`pool_size` does not fit"),
     (nn.max_pool2d(tensor(1, 2, 3, 3), pool_size=(1, 2, 3)), "`pool_size` does not fit"),

@@ -110,6 +110,21 @@ def pool(kind):
     return oracle
 
 
+def places(data, pool_size, strides, dilation, padding, layout, out_layout, ceil_mode):
+    """Where the first greatest element of each window stands in its channel."""
+    x = whole_axes(data, layout)
+    extents = x.shape[2:]
+    steps = (pool_size, strides, dilation, padding)
+    result = np.full((*x.shape[:2], *positions(extents, *steps, ceil_mode)), -1)
+    for place in np.ndindex(*result.shape[2:]):
+        inside, _ = elements(extents, place, *steps, False)
+        if inside:
+            found = np.stack([x[(..., *index)] for index in inside], -1).argmax(-1)
+            numbers = [np.ravel_multi_index(index, extents) for index in inside]
+            result[(..., *place)] = np.take(numbers, found)
+    return laid_out(result, out_layout or layout)
+
+
 def adaptive(kind):
     def oracle(data, layout, out_layout, output_size=(1, 1)):
         x = torch.from_numpy(whole_axes(data, layout))
@@ -154,6 +169,7 @@ def gradient(kind):
 
 ORACLES = {
     **{f"nn.{kind}_pool{n}d": pool(kind) for kind in ("max", "avg") for n in (1, 2, 3)},
+    **{f"nn.max_pool{n}d_positions": places for n in (1, 2, 3)},
     **{f"nn.adaptive_{kind}_pool{n}d": adaptive(kind) for kind, n in ADAPTIVE},
     **{f"nn.global_{kind}_pool2d": adaptive(kind) for kind in ("max", "avg")},
     **{f"nn.{kind}_pool2d_grad": gradient(kind) for kind in ("max", "avg")},
