@@ -34,7 +34,7 @@ from relay.transform.infer_type import InferType
 from relay.transform.peephole import merged, rewritten
 from relay.transform.to_graph_normal_form import ToGraphNormalForm
 
-CONVERSION = "qnn.dequantize"
+CONVERSIONS = ("qnn.dequantize", "qnn.quantize")
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,6 @@ class FakeQuantizationToInteger(ModulePass):
 
 def _has_conversions(function: Function) -> bool:
     return any(
-        isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name == CONVERSION
+        isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in CONVERSIONS
         for node in tree.postorder(function)
     )
