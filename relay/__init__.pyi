@@ -11,6 +11,7 @@ from relay import driver as driver
 from relay import dtypes as dtypes
 from relay import errors as errors
 from relay import executors as executors
+from relay import export as export
 from relay import frontend as frontend
 from relay import graph_executor as graph_executor
 from relay import interpreter as interpreter
@@ -35,6 +36,7 @@ from relay.driver import build as build
 from relay.driver import compile as compile
 from relay.errors import DiagnosticError as DiagnosticError
 from relay.errors import EvaluationError as EvaluationError
+from relay.errors import ExportError as ExportError
 from relay.errors import FrontendError as FrontendError
 from relay.errors import IllFormed as IllFormed
 from relay.errors import KindError as KindError
@@ -51,6 +53,7 @@ from relay.errors import TypeCheckError as TypeCheckError
 from relay.executors import create_executor as create_executor
 from relay.executors.artifact import load as load
 from relay.executors.executable import Executable as Executable
+from relay.export import to_onnx as to_onnx
 from relay.frontend.python import Tensor as Tensor
 from relay.frontend.python import data as data
 from relay.frontend.python import function as function

@@ -8,6 +8,7 @@
     │   ├── IllFormed            a structural invariant is broken (often: by a pass, which is named)
     │   ├── EvaluationError      the program failed while it ran
     │   ├── FrontendError        a model or a Python function has no translation into Relay
+    │   ├── ExportError          a program has no form in another format
     │   ├── LowerError           a program cannot become kernels
     │   ├── TargetError          a target is not understood, or no code can be made for it
     │   └── SettingError         an environment variable holds what it should not
@@ -181,6 +182,10 @@ class EvaluationError(DiagnosticError):
 
 class FrontendError(DiagnosticError):
     """A model, or a function of Python, that has no translation into Relay."""
+
+
+class ExportError(DiagnosticError):
+    """A program that cannot be written in another format."""
 
 
 class LowerError(DiagnosticError):

@@ -40,6 +40,7 @@ LAYERS = (
     "executors",
     "cache",
     "frontend",
+    "export",
     "driver",
     "testing",
 )

@@ -1,0 +1,33 @@
+"""How programs go out: one folder per format, imported when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+# What people call, and the folder it is in; the framework a folder needs is an extra of its name.
+_HOMES = {"to_onnx": "onnx"}
+
+
+def __getattr__(name: str) -> Any:
+    folder = _HOMES.get(name)
+    if folder is None:
+        raise AttributeError(f"module 'relay.export' has no attribute {name!r}")
+    try:
+        home = importlib.import_module(f"{__name__}.{folder}")
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "relay":
+            raise
+        from relay.errors import Diagnostic, ExportError
+
+        raise ExportError(
+            Diagnostic(
+                f"relay.{name} needs the package `{error.name}`",
+                hint=f"pip install 'relay[{folder}]'",
+            )
+        ) from None
+    return getattr(home, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOMES)

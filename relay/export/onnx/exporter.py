@@ -1,0 +1,151 @@
+"""A module as a model of ONNX.
+
+model = relay.to_onnx(mod, params)
+onnx.save(model, "model.onnx")
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import onnx
+from onnx import helper
+
+from relay import tree
+from relay.check.infer import infer_module
+from relay.errors import Diagnostic, ExportError
+from relay.export.onnx.exporters import built_in
+from relay.export.onnx.graph import Graph, Names, Unwritable, Value
+from relay.export.onnx.program import Program, described, leaves_of, renamed
+from relay.export.onnx.weights import NUMBERS, Weights, WeightsFile
+from relay.ir.expr import Expr, Function
+from relay.ir.module import IRModule
+from relay.ir.types import TensorType
+from relay.nd import NDArray
+from relay.transform.to_a_normal_form import ToANormalForm
+
+OLDEST = 21  # the version of the operators that the exporters write
+IR_VERSION = 10  # the form of files that goes with it
+LARGEST = 2**31 - 2**20  # bytes of weights; protobuf writes no larger files
+SHOWN = 5  # places of each kind
+
+
+def to_onnx(
+    mod: IRModule | Expr,
+    params: Mapping[str, Any] | None = None,
+    *,
+    opset: int = OLDEST,
+    name: str = "main",
+    weights: str | os.PathLike[str] | None = None,
+) -> onnx.ModelProto:
+    """The model that computes what `main` does.
+
+    `params` are weights, by the names of the parameters of `main`; the other parameters are inputs.
+    `opset` is the version of the operators to use. `name` is what the graph is called. `weights` is
+    a file for what is large, which a model beyond 2 GB needs: the model is then to be saved in the
+    folder of that file.
+
+    The program must be first-order: tensors, tuples and `if`, and functions that do not call
+    themselves. Whatever has no form in ONNX is named in one error.
+    """
+    newest = onnx.defs.onnx_opset_version()
+    if not OLDEST <= opset <= newest:
+        raise ExportError(
+            Diagnostic(
+                "this version of the operators cannot be written",
+                expected=f"{OLDEST} to {newest}",
+                found=str(opset),
+            )
+        )
+    module = mod if isinstance(mod, IRModule) else IRModule.from_expr(mod)
+    module = infer_module(ToANormalForm()(infer_module(module)))
+    main = module["main"]
+    assert isinstance(main, Function)
+    with WeightsFile(None if weights is None else Path(weights)) as sink:
+        graph = _written(module, main, params or {}, opset, name, sink)
+        if sink.size > LARGEST:
+            raise ExportError(
+                Diagnostic(
+                    "the weights are too many for one file of ONNX",
+                    expected=f"at most {LARGEST} bytes",
+                    found=f"{sink.size} bytes",
+                    hint='put them into another file: relay.to_onnx(mod, params, weights="…")',
+                )
+            )
+    return helper.make_model(
+        graph,
+        opset_imports=[helper.make_opsetid("", opset)],
+        ir_version=IR_VERSION if opset == OLDEST else onnx.IR_VERSION,
+        producer_name="relay",
+    )
+
+
+def _written(
+    module: IRModule,
+    main: Function,
+    params: Mapping[str, Any],
+    opset: int,
+    name: str,
+    sink: Weights,
+) -> onnx.GraphProto:
+    graph = Graph(Names(), sink, opset)
+    program = Program(module, built_in())
+    unknown = set(params) - {param.name_hint for param in main.params}
+    if unknown:
+        raise ExportError(
+            Diagnostic(
+                f"the function has no parameter `{min(unknown)}`",
+                expected=", ".join(f"`{param.name_hint}`" for param in main.params),
+            )
+        )
+    values: dict[Any, Value] = {}
+    inputs = []
+    for param in main.params:
+        ty = param.checked_type
+        if not isinstance(ty, TensorType) or ty.dtype not in NUMBERS:
+            raise ExportError(
+                Diagnostic(
+                    f"parameter `{param.name_hint}` has no form in ONNX",
+                    expected="a tensor of numbers",
+                    found=str(ty),
+                )
+            )
+        if param.name_hint in params:
+            array = NDArray(params[param.name_hint]).array
+            given = Value(graph.constant(array, param.name_hint), ty, array)
+        else:
+            given = Value(graph.names.fresh(param.name_hint), ty)
+            graph.elements[given.name] = ty.dtype
+            inputs.append(described(given.name, ty))
+        values[param] = given
+    try:
+        found = tree.run(program.block(main.body, graph, values))
+        results = leaves_of(found, main.body.checked_type)
+    except Unwritable as error:
+        program.missing.setdefault(str(error), [])
+        results = []
+    _refuse(program.missing)
+    outputs = []
+    for place, (value, ty) in enumerate(results):
+        wish = "output" if len(results) == 1 else f"output_{place}"
+        outputs.append(described(renamed(graph, value, wish), ty))
+    return graph.written(name, inputs, outputs)
+
+
+def _refuse(missing: Mapping[str, list[str]]) -> None:
+    """An error that names all that could not be written, with how often and where."""
+    if not missing:
+        return
+    lines = []
+    for what, places in sorted(missing.items()):
+        known = list(dict.fromkeys(filter(None, places)))
+        count = f", {len(places)} time{'s' if len(places) > 1 else ''}" if places else ""
+        more = ", …" if len(known) > SHOWN else ""
+        shown = f": {', '.join(known[:SHOWN])}{more}" if known else ""
+        lines.append(f"{what}{count}{shown}")
+    raise ExportError(
+        Diagnostic("the program has what cannot be written in ONNX:\n    " + "\n    ".join(lines))
+    )

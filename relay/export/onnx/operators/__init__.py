@@ -1,0 +1,1 @@
+"""Exporters, one file per family of operators: each has a `table`."""

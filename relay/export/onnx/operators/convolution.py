@@ -1,0 +1,96 @@
+"""Convolutions: channels come first in ONNX, other layouts are turned before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from relay.export.onnx.exporters import Exporters
+from relay.export.onnx.graph import Value
+from relay.export.onnx.step import Step
+
+table = Exporters()
+
+SPACE = {1: "W", 2: "HW", 3: "DHW"}
+
+
+def channels_first(step: Step, value: Value | str, layout: str, wanted: str) -> str:
+    """A tensor in a layout as ONNX has it."""
+    if sorted(layout) != sorted(wanted):
+        raise step.refused(f"ONNX has no layout {layout}")
+    return step.transpose(value, [layout.index(axis) for axis in wanted])
+
+
+def in_layout(step: Step, value: str, wanted: str, layout: str) -> str:
+    """A result of ONNX in the layout it should have."""
+    return channels_first(step, value, wanted, layout or wanted)
+
+
+def pads(padding: Sequence[int], axes: int) -> list[int]:
+    """Padding before all axes, then after all."""
+    if len(padding) == 1:
+        return [*padding] * (2 * axes)
+    return [*padding, *padding] if len(padding) == axes else [*padding]
+
+
+def each(numbers: Sequence[int], axes: int) -> list[int]:
+    return [*numbers] * axes if len(numbers) == 1 else [*numbers]
+
+
+def windows(step: Step, axes: int) -> dict[str, list[int]]:
+    """The attributes that convolutions and pools share."""
+    return {
+        "strides": each(step.attrs.strides, axes),
+        "dilations": each(step.attrs.dilation, axes),
+        "pads": pads(step.attrs.padding, axes),
+    }
+
+
+def weights_of(step: Step, weight: Value, axes: int, outputs: int) -> str:
+    """Weights as outputs, inputs of a group, and the window."""
+    wanted = "OI" + SPACE[axes]
+    turned = channels_first(step, weight, step.attrs.kernel_layout, wanted)
+    shape = [weight.shape[step.attrs.kernel_layout.index(axis)] for axis in wanted]
+    if shape[0] == outputs:
+        return turned
+    # depthwise weights may have the multiplier as an axis of their own
+    return step.reshape(turned, [outputs, 1, *shape[2:]])
+
+
+def output_channels(step: Step) -> int:
+    layout = step.attrs.out_layout or step.attrs.data_layout
+    return step.shape[layout.index("C")]
+
+
+@table("nn.conv1d", "nn.conv2d", "nn.conv3d")
+def convolution(step: Step, data: Value, weight: Value) -> str:
+    axes = data.rank - 2
+    wanted = "NC" + SPACE[axes]
+    attrs = step.attrs
+    given = channels_first(step, data, attrs.data_layout, wanted)
+    turned = weights_of(step, weight, axes, output_channels(step))
+    dtype = step.result.dtype
+    given = given if data.dtype == dtype else step.cast(given, dtype)
+    turned = turned if weight.dtype == dtype else step.cast(turned, dtype)
+    found = step.node("Conv", given, turned, group=attrs.groups, **windows(step, axes))
+    return in_layout(step, found, wanted, attrs.out_layout or attrs.data_layout)
+
+
+@table("nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose")
+def transposed(step: Step, data: Value, weight: Value) -> str:
+    axes = data.rank - 2
+    wanted = "NC" + SPACE[axes]
+    attrs = step.attrs
+    if step.result.dtype != data.dtype:
+        raise step.refused(f"the sums of ConvTranspose are of {data.dtype}")
+    given = channels_first(step, data, attrs.data_layout, wanted)
+    turned = channels_first(step, weight, attrs.kernel_layout, "IO" + SPACE[axes])
+    more = each(attrs.output_padding, axes)
+    found = step.node(
+        "ConvTranspose",
+        given,
+        turned,
+        group=attrs.groups,
+        output_padding=more,
+        **windows(step, axes),
+    )
+    return in_layout(step, found, wanted, attrs.out_layout or attrs.data_layout)

@@ -1,0 +1,65 @@
+"""New tensors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relay import dtypes
+from relay.export.onnx.exporters import Exporters
+from relay.export.onnx.graph import Value
+from relay.export.onnx.step import Step, axis_of
+
+table = Exporters()
+
+
+def filled(step: Step, value: str) -> str:
+    """A scalar in the shape of the result."""
+    found: str = step.node("Expand", value, step.integers(*step.shape))
+    return found
+
+
+@table("zeros", "zeros_like")
+def zeros(step: Step, *like: Value) -> str:
+    return filled(step, step.number(0, step.result.dtype))
+
+
+@table("ones", "ones_like")
+def ones(step: Step, *like: Value) -> str:
+    return filled(step, step.number(1, step.result.dtype))
+
+
+@table("full")
+def full(step: Step, value: Value) -> str:
+    return filled(step, step.as_result(value.name, value.dtype))
+
+
+@table("full_like")
+def full_like(step: Step, data: Value, value: Value) -> str:
+    return filled(step, step.as_result(value.name, value.dtype))
+
+
+@table("arange")
+def arange(step: Step, start: Value, end: Value, by: Value) -> str:
+    dtype = step.result.dtype
+    known = [one.array for one in (start, end, by)]
+    if all(one is not None for one in known):
+        first, last, distance = (np.asarray(one).item() for one in known)
+        made = np.arange(first, last, distance).astype(dtypes.to_numpy(dtype))
+        return step.graph.constant(made)
+    return step.node("Range", *(step.as_result(one.name, one.dtype) for one in (start, end, by)))
+
+
+@table("one_hot")
+def one_hot(step: Step, indices: Value, on: Value, off: Value) -> str:
+    depth = step.attrs.depth
+    zero, one = (step.reshape(step.as_result(v.name, v.dtype), [1]) for v in (off, on))
+    both = step.node("Concat", zero, one, axis=0)
+    places = step.cast(indices, "int64")
+    # indices before the first are none, and would count from the back
+    none = step.number(depth, "int64")
+    is_before = step.node("Less", places, step.number(0, "int64"))
+    places = step.node("Where", is_before, none, places)
+    axis = axis_of(step.attrs.axis, indices.rank + 1)
+    if indices.rank:
+        return step.node("OneHot", places, none, both, axis=axis)
+    return step.reshape(step.node("OneHot", step.reshape(places, [1]), none, both), [depth])

@@ -1,0 +1,272 @@
+"""Functions of each element, of one tensor and of several."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import ml_dtypes
+
+from relay import dtypes
+from relay.export.onnx.exporters import Exporters
+from relay.export.onnx.graph import Value
+from relay.export.onnx.step import Step
+
+table = Exporters()
+
+# Operators of Relay that ONNX has under another name.
+SAME = {
+    "abs": "Abs",
+    "acos": "Acos",
+    "acosh": "Acosh",
+    "add": "Add",
+    "asin": "Asin",
+    "asinh": "Asinh",
+    "atan": "Atan",
+    "atanh": "Atanh",
+    "copy": "Identity",
+    "cos": "Cos",
+    "cosh": "Cosh",
+    "equal": "Equal",
+    "erf": "Erf",
+    "exp": "Exp",
+    "fast_erf": "Erf",
+    "fast_exp": "Exp",
+    "fast_tanh": "Tanh",
+    "greater": "Greater",
+    "greater_equal": "GreaterOrEqual",
+    "isnan": "IsNaN",
+    "less": "Less",
+    "less_equal": "LessOrEqual",
+    "log": "Log",
+    "logical_and": "And",
+    "logical_not": "Not",
+    "logical_or": "Or",
+    "logical_xor": "Xor",
+    "maximum": "Max",
+    "minimum": "Min",
+    "multiply": "Mul",
+    "negative": "Neg",
+    "nn.relu": "Relu",
+    "power": "Pow",
+    "sigmoid": "Sigmoid",
+    "sign": "Sign",
+    "sin": "Sin",
+    "sinh": "Sinh",
+    "sqrt": "Sqrt",
+    "subtract": "Sub",
+    "tan": "Tan",
+    "tanh": "Tanh",
+    "where": "Where",
+}
+
+
+def _same(operator: str) -> Callable[..., str]:
+    def write(step: Step, *data: Value) -> str:
+        found: str = step.node(operator, *data)
+        return found
+
+    return write
+
+
+table.update({name: _same(operator) for name, operator in SAME.items()})
+
+
+@table("isinf")
+def isinf(step: Step, data: Value) -> str:
+    # ONNX knows it of these types
+    wide = data.dtype in ("float32", "float64", "float16", "bfloat16")
+    return step.node("IsInf", data if wide else step.cast(data, "float32"))
+
+
+@table("isfinite")
+def isfinite(step: Step, data: Value) -> str:
+    return step.node("Not", step.node("Or", step.node("IsNaN", data), isinf(step, data)))
+
+
+@table("log2", "log10")
+def logarithm(step: Step, data: Value) -> str:
+    assert hasattr(step.call.op, "name")
+    base = math.log(2 if step.call.op.name == "log2" else 10)
+    return step.node("Div", step.node("Log", data), step.number(base, data.dtype))
+
+
+@table("rsqrt")
+def rsqrt(step: Step, data: Value) -> str:
+    return step.node("Reciprocal", step.node("Sqrt", data))
+
+
+@table("annotation.stop_fusion")
+def stop_fusion(step: Step, data: Value | tuple[Value, ...]) -> list[str]:
+    """Nothing, to a single tensor or to several."""
+    return [step.node("Identity", one) for one in (data if isinstance(data, tuple) else (data,))]
+
+
+# --- rounding ------------------------------------------------------------------------------------
+
+
+def _rounding(operator: str) -> Callable[..., str]:
+    def write(step: Step, data: Value) -> str:
+        # integers are whole already
+        found: str = step.node(operator if dtypes.is_float(data.dtype) else "Identity", data)
+        return found
+
+    return write
+
+
+table.update({"floor": _rounding("Floor"), "ceil": _rounding("Ceil"), "round": _rounding("Round")})
+
+
+@table("trunc")
+def trunc(step: Step, data: Value) -> str:
+    if not dtypes.is_float(data.dtype):
+        return step.node("Identity", data)
+    return step.node("Mul", step.node("Sign", data), step.node("Floor", step.node("Abs", data)))
+
+
+@table("clip")
+def clip(step: Step, data: Value) -> str:
+    low, high = step.attrs.a_min, step.attrs.a_max
+    if not dtypes.is_float(data.dtype):
+        info = ml_dtypes.iinfo(dtypes.to_numpy(data.dtype))
+        # what is beyond the type is no bound
+        low = info.min if low <= info.min else math.ceil(low)
+        high = info.max if high >= info.max else math.floor(high)
+    return step.node("Clip", data, step.number(low, data.dtype), step.number(high, data.dtype))
+
+
+# --- element types -------------------------------------------------------------------------------
+
+
+@table("cast", "cast_like")
+def cast(step: Step, data: Value, like: Value | None = None) -> str:
+    return step.cast(data, step.result.dtype)
+
+
+# --- bits ----------------------------------------------------------------------------------------
+
+
+def _bits(of_truths: str, of_numbers: str) -> Callable[..., str]:
+    def write(step: Step, *data: Value) -> str:
+        found: str = step.node(of_truths if data[0].dtype == "bool" else of_numbers, *data)
+        return found
+
+    return write
+
+
+table["bitwise_and"] = _bits("And", "BitwiseAnd")
+table["bitwise_or"] = _bits("Or", "BitwiseOr")
+table["bitwise_xor"] = _bits("Xor", "BitwiseXor")
+table["bitwise_not"] = _bits("Not", "BitwiseNot")
+
+
+@table("left_shift")
+def left_shift(step: Step, left: Value, right: Value) -> str:
+    return step.node("BitShift", left, right, direction="LEFT")
+
+
+@table("right_shift")
+def right_shift(step: Step, left: Value, right: Value) -> str:
+    return step.node("BitShift", left, right, direction="RIGHT")
+
+
+# --- divisions -----------------------------------------------------------------------------------
+
+
+@table("not_equal")
+def not_equal(step: Step, left: Value, right: Value) -> str:
+    return step.node("Not", step.node("Equal", left, right))
+
+
+@dataclass(frozen=True)
+class Divisor:
+    """What integers are divided by: 1 in place of 0, by which ONNX does not divide."""
+
+    step: Step
+    name: str
+    is_zero: str | None  # where it was 0; None: nowhere
+
+    def unless_zero(self, found: str, otherwise: str) -> str:
+        """A result, but for divisors of 0."""
+        if self.is_zero is None:
+            return found
+        made: str = self.step.node("Where", self.is_zero, otherwise, found)
+        return made
+
+
+def divisor(step: Step, right: Value) -> Divisor:
+    if dtypes.is_float(right.dtype) or (right.array is not None and right.array.all()):
+        return Divisor(step, right.name, None)
+    zero, one = (step.number(number, right.dtype) for number in (0, 1))
+    is_zero = step.node("Equal", right, zero)
+    return Divisor(step, step.node("Where", is_zero, one, right), is_zero)
+
+
+@table("divide")
+def divide(step: Step, left: Value, right: Value) -> str:
+    by = divisor(step, right)
+    return by.unless_zero(step.node("Div", left, by.name), step.number(0, left.dtype))
+
+
+@table("mod", "trunc_mod")
+def mod(step: Step, left: Value, right: Value) -> str:
+    by = divisor(step, right)
+    return by.unless_zero(step.node("Mod", left, by.name, fmod=1), left.name)
+
+
+@table("trunc_divide")
+def trunc_divide(step: Step, left: Value, right: Value) -> str:
+    if not dtypes.is_float(left.dtype):
+        found: str = divide(step, left, right)
+        return found
+    whole = step.node("Sub", left, step.node("Mod", left, right, fmod=1))
+    return step.node("Round", step.node("Div", whole, right))
+
+
+@table("floor_mod")
+def floor_mod(step: Step, left: Value, right: Value) -> str:
+    if dtypes.is_float(left.dtype):
+        return _moved_mod(step, left, right)
+    by = divisor(step, right)
+    return by.unless_zero(step.node("Mod", left, by.name), left.name)
+
+
+@table("floor_divide")
+def floor_divide(step: Step, left: Value, right: Value) -> str:
+    if dtypes.is_float(left.dtype):
+        whole = step.node("Sub", left, _moved_mod(step, left, right))
+        return step.node("Round", step.node("Div", whole, right))
+    by = divisor(step, right)
+    whole = step.node("Sub", left, step.node("Mod", left, by.name))
+    return by.unless_zero(step.node("Div", whole, by.name), step.number(0, left.dtype))
+
+
+def _moved_mod(step: Step, left: Value, right: Value) -> str:
+    """The rest of a division, with the sign of the divisor."""
+    rest = step.node("Mod", left, right, fmod=1)
+    zero = step.number(0, left.dtype)
+    signs = step.node("Xor", step.node("Less", rest, zero), step.node("Less", right, zero))
+    is_none = step.node("Equal", rest, zero)
+    moved = step.node("And", signs, step.node("Not", is_none))
+    found: str = step.node("Where", moved, step.node("Add", rest, right), rest)
+    return found
+
+
+# --- activations ---------------------------------------------------------------------------------
+
+
+@table("nn.leaky_relu")
+def leaky_relu(step: Step, data: Value) -> str:
+    return step.node("LeakyRelu", data, alpha=float(step.attrs.alpha))
+
+
+@table("nn.prelu")
+def prelu(step: Step, data: Value, slope: Value) -> str:
+    return step.node("PRelu", data, along(step, slope, data, step.attrs.axis))
+
+
+def along(step: Step, vector: Value, data: Value, axis: int) -> str:
+    """A vector with axes of extent 1 after it, so that it lies along an axis of data."""
+    after = data.rank - 1 - (axis % data.rank)
+    return step.reshape(vector, [*vector.shape, *[1] * after]) if after else vector.name

@@ -1,0 +1,87 @@
+"""Images at another resolution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from relay.export.onnx.exporters import Exporters
+from relay.export.onnx.graph import Value
+from relay.export.onnx.operators.convolution import SPACE, channels_first, in_layout
+from relay.export.onnx.step import Step
+
+table = Exporters()
+
+METHODS = {
+    "nearest_neighbor": "nearest",
+    "linear": "linear",
+    "cubic": "cubic",
+    "bilinear": "linear",
+    "trilinear": "linear",
+    "bicubic": "cubic",
+}
+# where halves go
+ROUNDINGS = {
+    "round": "round_prefer_ceil",
+    "round_prefer_floor": "round_prefer_floor",
+    "round_prefer_ceil": "round_prefer_ceil",
+    "floor": "floor",
+    "ceil": "ceil",
+}
+PLACES = ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "half_pixel_symmetric")
+
+
+def resized(step: Step, data: Value, **attributes: Any) -> str:
+    """An image as large as the result, by `Resize`."""
+    layout = step.attrs.layout
+    axes = data.rank - 2
+    wanted = "NC" + SPACE[axes]
+    given = channels_first(step, data, layout, wanted)
+    sizes = [step.shape[layout.index(axis)] for axis in wanted]
+    found = step.node("Resize", given, None, None, step.integers(*sizes), **attributes)
+    return in_layout(step, found, wanted, layout)
+
+
+@table("image.resize1d", "image.resize2d", "image.resize3d")
+def resize(step: Step, data: Value) -> str:
+    attrs = step.attrs
+    mode = attrs.coordinate_transformation_mode
+    method = METHODS[attrs.method]
+    if step.result.dtype != data.dtype:
+        raise step.refused(f"Resize of ONNX gives {data.dtype}")
+    if mode not in PLACES:
+        raise step.refused(f"no places as in mode {mode}")
+    if data.dtype not in ("float32", "float64", "float16", "bfloat16") and method != "nearest":
+        raise step.refused("integers between others are not rounded alike")
+    usual = "floor" if mode == "asymmetric" else "round"
+    rounding = ROUNDINGS[attrs.rounding_method or usual]
+    more: dict[str, Any] = {"nearest_mode": rounding} if method == "nearest" else {}
+    if method == "cubic":
+        more = {
+            "cubic_coeff_a": float(attrs.cubic_alpha),
+            "exclude_outside": int(bool(attrs.cubic_exclude)),
+        }
+    return resized(step, data, mode=method, coordinate_transformation_mode=mode, **more)
+
+
+@table("nn.upsampling")
+def upsampling(step: Step, data: Value) -> str:
+    method = METHODS[step.attrs.method]
+    places = "align_corners" if step.attrs.align_corners else "asymmetric"
+    more: dict[str, Any] = {}
+    if method == "nearest":
+        more["nearest_mode"] = "round_prefer_ceil" if step.attrs.align_corners else "floor"
+    elif method == "cubic":
+        more["cubic_coeff_a"] = -0.5
+    return resized(step, data, mode=method, coordinate_transformation_mode=places, **more)
+
+
+@table("nn.upsampling3d")
+def upsampling3d(step: Step, data: Value) -> str:
+    method = METHODS[step.attrs.method]
+    places = step.attrs.coordinate_transformation_mode
+    if places not in PLACES:
+        raise step.refused(f"no places as in mode {places}")
+    more: dict[str, Any] = {}
+    if method == "nearest":
+        more["nearest_mode"] = "floor" if places == "asymmetric" else "round_prefer_ceil"
+    return resized(step, data, mode=method, coordinate_transformation_mode=places, **more)

@@ -1,0 +1,154 @@
+"""Normalization, softmax and losses."""
+
+from __future__ import annotations
+
+from relay.export.onnx.exporters import Exporters
+from relay.export.onnx.graph import Value
+from relay.export.onnx.operators.elementwise import along
+from relay.export.onnx.step import Step, axis_of
+
+table = Exporters()
+
+
+@table("nn.softmax", "nn.fast_softmax")
+def softmax(step: Step, data: Value) -> str:
+    return step.node("Softmax", data, axis=axis_of(step.attrs.axis, data.rank))
+
+
+@table("nn.log_softmax")
+def log_softmax(step: Step, data: Value) -> str:
+    return step.node("LogSoftmax", data, axis=axis_of(step.attrs.axis, data.rank))
+
+
+@table("nn.bias_add")
+def bias_add(step: Step, data: Value, bias: Value) -> str:
+    return step.node("Add", data, along(step, bias, data, step.attrs.axis))
+
+
+@table("nn.dropout")
+def dropout(step: Step, data: Value) -> list[str]:
+    """Nothing is dropped when a model is not trained."""
+    ones = step.node("Expand", step.number(1, data.dtype), step.integers(*data.shape))
+    return [step.node("Identity", data), ones]
+
+
+def _axis_moved(rank: int, axis: int, to: int) -> tuple[list[int], list[int]]:
+    """The order of axes with one of them elsewhere, and the way back."""
+    order = [one for one in range(rank) if one != axis]
+    order.insert(to, axis)
+    return order, [order.index(one) for one in range(rank)]
+
+
+def scale_and_shift(step: Step, gamma: Value, beta: Value) -> tuple[str, str]:
+    """The factors and addends of channels, or what changes nothing."""
+    shape = step.integers(*gamma.shape)
+    scale = gamma.name if step.attrs.scale else None
+    shift = beta.name if step.attrs.center else None
+    return (
+        scale or step.node("Expand", step.number(1, gamma.dtype), shape),
+        shift or step.node("Expand", step.number(0, beta.dtype), shape),
+    )
+
+
+@table("nn.batch_norm")
+def batch_norm(
+    step: Step, data: Value, gamma: Value, beta: Value, mean: Value, variance: Value
+) -> list[str]:
+    order, back = _axis_moved(data.rank, axis_of(step.attrs.axis, data.rank), min(1, data.rank - 1))
+    if data.rank < 2:
+        raise step.refused("BatchNormalization of ONNX needs a batch")
+    given = step.transpose(data, order)
+    scale, shift = scale_and_shift(step, gamma, beta)
+    found = step.node(
+        "BatchNormalization",
+        given,
+        scale,
+        shift,
+        mean,
+        variance,
+        epsilon=float(step.attrs.epsilon),
+    )
+    return [step.transpose(found, back), mean.name, variance.name]
+
+
+@table("nn.layer_norm")
+def layer_norm(step: Step, data: Value, gamma: Value, beta: Value) -> str:
+    order, back = _axis_moved(data.rank, axis_of(step.attrs.axis, data.rank), data.rank - 1)
+    given = step.transpose(data, order)
+    scale, shift = scale_and_shift(step, gamma, beta)
+    epsilon = float(step.attrs.epsilon)
+    found = step.node("LayerNormalization", given, scale, shift, axis=-1, epsilon=epsilon)
+    return step.transpose(found, back)
+
+
+@table("nn.instance_norm")
+def instance_norm(step: Step, data: Value, gamma: Value, beta: Value) -> str:
+    order, back = _axis_moved(data.rank, axis_of(step.attrs.axis, data.rank), 1)
+    given = step.transpose(data, order)
+    scale, shift = scale_and_shift(step, gamma, beta)
+    epsilon = float(step.attrs.epsilon)
+    found = step.node("InstanceNormalization", given, scale, shift, epsilon=epsilon)
+    return step.transpose(found, back)
+
+
+@table("nn.group_norm")
+def group_norm(step: Step, data: Value, gamma: Value, beta: Value) -> str:
+    order, back = _axis_moved(data.rank, axis_of(step.attrs.axis, data.rank), 1)
+    given = step.transpose(data, order)
+    scale, shift = scale_and_shift(step, gamma, beta)
+    found = step.node(
+        "GroupNormalization",
+        given,
+        scale,
+        shift,
+        num_groups=step.attrs.num_groups,
+        epsilon=float(step.attrs.epsilon),
+    )
+    return step.transpose(found, back)
+
+
+@table("nn.l2_normalize")
+def l2_normalize(step: Step, data: Value) -> str:
+    axis = step.attrs.axis
+    axes = [*range(data.rank)] if axis is None else [axis_of(one, data.rank) for one in axis]
+    squares = step.node("Mul", data, data)
+    total = step.node("ReduceSum", squares, step.integers(*axes))
+    least = step.node("Max", total, step.number(step.attrs.eps, data.dtype))
+    return step.node("Div", data, step.node("Sqrt", least))
+
+
+@table("nn.lrn")
+def lrn(step: Step, data: Value) -> str:
+    attrs = step.attrs
+    if attrs.size % 2 == 0:
+        raise step.refused("LRN of ONNX has one more neighbour after an element than before it")
+    order, back = _axis_moved(data.rank, axis_of(attrs.axis, data.rank), 1)
+    found = step.node(
+        "LRN",
+        step.transpose(data, order),
+        size=attrs.size,
+        alpha=float(attrs.alpha),
+        beta=float(attrs.beta),
+        bias=float(attrs.bias),
+    )
+    return step.transpose(found, back)
+
+
+# --- losses --------------------------------------------------------------------------------------
+
+
+def _over_rows(step: Step, products: str, rows: int, dtype: str) -> str:
+    total = step.node("ReduceSum", products, keepdims=0)
+    found: str = step.node("Div", step.node("Neg", total), step.number(rows, dtype))
+    return found
+
+
+@table("nn.cross_entropy")
+def cross_entropy(step: Step, x: Value, y: Value) -> str:
+    products = step.node("Mul", y, step.node("Log", x))
+    return _over_rows(step, products, x.shape[0], x.dtype)
+
+
+@table("nn.cross_entropy_with_logits")
+def cross_entropy_with_logits(step: Step, x: Value, y: Value) -> str:
+    return _over_rows(step, step.node("Mul", x, y), x.shape[0], x.dtype)

@@ -1,0 +1,112 @@
+"""Pools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from relay import dtypes
+from relay.export.onnx.exporters import Exporters
+from relay.export.onnx.graph import Value
+from relay.export.onnx.operators.convolution import (
+    SPACE,
+    channels_first,
+    each,
+    in_layout,
+    windows,
+)
+from relay.export.onnx.step import Step
+
+table = Exporters()
+
+
+def pooled(step: Step, data: Value, write: Callable[[str, int], str]) -> str:
+    """What `write` makes of data whose channels come first, in the layout of the result."""
+    layout = step.attrs.layout
+    axes = data.rank - 2
+    wanted = "NC" + SPACE[axes]
+    found = write(channels_first(step, data, layout, wanted), axes)
+    return in_layout(step, found, wanted, step.attrs.out_layout or layout)
+
+
+def must_be_floats(step: Step, data: Value) -> None:
+    if not dtypes.is_float(data.dtype):
+        raise step.refused(f"ONNX has no means of {data.dtype}")
+
+
+def window_attributes(step: Step, data: Value, axes: int) -> dict[str, Any]:
+    """The windows; what sticks out at the end is padding, which does not count either."""
+    attrs = step.attrs
+    known: dict[str, Any] = {"kernel_shape": each(attrs.pool_size, axes), **windows(step, axes)}
+    if not attrs.ceil_mode:
+        return known
+    for place, name in enumerate(SPACE[axes]):
+        size = known["dilations"][place] * (known["kernel_shape"][place] - 1) + 1
+        count = step.shape[(attrs.out_layout or attrs.layout).index(name)]
+        end = (count - 1) * known["strides"][place] + size
+        there = known["pads"][place] + data.shape[attrs.layout.index(name)]
+        if (count - 1) * known["strides"][place] >= there:
+            raise step.refused("a window holds nothing")
+        known["pads"][axes + place] = max(end - there, known["pads"][axes + place])
+    return known
+
+
+@table("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d")
+def max_pool(step: Step, data: Value) -> str:
+    return pooled(
+        step,
+        data,
+        lambda given, axes: step.node("MaxPool", given, **window_attributes(step, data, axes)),
+    )
+
+
+@table("nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d")
+def avg_pool(step: Step, data: Value) -> str:
+    must_be_floats(step, data)
+    counts = int(bool(step.attrs.count_include_pad))
+    if counts and step.attrs.ceil_mode:
+        raise step.refused("what sticks out beyond the padding would count")
+
+    def write(given: str, axes: int) -> str:
+        known = window_attributes(step, data, axes)
+        found: str = step.node("AveragePool", given, count_include_pad=counts, **known)
+        return found
+
+    return pooled(step, data, write)
+
+
+@table("nn.global_max_pool2d")
+def global_max_pool(step: Step, data: Value) -> str:
+    return pooled(step, data, lambda given, axes: step.node("GlobalMaxPool", given))
+
+
+@table("nn.global_avg_pool2d")
+def global_avg_pool(step: Step, data: Value) -> str:
+    must_be_floats(step, data)
+    return pooled(step, data, lambda given, axes: step.node("GlobalAveragePool", given))
+
+
+def _adaptive(operator: str) -> Callable[..., str]:
+    def export(step: Step, data: Value) -> str:
+        if operator == "AveragePool":
+            must_be_floats(step, data)
+
+        def write(given: str, axes: int) -> str:
+            layout = step.attrs.layout
+            out_layout = step.attrs.out_layout or layout
+            before = [data.shape[layout.index(axis)] for axis in SPACE[axes]]
+            after = [step.shape[out_layout.index(axis)] for axis in SPACE[axes]]
+            if any(new == 0 or old % new for old, new in zip(before, after, strict=True)):
+                raise step.refused(f"windows of different sizes: {before} to {after}")
+            sizes = [old // new for old, new in zip(before, after, strict=True)]
+            found: str = step.node(operator, given, kernel_shape=sizes, strides=sizes)
+            return found
+
+        return pooled(step, data, write)
+
+    return export
+
+
+for count in (1, 2, 3):
+    table[f"nn.adaptive_max_pool{count}d"] = _adaptive("MaxPool")
+    table[f"nn.adaptive_avg_pool{count}d"] = _adaptive("AveragePool")

@@ -1,0 +1,88 @@
+"""A call of an operator as its exporter sees it.
+
+    @table("nn.leaky_relu")
+    def leaky_relu(step, data):
+        return step.node("LeakyRelu", data, alpha=step.attrs.alpha)
+
+Arguments are values of known type, tuples of them where the operator takes a tuple. An exporter
+gives the name of the result, or a list of names where there are several; it raises what
+`step.refused` makes where ONNX has nothing of the kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from relay.export.onnx.graph import Graph, Unwritable, Value
+from relay.export.onnx.weights import NUMBERS
+from relay.ir.expr import Call
+from relay.ir.types import TensorType, TupleType
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call, while it is written."""
+
+    graph: Graph
+    call: Call
+
+    @property
+    def attrs(self) -> Any:
+        """The attributes of the call, by name."""
+        return self.call.attrs
+
+    @property
+    def result(self) -> TensorType:
+        """The type of the result, which is a tensor."""
+        ty = self.call.checked_type
+        first = ty.fields[0] if isinstance(ty, TupleType) else ty
+        assert isinstance(first, TensorType)
+        return first
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the result, which has to be numbers."""
+        return Value("", self.result).shape
+
+    def node(
+        self, operator: str, *inputs: str | Value | None, outputs: int = 1, **attributes: Any
+    ) -> Any:
+        return self.graph.node(operator, *inputs, outputs=outputs, **attributes)
+
+    def number(self, value: float, like: str) -> str:
+        """A scalar of an element type."""
+        return self.graph.constant(value, "number", like)
+
+    def integers(self, *numbers: int) -> str:
+        return self.graph.integers(*numbers)
+
+    def cast(self, value: str | Value, dtype: str) -> str:
+        found: str = self.node("Cast", value, to=NUMBERS[dtype])
+        return found
+
+    def as_result(self, value: str, dtype: str) -> str:
+        """A value of an element type as one of the type of the result."""
+        return value if dtype == self.result.dtype else self.cast(value, self.result.dtype)
+
+    def reshape(self, value: str | Value, shape: Sequence[int]) -> str:
+        # an extent of 0 would stand for the one before
+        attributes = {"allowzero": 1} if 0 in shape else {}
+        found: str = self.node("Reshape", value, self.integers(*shape), **attributes)
+        return found
+
+    def transpose(self, value: str | Value, axes: Sequence[int]) -> str:
+        """The axes in another order, where they are in another one."""
+        if [*axes] == [*range(len(axes))]:
+            return value.name if isinstance(value, Value) else value
+        found: str = self.node("Transpose", value, perm=[*axes])
+        return found
+
+    def refused(self, reason: str) -> Unwritable:
+        return Unwritable(reason)
+
+
+def axis_of(axis: int, rank: int) -> int:
+    """An axis counted from the front."""
+    return axis + rank if axis < 0 else axis

@@ -1,0 +1,89 @@
+"""Constants as tensors of ONNX: in the model, or in a file beside it when they are large."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from onnx import TensorProto
+
+from relay import dtypes
+from relay.frontend.onnx.types import ELEMENT_TYPES
+
+NUMBERS = {name: number for number, name in ELEMENT_TYPES.items()}
+INSIDE = 1024  # bytes; what is no larger is in the model in any case
+ALIGNMENT = 4096  # so that what is outside can be mapped
+
+
+@dataclass
+class Weights:
+    """Where elements of constants go: to a file, or into the model."""
+
+    file: BinaryIO | None = None
+    name: str = ""  # of the file
+    size: int = 0  # bytes in the model
+
+    def tensor(self, name: str, array: np.ndarray) -> TensorProto:
+        """A constant of that name."""
+        dtype = dtypes.canonical(array.dtype)
+        proto = TensorProto(name=name, dims=array.shape, data_type=NUMBERS[dtype])
+        data = _bytes(array, dtype)
+        if self.file is None or data.nbytes <= INSIDE:
+            proto.raw_data = data.tobytes()
+            self.size += data.nbytes
+            return proto
+        offset = self.file.seek(0, os.SEEK_END)
+        self.file.write(bytes(-offset % ALIGNMENT))
+        offset += -offset % ALIGNMENT
+        self.file.write(data.data)
+        proto.data_location = TensorProto.EXTERNAL
+        entries = {"location": self.name, "offset": str(offset), "length": str(data.nbytes)}
+        for key, value in entries.items():
+            proto.external_data.add(key=key, value=value)
+        return proto
+
+
+def _bytes(array: np.ndarray, dtype: str) -> np.ndarray:
+    """The bytes that ONNX wants: little-endian, and several elements to a byte where they fit."""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    width = dtypes.bits(dtype)
+    if width in (2, 4):
+        parts = 8 // width
+        small = _low_bits(flat, dtype) & (2**width - 1)
+        small = np.append(small, np.zeros(-small.size % parts, np.uint8)).reshape(-1, parts)
+        packed: np.ndarray = np.zeros(len(small), np.uint8)
+        for place in range(parts):
+            packed |= small[:, place] << np.uint8(place * width)
+        return packed
+    stored = flat.astype(flat.dtype.newbyteorder("<")) if flat.dtype.kind in "iuf" else flat
+    return stored.view(np.uint8)
+
+
+def _low_bits(flat: np.ndarray, dtype: str) -> np.ndarray:
+    """Elements that are no larger than half a byte, one a byte."""
+    if dtypes.is_float(dtype):
+        return flat.view(np.uint8)
+    return flat.astype(np.int8).view(np.uint8)
+
+
+@dataclass
+class WeightsFile:
+    """A file of weights that is being written; what is left of a failure is removed."""
+
+    path: Path | None
+    weights: Weights = field(default_factory=Weights)
+
+    def __enter__(self) -> Weights:
+        if self.path is not None:
+            self.weights = Weights(self.path.open("wb"), self.path.name)
+        return self.weights
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if self.weights.file is None or self.path is None:
+            return
+        self.weights.file.close()
+        if kind is not None:
+            self.path.unlink(missing_ok=True)
