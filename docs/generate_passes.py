@@ -45,6 +45,7 @@ GROUPS = {
     ),
     "Kernels": ("RecognizeAttention", "FuseOps", "DefuseOps", "SplitArgs"),
     "Layouts and forms for a target": ("AlterOpLayout", "ConvertLayout", "Legalize"),
+    "Quantised networks": ("FakeQuantizationToInteger", "QnnLegalize", "QnnCanonicalize"),
     "Other numbers": ("FastMath", "ToMixedPrecision"),
     "Other weights and sizes": (
         "DenseToSparse",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from relay.pipeline.quantized import QUANTIZED
 from relay.transform.alter_op_layout import AlterOpLayout
 from relay.transform.base import Pass
 from relay.transform.canonicalize_cast import CanonicalizeCast
@@ -10,7 +11,6 @@ from relay.transform.combine_parallel_conv2d import CombineParallelConv2D
 from relay.transform.combine_parallel_dense import CombineParallelDense
 from relay.transform.dead_code_elimination import DeadCodeElimination
 from relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
-from relay.transform.fake_quantization_to_integer import FakeQuantizationToInteger
 from relay.transform.fast_math import FastMath
 from relay.transform.flatten_atrous_conv import FlattenAtrousConv
 from relay.transform.fold_constant import FoldConstant
@@ -20,8 +20,6 @@ from relay.transform.fuse_ops import FuseOps
 from relay.transform.infer_type import InferType
 from relay.transform.inline_composites import InlineComposites
 from relay.transform.lift_weights import LiftWeights
-from relay.transform.qnn_canonicalize import QnnCanonicalize
-from relay.transform.qnn_legalize import QnnLegalize
 from relay.transform.recognize_attention import RecognizeAttention
 from relay.transform.remove_unused_functions import RemoveUnusedFunctions
 from relay.transform.simplify_expr import SimplifyExpr
@@ -49,14 +47,6 @@ LEVEL_1: tuple[Pass, ...] = (
     LiftWeights(),
     ToBasicBlockNormalForm(),
     FuseOps(fuse_opt_level=0),
-)
-
-# What computes with the integers that numbers are made of. Before constants are folded, which would
-# make numbers of them.
-QUANTIZED: tuple[Pass, ...] = (
-    FakeQuantizationToInteger(),
-    QnnLegalize(),  # of operators on quantised numbers, as long as there are some
-    QnnCanonicalize(),  # products of bytes, and terms of weights that are folded
 )
 
 # No work done twice, and nothing written to memory only to be read back at once.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from relay.pipeline.quantized import QUANTIZED
 from relay.transform.alter_op_layout import AlterOpLayout
 from relay.transform.auto_inline import AutoInline
 from relay.transform.base import Pass
@@ -80,7 +81,8 @@ CALLED: tuple[Pass, ...] = (
 # in kernels of its own, whose results lowering keeps.
 SIMPLER: tuple[Pass, ...] = (
     SimplifyInference(),
-    FoldConstant(),
+    *QUANTIZED,
+    FoldConstant(fold_qnn=True),  # weights that are left on floats after all
     FlattenAtrousConv(),
     FoldExplicitPadding(),
     SimplifyExpr(),  # after folding, which shows what is 0 or 1
@@ -91,8 +93,9 @@ SIMPLER: tuple[Pass, ...] = (
 # where the reasons stand.
 REWRITTEN: tuple[Pass, ...] = (
     SimplifyInference(),
+    *QUANTIZED,
     EliminateCommonSubexpr(),
-    FoldConstant(),
+    FoldConstant(fold_qnn=True),
     DeadCodeElimination(inline_once=True),  # before scales, which do not go through a `let`
     FoldScaleAxis(),
     CombineParallelConv2D(),
