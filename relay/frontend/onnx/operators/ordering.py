@@ -60,12 +60,22 @@ def _top(node: Node, data: Expr, count: Expr) -> Sequence[Expr]:
         return [none, op.cast(none, "int64")]
     if isinstance(number, int):
         whole = node.let(ranked(number))
-    else:
-        shape = list(node.shape(data))
-        shape[axis] = dims.ANY if number is None else number
-        fields = [TensorType(tuple(shape), dtype) for dtype in (node.dtype(data), "int64")]
-        whole = node.let(ranked(op.reshape(count, ())), declared=TupleType(tuple(fields)))
-    return [TupleGetItem(whole, place) for place in (0, 1)]
+        return [TupleGetItem(whole, place) for place in (0, 1)]
+    shape = list(node.shape(data))
+    shape[axis] = dims.ANY
+    types = [TensorType(tuple(shape), dtype) for dtype in (node.dtype(data), "int64")]
+    whole = node.let(ranked(op.reshape(count, ())), declared=TupleType(tuple(types)))
+    shape[axis] = dims.ANY if number is None else number
+    # if a run finds 0, all of them are there
+    start, step = const([0], "int64"), const([1], "int64")
+    end = node.let(op.reshape(op.cast(count, "int64"), (1,)))
+    return [
+        node.let(
+            op.strided_slice(TupleGetItem(whole, place), start, end, step, axes=(axis,)),
+            declared=TensorType(tuple(shape), types[place].dtype),
+        )
+        for place in (0, 1)
+    ]
 
 
 @table("Trilu")
@@ -92,13 +102,17 @@ def unique(node: Node, data: Expr) -> Sequence[Expr]:
     is_sorted = bool(node.attribute("sorted", 1))
     if "axis" in node.attributes:
         return _unique_slices(node, data, chosen_axis(node, data), is_sorted)
-    flat = op.reshape(data, (-1,))
-    whole = node.let(op.unique(flat, is_sorted=is_sorted, return_counts=True).astuple())
+    return _unique(node, node.let(op.reshape(data, (-1,))), is_sorted)
+
+
+def _unique(node: Node, data: Expr, is_sorted: bool) -> list[Expr]:
+    """What differs along the first axis."""
+    whole = node.let(op.unique(data, is_sorted=is_sorted, return_counts=True).astuple())
     values, first, inverse, count, counts = (TupleGetItem(whole, place) for place in range(5))
     end = node.let(op.cast(count, "int64"))
 
     def cut(one: Expr) -> Expr:
-        return op.strided_slice(one, const([0], "int64"), end, const([1], "int64"))
+        return op.strided_slice(one, const([0], "int64"), end, const([1], "int64"), axes=(0,))
 
     return [
         cut(values),
@@ -107,32 +121,8 @@ def unique(node: Node, data: Expr) -> Sequence[Expr]:
 
 
 def _unique_slices(node: Node, data: Expr, axis: int, is_sorted: bool) -> Sequence[Expr]:
-    """The different slices along an axis: every two are compared, element by element."""
-    rank = node.rank(data)
-    others = tuple(one for one in range(rank) if one != axis)
-    rows = node.let(op.reshape(op.transpose(data, (axis, *others)), (0, -1) if others else (0, 1)))
-    differ = node.let(op.not_equal(op.expand_dims(rows, 1), op.expand_dims(rows, 0)))
-    same = node.let(op.logical_not(op.any(differ, axis=2)))
-    numbers = op.cast(op.argmax(op.cast(same, "int8"), axis=1), "int64")  # the first such slice
-    first = node.let(numbers)
-    everyone = op.cumsum(op.ones_like(first), axis=0, exclusive=True)
-    is_first = node.let(op.equal(first, everyone))
-    if is_sorted:
-        place = op.argmax(op.cast(differ, "int8"), axis=2)  # where two slices differ first
-        mine = node.let(op.gather(rows, 1, place))
-        before = node.let(op.less(mine, op.transpose(mine, (1, 0))))
-        before = op.logical_and(before, op.logical_not(same))
-    else:
-        before = op.less(op.expand_dims(first, 1), op.expand_dims(first, 0))
-    ahead = op.logical_and(before, op.expand_dims(is_first, 1))
-    inverse = node.let(op.sum(op.cast(ahead, "int64"), axis=0))
-    found = node.let(op.squeeze(op.argwhere(is_first), (1,)))
-    order = op.argsort(op.take(inverse, found, axis=0), axis=0, dtype="int64")
-    chosen = node.let(op.cast(op.take(found, order, axis=0), "int64"))
-    counts = op.sum(op.cast(same, "int64"), axis=1)
-    return [
-        op.take(data, chosen, axis=axis),
-        chosen,
-        inverse,
-        op.take(counts, chosen, axis=0),
-    ]
+    """What differs along another axis: it is moved to the front, and back."""
+    front = (axis, *(one for one in range(node.rank(data)) if one != axis))
+    values, *places = _unique(node, node.let(op.transpose(data, front)), is_sorted)
+    back = tuple(front.index(one) for one in range(len(front)))
+    return [op.transpose(values, back), *places]

@@ -52,7 +52,8 @@ def pad(
     for extent, before, after in zip(node.shape(data), known[:rank], known[rank:], strict=True):
         unknown = before is None or after is None
         shape.append(dims.ANY if unknown else extent + before + after)  # type: ignore[operator]
-    found = _padded_in_a_run(node, data, widths, filling, axes)
+    grows = all(one is not None and dims.sign_of(one) in (0, 1) for one in known)
+    found = _padded_in_a_run(node, data, widths, filling, axes, grows)
     return node.let(found, declared=TensorType(tuple(shape), node.dtype(data)))
 
 
@@ -90,14 +91,24 @@ def _mode(node: Node) -> str:
     return str(mode)
 
 
-def _padded_in_a_run(node: Node, data: Expr, widths: Expr, value: Expr, axes: Expr | None) -> Expr:
+def _padded_in_a_run(
+    node: Node, data: Expr, widths: Expr, value: Expr, axes: Expr | None, grows: bool = False
+) -> Expr:
+    """The same with widths that a run finds; `grows`: none of them is negative."""
     rank = node.rank(data)
     before_and_after = op.reshape(op.cast(widths, "int64"), (2, -1))
     pairs = op.transpose(before_and_after, (1, 0))
     if axes is not None:
         none = node.importer.constant(np.zeros((rank, 2), "int64"))
         pairs = op.scatter_nd(none, op.expand_dims(op.cast(axes, "int64"), 0), pairs)
-    return op.nn.pad(data, pairs, value, pad_mode=_mode(node))
+    if grows or rank == 0:
+        return op.nn.pad(data, pairs, value, pad_mode=_mode(node))
+    pairs, zero = node.let(pairs), const(0, "int64")
+    less = node.let(op.maximum(op.negative(pairs), zero))
+    start, rest = (op.take(less, const(side, "int64"), axis=1) for side in (0, 1))
+    end = op.subtract(op.shape_of(data, dtype="int64"), rest)
+    inner = node.let(op.strided_slice(data, start, end, const([1] * rank, "int64")))
+    return op.nn.pad(inner, op.maximum(pairs, zero), value, pad_mode=_mode(node))
 
 
 # --- copies ------------------------------------------------------------------------------------

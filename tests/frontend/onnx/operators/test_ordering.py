@@ -37,6 +37,12 @@ def test_none_of_them() -> None:
     agree(given, X, wanted=[np.zeros((3, 0), "float32"), np.zeros((3, 0), "int64")])
 
 
+def test_none_of_them_in_a_run() -> None:
+    given = model("TopK", X, TWO, opset=11, outputs=2, axis=0)
+    none = np.array([0], "int64")
+    agree(given, X, none, wanted=[np.zeros((0, 4), "float32"), np.zeros((0, 4), "int64")])
+
+
 def test_how_many_there_are_is_known_of_constants() -> None:
     given = model("TopK", X, Fixed(TWO), opset=11, outputs=2, shapes={0: ("n", 4)})
     wanted = "(Tensor[(n, 2), float32], Tensor[(n, 2), int64])"
@@ -70,3 +76,9 @@ def test_different_slices(axis: int, is_sorted: int) -> None:
     data = np.array([[1, 0, 1, 0, 2], [3, 4, 3, 4, 0], [1, 0, 1, 0, 2]], "float32")
     given = model("Unique", data, opset=11, outputs=4, axis=axis, sorted=is_sorted)
     agree(given, data)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float32", "int8"])
+def test_different_slices_among_many(dtype: str) -> None:
+    data = np.random.default_rng(0).integers(0, 3, (300, 2, 3)).astype(dtype)
+    agree(model("Unique", data, opset=11, outputs=4, axis=0, shapes={0: ("n", 2, 3)}), data)

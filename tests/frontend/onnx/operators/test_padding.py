@@ -49,6 +49,13 @@ def test_negative_widths_take_elements_away() -> None:
     agree(model("Pad", X, Fixed(ints(-1, 2, 1, -3)), opset=13), X)
 
 
+@pytest.mark.parametrize("mode", ["constant", "edge"])
+def test_negative_widths_that_a_run_finds(mode: str) -> None:
+    widths, axes = ints(-1, 2, 1, -3), ints(1)
+    agree(model("Pad", X, widths, opset=13, mode=mode), X, widths)
+    agree(model("Pad", X, ints(-1, 1), None, axes, opset=18, mode=mode), X, ints(-1, 1), axes)
+
+
 def test_integers_and_truth_values_are_padded() -> None:
     data = np.array([[1, 2]], "int64")
     agree(model("Pad", data, Fixed(ints(0, 1, 1, 0)), Fixed(np.array(9)), opset=13), data)
