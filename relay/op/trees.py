@@ -22,6 +22,7 @@ from relay.op.scalars import widened
 from relay.op.site import FLOATING, Site
 
 LESS, EQUAL, GREATER, NONE = 1, 2, 4, 8
+ROWS = 64  # that walk through one tree before the next
 
 
 def _tree_leaves_type(site: Site) -> Type | None:
@@ -69,27 +70,42 @@ def _tree_leaves_loops(
     roots: te.Tensor,
     out: te.Spec,
 ) -> te.Tensor:
-    """Every row and every tree by itself; what is out of range reads what is nearest."""
-    nodes, width = features.shape[0], data.shape[1]
+    """Some rows walk through a tree together, a step each at a time: what they read of it stays
+    near, and none waits for another. What is out of range reads what is nearest."""
+    nodes, (rows, width) = features.shape[0], data.shape
 
     def write(b: te.Builder, leaves: te.Buffer) -> None:
-        with spread(b, out.shape) as (row, tree):
-            place = b.variable("int32", roots[tree], "place")
+        with spread(b, ((rows + (ROWS - 1)) // ROWS, out.shape[1])) as (block, tree):
+            first = b.let(block * ROWS)
+            count = b.let(te.minimum(rows - first, ROWS))
+            places = b.local("int32", (ROWS,), "places")
+            with b.loop(count) as number:
+                b.store(places, number, roots[tree])
+            walking = b.variable("bool", te.not_equal(width, 0), "walking")
             # a walk that is longer than there are nodes goes round in a circle
-            left = b.variable("int64", te.select(te.equal(width, 0), te.index(0), nodes), "left")
-            with b.while_(te.every(place[()] >= 0, left[()] > 0)):
-                node = b.let(te.minimum(te.index(place[()]), nodes - 1))
-                feature = te.maximum(te.minimum(te.index(features[node]), width - 1), 0)
-                value = b.let(widened(data[row, b.let(feature)]))
-                split = b.let(widened(splits[node]))
-                outcome = te.select(value > split, te.const(GREATER, "uint8"), NONE)
-                outcome = te.select(te.equal(value, split), EQUAL, outcome)
-                outcome = te.select(value < split, LESS, outcome)
-                holds = te.not_equal(outcomes[node] & outcome, 0)
-                b.store(place, (), te.select(holds, yes[node], no[node]))
+            left = b.variable("int64", nodes, "left")
+            with b.while_(te.every(walking[()], left[()] > 0)):
+                b.store(walking, (), te.const(False, "bool"))
                 b.store(left, (), left[()] - 1)
-            end = b.let(place[()])
-            b.store(leaves, (row, tree), te.select(end < 0, -1 - end, 0))
+                with b.loop(count) as number:
+                    place = b.let(places[number])
+                    with b.if_(place >= 0):
+                        following = b.let(step(b, first + number, place))
+                        b.store(places, number, following)
+                        b.store(walking, (), walking[()] | (following >= 0))
+            with b.loop(count) as number:
+                end = b.let(places[number])
+                b.store(leaves, (first + number, tree), te.select(end < 0, -1 - end, 0))
+
+    def step(b: te.Builder, row: te.Expr, place: te.Expr) -> te.Expr:
+        node = b.let(te.minimum(te.index(place), nodes - 1))
+        feature = te.maximum(te.minimum(te.index(features[node]), width - 1), 0)
+        value = b.let(widened(data[row, b.let(feature)]))
+        split = b.let(widened(splits[node]))
+        outcome = te.select(value > split, te.const(GREATER, "uint8"), NONE)
+        outcome = te.select(te.equal(value, split), EQUAL, outcome)
+        outcome = te.select(value < split, LESS, outcome)
+        return te.select(te.not_equal(outcomes[node] & outcome, 0), yes[node], no[node])
 
     tables = [data, features, splits, outcomes, yes, no, roots]
     return te.procedure(tables, [(out.shape, out.dtype)], write, "leaves")[0]
