@@ -26,11 +26,14 @@ class ScanAttrs(Attrs):
     """axis: the axis to go along; None flattens data first
     dtype: the element type to compute in and of the result; None is that of data
     exclusive: a total does not count the element at its own place
+    rounded: a total is rounded to the element type before it goes on, as arithmetic in that type
+    does; otherwise totals of narrow floats go on in float32
     """
 
     axis: int | None = None
     dtype: DType | None = None
     exclusive: bool = False
+    rounded: bool = False
 
 
 def _scan_type(site: Site) -> Type | None:
@@ -54,10 +57,11 @@ def _scan_type(site: Site) -> Type | None:
 
 def _scan(step: np.ufunc) -> Any:
     def reference(
-        data: np.ndarray, axis: int | None, dtype: str | None, exclusive: bool
+        data: np.ndarray, axis: int | None, dtype: str | None, exclusive: bool, rounded: bool
     ) -> np.ndarray:
         stored = dtypes.to_numpy(dtype) if dtype else data.dtype
-        values = widened(convert(data, dtype) if dtype else data)
+        values = convert(data, dtype) if dtype else data
+        values = values if rounded else widened(values)
         if axis is None:
             values, axis = values.reshape(-1), 0
         totals = step.accumulate(values, axis, dtype=values.dtype)
@@ -75,7 +79,12 @@ def _scan_loops(step: Function, identity: int) -> Compute:
     """One running total per row; where rows lie side by side, all of them advance together."""
 
     def compute(
-        data: te.Tensor, out: te.Spec, axis: int | None, dtype: str | None, exclusive: bool
+        data: te.Tensor,
+        out: te.Spec,
+        axis: int | None,
+        dtype: str | None,
+        exclusive: bool,
+        rounded: bool,
     ) -> te.Tensor:
         counted = wide(out.dtype)
 
@@ -87,7 +96,8 @@ def _scan_loops(step: Function, identity: int) -> Compute:
             write: Callable[[te.Expr], None],
         ) -> None:
             before = b.let(total[row])
-            after = b.let(step(before, te.cast(te.cast(value, out.dtype), counted)))
+            after = step(before, te.cast(te.cast(value, out.dtype), counted))
+            after = b.let(te.cast(te.cast(after, out.dtype), counted) if rounded else after)
             write(te.cast(before if exclusive else after, out.dtype))
             b.store(total, row, after)
 
@@ -115,17 +125,25 @@ def _scan_loops(step: Function, identity: int) -> Compute:
 
 
 def cumsum(
-    data: Expr, axis: int | None = None, dtype: str | None = None, exclusive: bool | None = None
+    data: Expr,
+    axis: int | None = None,
+    dtype: str | None = None,
+    exclusive: bool | None = None,
+    rounded: bool = False,
 ) -> Call:
     """The sum of the elements so far along an axis."""
-    return CUMSUM(data, axis=axis, dtype=dtype, exclusive=bool(exclusive))
+    return CUMSUM(data, axis, dtype, bool(exclusive), rounded)
 
 
 def cumprod(
-    data: Expr, axis: int | None = None, dtype: str | None = None, exclusive: bool | None = None
+    data: Expr,
+    axis: int | None = None,
+    dtype: str | None = None,
+    exclusive: bool | None = None,
+    rounded: bool = False,
 ) -> Call:
     """The product of the elements so far along an axis."""
-    return CUMPROD(data, axis=axis, dtype=dtype, exclusive=bool(exclusive))
+    return CUMPROD(data, axis, dtype, bool(exclusive), rounded)
 
 
 def _define(name: str, doc: str, step: np.ufunc, scalar: Function, helper: Any) -> OpDef:
@@ -148,6 +166,8 @@ def _define(name: str, doc: str, step: np.ufunc, scalar: Function, helper: Any) 
             sample((3, 4), dtype="int32", axis=0, attrs={"dtype": "float64"}),
             sample((2, 0), axis=1, exclusive=True, dtype="bfloat16"),
             sample((), dtype="int64"),
+            sample((3, 40), dtype="bfloat16", axis=1, rounded=True),
+            sample((50,), dtype="float16", rounded=True),
         ],
     )
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from relay import dtypes, op
 from relay.frontend.onnx.broadcast import broadcastable, of_shape
 from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.shares import shares
 from relay.ir import dims
 from relay.ir.expr import Expr, Tuple, const
 from relay.ir.types import TensorType
@@ -154,10 +155,10 @@ class Attention:
         both = bias if self.bias is None else op.add(self.bias, bias)
         return replace(self, bias=self.node.let(both))
 
-    def mask(self, mask: Expr, *, pads: bool) -> Attention:
+    def mask(self, mask: Expr, *, pads: bool, blind: bool = True) -> Attention:
         """A mask of a model, which broadcasts to (batch, heads * group, rows, length): truth values
-        of what may be seen, or numbers to add. `pads`: what it leaves out at the end is not
-        seen."""
+        of what may be seen, or numbers to add. `pads`: what it leaves out at the end is not seen;
+        `blind`: there may be queries that see nothing."""
         node = self.node
         if node.rank(mask) > 4:
             raise node.refused("the mask has too many axes", "4", str(node.type_of(mask)))
@@ -172,8 +173,8 @@ class Attention:
             mask = node.let(op.expand_dims(mask, 0))
         mask = self._by_rows(mask)
         if is_truth:
-            return self.allow(mask, blind=True)
-        return replace(self.add(mask), may_be_blind=True)
+            return self.allow(mask, blind=blind)
+        return replace(self.add(mask), may_be_blind=blind or self.may_be_blind)
 
     def _to_the_end(self, mask: Expr) -> Expr:
         """A mask as long as the keys."""
@@ -212,8 +213,15 @@ class Attention:
 
     # --- the computation
 
-    def run(self, scale: float | None = None, softcap: float = 0.0, precision: str = "") -> Result:
-        """Attention under the masks."""
+    def run(
+        self,
+        scale: float | None = None,
+        softcap: float = 0.0,
+        precision: str = "",
+        sinks: Expr | None = None,
+    ) -> Result:
+        """Attention under the masks. `sinks` are scores, one for every head of queries, of a key
+        that has no value."""
         node = self.node
         dtype = node.dtype(self.queries)
         precision = precision or dtype
@@ -223,15 +231,33 @@ class Attention:
             limit = node.number(softcap, products)
             capped = node.let(op.multiply(op.tanh(op.divide(products, limit)), limit))
         scores = self._masked(capped)
-        shares = scores if precision == dtype else op.cast(scores, precision)
-        shares = op.nn.softmax(shares, axis=-1)
-        shares = node.let(shares if precision == dtype else op.cast(shares, dtype))
+        wide = scores if precision == dtype else op.cast(scores, precision)
+        parts = self._shares(wide, sinks)
+        parts = node.let(parts if precision == dtype else op.cast(parts, dtype))
         seen = self._seen()
-        found = node.let(self.weighted(shares))
+        found = node.let(self.weighted(parts))
         if seen is not None:
             # the shares of a query that sees nothing are no numbers
             found = self.or_zero(seen, found)
-        return Result(self, found, (products, capped, scores), shares, seen)
+        return Result(self, found, (products, capped, scores), parts, seen)
+
+    def _shares(self, scores: Expr, sinks: Expr | None) -> Expr:
+        """What softmax makes of scores."""
+        if sinks is None:
+            return shares(self.node, self.node.let(scores), -1)
+        node = self.node
+        scores = node.let(scores)
+        if node.rank(scores) == 3:
+            scores = node.let(op.reshape(scores, (-4, -1, self.heads, 0, 0)))
+        apart = node.let(op.reshape(sinks, (1, self.heads, self.group, 1, 1)))
+        every = (1, self.heads, self.group, (self.queries, 2), 1)
+        rows = node.let(op.reshape(stretched(node, apart, every), (0, 0, -3, 0)))
+        first = op.strided_slice(scores, (0,), (1,), axes=(3,))
+        column = op.add(op.zeros_like(first), op.cast(rows, node.dtype(scores)))
+        both = op.nn.softmax(op.concatenate([node.let(column), scores], axis=3), axis=-1)
+        end = 2**31 - 1
+        found = op.strided_slice(node.let(both), (1,), (end,), axes=(3,))
+        return node.let(found, declared=node.type_of(scores))
 
     def scores(self, scale: float | None = None) -> Expr:
         """How well queries fit keys: (batch * heads, group * rows, length)."""
@@ -258,10 +284,10 @@ class Attention:
             )
         return 1 / math.sqrt(width) if width else 1.0
 
-    def weighted(self, shares: Expr) -> Expr:
+    def weighted(self, parts: Expr) -> Expr:
         """The values by their shares: (batch * heads, group * rows, n)."""
         values = op.reshape(self.values, (-3, 0, 0))
-        return op.nn.batch_matmul(self._flat(shares), values, transpose_b=False)
+        return op.nn.batch_matmul(self._flat(parts), values, transpose_b=False)
 
     def _masked(self, scores: Expr) -> Expr:
         lowest = self.node.number(-math.inf, scores)
@@ -321,7 +347,7 @@ class Result:
         """One of the stages, or 3 for the shares: (batch, heads * group, rows, length)."""
         if number < len(self.stages):
             return self.attention.unfolded(self.stages[number])
-        shares = self.shares
+        found = self.shares
         if self.seen is not None:
-            shares = self.attention.or_zero(self.seen, shares)
-        return self.attention.unfolded(shares)
+            found = self.attention.or_zero(self.seen, found)
+        return self.attention.unfolded(found)

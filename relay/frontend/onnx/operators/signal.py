@@ -9,10 +9,10 @@ import math
 from dataclasses import replace
 
 from relay import op
+from relay.frontend.onnx.branches import with_type
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.joining import joined
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.operators.control import with_type
 from relay.frontend.onnx.scope import Scope
 from relay.frontend.onnx.types import element_type
 from relay.ir import dims

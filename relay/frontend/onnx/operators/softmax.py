@@ -9,6 +9,7 @@ from relay import op
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.indexing import chosen_axis
+from relay.frontend.onnx.shares import shares
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr
 
@@ -19,7 +20,7 @@ Along = Callable[[Node, Expr, int], Expr]
 
 
 def _softmax(node: Node, data: Expr, axis: int) -> Expr:
-    return op.nn.softmax(data, axis=axis)
+    return shares(node, data, axis)
 
 
 def _log_softmax(node: Node, data: Expr, axis: int) -> Expr:

@@ -61,7 +61,7 @@ def test_half_of_the_frequencies_give_a_real_signal(data: np.ndarray, length: in
 
 def test_lengths_with_names() -> None:
     given = model("DFT", REAL, opset=20, onesided=1, shapes={0: ("b", 6, "n", 1)})
-    assert main_type(from_onnx(given)[0]) == "Tensor[(b, 6, n // 2 + 1, 2), float32]"
+    assert main_type(from_onnx(given)[0]) == "Tensor[(b, 6, (n // 2) + 1, 2), float32]"
     close(given, REAL)
 
 
@@ -98,9 +98,16 @@ def test_signals_of_any_length() -> None:
     close(given, SIGNAL)
 
 
-def test_frames_must_be_known() -> None:
-    with pytest.raises(FrontendError, match="known"):
-        from_onnx(model("STFT", SIGNAL, number(4), None, Fixed(number(8)), opset=17))
+@pytest.mark.parametrize("window", [None, floats(8)])
+def test_frames_that_a_run_knows(window: np.ndarray | None) -> None:
+    step, length = number(4), number(8)
+    given = model("STFT", SIGNAL, step, window, length, opset=17)
+    close(given, SIGNAL, step, *([] if window is None else [window]), length)
+
+
+def test_frames_have_a_length() -> None:
+    with pytest.raises(FrontendError, match="positive"):
+        from_onnx(model("STFT", SIGNAL, Fixed(number(0)), None, Fixed(number(8)), opset=17))
 
 
 # --- windows and bands
