@@ -124,7 +124,7 @@ _MODULES: dict[str, str] = {
     "annotation": "relay.op.annotation",
     "image": "relay.op.image",
     "nn": "relay.op.nn",
-    "qnn": "relay.op.qnn",
+    "qnn": "relay.qnn",
     "random": "relay.op.random",
     "vision": "relay.op.vision",
     **{

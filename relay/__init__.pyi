@@ -22,6 +22,7 @@ from relay import op as op
 from relay import parser as parser
 from relay import pipeline as pipeline
 from relay import prelude as prelude
+from relay import qnn as qnn
 from relay import serialize as serialize
 from relay import settings as settings
 from relay import target as target
@@ -222,7 +223,6 @@ from relay.op import ones as ones
 from relay.op import ones_like as ones_like
 from relay.op import power as power
 from relay.op import prod as prod
-from relay.op import qnn as qnn
 from relay.op import random as random
 from relay.op import reinterpret as reinterpret
 from relay.op import repeat as repeat

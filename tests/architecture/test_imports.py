@@ -56,6 +56,7 @@ BESIDE = {
     "kernel_worker": "cache",
     "loops": "check",
     "pipeline": "transform",
+    "qnn": "transform",
     "safetensors": "nd",
     "tensor_array": "prelude",
     "tir": "ir",

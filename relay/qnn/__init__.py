@@ -1,0 +1,6 @@
+"""Quantised networks: operators on integers that stand for real numbers, and passes for them."""
+
+from relay.op.qnn import op as op
+from relay.qnn import transform as transform
+
+__all__ = ["op", "transform"]
