@@ -1,0 +1,367 @@
+"""Attention of the domain com.microsoft, as optimisers of transformers write it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from relay import op
+from relay.frontend.onnx.attending import (
+    Attention,
+    join_heads,
+    places,
+    split_heads,
+    with_past,
+)
+from relay.frontend.onnx.broadcast import broadcastable
+from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.operators.products import product
+from relay.frontend.onnx.rotation import rotated
+from relay.frontend.onnx.standing_in import standard
+from relay.ir import dims
+from relay.ir.expr import Expr, TupleGetItem, const
+from relay.ir.types import TensorType
+
+table = Converters("com.microsoft")
+
+UNSEEN = -10000.0  # what is added where a mask is 0, unless a node says otherwise
+
+
+def _parts(node: Node, data: Expr, sizes: Sequence[int], axis: int) -> list[Expr]:
+    """Data in parts of these sizes."""
+    ends = [sum(sizes[: count + 1]) for count in range(len(sizes) - 1)]
+    whole = node.let(op.split(data, tuple(ends), axis=axis).astuple())
+    return [node.let(TupleGetItem(whole, place)) for place in range(len(sizes))]
+
+
+def _width(node: Node, data: Expr, axis: int, what: str) -> int:
+    """An extent that has to be a number."""
+    extent = node.shape(data)[axis]
+    if not isinstance(extent, int):
+        raise node.refused(f"{what} must be known before the model runs", found=str(extent))
+    return extent
+
+
+def _causal(node: Node, found: Attention, before: Expr | None) -> Attention:
+    """No query sees what comes after it."""
+    rows = found.rows() if before is None else node.let(op.add(found.rows(), before))
+    return found.allow(op.less_equal(found.columns(), rows), blind=False)
+
+
+# --- one product for queries, keys and values --------------------------------------------------
+
+
+@table("Attention")
+def attention(
+    node: Node,
+    data: Expr,
+    weights: Expr,
+    bias: Expr | None = None,
+    mask: Expr | None = None,
+    past: Expr | None = None,
+    more: Expr | None = None,
+    past_length: Expr | None = None,
+) -> Sequence[Expr]:
+    """The weights of queries, keys and values stand side by side."""
+    if node.attribute("past_present_share_buffer", 0) or node.attribute("do_rotary", 0):
+        raise node.refused("buffers are not shared, and nothing is turned", "0 for both", "1")
+    del past_length  # of a buffer that is shared
+    heads = node.required("num_heads")
+    whole = node.let(product(node, data, weights))
+    if bias is not None:
+        whole = node.let(op.add(*broadcastable(node, whole, bias)))
+    width = _width(node, weights, 1, "how wide the weights are")
+    sizes = node.attribute("qkv_hidden_sizes") or [width // 3] * 3
+    if len(sizes) != 3 or sum(sizes) != width:
+        raise node.refused("the weights have another width", str(sum(sizes)), str(width))
+    queries, keys, values = (
+        split_heads(node, part, heads) for part in _parts(node, whole, sizes, 2)
+    )
+    before = None
+    if past is not None:
+        node.must_have_axes(past, 5, "keys and values of the past")
+        old = [node.let(op.take(past, const(place, "int64"), axis=0)) for place in range(2)]
+        before = node.size(past, 3)
+        keys, values = with_past(node, old[0], keys), with_past(node, old[1], values)
+    found = Attention.of(node, queries, keys, values)
+    if mask is not None:
+        found = _with_mask(node, found, mask)
+    if node.attribute("unidirectional", 0):
+        found = _causal(node, found, before)
+    if more is not None:
+        found = found.mask(more, pads=False)
+    result = found.run(node.attribute("scale"))
+    outputs = [join_heads(node, result.value())]
+    if len(node.outputs) > 1:
+        outputs.append(op.stack([keys, values], axis=0))
+    return outputs
+
+
+def _with_mask(node: Node, found: Attention, mask: Expr) -> Attention:
+    """A mask of integers: how many keys each sequence has, (batch); where they end and then where
+    they begin, (2 * batch); or 1 for keys that are seen, (batch, length), (batch, rows, length) or
+    (batch, 1, more rows, more length)."""
+    rank = node.rank(mask)
+    if rank == 1:
+        seen = _inside(node, found, mask)
+    elif rank == 2:
+        seen = op.expand_dims(op.not_equal(mask, node.number(0, mask)), axis=1, num_newaxis=2)
+    elif rank == 3:
+        seen = op.expand_dims(op.not_equal(mask, node.number(0, mask)), 1)
+    elif rank == 4:
+        seen = _of_longest(node, found, mask)
+    else:
+        raise node.refused("the mask has too many axes", "4 at most", str(node.type_of(mask)))
+    low = node.number(node.attribute("mask_filter_value", UNSEEN), found.queries)
+    zero = node.number(0, found.queries)
+    # a number is added, so a query that sees nothing sees everything alike
+    return found.mask(node.let(op.where(node.let(seen), zero, low)), pads=False, blind=False)
+
+
+def _inside(node: Node, found: Attention, mask: Expr) -> Expr:
+    """The keys between the beginnings and ends of sequences."""
+    count, batch = node.shape(mask)[0], node.shape(found.queries)[0]
+    numbers = op.cast(op.reshape(mask, (-1, 1, 1, 1)), "int64")
+    if dims.equal(count, batch) is True:
+        return op.less(found.columns(), node.let(numbers))
+    if not isinstance(count, int) or not isinstance(batch, int) or count != 2 * batch:
+        raise node.refused("the mask has another length", f"{batch}", f"{count}")
+    ends, begins = _parts(node, node.let(numbers), [batch, batch], 0)
+    return op.logical_and(op.less(found.columns(), ends), op.greater_equal(found.columns(), begins))
+
+
+def _of_longest(node: Node, found: Attention, mask: Expr) -> Expr:
+    """The part of a mask for the longest sequences that is about these queries and keys."""
+    total, rows = node.size(found.keys, 2), node.size(found.queries, 2)
+    first = node.let(op.subtract(total, rows))
+    wanted = op.add(places(node, found.queries, 2), first)
+    some = node.let(op.take(mask, node.let(wanted), axis=2))
+    some = node.let(op.take(some, places(node, found.keys, 2), axis=3))
+    return op.not_equal(some, node.number(0, some))
+
+
+# --- queries, keys and values that are there ---------------------------------------------------
+
+
+@table("MultiHeadAttention")
+def multi_head_attention(
+    node: Node,
+    queries: Expr,
+    keys: Expr | None = None,
+    values: Expr | None = None,
+    bias: Expr | None = None,
+    mask: Expr | None = None,
+    more: Expr | None = None,
+    past_keys: Expr | None = None,
+    past_values: Expr | None = None,
+    *buffers: Expr | None,
+) -> Sequence[Expr]:
+    if any(one is not None for one in buffers):
+        raise node.refused("buffers are not shared", "8 inputs at most", str(len(node.inputs)))
+    heads = node.required("num_heads")
+    queries, keys, values = _unpacked(node, queries, keys, values)
+    apart = node.rank(keys) == 4  # they are heads already, and have their bias
+    if bias is not None:
+        widths = [_width(node, one, -1, "how wide heads are") for one in (queries, keys, values)]
+        sizes = [*widths[:1], *(one * heads if apart else one for one in widths[1:])]
+        queries, keys, values = (
+            one if node.rank(one) == 4 else node.let(op.add(one, part))
+            for one, part in zip((queries, keys, values), _parts(node, bias, sizes, 0), strict=True)
+        )
+    queries, keys, values = (
+        one if node.rank(one) == 4 else split_heads(node, one, heads)
+        for one in (queries, keys, values)
+    )
+    before = None if past_keys is None else node.size(past_keys, 2)
+    keys, values = with_past(node, past_keys, keys), with_past(node, past_values, values)
+    found = Attention.of(node, queries, keys, values)
+    if mask is not None:
+        found = _with_mask(node, found, mask)
+    if node.attribute("unidirectional", 0):
+        found = _causal(node, found, before)
+    if more is not None:
+        found = found.mask(more, pads=False)
+    result = found.run(node.attribute("scale"))
+    outputs = [join_heads(node, result.value()), keys, values]
+    if len(node.outputs) > 3:
+        outputs.append(result.stage(3))
+    return outputs[: len(node.outputs)]
+
+
+def _unpacked(
+    node: Node, queries: Expr, keys: Expr | None, values: Expr | None
+) -> tuple[Expr, Expr, Expr]:
+    """All three, which may be in one tensor, (batch, rows, heads, 3, n), or keys with values."""
+    if keys is None:
+        node.must_have_axes(queries, 5, "queries with keys and values")
+        parts = _flat_parts(node, queries, 3)
+        return parts[0], parts[1], parts[2]
+    if values is None:
+        node.must_have_axes(keys, 5, "keys with values")
+        parts = _flat_parts(node, keys, 2)
+        return queries, parts[0], parts[1]
+    return queries, keys, values
+
+
+def _flat_parts(node: Node, data: Expr, count: int) -> list[Expr]:
+    return [
+        node.let(op.reshape(op.squeeze(part, (3,)), (0, 0, -3)))
+        for part in _parts(node, data, [1] * count, 3)
+    ]
+
+
+# --- heads that share keys, in a cache ---------------------------------------------------------
+
+
+@table("GroupQueryAttention")
+def group_query_attention(
+    node: Node,
+    queries: Expr,
+    keys: Expr | None,
+    values: Expr | None,
+    past_keys: Expr | None,
+    past_values: Expr | None,
+    lasts: Expr,
+    longest: Expr,
+    cosines: Expr | None = None,
+    sines: Expr | None = None,
+    numbers: Expr | None = None,
+    more: Expr | None = None,
+    sinks: Expr | None = None,
+    key_scale: Expr | None = None,
+    value_scale: Expr | None = None,
+    query_weight: Expr | None = None,
+    key_weight: Expr | None = None,
+) -> Sequence[Expr]:
+    """New keys and values go into the cache behind those of each sequence; `lasts` are the places
+    of the last ones. Where all keys are new, sequences begin at the first."""
+    _check_cache(node, key_scale, value_scale)
+    heads, shared = node.required("num_heads"), node.required("kv_num_heads")
+    if keys is None or values is None:
+        width = _width(node, queries, 2, "how wide queries, keys and values are")
+        each = width // (heads + 2 * shared)
+        sizes = [each * heads, each * shared, each * shared]
+        queries, keys, values = _parts(node, queries, sizes, 2)
+    queries = split_heads(node, queries, heads)
+    keys, values = (split_heads(node, one, shared) for one in (keys, values))
+    if query_weight is not None and key_weight is not None:
+        epsilon = {"axis": -1, "epsilon": node.attribute("qk_norm_epsilon", 1e-6)}
+        queries, keys = (
+            standard(node, "RMSNormalization", one, weight, attributes=epsilon, version=23)[0]
+            for one, weight in ((queries, query_weight), (keys, key_weight))
+        )
+    before = _before(node, queries, lasts, longest)
+    if node.attribute("do_rotary", 0):
+        if cosines is None or sines is None:
+            raise node.refused("there are no angles to turn by", "tables of cosines and sines")
+        at = numbers
+        if at is None:
+            at = node.let(op.add(before, op.expand_dims(places(node, queries, 2), 0)))
+        queries, keys = (_turned(node, one, cosines, sines, at) for one in (queries, keys))
+    if past_keys is not None and past_values is not None:
+        length = _cache_length(node, past_keys, longest)
+        keys = _cached(node, past_keys, keys, before, length)
+        values = _cached(node, past_values, values, before, length)
+    found = Attention.of(node, queries, keys, values)
+    found = _in_window(node, found, node.let(op.reshape(before, (-1, 1, 1, 1))))
+    if more is not None:
+        found = found.mask(more, pads=True)
+    if node.attribute("smooth_softmax", 0) and sinks is None:
+        sinks = node.let(op.zeros((heads,), node.dtype(queries)))
+    result = found.run(node.attribute("scale"), node.attribute("softcap", 0.0), sinks=sinks)
+    return [join_heads(node, result.value()), keys, values][: len(node.outputs)]
+
+
+def _check_cache(node: Node, *scales: Expr | None) -> None:
+    kinds = [node.attribute(f"{one}_quant_type", "NONE") for one in ("k", "v")]
+    if any(one is not None for one in scales) or set(kinds) != {"NONE"}:
+        raise node.refused("caches have numbers as they are", "NONE", ", ".join(kinds))
+    if node.attribute("sliding_window_cache", 0):
+        raise node.refused("caches have all keys", "sliding_window_cache = 0", "1")
+    if len(node.outputs) > 3 and node.outputs[3]:
+        raise node.refused("scores are not given out", "3 outputs at most", str(len(node.outputs)))
+
+
+def _before(node: Node, queries: Expr, lasts: Expr, longest: Expr) -> Expr:
+    """How many keys each sequence had before: (batch, 1)."""
+    rows = node.size(queries, 2)
+    total = op.cast(op.reshape(longest, ()), "int64")
+    behind = op.add(op.cast(op.reshape(lasts, (-1, 1)), "int64"), const(1, "int64"))
+    old = node.let(op.subtract(behind, rows))
+    return node.let(op.where(op.equal(total, rows), op.zeros_like(old), old))
+
+
+def _turned(node: Node, data: Expr, cosines: Expr, sines: Expr, at: Expr) -> Expr:
+    angles = [node.let(op.take(one, op.cast(at, "int64"), axis=0)) for one in (cosines, sines)]
+    half = _width(node, cosines, 1, "how many angles there are")
+    interleaved = bool(node.attribute("rotary_interleaved", 0))
+    return rotated(node, data, *angles, width=2 * half, interleaved=interleaved)
+
+
+def _cache_length(node: Node, past: Expr, longest: Expr) -> Expr:
+    total = op.cast(op.reshape(longest, ()), "int64")
+    return node.let(op.maximum(total, node.size(past, 2)))
+
+
+def _cached(node: Node, past: Expr, new: Expr, before: Expr, length: Expr) -> Expr:
+    """The cache with what is new: at place j the old of place j, or the new of j - before."""
+    batch, heads, _, width = node.shape(new)
+    at = node.let(op.arange(length, dtype="int64"))
+    count = op.subtract(length, node.size(past, 2))
+    widths = op.concatenate(
+        [
+            const([[0, 0]] * 2, "int64"),
+            op.reshape(op.stack([const(0, "int64"), count], axis=0), (1, 2)),
+            const([[0, 0]], "int64"),
+        ],
+        axis=0,
+    )
+    declared = TensorType((batch, heads, node.shape(at)[0], width), node.dtype(new))
+    old = node.let(op.nn.pad(past, node.let(widths), node.number(0, past)), declared=declared)
+    place = node.let(op.subtract(op.expand_dims(at, 0), before))
+    zero = const(0, "int64")
+    last = op.subtract(node.size(new, 2), const(1, "int64"))
+    inside = node.let(op.minimum(op.maximum(place, zero), last))
+    by_rows = node.let(op.transpose(new, (0, 2, 1, 3)))
+    moved = op.transpose(op.take(by_rows, inside, axis=1, batch_dims=1), (0, 2, 1, 3))
+    moved = node.let(moved, declared=declared)
+    is_old = op.expand_dims(op.expand_dims(op.less(place, zero), 1), 3)
+    return node.let(op.where(node.let(is_old), old, moved), declared=declared)
+
+
+def _in_window(node: Node, found: Attention, before: Expr) -> Attention:
+    """Keys up to the query, and not too far before it."""
+    if not node.attribute("causal", 1):
+        end = op.add(before, node.size(found.queries, 2))
+        return found.allow(op.less(found.columns(), end), blind=True)
+    rows = node.let(op.add(found.rows(), before))
+    found = found.allow(op.less_equal(found.columns(), rows), blind=False)
+    window = node.attribute("local_window_size", -1)
+    if window <= 0:
+        return found
+    first = op.subtract(rows, const(window, "int64"))
+    return found.allow(op.greater(found.columns(), first), blind=False)
+
+
+# --- turning -----------------------------------------------------------------------------------
+
+
+@table("RotaryEmbedding")
+def rotary_embedding(node: Node, data: Expr, numbers: Expr, cosines: Expr, sines: Expr) -> Expr:
+    """Heads turned by the angles of their places; one place is that of the first row."""
+    half = _width(node, cosines, 1, "how many angles there are")
+    width = node.attribute("rotary_embedding_dim", 0)
+    is_flat = node.rank(data) == 3
+    if is_flat:
+        heads = node.attribute("num_heads", 0) if width else 0
+        each = _width(node, data, 2, "how wide all heads are")
+        data = split_heads(node, data, heads or each // (2 * half))
+    node.must_have_axes(data, 4, "the inputs")
+    if node.rank(numbers) == 1:
+        numbers = op.expand_dims(op.add(numbers, places(node, data, 2)), 0)
+    angles = [node.let(op.take(one, numbers, axis=0)) for one in (cosines, sines)]
+    interleaved = bool(node.attribute("interleaved", 0))
+    found = rotated(node, data, *angles, width=width, interleaved=interleaved)
+    if (scale := node.attribute("scale", 1.0)) != 1:
+        found = node.let(op.multiply(found, node.number(scale, found)))
+    return join_heads(node, found) if is_flat else found
