@@ -79,10 +79,14 @@ class Graph:
         """A graph for an attribute of a node of this one."""
         return Graph(self.names, self.weights, self.opset, outer=self, elements=self.elements)
 
-    def node(
-        self, operator: str, *inputs: str | Value | None, outputs: int = 1, **attributes: Any
-    ) -> Any:
-        """A node; the name of its output, or the names of its outputs."""
+    def node(self, operator: str, *inputs: str | Value | None, **attributes: Any) -> str:
+        """A node; the name of its output."""
+        return self.several(operator, 1, *inputs, **attributes)[0]
+
+    def several(
+        self, operator: str, outputs: int, *inputs: str | Value | None, **attributes: Any
+    ) -> list[str]:
+        """A node; the names of its outputs."""
         given = [one.name if isinstance(one, Value) else one or "" for one in inputs]
         while given and not given[-1]:
             given.pop()
@@ -96,7 +100,7 @@ class Graph:
         for name, element in zip(results, self._results(kind, made), strict=False):
             if element is not None:
                 self.elements[name] = element
-        return results[0] if outputs == 1 else results
+        return results
 
     def constant(self, array: Any, wish: str = "constant", dtype: str | None = None) -> str:
         """A constant, in the outermost graph, where all can see it."""

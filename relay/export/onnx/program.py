@@ -157,10 +157,9 @@ class Program:
                 for value, ty in zip(_leaves(found), types, strict=True)
             ]
             branches.append(inner.written("branch", [], outputs))
-        made = graph.node(
-            "If", condition, outputs=len(types), then_branch=branches[0], else_branch=branches[1]
+        names_of = graph.several(
+            "If", len(types), condition, then_branch=branches[0], else_branch=branches[1]
         )
-        names_of = [made] if len(types) == 1 else made
         leaves = iter([Value(name, ty) for name, ty in zip(names_of, types, strict=True)])
         for name, ty in zip(names_of, types, strict=True):
             graph.elements[name] = ty.dtype

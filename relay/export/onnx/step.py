@@ -46,10 +46,9 @@ class Step:
         """The shape of the result, which has to be numbers."""
         return Value("", self.result).shape
 
-    def node(
-        self, operator: str, *inputs: str | Value | None, outputs: int = 1, **attributes: Any
-    ) -> Any:
-        return self.graph.node(operator, *inputs, outputs=outputs, **attributes)
+    def node(self, operator: str, *inputs: str | Value | None, **attributes: Any) -> str:
+        """A node; the name of its output."""
+        return self.graph.node(operator, *inputs, **attributes)
 
     def number(self, value: float, like: str) -> str:
         """A scalar of an element type."""
@@ -59,8 +58,7 @@ class Step:
         return self.graph.integers(*numbers)
 
     def cast(self, value: str | Value, dtype: str) -> str:
-        found: str = self.node("Cast", value, to=NUMBERS[dtype])
-        return found
+        return self.node("Cast", value, to=NUMBERS[dtype])
 
     def as_result(self, value: str, dtype: str) -> str:
         """A value of an element type as one of the type of the result."""
@@ -69,15 +67,13 @@ class Step:
     def reshape(self, value: str | Value, shape: Sequence[int]) -> str:
         # an extent of 0 would stand for the one before
         attributes = {"allowzero": 1} if 0 in shape else {}
-        found: str = self.node("Reshape", value, self.integers(*shape), **attributes)
-        return found
+        return self.node("Reshape", value, self.integers(*shape), **attributes)
 
     def transpose(self, value: str | Value, axes: Sequence[int]) -> str:
         """The axes in another order, where they are in another one."""
         if [*axes] == [*range(len(axes))]:
             return value.name if isinstance(value, Value) else value
-        found: str = self.node("Transpose", value, perm=[*axes])
-        return found
+        return self.node("Transpose", value, perm=[*axes])
 
     def refused(self, reason: str) -> Unwritable:
         return Unwritable(reason)

@@ -69,6 +69,14 @@ def _low_bits(flat: np.ndarray, dtype: str) -> np.ndarray:
     return flat.astype(np.int8).view(np.uint8)
 
 
+def integer_range(dtype: str) -> tuple[int, int]:
+    """The least and the greatest integer of a type."""
+    width = dtypes.bits(dtype)
+    if dtype.startswith("u"):
+        return 0, 2**width - 1
+    return -(2 ** (width - 1)), 2 ** (width - 1) - 1
+
+
 @dataclass
 class WeightsFile:
     """A file of weights that is being written; what is left of a failure is removed."""

@@ -94,4 +94,5 @@ def _bytes(ty: Type) -> int:
     if isinstance(ty, TupleType):
         return sum(map(_bytes, ty.fields))
     assert isinstance(ty, TensorType)
-    return prod(int(one) for one in ty.shape) * dtypes.to_numpy(ty.dtype).itemsize  # type: ignore[arg-type]
+    extents: list[int] = [one for one in ty.shape if isinstance(one, int)]  # all are: it is static
+    return prod(extents) * dtypes.to_numpy(ty.dtype).itemsize

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from relay.export.onnx.exporters import Exporters
 from relay.export.onnx.graph import Value
@@ -36,7 +37,7 @@ def each(numbers: Sequence[int], axes: int) -> list[int]:
     return [*numbers] * axes if len(numbers) == 1 else [*numbers]
 
 
-def windows(step: Step, axes: int) -> dict[str, list[int]]:
+def windows(step: Step, axes: int) -> dict[str, Any]:
     """The attributes that convolutions and pools share."""
     return {
         "strides": each(step.attrs.strides, axes),
@@ -57,7 +58,7 @@ def weights_of(step: Step, weight: Value, axes: int, outputs: int) -> str:
 
 
 def output_channels(step: Step) -> int:
-    layout = step.attrs.out_layout or step.attrs.data_layout
+    layout: str = step.attrs.out_layout or step.attrs.data_layout
     return step.shape[layout.index("C")]
 
 

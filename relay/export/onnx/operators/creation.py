@@ -14,8 +14,7 @@ table = Exporters()
 
 def filled(step: Step, value: str) -> str:
     """A scalar in the shape of the result."""
-    found: str = step.node("Expand", value, step.integers(*step.shape))
-    return found
+    return step.node("Expand", value, step.integers(*step.shape))
 
 
 @table("zeros", "zeros_like")

@@ -6,12 +6,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import ml_dtypes
-
 from relay import dtypes
 from relay.export.onnx.exporters import Exporters
 from relay.export.onnx.graph import Value
 from relay.export.onnx.step import Step
+from relay.export.onnx.weights import integer_range
 
 table = Exporters()
 
@@ -64,8 +63,7 @@ SAME = {
 
 def _same(operator: str) -> Callable[..., str]:
     def write(step: Step, *data: Value) -> str:
-        found: str = step.node(operator, *data)
-        return found
+        return step.node(operator, *data)
 
     return write
 
@@ -109,8 +107,7 @@ def stop_fusion(step: Step, data: Value | tuple[Value, ...]) -> list[str]:
 def _rounding(operator: str) -> Callable[..., str]:
     def write(step: Step, data: Value) -> str:
         # integers are whole already
-        found: str = step.node(operator if dtypes.is_float(data.dtype) else "Identity", data)
-        return found
+        return step.node(operator if dtypes.is_float(data.dtype) else "Identity", data)
 
     return write
 
@@ -129,10 +126,10 @@ def trunc(step: Step, data: Value) -> str:
 def clip(step: Step, data: Value) -> str:
     low, high = step.attrs.a_min, step.attrs.a_max
     if not dtypes.is_float(data.dtype):
-        info = ml_dtypes.iinfo(dtypes.to_numpy(data.dtype))
+        least, greatest = integer_range(data.dtype)
         # what is beyond the type is no bound
-        low = info.min if low <= info.min else math.ceil(low)
-        high = info.max if high >= info.max else math.floor(high)
+        low = least if low <= least else math.ceil(low)
+        high = greatest if high >= greatest else math.floor(high)
     return step.node("Clip", data, step.number(low, data.dtype), step.number(high, data.dtype))
 
 
@@ -149,8 +146,7 @@ def cast(step: Step, data: Value, like: Value | None = None) -> str:
 
 def _bits(of_truths: str, of_numbers: str) -> Callable[..., str]:
     def write(step: Step, *data: Value) -> str:
-        found: str = step.node(of_truths if data[0].dtype == "bool" else of_numbers, *data)
-        return found
+        return step.node(of_truths if data[0].dtype == "bool" else of_numbers, *data)
 
     return write
 
@@ -191,8 +187,7 @@ class Divisor:
         """A result, but for divisors of 0."""
         if self.is_zero is None:
             return found
-        made: str = self.step.node("Where", self.is_zero, otherwise, found)
-        return made
+        return self.step.node("Where", self.is_zero, otherwise, found)
 
 
 def divisor(step: Step, right: Value) -> Divisor:
@@ -249,8 +244,7 @@ def _moved_mod(step: Step, left: Value, right: Value) -> str:
     signs = step.node("Xor", step.node("Less", rest, zero), step.node("Less", right, zero))
     is_none = step.node("Equal", rest, zero)
     moved = step.node("And", signs, step.node("Not", is_none))
-    found: str = step.node("Where", moved, step.node("Add", rest, right), rest)
-    return found
+    return step.node("Where", moved, step.node("Add", rest, right), rest)
 
 
 # --- activations ---------------------------------------------------------------------------------

@@ -85,10 +85,9 @@ def _inside(step: Step, indices: Value, extent: int, mode: str) -> str:
         return indices.name if wide else step.cast(indices, "int64")
     places = indices.name if indices.dtype == "int64" else step.cast(indices, "int64")
     if mode == "wrap":
-        return step.node("Mod", places, step.number(extent, "int64"))  # type: ignore[no-any-return]
+        return step.node("Mod", places, step.number(extent, "int64"))
     last = step.number(max(extent - 1, 0), "int64")
-    found: str = step.node("Clip", places, step.number(0, "int64"), last)
-    return found
+    return step.node("Clip", places, step.number(0, "int64"), last)
 
 
 @table("gather")
@@ -148,8 +147,9 @@ def _reduction(step: Step, name: str) -> str:
 
 def _ordered(step: Step, data: Value, count: int, is_ascend: bool) -> tuple[str, str]:
     axis = axis_of(step.attrs.axis, data.rank)
-    values, places = step.node(
-        "TopK", data, step.integers(count), outputs=2, axis=axis, largest=int(not is_ascend)
+    largest = int(not is_ascend)
+    values, places = step.graph.several(
+        "TopK", 2, data, step.integers(count), axis=axis, largest=largest
     )
     return values, places
 

@@ -139,8 +139,7 @@ def lrn(step: Step, data: Value) -> str:
 
 def _over_rows(step: Step, products: str, rows: int, dtype: str) -> str:
     total = step.node("ReduceSum", products, keepdims=0)
-    found: str = step.node("Div", step.node("Neg", total), step.number(rows, dtype))
-    return found
+    return step.node("Div", step.node("Neg", total), step.number(rows, dtype))
 
 
 @table("nn.cross_entropy")

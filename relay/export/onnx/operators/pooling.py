@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from relay import dtypes
 from relay.export.onnx.exporters import Exporters
 from relay.export.onnx.graph import Value
@@ -69,8 +71,7 @@ def avg_pool(step: Step, data: Value) -> str:
 
     def write(given: str, axes: int) -> str:
         known = window_attributes(step, data, axes)
-        found: str = step.node("AveragePool", given, count_include_pad=counts, **known)
-        return found
+        return step.node("AveragePool", given, count_include_pad=counts, **known)
 
     return pooled(step, data, write)
 
@@ -96,15 +97,38 @@ def _adaptive(operator: str) -> Callable[..., str]:
             out_layout = step.attrs.out_layout or layout
             before = [data.shape[layout.index(axis)] for axis in SPACE[axes]]
             after = [step.shape[out_layout.index(axis)] for axis in SPACE[axes]]
-            if any(new == 0 or old % new for old, new in zip(before, after, strict=True)):
-                raise step.refused(f"windows of different sizes: {before} to {after}")
-            sizes = [old // new for old, new in zip(before, after, strict=True)]
-            found: str = step.node(operator, given, kernel_shape=sizes, strides=sizes)
-            return found
+            if any(old == 0 for old in before):
+                raise step.refused("windows of nothing")
+            if all(old % new == 0 for old, new in zip(before, after, strict=True)):
+                sizes = [old // new for old, new in zip(before, after, strict=True)]
+                return step.node(operator, given, kernel_shape=sizes, strides=sizes)
+            for place, (old, new) in enumerate(zip(before, after, strict=True)):
+                given = _one_axis(step, operator, given, 2 + place, data, old, new)
+            return given
 
         return pooled(step, data, write)
 
     return export
+
+
+def _one_axis(
+    step: Step, operator: str, given: str, axis: int, data: Value, old: int, new: int
+) -> str:
+    """Windows of different sizes along one axis: their elements side by side, along a new axis,
+    where the last one of a short window is there several times."""
+    starts = np.arange(new) * old // new
+    ends = -(-np.arange(1, new + 1) * old // new)
+    most = int((ends - starts).max())
+    places = starts[:, None] + np.arange(most)
+    side_by_side = np.minimum(places, ends[:, None] - 1).astype(np.int64)
+    elements = step.node("Gather", given, step.graph.constant(side_by_side), axis=axis)
+    if operator == "MaxPool":
+        return step.node("ReduceMax", elements, step.integers(axis + 1), keepdims=0)
+    share = np.where(places < ends[:, None], 1 / (ends - starts)[:, None], 0)
+    share = share.reshape(new, most, *[1] * (data.rank - 1 - axis))
+    shares = step.graph.constant(share, "shares", data.dtype)
+    weighted = step.node("Mul", elements, shares)
+    return step.node("ReduceSum", weighted, step.integers(axis + 1), keepdims=0)
 
 
 for count in (1, 2, 3):

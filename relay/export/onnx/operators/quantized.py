@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import ml_dtypes
-
-from relay import dtypes
 from relay.export.onnx.exporters import Exporters
 from relay.export.onnx.graph import Value
 from relay.export.onnx.operators.convolution import (
@@ -23,6 +20,7 @@ from relay.export.onnx.operators.convolution import (
 )
 from relay.export.onnx.operators.products import swapped
 from relay.export.onnx.step import Step, axis_of
+from relay.export.onnx.weights import integer_range
 
 table = Exporters()
 
@@ -30,10 +28,7 @@ table = Exporters()
 def real(step: Step, data: Value, scale: Value, zero_point: Value, axis: int = -1) -> str:
     """The numbers that integers stand for."""
     point = _point(step, zero_point, data.dtype, scale)
-    found: str = step.node(
-        "DequantizeLinear", data, scale, point, axis=axis_of(axis, max(data.rank, 1))
-    )
-    return found
+    return step.node("DequantizeLinear", data, scale, point, axis=axis_of(axis, max(data.rank, 1)))
 
 
 def whole(
@@ -43,8 +38,7 @@ def whole(
     if dtype not in ("int8", "uint8", "int16", "uint16"):
         raise step.refused(f"QuantizeLinear of ONNX gives no {dtype}")
     point = _point(step, zero_point, dtype, scale)
-    found: str = step.node("QuantizeLinear", data, scale, point, axis=axis_of(axis, max(rank, 1)))
-    return found
+    return step.node("QuantizeLinear", data, scale, point, axis=axis_of(axis, max(rank, 1)))
 
 
 def _point(step: Step, zero_point: Value, dtype: str, scale: Value) -> str:
@@ -60,9 +54,9 @@ def _point(step: Step, zero_point: Value, dtype: str, scale: Value) -> str:
 
 def _must_fit(step: Step, zero_point: Value, dtype: str) -> None:
     """Refuse zero points that are known, and are none of the integers."""
-    info = ml_dtypes.iinfo(dtypes.to_numpy(dtype))
+    least, greatest = integer_range(dtype)
     known = zero_point.array
-    if known is not None and known.size and not info.min <= known.min() <= known.max() <= info.max:
+    if known is not None and known.size and not least <= known.min() <= known.max() <= greatest:
         raise step.refused(f"a zero point of ONNX is one of {dtype}")
 
 

@@ -22,8 +22,7 @@ def reduced_axes(step: Step, rank: int) -> list[int]:
 def reduced(step: Step, operator: str, data: Value | str, axes: list[int]) -> str:
     """A reduction; one over no axes is the tensor itself."""
     attributes = {"keepdims": int(step.attrs.keepdims), "noop_with_empty_axes": 1}
-    found: str = step.node(operator, data, step.integers(*axes), **attributes)
-    return found
+    return step.node(operator, data, step.integers(*axes), **attributes)
 
 
 def _reduction(operator: str) -> Callable[..., str]:

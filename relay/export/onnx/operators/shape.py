@@ -118,8 +118,7 @@ def split(step: Step, data: Value) -> list[str]:
     else:
         ends = [min(max(one, 0), extent) for one in how]
         sizes = [max(b - a, 0) for a, b in zip([0, *ends], [*ends, extent], strict=True)]
-    made = step.node("Split", data, step.integers(*sizes), outputs=len(sizes), axis=axis)
-    return [made] if len(sizes) == 1 else made
+    return step.graph.several("Split", len(sizes), data, step.integers(*sizes), axis=axis)
 
 
 @table("layout_transform")
@@ -178,5 +177,4 @@ def _padded(step: Step, data: Value, mode: str, value: str | None) -> str:
     if not widths:
         return step.transpose(data, [])
     pads = step.integers(*(before for before, _ in widths), *(after for _, after in widths))
-    found: str = step.node("Pad", data, pads, value, mode=mode)
-    return found
+    return step.node("Pad", data, pads, value, mode=mode)
