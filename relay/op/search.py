@@ -258,11 +258,11 @@ def _sorted_rows(b: te.Builder, data: te.Tensor) -> _Sorted:
         with b.loop(count) as i:
             b.store(rows, i, later[i])
     with b.loop(te.maximum(count - 1, 0)) as i:
-        column = b.variable("int64", 0, "column")
-        with b.while_((column[()] < columns) & ~differs[i + 1]):
-            here = b.let(column[()])
+        seen = b.variable("int64", 0, "seen")
+        with b.while_((seen[()] < columns) & ~differs[i + 1]):
+            here = b.let(seen[()])
             b.store(differs, i + 1, te.not_equal(key(rows[i], here), key(rows[i + 1], here)))
-            b.store(column, (), here + 1)
+            b.store(seen, (), here + 1)
     return _Sorted(lambda rank: rows[rank], lambda rank: differs[rank])
 
 

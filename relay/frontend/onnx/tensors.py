@@ -191,11 +191,11 @@ def _unpacked(raw: np.ndarray, count: int, dtype: str) -> np.ndarray:
 def _from_bits(words: np.ndarray, dtype: str) -> np.ndarray:
     """The elements whose bits are the lowest ones of words of 8 bits, or 16."""
     bits, stored = dtypes.bits(dtype), dtypes.to_numpy(dtype)
-    if dtypes.is_float(dtype):
-        return (words & words.dtype.type((1 << bits) - 1)).view(stored)
     if dtype in dtypes.SIGNED:
-        return ((words << 8 - bits).view(np.int8) >> 8 - bits).astype(stored)
-    return (words & words.dtype.type((1 << bits) - 1)).astype(stored)
+        signed: np.ndarray = (words << 8 - bits).view(np.int8) >> 8 - bits
+        return signed.astype(stored)
+    low: np.ndarray = np.bitwise_and(words, words.dtype.type((1 << bits) - 1))
+    return low.view(stored) if dtypes.is_float(dtype) else low.astype(stored)
 
 
 def _from_field(proto: TensorProto, dtype: str, count: int) -> np.ndarray:

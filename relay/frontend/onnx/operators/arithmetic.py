@@ -108,10 +108,30 @@ def power(node: Node, base: Expr, exponent: Expr) -> Expr:
     """The result has the type of the base; before version 12 both have one type."""
     base, exponent = aligned(node, base, exponent)
     wanted, other = node.dtype(base), node.dtype(exponent)
+    if (whole := _small_power(node, base, exponent)) is not None:
+        return whole
     if wanted == other:
         return op.power(base, exponent)
     between = _power_type(wanted, other)
     return op.cast(op.power(op.cast(base, between), op.cast(exponent, between)), wanted)
+
+
+def _small_power(node: Node, base: Expr, exponent: Expr) -> Expr | None:
+    """Integers to a power that is known: x**5 is x * (x**2)**2, instead of a step for every bit
+    that an exponent may have."""
+    known = node.constant(exponent)
+    if known is None or known.size != 1 or not dtypes.is_integer(node.dtype(base)):
+        return None
+    number = float(known.reshape(()))
+    if not 1 <= number < 64 or number != int(number) or known.ndim > node.rank(base):
+        return None
+    found: Expr | None = None
+    for bit in range(int(number).bit_length()):
+        if bit:
+            base = node.let(op.multiply(base, base))
+        if int(number) >> bit & 1:
+            found = base if found is None else op.multiply(found, base)
+    return found
 
 
 def _power_type(base: str, exponent: str) -> str:

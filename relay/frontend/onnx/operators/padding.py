@@ -103,12 +103,12 @@ def _padded_in_a_run(
         pairs = op.scatter_nd(none, op.expand_dims(op.cast(axes, "int64"), 0), pairs)
     if grows or rank == 0:
         return op.nn.pad(data, pairs, value, pad_mode=_mode(node))
-    pairs, zero = node.let(pairs), const(0, "int64")
-    less = node.let(op.maximum(op.negative(pairs), zero))
+    both, zero = node.let(pairs), const(0, "int64")
+    less = node.let(op.maximum(op.negative(both), zero))
     start, rest = (op.take(less, const(side, "int64"), axis=1) for side in (0, 1))
     end = op.subtract(op.shape_of(data, dtype="int64"), rest)
     inner = node.let(op.strided_slice(data, start, end, const([1] * rank, "int64")))
-    return op.nn.pad(inner, op.maximum(pairs, zero), value, pad_mode=_mode(node))
+    return op.nn.pad(inner, op.maximum(both, zero), value, pad_mode=_mode(node))
 
 
 # --- copies ------------------------------------------------------------------------------------

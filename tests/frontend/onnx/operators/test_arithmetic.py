@@ -52,6 +52,14 @@ def test_a_power_has_the_type_of_its_base(base: str, exponent: str) -> None:
     agree(model("Pow", left, right, opset=15), left, right)
 
 
+@pytest.mark.parametrize("exponent", [1, 2, 3.0, 13, 2.5])
+def test_a_power_of_integers_that_is_known(exponent: float) -> None:
+    base = np.array([0, 1, -2, 3], "int64") if exponent != 2.5 else np.array([0, 1, 4, 9], "int64")
+    agree(model("Pow", base, Fixed(np.array([exponent])), opset=15), base)
+    given = model("Pow", base, Fixed(np.array(exponent, "float32")), opset=15)
+    agree(given, base, wanted=[(base**exponent).astype("int64")])
+
+
 def test_a_power_before_version_7_is_aligned_too() -> None:
     base = np.abs(X)
     given = model("Pow", base, ROWS, opset=1, broadcast=1, axis=1)
