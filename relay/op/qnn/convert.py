@@ -26,6 +26,7 @@ from relay.op.qnn.parameters import (
     distance,
     parameter_at,
     parameters_known,
+    places,
     quantized,
     quantized_element,
     require_dtype,
@@ -297,11 +298,18 @@ def _requantize_compute(
             axis,
             how,
         )
-    parameters = input_scale, output_scale, input_zero_point, output_zero_point
+    scales, zero_points = (input_scale, output_scale), (input_zero_point, output_zero_point)
+
+    def quotient(*channel: te.Expr) -> te.Expr:
+        old, new = (te.cast(parameter_at(p, *channel), compute_dtype) for p in scales)
+        return old / new
+
+    # worked out once for a channel, and not for every element
+    factors = te.compute(channels_of(*scales), quotient, "factor")
 
     def element(*i: te.Expr) -> te.Expr:
-        old, new, zero, new_zero = (parameter_at(p, *channel_of(i, axis, p)) for p in parameters)
-        factor = te.cast(old, compute_dtype) / te.cast(new, compute_dtype)
+        zero, new_zero = (parameter_at(p, *channel_of(i, axis, p)) for p in zero_points)
+        factor = factors[places(factors.shape, channel_of(i, axis, *scales))]
         product = distance(data[i], zero, compute_dtype) * factor
         # what float32 cannot add exactly is far outside of 16 bits
         sums = compute_dtype if te.width(out.dtype) <= 16 else "float64"

@@ -24,6 +24,7 @@ def layouts(call, level="avx512"):
     assert isinstance(found, Call) and found.args == call.args
     assert found.attrs.strides == call.attrs.strides and found.attrs.groups == call.attrs.groups
     name = found.op.name.removeprefix("nn.contrib_").removesuffix("conv2d_NCHWc")
+    name = "" if found.op is call.op else name
     return name + found.attrs.data_layout, found.attrs.kernel_layout, found.attrs.out_layout
 
 
@@ -76,7 +77,8 @@ def test_groups_are_channels_or_whole_blocks():
 @pytest.mark.parametrize(
     "attrs",
     [
-        {"dtype": "int8", "out_dtype": "int32"},
+        {"dtype": "int8", "out_dtype": "int16"},
+        {"dtype": "int8"},
         {"dtype": "float16"},
         {"out_dtype": "float64"},
         {"out_layout": "NHWC"},
@@ -84,6 +86,20 @@ def test_groups_are_channels_or_whole_blocks():
 )
 def test_other_elements_and_layouts_are_left(attrs):
     assert layouts(convolution(32, 32, **attrs)) is None
+
+
+@pytest.mark.parametrize("level", ["avx512", "avx2", "baseline"])
+def test_bytes_have_their_channels_last(level):
+    sums = {"dtype": "int8", "out_dtype": "int32"}
+    assert layouts(convolution(32, 10, **sums), level) == ("NHWC", "OIHW", "NHWC")
+    assert layouts(convolution(3, 64, **sums), level) == ("NCHW", "OIHW", "NHWC")
+    assert layouts(convolution(32, 32, groups=32, **sums), level) == ("NHWC", "HWOI", "NHWC")
+    assert layouts(convolution(32, 32, groups=4, **sums), level) is None
+
+
+def test_machines_without_products_of_bytes_leave_them():
+    call = convolution(32, 32, dtype="int8", out_dtype="int32")
+    assert preferred(call, Target.aarch64()) is None
 
 
 def test_what_is_no_convolution_or_of_open_channels_is_left():
