@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Any
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator", "light")
-SECONDS = {"light": 600}  # for one test of a kind
-FEWER = 120  # for one of another
+SECONDS = 300  # for one test
 
 Outcome = tuple[str, str, str]  # kind, name, what is wrong
 
@@ -41,7 +40,7 @@ def cases(kinds: tuple[str, ...], match: str) -> list[tuple[str, str]]:
 def run(case: tuple[str, str]) -> Outcome:
     """Run one test; what is wrong is empty when nothing is."""
     signal.signal(signal.SIGALRM, _too_long)
-    signal.alarm(SECONDS.get(case[0], FEWER))
+    signal.alarm(SECONDS)
     try:
         _run(*case)
     except Exception as error:  # whatever goes wrong is the outcome of this test, and is printed
@@ -53,7 +52,7 @@ def run(case: tuple[str, str]) -> Outcome:
 
 
 def _too_long(*_: Any) -> None:
-    raise TimeoutError("it takes too long")
+    raise TimeoutError(f"more than {SECONDS} s")
 
 
 def _run(kind: str, name: str) -> None:
