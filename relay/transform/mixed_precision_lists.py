@@ -299,6 +299,8 @@ _OTHERS: Final = frozenset(
         "dyn.nn.pad",
         "dyn.nn.upsampling",
         "dyn.nn.upsampling3d",
+        "dyn.random.normal",
+        "dyn.random.uniform",
         "dyn.sparse_to_dense",
         "fixed_point_multiply",
         "fixed_point_multiply_per_axis",

@@ -59,6 +59,11 @@ BUILT: list[tuple[Any, str, str]] = [
     (relay.nn.pad(x, ((0, 1), (2, 0))), "nn.pad", "Tensor[(3, 5), float32]"),
     (relay.nn.upsampling(image, factor, 2), "dyn.nn.upsampling", "Tensor[(1, 2, ?, ?), float32]"),
     (relay.image.resize2d(image, pair), "dyn.image.resize2d", "Tensor[(1, 2, ?, ?), float32]"),
+    (
+        relay.random.uniform(relay.random.threefry_key(0), pair).astuple(),
+        "dyn.random.uniform",
+        "(Tensor[(10), uint64], Tensor[(?, ?), float32])",
+    ),
     (relay.collapse_sum_to(x, (3,)), "collapse_sum_to", "Tensor[(3), float32]"),
     (relay.collapse_sum_to(x, pair), "collapse_sum_to", "Tensor[(?, ?), float32]"),
 ]

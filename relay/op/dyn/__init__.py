@@ -6,6 +6,7 @@ argument is an expression.
 
 from relay.op.dyn import image as image
 from relay.op.dyn import nn as nn
+from relay.op.dyn import random as random
 from relay.op.dyn.creation import full, one_hot, ones, sparse_to_dense, zeros
 from relay.op.dyn.form import static_form as static_form
 from relay.op.dyn.select import strided_slice, topk

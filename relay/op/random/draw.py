@@ -21,7 +21,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Constant, Expr, TupleWrapper, const
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.loop_nest import spread
-from relay.op.opdef import DType, FusionKind, Tensor, define, sample
+from relay.op.opdef import DType, FusionKind, OpDef, Tensor, define, get, sample
 from relay.op.random import threefry
 from relay.op.site import FLOATING, Site
 from relay.op.sort_loops import lower_bound
@@ -134,9 +134,17 @@ class DrawAttrs(Attrs):
 
 
 def _draw_type(site: Site) -> Type | None:
-    """(generator, tensor); the two parameters are scalars of the element type."""
-    _require_generator(site)
+    """(generator, tensor)"""
     _require_shape(site)
+    if (dtype := drawn_dtype(site)) is None:
+        return None
+    return TupleType((GENERATOR, TensorType(site.attrs.out_shape, dtype)))
+
+
+def drawn_dtype(site: Site) -> str | None:
+    """The element type of what is drawn; the two parameters are scalars of it. None while it is not
+    known."""
+    _require_generator(site)
     found = [site.tensor(index, rank=0) for index in (1, 2)]
     known = [ty.dtype for ty in found if ty is not None]
     dtype = site.attrs.out_dtype or (known[0] if known else None)
@@ -151,7 +159,7 @@ def _draw_type(site: Site) -> Type | None:
     )
     for index in (1, 2):
         site.expect(index, (), dtype)
-    return TupleType((GENERATOR, TensorType(site.attrs.out_shape, dtype)))
+    return str(dtype)
 
 
 def shares(words: np.ndarray) -> np.ndarray:
@@ -236,17 +244,26 @@ def _scalar(value: Expr | float, dtype: str) -> Expr:
     return const(value, dtype) if isinstance(value, int | float) else value
 
 
+def _drawn(static: OpDef, key: Expr, shape: Sequence[int] | Expr, *rest: Any) -> TupleWrapper:
+    """What is drawn for a shape, which may be a tensor of one axis."""
+    *parameters, dtype = rest
+    if isinstance(shape, Expr):
+        call = get(f"dyn.{static.name}")(key, *parameters, shape, out_dtype=dtype)
+    else:
+        call = static(key, *parameters, out_shape=shape, out_dtype=dtype)
+    return TupleWrapper(call, 2)
+
+
 def uniform(
     key: Expr,
-    shape: Sequence[int],
+    shape: Sequence[int] | Expr,
     dtype: str = "float32",
     low: Expr | float = 0.0,
     high: Expr | float = 1.0,
 ) -> TupleWrapper:
     """The generator to go on with, and numbers between low and high, each as likely."""
     dtype = dtypes.canonical(dtype)
-    bounds = _scalar(low, dtype), _scalar(high, dtype)
-    return TupleWrapper(UNIFORM(key, *bounds, out_shape=shape, out_dtype=dtype), 2)
+    return _drawn(UNIFORM, key, shape, _scalar(low, dtype), _scalar(high, dtype), dtype)
 
 
 UNIFORM = define(
@@ -274,15 +291,14 @@ UNIFORM = define(
 
 def normal(
     key: Expr,
-    shape: Sequence[int],
+    shape: Sequence[int] | Expr,
     dtype: str = "float32",
     mean: Expr | float = 0.0,
     scale: Expr | float = 1.0,
 ) -> TupleWrapper:
     """The generator to go on with, and normally distributed numbers."""
     dtype = dtypes.canonical(dtype)
-    parameters = _scalar(mean, dtype), _scalar(scale, dtype)
-    return TupleWrapper(NORMAL(key, *parameters, out_shape=shape, out_dtype=dtype), 2)
+    return _drawn(NORMAL, key, shape, _scalar(mean, dtype), _scalar(scale, dtype), dtype)
 
 
 NORMAL = define(

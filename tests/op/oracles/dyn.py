@@ -47,5 +47,7 @@ ORACLES = {
     "dyn.nn.upsampling3d": static(
         "image", "nn.upsampling3d", ("scale_d", 1), ("scale_h", 2), ("scale_w", 3)
     ),
+    "dyn.random.uniform": static("random", "random.uniform", ("out_shape", 3)),
+    "dyn.random.normal": static("random", "random.normal", ("out_shape", 3)),
     "dyn.image.resize2d": static("image", "image.resize2d", ("size", 1), ("roi", 2)),
 }

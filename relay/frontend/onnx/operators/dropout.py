@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from zlib import crc32
 
 import numpy as np
 
 from relay import op
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.operators.random import uniform
 from relay.ir.expr import Expr, const
 
 table = Converters()
@@ -48,13 +48,11 @@ def _drawn(node: Node, data: Expr) -> Expr:
     """Numbers from [0, 1), one for each element, the same in every run.
 
     Those of a seed are drawn as the reference of the standard draws them, unless there are too
-    many to be constants; without one, the name of the node is the seed.
+    many to be constants, or a run says how many there are.
     """
-    shape = node.static_shape(data, "what training drops elements of")
-    seed = node.attribute("seed")
-    if seed is not None and prod(shape) <= MOST_DRAWN:
-        numbers = np.random.RandomState(seed % 2**32).uniform(0.0, 1.0, shape)
-        return node.importer.constant(np.asarray(numbers, "float64"))
-    name = crc32(str(node.span).encode())
-    key = op.random.threefry_key(name if seed is None else seed % 2**32)
-    return op.random.uniform(key, shape, dtype="float64")[1]
+    shape, seed = node.shape(data), node.attribute("seed")
+    numbers = [one for one in shape if isinstance(one, int)]
+    if seed is None or len(numbers) < len(shape) or prod(numbers) > MOST_DRAWN:
+        return uniform(node, data, "float64")
+    drawn = np.random.RandomState(seed % 2**32).uniform(0.0, 1.0, numbers)
+    return node.importer.constant(np.asarray(drawn, "float64"))

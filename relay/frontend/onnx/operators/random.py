@@ -9,6 +9,7 @@ one seed: the standard leaves that open.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -17,9 +18,12 @@ from relay import op
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.types import element_type
-from relay.ir.expr import Constant, Expr
+from relay.ir.expr import Constant, Expr, TupleGetItem
+from relay.ir.types import TensorType, TupleType
 
 table = Converters()
+
+Like = Sequence[int] | Expr  # a shape, or a tensor that has it
 
 
 def generator(node: Node) -> Constant:
@@ -31,25 +35,36 @@ def generator(node: Node) -> Constant:
     return op.random.threefry_key(int(np.float64(seed).view("uint64")))
 
 
-def uniform(node: Node, shape: Sequence[int], dtype: str, low: float, high: float) -> Expr:
+def uniform(node: Node, like: Like, dtype: str, low: float = 0.0, high: float = 1.0) -> Expr:
     """Numbers between two others, each as likely."""
-    drawn = op.random.uniform(generator(node), tuple(shape), _drawn(dtype), low, high)[1]
-    return drawn if dtype == _drawn(dtype) else op.cast(drawn, dtype)
+    return _drawn(node, op.random.uniform, like, dtype, low, high)
 
 
-def normal(node: Node, shape: Sequence[int], dtype: str, mean: float, scale: float) -> Expr:
-    drawn = op.random.normal(generator(node), tuple(shape), _drawn(dtype), mean, scale)[1]
-    return drawn if dtype == _drawn(dtype) else op.cast(drawn, dtype)
+def normal(node: Node, like: Like, dtype: str, mean: float = 0.0, scale: float = 1.0) -> Expr:
+    """Normally distributed numbers."""
+    return _drawn(node, op.random.normal, like, dtype, mean, scale)
 
 
-def _drawn(dtype: str) -> str:
-    """The element type that is drawn, of which shorter ones are made."""
-    return dtype if dtype == "float64" else "float32"
+def _drawn(node: Node, draw: Any, like: Like, dtype: str, *parameters: float) -> Expr:
+    known = tuple(like) if not isinstance(like, Expr) else node.shape(like)
+    # shorter elements are made of those of 32 bits
+    wide = dtype if dtype == "float64" else "float32"
+    extents: Any = known
+    if isinstance(like, Expr) and not all(isinstance(one, int) for one in known):
+        extents = op.shape_of(like, dtype="int64")
+    key = generator(node)
+    found = TupleType((TensorType(key.data.shape, "uint64"), TensorType(known, wide)))
+    whole = node.let(draw(key, extents, wide, *parameters).astuple(), declared=found)
+    drawn = TupleGetItem(whole, 1)
+    return drawn if dtype == wide else op.cast(drawn, dtype)
 
 
 def _dtype(node: Node, default: str = "float32") -> str:
     number = node.attribute("dtype")
     return default if number is None else element_type(number)
+
+
+# --- the operators -----------------------------------------------------------------------------
 
 
 @table("RandomUniform")
@@ -61,8 +76,7 @@ def random_uniform(node: Node) -> Expr:
 @table("RandomUniformLike")
 def random_uniform_like(node: Node, like: Expr) -> Expr:
     bounds = node.attribute("low", 0.0), node.attribute("high", 1.0)
-    shape = node.static_shape(like, "what random numbers are drawn for")
-    return uniform(node, shape, _dtype(node, node.dtype(like)), *bounds)
+    return uniform(node, like, _dtype(node, node.dtype(like)), *bounds)
 
 
 @table("RandomNormal")
@@ -74,15 +88,13 @@ def random_normal(node: Node) -> Expr:
 @table("RandomNormalLike")
 def random_normal_like(node: Node, like: Expr) -> Expr:
     parameters = node.attribute("mean", 0.0), node.attribute("scale", 1.0)
-    shape = node.static_shape(like, "what random numbers are drawn for")
-    return normal(node, shape, _dtype(node, node.dtype(like)), *parameters)
+    return normal(node, like, _dtype(node, node.dtype(like)), *parameters)
 
 
 @table("Bernoulli")
 def bernoulli(node: Node, probabilities: Expr) -> Expr:
     """1 with the probability that data has, otherwise 0."""
-    shape = node.static_shape(probabilities, "what random numbers are drawn for")
-    drawn = uniform(node, shape, "float64", 0.0, 1.0)
+    drawn = uniform(node, probabilities, "float64")
     is_one = op.less(drawn, op.cast(probabilities, "float64"))
     return op.cast(is_one, _dtype(node, node.dtype(probabilities)))
 
@@ -96,6 +108,3 @@ def multinomial(node: Node, scores: Expr) -> Expr:
     count = node.attribute("sample_size", 1)
     drawn = op.random.multinomial(generator(node), relative, count)[1]
     return op.cast(drawn, _dtype(node, "int32"))
-
-
-__all__ = ["generator", "normal", "table", "uniform"]

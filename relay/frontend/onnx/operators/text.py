@@ -131,8 +131,11 @@ def _weighted(node: Node, counts: Expr, width: int) -> Expr:
         raise node.refused("there is no such mode", "TF, IDF or TFIDF", mode)
     if mode == "IDF":
         counts = op.cast(op.greater(counts, const(0, "float32")), "float32")
+    columns = node.required("ngram_indexes")
     if mode != "TF" and weights:
-        if len(weights) < width:
-            raise node.refused("there are too few weights", str(width), str(len(weights)))
-        counts = counts * const(weights[:width], "float32")
+        if len(weights) != len(columns):
+            raise node.refused("not as many weights as sequences", f"{len(columns)}", f"{weights}")
+        by_column = np.ones(width, "float32")
+        by_column[columns] = weights
+        counts = counts * node.importer.constant(by_column)
     return counts if node.rank(node.inputs[0]) == 2 else op.squeeze(counts, (0,))  # type: ignore[arg-type]
