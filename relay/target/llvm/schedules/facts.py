@@ -41,7 +41,11 @@ def touched(stage: Stage) -> int:
 
 
 def result_bytes(stage: Stage) -> int:
-    return sum(prod(extents(one.shape)) * _bytes(one.dtype) for one in stage.tensors)
+    """How much a stage writes at least: a size that only a run knows may be 1."""
+    return sum(
+        prod(int(size.value) for size in one.shape if isinstance(size, Const)) * _bytes(one.dtype)
+        for one in stage.tensors
+    )
 
 
 def elements(stage: Stage) -> int:

@@ -79,6 +79,14 @@ def test_results_are_measured_as_they_are_computed() -> None:
     assert facts.result_bytes(stage_of(PLUS)) == M * N * 4
 
 
+def test_results_of_sizes_known_at_run_time_may_be_small() -> None:
+    # or a batch of one would be stored past the caches
+    n = te.Var("int64", "n")
+    x = te.placeholder((n, 3), "float32", "x")
+    y = te.compute((n, 3), lambda i, j: x[i, j] + 1, "y")
+    assert facts.result_bytes(stage_of(y)) == 3 * 4
+
+
 def collapsed(y: te.Tensor) -> list[tuple[str, int]]:
     s: Schedule = facts.collapse(create([y]), y.name)
     return [(loop.name, loop.count) for loop in s[y.name].loops]
