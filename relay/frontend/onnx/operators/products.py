@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
 
 from relay import dtypes, op
 from relay.frontend.onnx.broadcast import best_known, broadcastable, of_shape, without_names
@@ -89,11 +90,21 @@ def _with_batch_of(node: Node, products: Expr, having: Expr) -> Expr:
     codes = [extent if isinstance(extent, int) else -1 for extent in wanted]
     if codes.count(-1) <= 1 and 0 not in codes:
         return op.reshape(products, codes)
-    batch = op.strided_slice(op.shape_of(having, dtype="int64"), [0], [len(wanted) - 2])
-    rest = op.strided_slice(op.shape_of(products, dtype="int64"), [1], [3])
-    extents = op.concatenate([batch, rest], axis=0)
-    declared = TensorType(wanted, node.dtype(products))
-    return node.let(op.reshape(products, extents, allowzero=True), declared=declared)
+    batch = len(wanted) - 2
+    if codes[:batch].count(-1) > 1 or 0 in codes[:batch]:
+        return op.reshape_like(products, having, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=batch)
+    # a reshape costs nothing, and who looks for attention sees through it
+    for step in _splits(codes[:batch]):
+        products = op.reshape(products, step)
+    return products
+
+
+def _splits(batch: Sequence[int]) -> list[tuple[int, ...]]:
+    """The codes of reshapes that make these axes of the first one; one of them may be open."""
+    place = batch.index(-1) if -1 in batch else 0
+    before = [(*[0] * axis, -4, batch[axis], -1, -2) for axis in range(place)]
+    after = [(*[0] * place, -4, -1, extent, -2) for extent in reversed(batch[place + 1 :])]
+    return before + after
 
 
 def _one_batch(node: Node, matrices: Expr) -> Expr:
@@ -103,9 +114,10 @@ def _one_batch(node: Node, matrices: Expr) -> Expr:
         return node.let(op.expand_dims(matrices, 0))
     if len(shape) == 3:
         return matrices
-    codes = [extent if isinstance(extent, int) else -1 for extent in shape[-2:]]
-    if -1 not in codes and 0 not in codes:
-        return node.let(op.reshape(matrices, (-1, *codes)))
+    extents = [reduce(dims.multiply, shape[:-2]), *shape[-2:]]
+    codes = [extent if isinstance(extent, int) else -1 for extent in extents]
+    if codes.count(-1) <= 1 and 0 not in codes:
+        return node.let(op.reshape(matrices, codes))
     for _ in shape[3:]:
         matrices = op.reshape(matrices, (-3, -2))
     return node.let(matrices)
