@@ -204,7 +204,7 @@ ONNX_MODELS = (
         "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx",
         "e47acedf663230f8863ff1ab0e64dd2d82b838fceb5957146dab185a89d6215c",
         {"x": Drawn(("n", 3, "h", "w"))},
-        _plane((48, 192), (48, 100), (32, 64), n=2),
+        _plane((48, 192), (48, 100), (64, 128), n=2),
     ),
     RealModel(
         "captchas",

@@ -5,6 +5,7 @@ survey.py      all that has no translation, at once  types.py      types and dim
 converters.py  which function translates which operator, by version
 operators/     the converters, one file per family
 node.py        a node as its converter sees it       schema.py     how it has to be written
+branches.py    two ways to the same values
 broadcast.py   operands with names that stand against each other
 windows.py     windows that slide, and what stands around data
 elements.py    what is known of shapes that graphs compute

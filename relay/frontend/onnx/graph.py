@@ -11,18 +11,19 @@ from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from onnx import AttributeProto, GraphProto, NodeProto
+from onnx import AttributeProto, GraphProto, NodeProto, ValueInfoProto
 
 from relay import tree
 from relay.check.infer import infer_expr
 from relay.errors import Diagnostic, DiagnosticError, FrontendError, SourceName, Span
+from relay.frontend.onnx.branches import Fork, Way, closed, dead_end, either, types_of_both
 from relay.frontend.onnx.converters import Converters, find
 from relay.frontend.onnx.elements import ELEMENT_TYPES, propagate
 from relay.frontend.onnx.functions import DEEPEST, Bodies, bound_nodes, graphs_of, too_deep
 from relay.frontend.onnx.naming import repeated, shown
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.schema import check_node
-from relay.frontend.onnx.scope import Scope
+from relay.frontend.onnx.scope import Scope, type_of
 from relay.frontend.onnx.tensors import Files, array_of, dense
 from relay.frontend.onnx.types import Dimensions, lacks_shape
 from relay.frontend.onnx.versions import versions_of
@@ -30,6 +31,8 @@ from relay.ir.expr import Constant, Expr, TupleGetItem, Var
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, TupleType, Type
 from relay.nd import NDArray
+
+Outputs = Mapping[str, int | None]  # names of outputs, and how many axes they are to have
 
 
 @dataclass(frozen=True)
@@ -98,19 +101,63 @@ class GraphImporter:
         for sparse in graph.sparse_initializer:
             array = dense(sparse, self.files)
             scope.values.setdefault(sparse.values.name, self.constant(array))
-        self.add_nodes(graph.node, scope)
+        self.add_nodes(graph.node, scope, {value.name: rank_of(value) for value in graph.output})
 
-    def add_nodes(self, nodes: Iterable[NodeProto], scope: Scope) -> None:
-        """Translate nodes in the scope."""
-        for node in in_order(nodes, scope):
+    def add_nodes(self, nodes: Iterable[NodeProto], scope: Scope, outputs: Outputs) -> None:
+        """Translate nodes in the scope; where they go two ways, only `outputs` have values then."""
+        self._add_all(in_order(nodes, scope), scope, outputs)
+
+    def _add_all(self, nodes: Sequence[NodeProto], scope: Scope, outputs: Outputs) -> None:
+        for place, node in enumerate(nodes):
             self.bodies.count()
-            self._add(node, scope)
+            if (fork := self._add(node, scope)) is not None:
+                wanted = {one: n for one, n in outputs.items() if scope.find(one) is None}
+                self.deeper()._add_both_ways(fork, node, nodes[place + 1 :], scope, wanted)
+                return
+
+    def _add_both_ways(
+        self,
+        fork: Fork,
+        node: NodeProto,
+        rest: Sequence[NodeProto],
+        scope: Scope,
+        outputs: Outputs,
+    ) -> None:
+        """Translate the nodes after an `If` whose ways have no type in common, on each of them."""
+        ways: list[Way | FrontendError] = []
+        for inner, results in fork.ways:
+            inner.values = dict(zip(node.output, results, strict=False))
+            try:
+                self._add_all(rest, inner, outputs)
+                ways.append((inner, [self._of_rank(n, name, inner) for name, n in outputs.items()]))
+            except FrontendError as reason:
+                ways.append(reason)
+        possible = [way for way in ways if isinstance(way, tuple)]
+        if not possible:
+            raise fork.reason
+        types = types_of_both(possible[0], possible[-1])
+        if isinstance(types, tuple):
+            raise fork.reason
+        branches = [
+            closed(*way, types) if isinstance(way, tuple) else dead_end(scope, types, way)
+            for way in ways
+        ]
+        span = fork.reason.diagnostics[0].span
+        values = either(scope, fork.condition, branches, types, span)
+        scope.values.update(zip(outputs, values, strict=True))
 
     def output(self, name: str, scope: Scope) -> Expr:
         """The value of an output of a graph."""
         found = scope.find(name)
         if found is None:
             raise FrontendError(Diagnostic(f"output {shown(name)} of a graph is made by no node"))
+        return found
+
+    def _of_rank(self, rank: int | None, name: str, scope: Scope) -> Expr:
+        found = self.output(name, scope)
+        ty = type_of(found)
+        if rank is not None and isinstance(ty, TensorType) and len(ty.shape) != rank:
+            raise FrontendError(Diagnostic(f"output {shown(name)} has {rank} axes", found=str(ty)))
         return found
 
     def constant(self, array: Any) -> Constant:
@@ -120,7 +167,8 @@ class GraphImporter:
 
     # --- nodes
 
-    def _add(self, proto: NodeProto, scope: Scope) -> None:
+    def _add(self, proto: NodeProto, scope: Scope) -> Fork | None:
+        """Translate a node; what it gives has names then, unless it goes two ways."""
         span = Span(SourceName(f"{self.origin}, {node_text(proto)}"))
         version = self.versions.get(proto.domain, self.versions.get("", 1))
         if not self.bodies.is_local(proto):
@@ -139,6 +187,8 @@ class GraphImporter:
             self,
         )
         results = self._results(node, proto)
+        if isinstance(results, Fork):
+            return results
         for name, value in zip(proto.output, results, strict=False):
             if name:
                 scope.values[name] = value
@@ -149,6 +199,7 @@ class GraphImporter:
                 found=f"{len(results)}",
             )
         self._note_elements(node)
+        return None
 
     def _input(self, name: str, scope: Scope, span: Span) -> Expr | None:
         if not name:
@@ -160,14 +211,15 @@ class GraphImporter:
             )
         return found
 
-    def _results(self, node: Node, proto: NodeProto) -> Sequence[Expr]:
+    def _results(self, node: Node, proto: NodeProto) -> Sequence[Expr] | Fork:
         converter = None
         if not self.bodies.is_local(proto):
             converter = find(self.tables, node.domain, node.operator, node.version)
         try:
             if converter is None:
                 return self._expanded(node, proto)
-            return self._bound(node, converter(node, *node.inputs))
+            found = converter(node, *node.inputs)
+            return found if isinstance(found, Fork) else self._bound(node, found)
         except FrontendError:
             raise
         except DiagnosticError as error:
@@ -238,7 +290,9 @@ class GraphImporter:
                 inside.values[name] = value
         versions = versions_of(function.opset_import, f"function {shown(function.name)}")
         nodes = bound_nodes(function, proto)
-        self.deeper({**self.versions, **versions}).add_nodes(nodes, inside)
+        self.deeper({**self.versions, **versions}).add_nodes(
+            nodes, inside, dict.fromkeys(function.output)
+        )
         node.scope.bindings += inside.bindings
         return [self.output(name, inside) for name in function.output]
 
@@ -280,6 +334,13 @@ class GraphImporter:
                 f"attribute {shown(proto.name)} is of a type that is not known ({proto.type})"
             )
         )
+
+
+def rank_of(value: ValueInfoProto) -> int | None:
+    """How many axes a value is declared to have."""
+    if lacks_shape(value.type) or value.type.WhichOneof("value") != "tensor_type":
+        return None
+    return len(value.type.tensor_type.shape.dim)
 
 
 def node_text(proto: NodeProto) -> str:

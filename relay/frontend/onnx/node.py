@@ -19,12 +19,12 @@ import numpy as np
 
 from relay.errors import Diagnostic, FrontendError, Span
 from relay.frontend.onnx.elements import Elements
-from relay.frontend.onnx.scope import Scope, is_nothing
+from relay.frontend.onnx.scope import Scope, type_of
 from relay.frontend.onnx.types import MOST_AXES
 from relay.ir.dims import Any as AnyDim
 from relay.ir.dims import Dim
-from relay.ir.expr import Call, Constant, Constructor, Expr, Tuple, Var, const
-from relay.ir.types import IncompleteType, TensorType, Type, TypeCall
+from relay.ir.expr import Constant, Expr, Tuple, Var, const
+from relay.ir.types import TensorType, Type
 from relay.op import dyn, shape_of, stack, take, zeros
 
 if TYPE_CHECKING:
@@ -66,13 +66,7 @@ class Node:
 
     def type_of(self, value: Expr) -> Type:
         """The type of an input, or of a step that has a name."""
-        if isinstance(value, Var):
-            assert value.type_annotation is not None  # `bind` knows the type of all there is
-            return value.type_annotation
-        if is_nothing(value):
-            assert isinstance(value, Call) and isinstance(value.op, Constructor)
-            return TypeCall(value.op.belong_to, (IncompleteType(),))
-        return value.checked_type
+        return type_of(value)
 
     def tensor_type(self, value: Expr) -> TensorType:
         ty = self.type_of(value)

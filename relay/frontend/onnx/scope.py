@@ -30,7 +30,7 @@ from relay.ir.expr import (
     Var,
 )
 from relay.ir.module import IRModule
-from relay.ir.types import TensorType, TupleType, Type
+from relay.ir.types import IncompleteType, TensorType, TupleType, Type, TypeCall
 
 
 @dataclass
@@ -91,6 +91,17 @@ def is_nothing(value: Expr) -> bool:
     """Whether it is an empty list, or option, of which nothing else is known: it stands for itself,
     because it has no type yet."""
     return isinstance(value, Call) and isinstance(value.op, Constructor) and not value.args
+
+
+def type_of(value: Expr) -> Type:
+    """The type of a value that `bind` has given."""
+    if isinstance(value, Var):
+        assert value.type_annotation is not None  # `bind` knows the type of all there is
+        return value.type_annotation
+    if is_nothing(value):
+        assert isinstance(value, Call) and isinstance(value.op, Constructor)
+        return TypeCall(value.op.belong_to, (IncompleteType(),))
+    return value.checked_type
 
 
 def _is_plain(value: Expr) -> bool:

@@ -77,6 +77,10 @@ def lacks_shape(proto: TypeProto) -> bool:
     return kind is None or (kind == "tensor_type" and not inside.tensor_type.HasField("shape"))
 
 
+# What exporters write for a dimension of which nothing is known: no name that several could share.
+NAMELESS = frozenset({"?", "-1", "None", "unk"})
+
+
 @dataclass
 class Dimensions:
     """The named dimensions of a model, each one variable."""
@@ -89,6 +93,8 @@ class Dimensions:
         """The dimension of a name."""
         if name in self.pinned:
             return self.pinned[name]
+        if name in NAMELESS:
+            return Any()
         if self.complete and name not in self.variables:
             return Any()
         return self.variables.setdefault(name, ShapeVar(name))

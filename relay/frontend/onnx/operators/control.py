@@ -16,16 +16,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from relay.errors import FrontendError
+from relay.frontend.onnx.branches import (
+    TRUTH,
+    Fork,
+    closed,
+    either,
+    filled,
+    types_of_both,
+    with_type,
+)
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.graph import Subgraph
 from relay.frontend.onnx.joining import is_open, joined
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.scope import Scope, is_nothing
+from relay.frontend.onnx.scope import Scope
 from relay.frontend.onnx.stacking import concatenated, list_of, opened
 from relay.ir import dims
 from relay.ir.dims import Any, Dim
 from relay.ir.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem, Var, const
-from relay.ir.types import TensorType, TupleType, Type, TypeCall
+from relay.ir.types import TensorType, TupleType, Type
 from relay.op import (
     add,
     expand_dims,
@@ -40,7 +50,6 @@ from relay.op import (
 table = Converters()
 
 COUNT = TensorType((), "int64")
-TRUTH = TensorType((), "bool")
 
 
 def scalar(node: Node, value: Expr) -> Expr:
@@ -52,28 +61,29 @@ def scalar(node: Node, value: Expr) -> Expr:
 
 
 @table("If")
-def if_(node: Node, condition: Expr) -> Sequence[Expr]:
+def if_(node: Node, condition: Expr) -> Sequence[Expr] | Fork:
     known = node.constant(condition)
     if known is not None:
         graph = node.subgraph("then_branch" if known.item() else "else_branch")
         inner, results = graph.translate(node.scope, [])
         node.scope.bindings += inner.bindings
         return results
-    ways = [
+    one, other = (
         node.subgraph(name).translate(node.scope, []) for name in ("then_branch", "else_branch")
-    ]
-    if len(ways[0][1]) != len(ways[1][1]):
+    )
+    if len(one[1]) != len(other[1]):
         raise node.refused(
             "the branches do not give the same number of values",
-            found=f"{len(ways[0][1])} and {len(ways[1][1])}",
+            found=f"{len(one[1])} and {len(other[1])}",
         )
-    _even_out(node, ways)
-    types = [
-        filled(_joined(node, node.type_of(one), node.type_of(other), "the branches"))
-        for one, other in zip(ways[0][1], ways[1][1], strict=True)
-    ]
-    branches = [_closed(inner, results, types) for inner, results in ways]
-    return _parts(node, If(scalar(node, condition), *branches), types)
+    _even_out(node, (one, other))
+    chosen = scalar(node, condition)
+    types = types_of_both(one, other)
+    if isinstance(types, tuple):
+        reason = _different(node, *types, "the branches")
+        return Fork(chosen, (one, other), reason)
+    branches = [closed(inner, results, types) for inner, results in (one, other)]
+    return either(node.scope, chosen, branches, types, node.span)
 
 
 def _even_out(node: Node, ways: Sequence[tuple[Scope, list[Expr]]]) -> None:
@@ -98,44 +108,14 @@ def _with_axes(node: Node, scope: Scope, value: Expr, count: int) -> Expr:
 def _joined(node: Node, one: Type, other: Type, who: str) -> Type:
     found = joined(one, other)
     if found is None:
-        raise node.refused(
-            f"{who} give values of different types", expected=str(one), found=str(other)
-        )
+        raise _different(node, one, other, who)
     return found
 
 
-def filled(ty: Type) -> Type:
-    """A type without holes: what never has anything in it may be of any type."""
-    if not is_open(ty):
-        return ty
-    assert isinstance(ty, TypeCall)
-    inside = [filled(arg) if isinstance(arg, TypeCall) else TRUTH for arg in ty.args]
-    return TypeCall(ty.func, tuple(inside))
-
-
-def _closed(scope: Scope, results: Sequence[Expr], types: Sequence[Type]) -> Expr:
-    """The results of a scope as values of these types."""
-    given = [with_type(scope, value, ty) for value, ty in zip(results, types, strict=True)]
-    return scope.closed(given[0] if len(given) == 1 else Tuple(tuple(given)))
-
-
-def with_type(scope: Scope, value: Expr, ty: Type) -> Expr:
-    """A value whose type says less, where it has to."""
-    if not is_nothing(value):
-        has = value.type_annotation if isinstance(value, Var) else value.checked_type
-        if has == ty:
-            return value
-    variable = Var("value", ty)
-    scope.bindings.append((variable, value))
-    return variable
-
-
-def _parts(node: Node, whole: Expr, types: Sequence[Type]) -> Sequence[Expr]:
-    """The results that came out as one value, one by one."""
-    if len(types) == 1:
-        return [node.let(whole, declared=types[0])]
-    everything = node.let(whole, declared=TupleType(tuple(types)))
-    return [TupleGetItem(everything, place) for place in range(len(types))]
+def _different(node: Node, one: Type, other: Type, who: str) -> FrontendError:
+    return node.refused(
+        f"{who} give values of different types", expected=str(one), found=str(other)
+    )
 
 
 # --- loops ---------------------------------------------------------------------------------------

@@ -145,7 +145,7 @@ def flatten(node: Node, data: Expr) -> Expr:
 @table("Squeeze")
 def squeeze_by_attribute(node: Node, data: Expr) -> Expr:
     axes = node.attribute("axes")
-    return _squeezed_all(node, data) if axes is None else op.squeeze(data, tuple(axes))
+    return _squeezed_all(node, data) if axes is None else _squeezed(node, data, axes)
 
 
 @table("Squeeze", since=13)
@@ -155,7 +155,19 @@ def squeeze(node: Node, data: Expr, axes: Expr | None = None) -> Expr:
     found = node.constant(axes)
     if found is None:
         return op.squeeze(data, axes)
-    return op.squeeze(data, tuple(int(one) for one in found.reshape(-1)))
+    return _squeezed(node, data, [int(one) for one in found.reshape(-1)])
+
+
+def _squeezed(node: Node, data: Expr, axes: Sequence[int]) -> Expr:
+    """Without these axes. One that has a name may be of extent 1 all the same: a run tells."""
+    ty = node.tensor_type(data)
+    extents = list(ty.shape)
+    for axis in axes:
+        if -len(extents) <= axis < len(extents) and not isinstance(extents[axis], int):
+            extents[axis] = dims.Any()
+    if extents != list(ty.shape):
+        data = node.let(data, declared=TensorType(tuple(extents), ty.dtype))
+    return op.squeeze(data, tuple(axes))
 
 
 def _squeezed_all(node: Node, data: Expr) -> Expr:

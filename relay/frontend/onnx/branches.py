@@ -1,0 +1,111 @@
+"""Two ways to the same values: what `If` gives, of a type that both ways have.
+
+Where the ways give tensors of another number of axes, or of other elements, there is no such type.
+Then all that comes after goes both ways (`Fork`), to where its results are of one type again:
+
+    y = If(n == 1, Squeeze(x), x); z = f(y)  ->  z = if (n == 1) { f(squeeze(x)) } else { f(x) }
+
+A way on which the rest of the graph means nothing ends the run when it is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from relay.errors import AnySpan, FrontendError, SourceName, Span
+from relay.frontend.onnx.joining import is_open, joined
+from relay.frontend.onnx.scope import Scope, is_nothing, type_of
+from relay.ir.expr import (
+    Call,
+    Clause,
+    Expr,
+    If,
+    Match,
+    PatternConstructor,
+    PatternVar,
+    PatternWildcard,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from relay.ir.types import TensorType, TupleType, Type, TypeCall
+
+TRUTH = TensorType((), "bool")
+
+Way = tuple[Scope, list[Expr]]  # what is named on it, and the values it gives
+
+
+@dataclass(frozen=True)
+class Fork:
+    """The two ways of an `If` whose values have no type in common; `condition` is a scalar."""
+
+    condition: Expr
+    ways: tuple[Way, Way]
+    reason: FrontendError
+
+
+def types_of_both(one: Way, other: Way) -> list[Type] | tuple[Type, Type]:
+    """The types of values that come either way; the first two that cannot be one."""
+    found = []
+    for left, right in zip(one[1], other[1], strict=True):
+        ty = joined(type_of(left), type_of(right))
+        if ty is None:
+            return type_of(left), type_of(right)
+        found.append(filled(ty))
+    return found
+
+
+def either(
+    scope: Scope,
+    condition: Expr,
+    branches: Sequence[Expr],
+    types: Sequence[Type],
+    span: AnySpan | None,
+) -> list[Expr]:
+    """The values of two closed ways, one by one."""
+    whole = If(condition, *branches)
+    if len(types) == 1:
+        return [scope.bind(whole, "either", span, types[0])]
+    everything = scope.bind(whole, "either", span, TupleType(tuple(types)))
+    fields = [TupleGetItem(everything, place) for place in range(len(types))]
+    return [scope.bind(field, "part", span) for field in fields]
+
+
+def closed(scope: Scope, results: Sequence[Expr], types: Sequence[Type]) -> Expr:
+    """The results of a scope as values of these types."""
+    given = [with_type(scope, value, ty) for value, ty in zip(results, types, strict=True)]
+    return scope.closed(given[0] if len(given) == 1 else Tuple(tuple(given)))
+
+
+def dead_end(scope: Scope, types: Sequence[Type], reason: FrontendError) -> Expr:
+    """What ends the run, in place of values of these types."""
+    ty = types[0] if len(types) == 1 else TupleType(tuple(types))
+    first = reason.diagnostics[0]
+    where = "" if first.span is None else f"{first.span}: "
+    span = Span(SourceName(f"{where}{first.message}, found {first.found}"))
+    cons, nil = scope.module.get_constructor("Cons"), scope.module.get_constructor("Nil")
+    none = Var("none", TypeCall(cons.belong_to, (ty,)))
+    value = Var("value")
+    taken = PatternConstructor(cons, (PatternVar(value), PatternWildcard()))
+    match = Match(none, (Clause(taken, value),), complete=False, span=span)
+    inner = Scope(scope.module, bindings=[(none, Call(nil, ()))])
+    return inner.closed(match)
+
+
+def filled(ty: Type) -> Type:
+    """A type without holes: what never has anything in it may be of any type."""
+    if not is_open(ty):
+        return ty
+    assert isinstance(ty, TypeCall)
+    inside = [filled(arg) if isinstance(arg, TypeCall) else TRUTH for arg in ty.args]
+    return TypeCall(ty.func, tuple(inside))
+
+
+def with_type(scope: Scope, value: Expr, ty: Type) -> Expr:
+    """A value whose type says less, where it has to."""
+    if not is_nothing(value) and type_of(value) == ty:
+        return value
+    variable = Var("value", ty)
+    scope.bindings.append((variable, value))
+    return variable
