@@ -2,13 +2,14 @@
 
 Inside a vector loop whatever does not depend on its variable stays a scalar. A read whose position
 grows by one per lane is a load of a whole vector, by nothing a scalar for all lanes, anything else
-a gather; under a mask only the lanes that are wanted are read.
+a gather; under a mask only the lanes that are wanted are read. Bytes are gathered by fours.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from math import prod
 from typing import assert_never
 
 from relay import tree
@@ -269,6 +270,8 @@ class Expressions(Instructions):
             loaded = self.make(code, kind, self.lanes, reads)
         elif step == 2 and not masked and self.lanes >= 4:
             loaded = self._every_other(buffer, self.first_lane(total), kind, reads)
+        elif kind == "i8" and self.mask is None and self._is_inside(buffer, total):
+            loaded = yield self._part_of_words(buffer, total, reads)
         else:
             pointers = yield self._pointers(buffer, total)
             mask = self.mask.text if masked and self.mask is not None else "splat (i1 true)"
@@ -335,6 +338,35 @@ class Expressions(Instructions):
         order = ", ".join(f"i32 {i}" for i in wanted)
         code = f"shufflevector {halves[0]}, {halves[1]}, <{lanes} x i32> <{order}>"
         return self.make(code, kind, lanes, reads)
+
+    def _is_inside(self, buffer: Source, total: Linear) -> bool:
+        """Whether the word that a byte is part of, counted from the constant part of its position,
+        is proven to lie in the buffer."""
+        size = prod(int(n.value) if isinstance(n, Const) else 0 for n in buffer.shape)
+        first = Linear(total.terms, total.constant - total.constant % 4)
+        low, high = self.simplify.interval(self.simplify.build(first))
+        return low is not None and high is not None and low >= 0 and high + 4 <= size
+
+    def _part_of_words(self, buffer: Source, total: Linear, reads: frozenset[int]) -> Emission:
+        """Bytes anywhere, as parts of words that are gathered once for the bytes beside them too:
+        processors gather words, and bytes only one by one."""
+        part = total.constant % 4
+        first = Linear(total.terms, total.constant - part)
+        key = ("words", id(buffer), self.simplify.build(first), self.lane)
+        words = self.recall(key)
+        whole = f"<{self.lanes} x i32>"
+        if words is None:
+            pointers: Value = yield self._pointers(buffer, first)
+            code = (
+                f"call {whole} @llvm.masked.gather.{suffix('i32', self.lanes)}."
+                f"v{self.lanes}p0(<{self.lanes} x ptr> align 1 {pointers.text}, "
+                f"<{self.lanes} x i1> splat (i1 true), {whole} zeroinitializer)"
+            )
+            words = self.remember(key, self.make(code, "i32", self.lanes, reads))
+        if part:
+            code = f"lshr {words}, splat (i32 {8 * part})"
+            words = self.make(code, "i32", self.lanes, reads)
+        return self.make(f"trunc {words} to <{self.lanes} x i8>", "i8", self.lanes, reads)
 
     def step(self, total: Linear) -> int | None:
         """By how much a position grows from lane to lane; None when not evenly."""

@@ -5,18 +5,36 @@
 
 Axes that walk memory as one are one loop. An innermost axis too short for a vector takes the next
 one in; indices then are computed per lane.
+
+Bytes that lie side by side along another axis than the innermost, as in a transposed image, are
+gathered in words, so four turns of that axis are taken together:
+
+    for c in 64: for p in 3136: y[c, p] = x[p, c]
+      ->   for co in 16: for po in 196: for ci in 4: vector for l in 16: y[co*4 + ci, po*16 + l] = …
 """
 
 from __future__ import annotations
 
 from relay.target.llvm.schedules import facts
 from relay.target.target import Target
-from relay.te.expr import Const
+from relay.te import access
+from relay.te.expr import Const, width
 from relay.te.loops import Scope
-from relay.te.schedule import Schedule, fuse, parallel, split, stream, vectorize
+from relay.te.schedule import (
+    Schedule,
+    fuse,
+    is_multiple,
+    parallel,
+    reorder,
+    split,
+    stream,
+    unroll,
+    vectorize,
+)
 
 _STREAMED = 32 << 20  # bytes that no cache keeps for the next reader
 _TURNS = 128  # of a parallel loop, so that threads have about as much to do
+_WORD = 4  # bytes
 _CHUNK = 64  # vectors that one of them computes at most, where it is no loop of its own
 
 
@@ -29,6 +47,9 @@ def elementwise(s: Schedule, stage: str, target: Target, *, threads: bool = True
     work = facts.points(found) * facts.cost(found)
     lanes = facts.lanes(found, target)
     s = facts.collapse(s, stage)
+    if (across := _across(s, stage)) is not None:
+        s, inner = _in_words(s, stage, across, target)
+        return _spread(s, stage, inner) if threads and work >= facts.PARALLEL_WORK else s
     while len(s[stage].loops) > 1:
         last = s[stage].loops[-1]
         if not isinstance(last.extent, Const) or last.count >= lanes // 2:
@@ -48,6 +69,36 @@ def elementwise(s: Schedule, stage: str, target: Target, *, threads: bool = True
     if threads and work >= facts.PARALLEL_WORK:
         s = _spread(s, stage, inner)
     return s
+
+
+def _across(s: Schedule, stage: str) -> str | None:
+    """The loop along which bytes lie side by side that the innermost loop finds far apart."""
+    found = s[stage]
+    if any(width(tensor.dtype) != 8 for tensor in found.tensors):
+        return None
+    simplify, last = facts.simplifier(found), found.loops[-1].var
+    for read in facts.reads(found):
+        if width(read.dtype) != 8 or access.stride(read, last, simplify) in (None, 0, 1, 2):
+            continue
+        for loop in found.loops[:-1]:
+            if access.stride(read, loop.var, simplify) == 1 and is_multiple(loop.extent, _WORD):
+                return loop.name
+    return None
+
+
+def _in_words(s: Schedule, stage: str, across: str, target: Target) -> tuple[Schedule, str]:
+    """Vectors of words; also the loop around them."""
+    last = s[stage].loops[-1]
+    lanes = target.vector_bits // 8 // _WORD
+    if isinstance(last.extent, Const):
+        while lanes > 1 and lanes // 2 >= last.count:
+            lanes //= 2
+    inner, lane, part = f"{last.name}.v", f"{last.name}.l", f"{across}.w"
+    s = split(s, stage, last.name, lanes, (inner, lane))
+    s = split(s, stage, across, _WORD, (across, part))
+    order = [loop.name for loop in s[stage].loops if loop.name not in (part, lane)]
+    s = reorder(s, stage, *order, part, lane)
+    return unroll(vectorize(s, stage, lane), stage, part), inner
 
 
 def past_the_caches(s: Schedule, stage: str) -> Schedule:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from relay import te
+from relay.lower.lower import lower
 from relay.target.llvm.schedules.elementwise import elementwise
 from relay.target.target import Target
 from relay.te.schedule import create
-from tests.target.llvm.schedules.outline import AVX512, outlines, text, unindented
+from relay.testing.kernels import Batch, Memory
+from tests.target.llvm.kernels import LEVEL_NAMES, LEVELS
+from tests.target.llvm.schedules.outline import AVX512, function, outlines, text, unindented
 
 
 def test_axes_that_walk_memory_as_one_are_one_loop() -> None:
@@ -118,6 +122,38 @@ def test_chunks_leave_no_rest_where_a_smaller_size_does() -> None:
 def test_expensive_functions_are_worth_threads_sooner() -> None:
     assert first_line("(%x: Tensor[(64, 128), float32]) { tanh(%x) }").startswith("parallel")
     assert first_line("(%x: Tensor[(64, 128), float32]) { nn.relu(%x) }").startswith("for")
+
+
+# --- bytes
+
+
+def turned(shape: str, axes: str) -> str:
+    return f"(%x: Tensor[{shape}, uint8]) {{ transpose(%x, axes={axes}) }}"
+
+
+def test_bytes_that_are_far_apart_are_gathered_in_words() -> None:
+    """Four rows of the result come of the same words."""
+    (main,) = text(turned("(1, 64, 28, 28)", "[0, 2, 3, 1]"))
+    assert main == unindented("""
+        for 196
+          for 4
+            vector 16: compute  x4
+    """)
+    (main,) = text(turned("(1, 64, 7, 7)", "[0, 2, 3, 1]"))  # 49 places are no words
+    assert "x4" not in main
+
+
+@pytest.mark.parametrize("target", LEVELS, ids=LEVEL_NAMES)
+def test_transposed_bytes_are_where_they_should_be(target: Target) -> None:
+    random = np.random.default_rng(0)
+    shapes = [((40, 36), (1, 0)), ((3, 8, 20), (1, 2, 0)), ((4, 5, 7), (2, 0, 1)), ((8, 3), (1, 0))]
+    made = [lower(function(turned(str(a), str(list(b)))), [False], target) for a, b in shapes]
+    batch = Batch(made, target)
+    for i, (shape, axes) in enumerate(shapes):
+        x = random.integers(0, 256, shape).astype(np.uint8)
+        for fence in ("after", "before"):
+            (found,) = batch.run(i, [x], threads=2, memory=Memory(fence=fence)).results
+            np.testing.assert_array_equal(found, x.transpose(axes))
 
 
 # --- past the caches
