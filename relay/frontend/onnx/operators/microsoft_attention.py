@@ -63,14 +63,25 @@ def attention(
     past_length: Expr | None = None,
 ) -> Sequence[Expr]:
     """The weights of queries, keys and values stand side by side."""
-    if node.attribute("past_present_share_buffer", 0) or node.attribute("do_rotary", 0):
-        raise node.refused("buffers are not shared, and nothing is turned", "0 for both", "1")
     del past_length  # of a buffer that is shared
-    heads = node.required("num_heads")
     whole = node.let(product(node, data, weights))
     if bias is not None:
         whole = node.let(op.add(*broadcastable(node, whole, bias)))
-    width = _width(node, weights, 1, "how wide the weights are")
+    return attended(node, whole, mask, past, more)
+
+
+def attended(
+    node: Node,
+    whole: Expr,
+    mask: Expr | None = None,
+    past: Expr | None = None,
+    more: Expr | None = None,
+) -> Sequence[Expr]:
+    """Attention of queries, keys and values that stand side by side."""
+    if node.attribute("past_present_share_buffer", 0) or node.attribute("do_rotary", 0):
+        raise node.refused("buffers are not shared, and nothing is turned", "0 for both", "1")
+    heads = node.required("num_heads")
+    width = _width(node, whole, 2, "how wide the weights are")
     sizes = node.attribute("qkv_hidden_sizes") or [width // 3] * 3
     if len(sizes) != 3 or sum(sizes) != width:
         raise node.refused("the weights have another width", str(sum(sizes)), str(width))
@@ -304,7 +315,8 @@ def _cache_length(node: Node, past: Expr, longest: Expr) -> Expr:
 
 
 def _cached(node: Node, past: Expr, new: Expr, before: Expr, length: Expr) -> Expr:
-    """The cache with what is new: at place j the old of place j, or the new of j - before."""
+    """The cache with what is new: at place j the old of place j, or the new of j - before, of which
+    there may be fewer."""
     batch, heads, _, width = node.shape(new)
     at = node.let(op.arange(length, dtype="int64"))
     count = op.subtract(length, node.size(past, 2))
@@ -325,8 +337,13 @@ def _cached(node: Node, past: Expr, new: Expr, before: Expr, length: Expr) -> Ex
     by_rows = node.let(op.transpose(new, (0, 2, 1, 3)))
     moved = op.transpose(op.take(by_rows, inside, axis=1, batch_dims=1), (0, 2, 1, 3))
     moved = node.let(moved, declared=declared)
-    is_old = op.expand_dims(op.expand_dims(op.less(place, zero), 1), 3)
-    return node.let(op.where(node.let(is_old), old, moved), declared=declared)
+    is_old, is_new = (
+        node.let(op.expand_dims(op.expand_dims(one, 1), 3))
+        for one in (op.less(place, zero), op.less_equal(place, last))
+    )
+    # there is nothing behind what is new
+    moved = op.where(is_new, moved, node.number(0, new))
+    return node.let(op.where(is_old, old, moved), declared=declared)
 
 
 def _in_window(node: Node, found: Attention, before: Expr) -> Attention:
