@@ -135,6 +135,9 @@ def standard_body(
     found = FunctionProto()
     if plain:
         found.ParseFromString(schema.get_function_with_opset_version(max(plain)))
+        # attributes that a node leaves out are what the operator says, not the function
+        defaults = [one.default_value for one in schema.attributes.values()]
+        found.attribute_proto.extend(one for one in defaults if one.type)
         return found
     types = [one.SerializeToString() for one in input_types]
     if not schema.min_input <= len(types) <= schema.max_input:
