@@ -3,8 +3,9 @@
 nn.conv2d(qnn.dequantize(%x, sx, zx), qnn.dequantize(%w, sw, zw))
 ->  qnn.dequantize(qnn.conv2d(%x, %w, zx, zw, sx, sw), sx * sw, 0)
 
-and the same of nn.dense, nn.matmul and nn.batch_matmul. Integers of 8 bits are multiplied, and
-added up in 32, as long as the sums are sure to fit. A constant that is added is one of that scale:
+and the same of nn.conv1d, nn.dense, nn.matmul and nn.batch_matmul. Integers of 8 bits are
+multiplied, and added up in 32, as long as the sums are sure to fit. A constant that is added is one
+of that scale:
 
 add(qnn.dequantize(%sums, s, 0), b)  ->  qnn.dequantize(add(%sums, round(b / s)), s, 0)
 """
@@ -17,11 +18,12 @@ from typing import Any
 import numpy as np
 
 from relay.ir.expr import Call, Expr
-from relay.op import add, transpose
+from relay.op import add, expand_dims, squeeze, transpose
 from relay.op.layouts import parse_layout
 from relay.op.qnn import op as qnn
 from relay.op.qnn.conv import CONV2D
 from relay.op.qnn.matmul import BATCH_MATMUL
+from relay.op.window import pad_pairs
 from relay.transform.peephole import Rules
 from relay.transform.quantized_values import (
     Affine,
@@ -66,6 +68,37 @@ def conv2d(call: Call, window: Window) -> Expr | None:
     attrs = CONV2D.make_attrs({**dict(known.items()), "out_dtype": SUMS})
     arguments = _arguments(data, weight)
     return _sums(Call(CONV2D, arguments, attrs), data, weight, channels)
+
+
+def conv1d(call: Call, window: Window) -> Expr | None:
+    """nn.conv1d(qnn.dequantize(%x, …), qnn.dequantize(%w, …))
+    ->  qnn.dequantize(squeeze(qnn.conv2d(expand_dims(%x), expand_dims(%w), …)))"""
+    known: Any = call.attrs
+    pair = _factors(call, window)
+    layouts = known.data_layout, known.kernel_layout, known.out_layout or known.data_layout
+    shape = window.shape(call.args[1])
+    if pair is None or shape is None or layouts != ("NCW", "OIW", "NCW"):
+        return None
+    data, weight = pair
+    if not _fits(prod(shape[1:]), weight, 0, window):
+        return None
+    if known.groups > 1 and not weight.by.is_scalar and _rows(call, window, 1) != shape[0]:
+        return None
+    ((begin, end),) = pad_pairs(known.padding, 1)
+    x, w, *rest = _arguments(data, weight)
+    found = qnn.conv2d(
+        expand_dims(x, 2),
+        expand_dims(w, 2),
+        *rest,
+        strides=(1, *known.strides),
+        padding=(0, begin, 0, end),
+        dilation=(1, *known.dilation),
+        groups=known.groups,
+        channels=known.channels,
+        kernel_size=None if known.kernel_size is None else (1, *known.kernel_size),
+        out_dtype=SUMS,
+    )
+    return _sums(squeeze(found, (2,)), data, weight, 1)
 
 
 def _has_blocks(text: str) -> bool:
@@ -216,6 +249,7 @@ def _constant_reals(e: Expr, window: Window) -> np.ndarray | None:
 
 
 RULES: Rules = {
+    "nn.conv1d": (conv1d,),
     "nn.conv2d": (conv2d,),
     "nn.dense": (dense,),
     "nn.matmul": (matmul,),

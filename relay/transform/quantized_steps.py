@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from relay import tree
-from relay.ir.expr import Call, Expr, Tuple
+from relay.ir.expr import Call, Expr, Tuple, TupleGetItem
 from relay.op import cast, clip, concatenate, maximum
 from relay.op import sum as total
 from relay.op.opdef import OpDef
@@ -91,6 +91,22 @@ def _axis_after(call: Call, axis: int, window: Window) -> int | None:
     rank = len(ty.shape)
     order = [one % rank for one in known.axes] if known.axes else [*reversed(range(rank))]
     return order.index(axis)
+
+
+def resized(call: Call, window: Window) -> Expr | None:
+    """image.resize2d(qnn.dequantize(%q, …), method="nearest_neighbor")
+    ->  qnn.dequantize(image.resize2d(%q, …), …)"""
+    known: Any = call.attrs
+    return moved(call, window) if known.method == "nearest_neighbor" else None
+
+
+def part(item: TupleGetItem, window: Window) -> Expr | None:
+    """split(qnn.dequantize(%q, s, z)).1  ->  qnn.dequantize(split(%q).1, s, z)"""
+    whole = window.call_of(item.tuple_value, "split")
+    found = None if whole is None else quantized(whole.args[0], window)
+    if whole is None or found is None or found.dtype not in NARROW or not found.by.is_scalar:
+        return None
+    return real(TupleGetItem(tree.replace(whole, args=(found.data,)), item.index), found.by)
 
 
 def padded(call: Call, window: Window) -> Expr | None:
@@ -320,6 +336,8 @@ def rules(optional: tuple[str, ...]) -> Rules:
     chosen = [OPTIONAL[name] for name in optional if name in OPTIONAL]
     return {
         **dict.fromkeys((*MOVES, *CHOICES), (moved,)),
+        "image.resize2d": (resized,),
+        TupleGetItem: (part,),
         "nn.pad": (padded,),
         "qnn.quantize": (*MEETINGS, *chosen),
     }

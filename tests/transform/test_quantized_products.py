@@ -10,7 +10,7 @@ PARAMS = """
     %q: Tensor[(1, 2, 6, 6), uint8], %w: Tensor[(4, 2, 3, 3), int8],
     %l: Tensor[(1, 6, 6, 2), uint8], %lw: Tensor[(3, 3, 2, 4), int8],
     %m: Tensor[(3, 8), int8], %n: Tensor[(2, 8), int8], %t: Tensor[(8, 2), int8],
-    %a: Tensor[(5, 3, 8), uint8], %b: Tensor[(5, 2, 8), uint8],
+    %a: Tensor[(5, 3, 8), uint8], %b: Tensor[(5, 2, 8), uint8], %c: Tensor[(2, 3, 3), int8],
     %x: Tensor[(1, 2, 6, 6), float32], %h: Tensor[(3, 8), int16]
 """
 FLOAT = 'out_dtype="float32"'
@@ -39,6 +39,12 @@ def real(name: str, scale: str = "0.5f", zero: str = "3", axis: int = -1) -> str
             "qnn.dequantize(qnn.conv2d(%l, %lw, 3, 0, 0.5f, $[0.5f, 1f, 2f, 4f]$, "
             'data_layout="NHWC", kernel_layout="HWIO"), '
             f"$[0.25f, 0.5f, 1f, 2f]$, 0, axis=3, {FLOAT})",
+        ),
+        (
+            f"nn.conv1d({real('%a')}, {real('%c', '$[0.5f, 1f]$', '0', 0)}, padding=[1, 2])",
+            "%0 = qnn.conv2d(expand_dims(%a, axis=2), expand_dims(%c, axis=2), 3, 0, 0.5f, "
+            "$[0.5f, 1f]$, padding=[0, 1, 0, 2]); "
+            f"qnn.dequantize(squeeze(%0, axis=[2]), $[0.25f, 0.5f]$, 0, axis=1, {FLOAT})",
         ),
         (
             f"nn.dense({real('%m')}, {real('%n', '$[0.5f, 1f]$', '0', 0)})",

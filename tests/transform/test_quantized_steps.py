@@ -53,6 +53,15 @@ def whole(body: str, scale: str = "0.25f", zero: int = 7) -> str:
             "qnn.dequantize(nn.pad(%q, 3u8, pad_width=[[0, 0], [0, 0], [1, 1], [1, 1]]), "
             f"0.5f, 3, axis=3, {FLOAT})",
         ),
+        (
+            f"split({real('%q')}, indices_or_sections=2, axis=1).1",
+            f"qnn.dequantize(split(%q, indices_or_sections=2, axis=1).1, 0.5f, 3, axis=3, {FLOAT})",
+        ),
+        (
+            f'image.resize2d({real("%q")}, size=[9, 9], method="nearest_neighbor")',
+            'qnn.dequantize(image.resize2d(%q, size=[9, 9], method="nearest_neighbor"), '
+            f"0.5f, 3, axis=3, {FLOAT})",
+        ),
         # bounds
         (whole("nn.relu(%x)"), f"maximum({whole('%x')}, 7u8)"),
         (whole("nn.relu(%x)", "0.25f", 0), whole("%x", "0.25f", 0)),
@@ -102,6 +111,8 @@ def test_steps_are_taken_on_integers(before, after):
     [
         # several scales that a step would mix
         f"reshape({real('%q', '$[0.5f, 1f]$', '0', 1)}, newshape=[72])",
+        # numbers between numbers
+        f'image.resize2d({real("%q")}, size=[9, 9], method="linear")',
         # a filling that is no zero
         f"nn.pad({real('%q')}, 1f, pad_width=[[0, 0], [0, 0], [1, 1], [1, 1]])",
         # parts that are no integers

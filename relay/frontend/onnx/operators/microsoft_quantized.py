@@ -16,6 +16,7 @@ from relay.frontend.onnx.broadcast import broadcastable
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.integer_products import matrix_product
 from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.operators.microsoft_attention import attended
 from relay.frontend.onnx.operators.pooling import average_pool, global_average_pool
 from relay.frontend.onnx.operators.quantized import (
     dequantize_linear,
@@ -234,6 +235,33 @@ def dynamic_quantize_mat_mul(
     return mat_mul_integer_to_float(
         node, integers, right, by.scale, right_scale, by.zero_point, right_zero_point, bias
     )
+
+
+@table("QAttention")
+def q_attention(
+    node: Node,
+    data: Expr,
+    weights: Expr,
+    bias: Expr,
+    data_scale: Expr,
+    weight_scale: Expr,
+    mask: Expr | None = None,
+    data_zero_point: Expr | None = None,
+    weight_zero_point: Expr | None = None,
+    past: Expr | None = None,
+) -> Sequence[Expr]:
+    """Queries, keys and values are a product of integers; what comes after has numbers."""
+    whole = mat_mul_integer_to_float(
+        node,
+        data,
+        weights,
+        data_scale,
+        weight_scale,
+        data_zero_point,
+        weight_zero_point,
+        bias,
+    )
+    return attended(node, node.let(whole), mask, past)
 
 
 @table("DynamicQuantizeLSTM")

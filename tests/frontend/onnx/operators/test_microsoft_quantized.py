@@ -214,6 +214,31 @@ def test_numbers_become_integers_for_a_product() -> None:
     near(given, a)
 
 
+@pytest.mark.parametrize("causal", [0, 1])
+def test_attention_begins_with_a_product_of_integers(causal: int) -> None:
+    batch, rows, width = 2, 3, 8
+    data = integers(batch, rows, width)
+    weights = integers(width, 3 * width, dtype="int8")
+    bias = RANDOM.normal(size=3 * width).astype("float32")
+    mask = np.array([[1, 1, 1], [1, 1, 0]], "int32")
+    given = model(
+        "QAttention",
+        data,
+        Fixed(weights),
+        Fixed(bias),
+        scale(0.01),
+        scale(0.02),
+        mask,
+        zero(120),
+        zero(0, "int8"),
+        opset=13,
+        domain=DOMAIN,
+        num_heads=2,
+        unidirectional=causal,
+    )
+    near(given, data, mask)
+
+
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 def test_a_layer_with_memory_multiplies_integers(direction: str) -> None:
     count, steps, batch, size, hidden = 1 + (direction == "bidirectional"), 3, 2, 4, 3
