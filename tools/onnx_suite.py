@@ -105,7 +105,7 @@ def _in_files(model: Any, folder: Path) -> Iterator[tuple[list[Any], list[Any]]]
         yield inputs, outputs
 
 
-def _of_light_model(path: Path) -> list[tuple[list[Any], list[Any]]]:
+def _of_light_model(path: Path) -> Iterator[tuple[list[Any], list[Any]]]:
     """The inputs that the suite makes for a model, and the outputs that lie beside it."""
     import numpy as np
     import onnx
@@ -122,7 +122,7 @@ def _of_light_model(path: Path) -> list[tuple[list[Any], list[Any]]]:
         _value(path.with_name(f"{path.stem}_output_{place}.pb"), one)
         for place, one in enumerate(graph.output)
     ]
-    return [(inputs, outputs)]
+    yield inputs, outputs
 
 
 def _value(path: Path, described: Any) -> Any:
@@ -187,9 +187,9 @@ def main() -> int:
     if options.list:
         options.list.write_text("".join(f"{kind} {name}\n" for kind, name, _ in failed))
     totals = Counter(kind for kind, _, _ in outcomes)
-    wrong = Counter(kind for kind, _, _ in failed)
+    failures = Counter(kind for kind, _, _ in failed)
     for kind in totals:
-        print(f"{kind}: {totals[kind] - wrong[kind]} of {totals[kind]}")
+        print(f"{kind}: {totals[kind] - failures[kind]} of {totals[kind]}")
     return 1 if failed else 0
 
 

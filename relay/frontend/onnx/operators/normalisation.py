@@ -55,7 +55,7 @@ def _batch(node: Node, operands: Sequence[Expr], trains: bool) -> Sequence[Expr]
         )
     epsilon = node.attribute("epsilon", 1e-5)
     channels = not (node.version < 9 and node.attribute("spatial", 1) == 0)
-    here = mean, variance
+    here: tuple[Expr, ...] = (mean, variance)
     if trains:
         axes = tuple(a for a in range(node.rank(data)) if a != 1) if channels else (0,)
         middle = node.let(op.mean(data, axis=axes, keepdims=True))
@@ -89,8 +89,8 @@ def _by_channels(node: Node, data: Expr, vectors: Sequence[Expr], epsilon: float
     shape = node.shape(data)
     channels = best_known([shape[1], *(node.shape(one)[0] for one in vectors)])
     data = of_shape(node, data, (shape[0], channels, *shape[2:]))
-    known = [of_shape(node, one, (channels,)) for one in vectors]
-    return op.nn.batch_norm(data, *known, axis=1, epsilon=epsilon)[0]
+    scale, bias, mean, variance = (of_shape(node, one, (channels,)) for one in vectors)
+    return op.nn.batch_norm(data, scale, bias, mean, variance, axis=1, epsilon=epsilon)[0]
 
 
 def widest(types: Sequence[str]) -> str:
@@ -176,8 +176,8 @@ def layer_normalization(
     mean = node.let(op.mean(values, axis=axes, keepdims=True))
     spread = op.variance(values, axes, keepdims=True, with_mean=mean)
     inverse = node.let(op.rsqrt(op.add(spread, node.number(epsilon, values))))
-    normal = op.multiply(op.subtract(values, mean), inverse)
-    normal = node.let(normal if given == wide else op.cast(normal, given))
+    apart = op.multiply(op.subtract(values, mean), inverse)
+    normal = node.let(apart if given == wide else op.cast(apart, given))
     found = op.multiply(*broadcastable(node, normal, scale))
     if bias is not None:
         found = op.add(*broadcastable(node, node.let(found), bias))

@@ -33,6 +33,16 @@ _MEANS: Mapping[int, Callable[..., Expr]] = {
     2: op.nn.avg_pool2d,
     3: op.nn.avg_pool3d,
 }
+_GLOBAL_MAXIMA: Mapping[int, Callable[..., Expr]] = {
+    1: op.nn.global_max_pool1d,
+    2: op.nn.global_max_pool2d,
+    3: op.nn.global_max_pool3d,
+}
+_GLOBAL_MEANS: Mapping[int, Callable[..., Expr]] = {
+    1: op.nn.global_avg_pool1d,
+    2: op.nn.global_avg_pool2d,
+    3: op.nn.global_avg_pool3d,
+}
 MOST = 3  # spatial axes that an operator has
 
 # The pool of data by windows, of which the last may stick out: (data, windows, ceil_mode)
@@ -251,18 +261,16 @@ def _begun_in_data(node: Node, found: Expr, data: Expr, windows: Windows) -> Exp
 
 @table("GlobalAveragePool")
 def global_average_pool(node: Node, data: Expr) -> Expr:
-    pools = {3: op.nn.global_avg_pool1d, 4: op.nn.global_avg_pool2d, 5: op.nn.global_avg_pool3d}
-    if (pool := pools.get(node.rank(data))) is not None:
-        return pool(data)
-    return op.mean(data, axis=_spatial(node, data), keepdims=True)
+    axes = _spatial(node, data)
+    pool = _GLOBAL_MEANS.get(len(axes))
+    return op.mean(data, axis=axes, keepdims=True) if pool is None else pool(data)
 
 
 @table("GlobalMaxPool")
 def global_max_pool(node: Node, data: Expr) -> Expr:
-    pools = {3: op.nn.global_max_pool1d, 4: op.nn.global_max_pool2d, 5: op.nn.global_max_pool3d}
-    if (pool := pools.get(node.rank(data))) is not None:
-        return pool(data)
-    return op.max(data, axis=_spatial(node, data), keepdims=True)
+    axes = _spatial(node, data)
+    pool = _GLOBAL_MAXIMA.get(len(axes))
+    return op.max(data, axis=axes, keepdims=True) if pool is None else pool(data)
 
 
 @table("GlobalLpPool")

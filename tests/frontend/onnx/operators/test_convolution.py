@@ -59,7 +59,7 @@ def test_more_than_three_axes_are_convolved_in_parts() -> None:
 @pytest.mark.parametrize("strides", [[1, 1], [2, 3]])
 def test_padding_is_found(padding: str, strides: list[int]) -> None:
     data, weight = tensor(1, 2, 7, 8), tensor(3, 2, 4, 3)
-    attributes = {"auto_pad": padding, "strides": strides}
+    attributes: dict[str, Any] = {"auto_pad": padding, "strides": strides}
     agree(model("Conv", data, Fixed(weight), opset=11, **attributes), data)
     # where the extents are not known, a run finds it
     given = model(

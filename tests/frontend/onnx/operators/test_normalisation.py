@@ -27,7 +27,8 @@ def normal(
     data: np.ndarray, vectors: list[np.ndarray], axes: tuple[int, ...], epsilon: float = 1e-5
 ) -> np.ndarray:
     scale, bias, mean, variance = (np.expand_dims(one, axes) for one in vectors)
-    return ((data - mean) / np.sqrt(variance + epsilon) * scale + bias).astype(data.dtype)
+    found: np.ndarray = (data - mean) / np.sqrt(variance + epsilon) * scale + bias
+    return found.astype(data.dtype)
 
 
 # --- batches
@@ -36,18 +37,19 @@ def normal(
 @pytest.mark.parametrize("opset", [1, 6])
 def test_an_attribute_says_that_nothing_is_trained_before_version_7(opset: int) -> None:
     data, vectors = tensor(2, 3, 4, 5), statistics(3)
-    more = {"consumed_inputs": [0, 0, 0, 1, 1]} if opset == 1 else {}
-    operands = [data, *map(Fixed, vectors)]
-    given = model("BatchNormalization", *operands, opset=opset, is_test=1, **more)
+    more: dict[str, Any] = {"consumed_inputs": [0, 0, 0, 1, 1]} if opset == 1 else {}
+    known = map(Fixed, vectors)
+    given = model("BatchNormalization", data, *known, opset=opset, is_test=1, **more)
     agree(given, data, wanted=[normal(data, vectors, (0, 2, 3))])
 
 
 def test_every_element_may_have_its_statistics_before_version_9() -> None:
     data, vectors = tensor(2, 3, 4), statistics(3, 4)
-    operands = [data, *map(Fixed, vectors)]
-    given = model("BatchNormalization", *operands, opset=6, is_test=1, spatial=0)
+    known = map(Fixed, vectors)
+    given = model("BatchNormalization", data, *known, opset=6, is_test=1, spatial=0)
     agree(given, data, wanted=[normal(data, vectors, (0,))])
-    given = model("BatchNormalization", *operands, opset=7, spatial=0)
+    known = map(Fixed, vectors)
+    given = model("BatchNormalization", data, *known, opset=7, spatial=0)
     agree(given, data, wanted=[normal(data, vectors, (0,))])
 
 
@@ -55,9 +57,9 @@ def test_every_element_may_have_its_statistics_before_version_9() -> None:
 @pytest.mark.parametrize("shape", [(2, 3), (2, 3, 4), (2, 3, 4, 5)])
 def test_statistics_are_given(opset: int, shape: tuple[int, ...]) -> None:
     data, vectors = tensor(*shape), statistics(3)
-    operands = [data, *map(Fixed, vectors)]
+    known = map(Fixed, vectors)
     names = ("n", 3, *"ab"[: len(shape) - 2])
-    given = model("BatchNormalization", *operands, opset=opset, epsilon=0.01, shapes={0: names})
+    given = model("BatchNormalization", data, *known, opset=opset, epsilon=0.01, shapes={0: names})
     agree(given, data)
 
 
@@ -146,7 +148,7 @@ def test_groups_of_channels(opset: int, channels: int | str) -> None:
 def test_axes_from_one_on_are_a_layer(axis: int, outputs: int, offset: bool) -> None:
     data = tensor(2, 3, 4, 5)
     scale, bias = tensor(*data.shape[axis:]), tensor(*data.shape[axis:])
-    operands = [data, Fixed(scale), *([Fixed(bias)] if offset else [])]
+    operands = (data, Fixed(scale), Fixed(bias) if offset else None)
     names = ("n", "m", 4, 5) if axis not in (0, 1) else data.shape
     given = model(
         "LayerNormalization", *operands, opset=17, outputs=outputs, axis=axis, shapes={0: names}
