@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 
 from relay.lower.kernel import Lowered, Options
 from relay.lower.lower import lower
+from relay.lower.symbolic import lower_dynamic
 from relay.op.opdef import get
 from relay.target.llvm.compile import assembly
 from relay.target.llvm.schedules.integers import instructions
 from relay.target.target import Target
+from relay.testing.dynamic import DynamicFunction
 from relay.testing.kernels import Batch
 from tests.target.llvm.kernels import LEVEL_NAMES, LEVELS, WIDEST
 from tests.target.llvm.schedules.outline import function, text
@@ -173,6 +175,27 @@ def test_batches_of_products(target: Target) -> None:
         wide = y.astype(np.int64)
         wide = wide.transpose(0, 2, 1) if turned == "True" else wide
         np.testing.assert_array_equal(found, x.astype(np.int64) @ wide)
+
+
+@pytest.mark.parametrize("target", LEVELS, ids=LEVEL_NAMES)
+@pytest.mark.parametrize("kinds", [("uint8", "int8"), ("int8", "int8")], ids="-".join)
+def test_sizes_that_only_a_run_knows(kinds: tuple[str, str], target: Target) -> None:
+    """Rows, columns and the length of the sum; words end where the sum does."""
+    random = np.random.default_rng(6)
+    x, w = (f"%{name}: Tensor[{{}}, {kind}]" for name, kind in zip("xw", kinds, strict=True))
+    for known, (m, k, n) in product(([], [1]), [("m", "24", "40"), ("9", "k", "40")]):
+        names = ", ".join(name for name in (m, k, n) if name.isalpha())
+        given = f"{x.format(f'({m}, {k})')}, {w.format(f'({n}, {k})')}"
+        source = f'[{names}]({given}) {{ nn.dense(%x, %w, out_dtype="int32") }}'
+        dynamic = lower_dynamic(function(source), [i in known for i in range(2)], target)
+        made = DynamicFunction(dynamic, target)
+        for size in (1, 3, 8, 33):
+            rows, depth, columns = (int(name) if name.isdigit() else size for name in (m, k, n))
+            a = extremes(random, (rows, depth), kinds[0])
+            b = extremes(random, (columns, depth), kinds[1])
+            expected = a.astype(np.int64) @ b.astype(np.int64).T
+            for threads in (1, 2):
+                np.testing.assert_array_equal(made.run([a, b], threads=threads)[0], expected)
 
 
 @settings(max_examples=12, deadline=None)
