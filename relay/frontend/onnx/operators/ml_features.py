@@ -33,14 +33,14 @@ def normalizer(node: Node, data: Expr) -> Expr:
     wide = as_float(node, data)
     norm = node.attribute("norm", "MAX")
     if norm == "MAX":
-        divisor = op.max(wide, axis=axis, keepdims=True)
+        found = op.max(wide, axis=axis, keepdims=True)
     elif norm == "L1":
-        divisor = op.sum(op.abs(wide), axis=axis, keepdims=True)
+        found = op.sum(op.abs(wide), axis=axis, keepdims=True)
     elif norm == "L2":
-        divisor = op.sqrt(op.sum(op.multiply(wide, wide), axis=axis, keepdims=True))
+        found = op.sqrt(op.sum(op.multiply(wide, wide), axis=axis, keepdims=True))
     else:
         raise node.refused("there is no such norm", "MAX, L1 or L2", str(norm))
-    divisor = node.let(divisor)
+    divisor = node.let(found)
     is_zero = op.equal(divisor, node.number(0, divisor))
     safe = op.where(is_zero, node.number(1, divisor), divisor)
     return op.cast(op.divide(wide, safe), "float32")
@@ -105,23 +105,19 @@ def label_encoder(node: Node, data: Expr) -> Expr:
         )
     constant = node.importer.constant
     default = constant(_default(node, values.dtype))
-    given = op.cast(data, str(keys.dtype)) if node.dtype(data) != keys.dtype else data
-    given = node.let(given)
+    given = node.let(op.cast(data, str(keys.dtype)) if node.dtype(data) != keys.dtype else data)
     rest = ~np.isnan(keys) if keys.dtype.kind == "f" else np.ones(keys.shape, bool)
     found: Expr = default
     if rest.any():
         # the first of equal keys counts
         known, first = np.unique(keys[rest], return_index=True)
-        place = op.searchsorted(node.importer.constant(known), given, dtype="int64")
-        place = node.let(op.minimum(place, const(len(known) - 1, "int64")))
-        is_key = op.equal(op.take(node.importer.constant(known), place, axis=0), given)
-        found = op.where(
-            is_key, op.take(node.importer.constant(values[rest][first]), place, axis=0), default
-        )
+        in_order, meant = constant(known), constant(values[rest][first])
+        last = const(len(known) - 1, "int64")
+        place = node.let(op.minimum(op.searchsorted(in_order, given, dtype="int64"), last))
+        is_key = op.equal(op.take(in_order, place, axis=0), given)
+        found = op.where(is_key, op.take(meant, place, axis=0), default)
     if not rest.all():
-        found = op.where(
-            op.isnan(given), node.importer.constant(values[~rest][:1].reshape(())), found
-        )
+        found = op.where(op.isnan(given), constant(values[~rest][:1].reshape(())), found)
     return found
 
 
@@ -175,7 +171,7 @@ def feature_vectorizer(node: Node, *parts: Expr) -> Expr:
         raise node.refused("a width is missing", str(len(parts)), str(len(widths)))
     found = []
     for part, width in zip(parts, widths, strict=True):
-        rows = op.cast(part, "float32")
+        rows: Expr = op.cast(part, "float32")
         if node.rank(part) == 1:
             rows = op.expand_dims(rows, 0)
         elif node.rank(part) != 2:

@@ -44,9 +44,9 @@ def _softmax_zero(node: Node, scores: Expr) -> Expr:
     """Softmax over the scores that are not 0; those stay 0."""
     scores = node.let(scores)
     greatest = op.max(scores, axis=1, keepdims=True)
-    powers = op.exp(op.subtract(scores, greatest))
     counts = op.greater(op.abs(scores), node.number(NEAR_ZERO, scores))
-    powers = node.let(op.where(counts, powers, node.number(0, scores)))
+    every = op.exp(op.subtract(scores, greatest))
+    powers = node.let(op.where(counts, every, node.number(0, scores)))
     return op.divide(powers, op.sum(powers, axis=1, keepdims=True))
 
 
@@ -57,12 +57,11 @@ def _probit(node: Node, scores: Expr) -> Expr:
     def number(value: float) -> Expr:
         return node.number(value, scores)
 
-    spread = op.subtract(op.multiply(number(2), scores), number(1))
-    spread = node.let(spread)
-    logarithm = op.log(op.multiply(op.subtract(number(1), spread), op.add(number(1), spread)))
-    logarithm = node.let(logarithm)
-    middle = op.add(number(2 / (pi * CURVE)), op.multiply(number(0.5), logarithm))
-    middle = node.let(middle)
+    spread = node.let(op.subtract(op.multiply(number(2), scores), number(1)))
+    product = op.multiply(op.subtract(number(1), spread), op.add(number(1), spread))
+    logarithm = node.let(op.log(product))
+    half = op.multiply(number(0.5), logarithm)
+    middle = node.let(op.add(number(2 / (pi * CURVE)), half))
     inside = op.subtract(op.multiply(middle, middle), op.divide(logarithm, number(CURVE)))
     size = op.sqrt(op.subtract(op.sqrt(inside), middle))
     return op.multiply(op.multiply(number(sqrt(2)), op.sign(spread)), size)

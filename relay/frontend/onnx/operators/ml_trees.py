@@ -342,7 +342,7 @@ def _with_members(node: Node, forest: Forest, asks: np.ndarray) -> Forest:
             more.append((forest.features[place], value, EQUAL, forest.yes[place], following))
         if start < end:
             no[place] = start
-    added = list(zip(*more, strict=True)) if more else [[]] * 5
+    added = list(zip(*more, strict=True)) or [()] * 5
 
     def extended(old: np.ndarray, new: Sequence[Any]) -> np.ndarray:
         return np.concatenate([old, np.array(new, old.dtype)])

@@ -40,6 +40,7 @@ def product(node: Node, left: Expr, right: Expr, out_dtype: str = "") -> Expr:
     if ranks[1] == 1:
         right = node.let(op.expand_dims(right, 1))
     left, right = _facing(node, left, right, -1, -2)
+    found: Expr
     if node.rank(right) == 2:
         found = op.nn.matmul(left, right, out_dtype=out_dtype)
     else:
@@ -73,8 +74,8 @@ def _batches(node: Node, left: Expr, right: Expr, out_dtype: str) -> Expr:
     else:
         left, right = _stretched(node, left, right, padded)
         having = left
-    factors = [_one_batch(node, one) for one in (left, right)]
-    found = node.let(op.nn.batch_matmul(*factors, out_dtype, transpose_b=False))
+    first, second = _one_batch(node, left), _one_batch(node, right)
+    found = node.let(op.nn.batch_matmul(first, second, out_dtype, transpose_b=False))
     if node.rank(having) < rank + 2:
         having = node.let(op.expand_dims(having, 0, num_newaxis=rank + 2 - node.rank(having)))
     return found if rank == 1 else _with_batch_of(node, found, having)
@@ -177,8 +178,8 @@ def gemm(node: Node, left: Expr, right: Expr, addend: Expr | None = None) -> Exp
         node.must_have_axes(matrix, 2, "factors")
     turned = [bool(node.attribute(name, 0)) for name in ("transA", "transB")]
     left, right = _facing(node, left, right, 0 if turned[0] else 1, 1 if turned[1] else 0)
-    found = op.nn.matmul(left, right, transpose_a=turned[0], transpose_b=turned[1])
-    found = node.let(_scaled(node, node.let(found), node.attribute("alpha", 1.0)))
+    whole = op.nn.matmul(left, right, transpose_a=turned[0], transpose_b=turned[1])
+    found = node.let(_scaled(node, node.let(whole), node.attribute("alpha", 1.0)))
     beta = node.attribute("beta", 1.0)
     if addend is None or beta == 0:
         return found

@@ -47,12 +47,12 @@ def forest(says: str, targets: int, modes: list[str], low: float = -1.0) -> dict
 
 
 def regressor(data: np.ndarray, **attributes: Any) -> onnx.ModelProto:
-    every = {"n_targets": 1} | attributes
+    every: dict[str, Any] = {"n_targets": 1} | attributes
     return model("TreeEnsembleRegressor", data, opset=17, domain=DOMAIN, version=3, **every)
 
 
 def classifier(data: np.ndarray, **attributes: Any) -> onnx.ModelProto:
-    every = {"domain": DOMAIN, "version": 3, "outputs": 2} | attributes
+    every: dict[str, Any] = {"domain": DOMAIN, "version": 3, "outputs": 2} | attributes
     return model("TreeEnsembleClassifier", data, opset=17, **every)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -19,7 +21,7 @@ def axis(number: int) -> np.ndarray:
 @pytest.mark.parametrize("exclusive", [0, 1])
 @pytest.mark.parametrize("reverse", [0, 1])
 def test_totals_from_either_end(exclusive: int, reverse: int) -> None:
-    attributes = {"exclusive": exclusive, "reverse": reverse}
+    attributes: dict[str, Any] = {"exclusive": exclusive, "reverse": reverse}
     agree(model("CumSum", X, Fixed(axis(-2)), opset=14, **attributes), X)
     agree(model("CumProd", X, Fixed(axis(1)), opset=26, **attributes), X, judge=reference)
 
