@@ -21,11 +21,14 @@ from relay.ir.expr import Expr, Var, const
 
 LOWEST = 1e-7  # a probability of a pair
 TURNS = 100
+MOST = 256  # classes: each is a step of a turn
 PRECISION = 0.005  # divided by the number of classes
 
 
 def coupled(node: Node, first: Expr, classes: int) -> Expr:
     """The probabilities of classes, (n, classes), from those of the first of each pair."""
+    if classes > MOST:
+        raise node.refused("probabilities of too many classes", f"{MOST}", f"{classes}")
     form = node.let(_form(node, first, classes))
     limit = node.number(PRECISION / classes, form)
     start = op.full_like(op.sum(form, axis=2), node.number(1 / classes, form))

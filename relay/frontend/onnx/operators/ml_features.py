@@ -141,11 +141,14 @@ def _list(node: Node, what: str) -> np.ndarray:
 def _default(node: Node, dtype: np.dtype[Any]) -> np.ndarray:
     given = node.attribute("default_tensor")
     if given is None:
-        is_whole = dtype.kind == "i"
+        is_whole = dtype.kind in "iu"
         given = node.attribute(
             "default_int64" if is_whole else "default_float", -1 if is_whole else -0.0
         )
-    return np.asarray(given).reshape(()).astype(dtype)
+    found = np.asarray(given)
+    if found.size != 1:
+        raise node.refused("the default is not one number", found=str(found.shape))
+    return found.reshape(()).astype(dtype)
 
 
 @table("OneHotEncoder")

@@ -23,6 +23,8 @@ from relay.ir.expr import Expr
 
 table = Converters("ai.onnx.ml")
 
+MOST = 1 << 26  # weights of pairs of classes
+
 # --- linear models -----------------------------------------------------------------------------
 
 
@@ -123,6 +125,8 @@ def svm_classifier(node: Node, data: Expr) -> Sequence[Expr]:
     labels = labels_of(node, len(counts))
     if len(labels) != len(counts) or len(counts) < 2:
         raise node.refused("there are not vectors for each class", str(len(labels)), str(counts))
+    if min(counts) < 0 or len(counts) ** 2 * sum(counts) > MOST:
+        raise node.refused("there are too many classes or vectors", f"{MOST} weights of pairs")
     vectors = _matrix(node, sum(counts), "support_vectors")
     weights = _pairs(node, counts)
     if len(rho) < len(weights):

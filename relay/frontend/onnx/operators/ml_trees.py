@@ -39,6 +39,7 @@ MODES: Mapping[str, int] = {
     "BRANCH_NEQ": LESS | GREATER | NONE,
 }
 MEMBER = len(MODES)  # the mode that asks for one of several values
+MOST = 1 << 26  # weights of leaves
 AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 
 
@@ -239,7 +240,7 @@ def _weights(
     lists = [node.required(f"{says}_{one}") for one in ("treeids", "nodeids", "ids")]
     if not all(len(one) == len(given) for one in lists):
         raise node.refused("the lists of weights have different lengths")
-    weights = np.zeros((max(leaves, 1), max(targets, 1)), given.dtype)
+    weights = _table(node, leaves, targets, given.dtype)
     has_weight = np.zeros(weights.shape, bool)
     for tree, number, target, weight in zip(*lists, given, strict=True):
         place = index.get((tree, number))
@@ -253,6 +254,17 @@ def _weights(
             weights[-1 - renamed[place], target] += weight
             has_weight[-1 - renamed[place], target] = True
     return weights, has_weight
+
+
+def _table(node: Node, leaves: int, targets: int, dtype: Any) -> np.ndarray:
+    """Room for the weights of leaves, which may not be beyond measure."""
+    if not (targets >= 1 and leaves * targets <= MOST):
+        raise node.refused(
+            "there are too many targets, or none",
+            f"from 1 to {MOST} weights of leaves",
+            f"{leaves} leaves, {targets} targets",
+        )
+    return np.zeros((max(leaves, 1), targets), dtype)
 
 
 def _numbers(node: Node, name: str) -> np.ndarray:
@@ -299,7 +311,7 @@ def _linked(node: Node, data: Expr) -> Forest:
             raise node.refused("a node or a leaf leads to what is not there")
     if (modes > MEMBER).any():
         raise node.refused("there is no such mode", f"0 to {MEMBER}", str(int(modes.max())))
-    weights = np.zeros((max(len(given), 1), count), "float64" if dtype == "float64" else "float32")
+    weights = _table(node, len(given), count, "float64" if dtype == "float64" else "float32")
     has_weight = np.zeros(weights.shape, bool)
     weights[np.arange(len(given)), targets] = given.astype(weights.dtype)
     has_weight[np.arange(len(given)), targets] = True

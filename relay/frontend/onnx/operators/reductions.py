@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
+import numpy as np
+
 from relay import dtypes, op
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
@@ -107,7 +109,7 @@ def _by_input(reduction: Reduction, node: Node, data: Expr, axes: Expr | None = 
     if known is None:
         assert axes is not None
         return _of_rows(reduction, node, data, axes)
-    chosen = [int(one) for one in known]
+    chosen = [int(one) for one in np.ravel(known)]
     if not chosen and not node.attribute("noop_with_empty_axes", 0):
         chosen = [*range(node.rank(data))]
     return reduction(node, data, _from_front(node, data, chosen), _keeps(node))
@@ -134,7 +136,8 @@ for _name, _reduction in REDUCTIONS.items():
 
 def _of_rows(reduction: Reduction, node: Node, data: Expr, axes: Expr) -> Expr:
     rank, keepdims = node.rank(data), _keeps(node)
-    count = node.shape(axes)[0] if node.rank(axes) == 1 else 1
+    node.must_have_axes(axes, 1, "axes")
+    (count,) = node.shape(axes)
     if count == rank:
         return reduction(node, data, tuple(range(rank)), keepdims)
     if not isinstance(count, int) and not keepdims:
@@ -143,7 +146,7 @@ def _of_rows(reduction: Reduction, node: Node, data: Expr, axes: Expr) -> Expr:
             found=str(node.type_of(axes)),
             hint="keepdims=1 leaves the number of axes as it is",
         )
-    gone = _mask(node, data, op.reshape(axes, (-1,)))
+    gone = _mask(node, data, axes)
     extents = node.let(op.shape_of(data, dtype="int64"))
     one = const(1, "int64")
     kept = node.let(op.where(gone, one, extents))

@@ -20,7 +20,9 @@ def _scan(operator: Callable[..., Call], node: Node, data: Expr, axis: Expr) -> 
         raise node.refused("a scalar has no axis", found=str(node.type_of(data)))
     known = node.constant(axis)
     if known is not None:
-        number = int(known.reshape(()))
+        if known.size != 1:
+            raise node.refused("the axis is not one number", found=str(node.type_of(axis)))
+        number = int(known.item())
         if not -rank <= number < rank:
             raise node.refused("the axis is out of range", f"an axis of {rank}", str(number))
         return _along(operator, node, data, number % rank)

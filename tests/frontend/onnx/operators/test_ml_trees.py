@@ -166,6 +166,14 @@ def _walked(data: np.ndarray, aggregate: int) -> np.ndarray:
     return found
 
 
+def test_a_tree_may_be_a_leaf() -> None:
+    names = {"nodes_treeids": [0], "nodes_nodeids": [0], "nodes_modes": ["LEAF"]}
+    rest = {f"nodes_{one}": [0] for one in ("featureids", "truenodeids", "falsenodeids")}
+    says = {"target_treeids": [0], "target_nodeids": [0], "target_ids": [0]}
+    weights = {"nodes_values": [0.0], "target_weights": [2.5]}
+    agree(regressor(X, **names, **rest, **says, **weights), X)
+
+
 def test_the_number_of_rows_may_be_open() -> None:
     given = model(
         "TreeEnsembleRegressor",
@@ -194,6 +202,7 @@ def test_what_does_not_fit_is_refused() -> None:
     refused("different lengths", nodes_values=[0.0])
     refused("a weight is for what is not there", target_ids=[1] * 24)
     refused("there is no such aggregate", aggregate_function="MOST")
+    refused("too many targets", n_targets=1 << 50)
     with pytest.raises(FrontendError, match="strings cannot be computed with"):
         attributes = forest("class", 2, MODES) | {"classlabels_strings": ["a", "b"]}
         given = classifier(X, **attributes)

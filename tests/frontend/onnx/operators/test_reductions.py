@@ -151,6 +151,8 @@ def test_what_does_not_fit_is_refused() -> None:
         from_onnx(model("ReduceSum", X, Fixed(axes(3)), opset=13))
     with pytest.raises(FrontendError, match="how many axes go must be known"):
         from_onnx(model("ReduceSum", X, axes(0), opset=13, shapes={1: (None,)}, keepdims=0))
+    with pytest.raises(FrontendError, match="axes have the wrong number of axes"):
+        from_onnx(model("ReduceSum", X, np.zeros((1, 1), "int64"), opset=13))
     with pytest.raises(FrontendError, match="there is no such norm"):
         from_onnx(model("LpNormalization", X, opset=1, p=3))
 

@@ -47,5 +47,7 @@ def test_integers() -> None:
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(FrontendError, match="the axis is out of range"):
         from_onnx(model("CumSum", X, Fixed(axis(3)), opset=14))
+    with pytest.raises(FrontendError, match="the axis is not one number"):
+        from_onnx(model("CumSum", X, Fixed(np.zeros(2, "int64")), opset=14))
     with pytest.raises(FrontendError, match="a scalar has no axis"):
         from_onnx(model("CumSum", np.array(1, "float32"), Fixed(axis(0)), opset=14))
