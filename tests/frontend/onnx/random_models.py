@@ -256,7 +256,10 @@ def together(make: Maker, fits: Callable[[Tensor], bool]) -> tuple[Tensor, Tenso
 @rule(5)
 def arithmetic(make: Maker) -> None:
     left, right, shape = together(make, lambda one: one.is_float or one.dtype in INTEGERS[:2])
-    operator = make.choices.choice(["Add", "Sub", "Mul", "Min", "Max"])
+    names = ["Add", "Sub", "Mul"]
+    if left.is_float or make.opset >= 12:
+        names += ["Min", "Max"]
+    operator = make.choices.choice(names)
     large = left.large * right.large if operator == "Mul" else left.large + right.large
     inputs = [left, right] if make.yes() else [right, left]
     make.add(operator, inputs, left.dtype, shape, left.exact and right.exact, large)
