@@ -148,10 +148,16 @@ def test_groups_of_channels(opset: int, channels: int | str) -> None:
 def test_axes_from_one_on_are_a_layer(axis: int, outputs: int, offset: bool) -> None:
     data = tensor(2, 3, 4, 5)
     scale, bias = tensor(*data.shape[axis:]), tensor(*data.shape[axis:])
-    operands = (data, Fixed(scale), Fixed(bias) if offset else None)
+    vectors = [Fixed(scale), Fixed(bias)] if offset else [Fixed(scale)]
     names = ("n", "m", 4, 5) if axis not in (0, 1) else data.shape
     given = model(
-        "LayerNormalization", *operands, opset=17, outputs=outputs, axis=axis, shapes={0: names}
+        "LayerNormalization",
+        data,
+        *vectors,
+        opset=17,
+        outputs=outputs,
+        axis=axis,
+        shapes={0: names},
     )
     agree(given, data)
 
