@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -17,7 +17,13 @@ from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
 from relay.op.image.resize import require_elements, resize, resize_compute
 from relay.op.known import as_tensor, is_known
-from relay.op.layouts import blocked_shape, require_layout, unblocked, unblocked_shape
+from relay.op.layouts import (
+    blocked_shape,
+    require_layout,
+    spatial_axes,
+    unblocked,
+    unblocked_shape,
+)
 from relay.op.opdef import FusionKind, define, get, sample
 from relay.op.site import NUMERIC, Relation, Site
 
@@ -150,7 +156,7 @@ def upsampling_compute(
 ) -> te.Tensor:
     """The factors are in the size of the result already."""
     mode = "align_corners" if attrs["align_corners"] else "asymmetric"
-    return _enlarged_compute(data, out, attrs["layout"], attrs["method"].removeprefix("bi"), mode)
+    return _enlarged_compute(data, out, attrs, attrs["method"].removeprefix("bi"), mode)
 
 
 def upsampling3d_compute(
@@ -158,17 +164,20 @@ def upsampling3d_compute(
 ) -> te.Tensor:
     """The factors are in the size of the result already."""
     mode = attrs["coordinate_transformation_mode"]
-    return _enlarged_compute(data, out, attrs["layout"], attrs["method"].removeprefix("tri"), mode)
+    return _enlarged_compute(data, out, attrs, attrs["method"].removeprefix("tri"), mode)
 
 
 def _enlarged_compute(
-    data: te.Tensor, out: te.Spec, layout: str, method: str, mode: str
+    data: te.Tensor, out: te.Spec, attrs: Mapping[str, Any], method: str, mode: str
 ) -> te.Tensor:
+    layout = attrs["layout"]
+    scales = [attrs.get(f"scale_{letter.lower()}") for letter in spatial_axes(layout)]
     return resize_compute(
         data,
         out,
         roi=None,
         layout=layout,
+        factors=[int(s) if s is not None and float(s).is_integer() else None for s in scales],
         method=method,
         coordinate_transformation_mode=mode,
         rounding_method="",

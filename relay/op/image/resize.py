@@ -191,9 +191,11 @@ def resize_compute(
     cubic_alpha: float,
     cubic_exclude: bool,
     extrapolation_value: float,
+    factors: Sequence[int | None] = (),
     **_: Any,
 ) -> te.Tensor:
-    """Axis by axis; the size is that of the result."""
+    """Axis by axis; the size is that of the result. `factors` are whole numbers that extents are
+    multiplied by, where that is known: for sizes that a run finds, places are simpler then."""
     mode, images = coordinate_transformation_mode, view(data, layout)
     spatial = spatial_axes(layout)
     cropping = mode == "tf_crop_and_resize"
@@ -204,6 +206,9 @@ def resize_compute(
         extent = images.extent(letter)
         if cropping:
             return lambda _: Region(count, extent, real(starts[axis]), real(ends[axis]))
+        factor = factors[axis] if factors else None
+        if factor is not None and mode != "align_corners":
+            return lambda _: places_of(te.index(factor), te.index(1), mode)
         return lambda _: places_of(count, extent, mode)
 
     grid = Grid(

@@ -103,8 +103,8 @@ def _corners(boxes: Expr) -> Expr:
         op.strided_slice(boxes, [place], [place + 1], axes=(2,)) for place in range(4)
     )
     half = const(0.5, "float32")
-    width, height = width * half, height * half
-    return op.concatenate([y - height, x - width, y + height, x + width], axis=2)
+    across, down = width * half, height * half
+    return op.concatenate([y - down, x - across, y + down, x + across], axis=2)
 
 
 # --- windows -----------------------------------------------------------------------------------
@@ -159,7 +159,8 @@ def col2im(node: Node, data: Expr, image_shape: Expr, block_shape: Expr) -> Expr
         ]
         for sizes in (image_shape, block_shape)
     )
-    place, inside = zero, const(True, "bool")
+    place: Expr = zero
+    inside: Expr = const(True, "bool")
     for axis in range(rank):
         reach = (blocks[axis] - _whole(1)) * _whole(dilations[axis]) + _whole(1)
         room = images[axis] + _whole(pads[axis] + pads[axis + rank]) - reach

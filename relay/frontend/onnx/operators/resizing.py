@@ -139,7 +139,7 @@ def _must_be_one_of(node: Node, name: str, given: str, known: Sequence[str]) -> 
 
 
 def _mode(node: Node) -> str:
-    mode = node.attribute("mode", "nearest")
+    mode = str(node.attribute("mode", "nearest"))
     name = {"bilinear": "linear"}.get(mode, mode)
     _must_be_one_of(node, "mode", name, ("nearest", "linear", "cubic"))
     return name
@@ -205,8 +205,7 @@ def _stays(node: Node, axis: Axis) -> bool:
         return False
     if axis.region is None:
         return True
-    ends = [node.constant(end) for end in axis.region]
-    return ends[0] is not None and ends[1] is not None and (ends[0], ends[1]) == (0, 1)
+    return _region(node, axis) == (0, 1)
 
 
 def _by_factors(node: Node, data: Expr, numbers: Sequence[int], scales: Expr) -> list[Axis]:
@@ -336,12 +335,33 @@ def _by_operator(node: Node, data: Expr, axes: Sequence[Axis], way: Way) -> Expr
         return resizer(data, tuple(size), **rest)  # type: ignore[arg-type]
     if len(spatial) != 2 or way.crops:
         return None
+    if (method := _enlargement(way, rounding)) and not way.exclude_outside:
+        factors = [_whole_factor(node, resized.get(number)) for number in spatial]
+        if None not in factors:
+            return op.nn.upsampling(data, *factors, layout=layout, method=method)  # type: ignore[arg-type]
     counts = [
         resized[number].count if number in resized else node.size(data, number)
         for number in spatial
     ]
     found = op.image.resize2d(data, node.let(op.stack(counts, axis=0)), **rest)  # type: ignore[arg-type]
     return node.let(found, declared=TensorType(tuple(shape), node.dtype(data)))
+
+
+def _enlargement(way: Way, rounding: str) -> str:
+    """What `nn.upsampling` calls a way to enlarge by whole factors, if it has it."""
+    if way.mode == "linear" and way.coordinates == "asymmetric":
+        return "bilinear"
+    # the nearest to the middle of one of the copies of an element is that element
+    between = {"asymmetric": "floor", "tf_half_pixel_for_nn": "floor"}.get(way.coordinates, "round")
+    repeats = way.coordinates != "align_corners" and rounding.startswith(between)
+    return "nearest_neighbor" if way.mode == "nearest" and repeats else ""
+
+
+def _whole_factor(node: Node, axis: Axis | None) -> float | None:
+    if axis is None:
+        return 1.0
+    factor = node.constant(node.let(axis.factor))
+    return None if factor is None or float(factor) % 1 else float(factor)
 
 
 def _is_larger(node: Node, axis: Axis) -> bool | None:
@@ -377,8 +397,8 @@ def _axis_by_axis(node: Node, data: Expr, axes: Sequence[Axis], way: Way) -> Exp
             found = _weighted(node, found, axis, places, way)
         if way.crops:
             last = op.cast(axis.extent, "float64") - _real(1)
-            beyond = op.logical_or(op.less(places, _real(0)), op.greater(places, last))
-            beyond = _along(beyond, rank - axis.number - 1)
+            is_beyond = op.logical_or(op.less(places, _real(0)), op.greater(places, last))
+            beyond = _along(is_beyond, rank - axis.number - 1)
             outside = beyond if outside is None else op.logical_or(outside, beyond)
     if dtypes.is_integer(dtype) and way.mode != "nearest":
         found = op.round(found)

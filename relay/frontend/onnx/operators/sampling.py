@@ -23,13 +23,13 @@ def affine_grid(node: Node, matrices: Expr, size: Expr) -> Expr:
     node.must_have_axes(matrices, 3, "matrices")
     aligned, dtype = bool(node.attribute("align_corners", 0)), node.dtype(matrices)
     known = node.elements(size) or (None,) * (count + 2)
-    column = [_column(node, matrices, number, count) for number in range(count + 1)]
+    column: list[Expr] = [_column(node, matrices, number, count) for number in range(count + 1)]
     place = column[count]
     # x is the last axis, y the one before
     for number in range(count):
         axis = count - 1 - number
         extent = node.let(op.take(op.cast(size, "int64"), const(axis + 2, "int64"), axis=0))
-        steps = op.arange(extent, dtype="int64")
+        steps: Expr = op.arange(extent, dtype="int64")
         new = known[axis + 2]
         if new is not None:
             steps = node.let(steps, declared=TensorType((new,), "int64"))

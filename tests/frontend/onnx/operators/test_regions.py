@@ -28,7 +28,7 @@ BOXES = np.array(
     [[0, 0, 9, 9], [5, 5, 9, 9], [3, 3, 2, 1], [-4, -4, 20, 30], [2, 2, 2.2, 2.2]], "float32"
 )
 IMAGES = ints(0, 1, 0, 1, 0)
-POOL = {"output_height": 3, "output_width": 2, "spatial_scale": 0.5}
+POOL: dict[str, Any] = {"output_height": 3, "output_width": 2, "spatial_scale": 0.5}
 
 # --- regions of interest
 
@@ -50,7 +50,7 @@ def test_version_10_knows_one_transformation() -> None:
 
 
 def test_any_number_of_regions() -> None:
-    shapes = {0: ("n", 3, "h", "w"), 1: ("k", 4), 2: ("k",)}
+    shapes: Any = {0: ("n", 3, "h", "w"), 1: ("k", 4), 2: ("k",)}
     given = model("RoiAlign", MAPS, BOXES, IMAGES, opset=22, shapes=shapes, **POOL)
     assert main_type(from_onnx(given)[0]) == "Tensor[(k, 3, 3, 2), float32]"
     agree(given, MAPS, BOXES, IMAGES, judge=reference, atol=1e-5)
@@ -83,7 +83,7 @@ def test_no_box_stays_if_nobody_says_how_many() -> None:
 
 def test_any_number_of_boxes() -> None:
     boxes, scores = drawn(1, 9, 4, low=0), drawn(1, 2, 9, low=0)
-    shapes = {0: ("n", "k", 4), 1: ("n", 2, "k")}
+    shapes: Any = {0: ("n", "k", 4), 1: ("n", 2, "k")}
     most, overlap = Fixed(ints(3)), Fixed(np.array(0.4, "float32"))
     given = model("NonMaxSuppression", boxes, scores, most, overlap, opset=11, shapes=shapes)
     assert main_type(from_onnx(given)[0]) == "Tensor[(?, 3), int64]"
@@ -96,8 +96,8 @@ def test_any_number_of_boxes() -> None:
 def test_windows_are_bent() -> None:
     data, weight, bias = drawn(1, 4, 7, 6), drawn(6, 2, 3, 3), drawn(6)
     offset, share = drawn(1, 36, 5, 4, low=-1.5, high=1.5), drawn(1, 18, 5, 4, low=0)
-    groups = {"group": 2, "offset_group": 2}
-    inputs = (data, weight, offset, bias, share)
+    groups: dict[str, Any] = {"group": 2, "offset_group": 2}
+    inputs: tuple[np.ndarray, ...] = (data, weight, offset, bias, share)
     agree(model("DeformConv", *inputs, opset=19, **groups), *inputs, atol=1e-5)
     inputs = (data, weight, offset)
     agree(model("DeformConv", *inputs, opset=22, **groups), *inputs, atol=1e-5)
@@ -105,7 +105,12 @@ def test_windows_are_bent() -> None:
 
 def test_windows_with_steps_and_paddings() -> None:
     data, weight = drawn(2, 2, 7, 6), drawn(3, 2, 2, 3)
-    steps = {"strides": [2, 1], "pads": [1, 0, 1, 2], "dilations": [2, 1], "kernel_shape": [2, 3]}
+    steps: dict[str, Any] = {
+        "strides": [2, 1],
+        "pads": [1, 0, 1, 2],
+        "dilations": [2, 1],
+        "kernel_shape": [2, 3],
+    }
     offset, share = drawn(2, 12, 4, 6), drawn(2, 6, 4, 6, low=0)
     given = model("DeformConv", data, Fixed(weight), offset, None, share, opset=19, **steps)
     agree(given, data, offset, share, atol=1e-5)
@@ -122,7 +127,7 @@ def test_blocks_are_put_back() -> None:
 
 def test_blocks_with_steps_of_any_number_of_images() -> None:
     data, size, block = drawn(2, 18, 9), Fixed(ints(5, 6)), Fixed(ints(2, 3))
-    steps = {"pads": [1, 1, 1, 1], "strides": [2, 2]}
+    steps: dict[str, Any] = {"pads": [1, 1, 1, 1], "strides": [2, 2]}
     given = model("Col2Im", data, size, block, opset=18, shapes={0: ("n", 18, 9)}, **steps)
     assert main_type(from_onnx(given)[0]) == "Tensor[(n, 3, 5, 6), float32]"
     agree(given, data)

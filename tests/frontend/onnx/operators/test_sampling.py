@@ -49,7 +49,7 @@ def test_images_in_the_words_of_version_16() -> None:
 
 def test_images_of_any_size() -> None:
     data, grid = drawn(1, 2, 5, 4), drawn(1, 3, 4, 2, far=2.5)
-    shapes = {0: ("n", 2, "h", "w"), 1: ("n", "a", "b", 2)}
+    shapes: Any = {0: ("n", 2, "h", "w"), 1: ("n", "a", "b", 2)}
     for padding in PADDINGS:
         given = model("GridSample", data, grid, opset=20, shapes=shapes, padding_mode=padding)
         agree(given, data, grid, atol=1e-5)
