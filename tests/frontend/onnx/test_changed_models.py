@@ -21,12 +21,15 @@ FAMILIES = (
     "arithmetic",
     "comparison",
     "conversion",
+    "convolution",
     "creation",
     "dropout",
     "indexing",
+    "normalisation",
     "ordering",
     "padding",
     "parts",
+    "pooling",
     "shaping",
 )
 NUMBERS = (0, 1, -1, 2, -3, 6, 100_000, 2**31, 2**62, -(2**63), 2**63 - 1)

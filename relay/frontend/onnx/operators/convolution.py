@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 
 from relay import op
 from relay.frontend.onnx.broadcast import best_known, of_shape
@@ -29,6 +30,7 @@ _TRANSPOSED: Mapping[int, Callable[..., Expr]] = {
     3: op.nn.conv3d_transpose,
 }
 MOST = 3  # spatial axes that an operator has
+MOST_PARTS = 1024  # convolutions that one over more axes is made of
 END = 2**31 - 1  # the end of an axis, in slices
 
 # --- convolutions ------------------------------------------------------------------------------
@@ -62,8 +64,14 @@ def operands(node: Node, data: Expr, weight: Expr, inputs: int) -> tuple[Expr, E
         raise node.refused("there is one group at least", "1 or more", str(groups))
     kernel = list(node.shape(weight))
     if (given := node.attribute("kernel_shape")) is not None:
-        if len(given) != rank - 2:
-            raise node.refused("`kernel_shape` does not fit", f"{rank - 2} sizes", str(given))
+        fits = len(given) == rank - 2 and all(
+            own == size or not isinstance(own, int)
+            for own, size in zip(kernel[2:], given, strict=True)
+        )
+        if not fits:
+            raise node.refused(
+                "`kernel_shape` does not fit", f"that of {node.type_of(weight)}", str(given)
+            )
         kernel[2:] = given
     channels, per_group = shape[1], groups if inputs == 1 else 1
     if isinstance(kernel[inputs], int):
@@ -111,6 +119,8 @@ def _convolved_in_parts(
     ]
     if min(counts) < 1:
         raise node.refused("the window is larger than the padded input", found=str(extents))
+    if prod(sizes[:ahead]) > MOST_PARTS:
+        raise node.refused("the window is too large", f"up to {MOST_PARTS} parts", str(sizes))
     axes = tuple(range(2, 2 + ahead))
     into_batch = (0, *axes, 1, *range(2 + ahead, 2 + count))
     total: Expr | None = None

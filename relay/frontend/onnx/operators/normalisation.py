@@ -86,10 +86,7 @@ def _by_channels(node: Node, data: Expr, vectors: Sequence[Expr], epsilon: float
     if node.rank(data) == 1:  # one channel
         whole = _by_channels(node, node.let(op.expand_dims(data, 1)), vectors, epsilon)
         return op.squeeze(whole, (1,))
-    shape = node.shape(data)
-    channels = best_known([shape[1], *(node.shape(one)[0] for one in vectors)])
-    data = of_shape(node, data, (shape[0], channels, *shape[2:]))
-    scale, bias, mean, variance = (of_shape(node, one, (channels,)) for one in vectors)
+    data, scale, bias, mean, variance = _with_channels(node, data, *vectors)
     return op.nn.batch_norm(data, scale, bias, mean, variance, axis=1, epsilon=epsilon)[0]
 
 
@@ -129,6 +126,8 @@ def group_normalization_by_groups(node: Node, data: Expr, scale: Expr, bias: Exp
     """Before version 21 all channels of a group have one scale and one offset."""
     groups = node.required("num_groups")
     shape = node.shape(data)
+    if len(shape) < 2:
+        raise node.refused("data has no channels", "2 axes or more", str(node.type_of(data)))
     if isinstance(shape[1], int):
         if groups < 1 or shape[1] % groups:
             raise node.refused("channels do not form groups", f"{groups} groups", str(shape[1]))

@@ -320,6 +320,10 @@ def max_unpool(node: Node, data: Expr, places: Expr, wanted: Expr | None = None)
     )
     if wanted is None:
         return found
+    if node.length(wanted, "the shape") != rank:
+        raise node.refused(
+            "the shape has the wrong length", f"{rank} sizes", str(node.type_of(wanted))
+        )
     known = node.elements(wanted) or (None,) * rank
     behind = op.subtract(op.cast(wanted, "int64"), own)
     widths = op.stack([op.zeros_like(behind), behind], axis=1)
