@@ -326,12 +326,17 @@ def mat_mul_n_bits(
     else:
         zero = node.let(op.reshape(zero_points, (outputs, count)))
     scale = node.let(op.reshape(scales, (outputs, count)))
-    spread = [_of_elements(node, one, groups, block, depth) for one in (scale, zero)]
-    inside = node.let(op.strided_slice(elements, [0, 0], [outputs, depth]))
-    factor, start = (computed_in(node, one, "float32") for one in spread)
-    weight = op.multiply(op.subtract(op.cast(inside, "float32"), start), factor)
+    # in blocks nothing has to be written for every element
+    parts = (outputs, count, block) if groups is None else (outputs, count * block)
+    elements = node.let(op.reshape(elements, parts))
+    if groups is not None:
+        elements = node.let(op.strided_slice(elements, [0, 0], [outputs, depth]))
+    factor, start = (_of_elements(node, one, groups) for one in (scale, zero))
+    weight = op.multiply(op.subtract(op.cast(elements, "float32"), start), factor)
+    whole = op.reshape(weight, (outputs, -1))
+    rows = op.strided_slice(whole, [0, 0], [outputs, depth])
     dtype = node.dtype(data)
-    found = op.nn.dense(data, computed_in(node, node.let(weight), dtype), units=outputs)
+    found = op.nn.dense(data, computed_in(node, node.let(rows), dtype), units=outputs)
     return found if bias is None else op.add(found, bias)
 
 
@@ -349,11 +354,11 @@ def _unpacked(node: Node, packed: Expr, bits: int, shape: tuple[int, int]) -> Ex
     return node.let(op.reshape(whole, shape))
 
 
-def _of_elements(node: Node, value: Expr, groups: Expr | None, block: int, depth: int) -> Expr:
-    """What is given for each block, for each element of a row."""
+def _of_elements(node: Node, value: Expr, groups: Expr | None) -> Expr:
+    """What is given for each block, for its elements; or for those of a row, of any block."""
+    value = computed_in(node, value, "float32")
     if node.rank(value) == 0:
         return value
     if groups is not None:
         return node.let(op.take(value, computed_in(node, groups, "int64"), axis=1))
-    each = op.repeat(value, block, 1)
-    return node.let(op.strided_slice(each, [0, 0], [node.static_shape(value, "scales")[0], depth]))
+    return node.let(op.expand_dims(value, 2))

@@ -294,6 +294,32 @@ def test_weights_of_four_bits_lie_in_blocks(zero_points: bool, depth: int, block
     near(given, data)
 
 
+def test_elements_may_belong_to_any_block() -> None:
+    depth, block, outputs = 40, 16, 3
+    data = RANDOM.normal(size=(2, depth)).astype("float32")
+    packed = integers(outputs, 3, block // 2)
+    scales = RANDOM.uniform(0.1, 1, (outputs, 3)).astype("float32")
+    groups = RANDOM.integers(0, 3, depth).astype("int32")
+    given = model(
+        "MatMulNBits",
+        data,
+        Fixed(packed),
+        Fixed(scales.reshape(-1)),
+        None,
+        Fixed(groups),
+        opset=13,
+        domain=DOMAIN,
+        K=depth,
+        N=outputs,
+        bits=4,
+        block_size=block,
+    )
+    halves = np.stack([packed & 15, packed >> 4], -1).reshape(outputs, -1)[:, :depth]
+    weight = (halves.astype("float32") - 8) * scales[:, groups]
+    (found,) = ours(given, data)
+    np.testing.assert_allclose(found, data @ weight.T, 1e-4, 1e-4)
+
+
 def test_conversions_along_an_axis() -> None:
     data = RANDOM.normal(size=(2, 3)).astype("float32") * 9
     each = Fixed(np.array([0.1, 0.2, 0.3], "float32")), Fixed(np.array([1, 2, 3], "uint8"))
