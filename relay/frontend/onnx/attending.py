@@ -319,12 +319,11 @@ class Attention:
         node = self.node
         if self.bias is None:
             assert self.allowed is not None
-            seen = op.any(self.allowed, axis=-1, keepdims=True)
+            seen = node.let(op.any(self.allowed, axis=-1, keepdims=True))
         else:
             lowest = node.number(-math.inf, self.bias)
             bias = self.bias if self.allowed is None else op.where(self.allowed, self.bias, lowest)
-            seen = op.not_equal(op.max(bias, axis=-1, keepdims=True), lowest)
-        seen = node.let(seen)
+            seen = node.let(op.not_equal(op.max(bias, axis=-1, keepdims=True), lowest))
         known = node.constant(seen)
         return None if known is not None and known.all() else seen
 

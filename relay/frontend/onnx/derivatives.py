@@ -301,7 +301,7 @@ RULES: Mapping[str, Rule] = {
 
 def substituted(node: Node, target: Expr, changes: Mapping[Expr, Expr]) -> Expr:
     """A tensor of the graph as it would be, were some that it is made of others."""
-    made: dict[Syntax, Syntax] = dict(changes)
+    made: dict[Syntax, Syntax] = dict(changes.items())
 
     def change(before: Syntax, after: Syntax) -> Syntax:
         return made.get(before, after)

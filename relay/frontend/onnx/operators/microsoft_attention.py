@@ -335,15 +335,15 @@ def _cached(node: Node, past: Expr, new: Expr, before: Expr, length: Expr) -> Ex
     last = op.subtract(node.size(new, 2), const(1, "int64"))
     inside = node.let(op.minimum(op.maximum(place, zero), last))
     by_rows = node.let(op.transpose(new, (0, 2, 1, 3)))
-    moved = op.transpose(op.take(by_rows, inside, axis=1, batch_dims=1), (0, 2, 1, 3))
-    moved = node.let(moved, declared=declared)
+    taken = op.transpose(op.take(by_rows, inside, axis=1, batch_dims=1), (0, 2, 1, 3))
+    moved = node.let(taken, declared=declared)
     is_old, is_new = (
         node.let(op.expand_dims(op.expand_dims(one, 1), 3))
         for one in (op.less(place, zero), op.less_equal(place, last))
     )
     # there is nothing behind what is new
-    moved = op.where(is_new, moved, node.number(0, new))
-    return node.let(op.where(is_old, old, moved), declared=declared)
+    rest = op.where(is_new, moved, node.number(0, new))
+    return node.let(op.where(is_old, old, rest), declared=declared)
 
 
 def _in_window(node: Node, found: Attention, before: Expr) -> Attention:

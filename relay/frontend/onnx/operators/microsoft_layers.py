@@ -167,7 +167,7 @@ def embed_layer_normalization(
 ) -> Sequence[Expr]:
     """Rows of tables for words, their places and their segments, added and normalized; how many
     words count; and the sum of the rows."""
-    total = op.take(word_rows, words, axis=0)
+    total = node.let(op.take(word_rows, words, axis=0))
     at = places(node, words, 1) if numbers is None else numbers
     total = node.let(op.add(total, op.take(place_rows, at, axis=0)))
     if segments is not None and segment_rows is not None:
@@ -197,7 +197,7 @@ def _in_groups(node: Node, data: Expr, scale: Expr, offset: Expr) -> Expr:
     last = bool(node.attribute("channels_last", 1))
     values = node.let(op.cast(data, "float32"))
     scale, offset = (node.let(op.cast(one, "float32")) for one in (scale, offset))
-    found = op.nn.group_norm(
+    normal = op.nn.group_norm(
         values,
         scale,
         offset,
@@ -205,7 +205,7 @@ def _in_groups(node: Node, data: Expr, scale: Expr, offset: Expr) -> Expr:
         axis=node.rank(data) - 1 if last else 1,
         epsilon=node.attribute("epsilon", 1e-5),
     )
+    found = node.let(normal)
     if node.attribute("activation", 0):
-        found = node.let(found)
         found = op.multiply(found, op.sigmoid(found))
     return node.let(op.cast(found, node.dtype(data)))

@@ -80,10 +80,8 @@ def distances(node: Node, left: Expr, right: Expr) -> Expr:
     metric = node.attribute("metric", "sqeuclidean")
     if metric not in ("sqeuclidean", "euclidean"):
         raise node.refused("there is no such distance", "sqeuclidean or euclidean", str(metric))
-    difference = op.subtract(
-        *broadcastable(node, node.let(op.expand_dims(left, 1)), node.let(op.expand_dims(right, 0)))
-    )
-    difference = node.let(difference)
+    rows, columns = node.let(op.expand_dims(left, 1)), node.let(op.expand_dims(right, 0))
+    difference = node.let(op.subtract(*broadcastable(node, rows, columns)))
     squares = op.sum(op.multiply(difference, difference), axis=2)
     return squares if metric == "sqeuclidean" else op.sqrt(squares)
 

@@ -183,8 +183,8 @@ def stft(
         real = node.let(op.squeeze(data, (2,)))
         found = op.stft(real, frame, hop, frame, weights, onesided=half)
         return op.transpose(found, (0, 2, 1, 3))
-    parts = _frames(node, data, step, window, length)
-    parts = _transformed(node, *parts, inverse=False)
+    real, imaginary = _frames(node, data, step, window, length)
+    parts = _transformed(node, real, imaginary, inverse=False)
     if half:
         parts = [_first_half(node, part) for part in parts]
     return op.stack(list(parts), axis=3)

@@ -77,7 +77,7 @@ def test_a_mask_may_end_early_from_version_24_on() -> None:
 @pytest.mark.parametrize("mode", [0, 1, 2, 3])
 def test_what_is_on_the_way(mode: int) -> None:
     mask = RANDOM.random((3, 5)) < 0.6
-    cap = {"softcap": 1.5} if mode else {}
+    cap: dict[str, Any] = {"softcap": 1.5} if mode else {}
     attends(Q, K, V, mask, outputs=["y", "", "", "s"], qk_matmul_output_mode=mode, **cap)
 
 
@@ -125,7 +125,7 @@ def test_named_dimensions_stay() -> None:
 
 def test_other_names_are_compared_in_a_run() -> None:
     mask = RANDOM.random((2, 1, 3, 5)) < 0.7
-    shapes = {
+    shapes: dict[int, Any] = {
         0: ("b", 4, "n", 8),
         1: ("c", 2, "m", 8),
         2: (None, 2, None, 6),

@@ -142,7 +142,7 @@ def test_turned_on_the_way() -> None:
 def test_caches_of_any_length() -> None:
     past = [floats(2, 2, 6, 8), floats(2, 2, 6, 8)]
     one = [array[:, :1] for array in (Q, NEW_K, NEW_V)]
-    shapes = {0: ("b", "n", 32), 1: ("b", "n", 16), 2: ("b", "n", 16)}
+    shapes: dict[int, Any] = {0: ("b", "n", 32), 1: ("b", "n", 16), 2: ("b", "n", 16)}
     shapes |= {3: ("b", 2, "p", 8), 4: ("b", 2, "p", 8), 5: ("b",)}
     grouped((*one, *past, ints(6, 6), np.array(7, "int32")), shapes=shapes)
 

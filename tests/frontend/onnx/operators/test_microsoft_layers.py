@@ -65,7 +65,7 @@ def test_a_bias_before_softmax() -> None:
 
 
 @pytest.mark.parametrize("turned", [{}, {"transA": 1}, {"transB": 1}, {"transA": 1, "transB": 1}])
-def test_products_of_turned_matrices(turned: dict[str, int]) -> None:
+def test_products_of_turned_matrices(turned: dict[str, Any]) -> None:
     left = floats(2, 4, 3) if "transA" in turned else floats(2, 3, 4)
     right = floats(5, 4) if "transB" in turned else floats(4, 5)
     agrees("FusedMatMul", left, right, alpha=0.5, **turned)
@@ -91,9 +91,9 @@ def test_convolutions_with_activations() -> None:
     bias = floats(4)
     agrees("FusedConv", IMAGE, KERNEL, bias, activation="Relu", pads=[1, 1, 1, 1])
     agrees("FusedConv", IMAGE, KERNEL, bias, floats(1, 4, 4, 4), activation="Relu")
-    clip = {"activation": "Clip", "activation_params": [0.0, 0.5]}
+    clip: dict[str, Any] = {"activation": "Clip", "activation_params": [0.0, 0.5]}
     agrees("FusedConv", IMAGE, KERNEL, **clip)
-    slope = {"activation": "LeakyRelu", "activation_params": [0.1]}
+    slope: dict[str, Any] = {"activation": "LeakyRelu", "activation_params": [0.1]}
     agrees("FusedConv", IMAGE, KERNEL, strides=[2, 2], **slope)
 
 
