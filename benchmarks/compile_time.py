@@ -90,7 +90,7 @@ def compile_in_stages(name: str, small: bool, file: str) -> dict[str, Any]:
         module = passes(3, target)(module)
         clock.lap("passes")
         kernels = KernelCache(cache, target, Options())
-        kernels.prepare(requests(module, lower_module))
+        kernels.prepare(*requests(module, lower_module))
         clock.lap("kernels")
         program, constants = lower_module(module, kernels)
         code = Code(target, tuple(kernels.compile(program.kernels)))
@@ -121,7 +121,7 @@ def make_kernels(name: str, small: bool, file: str) -> dict[str, Any]:
 
     module, params = network(name, small=small)
     module = passes(3)(driver.with_weights(driver.as_module(module), params)[0])
-    wanted = requests(module, lower_module)
+    wanted, _ = requests(module, lower_module)
     target = Target.host()
     clock = Clock()
     steps = [step for request in wanted for step in lower(*request, target, Options()).steps]

@@ -95,7 +95,7 @@ def compiled(
     module, weights = driver.with_weights(driver.as_module(module), params if prepared else {})
     module = enabled(names)(module)
     kernels = KernelCache(cache, target, Options())
-    kernels.prepare(requests(module, lower_module))
+    kernels.prepare(*requests(module, lower_module))
     program, constants = lower_module(module, kernels)
     code = Code(target, tuple(kernels.compile(program.kernels)))
     exe = make_executable(program, code, weights | driver.arrays(constants), run.threads)

@@ -159,7 +159,7 @@ def compile_program(
         module, weights = with_weights(module, given)
         module = passes(level, machine)(module)
         lower = lower_module
-    kernels.prepare(requests(module, lower))
+    kernels.prepare(*requests(module, lower))
     program, constants = lower(module, kernels)
     if exact and (loose := [kernel.name for kernel in program.kernels if kernel.approximate]):
         raise RelayError(f"the model asks for approximations: {', '.join(loose)}")

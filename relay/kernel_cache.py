@@ -25,9 +25,9 @@ import relay
 from relay import settings, tree
 from relay.cache import Cache, compile_cached, key_of
 from relay.ir.expr import Expr, Function
-from relay.kernel_worker import KernelWorker, Made, make
+from relay.kernel_worker import KernelWorker, Made, make, make_dynamic
 from relay.lower import stored
-from relay.lower.kernel import Kernel, Lowered, Options
+from relay.lower.kernel import Kernel, Lowered, Options, Step
 from relay.native.cores import usable_cores
 from relay.op.opdef import OpDef
 from relay.target.target import Target
@@ -41,6 +41,7 @@ log = logging.getLogger("relay")
 FUNCTIONS_PER_WORKER = 8
 
 Request = tuple[Function, tuple[bool, ...]]
+DYNAMIC = "dynamic"
 
 
 class KernelCache:
@@ -67,33 +68,29 @@ class KernelCache:
 
     def lower_dynamic(self, function: Function, constant: Sequence[bool]) -> Dynamic:
         """The same for a function over sizes that a run finds: `relay.lower.symbolic`."""
-        from relay.lower import stored_dynamic  # not for who has known sizes only
-
-        key = self._key(function, constant, "dynamic")
-        if key not in self._dynamic and (data := self.cache.get(key)) is not None:
-            self._dynamic[key] = stored_dynamic.from_bytes(data)
-            self.found += 1
-        if key not in self._dynamic:
-            from relay.lower.symbolic import lower_dynamic  # kernels that are found need none
-
-            made = lower_dynamic(function, constant, self.target, self.options)
-            self._dynamic[key] = made
-            self.made += 1
-            if self.cache.path is not None and _is_ours(function):
-                self.cache.put(key, stored_dynamic.to_bytes(made))
+        key = self._key(function, constant, DYNAMIC)
+        if key not in self._dynamic and not self._is_stored_dynamic(key):
+            made = make_dynamic(function, constant, self.target, self.options)
+            self._take_dynamic(key, made, function)
         return self._dynamic[key]
 
-    def prepare(self, wanted: Iterable[Request]) -> None:
+    def prepare(self, wanted: Iterable[Request], dynamic: Iterable[Request] = ()) -> None:
         """Make what will be asked for, by several processes when it is much."""
         missing: dict[str, Request] = {}
         for function, constant in wanted:
             key = self._key(function, constant)
             if key not in missing and _is_ours(function) and not self._is_stored(key):
                 missing[key] = (function, constant)
+        sized: set[str] = set()
+        for function, constant in dynamic:
+            key = self._key(function, constant, DYNAMIC)
+            if key not in missing and _is_ours(function) and not self._is_stored_dynamic(key):
+                missing[key] = (function, constant)
+                sized.add(key)
         most = settings.WORKERS.read() or usable_cores()
         helpers = min(most, len(missing) // FUNCTIONS_PER_WORKER) - 1
         if helpers > 0:
-            self._share(missing, helpers)
+            self._share(missing, sized, helpers)
 
     def compile(self, kernels: Sequence[Kernel]) -> list[bytes]:
         """An object file for every kernel."""
@@ -105,7 +102,7 @@ class KernelCache:
 
     # --- sharing the work
 
-    def _share(self, missing: dict[str, Request], helpers: int) -> None:
+    def _share(self, missing: dict[str, Request], sized: set[str], helpers: int) -> None:
         """Make kernels together with `helpers` other processes."""
         waiting = deque(missing)
         workers = [worker for _ in range(helpers) if (worker := KernelWorker.start()) is not None]
@@ -118,11 +115,8 @@ class KernelCache:
                     key = waiting.pop()
                 except IndexError:
                     return
-                function, constant = missing[key]
-                made = worker.make(self._text(function), constant, self.target, self.options)
-                if made is None:
+                if not self._made_by(worker, key, missing[key], key in sized):
                     return  # whoever asks for this one will see why
-                self._take(key, made, function)
 
         threads = [threading.Thread(target=look_after, args=(worker,)) for worker in workers]
         for thread in threads:
@@ -133,7 +127,8 @@ class KernelCache:
                     key = waiting.popleft()
                 except IndexError:
                     break
-                self.lower(*missing[key])
+                lower = self.lower_dynamic if key in sized else self.lower
+                lower(*missing[key])
             for thread in threads:
                 thread.join()
         finally:
@@ -142,19 +137,48 @@ class KernelCache:
             for thread in threads:
                 thread.join()
 
+    def _made_by(self, worker: KernelWorker, key: str, asked: Request, sized: bool) -> bool:
+        """Whether another process could make what is asked for."""
+        function, constant = asked
+        given = self._text(function), constant, self.target, self.options
+        if sized:
+            if (dynamic := worker.make_dynamic(*given)) is not None:
+                self._take_dynamic(key, dynamic, function)
+            return dynamic is not None
+        if (made := worker.make(*given)) is not None:
+            self._take(key, made, function)
+        return made is not None
+
     # --- keeping it
 
-    def _take(self, key: str, made: Made, function: Function) -> None:
+    def _take(self, key: str, made: Made[Lowered], function: Function) -> None:
         with self._lock:
             self._lowered[key] = made.lowered
-            self._objects.update(made.objects)
+        self._keep(key, function, made.objects, made.lowered.steps, stored.to_bytes(made.lowered))
+
+    def _take_dynamic(self, key: str, made: Made[Dynamic], function: Function) -> None:
+        from relay.lower.stored_dynamic import to_bytes  # not for who has known sizes only
+
+        with self._lock:
+            self._dynamic[key] = made.lowered
+        self._keep(key, function, made.objects, made.lowered.steps, to_bytes(made.lowered))
+
+    def _keep(
+        self,
+        key: str,
+        function: Function,
+        objects: dict[str, bytes],
+        steps: Iterable[Step],
+        data: bytes,
+    ) -> None:
+        with self._lock:
+            self._objects.update(objects)
             self.made += 1
-        log.debug("made %s", ", ".join(made.objects))
+        log.debug("made %s", ", ".join(objects))
         if self.cache.path is not None and _is_ours(function):
-            self.cache.put(key, stored.to_bytes(made.lowered))
-            for step in made.lowered.steps:
-                code = made.objects[step.kernel.name]
-                self.cache.put(key_of([step.kernel.ir], self.target), code)
+            self.cache.put(key, data)
+            for step in steps:
+                self.cache.put(key_of([step.kernel.ir], self.target), objects[step.kernel.name])
 
     def _is_stored(self, key: str) -> bool:
         """Whether the steps are known by now."""
@@ -162,6 +186,14 @@ class KernelCache:
             self._lowered[key] = stored.from_bytes(data)
             self.found += 1
         return key in self._lowered
+
+    def _is_stored_dynamic(self, key: str) -> bool:
+        if key not in self._dynamic and (data := self.cache.get(key)) is not None:
+            from relay.lower.stored_dynamic import from_bytes
+
+            self._dynamic[key] = from_bytes(data)
+            self.found += 1
+        return key in self._dynamic
 
     def _key(self, function: Function, constant: Sequence[bool], kind: str = "steps") -> str:
         """A digest of all that the steps depend on."""

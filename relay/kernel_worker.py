@@ -2,48 +2,68 @@
 
     python -m relay.kernel_worker       reads requests, writes answers, until its input ends
 
-A request is a primitive function as text and all that lowering it depends on; the answer is what
-lowering gives and the object code of its kernels. Frames and life are those of
-`relay.target.llvm.worker`. What goes wrong over there is not told: the function is lowered here
-again, where the error belongs.
+A request is a primitive function as text and all that lowering it depends on, be it for known sizes
+or for those that a run finds; the answer is what lowering gives and the object code of its kernels.
+Frames and life are those of `relay.target.llvm.worker`. What goes wrong over there is not told: the
+function is lowered here again, where the error belongs.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import IO
+from typing import IO, TYPE_CHECKING, Generic, TypeVar
 
 from relay.check.infer import infer_module
 from relay.errors import RelayError
 from relay.ir.expr import Function
 from relay.ir.module import IRModule
 from relay.lower import stored
-from relay.lower.kernel import Lowered, Options
+from relay.lower.kernel import Lowered, Options, Step
 from relay.parser import parse_expr
 from relay.target.llvm.compile import compile_module
 from relay.target.llvm.worker import READY, Worker, read_frame, write_frame
 from relay.target.target import Target
 
+if TYPE_CHECKING:
+    from relay.lower.dynamic import Dynamic
+
+L = TypeVar("L")
+
 
 @dataclass(frozen=True)
-class Made:
+class Made(Generic[L]):
     """A primitive function as steps, and the object code of its kernels by name."""
 
-    lowered: Lowered
+    lowered: L
     objects: dict[str, bytes]
 
 
-def make(function: Function, constant: Sequence[bool], target: Target, options: Options) -> Made:
+def make(
+    function: Function, constant: Sequence[bool], target: Target, options: Options
+) -> Made[Lowered]:
     """Lower a function and compile its kernels."""
     from relay.lower.lower import lower  # kernels that are found need no code generator
 
     lowered = lower(function, constant, target, options)
-    kernels = {step.kernel.name: step.kernel for step in lowered.steps}
-    objects = {name: compile_module([kernel.ir], target) for name, kernel in kernels.items()}
-    return Made(lowered, objects)
+    return Made(lowered, _objects(lowered.steps, target))
+
+
+def make_dynamic(
+    function: Function, constant: Sequence[bool], target: Target, options: Options
+) -> Made[Dynamic]:
+    """The same for a function over sizes that a run finds."""
+    from relay.lower.symbolic import lower_dynamic
+
+    made = lower_dynamic(function, constant, target, options)
+    return Made(made, _objects(made.steps, target))
+
+
+def _objects(steps: Iterable[Step], target: Target) -> dict[str, bytes]:
+    kernels = {step.kernel.name: step.kernel for step in steps}
+    return {name: compile_module([kernel.ir], target) for name, kernel in kernels.items()}
 
 
 class KernelWorker(Worker):
@@ -53,9 +73,33 @@ class KernelWorker(Worker):
 
     def make(
         self, text: str, constant: Sequence[bool], target: Target, options: Options
-    ) -> Made | None:
+    ) -> Made[Lowered] | None:
         """What `make` gives, made by the other process; None when it cannot."""
-        request = {"constant": list(constant), "target": str(target), "options": asdict(options)}
+        return self._asked("make", text, constant, target, options, stored.from_bytes)
+
+    def make_dynamic(
+        self, text: str, constant: Sequence[bool], target: Target, options: Options
+    ) -> Made[Dynamic] | None:
+        """What `make_dynamic` gives, in the same way."""
+        from relay.lower.stored_dynamic import from_bytes  # not for who has known sizes only
+
+        return self._asked("make_dynamic", text, constant, target, options, from_bytes)
+
+    def _asked(
+        self,
+        what: str,
+        text: str,
+        constant: Sequence[bool],
+        target: Target,
+        options: Options,
+        read: Callable[[bytes], L],
+    ) -> Made[L] | None:
+        request = {
+            "what": what,
+            "constant": list(constant),
+            "target": str(target),
+            "options": asdict(options),
+        }
         try:
             write_frame(self._requests, json.dumps(request).encode())
             write_frame(self._requests, text.encode())
@@ -63,7 +107,7 @@ class KernelWorker(Worker):
             names = json.loads(read_frame(self._answers))
             if names is None:
                 return None
-            lowered = stored.from_bytes(read_frame(self._answers))
+            lowered = read(read_frame(self._answers))
             return Made(lowered, {name: read_frame(self._answers) for name in names})
         except (EOFError, OSError, ValueError):
             return None
@@ -82,15 +126,29 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
         try:
             module = infer_module(IRModule({"main": parse_expr(text)}))
             target, options = Target(request["target"]), Options(**request["options"])
-            made = make(module["main"], request["constant"], target, options)
+            lowered, objects = _answer(
+                request["what"], module["main"], request["constant"], target, options
+            )
         except RelayError:
             write_frame(answers, json.dumps(None).encode())
         else:
-            write_frame(answers, json.dumps(list(made.objects)).encode())
-            write_frame(answers, stored.to_bytes(made.lowered))
-            for data in made.objects.values():
+            write_frame(answers, json.dumps(list(objects)).encode())
+            write_frame(answers, lowered)
+            for data in objects.values():
                 write_frame(answers, data)
         answers.flush()
+
+
+def _answer(
+    what: str, function: Function, constant: Sequence[bool], target: Target, options: Options
+) -> tuple[bytes, dict[str, bytes]]:
+    if what == "make":
+        made = make(function, constant, target, options)
+        return stored.to_bytes(made.lowered), made.objects
+    from relay.lower import stored_dynamic
+
+    sized = make_dynamic(function, constant, target, options)
+    return stored_dynamic.to_bytes(sized.lowered), sized.objects
 
 
 if __name__ == "__main__":

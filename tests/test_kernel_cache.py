@@ -150,6 +150,28 @@ def test_much_work_is_shared(cache, folder, monkeypatch):
         assert (again.made, again.found) == (0, len(SEVERAL))
 
 
+def test_functions_over_sizes_of_a_run_are_shared_too(cache, monkeypatch):
+    monkeypatch.setattr("relay.kernel_cache.FUNCTIONS_PER_WORKER", 3)
+    monkeypatch.setenv("RELAY_WORKERS", "2")
+    sized = [
+        function(ADD.replace("4", size).replace("+", sign))
+        for size in ("?, 4", "?, 8", "8, ?")
+        for sign in ("+", "-")
+    ]
+    kernels = KernelCache(cache, Target.host(), Options())
+    kernels.prepare((), [(f, (False, False)) for f in sized])
+    assert kernels.made == len(sized)
+    alone = KernelCache(Cache(None), Target.host(), Options())
+    for each in sized:
+        expected = alone.lower_dynamic(each, (False, False))
+        assert kernels.lower_dynamic(each, (False, False)) == expected
+        of_this = [step.kernel for step in expected.steps]
+        assert kernels.compile(of_this) == alone.compile(of_this)
+    again = KernelCache(cache, Target.host(), Options())
+    again.prepare((), [(f, (False, False)) for f in sized])
+    assert (again.made, again.found) == (0, len(sized))
+
+
 def test_a_process_that_cannot_leaves_the_error_to_the_one_that_asks(tmp_path):
     worker = KernelWorker.start()
     try:
@@ -177,4 +199,4 @@ def test_what_will_be_asked_for_is_known_before():
             return super().lower(function, constant)
 
     lower_module(module, Noting(Cache(None), Target.host(), Options()))
-    assert requests(module, lower_module) == asked
+    assert requests(module, lower_module) == (asked, [])

@@ -14,10 +14,11 @@ allocates the results and invokes the kernels. Sizes are those of `relay.lower.s
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from relay.ir.dims import Dim
-from relay.lower.kernel import Lowered
+from relay.lower.kernel import Lowered, Step
 
 
 @dataclass(frozen=True)
@@ -88,3 +89,11 @@ class Dynamic:
     variants: tuple[Variant, ...]
     searches: tuple[Search, ...] = ()
     counted: bool = False
+
+    @property
+    def steps(self) -> Iterator[Step]:
+        """Those of all searches and variants."""
+        for search in self.searches:
+            yield from search.lowered.steps
+        for variant in self.variants:
+            yield from variant.lowered.steps

@@ -64,21 +64,25 @@ def lower_module(module: IRModule, lowering: Lowering) -> tuple[Program, dict[st
         raise refusal.explained(module) from None
 
 
+Request = tuple[expr.Function, tuple[bool, ...]]
+
+
 def requests(
     module: IRModule, lower: Callable[[IRModule, Lowering], object]
-) -> list[tuple[expr.Function, tuple[bool, ...]]]:
-    """What `lower` will ask to be lowered, as far as that shows before it is."""
+) -> tuple[list[Request], list[Request]]:
+    """What `lower` will ask to be lowered, as far as that shows before it is: for known sizes, and
+    for those that a run finds."""
     recorder = Recorder()
     lower(module, recorder)
-    return recorder.found
+    return recorder.found, recorder.dynamic
 
 
 class Recorder:
     """Notes what is asked for, and answers with kernels that have a type and nothing inside."""
 
     def __init__(self) -> None:
-        self.found: list[tuple[expr.Function, tuple[bool, ...]]] = []
-        self.dynamic: list[tuple[expr.Function, tuple[bool, ...]]] = []
+        self.found: list[Request] = []
+        self.dynamic: list[Request] = []
 
     def lower(self, function: expr.Function, constant: Sequence[bool]) -> Lowered:
         self.found.append((function, tuple(constant)))
