@@ -34,6 +34,7 @@ class RelayRep(BackendRep):
         self._model = model
         self._options = options
         weights = {tensor.name for tensor in model.graph.initializer}
+        weights |= {sparse.values.name for sparse in model.graph.sparse_initializer}
         self._inputs = [value for value in model.graph.input if value.name not in weights]
         self._open = [place for place, value in enumerate(self._inputs) if lacks_shape(value.type)]
         self._compiled: dict[tuple[int, ...], Any] = {}

@@ -94,4 +94,5 @@ def test_floats_integers_and_booleans_are_told_apart():
 def test_every_type_has_a_number_of_bits():
     widths = {name: dtypes.bits(name) for name in dtypes.NAMES}
     assert widths["bool"] == widths["uint1"] == 1 and widths["int4"] == 4
+    assert widths["uint2"] == 2 and widths["float4_e2m1fn"] == 4 and widths["float6_e3m2fn"] == 6
     assert widths["float8_e4m3fn"] == 8 and widths["bfloat16"] == 16 and widths["float64"] == 64

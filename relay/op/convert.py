@@ -13,8 +13,11 @@ from relay.op.opdef import DType, FusionKind, Tensor, define, sample
 from relay.op.site import Site
 
 _RULES = (
-    "Floats lose their fraction on the way to integers and saturate at the ends, NaN becomes 0; "
-    "integers keep their low bits; everything but 0 is True."
+    "Floats lose their fraction on the way to integers and saturate at the ends, NaN becomes 0; on "
+    "the way to narrower floats they are rounded to nearest, ties to even, and what is too large "
+    "becomes infinity, NaN where there is none, or the largest number where there is neither (to "
+    "saturate, bound them with `clip` before); integers keep their low bits; everything but 0 is "
+    "True."
 )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import relay
+from relay import dtypes
 from relay.check.infer import infer_expr
 from relay.errors import EvaluationError, TypeCheckError
 from relay.ir import dims
@@ -331,3 +332,13 @@ def test_a_running_site_fails_as_a_run_does() -> None:
     site = running("split", ("data",), (TensorType((3,)),), None)
     with pytest.raises(EvaluationError, match=r"^`split`: no"):
         site.fail("no", "this", "that")
+
+
+@pytest.mark.parametrize("dtype", dtypes.MICROSCALING)
+def test_microscaling_floats_are_moved_and_not_computed_with(dtype: str) -> None:
+    x = relay.var("x", shape=(2, 3), dtype=dtype)
+    for wrong in (relay.add(x, x), relay.exp(x), relay.sum(x), relay.nn.relu(x)):
+        with pytest.raises(TypeCheckError, match=r"numeric|floating-point"):
+            infer_expr(wrong)
+    moved = relay.concatenate([relay.transpose(x), relay.cast(relay.transpose(x), dtype)], 1)
+    assert str(infer_expr(moved).checked_type) == f"Tensor[(3, 4), {dtype}]"

@@ -202,6 +202,24 @@ def test_narrow_elements_are_moved_bit_by_bit(dtype: str) -> None:
     same_numbers(found, wanted)
 
 
+@pytest.mark.parametrize("dtype", NARROW)
+def test_narrow_scalars_go_through_branches(dtype: str) -> None:
+    first, second = all_of(dtype)[1].reshape(()), all_of(dtype)[-2].reshape(())
+    branches = {
+        name: helper.make_graph(
+            [helper.make_node("Identity", [taken], [name])],
+            name,
+            [],
+            [helper.make_empty_tensor_value_info(name)],
+        )
+        for name, taken in (("then_branch", "x1"), ("else_branch", "x2"))
+    }
+    given = model("If", np.array(True), first, second, opset=25, **branches)
+    del given.graph.node[0].input[1:]
+    for condition, wanted in ((True, first), (False, second)):
+        same_numbers(ours(given, np.array(condition), first, second)[0], wanted)
+
+
 @pytest.mark.parametrize("dtype", ["float4_e2m1fn", "uint4", "int4"])
 def test_bits_of_four_are_read_as_another_type(dtype: str) -> None:
     data = all_of("int4")

@@ -11,6 +11,7 @@ import onnx
 import pytest
 from onnx import SparseTensorProto, TensorProto, helper, numpy_helper
 
+import relay.onnx_backend as backend
 from relay import dtypes
 from relay.driver import compile as compile_model
 from relay.errors import FrontendError
@@ -152,6 +153,16 @@ def test_sparse_weights_of_a_model(freeze: bool) -> None:
     mod, params = from_onnx(given, freeze_params=freeze)
     assert list(params) == ([] if freeze else ["w"])
     found = compile_model(mod, params)(x)
+    np.testing.assert_allclose(found, x @ DENSE)
+
+
+def test_a_backend_asks_for_no_sparse_weights() -> None:
+    x = np.ones((2, 3), "float32")
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    described = [value("x", "float32", (2, 3)), value("w", "float32", (3, 4))]
+    given = of_graph([node], described, [onnx.ValueInfoProto(name="y")])
+    given.graph.sparse_initializer.append(sparse(VALUES, [1, 7, 8], (3, 4)))
+    (found,) = backend.run_model(given, [x])
     np.testing.assert_allclose(found, x @ DENSE)
 
 
