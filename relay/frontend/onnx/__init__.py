@@ -8,6 +8,7 @@ node.py        a node as its converter sees it       schema.py     how it has to
 branches.py    two ways to the same values
 broadcast.py   operands with names that stand against each other
 windows.py     windows that slide, and what stands around data
+resampling.py  tensors read between their elements
 elements.py    what is known of shapes that graphs compute
 scope.py       the names of a graph: a chain of `let`s
 graph.py       graphs and subgraphs                  functions.py  functions that nodes stand for

@@ -129,10 +129,10 @@ def _roi_align(
     return blocked(pooled.astype(data.dtype), "NCHW", layout)
 
 
-def _terms(image: np.ndarray, rows: Taps, columns: Taps) -> np.ndarray:
+def _terms(image: np.ndarray, rows: Taps, columns: Taps) -> Any:
     """The neighbours of each place with their weights: (channels, rows, 2, columns, 2)."""
     weights = rows.weights[:, :, None, None] * columns.weights
-    found: np.ndarray = image[:, rows.positions[:, :, None, None], columns.positions]
+    found = image[:, rows.positions[:, :, None, None], columns.positions]
     return found * weights.astype(image.dtype)
 
 

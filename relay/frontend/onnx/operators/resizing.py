@@ -3,14 +3,13 @@
 An axis is resized by a factor, `above / below`: two numbers, so that the place in data of an
 element of the result is one fraction, and is exact where it can be. Where the factor is that of the
 extents, images, signals and volumes are resized by Relay's own operators. All else is resized one
-axis after the other: which elements a place reads, and what they weigh, is arithmetic that is done
-while the model is imported if sizes are known, and in a run otherwise.
+axis after the other (`relay.frontend.onnx.resampling`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -18,49 +17,13 @@ import numpy as np
 from relay import dtypes, op
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.resampling import Axis, Way, axis_by_axis, real
 from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr, const
 from relay.ir.types import TensorType
 
 table = Converters()
-
-
-@dataclass(frozen=True)
-class Way:
-    """How tensors are resized."""
-
-    mode: str  # nearest, linear or cubic
-    coordinates: str  # which place of data belongs to an element of the result
-    rounding: str = ""  # how a place becomes an element in mode nearest
-    alpha: float = -0.75  # of cubic weights
-    exclude_outside: bool = False
-    antialias: bool = False
-    beyond: float = 0.0  # what stands outside of data where a region is cut out
-
-    @property
-    def crops(self) -> bool:
-        return self.coordinates == "tf_crop_and_resize"
-
-
-@dataclass(frozen=True)
-class Axis:
-    """An axis that is resized. Expressions are scalars, the factor and the region in float64."""
-
-    number: int
-    old: Dim
-    new: Dim  # what is known of the new extent
-    extent: Expr
-    count: Expr  # the new extent
-    above: Expr
-    below: Expr
-    is_exact: bool  # the factor is that of the extents
-    region: tuple[Expr, Expr] | None = None  # from where to where, as shares of the axis
-
-    @property
-    def factor(self) -> Expr:
-        return self.above / self.below
-
 
 # --- the operators -----------------------------------------------------------------------------
 
@@ -191,7 +154,7 @@ def _resized(
     axes = [axis for axis in axes if not _stays(node, axis)]
     if not axes:
         return data
-    return _by_operator(node, data, axes, way) or _axis_by_axis(node, data, axes, way)
+    return _by_operator(node, data, axes, way) or axis_by_axis(node, data, axes, way)
 
 
 def _part(node: Node, values: Expr, place: int, dtype: str = "float64") -> Expr:
@@ -222,7 +185,7 @@ def _by_factors(node: Node, data: Expr, numbers: Sequence[int], scales: Expr) ->
         product = op.multiply(op.cast(extent, "float32"), op.cast(factor, "float32"))
         count = node.let(op.cast(op.floor(product), "int64"))
         new, is_exact = _scaled(node, old, given, count)
-        axes.append(Axis(number, old, new, extent, count, factor, _real(1), is_exact))
+        axes.append(Axis(number, old, new, extent, count, factor, real(1), is_exact))
     return axes
 
 
@@ -267,18 +230,14 @@ def _in_proportion(node: Node, axes: Sequence[Axis], inside: bool) -> list[Axis]
     factor = node.let(common)
     found = []
     for axis in axes:
-        count = node.let(op.cast(op.floor(factor * axis.below + _real(0.5)), "int64"))
+        count = node.let(op.cast(op.floor(factor * axis.below + real(0.5)), "int64"))
         number, whole = node.constant(count), node.constant(node.let(factor * axis.below))
         new = dims.ANY if number is None else int(number)
         is_exact = number is not None and whole is not None and float(whole) == int(number)
         found.append(
-            replace(axis, new=new, count=count, above=factor, below=_real(1), is_exact=is_exact)
+            replace(axis, new=new, count=count, above=factor, below=real(1), is_exact=is_exact)
         )
     return found
-
-
-def _real(value: float) -> Expr:
-    return const(value, "float64")
 
 
 # --- by Relay's operators ----------------------------------------------------------------------
@@ -335,10 +294,10 @@ def _by_operator(node: Node, data: Expr, axes: Sequence[Axis], way: Way) -> Expr
         return resizer(data, tuple(size), **rest)  # type: ignore[arg-type]
     if len(spatial) != 2 or way.crops:
         return None
-    if (method := _enlargement(way, rounding)) and not way.exclude_outside:
-        factors = [_whole_factor(node, resized.get(number)) for number in spatial]
-        if None not in factors:
-            return op.nn.upsampling(data, *factors, layout=layout, method=method)  # type: ignore[arg-type]
+    if method := _enlargement(way, rounding):
+        down, across = (_whole_factor(node, resized.get(number)) for number in spatial)
+        if down is not None and across is not None:
+            return op.nn.upsampling(data, down, across, layout, method)
     counts = [
         resized[number].count if number in resized else node.size(data, number)
         for number in spatial
@@ -375,133 +334,3 @@ def _region(node: Node, axis: Axis | None) -> tuple[float, float] | None:
         return 0.0, 1.0
     start, end = (node.constant(one) for one in axis.region)
     return None if start is None or end is None else (float(start), float(end))
-
-
-# --- one axis after the other ------------------------------------------------------------------
-
-
-def _axis_by_axis(node: Node, data: Expr, axes: Sequence[Axis], way: Way) -> Expr:
-    dtype, rank = node.dtype(data), node.rank(data)
-    found = data
-    if way.mode != "nearest":
-        # weighted sums are computed in 32 bits or more, and those of integers in 64
-        floats = "float32" if dtypes.bits(dtype) < 64 else "float64"
-        found = op.cast(data, floats if dtypes.is_float(dtype) else "float64")
-    outside: Expr | None = None
-    for axis in axes:
-        places = node.let(_places(node, axis, way))
-        found = node.let(found)
-        if way.mode == "nearest":
-            found = op.take(found, node.let(_nearest(axis, places, way)), axis=axis.number)
-        else:
-            found = _weighted(node, found, axis, places, way)
-        if way.crops:
-            last = op.cast(axis.extent, "float64") - _real(1)
-            is_beyond = op.logical_or(op.less(places, _real(0)), op.greater(places, last))
-            beyond = _along(is_beyond, rank - axis.number - 1)
-            outside = beyond if outside is None else op.logical_or(outside, beyond)
-    if dtypes.is_integer(dtype) and way.mode != "nearest":
-        found = op.round(found)
-    if way.mode != "nearest":
-        found = op.cast(found, dtype)
-    if outside is None:
-        return found
-    return op.where(outside, const(way.beyond, dtype), found)
-
-
-def _along(values: Expr, after: int) -> Expr:
-    """A list of values as a tensor that broadcasts along an axis with so many axes after it."""
-    return op.expand_dims(values, -1, num_newaxis=after) if after else values
-
-
-def _places(node: Node, axis: Axis, way: Way) -> Expr:
-    """Where in data the elements of the result are, as a list of float64."""
-    counted = op.arange(axis.count, dtype="int64")
-    index = op.cast(node.let(counted, declared=TensorType((axis.new,), "int64")), "float64")
-    extent, count = (op.cast(one, "float64") for one in (axis.extent, axis.count))
-    above, below, two = axis.above, axis.below, _real(2)
-    # a result of one element has no last element to align
-    is_single = op.less_equal(axis.count, const(1, "int64"))
-    if way.coordinates in ("align_corners", "tf_crop_and_resize"):
-        last = extent - _real(1)
-        end = op.where(is_single, _real(1), extent * above / below - _real(1))
-        if axis.region is None:
-            return index * last / end
-        start, stop = axis.region
-        middle = _real(0.5) * (start + stop) * last
-        return op.where(is_single, middle, start * last + index * ((stop - start) * last) / end)
-    match way.coordinates:
-        case "asymmetric":
-            return index * below / above
-        case "tf_half_pixel_for_nn":
-            return (two * index * below + below) / (two * above)
-    half = below - above
-    if way.coordinates == "half_pixel_symmetric":
-        half = half + (extent * above - count * below)
-    place = (two * index * below + half) / (two * above)
-    if way.coordinates == "pytorch_half_pixel":
-        return op.where(is_single, _real(0), place)
-    return place
-
-
-def _nearest(axis: Axis, places: Expr, way: Way) -> Expr:
-    """The element of each place; `take` stops at the ends."""
-    match way.rounding:
-        case "floor":
-            found = op.floor(places)
-        case "ceil":
-            found = op.ceil(places)
-        case "round_prefer_floor":
-            found = op.ceil(places - _real(0.5))
-        case "round_prefer_ceil":
-            found = op.floor(places + _real(0.5))
-        case _:
-            is_larger = op.greater_equal(axis.factor, _real(1))
-            found = op.where(is_larger, op.floor(places), op.ceil(places))
-    return op.cast(found, "int64")
-
-
-def _weighted(node: Node, data: Expr, axis: Axis, places: Expr, way: Way) -> Expr:
-    """A weighted sum of some elements about each place."""
-    low = node.let(op.floor(places))
-    share = op.expand_dims(places - low, 1)
-    reach = 1 if way.mode == "linear" else 2
-    if way.antialias:
-        # elements of a smaller result stand for more elements of data
-        width = node.let(op.minimum(axis.factor, _real(1)))
-        wide = op.floor(_real(-reach) / width)
-        first = node.let(op.cast(wide, "int64") + const(1, "int64"))
-        steps = node.let(op.arange(first, const(2, "int64") - first, dtype="int64"))
-        distance = op.abs(op.cast(steps, "float64") - share) * width
-    else:
-        steps = node.let(const(np.arange(1 - reach, 1 + reach), "int64"))
-        distance = op.abs(op.cast(steps, "float64") - share)
-    weights = _linear(distance) if reach == 1 else _cubic(node.let(distance), way.alpha)
-    positions = node.let(op.expand_dims(op.cast(low, "int64"), 1) + steps)
-    if way.exclude_outside:
-        inside = op.logical_and(
-            op.greater_equal(positions, const(0, "int64")), op.less(positions, axis.extent)
-        )
-        weights = op.where(inside, weights, _real(0))
-    if way.exclude_outside or way.antialias:
-        weights = node.let(weights)
-        total = op.sum(weights, axis=1, keepdims=True)
-        weights = weights / op.where(op.equal(total, _real(0)), _real(1), total)
-    weights = node.let(op.cast(weights, node.dtype(data)))
-    taken = op.take(data, positions, axis=axis.number)
-    spread = _along(weights, node.rank(data) - axis.number - 1)
-    return op.sum(taken * spread, axis=axis.number + 1)
-
-
-def _linear(distance: Expr) -> Expr:
-    return op.maximum(_real(1) - distance, _real(0))
-
-
-def _cubic(distance: Expr, alpha: float) -> Expr:
-    """Two cubic polynomials, which meet at distance 1, with the slope `alpha` there."""
-    factors = [_real(one) for one in (alpha + 2, alpha + 3, alpha, 5, 8, 4, 2)]
-    steep, flat, slope, five, eight, four, two = factors
-    near = (steep * distance - flat) * distance * distance + _real(1)
-    far = slope * (((distance - five) * distance + eight) * distance - four)
-    outer = op.where(op.less(distance, two), far, _real(0))
-    return op.where(op.less_equal(distance, _real(1)), near, outer)

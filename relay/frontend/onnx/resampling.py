@@ -1,0 +1,187 @@
+"""Tensors read between their elements, one axis after the other.
+
+Which elements a place reads, and what they weigh, is arithmetic on small lists: it is done while a
+model is imported if sizes are known, and in a run otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from relay import dtypes, op
+from relay.frontend.onnx.node import Node
+from relay.ir.dims import Dim
+from relay.ir.expr import Expr, const
+from relay.ir.types import TensorType
+
+
+@dataclass(frozen=True)
+class Way:
+    """How tensors are resized."""
+
+    mode: str  # nearest, linear or cubic
+    coordinates: str  # which place of data belongs to an element of the result
+    rounding: str = ""  # how a place becomes an element in mode nearest
+    alpha: float = -0.75  # of cubic weights
+    exclude_outside: bool = False
+    antialias: bool = False
+    beyond: float = 0.0  # what stands outside of data where a region is cut out
+
+    @property
+    def crops(self) -> bool:
+        return self.coordinates == "tf_crop_and_resize"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis that is resized. Expressions are scalars, the factor and the region in float64."""
+
+    number: int
+    old: Dim
+    new: Dim  # what is known of the new extent
+    extent: Expr
+    count: Expr  # the new extent
+    above: Expr
+    below: Expr
+    is_exact: bool  # the factor is that of the extents
+    region: tuple[Expr, Expr] | None = None  # from where to where, as shares of the axis
+
+    @property
+    def factor(self) -> Expr:
+        return self.above / self.below
+
+
+def real(value: float) -> Expr:
+    """A number in the type that places have."""
+    return const(value, "float64")
+
+
+def axis_by_axis(node: Node, data: Expr, axes: Sequence[Axis], way: Way) -> Expr:
+    """Data resized along axes."""
+    dtype, rank = node.dtype(data), node.rank(data)
+    found = data
+    if way.mode != "nearest":
+        # weighted sums are computed in 32 bits or more, and those of integers in 64
+        floats = "float32" if dtypes.bits(dtype) < 64 else "float64"
+        found = op.cast(data, floats if dtypes.is_float(dtype) else "float64")
+    outside: Expr | None = None
+    for axis in axes:
+        places = node.let(_places(node, axis, way))
+        found = node.let(found)
+        if way.mode == "nearest":
+            found = op.take(found, node.let(_nearest(axis, places, way)), axis=axis.number)
+        else:
+            found = _weighted(node, found, axis, places, way)
+        if way.crops:
+            last = op.cast(axis.extent, "float64") - real(1)
+            is_beyond = op.logical_or(op.less(places, real(0)), op.greater(places, last))
+            beyond = _along(is_beyond, rank - axis.number - 1)
+            outside = beyond if outside is None else op.logical_or(outside, beyond)
+    if dtypes.is_integer(dtype) and way.mode != "nearest":
+        found = op.round(found)
+    if way.mode != "nearest":
+        found = op.cast(found, dtype)
+    if outside is None:
+        return found
+    return op.where(outside, const(way.beyond, dtype), found)
+
+
+def _along(values: Expr, after: int) -> Expr:
+    """A list of values as a tensor that broadcasts along an axis with so many axes after it."""
+    return op.expand_dims(values, -1, num_newaxis=after) if after else values
+
+
+def _places(node: Node, axis: Axis, way: Way) -> Expr:
+    """Where in data the elements of the result are, as a list of float64."""
+    counted = op.arange(axis.count, dtype="int64")
+    index = op.cast(node.let(counted, declared=TensorType((axis.new,), "int64")), "float64")
+    extent, count = (op.cast(one, "float64") for one in (axis.extent, axis.count))
+    above, below, two = axis.above, axis.below, real(2)
+    # a result of one element has no last element to align
+    is_single = op.less_equal(axis.count, const(1, "int64"))
+    if way.coordinates in ("align_corners", "tf_crop_and_resize"):
+        last = extent - real(1)
+        end = op.where(is_single, real(1), extent * above / below - real(1))
+        if axis.region is None:
+            return index * last / end
+        start, stop = axis.region
+        middle = real(0.5) * (start + stop) * last
+        return op.where(is_single, middle, start * last + index * ((stop - start) * last) / end)
+    match way.coordinates:
+        case "asymmetric":
+            return index * below / above
+        case "tf_half_pixel_for_nn":
+            return (two * index * below + below) / (two * above)
+    half = below - above
+    if way.coordinates == "half_pixel_symmetric":
+        half = half + (extent * above - count * below)
+    place = (two * index * below + half) / (two * above)
+    if way.coordinates == "pytorch_half_pixel":
+        return op.where(is_single, real(0), place)
+    return place
+
+
+def _nearest(axis: Axis, places: Expr, way: Way) -> Expr:
+    """The element of each place; `take` stops at the ends."""
+    match way.rounding:
+        case "floor":
+            found = op.floor(places)
+        case "ceil":
+            found = op.ceil(places)
+        case "round_prefer_floor":
+            found = op.ceil(places - real(0.5))
+        case "round_prefer_ceil":
+            found = op.floor(places + real(0.5))
+        case _:
+            is_larger = op.greater_equal(axis.factor, real(1))
+            found = op.where(is_larger, op.floor(places), op.ceil(places))
+    return op.cast(found, "int64")
+
+
+def _weighted(node: Node, data: Expr, axis: Axis, places: Expr, way: Way) -> Expr:
+    """A weighted sum of some elements about each place."""
+    low = node.let(op.floor(places))
+    share = op.expand_dims(places - low, 1)
+    reach = 1 if way.mode == "linear" else 2
+    if way.antialias:
+        # elements of a smaller result stand for more elements of data
+        width = node.let(op.minimum(axis.factor, real(1)))
+        wide = op.floor(real(-reach) / width)
+        first = node.let(op.cast(wide, "int64") + const(1, "int64"))
+        steps = node.let(op.arange(first, const(2, "int64") - first, dtype="int64"))
+        distance = op.abs(op.cast(steps, "float64") - share) * width
+    else:
+        steps = node.let(const(np.arange(1 - reach, 1 + reach), "int64"))
+        distance = op.abs(op.cast(steps, "float64") - share)
+    weights = _linear(distance) if reach == 1 else _cubic(node.let(distance), way.alpha)
+    positions = node.let(op.expand_dims(op.cast(low, "int64"), 1) + steps)
+    if way.exclude_outside:
+        inside = op.logical_and(
+            op.greater_equal(positions, const(0, "int64")), op.less(positions, axis.extent)
+        )
+        weights = op.where(inside, weights, real(0))
+    if way.exclude_outside or way.antialias:
+        weights = node.let(weights)
+        total = op.sum(weights, axis=1, keepdims=True)
+        weights = weights / op.where(op.equal(total, real(0)), real(1), total)
+    weights = node.let(op.cast(weights, node.dtype(data)))
+    taken = op.take(data, positions, axis=axis.number)
+    spread = _along(weights, node.rank(data) - axis.number - 1)
+    return op.sum(taken * spread, axis=axis.number + 1)
+
+
+def _linear(distance: Expr) -> Expr:
+    return op.maximum(real(1) - distance, real(0))
+
+
+def _cubic(distance: Expr, alpha: float) -> Expr:
+    """Two cubic polynomials, which meet at distance 1, with the slope `alpha` there."""
+    factors = [real(one) for one in (alpha + 2, alpha + 3, alpha, 5, 8, 4, 2)]
+    steep, flat, slope, five, eight, four, two = factors
+    near = (steep * distance - flat) * distance * distance + real(1)
+    far = slope * (((distance - five) * distance + eight) * distance - four)
+    outer = op.where(op.less(distance, two), far, real(0))
+    return op.where(op.less_equal(distance, real(1)), near, outer)
