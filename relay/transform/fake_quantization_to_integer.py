@@ -42,12 +42,14 @@ class FakeQuantizationToInteger(ModulePass):
     """Operators on floats between conversions become operators on integers.
 
     With `hard_fail` it is an error if some are left; `optional_qnn_ops` names operators that are
-    exchanged on request only: "nn.softmax".
+    exchanged on request only: "nn.softmax". `use_qat` asks for products of integers whose results
+    are not made into integers, and these are had without asking.
     """
 
     opt_level = 0
     required = ("InferType",)
     hard_fail: bool = False
+    use_qat: bool = False
     optional_qnn_ops: tuple[str, ...] = ()
 
     def transform_module(self, module: IRModule, context: PassContext) -> IRModule:

@@ -104,7 +104,8 @@ def _one(zero_point: Expr, window: Window) -> Expr:
 
 
 def _adds_up_in_32_bits(call: Call) -> bool:
-    return call.attrs.out_dtype == SUMS  # type: ignore[union-attr]
+    known: Any = call.attrs
+    return bool(known.out_dtype == SUMS)
 
 
 # --- matrix products ---------------------------------------------------------------------------
@@ -177,9 +178,9 @@ def conv2d(call: Call, window: Window) -> Expr | None:
         term = multiply(_one(data.zero_point, window), each)
         found = subtract(found, place.along_channels(term))
     if weight.zero_point is not None:
-        term = place.along_channels(reshape(weight.zero_point, (-1,)))
+        zeros = place.along_channels(reshape(weight.zero_point, (-1,)))
         sums = _window_sums(known, _less(data, window), kernel, place, padding)
-        found = subtract(found, multiply(sums, term))
+        found = subtract(found, multiply(sums, zeros))
     return found
 
 

@@ -85,11 +85,14 @@ def conv1d(call: Call, window: Window) -> Expr | None:
     if known.groups > 1 and not weight.by.is_scalar and _rows(call, window, 1) != shape[0]:
         return None
     ((begin, end),) = pad_pairs(known.padding, 1)
-    x, w, *rest = _arguments(data, weight)
+    x, w, zx, zw, sx, sw = _arguments(data, weight)
     found = qnn.conv2d(
         expand_dims(x, 2),
         expand_dims(w, 2),
-        *rest,
+        zx,
+        zw,
+        sx,
+        sw,
         strides=(1, *known.strides),
         padding=(0, begin, 0, end),
         dilation=(1, *known.dilation),
@@ -132,9 +135,9 @@ def _dense(
     shape = window.shape(call.args[1])
     if shape is None or not _fits(shape[1 - outputs], weight, outputs, window):
         return None
-    x, w, *rest = _arguments(data, weight)
+    x, w, zx, zw, sx, sw = _arguments(data, weight)
     turned = transpose(w, (1, 0)) if outputs == 1 else w
-    found = qnn.dense(x, turned, *rest, units=None, out_dtype=SUMS)
+    found = qnn.dense(x, turned, zx, zw, sx, sw, out_dtype=SUMS)
     return _sums(found, data, weight, rank_of(call, window) - 1)
 
 
@@ -245,7 +248,8 @@ def _constant_reals(e: Expr, window: Window) -> np.ndarray | None:
     scale, zero = (
         spread(p, integers.ndim, found.by.axis) for p in (found.by.scale, found.by.zero_point)
     )
-    return (integers.astype(np.float64) - zero) * scale.astype(np.float64)
+    reals: np.ndarray = (integers.astype(np.float64) - zero) * scale.astype(np.float64)
+    return reals
 
 
 RULES: Rules = {

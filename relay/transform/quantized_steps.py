@@ -57,10 +57,10 @@ MOVES = (
     "reverse",
     "tile",
     "repeat",
-    "take",
 )
-# What chooses the greatest, or the least.
-CHOICES = ("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "max", "min")
+# What chooses some, or the greatest.
+POOLS = ("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d")
+CHOICES = (*POOLS, "max", "min", "take")
 NARROW = ("int8", "uint8", "int16", "uint16")
 # As processors round, and as `dequantize` and `quantize` do.
 ROUNDED: Mapping[str, Any] = {"rounding": "TOEVEN", "compute_dtype": "float32"}
@@ -125,7 +125,8 @@ def padded(call: Call, window: Window) -> Expr | None:
 
 def quantized_moves(call: Call, window: Window) -> Expr | None:
     """qnn.quantize(transpose(%x), s, z)  ->  transpose(qnn.quantize(%x, s, z))"""
-    step = window.call_of(call.args[0], *MOVES, *CHOICES)
+    # of what leaves little, less is converted afterwards
+    step = window.call_of(call.args[0], *MOVES, *POOLS)
     if step is None or not _is_one_scale(call, window) or not window.is_used_once(call.args[0]):
         return None
     inner = _again(call, step.args[0])

@@ -232,9 +232,10 @@ def dynamic_quantize_mat_mul(
 ) -> Expr:
     by = dynamic_range(node, left)
     integers = node.let(quantized(node, left, by, "uint8"))
-    return mat_mul_integer_to_float(
+    found: Expr = mat_mul_integer_to_float(
         node, integers, right, by.scale, right_scale, by.zero_point, right_zero_point, bias
     )
+    return found
 
 
 @table("QAttention")

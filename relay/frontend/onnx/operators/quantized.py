@@ -42,15 +42,14 @@ def quantize_linear(node: Node, data: Expr, scale: Expr, zero_point: Expr | None
             zero_point = stretched(node, zero_point, data, axis, block)
         return _quantized_by_element(node, data, scale, zero_point, dtype, exact)
     if not is_quantized(dtype):
-        scale, zero_point = (_along(node, data, one, axis) for one in (scale, zero_point))
-        assert scale is not None
-        return _quantized_by_element(node, data, scale, zero_point, dtype, exact)
+        return _quantized_by_element(
+            node, data, _along(node, data, scale, axis), None, dtype, exact
+        )
     by = affine(node, scale, zero_point)
     if exact != "float32":
         # the quotient is rounded to that type, and to a whole number then
-        own = _along(node, data, scale, axis)
-        assert own is not None
-        quotient = op.divide(computed_in(node, data, exact), computed_in(node, own, exact))
+        own = computed_in(node, _along(node, data, scale, axis), exact)
+        quotient = op.divide(computed_in(node, data, exact), own)
         data, by = node.let(quotient), Affine(const(1.0, "float32"), by.zero_point)
     if node.dtype(data) not in REALS:
         data = computed_in(node, data, "float32")
@@ -101,9 +100,9 @@ def _granularity(node: Node, data: Expr, scale: Expr) -> tuple[int, int]:
     return axis % rank, block
 
 
-def _along(node: Node, data: Expr, value: Expr | None, axis: int) -> Expr | None:
-    """A scale or zero point that broadcasts against data."""
-    if value is None or node.rank(value) == 0:
+def _along(node: Node, data: Expr, value: Expr, axis: int) -> Expr:
+    """A scale that broadcasts against data."""
+    if node.rank(value) == 0:
         return value
     if all(extent == 1 for extent in node.shape(value)):
         return node.let(op.reshape(value, ()))
@@ -138,9 +137,7 @@ def dequantize_linear(node: Node, data: Expr, scale: Expr, zero_point: Expr | No
         if zero_point is not None:
             zero_point = stretched(node, zero_point, data, axis, block)
     else:
-        around = _along(node, data, scale, axis)
-        assert around is not None
-        scale = around
+        scale = _along(node, data, scale, axis)
     if is_quantized(node.dtype(data)):
         zero = const(0, "int32") if zero_point is None else computed_in(node, zero_point, "int32")
         data = less_zero_point(node, data, zero)

@@ -138,7 +138,7 @@ class Layer:
             rows = node.let(reshape(data, (-1, _or_rest(size))))
             flat = self.product(node, self, rows, False)
             outer = (-1, batch) if isinstance(batch, int) else (_or_rest(steps), -1)
-            product = reshape(flat, (*outer, gates))
+            product: Expr = reshape(flat, (*outer, gates))
         else:
             product = self.product(node, self, data, False)
         if self.input_bias is not None:
