@@ -37,7 +37,22 @@ def cast(data, dtype):
     return np.array([converted(v, dtype) for v in data.ravel().tolist()]).reshape(data.shape)
 
 
+# the numbers that few bits stand for, in the order of the bits
+_POSITIVE = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
+FEW_BITS = {
+    "uint2": [0, 1, 2, 3],
+    "int2": [0, 1, -2, -1],
+    "int4": [*range(8), *range(-8, 0)],
+    "float4_e2m1fn": [*_POSITIVE, *(-number for number in _POSITIVE)],
+}
+
+
 def reinterpret(data, dtype):
+    if dtype in FEW_BITS:
+        codes = [str(number) for number in FEW_BITS[data.dtype.name]]  # zeros have signs
+        kind = float if "float" in data.dtype.name else int
+        found = [FEW_BITS[dtype][codes.index(str(kind(v)))] for v in data.ravel()]
+        return np.array(found).reshape(data.shape)
     found = []
     for value in data.ravel().tolist():
         bits = struct.pack("<" + FORMATS[data.dtype.name], value)

@@ -59,16 +59,19 @@ def searchsorted(sequence, values, right, dtype):
 
 
 def unique(data, sorted, return_counts):
-    keys = ["nan" if v != v else v for v in data.tolist()]
+    slices = data.reshape(len(data), math.prod(data.shape[1:])).tolist()
+    keys = [tuple("nan" if v != v else v for v in row) for row in slices]
     first = {}
     for i, key in enumerate(keys):
         first.setdefault(key, i)
     values = list(first)
     if sorted:
-        values.sort(key=lambda v: (v == "nan", 0 if v == "nan" else v))
+        values.sort(key=lambda row: [(v == "nan", 0 if v == "nan" else v) for v in row])
     missing = [0] * (len(keys) - len(values))
+    elements = [math.nan if v == "nan" else v for row in values for v in row]
+    elements += [0] * (data.size - len(elements))
     found = (
-        [math.nan if v == "nan" else v for v in values] + missing,
+        np.array(elements).reshape(data.shape),
         [first[v] for v in values] + missing,
         [values.index(key) for key in keys],
         [len(values)],
