@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import prod
+from math import inf, prod
+
+import ml_dtypes
 
 from relay import dtypes, op
 from relay.frontend.onnx.converters import Converters
@@ -71,21 +73,23 @@ def _places(node: Node, data: Expr, windows: Windows) -> Expr:
         raise node.refused(
             f"places of elements are found along up to {MOST} axes", found=str(len(windows.sizes))
         )
-    if windows.pads is None:
-        raise node.refused(
-            "places of elements ask for extents that are numbers, with this padding",
-            found=str(node.type_of(data)),
-            hint="give `pads`, or sizes with from_onnx(model, shape={input: (…)})",
-        )
 
     def pool(part: Expr, by: Windows, ceil_mode: bool) -> Expr:
         return _POSITIONS[len(by.sizes)](part, **_attributes(by), ceil_mode=ceil_mode)
 
-    place = node.let(_pooled(node, data, windows, pool, None))
+    if windows.pads is None:
+        values, lowest = _above_padding(node, data)
+        place = node.let(_pooled(node, values, windows, pool, lowest))
+    else:
+        place = node.let(_pooled(node, data, windows, pool, None))
     extents = [node.size(data, axis) for axis in range(2, node.rank(data))]
     whole = node.let(_product(extents))
-    if node.attribute("storage_order", 0):
-        place = _by_columns(node, place, extents)
+    by_columns = bool(node.attribute("storage_order", 0))
+    if by_columns or windows.pads is None:
+        numbers = _numbered(node, data, extents, by_columns)
+        if windows.pads is None:
+            numbers = windows.padded(node, numbers, const(0, "int64"))
+        place = op.take(op.reshape(numbers, (-1,)), place, axis=0)
     behind = len(extents)
     batch, channel = (
         node.let(op.expand_dims(_numbers(node, data, axis), axis=1, num_newaxis=behind + 1 - axis))
@@ -95,16 +99,25 @@ def _places(node: Node, data: Expr, windows: Windows) -> Expr:
     return op.add(op.multiply(image, whole), place)
 
 
-def _by_columns(node: Node, place: Expr, extents: Sequence[Expr]) -> Expr:
-    """A place counted row by row, counted column by column instead."""
-    found: Expr | None = None
-    for axis in reversed(range(len(extents))):
-        here = op.floor_mod(place, extents[axis]) if axis else place
-        here = op.multiply(here, _product(extents[:axis])) if axis else here
-        found = here if found is None else op.add(found, here)
-        place = node.let(op.floor_divide(place, extents[axis])) if axis else place
-    assert found is not None
-    return found
+def _above_padding(node: Node, data: Expr) -> tuple[Expr, Expr]:
+    """Data that never is as low as what stands around it, and that."""
+    dtype = node.dtype(data)
+    if dtypes.is_float(dtype):
+        least = float(ml_dtypes.finfo(dtypes.to_numpy(dtype)).min)
+        return node.let(op.maximum(data, node.number(least, data))), node.number(-inf, data)
+    return node.let(op.cast(data, "int32")), const(-(2**31), "int32")
+
+
+def _numbered(node: Node, data: Expr, extents: Sequence[Expr], by_columns: bool) -> Expr:
+    """An image whose elements are the numbers of their places, row by row or column by column."""
+    numbers = op.arange(_product(extents), dtype="int64")
+    order = list(reversed(extents)) if by_columns else list(extents)
+    image = op.reshape(numbers, op.stack(order, axis=0))
+    image = op.transpose(image, list(reversed(range(len(order))))) if by_columns else image
+    return node.let(
+        op.expand_dims(image, axis=0, num_newaxis=2),
+        declared=TensorType((1, 1, *node.shape(data)[2:]), "int64"),
+    )
 
 
 def _product(extents: Sequence[Expr]) -> Expr:
@@ -201,9 +214,9 @@ def _pooled(node: Node, data: Expr, windows: Windows, pool: Pool, value: Expr | 
     if windows.pads is None:
         assert value is not None
         framed = windows.padded(node, data, value)
-        found = _over_all_axes(node, framed, windows, pool, ceil_mode=False)
+        found = node.let(_over_all_axes(node, framed, windows, pool, ceil_mode=False))
         declared = (*shape[:2], *windows.same_counts(shape[2:]))
-        return node.let(found, declared=TensorType(declared, node.dtype(data)))
+        return node.let(found, declared=TensorType(declared, node.dtype(found)))
     ceil_mode = bool(node.attribute("ceil_mode", 0))
     found = _over_all_axes(node, data, windows, pool, ceil_mode)
     return _begun_in_data(node, node.let(found), data, windows) if ceil_mode else found
