@@ -81,6 +81,17 @@ def test_four_bits(dtype: str) -> None:
     agree(given, X, judge=reference)
 
 
+@pytest.mark.parametrize("dtype", ["int2", "uint2"])
+def test_two_bits(dtype: str) -> None:
+    kind = getattr(ml_dtypes, dtype)
+    zero = Fixed(np.array([0, 1, 1], kind))
+    given = model("QuantizeLinear", X, Fixed(EACH * 30), zero, opset=25)
+    agree(given, X, judge=reference)
+    data = np.array([[0, 1], [1, 0]]).astype(kind)
+    one = Fixed(np.ones((), kind))
+    agree(model("DequantizeLinear", data, Fixed(number(0.3)), one, opset=25), data, judge=reference)
+
+
 @pytest.mark.parametrize("extent", [6, 7])
 def test_a_scale_for_every_block(extent: int) -> None:
     data = (RANDOM.normal(size=(3, extent)) * 9).astype("float32")
