@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from relay import nd
+from relay import dtypes, nd
 from relay.errors import EvaluationError, RelayError
 
 X = np.arange(6, dtype="float32").reshape(2, 3)
@@ -147,7 +147,7 @@ def test_numbers_become_scalars(program, kernel):
         exe(2**40)
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "float16", "bool", "int64"])
+@pytest.mark.parametrize("dtype", ["bfloat16", *dtypes.FLOAT8, "float16", "bool", "int64"])
 def test_every_element_type_crosses_the_border(program, kernel, dtype):
     width = {"bfloat16": "i16", "float16": "i16", "int64": "i64"}.get(dtype, "i8")
     exe = program(

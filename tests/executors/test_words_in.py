@@ -78,10 +78,15 @@ def refused(spec, value):
         ("int64", [-(2**63), 2**63 - 1]),
         ("uint64", [0, 2**63, 2**64 - 1]),
         ("int4", [-8, 7]),
+        ("int2", [-2, 1]),
+        ("uint2", [0, 3]),
         ("uint1", [0, 1]),
         ("float16", [0.5, -2.0, 65504.0]),
         ("bfloat16", [0.5, -2.0, 3.0]),
         ("float8_e4m3fn", [0.5, 2.0]),
+        ("float8_e5m2fnuz", [0.5, -2.0]),
+        ("float8_e8m0fnu", [0.5, 2.0]),
+        ("float4_e2m1fn", [0.5, -6.0]),
         ("float32", [0.1, 7, -1e-40]),
         ("float64", [0.1, 1e300, 7]),
     ],
@@ -138,7 +143,7 @@ def test_tensors_that_do_not_begin_at_a_multiple_of_their_elements_are_copied():
     assert np.array_equal(echo(VECTOR, shifted), ONES)
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "int4", "float8_e5m2"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "int4", "float8_e5m2", "uint2", "float4_e2m1fn"])
 def test_tensors_of_narrow_types_are_read_where_they_lie(dtype):
     given = np.array([1, 2, 3]).astype(getattr(ml_dtypes, dtype))
     given.flags.writeable = False
