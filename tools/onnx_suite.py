@@ -4,7 +4,8 @@
     python tools/onnx_suite.py --match 'test_conv.*'  some; failures with their reasons
     python tools/onnx_suite.py --kind node --jobs 2
 
-Every test runs as native code; one in which the interpreter is called fails.
+Every test runs as native code; one in which the interpreter is called fails. Those that
+`onnx_exclusions.txt` names do not run, each for the reason given there.
 """
 
 from __future__ import annotations
@@ -17,23 +18,33 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator", "light")
 SECONDS = 300  # for one test
+EXCLUSIONS = Path(__file__).with_name("onnx_exclusions.txt")
 
 Outcome = tuple[str, str, str]  # kind, name, what is wrong
 
 
-def cases(kinds: tuple[str, ...], match: str) -> list[tuple[str, str]]:
-    """The kind and name of each test."""
-    from onnx.backend.test.loader import load_model_tests
+def exclusions() -> dict[str, str]:
+    """Regular expressions for tests that do not run, and why they do not."""
+    lines = EXCLUSIONS.read_text(encoding="utf-8").splitlines()
+    entries = (line.partition(" ") for line in lines if line and not line.startswith("#"))
+    return {pattern: reason.strip() for pattern, _, reason in entries}
 
+
+def excluded(name: str) -> str | None:
+    """Why a test does not run."""
+    return next((why for pattern, why in exclusions().items() if re.search(pattern, name)), None)
+
+
+def cases(kinds: tuple[str, ...] = KINDS, match: str = "") -> list[tuple[str, str]]:
+    """The kind and name of each test."""
     wanted = re.compile(match)
-    found = []
-    for kind in kinds:
-        found += [(kind, case.name) for case in _known(kind, load_model_tests)]
+    found = [(kind, name) for kind in kinds for name in _known(kind)]
     return [one for one in found if wanted.search(one[1])]
 
 
@@ -57,12 +68,11 @@ def _too_long(*_: Any) -> None:
 
 def _run(kind: str, name: str) -> None:
     import onnx
-    from onnx.backend.test.loader import load_model_tests
 
     import relay.interpreter.evaluate as interpreter
     import relay.onnx_backend as backend
 
-    (case,) = [one for one in _known(kind, load_model_tests) if one.name == name]
+    case = _known(kind)[name]
     if kind == "light":
         path = Path(onnx.__file__).parents[1] / case.url
         model, data_sets = onnx.load(path), _of_light_model(path)
@@ -80,15 +90,15 @@ def _run(kind: str, name: str) -> None:
         interpreter.evaluate = evaluate
 
 
-_TESTS: dict[str, Any] = {}
+@cache
+def _known(kind: str) -> dict[str, Any]:
+    """The tests of a kind, by name; to make those of nodes takes seconds."""
+    from onnx.backend.test.loader import load_model_tests
 
-
-def _known(kind: str, load: Any) -> Any:
-    if kind not in _TESTS:
-        with warnings.catch_warnings(action="ignore"):  # they make infinities on purpose
-            # what the suite calls real are models whose weights are left out
-            _TESTS[kind] = load(kind="real" if kind == "light" else kind)
-    return _TESTS[kind]
+    with warnings.catch_warnings(action="ignore"):  # they make infinities on purpose
+        # what the suite calls real are models whose weights are left out
+        found = load_model_tests(kind="real" if kind == "light" else kind)
+    return {case.name: case for case in found}
 
 
 def _refuse(*args: Any, **kwargs: Any) -> Any:
@@ -174,7 +184,8 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--list", type=Path, help="write the names of what fails to this file")
     options = parser.parse_args()
-    chosen = cases(tuple(options.kind or KINDS), options.match)
+    found = cases(tuple(options.kind or KINDS), options.match)
+    chosen = [case for case in found if excluded(case[1]) is None]
     if options.jobs == 1:
         outcomes = [run(case) for case in chosen]
     else:
@@ -186,10 +197,13 @@ def main() -> int:
         print(f"{kind} {name}: {' '.join(wrong.split())[:300]}")
     if options.list:
         options.list.write_text("".join(f"{kind} {name}\n" for kind, name, _ in failed))
-    totals = Counter(kind for kind, _, _ in outcomes)
-    failures = Counter(kind for kind, _, _ in failed)
+    totals = Counter(kind for kind, _ in found)
+    passed = Counter(kind for kind, _, wrong in outcomes if not wrong)
     for kind in totals:
-        print(f"{kind}: {totals[kind] - failures[kind]} of {totals[kind]}")
+        print(f"{kind}: {passed[kind]} of {totals[kind]} pass")
+    reasons = Counter(why for _, name in found if (why := excluded(name)) is not None)
+    for why, count in reasons.items():
+        print(f"{count} do not run: {why}")
     return 1 if failed else 0
 
 
