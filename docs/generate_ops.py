@@ -33,7 +33,7 @@ GROUPS = {
     "Elements in other places": ("rearrange", "relayout", "blocks", "matrix", "sequence"),
     "Indexing": ("slicing", "indexing", "positions", "scatter", "coordinates"),
     "Sorting and searching": ("sort", "search", "trees"),
-    "Matrix products": ("matmul", "einsum", "sparse_matrix", "determinant"),
+    "Matrix products": ("matmul", "einsum", "sparse_matrix", "determinant", "matrix_inverse"),
     "Convolutions": (
         "conv",
         "conv_transpose",

@@ -202,6 +202,7 @@ from relay.op import logical_not as logical_not
 from relay.op import logical_or as logical_or
 from relay.op import logical_xor as logical_xor
 from relay.op import logsumexp as logsumexp
+from relay.op import matrix_inverse as matrix_inverse
 from relay.op import matrix_set_diag as matrix_set_diag
 from relay.op import max as max
 from relay.op import maximum as maximum

@@ -55,6 +55,7 @@ from relay.op.fixed_point import fixed_point_multiply, fixed_point_multiply_per_
 from relay.op.fourier import dft, stft
 from relay.op.indexing import adv_index, gather, gather_nd, take
 from relay.op.matrix import matrix_set_diag, trilu
+from relay.op.matrix_inverse import matrix_inverse
 from relay.op.opdef import FusionKind as FusionKind
 from relay.op.opdef import OpDef as OpDef
 from relay.op.opdef import OpPattern as OpPattern
@@ -205,6 +206,7 @@ __all__ = [
     "logical_or",
     "logical_xor",
     "logsumexp",
+    "matrix_inverse",
     "matrix_set_diag",
     "max",
     "maximum",

@@ -182,6 +182,7 @@ _OUT_OF_RANGE: Final = frozenset(
         "einsum",
         "exp",
         "fast_exp",
+        "matrix_inverse",
         "nn.correlation",
         "nn.cross_entropy",
         "nn.cross_entropy_with_logits",

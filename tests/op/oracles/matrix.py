@@ -1,4 +1,4 @@
-"""Triangles, diagonals and determinants: PyTorch, and a loop over the elements of each matrix."""
+"""Triangles, diagonals, determinants, inverses: PyTorch, and a loop over a matrix."""
 
 import numpy as np
 import torch
@@ -29,4 +29,13 @@ def determinant(data):
     return torch.linalg.det(torch.from_numpy(np.array(data, np.float64))).numpy()
 
 
-ORACLES = {"trilu": trilu, "matrix_set_diag": matrix_set_diag, "determinant": determinant}
+def matrix_inverse(data):
+    return torch.linalg.inv(torch.from_numpy(np.array(data, np.float64))).numpy()
+
+
+ORACLES = {
+    "trilu": trilu,
+    "matrix_set_diag": matrix_set_diag,
+    "determinant": determinant,
+    "matrix_inverse": matrix_inverse,
+}

@@ -19,6 +19,11 @@ def trilu(node: Node, data: Expr, diagonal: Expr | None = None) -> Expr:
     return standard(node, "Trilu", data, diagonal)[0]
 
 
+@table("Inverse")
+def inverse(node: Node, data: Expr) -> Expr:
+    return op.matrix_inverse(data)
+
+
 @table("GridSample")
 def grid_sample(node: Node, data: Expr, grid: Expr) -> Expr:
     return standard(node, "GridSample", data, grid, version=16)[0]

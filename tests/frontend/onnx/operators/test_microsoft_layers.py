@@ -149,6 +149,7 @@ def test_groups_of_channels() -> None:
 
 def test_tensors() -> None:
     agrees("Trilu", floats(3, 4), upper=0)
+    agrees("Inverse", floats(2, 3, 3) + 3 * np.eye(3, dtype="float32"))
     agrees("ExpandDims", X, Fixed(np.array(-1, "int32")))
     agrees("Range", np.array(1, "int32"), np.array(7, "int32"), np.array(2, "int32"))
     agrees("Range", np.array(1.0, "float32"), np.array(4.0, "float32"))
