@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 
 from relay import dtypes, op
@@ -25,7 +25,18 @@ def matmul(node: Node, left: Expr, right: Expr) -> Expr:
     return product(node, left, right)
 
 
-def product(node: Node, left: Expr, right: Expr, out_dtype: str = "") -> Expr:
+# (left, right, whether both are matrices in one batch) -> their product; otherwise the right one is
+# a matrix for all on the left
+Multiply = Callable[[Expr, Expr, bool], Expr]
+
+
+def plain_product(left: Expr, right: Expr, in_batches: bool) -> Expr:
+    if in_batches:
+        return op.nn.batch_matmul(left, right, transpose_b=False)
+    return op.nn.matmul(left, right)
+
+
+def product(node: Node, left: Expr, right: Expr, multiply: Multiply = plain_product) -> Expr:
     """The products of the matrices in the last two axes; axes before them broadcast. A vector on
     the left is a row, one on the right a column, and the axis it lacks is not in the result."""
     ranks = node.rank(left), node.rank(right)
@@ -42,9 +53,9 @@ def product(node: Node, left: Expr, right: Expr, out_dtype: str = "") -> Expr:
     left, right = _facing(node, left, right, -1, -2)
     found: Expr
     if node.rank(right) == 2:
-        found = op.nn.matmul(left, right, out_dtype=out_dtype)
+        found = multiply(left, right, False)
     else:
-        found = _batches(node, left, right, out_dtype)
+        found = _batches(node, left, right, multiply)
     gone = [axis for axis, rank in zip((-2, -1), ranks, strict=True) if rank == 1]
     return op.squeeze(found, tuple(gone)) if gone else found
 
@@ -59,7 +70,7 @@ def _facing(
     return of_shape(node, left, shapes[0]), of_shape(node, right, shapes[1])
 
 
-def _batches(node: Node, left: Expr, right: Expr, out_dtype: str) -> Expr:
+def _batches(node: Node, left: Expr, right: Expr, multiply: Multiply) -> Expr:
     """Products of matrices in batches, as one batch."""
     shapes = [node.shape(one)[:-2] for one in (left, right)]
     rank = max(map(len, shapes))
@@ -75,7 +86,7 @@ def _batches(node: Node, left: Expr, right: Expr, out_dtype: str) -> Expr:
         left, right = _stretched(node, left, right, padded)
         having = left
     first, second = _one_batch(node, left), _one_batch(node, right)
-    found = node.let(op.nn.batch_matmul(first, second, out_dtype, transpose_b=False))
+    found = node.let(multiply(first, second, True))
     if node.rank(having) < rank + 2:
         having = node.let(op.expand_dims(having, 0, num_newaxis=rank + 2 - node.rank(having)))
     return found if rank == 1 else _with_batch_of(node, found, having)
@@ -137,7 +148,8 @@ def _stretched(
         shape = (*batch, *node.shape(side)[-2:])
         numbers = [extent for extent in shape if isinstance(extent, int)]
         if len(numbers) == len(shape):
-            found.append(node.let(op.broadcast_to(side, numbers)))
+            # a name that a number of the other side stands against
+            found.append(node.let(op.broadcast_to(without_names(node, side), numbers)))
             continue
         own = op.strided_slice(op.shape_of(side, dtype="int64"), [-2], [node.rank(side)])
         wanted = op.concatenate([common, own], axis=0)
