@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import inf, prod
+from typing import Any
 
 import ml_dtypes
 
@@ -19,6 +20,8 @@ from relay.ir.types import TensorType
 from relay.op.numerics import limits
 
 table = Converters()
+
+_finfo: Any = ml_dtypes.finfo  # has no types
 
 _MAXIMA: Mapping[int, Callable[..., Expr]] = {
     1: op.nn.max_pool1d,
@@ -103,7 +106,7 @@ def _above_padding(node: Node, data: Expr) -> tuple[Expr, Expr]:
     """Data that never is as low as what stands around it, and that."""
     dtype = node.dtype(data)
     if dtypes.is_float(dtype):
-        least = float(ml_dtypes.finfo(dtypes.to_numpy(dtype)).min)
+        least = float(_finfo(dtypes.to_numpy(dtype)).min)
         return node.let(op.maximum(data, node.number(least, data))), node.number(-inf, data)
     return node.let(op.cast(data, "int32")), const(-(2**31), "int32")
 
