@@ -11,6 +11,7 @@ from relay.frontend.onnx.windows import Windows
 from relay.ir.expr import Expr, const
 from relay.ir.types import TensorType
 from relay.op.qnn import op as qnn
+from relay.op.qnn.matmul import BATCH_MATMUL
 
 SUMS = "int32"
 # Scales do not change sums.
@@ -27,14 +28,18 @@ def matrix_product(
     """The products of the matrices in the last two axes. The left zero point may be one for each
     row, the right one for each column."""
     rows, columns = (zero_of(node, zero) for zero in (left_zero_point, right_zero_point))
-    ranks = node.rank(left), node.rank(right)
-    if is_scalar(node, rows) and ranks[1] == 2 and ranks[0] >= 1 and node.rank(columns) <= 1:
-        weight = node.let(op.transpose(right, (1, 0)))
-        return qnn.dense(left, weight, rows, columns, *SCALES, out_dtype=SUMS)
-    if is_scalar(node, rows, columns) and ranks == (3, 3):
-        turned = node.let(op.transpose(right, (0, 2, 1)))
-        return qnn.batch_matmul(left, turned, rows, columns, *SCALES, out_dtype=SUMS)
-    if node.rank(rows) == 1 and ranks[0] > 1:
+    is_matrix = node.rank(right) == 2 and node.rank(columns) <= 1
+    if is_scalar(node, rows) and (is_matrix or is_scalar(node, columns)):
+
+        def multiply(one: Expr, other: Expr, in_batches: bool) -> Expr:
+            if in_batches:
+                return BATCH_MATMUL(one, other, rows, columns, *SCALES, out_dtype=SUMS)
+            return qnn.dense(
+                one, op.transpose(other, (1, 0)), rows, columns, *SCALES, out_dtype=SUMS
+            )
+
+        return product(node, left, right, multiply)
+    if node.rank(rows) == 1 and node.rank(left) > 1:
         rows = node.let(op.expand_dims(rows, 1))
     left, right = less_zero_point(node, left, rows), less_zero_point(node, right, columns)
     return product(node, left, right)

@@ -272,14 +272,14 @@ def _define(name: str, doc: str, combine: Combine, combined: Combined, on_reals:
 
 add = _define(
     "qnn.add",
-    "lhs + rhs, as real numbers; each side is rounded to the new scale before.",
+    "lhs + rhs, as real numbers; with integers each side is rounded to the new scale before.",
     _add,
     _sum(1),
     operator.add,
 )
 subtract = _define(
     "qnn.subtract",
-    "lhs - rhs, as real numbers; each side is rounded to the new scale before.",
+    "lhs - rhs, as real numbers; with integers each side is rounded to the new scale before.",
     _subtract,
     _sum(-1),
     operator.sub,
