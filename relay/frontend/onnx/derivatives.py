@@ -257,17 +257,30 @@ def _matmul(use: Use) -> Sequence[Expr | None]:
     def product(x: Expr, y: Expr, x_turned: bool, y_turned: bool) -> Expr:
         return op.nn.matmul(x, y, transpose_a=x_turned, transpose_b=y_turned)
 
-    return _factors(use, product)
+    left, right = use.args
+    if len(_type(left).shape) == 2:
+        return _factors(use, product)
+    # all matrices on the left are one, of all their rows
+    turned = bool(use.attrs.transpose_b)
+    rows, gradients = _rows(left, _type(left)), _rows(use.gradient, _type(use.call))
+    sides = (gradients, rows) if turned else (rows, gradients)
+    return [product(use.gradient, right, False, not turned), product(*sides, True, False)]
+
+
+def _rows(data: Expr, ty: TensorType) -> Expr:
+    """(…, n) as (rows, n)"""
+    for _ in ty.shape[2:]:
+        data = op.reshape(data, (-3, -2))
+    return data
 
 
 def _dense(use: Use) -> Sequence[Expr | None]:
     """From data (…, k) and weight (n, k) come (…, n)."""
     data, weight = use.args
-    k, n = _type(data).shape[-1], _type(weight).shape[0]
-    g = use.gradient
-    flat = [op.reshape(one, (-1, e if isinstance(e, int) else 0)) for one, e in ((g, n), (data, k))]
-    turned = [op.transpose(one, (1, 0)) for one in flat]
-    return [op.nn.dense(g, op.transpose(weight, (1, 0))), op.nn.dense(turned[0], turned[1])]
+    rows, gradients = _rows(data, _type(data)), _rows(use.gradient, _type(use.call))
+    turned = [op.transpose(one, (1, 0)) for one in (gradients, rows)]
+    by_data = op.nn.dense(use.gradient, op.transpose(weight, (1, 0)))
+    return [by_data, op.nn.dense(turned[0], turned[1])]
 
 
 RULES: Mapping[str, Rule] = {

@@ -90,6 +90,14 @@ A, B, C = floats(2, 3), floats(3), floats(3, 4)
             [node("MatMul", "a c", "t"), node("Sigmoid", "t", "y")],
             lambda a, b, c: (a @ c).sigmoid(),
         ),
+        (
+            [
+                node("Constant", "", "k", value_ints=[2, 1, 3]),
+                node("Reshape", "a k", "t"),
+                node("MatMul", "t c", "y"),
+            ],
+            lambda a, b, c: a.reshape(2, 1, 3) @ c,
+        ),
         ([node("Pow", "a b", "y")], lambda a, b, c: a**b),
         ([node("Transpose", "a", "t"), node("Log", "t", "y")], lambda a, b, c: a.T.log()),
         (
@@ -102,7 +110,7 @@ A, B, C = floats(2, 3), floats(3), floats(3, 4)
         ),
         ([node("Softmax", "a", "t"), node("Mul", "t t", "y")], lambda a, b, c: a.softmax(1) ** 2),
     ],
-    ids=["add", "mul", "div", "sub", "matmul", "pow", "transpose", "sum", "softmax"],
+    ids=["add", "mul", "div", "sub", "matmul", "batches", "pow", "transpose", "sum", "softmax"],
 )
 def test_derivatives_are_those_of_pytorch(nodes: Any, function: Any) -> None:
     tensors = [torch.tensor(one, requires_grad=True) for one in (A, B, C)]
