@@ -9,6 +9,9 @@ import pytest
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
+from relay.transform.infer_type import InferType
+from relay.transform.recognize_attention import RecognizeAttention
+from relay.transform.to_graph_normal_form import ToGraphNormalForm
 from tests.frontend.onnx.judge import agree, main_type, model, reference
 
 RANDOM = np.random.default_rng(7)
@@ -144,12 +147,11 @@ def test_the_past_may_be_of_any_length() -> None:
     agree(given, Q, K, V, *past, judge=reference)
 
 
-def test_attention_is_recognized() -> None:
-    from relay.transform.infer_type import InferType
-    from relay.transform.recognize_attention import RecognizeAttention
-    from relay.transform.to_graph_normal_form import ToGraphNormalForm
-
-    mod, _ = from_onnx(model("Attention", *SAME, opset=23, is_causal=1))
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("inputs", [SAME, (Q, K, V)], ids=["heads", "shared heads"])
+def test_attention_is_recognized(inputs: Any, dtype: str) -> None:
+    given = [one.astype(dtype) for one in inputs]
+    mod, _ = from_onnx(model("Attention", *given, opset=23, is_causal=1))
     for step in (ToGraphNormalForm(), InferType(), RecognizeAttention()):
         mod = step(mod)
     assert 'Pattern="attention"' in str(mod["main"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import Fixed, agree, model
+from tests.frontend.onnx.judge import Fixed, agree, model, runtime
 
 RANDOM = np.random.default_rng(13)
 MICROSOFT = "com.microsoft"
@@ -49,7 +50,7 @@ def test_activations() -> None:
 def test_halves() -> None:
     total = X + BIAS
     left, right = total[..., :4], total[..., 4:]
-    erf = np.vectorize(__import__("math").erf)
+    erf = np.vectorize(math.erf)
     wanted = left * 0.5 * right * (1 + erf(right / np.sqrt(2)))
     agrees("BiasSplitGelu", X, BIAS, wanted=[wanted.astype("float32")])
     agrees("BiasAdd", X, BIAS, X, wanted=[X + BIAS + X])
@@ -99,8 +100,6 @@ def test_convolutions_with_activations() -> None:
 
 def test_channels_behind() -> None:
     image = np.ascontiguousarray(IMAGE.transpose(0, 2, 3, 1))
-    from tests.frontend.onnx.judge import runtime
-
     plain = runtime(model("Conv", IMAGE, KERNEL, opset=17), IMAGE, KERNEL)[0]
     agrees("NhwcConv", image, KERNEL, wanted=[plain.transpose(0, 2, 3, 1)])
 
