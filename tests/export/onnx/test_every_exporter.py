@@ -68,6 +68,7 @@ EXPLAINED = {
          "cast-float8_e5m2", "cast-float8_e4m3fnuz", "cast-float8_e5m2fnuz"),
         "the standard leaves open what becomes of numbers beyond the integers of a type",
     ),
+    "cumsum-9": "sums that are rounded at every step are nobody else's",
     **dict.fromkeys(("mean-5", "mean-17"), "a mean over nothing is 0 in ONNX Runtime"),
     **dict.fromkeys(
         ("qnn.log-0", "qnn.log-2", "qnn.sqrt-0", "qnn.sqrt-2", "qnn.rsqrt-0", "qnn.rsqrt-2"),

@@ -238,3 +238,19 @@ def test_names_in_errors_stay_on_one_line() -> None:
         from_onnx(of_graph([helper.make_node("Nope", ["x"], [odd])], [X], []))
     assert "\x1b" not in str(error.value) and "\u202e" not in str(error.value)
     assert "a\\nb" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "an_enormous_tensor_of_few_numbers",
+        "a_tensor_that_is_stretched_beyond_all_numbers",
+        "pads_beyond_all_numbers",
+        "doublings",
+    ],
+)
+def test_what_is_absurd_from_the_start_ends_in_an_error_when_it_is_run(name: str) -> None:
+    mod, params = from_onnx(EITHER[name]())
+    inputs = [np.ones(param.checked_type.shape, "float32") for param in mod["main"].params]
+    with pytest.raises(RelayError, match="there is no memory"):
+        compile_model(mod, params)(*inputs)
