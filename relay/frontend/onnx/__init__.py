@@ -5,6 +5,8 @@ survey.py      all that has no translation, at once  types.py      types and dim
 converters.py  which function translates which operator, by version
 operators/     the converters, one file per family
 node.py        a node as its converter sees it       schema.py     how it has to be written
+naming.py      names as errors show them             versions.py   versions of operator sets
+folding.py     what constants make, if it is not too much
 branches.py    two ways to the same values
 broadcast.py   operands with names that stand against each other
 windows.py     windows that slide, and what stands around data
