@@ -13,12 +13,13 @@ known to be 0 are left out; a weight that still fits into 8 bits less its zero p
 before, and one without a sign is moved by 128, because those instructions want one with a sign.
 Sums wrap as they did before.
 
-A convolution pads with the zero point of its data, so it is padded before unless that is 0.
+A convolution pads with the zero point of its data, so it is padded before unless that is 0. Of a
+transposed one the term of the weight is another one, of ones.
 
-What stays: sums of other types than int32, factors of 16 bits, weights in blocks, transposed
-convolutions, and convolutions in groups whose weights need a zero point; they are computed with
-differences, in the type of the sums. All other operators on quantised numbers are one kernel each,
-with integers in memory, and are left as they are.
+What stays: sums of other types than int32, factors of 16 bits, weights in blocks, and convolutions
+in groups, and transposed ones, whose weights need a zero point; they are computed with differences,
+in the type of the sums. All other operators on quantised numbers are one kernel each, with integers
+in memory, and are left as they are.
 """
 
 from __future__ import annotations
@@ -37,11 +38,14 @@ from relay.op import (
     expand_dims,
     multiply,
     nn,
+    ones,
+    ones_like,
     reshape,
     subtract,
 )
 from relay.op import sum as total
 from relay.op.conv import conv2d as CONV2D
+from relay.op.conv_transpose import conv2d_transpose as CONV2D_TRANSPOSE
 from relay.op.layouts import parse_layout, spatial_axes
 from relay.op.matmul import BATCH_MATMUL
 from relay.op.window import pad_pairs
@@ -79,7 +83,7 @@ def _weight(call: Call, window: Window, axis: int = 0) -> _Factor | None:
     if window.dtype(weight) not in BYTES:
         return None
     elements, zero = window.value(weight), window.value(zero_point)
-    if elements is not None and zero is not None:
+    if elements is not None and zero is not None and zero.size in (1, elements.shape[axis]):
         shape = [1] * elements.ndim
         if zero.size > 1:
             shape[axis] = zero.size
@@ -258,10 +262,39 @@ def _window_sums(known: Any, data: Expr, kernel: TensorType, place: _Places, pad
     return _convolved(known, lines, ones, padding, channels=1)
 
 
+def conv2d_transpose(call: Call, window: Window) -> Expr | None:
+    """qnn.conv2d_transpose(%x, %w, zx, 0, …)
+    ->  nn.conv2d_transpose(%x, %w) - zx * nn.conv2d_transpose(ones, %w)"""
+    known: Any = call.attrs
+    place = _Places.of(known)
+    data, image = _data(call, window), window.tensor(call.args[0])
+    if data is None or image is None or place is None or not _adds_up_in_32_bits(call):
+        return None
+    weight = _weight(call, window, place.outputs)
+    if weight is None or weight.zero_point is not None:
+        return None
+    attrs = CONV2D_TRANSPOSE.make_attrs(dict(known.items()))
+    found: Expr = Call(CONV2D_TRANSPOSE, (data.data, weight.data), attrs, span=call.span)
+    if data.zero_point is None:
+        return found
+    # how many elements of data meet in a place is different for each
+    around = _ones(image, known.data_layout.index("N"), data.data)
+    term = Call(CONV2D_TRANSPOSE, (around, weight.data), attrs, span=call.span)
+    return subtract(found, multiply(_one(data.zero_point, window), term))
+
+
+def _ones(image: TensorType, batch: int, data: Expr) -> Expr:
+    """An image of ones; as many of them as there are images, where only a run knows extents."""
+    shape = [1 if axis == batch else extent for axis, extent in enumerate(image.shape)]
+    numbers = [extent for extent in shape if isinstance(extent, int)]
+    return ones(numbers, image.dtype) if len(numbers) == len(shape) else ones_like(data)
+
+
 RULES: Rules = {
     "qnn.dense": (dense,),
     "qnn.batch_matmul": (batch_matmul,),
     "qnn.conv2d": (conv2d,),
+    "qnn.conv2d_transpose": (conv2d_transpose,),
 }
 
 

@@ -3,9 +3,9 @@
 nn.conv2d(qnn.dequantize(%x, sx, zx), qnn.dequantize(%w, sw, zw))
 ->  qnn.dequantize(qnn.conv2d(%x, %w, zx, zw, sx, sw), sx * sw, 0)
 
-and the same of nn.conv1d, nn.dense, nn.matmul and nn.batch_matmul. Integers of 8 bits are
-multiplied, and added up in 32, as long as the sums are sure to fit. A constant that is added is one
-of that scale:
+and the same of nn.conv1d, nn.conv2d_transpose, nn.dense, nn.matmul and nn.batch_matmul. Integers of
+8 bits are multiplied, and added up in 32, as long as the sums are sure to fit. A constant that is
+added is one of that scale:
 
 add(qnn.dequantize(%sums, s, 0), b)  ->  qnn.dequantize(add(%sums, round(b / s)), s, 0)
 """
@@ -21,7 +21,7 @@ from relay.ir.expr import Call, Expr
 from relay.op import add, expand_dims, squeeze, transpose
 from relay.op.layouts import parse_layout
 from relay.op.qnn import op as qnn
-from relay.op.qnn.conv import CONV2D
+from relay.op.qnn.conv import CONV2D, CONV2D_TRANSPOSE
 from relay.op.qnn.matmul import BATCH_MATMUL
 from relay.op.window import pad_pairs
 from relay.transform.peephole import Rules
@@ -68,6 +68,26 @@ def conv2d(call: Call, window: Window) -> Expr | None:
     attrs = CONV2D.make_attrs({**dict(known.items()), "out_dtype": SUMS})
     arguments = _arguments(data, weight)
     return _sums(Call(CONV2D, arguments, attrs), data, weight, channels)
+
+
+def conv2d_transpose(call: Call, window: Window) -> Expr | None:
+    """nn.conv2d_transpose(qnn.dequantize(%x, …), qnn.dequantize(%w, …))
+    ->  qnn.dequantize(qnn.conv2d_transpose(…))"""
+    known: Any = call.attrs
+    pair = _factors(call, window)
+    layouts = known.kernel_layout, known.out_layout or known.data_layout
+    if pair is None or any(map(_has_blocks, layouts)):
+        return None
+    data, weight = pair
+    # a zero point of the weight would be another term for every place
+    if weight.by.zero_point.any() or (known.groups > 1 and not weight.by.is_scalar):
+        return None
+    outputs, channels = layouts[0].index("O"), layouts[1].index("C")
+    shape = window.shape(call.args[1])
+    if shape is None or not _fits(prod(shape) // max(shape[outputs], 1), weight, outputs, window):
+        return None
+    attrs = CONV2D_TRANSPOSE.make_attrs({**dict(known.items()), "out_dtype": SUMS})
+    return _sums(Call(CONV2D_TRANSPOSE, _arguments(data, weight), attrs), data, weight, channels)
 
 
 def conv1d(call: Call, window: Window) -> Expr | None:
@@ -190,7 +210,7 @@ def _sums(found: Expr, data: Quantized, weight: Quantized, axis: int) -> Expr | 
     scale = np.asarray(data.by.scale * weight.by.scale)
     if not np.all(np.isfinite(scale)) or not np.all(scale >= TINY):
         return None
-    return real(found, Affine(scale, np.zeros((), np.int32), axis))
+    return real(found, Affine.along(scale, np.zeros((), np.int32), axis))
 
 
 # --- what is added -----------------------------------------------------------------------------
@@ -255,6 +275,7 @@ def _constant_reals(e: Expr, window: Window) -> np.ndarray | None:
 RULES: Rules = {
     "nn.conv1d": (conv1d,),
     "nn.conv2d": (conv2d,),
+    "nn.conv2d_transpose": (conv2d_transpose,),
     "nn.dense": (dense,),
     "nn.matmul": (matmul,),
     "nn.batch_matmul": (batch_matmul,),

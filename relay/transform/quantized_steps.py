@@ -57,6 +57,10 @@ MOVES = (
     "reverse",
     "tile",
     "repeat",
+    "dyn.reshape",
+    "dyn.strided_slice",
+    "dyn.broadcast_to",
+    "dyn.tile",
 )
 # What chooses some, or the greatest.
 POOLS = ("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d")
@@ -284,7 +288,7 @@ def means_of_axes(call: Call, window: Window) -> Expr | None:
     if not 0 < count < 2**22:
         return None
     scale = (found.by.scale.astype(np.float64) / count).astype(np.float32)
-    sums = Affine(np.asarray(scale), np.asarray(found.by.zero_point * count), 0)
+    sums = Affine(np.asarray(scale), np.asarray(found.by.zero_point * count), -1)
     added = total(cast(found.data, "int32"), axis=axes, keepdims=keepdims)
     return qnn.requantize(
         added, *parameters(sums), *parameters(by), out_dtype=window.dtype(call), **ROUNDED

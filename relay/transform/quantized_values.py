@@ -25,7 +25,13 @@ class Affine:
 
     scale: np.ndarray  # float32, () or (n,)
     zero_point: np.ndarray  # int32, () or (n,)
-    axis: int  # from the front; of one for everything it does not matter
+    axis: int  # from the front; of one for everything it is -1, which operators take for none
+
+    @classmethod
+    def along(cls, scale: np.ndarray, zero_point: np.ndarray, axis: int) -> Affine:
+        """Scales and zero points, of which some may be several."""
+        is_one = scale.ndim == 0 and zero_point.ndim == 0
+        return cls(scale, zero_point, -1 if is_one else axis)
 
     @property
     def is_scalar(self) -> bool:
@@ -36,7 +42,7 @@ class Affine:
         return (
             np.array_equal(self.scale, other.scale)
             and np.array_equal(self.zero_point, other.zero_point)
-            and (self.is_scalar or self.axis == other.axis)
+            and self.axis == other.axis
         )
 
     def integer(self, value: float, dtype: str) -> int:
@@ -78,7 +84,7 @@ def affine(call: Call, window: Window) -> Affine | None:
         return None
     attrs: Any = call.attrs
     rank = max(len(ty.shape), 1)
-    return Affine(_one_or_many(scale), _one_or_many(zero_point), attrs.axis % rank)
+    return Affine.along(_one_or_many(scale), _one_or_many(zero_point), attrs.axis % rank)
 
 
 def _one_or_many(parameter: np.ndarray) -> np.ndarray:

@@ -38,7 +38,7 @@ def test_a_layer_of_a_network_is_one_of_integers():
     """
     after = f"""
     %0 = qnn.conv2d(%q, %w, 3, 0, 0.5f, 0.25f, padding=[1, 1, 1, 1]);
-    %1 = qnn.requantize(%0, 0.125f, 0, 4f, 9, axis=1, {EVEN}, {BYTES});
+    %1 = qnn.requantize(%0, 0.125f, 0, 4f, 9, {EVEN}, {BYTES});
     maximum(%1, 9u8)
     """
     assert_rewrites(PASS, before, after, PARAMS)

@@ -16,7 +16,7 @@ PARAMS = """
     %q: Tensor[(1, 4, 6, 6), uint8], %k: Tensor[(6, 4, 3, 3), int8],
     %l: Tensor[(1, 6, 6, 4), uint8], %lk: Tensor[(3, 3, 4, 6), int8],
     %g: Tensor[(6, 2, 3, 3), int8], %d: Tensor[(4, 1, 3, 3), int8], %m: Tensor[(4, 2, 3, 3), int8],
-    %z: int32, %zs: Tensor[(6), int32], %h: Tensor[(3, 8), int16]
+    %t: Tensor[(4, 5, 3, 2), int8], %z: int32, %zs: Tensor[(6), int32], %h: Tensor[(3, 8), int16]
 """
 
 
@@ -89,6 +89,9 @@ def test_a_convolution_is_padded_with_its_zero_point():
         'kernel_layout="HWIO")',
         "qnn.conv2d(%q, %g, 3, 0, 0.5f, 0.25f, groups=2, padding=[1, 1, 1, 1])",
         "qnn.conv2d(%q, %d, 3, 0, 0.5f, 0.25f, groups=4)",
+        "qnn.conv2d_transpose(%q, %t, 0, 0, 0.5f, 0.25f, strides=[2, 2])",
+        "qnn.conv2d_transpose(%q, %t, 3, 0, 0.5f, 0.25f, strides=[2, 1], padding=[1, 0, 0, 1])",
+        "qnn.conv2d_transpose(%q, %t, %z, 0, 0.5f, 0.25f, groups=2)",
     ],
 )
 def test_every_product_is_one_of_bytes(body):
@@ -117,6 +120,8 @@ def test_a_known_weight_is_shifted_where_it_fits():
         # weights of groups that have a zero point, and those written (channels, multiplier)
         "qnn.conv2d(%q, %g, 3, 4, 0.5f, 0.25f, groups=2)",
         "qnn.conv2d(%q, %m, 3, 0, 0.5f, 0.25f, groups=4)",
+        # a transposed weight that has a zero point
+        "qnn.conv2d_transpose(%q, %t, 3, %z, 0.5f, 0.25f)",
         # other operators are kernels of their own
         'qnn.requantize(%x, 0.5f, 3, 0.25f, 0, out_dtype="int8")',
     ],

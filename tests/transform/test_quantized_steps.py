@@ -29,8 +29,8 @@ def whole(body: str, scale: str = "0.25f", zero: int = 7) -> str:
         # the same integers
         (whole(real("%q", "0.25f", "7")), "%q"),
         # another scale, and another type
-        (whole(real("%q")), f"qnn.requantize(%q, 0.5f, 3, 0.25f, 7, axis=3, {EVEN}, {BYTES})"),
-        (whole(real("%i")), f"qnn.requantize(%i, 0.5f, 3, 0.25f, 7, axis=3, {EVEN}, {BYTES})"),
+        (whole(real("%q")), f"qnn.requantize(%q, 0.5f, 3, 0.25f, 7, {EVEN}, {BYTES})"),
+        (whole(real("%i")), f"qnn.requantize(%i, 0.5f, 3, 0.25f, 7, {EVEN}, {BYTES})"),
         # moves
         (
             whole(f"reshape({real('%q', '0.25f', '7')}, newshape=[2, 36])"),
@@ -46,21 +46,25 @@ def whole(body: str, scale: str = "0.25f", zero: int = 7) -> str:
         ),
         (
             f"nn.max_pool2d({real('%q')}, pool_size=[2, 2])",
-            f"qnn.dequantize(nn.max_pool2d(%q, pool_size=[2, 2]), 0.5f, 3, axis=3, {FLOAT})",
+            f"qnn.dequantize(nn.max_pool2d(%q, pool_size=[2, 2]), 0.5f, 3, {FLOAT})",
         ),
         (
             f"nn.pad({real('%q')}, 0f, pad_width=[[0, 0], [0, 0], [1, 1], [1, 1]])",
             "qnn.dequantize(nn.pad(%q, 3u8, pad_width=[[0, 0], [0, 0], [1, 1], [1, 1]]), "
-            f"0.5f, 3, axis=3, {FLOAT})",
+            f"0.5f, 3, {FLOAT})",
+        ),
+        (
+            f"dyn.reshape({real('%q')}, shape_of(%x))",
+            f"qnn.dequantize(dyn.reshape(%q, shape_of(%x)), 0.5f, 3, {FLOAT})",
         ),
         (
             f"split({real('%q')}, indices_or_sections=2, axis=1).1",
-            f"qnn.dequantize(split(%q, indices_or_sections=2, axis=1).1, 0.5f, 3, axis=3, {FLOAT})",
+            f"qnn.dequantize(split(%q, indices_or_sections=2, axis=1).1, 0.5f, 3, {FLOAT})",
         ),
         (
             f'image.resize2d({real("%q")}, size=[9, 9], method="nearest_neighbor")',
             'qnn.dequantize(image.resize2d(%q, size=[9, 9], method="nearest_neighbor"), '
-            f"0.5f, 3, axis=3, {FLOAT})",
+            f"0.5f, 3, {FLOAT})",
         ),
         # bounds
         (whole("nn.relu(%x)"), f"maximum({whole('%x')}, 7u8)"),
@@ -72,19 +76,16 @@ def whole(body: str, scale: str = "0.25f", zero: int = 7) -> str:
         # parts
         (
             whole(f"concatenate(({real('%q', '0.25f', '7')}, {real('%p')}), axis=1)"),
-            f"concatenate((%q, qnn.requantize(%p, 0.5f, 3, 0.25f, 7, axis=3, {EVEN}, {BYTES})), "
-            "axis=1)",
+            f"concatenate((%q, qnn.requantize(%p, 0.5f, 3, 0.25f, 7, {EVEN}, {BYTES})), axis=1)",
         ),
         # functions
         (
             whole(f"add({real('%q')}, {real('%p', '0.25f', '4')})"),
-            "qnn.add(%q, %p, 0.5f, 3, 0.25f, 4, 0.25f, 7, lhs_axis=3, rhs_axis=3, "
-            'compute_dtype="float32")',
+            'qnn.add(%q, %p, 0.5f, 3, 0.25f, 4, 0.25f, 7, compute_dtype="float32")',
         ),
         (
             whole(f"multiply({real('%q')}, {real('%p', '0.25f', '4')})"),
-            "qnn.mul(%q, %p, 0.5f, 3, 0.25f, 4, 0.25f, 7, lhs_axis=3, rhs_axis=3, "
-            'compute_dtype="float32")',
+            'qnn.mul(%q, %p, 0.5f, 3, 0.25f, 4, 0.25f, 7, compute_dtype="float32")',
         ),
         (
             whole(f"sigmoid({real('%q')})", "0.00390625f", 0),

@@ -6,7 +6,7 @@ from relay.transform.quantized_values import Affine, spread
 
 
 def affine(scale, zero_point, axis=0) -> Affine:
-    return Affine(np.asarray(scale, "float32"), np.asarray(zero_point, "int32"), axis)
+    return Affine.along(np.asarray(scale, "float32"), np.asarray(zero_point, "int32"), axis)
 
 
 def test_integers_stand_for_the_same_numbers_with_the_same_scales():
