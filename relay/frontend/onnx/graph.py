@@ -22,7 +22,7 @@ from relay.frontend.onnx.elements import ELEMENT_TYPES, propagate
 from relay.frontend.onnx.functions import DEEPEST, Bodies, bound_nodes, graphs_of, too_deep
 from relay.frontend.onnx.naming import repeated, shown
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.schema import check_node
+from relay.frontend.onnx.schema import check_node, taken
 from relay.frontend.onnx.scope import Scope, type_of
 from relay.frontend.onnx.tensors import Files, array_of, dense
 from relay.frontend.onnx.types import Dimensions, lacks_shape
@@ -218,7 +218,7 @@ class GraphImporter:
         try:
             if converter is None:
                 return self._expanded(node, proto)
-            found = converter(node, *node.inputs)
+            found = converter(node, *taken(converter, node))
             return found if isinstance(found, Fork) else self._bound(node, found)
         except FrontendError:
             raise

@@ -8,13 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Any
 
 import onnx
 from onnx import AttributeProto, NodeProto
 
 from relay.errors import Diagnostic, FrontendError, Span
-from relay.frontend.onnx.converters import DEFAULT_DOMAINS
+from relay.frontend.onnx.converters import DEFAULT_DOMAINS, Converter
+from relay.frontend.onnx.microsoft import DOMAIN, attribute_kind
+from relay.ir.expr import Expr
+
+if TYPE_CHECKING:
+    from relay.frontend.onnx.node import Node
 
 
 @dataclass(frozen=True)
@@ -56,12 +62,17 @@ def check_node(proto: NodeProto, version: int, span: Span) -> None:
     """Refuse a node that is not written as the standard says."""
     domain = "" if proto.domain in DEFAULT_DOMAINS else proto.domain
     schema = find_schema(domain, proto.op_type, version)
-    if schema is None:
-        return
 
     def refused(message: str, expected: str, found: str) -> FrontendError:
         return FrontendError(Diagnostic(f"{proto.op_type}: {message}", span, expected, found))
 
+    if schema is None:
+        for one in proto.attribute:
+            wanted = attribute_kind(proto.op_type, one.name) if domain == DOMAIN else None
+            if wanted is not None and wanted != one.type:
+                text = f"attribute `{one.name}` is of another type"
+                raise refused(text, _kind(wanted), _kind(one.type))
+        return
     for kind, names, most in (
         ("inputs", proto.input, schema.most_inputs),
         ("outputs", proto.output, schema.most_outputs),
@@ -81,6 +92,29 @@ def check_node(proto: NodeProto, version: int, span: Span) -> None:
         elif given[name] != kind_of:
             text = f"attribute `{name}` is of another type"
             raise refused(text, _kind(kind_of), _kind(given[name]))
+
+
+def taken(converter: Converter, node: Node) -> Sequence[Expr | None]:
+    """The inputs of a node as a converter takes them; those that it need not have are None.
+
+    Of operators that the standard does not know, the converter says how they are written.
+    """
+    parameters = [*signature(converter).parameters.values()][1:]
+    inputs = list(node.inputs)
+    for place, one in enumerate(parameters):
+        if one.kind is Parameter.VAR_POSITIONAL:
+            return inputs
+        if one.kind is Parameter.KEYWORD_ONLY:
+            continue
+        is_needed = one.annotation in ("Expr", Expr)
+        if place >= len(inputs) and one.default is Parameter.empty and not is_needed:
+            is_needed = "None" not in str(one.annotation)
+            inputs.append(None)
+        if is_needed and (place >= len(inputs) or inputs[place] is None):
+            raise node.refused(f"input `{one.name}` is missing", found=f"{len(node.inputs)} inputs")
+    if len(inputs) > len(parameters):
+        raise node.refused("there are too many inputs", f"{len(parameters)}", f"{len(inputs)}")
+    return inputs
 
 
 def _kind(number: int) -> str:

@@ -42,6 +42,27 @@ def test_they_are_refused(given: onnx.ModelProto, message: str) -> None:
         from_onnx(given)
 
 
+MICROSOFT = "com.microsoft"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (written("FusedMatMul", ["x"], domain=MICROSOFT), "input `right` is missing"),
+        (written("FusedMatMul", ["x", ""], domain=MICROSOFT), "input `right` is missing"),
+        (written("FusedMatMul", ["x"] * 3, domain=MICROSOFT), "too many inputs"),
+        (written("Attention", ["x", "x"], domain=MICROSOFT, num_heads=[2]), "of another type"),
+        (written("GroupQueryAttention", ["x"], domain=MICROSOFT), "input `lasts` is missing"),
+    ],
+)
+def test_operators_that_the_standard_does_not_know_are_refused_by_their_converters(
+    given: onnx.ModelProto, message: str
+) -> None:
+    given.opset_import.append(helper.make_opsetid(MICROSOFT, 1))
+    with pytest.raises(FrontendError, match=message):
+        from_onnx(given)
+
+
 def test_inputs_that_may_be_left_out_are() -> None:
     from_onnx(written("Clip", ["x", "", ""]))
     from_onnx(written("Clip", ["x"]))
