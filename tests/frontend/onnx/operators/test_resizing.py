@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -87,7 +88,7 @@ def test_images_get_the_sizes_that_are_asked_for(size: tuple[int, ...]) -> None:
 
 def test_sizes_that_a_run_finds() -> None:
     size = ints(1, 2, 3, 14)
-    agree(several(*every("linear", "nearest"), sizes=size), X, size, rtol=1e-4, atol=1e-5)
+    agree(several(*every("linear", "nearest")[::3], sizes=size), X, size, rtol=1e-4, atol=1e-5)
 
 
 def test_factors_that_give_whole_extents() -> None:
@@ -98,7 +99,7 @@ def test_factors_hold_where_extents_are_rounded() -> None:
     given = several(*every(), scales=Fixed(floats(1, 1, 1.5, 0.6)))
     agree(given, X, judge=reference, rtol=1e-4, atol=1e-5)
     factors = floats(1, 1, 2.5, 0.7)
-    given = several(*every("nearest", "cubic"), scales=factors)
+    given = several(*every("nearest", "cubic")[::3], scales=factors)
     agree(given, X, factors, judge=reference, rtol=1e-4, atol=1e-5)
 
 
@@ -114,7 +115,7 @@ def test_a_region_is_cut_out_and_resized() -> None:
     ways = [{"mode": mode, **crop} for mode in MODES]
     agree(several(*ways, roi=Fixed(region), sizes=Fixed(size)), X, rtol=1e-4, atol=1e-5)
     agree(several(*ways, roi=Fixed(region), sizes=Fixed(ints(1, 2, 1, 1))), X, rtol=1e-4)
-    agree(several(*ways, roi=region, sizes=size), X, region, size, rtol=1e-4, atol=1e-5)
+    agree(several(*ways[:2], roi=region, sizes=size), X, region, size, rtol=1e-4, atol=1e-5)
 
 
 def test_smaller_results_see_all_of_data() -> None:
@@ -125,7 +126,7 @@ def test_smaller_results_see_all_of_data() -> None:
     ]
     agree(several(*ways, sizes=Fixed(ints(1, 2, 3, 10))), X, rtol=1e-4, atol=1e-5)
     size = ints(1, 2, 2, 3)
-    agree(several(*ways, sizes=size), X, size, rtol=1e-4, atol=1e-5)
+    agree(several(*ways[::3], sizes=size), X, size, rtol=1e-4, atol=1e-5)
 
 
 def test_cubic_weights_have_a_slope_and_may_leave_out_what_is_outside() -> None:
@@ -173,6 +174,17 @@ def test_elements_of_any_type(dtype: str) -> None:
     given = several(*ways, data=data, shape=data.shape, scales=Fixed(floats(1, 1, 2, 1.6)))
     loose = {"rtol": 2e-3, "atol": 0.1} if dtype == "float16" else {}
     agree(given, data, judge=reference, **loose)  # type: ignore[arg-type]
+
+
+def test_truth_values_and_short_floats() -> None:
+    flags = np.array([[[[True, False], [False, True]]]])
+    given = several({}, data=flags, shape=flags.shape, scales=Fixed(floats(1, 1, 2, 1.5)))
+    agree(given, flags, wanted=[flags.repeat(2, 2)[..., [0, 0, 1]]])
+    short = np.array([[[[1, 2], [3, 5]]]], ml_dtypes.bfloat16)
+    ways = [{"mode": mode} for mode in ("nearest", "linear")]
+    given = several(*ways, data=short, shape=short.shape, scales=Fixed(floats(1, 1, 1, 2)))
+    rows = [[[[1, 1, 2, 2], [3, 3, 5, 5]]]], [[[[1, 1.25, 1.75, 2], [3, 3.5, 4.5, 5]]]]
+    agree(given, short, wanted=[np.array(row, short.dtype) for row in rows])
 
 
 # --- dimensions with names
