@@ -11,6 +11,9 @@ branches.py    two ways to the same values
 broadcast.py   operands with names that stand against each other
 windows.py     windows that slide, and what stands around data
 resampling.py  tensors read between their elements
+attending.py   attention                             rotation.py   angles of places
+shares.py      softmax                               derivatives.py  those of what graphs compute
+standing_in.py operators that are others in one      microsoft.py  attributes of com.microsoft
 elements.py    what is known of shapes that graphs compute
 scope.py       the names of a graph: a chain of `let`s
 graph.py       graphs and subgraphs                  functions.py  functions that nodes stand for
