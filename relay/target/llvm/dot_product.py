@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from relay.target.llvm.expressions import Expressions
+from relay.target.llvm.gathers import Gathers
 from relay.target.llvm.writer import Emission, Value, vector_type
 from relay.te.expr import Call, Expr, Read, reads, width
 from relay.te.instruction import DOT4, INSTRUCTIONS
@@ -23,7 +23,7 @@ from relay.te.simplify import Linear
 _PAIRS = {128: "sse2.pmadd.wd", 256: "avx2.pmadd.wd", 512: "avx512.pmaddw.d.512"}
 
 
-class DotProducts(Expressions):
+class DotProducts(Gathers):
     """Writes expressions, among them the instructions of `relay.te.instruction`."""
 
     def _compute(self, expr: Expr) -> Emission:

@@ -2,14 +2,13 @@
 
 Inside a vector loop whatever does not depend on its variable stays a scalar. A read whose position
 grows by one per lane is a load of a whole vector, by nothing a scalar for all lanes, anything else
-a gather; under a mask only the lanes that are wanted are read. Bytes are gathered by fours.
+a gather (`gathers` knows better ones); under a mask only the lanes that are wanted are read.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from math import prod
 from typing import assert_never
 
 from relay import tree
@@ -243,10 +242,7 @@ class Expressions(Instructions):
             raise TypeError(f"tensor `{buffer.name}` is read in loops: lower the schedule first")
         self._check(buffer, expr.indices)
         total = self.flat(buffer, expr.indices)
-        reads = frozenset((id(buffer),))
-        for atom in total.terms:
-            if not isinstance(atom, Var):
-                reads = reads.union(id(part.source) for part in expr_reads(atom))
+        reads = read_from(buffer, total)
         kind, align = memory_type(buffer.dtype), item_bytes(buffer.dtype)
         step = self.step(total)
         masked = self.mask is not None and not self.in_range(buffer, expr.indices)
@@ -268,20 +264,8 @@ class Expressions(Instructions):
             else:
                 code = f"load <{self.lanes} x {kind}>, ptr {pointer}, align {align}"
             loaded = self.make(code, kind, self.lanes, reads)
-        elif step == 2 and not masked and self.lanes >= 4:
-            loaded = self._every_other(buffer, self.first_lane(total), kind, reads)
-        elif kind == "i8" and self.mask is None and self._is_inside(buffer, total):
-            loaded = yield self._part_of_words(buffer, total, reads)
         else:
-            pointers = yield self._pointers(buffer, total)
-            mask = self.mask.text if masked and self.mask is not None else "splat (i1 true)"
-            whole = f"<{self.lanes} x {kind}>"
-            code = (
-                f"call {whole} @llvm.masked.gather.{suffix(kind, self.lanes)}."
-                f"v{self.lanes}p0(<{self.lanes} x ptr> align {align} {pointers.text}, "
-                f"<{self.lanes} x i1> {mask}, {whole} zeroinitializer)"
-            )
-            loaded = self.make(code, kind, self.lanes, reads)
+            loaded = yield self._apart(buffer, total, masked)
         if llvm_type(buffer.dtype) == "i1":
             zero = "zeroinitializer" if loaded.lanes else "0"
             return self.make(f"icmp ne {loaded}, {zero}", "i1", loaded.lanes, reads)
@@ -322,51 +306,18 @@ class Expressions(Instructions):
             found = self.remember(key, self.make(code, "ptr"))
         return found.text
 
-    def _every_other(
-        self, buffer: Source, first: Linear, kind: str, reads: frozenset[int]
-    ) -> Value:
-        """Elements two apart: two vectors that reach exactly from the first to the last, shuffled,
-        which is several times faster than a gather."""
-        lanes, align = self.lanes, item_bytes(buffer.dtype)
-        halves = []
-        for start in (first, Linear(first.terms, first.constant + lanes - 1)):
-            pointer = self.pointer(buffer, start)
-            code = f"load <{lanes} x {kind}>, ptr {pointer}, align {align}"
-            halves.append(self.make(code, kind, lanes, reads))
-        # element lanes-1 is in both vectors
-        wanted = [i if i < lanes else i + 1 for i in range(0, 2 * lanes, 2)]
-        order = ", ".join(f"i32 {i}" for i in wanted)
-        code = f"shufflevector {halves[0]}, {halves[1]}, <{lanes} x i32> <{order}>"
-        return self.make(code, kind, lanes, reads)
-
-    def _is_inside(self, buffer: Source, total: Linear) -> bool:
-        """Whether the word that a byte is part of, counted from the constant part of its position,
-        is proven to lie in the buffer."""
-        size = prod(int(n.value) if isinstance(n, Const) else 0 for n in buffer.shape)
-        first = Linear(total.terms, total.constant - total.constant % 4)
-        low, high = self.simplify.interval(self.simplify.build(first))
-        return low is not None and high is not None and low >= 0 and high + 4 <= size
-
-    def _part_of_words(self, buffer: Source, total: Linear, reads: frozenset[int]) -> Emission:
-        """Bytes anywhere, as parts of words that are gathered once for the bytes beside them too:
-        processors gather words, and bytes only one by one."""
-        part = total.constant % 4
-        first = Linear(total.terms, total.constant - part)
-        key = ("words", id(buffer), self.simplify.build(first), self.lane)
-        words = self.recall(key)
-        whole = f"<{self.lanes} x i32>"
-        if words is None:
-            pointers: Value = yield self._pointers(buffer, first)
-            code = (
-                f"call {whole} @llvm.masked.gather.{suffix('i32', self.lanes)}."
-                f"v{self.lanes}p0(<{self.lanes} x ptr> align 1 {pointers.text}, "
-                f"<{self.lanes} x i1> splat (i1 true), {whole} zeroinitializer)"
-            )
-            words = self.remember(key, self.make(code, "i32", self.lanes, reads))
-        if part:
-            code = f"lshr {words}, splat (i32 {8 * part})"
-            words = self.make(code, "i32", self.lanes, reads)
-        return self.make(f"trunc {words} to <{self.lanes} x i8>", "i8", self.lanes, reads)
+    def _apart(self, buffer: Source, total: Linear, masked: bool) -> Emission:
+        """Elements that do not follow each other, one by one."""
+        kind, align = memory_type(buffer.dtype), item_bytes(buffer.dtype)
+        pointers: Value = yield self._pointers(buffer, total)
+        mask = self.mask.text if masked and self.mask is not None else "splat (i1 true)"
+        whole = f"<{self.lanes} x {kind}>"
+        code = (
+            f"call {whole} @llvm.masked.gather.{suffix(kind, self.lanes)}."
+            f"v{self.lanes}p0(<{self.lanes} x ptr> align {align} {pointers.text}, "
+            f"<{self.lanes} x i1> {mask}, {whole} zeroinitializer)"
+        )
+        return self.make(code, kind, self.lanes, read_from(buffer, total))
 
     def step(self, total: Linear) -> int | None:
         """By how much a position grows from lane to lane; None when not evenly."""
@@ -426,6 +377,15 @@ class Expressions(Instructions):
             self.line("ret void")
             self.place(good)
             self.remember(key, inside)
+
+
+def read_from(buffer: Source, total: Linear) -> frozenset[int]:
+    """What is read where a position is read from: the buffer, and what the position depends on."""
+    found = frozenset((id(buffer),))
+    for atom in total.terms:
+        if not isinstance(atom, Var):
+            found = found.union(id(part.source) for part in expr_reads(atom))
+    return found
 
 
 def _is_inside(place: Value, limit: Value) -> bool:

@@ -442,7 +442,7 @@ def _micro_kernel(
     """The tile in registers; the reduction outside it, its innermost axis a few steps at a time."""
     spatial = [loop for loop in s[name].loops if not loop.reduces]
     reducing = [loop.name for loop in s[name].loops if loop.reduces]
-    steps = [] if instruction is None else [reducing.pop()]
+    steps = [reducing.pop()] if instruction is not None else []
     for loop in spatial[:-1]:
         s = unroll(s, name, loop.name)
     s = _vectors(s, name, spatial[-1].name, tile)
@@ -456,5 +456,5 @@ def _micro_kernel(
         reducing[-1:] = ["ko", "ki"]
     s = reorder(s, name, *reducing, *(loop.name for loop in spatial[:-1]), *columns, *steps)
     if instruction is not None:
-        s = tensorize(s, name, *steps, instruction)
+        s = tensorize(s, name, steps[0], instruction)
     return set_scope(s, name, Scope.REGISTER)

@@ -47,7 +47,7 @@ def elementwise(s: Schedule, stage: str, target: Target, *, threads: bool = True
     work = facts.points(found) * facts.cost(found)
     lanes = facts.lanes(found, target)
     s = facts.collapse(s, stage)
-    if (across := _across(s, stage)) is not None:
+    if (across := _across(s, stage, lanes)) is not None:
         s, inner = _in_words(s, stage, across, target)
         return _spread(s, stage, inner) if threads and work >= facts.PARALLEL_WORK else s
     while len(s[stage].loops) > 1:
@@ -71,11 +71,15 @@ def elementwise(s: Schedule, stage: str, target: Target, *, threads: bool = True
     return s
 
 
-def _across(s: Schedule, stage: str) -> str | None:
+def _across(s: Schedule, stage: str, lanes: int) -> str | None:
     """The loop along which bytes lie side by side that the innermost loop finds far apart."""
     found = s[stage]
     if any(width(tensor.dtype) != 8 for tensor in found.tensors):
         return None
+    if isinstance(found.loops[-1].extent, Const):
+        count = found.loops[-1].count
+        if 0 < count < lanes // 2 and lanes % count == 0:
+            return None  # a vector has several turns of that loop, which are interleaved
     simplify, last = facts.simplifier(found), found.loops[-1].var
     for read in facts.reads(found):
         if width(read.dtype) != 8 or access.stride(read, last, simplify) in (None, 0, 1, 2):

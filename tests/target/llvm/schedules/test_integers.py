@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from relay.ir.expr import Call
 from relay.lower.kernel import Lowered, Options
 from relay.lower.lower import lower
 from relay.lower.symbolic import lower_dynamic
@@ -123,7 +124,7 @@ def test_integers_of_16_bits(target: Target) -> None:
         assert (found == wrapped(x.astype(np.int64) @ w.astype(np.int64).T)).all()
 
 
-CONVOLUTIONS = [
+CONVOLUTIONS: list[tuple[str, str, str, dict[str, Any]]] = [
     ("NCHW", "1, 5, 9, 8", "7, 5, 3, 3", {"padding": "[1, 1, 1, 1]"}),
     ("NCHW", "2, 8, 6, 7", "20, 8, 1, 1", {}),
     ("NCHW", "1, 3, 12, 12", "16, 3, 5, 5", {"strides": "[2, 2]", "padding": "[2, 1, 2, 1]"}),
@@ -155,6 +156,7 @@ def test_convolutions_are_exact(kinds: tuple[str, str], target: Target) -> None:
     reference = get("nn.conv2d").reference
     assert reference is not None
     for i, (_, call, x, w) in enumerate(cases):
+        assert isinstance(call, Call) and call.attrs is not None
         attributes = {**dict(call.attrs.items()), "out_dtype": "int64"}
         expected = reference(x.astype(np.int64), w.astype(np.int64), **attributes)
         for threads in (1, 2):

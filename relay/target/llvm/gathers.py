@@ -1,0 +1,193 @@
+"""Elements that lanes read far apart, in fewer and larger loads than one for each.
+
+    every other element             x[2*l]                two vectors, shuffled
+    runs                            x[l//4 * n + l%4]     a word for every run, gathered
+    rows side by side               x[l%4 * n + l//4]     a vector of every row, interleaved
+    bytes                           x[l*n + 1]            words, gathered once for four such reads
+
+Processors gather words of 32 and 64 bits, and whatever is shorter one by one. Vectors of bytes have
+many lanes, so this is where it matters most.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from relay.target.llvm.expressions import Expressions, read_from
+from relay.target.llvm.writer import Emission, Value, item_bytes, memory_type, suffix
+from relay.te.expr import Binary, Const, Expr, Source
+from relay.te.simplify import Linear
+
+_WORD = 4  # bytes
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """A position whose lanes fall into groups of `size`: those of a group are `inner` elements
+    apart, groups are `outer` apart, and all begin at `first`."""
+
+    size: int
+    inner: int
+    outer: int
+    first: Linear
+
+    def is_run_of(self, item: int) -> bool:
+        """Whether the elements of a group, of so many bytes each, are one number."""
+        return self.inner == 1 and self.size * item in (2, _WORD, 8)
+
+
+class Gathers(Expressions):
+    """Writes expressions; what lanes read far apart, with as few loads as it can."""
+
+    def _apart(self, buffer: Source, total: Linear, masked: bool) -> Emission:
+        size = item_bytes(buffer.dtype)
+        groups = self._groups(total)
+        if self.step(total) == 2 and not masked and self.lanes >= 4:
+            return self._every_other(buffer, self.first_lane(total))
+        if groups is not None and groups.outer == 1:
+            return self._interleaved(buffer, groups, masked)
+        if groups is not None and groups.is_run_of(size) and not masked:
+            return self._runs(buffer, groups)
+        if size == 1 and self.mask is None and self._is_word_inside(buffer, total):
+            byte: Value = yield self._part_of_words(buffer, total)
+            return byte
+        value: Value = yield super()._apart(buffer, total, masked)
+        return value
+
+    def _every_other(self, buffer: Source, first: Linear) -> Value:
+        """Two vectors that reach exactly from the first element to the last, shuffled."""
+        lanes, align, kind = self.lanes, item_bytes(buffer.dtype), memory_type(buffer.dtype)
+        reads = read_from(buffer, first)
+        halves = []
+        for start in (first, Linear(first.terms, first.constant + lanes - 1)):
+            pointer = self.pointer(buffer, start)
+            code = f"load <{lanes} x {kind}>, ptr {pointer}, align {align}"
+            halves.append(self.make(code, kind, lanes, reads))
+        # element lanes-1 is in both vectors
+        wanted = [i if i < lanes else i + 1 for i in range(0, 2 * lanes, 2)]
+        code = f"shufflevector {halves[0]}, {halves[1]}, {_order(wanted)}"
+        return self.make(code, kind, lanes, reads)
+
+    # --- groups of lanes
+
+    def _groups(self, total: Linear) -> _Groups | None:
+        """Groups of lanes, if lanes count in a position as quotient and rest by one number only."""
+        if any(self._may_be_in_lanes(atom) for atom in total.terms):
+            return None
+        moving = {atom: by for atom, by in total.terms.items() if self.depends(atom)}
+        sizes = {_divisor(atom) for atom in moving}
+        if len(moving) != 2 or len(sizes) != 1:
+            return None
+        (size,) = sizes
+        by_op = {atom.op: by for atom, by in moving.items() if isinstance(atom, Binary)}
+        if size is None or self.lanes % size or by_op.keys() != {"floordiv", "mod"}:
+            return None
+        if any(isinstance(atom, Binary) and atom.left is not self.lane for atom in moving):
+            return None
+        rest = {atom: by for atom, by in total.terms.items() if atom not in moving}
+        return _Groups(size, by_op["mod"], by_op["floordiv"], Linear(rest, total.constant))
+
+    def _runs(self, buffer: Source, groups: _Groups) -> Value:
+        """The elements of a group as one number."""
+        count, kind = self.lanes // groups.size, memory_type(buffer.dtype)
+        align = item_bytes(buffer.dtype)
+        word = f"i{8 * align * groups.size}"
+        reads = read_from(buffer, groups.first)
+        base = self.pointer(buffer, groups.first)
+        places = ", ".join(f"i64 {groups.outer * i}" for i in range(count))
+        code = f"getelementptr {kind}, ptr {base}, <{count} x i64> <{places}>"
+        pointers = self.make(code, "ptr")
+        words = self._gather(word, count, pointers, align, reads)
+        whole = f"<{self.lanes} x {kind}>"
+        return self.make(f"bitcast {words} to {whole}", kind, self.lanes, reads)
+
+    def _interleaved(self, buffer: Source, groups: _Groups, masked: bool) -> Value:
+        """A vector for each place in a group, then the first of all, the second of all, …"""
+        count, kind = self.lanes // groups.size, memory_type(buffer.dtype)
+        align, reads = item_bytes(buffer.dtype), read_from(buffer, groups.first)
+        part = f"<{count} x {kind}>"
+        rows = []
+        for i in range(groups.size):
+            start = Linear(groups.first.terms, groups.first.constant + groups.inner * i)
+            pointer = self.pointer(buffer, start, inside=not masked)
+            code = f"load {part}, ptr {pointer}, align {align}"
+            if masked:
+                assert self.mask is not None
+                lanes = _order(range(i, self.lanes, groups.size))
+                mask = self.make(
+                    f"shufflevector {self.mask}, {self.mask.full_type} poison, {lanes}", "i1", count
+                )
+                name = f"llvm.masked.load.{suffix(kind, count)}.p0"
+                given = f"ptr align {align} {pointer}, {mask}, {part} zeroinitializer"
+                code = f"call {part} @{name}({given})"
+            rows.append(self.make(code, kind, count, reads))
+        return self._one_after_the_other(rows, kind, reads)
+
+    def _one_after_the_other(self, rows: list[Value], kind: str, reads: frozenset[int]) -> Value:
+        """Rows interleaved: joined to one vector, and shuffled."""
+        count, size = rows[0].lanes, len(rows)
+        whole, total = rows[0], count
+        for row in rows[1:]:
+            # of the same length, before the two are joined
+            length = _order([*range(count), *[-1] * (total - count)])
+            longer = self.make(
+                f"shufflevector {row}, {row.full_type} poison, {length}", kind, total
+            )
+            joined = _order([*range(total), *range(total, total + count)])
+            code = f"shufflevector {whole}, {longer}, {joined}"
+            total += count
+            whole = self.make(code, kind, total, reads)
+        order = _order([row * count + place for place in range(count) for row in range(size)])
+        code = f"shufflevector {whole}, {whole.full_type} poison, {order}"
+        return self.make(code, kind, self.lanes, reads)
+
+    # --- bytes of words
+
+    def _is_word_inside(self, buffer: Source, total: Linear) -> bool:
+        """Whether the word that a byte is part of, counted from the constant part of its position,
+        is proven to lie in the buffer."""
+        size = prod(int(n.value) if isinstance(n, Const) else 0 for n in buffer.shape)
+        low, high = self.simplify.interval(self.simplify.build(_word_start(total)))
+        return low is not None and high is not None and low >= 0 and high + _WORD <= size
+
+    def _part_of_words(self, buffer: Source, total: Linear) -> Emission:
+        """Bytes as parts of words that are gathered once for the bytes beside them too."""
+        first, reads = _word_start(total), read_from(buffer, total)
+        key = ("words", id(buffer), self.simplify.build(first), self.lane)
+        words = self.recall(key)
+        if words is None:
+            pointers: Value = yield self._pointers(buffer, first)
+            words = self.remember(key, self._gather("i32", self.lanes, pointers, 1, reads))
+        if part := total.constant - first.constant:
+            code = f"lshr {words}, splat (i32 {8 * part})"
+            words = self.make(code, "i32", self.lanes, reads)
+        return self.make(f"trunc {words} to <{self.lanes} x i8>", "i8", self.lanes, reads)
+
+    def _gather(
+        self, kind: str, count: int, pointers: Value, align: int, reads: frozenset[int]
+    ) -> Value:
+        whole = f"<{count} x {kind}>"
+        code = (
+            f"call {whole} @llvm.masked.gather.{suffix(kind, count)}.v{count}p0("
+            f"<{count} x ptr> align {align} {pointers.text}, "
+            f"<{count} x i1> splat (i1 true), {whole} zeroinitializer)"
+        )
+        return self.make(code, kind, count, reads)
+
+
+def _word_start(total: Linear) -> Linear:
+    return Linear(total.terms, total.constant - total.constant % _WORD)
+
+
+def _divisor(atom: Expr) -> int | None:
+    """What a number is divided by, where that is known."""
+    if isinstance(atom, Binary) and isinstance(atom.right, Const):
+        return int(atom.right.value)
+    return None
+
+
+def _order(lanes: list[int] | range) -> str:
+    """A mask of a shuffle; -1 is any lane."""
+    each = ", ".join("i32 poison" if lane < 0 else f"i32 {lane}" for lane in lanes)
+    return f"<{len(lanes)} x i32> <{each}>"
