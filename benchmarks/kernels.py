@@ -445,8 +445,8 @@ def measure_integers(run: Run) -> None:
             for size in sizes:
                 compare_byte_product(run, size, kind, threads)
         for layer in layers if not run.quick else [(16, 6, 16, 3, 1, 1)]:
-            for blocked in (False, True):
-                compare_byte_convolution(run, layer, threads, blocked=blocked)
+            for layout in ("NCHW", "NHWC"):
+                compare_byte_convolution(run, layer, threads, layout)
 
 
 def compare_byte_product(run: Run, size: tuple[int, int, int], kind: str, threads: int) -> None:
@@ -486,8 +486,9 @@ def compare_byte_product(run: Run, size: tuple[int, int, int], kind: str, thread
     run.report.wanted(f"{name}, {threads} threads", kept["ratio"], "x ONNX Runtime", least=1)
 
 
-def compare_byte_convolution(run: Run, layer: Layer, threads: int, *, blocked: bool) -> None:
-    """A convolution of bytes with bias, rounded to bytes again with a scale for each channel."""
+def compare_byte_convolution(run: Run, layer: Layer, threads: int, layout: str) -> None:
+    """A convolution of bytes with bias, rounded to bytes again with a scale for each channel. ONNX
+    has channels first; a network has them last between its first layer and its last."""
     from onnx import helper
 
     channels, extent, filters, kernel, stride, padding = layer
@@ -503,17 +504,14 @@ def compare_byte_convolution(run: Run, layer: Layer, threads: int, *, blocked: b
         "out_dtype": "int32",
     }
     data, bias, factor = x, b.reshape(-1, 1, 1), scale.reshape(-1, 1, 1)
-    convolve = relay.nn.conv2d
-    if blocked:
-        data = blocks(x, [1])
-        bias, factor = (each.reshape(1, -1, 1, 1, 16) for each in (b, scale))
-        convolve = relay.nn.contrib_conv2d_nchwc
-        window |= {"data_layout": "NCHW16c", "kernel_layout": "OIHW", "out_layout": "NCHW16c"}
+    if layout == "NHWC":
+        data, bias, factor = np.ascontiguousarray(x.transpose(0, 2, 3, 1)), b, scale
+        window |= {"data_layout": layout, "kernel_layout": "OIHW"}
     arrays = {"x": data, "w": w, "b": bias, "s": factor}
     xs, ws, bs, ss = (
         relay.var(name, shape=array.shape, dtype=str(array.dtype)) for name, array in arrays.items()
     )
-    real = relay.cast(convolve(xs, ws, **window) + bs, "float32") * ss
+    real = relay.cast(relay.nn.conv2d(xs, ws, **window) + bs, "float32") * ss
     body = relay.cast(relay.clip(relay.round(real), 0.0, 255.0), "uint8")
     exe, seconds = compiled(body, {name: arrays[name] for name in "wbs"}, threads)
     result = np.empty(exe.outputs[0].shape, np.uint8)
@@ -545,12 +543,14 @@ def compare_byte_convolution(run: Run, layer: Layer, threads: int, *, blocked: b
     expected = np.clip(np.round(reals), 0, 255)
     found = fraction(times, 2 * expected.size * channels * kernel * kernel, "dot", operations)
     size = f"{extent}x{extent}x{channels}"
-    name = f"{'NCHW16c' if blocked else 'NCHW'} bytes {size} {kernel}x{kernel} -> {filters}"
+    name = f"{layout} bytes {size} {kernel}x{kernel} -> {filters}"
     kept = run.report.compare(
         name,
         threads,
         without(times, "dot"),
-        error=relative_error(result, blocks(expected, [1]) if blocked else expected),
+        error=relative_error(
+            result, expected.transpose(0, 2, 3, 1) if layout == "NHWC" else expected
+        ),
         compile_s=seconds,
         note=f"{percent(found)} of the peak for integers",
         **found,
