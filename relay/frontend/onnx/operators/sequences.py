@@ -183,14 +183,9 @@ def split_to_sequence(node: Node, data: Expr, sizes: Expr | None = None) -> Expr
     axis = int(node.attribute("axis", 0)) % node.rank(data)
     keep = int(node.attribute("keepdims", 1)) or sizes is not None
     extent = node.shape(data)[axis]
-    if not isinstance(extent, int):
-        raise node.refused(
-            "the axis that is split must have a size that is known",
-            found=str(node.type_of(data)),
-            hint="give sizes with from_onnx(model, shape={input: (…)})",
-        )
-    if sizes is not None and node.constant(sizes) is None:
-        return _split_at_run_time(node, data, axis, sizes)
+    if not isinstance(extent, int) or (sizes is not None and node.constant(sizes) is None):
+        each = const(1, "int64") if sizes is None else sizes
+        return _split_at_run_time(node, data, axis, each, bool(keep))
     widths = _widths(node, sizes, extent)
     ends = [sum(widths[: place + 1]) for place in range(len(widths) - 1)]
     if ends:
@@ -203,14 +198,15 @@ def split_to_sequence(node: Node, data: Expr, sizes: Expr | None = None) -> Expr
     return make_list(node, fields, common(node, [node.type_of(field) for field in fields]))
 
 
-def _split_at_run_time(node: Node, data: Expr, axis: int, sizes: Expr) -> Expr:
-    """Parts whose sizes are computed: a loop from the first to the last.
+def _split_at_run_time(node: Node, data: Expr, axis: int, sizes: Expr, keep: bool) -> Expr:
+    """Parts whose sizes, or number, a run finds: a loop from the first to the last.
 
     fn (%start, %i) { if (%start < size) { Cons(%data[%start:end], …) } else { Nil } }
     """
     ty = node.tensor_type(data)
     open_axis = [Any() if place == axis else size for place, size in enumerate(ty.shape)]
-    part_type = TensorType(tuple(open_axis), ty.dtype)
+    kept = [size for place, size in enumerate(open_axis) if keep or place != axis]
+    part_type = TensorType(tuple(kept), ty.dtype)
     one, none = const(1, "int64"), const(0, "int64")
     count = TensorType((), "int64")
     start, number, again = Var("start", count), Var("number", count), Var("split")
@@ -229,6 +225,8 @@ def _split_at_run_time(node: Node, data: Expr, axis: int, sizes: Expr) -> Expr:
     cut = dyn.strided_slice(
         data, stack(Tuple(tuple(begins)), 0), stack(Tuple(tuple(ends)), 0), stack(steps, 0)
     )
+    if not keep:
+        cut = squeeze(cut, (axis,))
     longer = Call(_constructor(node, "Cons"), (part, Call(again, (end, add(number, one)))))
     body = If(
         going,

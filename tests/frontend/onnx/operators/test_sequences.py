@@ -102,3 +102,15 @@ def test_optionals() -> None:
         helper.make_node("Where", ["there", "got", "n"], ["y"]),
     ]
     agree(of_sequence(*nodes), X, np.array(0), wanted=[X])
+
+
+@pytest.mark.parametrize("keep", [0, 1])
+def test_an_axis_of_any_size_is_split_into_single_rows(keep: int) -> None:
+    nodes = [
+        helper.make_node("SplitToSequence", ["x"], ["rows"], axis=0, keepdims=keep),
+        helper.make_node("ConcatFromSequence", ["rows"], ["y"], axis=0),
+        helper.make_node("SequenceLength", ["rows"], ["count"]),
+    ]
+    made = of_graph(nodes, [value("x", "float32", ["n", 3])], [name("y"), name("count")])
+    for rows in (1, 4):
+        agree(made, np.arange(3 * rows, dtype="float32").reshape(rows, 3))
