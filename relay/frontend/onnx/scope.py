@@ -59,6 +59,14 @@ class Scope:
         for scope in reversed([*self._outwards()]):
             yield from scope.values.values()
 
+    def definition(self, value: Expr) -> Expr | None:
+        """What a variable stands for, unless it is an input."""
+        for scope in self._outwards():
+            for variable, bound in reversed(scope.bindings):
+                if variable is value:
+                    return bound
+        return None
+
     def known(self, value: Expr) -> Elements | None:
         """What is known of the elements of a tensor of integers with one axis at most."""
         if isinstance(value, Constant):

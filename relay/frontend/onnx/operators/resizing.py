@@ -20,7 +20,7 @@ from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.resampling import Axis, Way, axis_by_axis, real
 from relay.ir import dims
 from relay.ir.dims import Dim
-from relay.ir.expr import Expr, const
+from relay.ir.expr import Call, Expr, Tuple, const
 from relay.ir.types import TensorType
 
 table = Converters()
@@ -164,7 +164,9 @@ def _part(node: Node, values: Expr, place: int, dtype: str = "float64") -> Expr:
 
 def _stays(node: Node, axis: Axis) -> bool:
     """Whether an axis is known to stay as it is."""
-    if not axis.is_exact or dims.equal(axis.new, axis.old) is not True:
+    factor = node.constant(node.let(axis.factor))
+    is_same = factor == 1 or dims.equal(axis.new, axis.old) is True
+    if not axis.is_exact or not is_same:
         return False
     if axis.region is None:
         return True
@@ -173,11 +175,11 @@ def _stays(node: Node, axis: Axis) -> bool:
 
 def _by_factors(node: Node, data: Expr, numbers: Sequence[int], scales: Expr) -> list[Axis]:
     """Axes with the factors they are resized by; new extents are rounded down."""
-    known = node.constant(scales)
+    known = _known_factors(node, scales)
     axes = []
     for place, number in enumerate(numbers):
-        old, factor = node.shape(data)[number], _part(node, scales, place)
-        given = None if known is None else float(known.reshape(-1)[place])
+        old, given = node.shape(data)[number], known[place]
+        factor = _part(node, scales, place) if given is None else real(given)
         if given is not None and not 0 < given < np.inf:
             raise node.refused("a factor is not positive", "a number above 0", str(given))
         extent = node.size(data, number)
@@ -187,6 +189,23 @@ def _by_factors(node: Node, data: Expr, numbers: Sequence[int], scales: Expr) ->
         new, is_exact = _scaled(node, old, given, count)
         axes.append(Axis(number, old, new, extent, count, factor, real(1), is_exact))
     return axes
+
+
+def _known_factors(node: Node, scales: Expr) -> list[float | None]:
+    """Factors, as far as they are known: exporters join those of images and channels, which are 1,
+    with others that the graph computes."""
+    joined = node.scope.definition(scales)
+    parts: Sequence[Expr] = [scales]
+    if isinstance(joined, Call) and joined.op == op.get("concatenate"):
+        parts = joined.args[0].fields if isinstance(joined.args[0], Tuple) else parts
+    found: list[float | None] = []
+    for part in parts:
+        numbers = node.constant(part)
+        if numbers is None:
+            found += [None] * node.length(part, "the factors")
+        else:
+            found += [float(number) for number in numbers.reshape(-1)]
+    return found
 
 
 def _scaled(node: Node, old: Dim, factor: float | None, count: Expr) -> tuple[Dim, bool]:

@@ -223,6 +223,30 @@ def test_images_of_which_the_graph_computes_the_size() -> None:
     agree(given, X, rtol=1e-4, atol=1e-5)
 
 
+def test_images_of_which_the_graph_computes_the_factors() -> None:
+    nodes = [
+        helper.make_node("Shape", ["x"], ["all"]),
+        helper.make_node("Slice", ["all", "two", "four"], ["back"]),
+        helper.make_node("Cast", ["back"], ["old"], to=onnx.TensorProto.FLOAT),
+        helper.make_node("Div", ["size", "old"], ["factors"]),
+        helper.make_node("Concat", ["ones", "factors"], ["scales"], axis=0),
+        helper.make_node("Resize", ["x", "", "scales"], ["y"], mode="linear"),
+    ]
+    constants = [
+        numpy_helper.from_array(array, name)
+        for name, array in (
+            ("two", ints(2)),
+            ("four", ints(4)),
+            ("size", floats(10, 14)),
+            ("ones", floats(1, 1)),
+        )
+    ]
+    described = [value("x", "float32", (None, 2, "h", "w"))]
+    given = of_graph(nodes, described, [onnx.ValueInfoProto(name="y")], constants, 17)
+    assert main_type(from_onnx(given)[0]) == "Tensor[(?, 2, ?, ?), float32]"
+    agree(given, X, rtol=1e-4, atol=1e-5)
+
+
 # --- other versions
 
 
