@@ -17,10 +17,11 @@ from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.integer_products import matrix_product
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.microsoft_attention import attended
-from relay.frontend.onnx.operators.pooling import average_pool, global_average_pool
+from relay.frontend.onnx.operators.pooling import average_pool, global_average_pool, max_pool
 from relay.frontend.onnx.operators.quantized import (
     dequantize_linear,
     dynamic_range,
+    q_linear_conv,
     quantize_linear,
 )
 from relay.frontend.onnx.operators.recurrent import Layer, memory_cells
@@ -167,6 +168,20 @@ def q_linear_where(
 
 
 # --- products ----------------------------------------------------------------------------------
+
+
+@table("QLinearConv")
+def q_linear_conv_of_images(node: Node, data: Expr, *inputs: Expr | None) -> Expr:
+    """As the standard has it; the channels of images may be the last axis."""
+    return _channels_first(lambda there, images: q_linear_conv(there, images, *inputs))(node, data)
+
+
+@table("NhwcMaxPool")
+def nhwc_max_pool(node: Node, data: Expr) -> Expr:
+    rank = node.rank(data)
+    images = node.let(op.transpose(data, (0, rank - 1, *range(1, rank - 1))))
+    (found,) = max_pool(node, images)
+    return op.transpose(node.let(found), (0, *range(2, rank), 1))
 
 
 @table("QGemm")

@@ -7,6 +7,7 @@ from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.integer_products import convolution, matrix_product
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.conversion import converted
+from relay.frontend.onnx.operators.products import product
 from relay.frontend.onnx.quantization import (
     Affine,
     affine,
@@ -190,6 +191,8 @@ def q_linear_mat_mul(
     scale: Expr,
     zero_point: Expr,
 ) -> Expr:
+    if not is_quantized(node.dtype(left)):
+        return _narrow_product(node, left, left_scale, right, right_scale, scale, zero_point)
     sums = node.let(matrix_product(node, left, right, left_zero_point, right_zero_point))
     rows, columns = (parameter(node, one, "float32") for one in (left_scale, right_scale))
     result = affine(node, scale, zero_point)
@@ -201,6 +204,24 @@ def q_linear_mat_mul(
     factor = op.divide(op.multiply(rows, columns), result.scale)
     whole = op.round(op.multiply(op.cast(sums, "float32"), factor))
     return op.cast(op.add(whole, op.cast(result.zero_point, "float32")), node.dtype(zero_point))
+
+
+def _narrow_product(
+    node: Node,
+    left: Expr,
+    left_scale: Expr,
+    right: Expr,
+    right_scale: Expr,
+    scale: Expr,
+    zero_point: Expr,
+) -> Expr:
+    """Of floats of eight bits: they have no zero points but 0, and products need all of float32."""
+    wide = [
+        node.let(op.multiply(op.cast(one, "float32"), computed_in(node, by, "float32")))
+        for one, by in ((left, left_scale), (right, right_scale))
+    ]
+    found = op.divide(product(node, wide[0], wide[1]), computed_in(node, scale, "float32"))
+    return converted(node, node.let(found), node.dtype(zero_point))
 
 
 @table("ConvInteger", since=10)

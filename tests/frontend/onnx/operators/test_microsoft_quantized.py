@@ -117,6 +117,36 @@ def test_means_of_images(last: int) -> None:
     )
 
 
+@pytest.mark.parametrize("last", [0, 1])
+def test_convolutions_of_images(last: int) -> None:
+    data = integers(1, 6, 5, 4) if last else integers(1, 4, 6, 5)
+    weight = Fixed(integers(3, 4, 3, 3, dtype="int8"))
+    near(
+        model(
+            "QLinearConv",
+            data,
+            scale(0.1),
+            zero(100),
+            weight,
+            scale(0.01),
+            zero(0, "int8"),
+            scale(0.5),
+            zero(120),
+            opset=13,
+            domain=DOMAIN,
+            pads=[1, 1, 1, 1],
+            channels_last=last,
+        ),
+        data,
+    )
+
+
+def test_maxima_of_images_with_channels_last() -> None:
+    data = integers(1, 6, 5, 4)
+    attributes: dict[str, Any] = {"kernel_shape": [2, 3], "strides": [2, 1], "pads": [0, 1, 0, 1]}
+    near(model("NhwcMaxPool", data, opset=13, domain=DOMAIN, **attributes), data)
+
+
 @pytest.mark.parametrize("keepdims", [0, 1])
 def test_means_along_axes(keepdims: int) -> None:
     data = integers(2, 3, 5, dtype="int8")

@@ -277,6 +277,18 @@ def test_scales_of_sixteen_bits() -> None:
     near(given, a, b, judge=reference)
 
 
+def test_factors_may_be_floats_of_eight_bits() -> None:
+    kind = ml_dtypes.float8_e4m3fn
+    a, b = (np.arange(-3, 3).reshape(2, 3) / 2).astype(kind), np.eye(3, 2).astype(kind)
+    scales = [Fixed(number(one)) for one in (0.5, 2.0, 0.25)]
+    none = Fixed(np.zeros((), kind))
+    given = model(
+        "QLinearMatMul", a, scales[0], none, b, scales[1], none, scales[2], none, opset=21
+    )
+    wanted = (a.astype("float32") @ b.astype("float32") * 4).astype(kind)
+    agree(given, a, b, wanted=[wanted])
+
+
 @pytest.mark.parametrize("groups", [1, 2, 4])
 @pytest.mark.parametrize("zero", [0, 5])
 def test_convolutions_of_integers(groups: int, zero: int) -> None:
