@@ -1,7 +1,7 @@
 """The passes of quantised networks, by the names they have among themselves.
 
-    relay.qnn.transform.Legalize()           relay.transform.QnnLegalize()
-    relay.qnn.transform.CanonicalizeOps()    relay.transform.QnnCanonicalize()
+relay.qnn.transform.Legalize()           relay.transform.QnnLegalize()
+relay.qnn.transform.CanonicalizeOps()    relay.transform.QnnCanonicalize()
 """
 
 from relay.transform.qnn_canonicalize import QnnCanonicalize as CanonicalizeOps
