@@ -22,6 +22,7 @@ from relay.ir.dims import Any as AnyDim
 from relay.ir.expr import (
     Call,
     Constant,
+    Constructor,
     Expr,
     Function,
     GlobalVar,
@@ -93,6 +94,9 @@ class Program:
                 return self._if(expr, graph, names)
             case Call(op=Op()):
                 return self._operator(expr, graph, names)
+            case Call(op=Constructor(name_hint=name)):
+                self._note(f"constructor {name}", "data types have no form", expr)
+                return self._placeholder(expr.checked_type, graph)
             case Call():
                 return self._call(expr, graph, names)
         self._note(type(expr).__name__.lower(), "only tensors and tuples have a form", expr)

@@ -17,7 +17,19 @@ from relay.export.onnx.exporter import OLDEST
 from relay.frontend.onnx.importer import from_onnx
 from relay.interpreter.evaluate import evaluate
 from relay.ir.module import IRModule
-from relay.testing import dcgan, densenet, dqn, mlp, mobilenet, resnet, resnet_3d, squeezenet, vgg
+from relay.testing import (
+    dcgan,
+    densenet,
+    dqn,
+    lstm,
+    mlp,
+    mobilenet,
+    resnet,
+    resnet_3d,
+    squeezenet,
+    transformer,
+    vgg,
+)
 from tests.export.onnx.running import in_runtime
 
 Network = Callable[[], tuple[IRModule, dict[str, Any]]]
@@ -33,10 +45,13 @@ ZOO: dict[str, Network] = {
     "mobilenet": lambda: mobilenet.get_workload(1, 10, (3, 64, 64)),
     "mobilenet-nhwc": lambda: mobilenet.get_workload(1, 10, (64, 64, 3), layout="NHWC"),
     "squeezenet": lambda: squeezenet.get_workload(1, 10, "1.1", (3, 64, 64)),
+    "lstm": lambda: lstm.get_workload(3, 4),
+    "transformer": lambda: transformer.get_workload(),
     "densenet": lambda: densenet.get_workload(121, 10, 1, (3, 224, 224)),
     "vgg": lambda: vgg.get_workload(1, 10, (3, 32, 32), num_layers=11),
 }
 SLOW = (
+    "transformer",
     "squeezenet",
     "mobilenet",
     "densenet",
@@ -51,7 +66,9 @@ SLOW = (
 def inputs_of(module: IRModule, params: dict[str, Any]) -> dict[str, np.ndarray]:
     random = np.random.default_rng(0)
     return {
-        param.name_hint: random.normal(size=param.checked_type.shape).astype("float32")
+        param.name_hint: random.normal(size=param.checked_type.shape).astype(
+            param.checked_type.dtype
+        )
         for param in module["main"].params
         if param.name_hint not in params
     }
@@ -276,6 +293,10 @@ def test_all_that_cannot_be_written_is_named_at_once() -> None:
         ),
         ("def @main(%x: float32) { let %r = ref(%x); ref_read(%r) }", "only tensors and tuples"),
         ("def @main(%f: fn (float32) -> float32) { %f(1f) }", "parameter `f` has no form"),
+        (
+            "type Box { Boxed(float32) } def @main(%x: float32) { Boxed(%x) }",
+            "constructor Boxed: data types have no form, 1 time",
+        ),
         ("def @main(%x: float32) { fn (%y: float32) { %x } }", "function"),
     ],
 )
