@@ -76,6 +76,7 @@ FAMILIES = (
     "losses",
     "microsoft_activations",
     "microsoft_attention",
+    "microsoft_blocks",
     "microsoft_default",
     "microsoft_layers",
     "microsoft_quantized",

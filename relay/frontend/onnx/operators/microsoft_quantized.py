@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
-import numpy as np
-
 from relay import op
 from relay.frontend.onnx.broadcast import broadcastable
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.integer_products import matrix_product
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.microsoft_attention import attended
+from relay.frontend.onnx.operators.microsoft_layers import embed_layer_normalization
 from relay.frontend.onnx.operators.pooling import average_pool, global_average_pool, max_pool
 from relay.frontend.onnx.operators.quantized import (
     dequantize_linear,
@@ -34,7 +33,6 @@ from relay.frontend.onnx.quantization import (
     requantized,
 )
 from relay.ir.expr import Expr, Tuple, const
-from relay.ir.types import TensorType
 
 table = Converters("com.microsoft")
 
@@ -280,6 +278,26 @@ def q_attention(
     return attended(node, node.let(whole), mask, past)
 
 
+@table("QEmbedLayerNormalization")
+def q_embed_layer_normalization(
+    node: Node, words: Expr, segments: Expr | None, *inputs: Expr | None
+) -> Sequence[Expr]:
+    """Five tables of integers, a mask, and the scales and zero points of the tables."""
+    tables, mask, parameters = inputs[:5], inputs[5], inputs[6:]
+    reals: list[Expr | None] = []
+    for place, one in enumerate(tables):
+        scale = parameters[place] if place < len(parameters) else None
+        zero = parameters[place + 5] if place + 5 < len(parameters) else None
+        if one is None:
+            reals.append(None)
+        elif scale is None:
+            raise node.refused("a table has no scale", "one for each table", "none")
+        else:
+            reals.append(dequantized(node, one, affine(node, scale, zero)))
+    found: Sequence[Expr] = embed_layer_normalization(node, words, segments, *reals, mask)
+    return found[:2]
+
+
 @table("DynamicQuantizeLSTM")
 def dynamic_quantize_lstm(node: Node, *inputs: Expr | None) -> Sequence[Expr]:
     """Weights are integers, given transposed; inputs and states become some for every product."""
@@ -310,71 +328,3 @@ def dynamic_quantize_lstm(node: Node, *inputs: Expr | None) -> Sequence[Expr]:
         return op.multiply(op.cast(sums, "float32"), op.multiply(by.scale, scale))
 
     return memory_cells(node, given[:8], product)
-
-
-# --- weights of few bits -----------------------------------------------------------------------
-
-
-@table("MatMulNBits")
-def mat_mul_n_bits(
-    node: Node,
-    data: Expr,
-    packed: Expr,
-    scales: Expr,
-    zero_points: Expr | None = None,
-    groups: Expr | None = None,
-    bias: Expr | None = None,
-) -> Expr:
-    """Data times a matrix (n, k), blocks of whose rows have a scale each; a byte has several
-    elements, the first one in its lowest bits."""
-    depth, outputs = int(node.required("K")), int(node.required("N"))
-    bits, block = int(node.attribute("bits", 4)), int(node.required("block_size"))
-    if bits not in (2, 4, 8) or block < 1 or block * bits % 8:
-        raise node.refused("there are no such blocks", "2, 4 or 8 bits", f"{bits}, {block}")
-    count = -(-depth // block)
-    elements = _unpacked(node, packed, bits, (outputs, count * block))
-    if zero_points is None:
-        zero: Expr = node.importer.constant(np.array(1 << (bits - 1), "float32"))
-    elif node.dtype(zero_points) == "uint8":
-        per_row = -(-count * bits // 8) * 8 // bits
-        rows = _unpacked(node, zero_points, bits, (outputs, per_row))
-        zero = node.let(op.strided_slice(rows, [0, 0], [outputs, count]))
-    else:
-        zero = node.let(op.reshape(zero_points, (outputs, count)))
-    scale = node.let(op.reshape(scales, (outputs, count)))
-    # in blocks nothing has to be written for every element
-    parts = (outputs, count, block) if groups is None else (outputs, count * block)
-    elements = node.let(op.reshape(elements, parts))
-    if groups is not None:
-        elements = node.let(op.strided_slice(elements, [0, 0], [outputs, depth]))
-    factor, start = (_of_elements(node, one, groups) for one in (scale, zero))
-    weight = op.multiply(op.subtract(op.cast(elements, "float32"), start), factor)
-    whole = op.reshape(weight, (outputs, -1))
-    rows = op.strided_slice(whole, [0, 0], [outputs, depth])
-    dtype = node.dtype(data)
-    found = op.nn.dense(data, computed_in(node, node.let(rows), dtype), units=outputs)
-    return found if bias is None else op.add(found, bias)
-
-
-def _unpacked(node: Node, packed: Expr, bits: int, shape: tuple[int, int]) -> Expr:
-    """The elements of bytes, as bytes of their own."""
-    flat = node.let(op.reshape(packed, (shape[0], -1)))
-    if bits == 8:
-        return node.let(flat, declared=TensorType(shape, "uint8"))
-    mask = const((1 << bits) - 1, "uint8")
-    parts = [
-        op.bitwise_and(op.right_shift(flat, const(place, "uint8")), mask)
-        for place in range(0, 8, bits)
-    ]
-    whole = node.let(op.stack(Tuple(tuple(parts)), 2))
-    return node.let(op.reshape(whole, shape))
-
-
-def _of_elements(node: Node, value: Expr, groups: Expr | None) -> Expr:
-    """What is given for each block, for its elements; or for those of a row, of any block."""
-    value = computed_in(node, value, "float32")
-    if node.rank(value) == 0:
-        return value
-    if groups is not None:
-        return node.let(op.take(value, computed_in(node, groups, "int64"), axis=1))
-    return node.let(op.expand_dims(value, 2))

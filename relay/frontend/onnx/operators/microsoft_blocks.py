@@ -1,0 +1,127 @@
+"""Weights of few bits that lie in blocks with a scale each, domain `com.microsoft`.
+
+A byte has several elements, the first one in its lowest bits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relay import op
+from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.operators.indexing import from_front
+from relay.frontend.onnx.quantization import computed_in, stretched
+from relay.ir.expr import Expr, Tuple, const
+from relay.ir.types import TensorType
+
+table = Converters("com.microsoft")
+
+
+@table("MatMulNBits")
+def mat_mul_n_bits(
+    node: Node,
+    data: Expr,
+    packed: Expr,
+    scales: Expr,
+    zero_points: Expr | None = None,
+    groups: Expr | None = None,
+    bias: Expr | None = None,
+) -> Expr:
+    """Data times a matrix (n, k), blocks of whose rows have a scale each; a byte has several
+    elements, the first one in its lowest bits."""
+    depth, outputs = int(node.required("K")), int(node.required("N"))
+    bits, block = int(node.attribute("bits", 4)), int(node.required("block_size"))
+    if bits not in (2, 4, 8) or block < 1 or block * bits % 8:
+        raise node.refused("there are no such blocks", "2, 4 or 8 bits", f"{bits}, {block}")
+    count = -(-depth // block)
+    elements = _unpacked(node, packed, bits, (outputs, count * block))
+    if zero_points is None:
+        zero: Expr = node.importer.constant(np.array(1 << (bits - 1), "float32"))
+    elif node.dtype(zero_points) == "uint8":
+        per_row = -(-count * bits // 8) * 8 // bits
+        rows = _unpacked(node, zero_points, bits, (outputs, per_row))
+        zero = node.let(op.strided_slice(rows, [0, 0], [outputs, count]))
+    else:
+        zero = node.let(op.reshape(zero_points, (outputs, count)))
+    scale = node.let(op.reshape(scales, (outputs, count)))
+    # in blocks nothing has to be written for every element
+    parts = (outputs, count, block) if groups is None else (outputs, count * block)
+    elements = node.let(op.reshape(elements, parts))
+    if groups is not None:
+        elements = node.let(op.strided_slice(elements, [0, 0], [outputs, depth]))
+    factor, start = (_of_elements(node, one, groups) for one in (scale, zero))
+    weight = op.multiply(op.subtract(op.cast(elements, "float32"), start), factor)
+    whole = op.reshape(weight, (outputs, -1))
+    rows = op.strided_slice(whole, [0, 0], [outputs, depth])
+    dtype = node.dtype(data)
+    found = op.nn.dense(data, computed_in(node, node.let(rows), dtype), units=outputs)
+    return found if bias is None else op.add(found, bias)
+
+
+@table("GatherBlockQuantized")
+def gather_block_quantized(
+    node: Node, data: Expr, indices: Expr, scales: Expr, zero_points: Expr | None = None
+) -> Expr:
+    """Rows of a table in blocks, each with a scale: only what is taken becomes numbers."""
+    rank, bits = node.rank(data), int(node.attribute("bits", 4))
+    taken, along = (
+        int(node.attribute(name, default)) % max(rank, 1)
+        for name, default in (("gather_axis", 0), ("quantize_axis", 1))
+    )
+    block = int(node.attribute("block_size", 128))
+    if taken == along or block < 1 or node.rank(scales) != rank:
+        raise node.refused(
+            "what is taken must have blocks of its own",
+            expected="blocks along another axis, and a scale for each",
+            found=f"axes {taken} and {along}, block_size = {block}, {node.type_of(scales)}",
+        )
+    at = from_front(node, indices, data, taken)
+    rows, each = (node.let(op.take(one, at, axis=taken)) for one in (data, scales))
+    zero = None if zero_points is None else node.let(op.take(zero_points, at, axis=taken))
+    is_packed = node.dtype(data) == "uint8" and bits < 8
+    if is_packed:
+        rows = _unpacked_rows(node, rows, bits)
+        zero = None if zero is None else _unpacked_rows(node, zero, bits)
+    along += node.rank(indices) - 1 if along > taken else 0
+    numbers = computed_in(node, rows, "float32")
+    if zero is not None:
+        zero = stretched(node, computed_in(node, zero, "float32"), rows, along, block)
+        numbers = node.let(op.subtract(numbers, zero))
+    elif node.dtype(data) == "uint8":
+        numbers = node.let(op.subtract(numbers, const(float(1 << (bits - 1)), "float32")))
+    factor = stretched(node, computed_in(node, each, "float32"), rows, along, block)
+    return computed_in(node, node.let(op.multiply(numbers, factor)), node.dtype(scales))
+
+
+def _unpacked_rows(node: Node, packed: Expr, bits: int) -> Expr:
+    """The elements of bytes along the last axis."""
+    parts = op.stack(Tuple(tuple(_elements_of_bytes(packed, bits))), node.rank(packed))
+    return node.let(op.reshape(parts, (*[0] * (node.rank(packed) - 1), -3)))
+
+
+def _elements_of_bytes(packed: Expr, bits: int) -> list[Expr]:
+    mask = const((1 << bits) - 1, "uint8")
+    return [
+        op.bitwise_and(op.right_shift(packed, const(place, "uint8")), mask)
+        for place in range(0, 8, bits)
+    ]
+
+
+def _unpacked(node: Node, packed: Expr, bits: int, shape: tuple[int, int]) -> Expr:
+    """The elements of bytes, as bytes of their own."""
+    flat = node.let(op.reshape(packed, (shape[0], -1)))
+    if bits == 8:
+        return node.let(flat, declared=TensorType(shape, "uint8"))
+    whole = node.let(op.stack(Tuple(tuple(_elements_of_bytes(flat, bits))), 2))
+    return node.let(op.reshape(whole, shape))
+
+
+def _of_elements(node: Node, value: Expr, groups: Expr | None) -> Expr:
+    """What is given for each block, for its elements; or for those of a row, of any block."""
+    value = computed_in(node, value, "float32")
+    if node.rank(value) == 0:
+        return value
+    if groups is not None:
+        return node.let(op.take(value, computed_in(node, groups, "int64"), axis=1))
+    return node.let(op.expand_dims(value, 2))
