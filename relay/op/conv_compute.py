@@ -6,7 +6,14 @@
 The sum runs over the input channels of a group and the window. With groups there is an axis of
 them, so that channels are sums of indices, and a last stage that joins it with the channels; where
 a group has one input channel (depthwise), output channels are divided instead and there is no sum
-over channels. A transposed convolution lays the elements of data apart and is a convolution then.
+over channels.
+
+A transposed convolution lays the elements of data apart and is a convolution then. With zeros
+between the elements most products would be 0: results that are a stride apart are made of the same
+elements of the window, so each of them is a channel of a convolution of data as it is,
+
+    conv[n, y, r, o]   =  sum(pad[n, c, y + k] * weight[c, o, r + (last - k) * s])
+    y[n, o, y * s + r] =  conv[n, y, r, o]
 """
 
 from __future__ import annotations
@@ -24,6 +31,7 @@ from relay.op.views import (
     Digits,
     Place,
     View,
+    along,
     common_blocks,
     extent_in,
     fill,
@@ -37,6 +45,8 @@ from relay.op.views import (
     with_axis_before,
 )
 from relay.op.window import pad_pairs
+
+BLOCKS = (16, 8, 4)  # of channels, the widest that vectors of some machine have first
 
 
 @dataclass(frozen=True)
@@ -166,6 +176,10 @@ def transposed_convolution(
     spatial = spatial_axes(data_layout)
     images, kernel = view(data, data_layout), view(weight, kernel_layout)
     layout = read_layout(out_layout or data_layout)
+    if max(strides) > 1 and max(dilation) == 1:
+        cuts = [before for before, _ in pad_pairs(padding, len(spatial))]
+        steps = dict(zip(spatial, zip(strides, cuts, strict=True), strict=True))
+        return _by_phases(images, kernel, out, layout, steps, groups)
     window = {letter: kernel.extent(letter) for letter in spatial}
     reach = {
         letter: (window[letter] - 1) * step for letter, step in zip(spatial, dilation, strict=True)
@@ -186,6 +200,67 @@ def transposed_convolution(
     every = windows(spread, (1,) * len(spatial), dilation)
     taps = Kernel(turned, kernel.extent("I") // groups, blocks, window)
     return contract(every, taps, out, layout, groups)
+
+
+def _by_phases(
+    images: View,
+    kernel: View,
+    out: te.Spec,
+    layout: Layout,
+    steps: Mapping[str, tuple[int, int]],
+    groups: int,
+) -> te.Tensor:
+    """A transposed convolution as one of data as it is, with a channel for each output channel and
+    place between elements. `steps`: the stride of each axis, and what is cut off before it."""
+    extents = {letter: extent_in(layout, out.shape, letter) for letter in layout.letters}
+    each = extents["C"] // groups
+    phases = prod(stride for stride, _ in steps.values())
+    taps, grid, starts = {}, {}, {}
+    for letter, (stride, cut) in steps.items():
+        taps[letter] = (kernel.extent(letter) + (stride - 1)) // stride
+        grid[letter] = (extents[letter] + (cut % stride + stride - 1)) // stride
+        starts[letter] = taps[letter] - (1 + cut // stride)
+    spread = laid_out(images, {one: grid[one] + (taps[one] - 1) for one in steps}, starts)
+
+    def turned(output: Output, inputs: Digits, window: Taps) -> te.Expr:
+        phase, channel = output.place.divided(each)
+        number, places, inside = phase.whole, {}, []
+        for letter, (stride, _) in reversed(list(steps.items())):
+            places[letter] = (taps[letter] - 1 - window[letter]) * stride + number % stride
+            number = number // stride
+            if te.equal(kernel.extent(letter) % stride, 0) != te.const(True, "bool"):
+                inside.append(places[letter] < kernel.extent(letter))
+        value = kernel.at(I=output.group.then(inputs), O=channel, **places)
+        return te.select(te.every(*inside), value, 0) if inside else value
+
+    stage = _phase_layout(layout, "".join(steps), each)
+    shape = shape_in(stage, {**extents, **grid, "C": extents["C"] * phases})
+    blocks = common_blocks(images.layout.blocks("C"), kernel.layout.blocks("I"))
+    every = windows(spread, (1,) * len(steps), (1,) * len(steps))
+    window = Kernel(turned, kernel.extent("I") // groups, blocks, taps)
+    sums = contract(every, window, te.Spec(shape, out.dtype), stage, groups)
+
+    def element(place: Place) -> te.Expr:
+        group, channel = place["C"].divided(each) if groups > 1 else (Digits(), place["C"])
+        where, number = {"N": place["N"]}, te.index(0)
+        for letter, (stride, cut) in steps.items():
+            position = place[letter].whole + cut % stride
+            where[letter] = along(position // stride, grid[letter])
+            number = number * stride + position % stride
+        where["C"] = group.then(along(number, phases)).then(channel)
+        return sums[indices_in(stage, where)]
+
+    return fill(out.shape, layout, element, "result")
+
+
+def _phase_layout(layout: Layout, spatial: str, each: te.Expr) -> Layout:
+    """Vectors run along channels: in blocks of them, from where a result with its channels first is
+    gathered without walking far through memory; or all of them last."""
+    if layout.axes[-1] != ("C", 0):
+        for size in layout.blocks("C") or BLOCKS:
+            if te.equal(each % size, 0) == te.const(True, "bool"):
+                return read_layout(f"NC{spatial}{size}c")
+    return read_layout(f"N{spatial}C")
 
 
 def contract(

@@ -267,6 +267,8 @@ conv2d_transpose = define(
             (1, 2, 3, 3), Tensor((2, 2, 3, 3), "int8"), dtype="uint8", high=99, out_dtype="int32"
         ),
         sample((1, 2, 3, 3), (2, 2, 3, 3), dtype="float16", padding=1),
+        sample((1, 4, 3, 3), (4, 4, 3, 3), strides=2, groups=2, padding=1),
+        sample((1, 2, 5, 4), (2, 16, 2, 5), strides=(3, 2), padding=(4, 1, 0, 2)),
     ],
 )
 

@@ -68,12 +68,21 @@ def test_integers_are_added_up_in_the_type_of_the_result(stages: Stages) -> None
 
 
 def test_a_transposed_convolution_lays_data_apart_and_turns_the_window(stages: Stages) -> None:
-    pad, conv = stages("nn.conv2d_transpose", (1, 3, 4, 4), (3, 5, 3, 1), strides=(2, 1))
+    pad, conv = stages(
+        "nn.conv2d_transpose", (1, 3, 4, 4), (3, 5, 2, 1), strides=(2, 1), dilation=(2, 1)
+    )
     assert pad == (
         "pad[i, j, k, l] = (x0[i, j, ((k - 2) // 2), l] if ((((k - 2) >= 0) & ((k - 2) < 7)) & "
         "(((k - 2) % 2) == 0)) else 0.0:float32)"
     )
-    assert "pad[i, c, (k + kh), (l + kw)] * x1[c, j, (2 - kh), (0 - kw)]" in conv
+    assert "pad[i, c, (k + (kh * 2)), (l + kw)] * x1[c, j, (1 - kh), (0 - kw)]" in conv
+
+
+def test_places_between_elements_are_channels_of_a_transposed_one(stages: Stages) -> None:
+    pad, conv, result = stages("nn.conv1d_transpose", (1, 3, 4), (3, 5, 4), strides=2, padding=1)
+    assert pad.startswith("pad[i, j, k] = (x0[i, j, (k - 1)]")
+    assert "pad[i, c, (j + kw)] * x1[c, (k % 5), (((1 - kw) * 2) + ((k // 5) % 2))]" in conv
+    assert result == ("result[i, j, k] = conv[i, ((k + 1) // 2), ((((k + 1) % 2) * 5) + j)]")
 
 
 def test_the_gradient_sums_over_images_and_windows(stages: Stages) -> None:
