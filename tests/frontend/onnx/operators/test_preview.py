@@ -97,7 +97,7 @@ def test_linear_attention(named: bool) -> None:
 @pytest.mark.parametrize("named", [False, True])
 def test_convolutions_that_only_look_back(named: bool) -> None:
     inputs = [floats(2, 4, 6), floats(4, 1, 3), floats(4), floats(2, 4, 2)]
-    shapes = {0: ("b", 4, "t"), 3: ("b", 4, 2)} if named else None
+    shapes: Any = {0: ("b", 4, "t"), 3: ("b", 4, 2)} if named else None
     given = model(
         "CausalConvWithState", *inputs, opset=27, outputs=2, shapes=shapes, activation="silu"
     )
