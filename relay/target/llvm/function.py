@@ -250,7 +250,9 @@ class Function(DotProducts):
         elif step == 1:
             self._store_vector(statement, self._stored(self.spread(value), buffer), total)
         else:
-            self._scatter(buffer, self._stored(self.spread(value), buffer), total)
+            lanes = self._stored(self.spread(value), buffer)
+            if not self.store_runs(buffer, lanes, total):
+                self._scatter(buffer, lanes, total)
         self.written({id(buffer)})
 
     def _stored(self, value: Value, buffer: Buffer) -> Value:

@@ -2,11 +2,12 @@
 
     every other element             x[2*l]                two vectors, shuffled
     runs                            x[l//4 * n + l%4]     a word for every run, gathered
-    rows side by side               x[l%4 * n + l//4]     a vector of every row, interleaved
+    rows side by side               x[l%4 * n + l//4]     a vector of every row, interleaved; rows
+                                                          of a word each are transposed
     bytes                           x[l*n + 1]            words, gathered once for four such reads
 
 Processors gather words of 32 and 64 bits, and whatever is shorter one by one. Vectors of bytes have
-many lanes, so this is where it matters most.
+many lanes, so this is where it matters most. Lanes that are stored in runs are stored run by run.
 """
 
 from __future__ import annotations
@@ -106,6 +107,8 @@ class Gathers(Expressions):
         """A vector for each place in a group, then the first of all, the second of all, …"""
         count, kind = self.lanes // groups.size, memory_type(buffer.dtype)
         align, reads = item_bytes(buffer.dtype), read_from(buffer, groups.first)
+        if count * align == _WORD and not masked:
+            return self._transposed(buffer, groups)
         part = f"<{count} x {kind}>"
         rows = []
         for i in range(groups.size):
@@ -123,6 +126,38 @@ class Gathers(Expressions):
                 code = f"call {part} @{name}({given})"
             rows.append(self.make(code, kind, count, reads))
         return self._one_after_the_other(rows, kind, reads)
+
+    def _transposed(self, buffer: Source, groups: _Groups) -> Value:
+        """The same for rows of a word each: put into one vector as words, then shuffled."""
+        count, size, kind = self.lanes // groups.size, groups.size, memory_type(buffer.dtype)
+        align, reads = item_bytes(buffer.dtype), read_from(buffer, groups.first)
+        words = f"<{size} x i32>"
+        gathered = "poison"
+        for i in range(size):
+            start = Linear(groups.first.terms, groups.first.constant + groups.inner * i)
+            code = f"load i32, ptr {self.pointer(buffer, start)}, align {align}"
+            word = self.make(code, "i32")
+            code = f"insertelement {words} {gathered}, {word}, i64 {i}"
+            gathered = self.make(code, "i32", size).text
+        whole = f"<{self.lanes} x {kind}>"
+        rows = self.make(f"bitcast {words} {gathered} to {whole}", kind, self.lanes)
+        order = _order([row * count + place for place in range(count) for row in range(size)])
+        code = f"shufflevector {rows}, {whole} poison, {order}"
+        return self.make(code, kind, self.lanes, reads)
+
+    def store_runs(self, buffer: Source, value: Value, total: Linear) -> bool:
+        """Store lanes whose groups lie side by side, a group at a time; False when they do not."""
+        groups = self._groups(total) if self.mask is None else None
+        if groups is None or groups.inner != 1:
+            return False
+        align, part = item_bytes(buffer.dtype), f"<{groups.size} x {value.type}>"
+        for i in range(self.lanes // groups.size):
+            lanes = _order(range(groups.size * i, groups.size * (i + 1)))
+            code = f"shufflevector {value}, {value.full_type} poison, {lanes}"
+            run = self.make(code, value.type, groups.size)
+            start = Linear(groups.first.terms, groups.first.constant + groups.outer * i)
+            self.line(f"store {part} {run.text}, ptr {self.pointer(buffer, start)}, align {align}")
+        return True
 
     def _one_after_the_other(self, rows: list[Value], kind: str, reads: frozenset[int]) -> Value:
         """Rows interleaved: joined to one vector, and shuffled."""

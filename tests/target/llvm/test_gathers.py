@@ -10,7 +10,7 @@ import pytest
 from relay import te
 from relay.target.target import Target
 from relay.te.lower import lower
-from relay.te.schedule import Schedule, create, fuse, split, unroll, vectorize
+from relay.te.schedule import Schedule, create, fuse, reorder, split, unroll, vectorize
 from relay.testing.kernels import Batch, Memory
 from tests.target.llvm.kernels import LEVEL_NAMES, LEVELS, WIDEST, code_of, function_of
 
@@ -87,7 +87,8 @@ def code_free(name: str, x: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
         ("runs", "int16", "", "v4i64"),
         ("short runs", "uint8", "", "v8i16"),
         ("short runs", "float32", "", "v8i64"),
-        ("rows", "uint8", "<4 x i8>", ""),
+        ("rows", "uint8", "i32", ""),
+        ("rows", "int16", "<4 x i16>", ""),
         ("rows", "float32", "<4 x float>", ""),
         ("far apart", "uint8", "", "v16i32"),
         ("far apart", "float32", "", "v16f32"),
@@ -95,7 +96,6 @@ def code_free(name: str, x: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
 )
 def test_loads_are_few(name: str, dtype: str, loads: str, gathers: str) -> None:
     _, _, s = vectors(name, dtype, 16)
-    # whole vectors alone: the last one has fewer lanes
     ir = code_of(lower(s), WIDEST).ir
     assert (f"gather.{gathers}." in ir) == bool(gathers)
     assert (f"load {loads}, ptr" in ir) == bool(loads)
@@ -109,6 +109,22 @@ def test_bytes_side_by_side_come_of_the_same_words() -> None:
     ir = code_of(lower(s), WIDEST).ir
     assert ir.count("@llvm.masked.gather.v16i32") - ir.count("declare") == 1
     assert ir.count("trunc <16 x i32>") == 4
+
+
+def test_bytes_are_transposed_in_one_vector_and_stored_in_runs() -> None:
+    x = te.placeholder((16, 8), "uint8", "x")
+    y = te.compute((8, 32), lambda i, j: x[j % 16, i], "y")
+    s = split(split(create([y], [x]), "y", "i", 4, ("io", "ii")), "y", "j", 16, ("jo", "ji"))
+    s = fuse(reorder(s, "y", "io", "jo", "ii", "ji"), "y", "ii", "ji", "l")
+    s = vectorize(s, "y", "l")
+    ir = code_of(lower(s), WIDEST).ir
+    assert ir.count("load i32, ptr") == 16
+    assert ir.count("store <16 x i8>") == 4
+    assert "gather" not in ir and "scatter" not in ir
+    given = np.arange(128, dtype=np.uint8).reshape(16, 8)
+    for target in LEVELS:
+        (found,) = Batch([function_of(lower(s), target)], target).run(0, [given]).results
+        np.testing.assert_array_equal(found, np.tile(given.T, 2))
 
 
 def test_words_that_might_end_outside_are_left_alone() -> None:

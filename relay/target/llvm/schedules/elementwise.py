@@ -7,10 +7,11 @@ Axes that walk memory as one are one loop. An innermost axis too short for a vec
 one in; indices then are computed per lane.
 
 Bytes that lie side by side along another axis than the innermost, as in a transposed image, are
-gathered in words, so four turns of that axis are taken together:
+read in words of four: a vector is four elements of that axis by some of the innermost, and is
+stored in four runs. Where the innermost axis is not of whole vectors, words are gathered.
 
-    for c in 64: for p in 3136: y[c, p] = x[p, c]
-      ->   for co in 16: for po in 196: for ci in 4: vector for l in 16: y[co*4 + ci, po*16 + l] = …
+    for p in 3136: for c in 64: y[p, c] = x[c, p]
+      ->   for po in 784: for co in 4: vector for l in 64: y[po*4 + l//16, co*16 + l%16] = …
 """
 
 from __future__ import annotations
@@ -94,14 +95,17 @@ def _in_words(s: Schedule, stage: str, across: str, target: Target) -> tuple[Sch
     """Vectors of words; also the loop around them."""
     last = s[stage].loops[-1]
     lanes = target.vector_bits // 8 // _WORD
+    inner, lane, part = f"{last.name}.v", f"{last.name}.l", f"{across}.w"
+    whole = is_multiple(last.extent, lanes)
     if isinstance(last.extent, Const):
         while lanes > 1 and lanes // 2 >= last.count:
             lanes //= 2
-    inner, lane, part = f"{last.name}.v", f"{last.name}.l", f"{across}.w"
     s = split(s, stage, last.name, lanes, (inner, lane))
     s = split(s, stage, across, _WORD, (across, part))
     order = [loop.name for loop in s[stage].loops if loop.name not in (part, lane)]
     s = reorder(s, stage, *order, part, lane)
+    if whole:
+        return vectorize(fuse(s, stage, part, lane, lane), stage, lane), inner
     return unroll(vectorize(s, stage, lane), stage, part), inner
 
 
