@@ -14,17 +14,7 @@ Loops are known by name, stages too. Schedule a consumer before what is computed
 """
 
 from relay.te.schedule.insert import cache_read, cache_write, extract, pack, reindex, rfactor
-from relay.te.schedule.loops import (
-    fuse,
-    is_multiple,
-    parallel,
-    reorder,
-    split,
-    tile,
-    tiles,
-    unroll,
-    vectorize,
-)
+from relay.te.schedule.loops import fuse, parallel, reorder, split, tile, unroll, vectorize
 from relay.te.schedule.merge import inline, join
 from relay.te.schedule.placement import check, compute_at, set_scope, stream
 from relay.te.schedule.rewrite import put_before, read_as, recompute
@@ -43,7 +33,6 @@ __all__ = [
     "extract",
     "fuse",
     "inline",
-    "is_multiple",
     "join",
     "make_stage",
     "pack",
@@ -59,7 +48,6 @@ __all__ = [
     "stream",
     "tensorize",
     "tile",
-    "tiles",
     "unroll",
     "unused_name",
     "vectorize",

@@ -24,7 +24,6 @@ from relay.te.loops import Scope
 from relay.te.schedule import (
     Schedule,
     fuse,
-    is_multiple,
     parallel,
     reorder,
     split,
@@ -32,6 +31,7 @@ from relay.te.schedule import (
     unroll,
     vectorize,
 )
+from relay.te.schedule.loops import is_multiple
 
 _STREAMED = 32 << 20  # bytes that no cache keeps for the next reader
 _TURNS = 128  # of a parallel loop, so that threads have about as much to do

@@ -48,16 +48,8 @@ from relay.te.expr import (
 )
 from relay.te.instruction import DOT2, DOT4, Instruction
 from relay.te.reduction import SUM
-from relay.te.schedule import (
-    Schedule,
-    inline,
-    is_multiple,
-    put_before,
-    read_as,
-    recompute,
-    tensorize,
-    tiles,
-)
+from relay.te.schedule import Schedule, inline, put_before, read_as, recompute, tensorize
+from relay.te.schedule.loops import is_multiple, tiles
 from relay.te.simplify import Linear, Simplifier
 
 _BYTES = ("int8", "uint8")
