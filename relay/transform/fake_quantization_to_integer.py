@@ -15,6 +15,10 @@ between two conversions. Scales and zero points must be constants.
 
 Left on floats is what no rule knows, and what would not gain: a chain of steps element by element
 between two conversions is one kernel after fusion, that reads and writes integers.
+
+An operator may have a rule of its own, the attribute `FTVMFakeQuantizationToInteger`: a function of
+the call and of the window through which it sees the program, as `relay.transform.peephole` says. It
+is asked before the others.
 """
 
 from __future__ import annotations
@@ -24,16 +28,17 @@ from dataclasses import dataclass
 from relay import tree
 from relay.analysis.fake_quantized_ops import list_fake_quantized_op_freqs
 from relay.errors import Diagnostic, PassError
-from relay.ir.expr import Call, Function
+from relay.ir.expr import Call, Expr, Function
 from relay.ir.module import IRModule
 from relay.op.opdef import OpDef
 from relay.transform import quantized_products, quantized_steps
 from relay.transform.base import ModulePass, is_foreign
 from relay.transform.context import PassContext
 from relay.transform.infer_type import InferType
-from relay.transform.peephole import merged, rewritten
+from relay.transform.peephole import Rule, Rules, merged, rewritten
 from relay.transform.to_graph_normal_form import ToGraphNormalForm
 
+ATTRIBUTE = "FTVMFakeQuantizationToInteger"
 CONVERSIONS = ("qnn.dequantize", "qnn.quantize")
 
 
@@ -57,7 +62,11 @@ class FakeQuantizationToInteger(ModulePass):
             return module
         # rules do not see through the name of what is more than one call
         module = ToGraphNormalForm()(module)
-        rules = merged(quantized_products.RULES, quantized_steps.rules(self.optional_qnn_ops))
+        rules = merged(
+            _own_rules(module),
+            quantized_products.RULES,
+            quantized_steps.rules(self.optional_qnn_ops),
+        )
         for name, function in [*module.functions.items()]:
             if not is_foreign(function) and _has_conversions(function):
                 module[name.name_hint] = rewritten(function, rules)
@@ -71,6 +80,16 @@ class FakeQuantizationToInteger(ModulePass):
                 )
             )
         return module
+
+
+def _own_rules(module: IRModule) -> Rules:
+    """The rules that are attached to operators of the program."""
+    found: dict[str | type[Expr], tuple[Rule, ...]] = {}
+    for function in module.functions.values():
+        for node in tree.postorder(function):
+            if isinstance(node, OpDef) and (rule := node.get_attr(ATTRIBUTE)) is not None:
+                found[node.name] = (rule,)
+    return found
 
 
 def _has_conversions(function: Function) -> bool:

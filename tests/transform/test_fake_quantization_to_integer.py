@@ -6,6 +6,7 @@ import pytest
 import relay
 from relay.analysis import list_fake_quantized_op_freqs, list_op_freqs
 from relay.errors import PassError
+from relay.op import register_op_attr, temporary_operators
 from relay.testing import run_opt_pass
 from relay.transform import FakeQuantizationToInteger
 from tests.transform.rewriting import assert_means_the_same, assert_rewrites, assert_stays, parse
@@ -107,6 +108,22 @@ def test_some_operators_are_exchanged_on_request():
         "qnn.softmax(%q, 0.5f, 3, 0.0625f, 0, axis=1)",
         PARAMS,
     )
+
+
+def test_an_operator_may_have_a_rule_of_its_own():
+    def leaky_relu(call, window):
+        step = window.call_of(call.args[0], "nn.leaky_relu")
+        if step is None or (real := window.call_of(step.args[0], "qnn.dequantize")) is None:
+            return None
+        data, scale, zero = real.args
+        return relay.qnn.op.leaky_relu(data, step.attrs.alpha, scale, zero, *call.args[1:])
+
+    body = whole(f"nn.leaky_relu({real('%q')}, alpha=0.5f)")
+    assert_stays(PASS, body, PARAMS)
+    with temporary_operators():
+        register_op_attr("qnn.quantize", "FTVMFakeQuantizationToInteger", leaky_relu)
+        module = PASS(parse(body, PARAMS))
+    assert set(list_op_freqs(module)) == {"qnn.leaky_relu"}
 
 
 def test_operators_between_conversions_are_counted():
