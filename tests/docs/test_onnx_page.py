@@ -1,0 +1,38 @@
+"""The programs on the page about ONNX do what they assert; its error is the real one."""
+
+import re
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import relay
+
+PAGE = (Path(__file__).parents[2] / "docs/onnx.md").read_text(encoding="utf-8")
+
+
+def test_the_programs_shown_do_what_the_page_says():
+    names = {}
+    for program in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
+        exec(compile(program, "onnx.md", "exec"), names)
+
+
+def test_the_error_shown_is_the_one_that_comes():
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [
+            helper.make_node("StringNormalizer", ["s"], ["t"], name="lower"),
+            helper.make_node("StringNormalizer", ["t"], ["u"], name="upper"),
+            helper.make_node("ImageDecoder", ["p"], ["q"], name="photo"),
+        ],
+        "words",
+        [value("s", TensorProto.STRING, ["n"]), value("p", TensorProto.UINT8, ["m"])],
+        [value("u", TensorProto.STRING, ["n"]), value("q", TensorProto.UINT8, ["h", "w", 3])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])
+    assert isinstance(model, onnx.ModelProto)
+    with pytest.raises(relay.RelayError) as found:
+        relay.frontend.from_onnx(model)
+    shown = re.search(r"```text\n(.*?)```", PAGE, re.DOTALL)[1]
+    assert str(found.value).startswith(shown.rstrip())
