@@ -40,6 +40,7 @@ _UNROLL = 72  # copies at most: a window of nine elements for eight vectors
 _PARTS = 4  # vectors of partial results, to hide the latency of additions
 _REGISTERS = 8  # vectors a tile may take
 _LINES = 14  # lines of an image, so that those around them, made twice, are few
+_ENOUGH = 8  # turns of a parallel loop that keep threads busy
 _SHORT = 16  # elements of a window that make no vector
 
 
@@ -63,7 +64,8 @@ def rows(
     s = past_the_caches(s, root)
     if row and column:
         s = reorder(s, root, *row, *column)
-    level, s = _outer_loops(s, root, row, column, tiled, lanes)
+    parts = _parts(s, root, inside, row[-1]) if tiled else _PARTS
+    level, s = _outer_loops(s, root, row, column, tiled, lanes, parts)
     in_lines = bool(image) and len(row) > 2 and any(loop.name == "pixel" for loop in s[root].loops)
     if image and not in_lines:
         s = elementwise(s, image, target, threads=threads)
@@ -159,13 +161,13 @@ def _runs_along(s: Schedule, root: str, inside: list[str], row: str) -> bool:
 
 
 def _outer_loops(
-    s: Schedule, root: str, row: list[str], column: list[str], tiled: bool, lanes: int
+    s: Schedule, root: str, row: list[str], column: list[str], tiled: bool, lanes: int, parts: int
 ) -> tuple[str | None, Schedule]:
     """The loop inside which a row (or a tile of rows) is made; vectors for the rest."""
     if not row:
         return None, s
     if tiled:
-        return "tile", _tiled(s, root, row, column, lanes)
+        return "tile", _tiled(s, root, row, column, lanes, parts)
     if not column:
         return row[-1], s
     s = facts.collapse(s, root, apart=column[0])
@@ -184,7 +186,19 @@ def _position(s: Schedule, root: str, first: str) -> int:
     return next(i for i, name in enumerate(names) if f"{name}.".startswith(f"{first}."))
 
 
-def _tiled(s: Schedule, root: str, row: list[str], column: list[str], lanes: int) -> Schedule:
+def _parts(s: Schedule, root: str, inside: list[str], last: str) -> int:
+    """The vectors of a tile, at most. A last loop that ends where only a run knows may be short: a
+    small window has no sums that many vectors would keep from waiting."""
+    if isinstance(s[root].loop(last).extent, Const):
+        return _PARTS
+    reduced = [s[name].computation.reduction_axes for name in inside if s[name].is_reduction]
+    longest = max(prod(facts.extents(axis.extent for axis in axes)) for axes in reduced)
+    return 1 if longest <= _SHORT else _PARTS
+
+
+def _tiled(
+    s: Schedule, root: str, row: list[str], column: list[str], lanes: int, parts: int
+) -> Schedule:
     """The last row loop in tiles of a few vectors, outside of the columns and inside of them."""
     width = _width(s[root].loop(row[-1]), lanes)
     if len(row) > 1 and (pixels := _pixels(s[root], row, width)) > 1:
@@ -192,7 +206,7 @@ def _tiled(s: Schedule, root: str, row: list[str], column: list[str], lanes: int
         s = split(s, root, row[-2], pixels, ("tile", "pixel"))
         s = reorder(s, root, *row[:-2], "tile", *column, "pixel", row[-1])
         return vectorize(unroll(s, root, "pixel"), root, row[-1])
-    vectors = max(1, min(_PARTS, -(-facts.count(s[root].loop(row[-1])) // width)))
+    vectors = max(1, min(parts, -(-facts.count(s[root].loop(row[-1])) // width)))
     # words: the loops there are have the letters of axes
     s = split(s, root, row[-1], width * vectors, ("tile", "inner"))
     s = reorder(s, root, *row[:-1], "tile", *column, "inner")
@@ -356,10 +370,22 @@ def _rfactor_in_place(s: Schedule, name: str, axis: int, lanes: int, part: str) 
 
 
 def _spread(s: Schedule, root: str, level: str) -> tuple[str, Schedule]:
-    """Threads over the loops outside and at `level`, as one."""
+    """Threads over the loops outside and at `level`, as one; and the loop that `level` is then.
+
+    Where those outside turn often enough, a loop that ends where only a run knows is not joined to
+    them: it would be told apart by divisions, which take longer than a small window.
+    """
+    turns = _known_turns(s[root].loops[0])
     while s[root].loops[0].name != level:
         first, second = s[root].loops[:2]
+        if not isinstance(second.extent, Const) and turns >= _ENOUGH:
+            return level, parallel(s, root, first.name)
+        turns *= _known_turns(second)
         name = f"{first.name}.{second.name}"
         s = fuse(s, root, first.name, second.name, name)
         level = name if second.name == level else level
     return level, parallel(s, root, level)
+
+
+def _known_turns(loop: Loop) -> int:
+    return loop.count if isinstance(loop.extent, Const) else 1

@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from relay import te
 from relay.interpreter.evaluate import evaluate
 from relay.ir.expr import Call, const
+from relay.target.llvm.schedules.choose import choose
 from relay.target.target import Target
+from relay.te.loops import Kind
 from relay.testing.kernels import Batch
 from tests.target.llvm.kernels import LEVEL_NAMES, LEVELS, scheduled
 from tests.target.llvm.schedules.outline import computed, function, text, unindented
@@ -123,6 +126,21 @@ def test_windows_of_a_pool_are_written_out_over_a_row_of_results() -> None:
             vector 16: pool.acc  x20
             vector 16: pool  x2
     """)
+
+
+def test_rows_of_an_extent_that_a_run_finds_are_loops_of_their_own() -> None:
+    """Channels are for threads; a window over pixels whose number is open has tiles of a vector."""
+    n, h, w = (te.Var("int64", name) for name in "nhw")
+    x = te.placeholder((n, 64, h, w), "float32", "x")
+    rows, columns = te.axis(3, "kh"), te.axis(3, "kw")
+    y = te.compute(
+        (n, 64, h - 2, w - 2),
+        lambda i, j, k, m: te.max(x[i, j, k + rows, m + columns], (rows, columns)),
+        "y",
+    )
+    s = choose([y], [x], Target.x86("avx512")).main
+    assert [loop.name for loop in s["y"].loops] == ["i.j", "k", "tile", "inner"]
+    assert s["y"].loops[0].kind is Kind.PARALLEL
 
 
 def test_a_mean_of_a_small_image_runs_along_its_rows() -> None:
