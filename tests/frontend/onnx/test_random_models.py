@@ -34,19 +34,37 @@ class Drawn:
         return self.data.draw(st.integers(low, high))
 
 
-def judged(model: onnx.ModelProto, inputs: Sequence[Any]) -> list[Any]:
+# Where the reference of the standard is not what the standard says: the operator, the first version
+# of which it is right (None: none), and what is wrong. Such a model has no judge where ONNX Runtime
+# has no code for it; it has to run all the same.
+EXPLAINED = {
+    "Loop": (None, "rows that are scalars get an axis too many, or cannot be put together"),
+    "Softmax": (13, "axes after the one that is named are not taken together"),
+    "LogSoftmax": (13, "axes after the one that is named are not taken together"),
+}
+
+
+def judged(model: onnx.ModelProto, inputs: Sequence[Any]) -> list[Any] | None:
     """What ONNX Runtime says; the reference of the standard where it has no code for a type."""
     lacks = onnxruntime.capi.onnxruntime_pybind11_state.NotImplemented
     try:
         return runtime(model, *inputs)
     except lacks:
-        return reference(model, *inputs)
+        pass
+    version = model.opset_import[0].version
+    for node in model.graph.node:
+        right_since, _ = EXPLAINED.get(node.op_type, (0, ""))
+        if right_since is None or version < right_since:
+            return None
+    return reference(model, *inputs)
 
 
 def check(model: onnx.ModelProto, inputs: Sequence[Any]) -> None:
     onnx.checker.check_model(model)
     theirs = judged(model, inputs)
     mine = ours(model, *inputs)
+    if theirs is None:
+        return
     for one, other in zip(mine, theirs, strict=True):
         left, right = np.asarray(one), np.asarray(other)
         assert (left.shape, left.dtype) == (right.shape, right.dtype)
