@@ -44,7 +44,7 @@ REFUSED: list[tuple[Any, str]] = [
     (relay.topk(x23, 4).astuple(), "`topk`: axis 1 has fewer than `k` elements"),
     (relay.searchsorted(x23, tensor(3, 3)), "`searchsorted`: extents of axis 0 differ"),
     (relay.searchsorted(x23, ints(2, 3)), "`searchsorted`: element types differ"),
-    (relay.unique(x23).astuple(), "`unique`: argument `data` has the wrong rank"),
+    (relay.unique(tensor()).astuple(), "`unique`: argument `data` has too few axes"),
     # scans
     (relay.cumsum(flags), "`cumsum`: there are no totals of these elements"),
     (relay.cumprod(x23, axis=2), "`cumprod`: `axis` is out of range"),

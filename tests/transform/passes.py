@@ -79,6 +79,7 @@ PASSES: dict[str, Tried] = {
     "DynamicToStatic": Tried(),
     "EliminateCommonSubexpr": Tried(),
     "EtaExpand": Tried(lambda: transform.EtaExpand(True, True, True)),
+    "FakeQuantizationToInteger": Tried(),
     "FastMath": Tried(rtol=1e-5),
     "FlattenAtrousConv": Tried(),
     "FlexibleShapeDispatch": Tried(  # the type of main is another one afterwards
@@ -107,6 +108,8 @@ PASSES: dict[str, Tried] = {
     "OutlineCompilerFunctionsWithExistingGlobalSymbols": Tried(first=outlined),
     "PartitionGraph": Tried(first=composites),
     "PrintIR": Tried(),
+    "QnnCanonicalize": Tried(),
+    "QnnLegalize": Tried(),
     "RecognizeAttention": Tried(),
     "RemoveUnusedFunctions": Tried(),
     "Sequential": Tried(lambda: transform.Sequential([transform.FoldConstant()])),

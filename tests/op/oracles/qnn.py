@@ -3,6 +3,7 @@ time; convolutions by PyTorch in float64, where sums of small integers are exact
 
 import importlib.util
 import math
+import operator
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,6 +17,10 @@ conv = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(conv)
 
 LIMITS = {
+    "int2": (-2, 1),
+    "uint2": (0, 3),
+    "int4": (-8, 7),
+    "uint4": (0, 15),
     "int8": (-128, 127),
     "uint8": (0, 255),
     "int16": (-32768, 32767),
@@ -59,6 +64,8 @@ def away_from_zero(value):
 
 
 def rounded(value, how):
+    if how == "TOEVEN":
+        return round(Fraction(value))
     return away_from_zero(value) if how == "TONEAREST" else upward(value)
 
 
@@ -177,12 +184,17 @@ def softmax(x, scale, zero_point, output_scale, output_zero_point, axis):
 # --- arithmetic --------------------------------------------------------------------------------
 
 
-def binary(combine):
-    def oracle(lhs, rhs, ls, lz, rs, rz, scale, zero_point, lhs_axis, rhs_axis):
+def binary(combine, on_reals):
+    def oracle(lhs, rhs, ls, lz, rs, rz, scale, zero_point, lhs_axis, rhs_axis, compute_dtype):
         ls, lz = (on_axis(p, lhs.ndim, lhs_axis) for p in (ls, lz))
         rs, rz = (on_axis(p, rhs.ndim, rhs_axis) for p in (rs, rz))
 
         def one(a, b, s, x, t, y):
+            if compute_dtype == "float32":
+                single = np.float32
+                left, right = single(a - x) * single(s), single(b - y) * single(t)
+                real = on_reals(left, right) / single(scale.item())
+                return to_integer(float(real), zero_point.item(), lhs.dtype)
             whole = combine(a - x, b - y, s, t, scale.item())
             return bounded(whole + zero_point.item(), lhs.dtype)
 
@@ -280,7 +292,10 @@ def avg_pool2d(data, scale, zero_point, new_scale, new_zero_point, layout, out_l
             elements += inside or (known["count_include_pad"] and padded)
             total += int(x[n, c, row, column]) if inside else 0
         factor = float(scale) / (float(new_scale) * max(elements, 1))
-        whole = upward(total * with_31_bits(factor))
+        if known["compute_dtype"] == "float32":
+            whole = round(Fraction(float(np.float32(total) * np.float32(factor))))
+        else:
+            whole = upward(total * with_31_bits(factor))
         result[n, c, i, j] = bounded(whole + int(new_zero_point), data.dtype)
     return result.transpose(["NCHW".index(letter) for letter in out_layout or layout])
 
@@ -294,9 +309,11 @@ ORACLES = {
     **{name: function(value_of) for name, value_of in FUNCTIONS.items()},
     "qnn.leaky_relu": leaky_relu,
     "qnn.softmax": softmax,
-    "qnn.add": binary(lambda a, b, s, t, u: product(a, s / u) + product(b, t / u)),
-    "qnn.subtract": binary(lambda a, b, s, t, u: product(a, s / u) - product(b, t / u)),
-    "qnn.mul": binary(lambda a, b, s, t, u: product(a * b, s * t / u)),
+    "qnn.add": binary(lambda a, b, s, t, u: product(a, s / u) + product(b, t / u), operator.add),
+    "qnn.subtract": binary(
+        lambda a, b, s, t, u: product(a, s / u) - product(b, t / u), operator.sub
+    ),
+    "qnn.mul": binary(lambda a, b, s, t, u: product(a * b, s * t / u), operator.mul),
     "qnn.concatenate": concatenate,
     "qnn.conv2d": conv2d,
     "qnn.conv2d_transpose": conv2d_transpose,
