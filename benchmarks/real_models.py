@@ -22,14 +22,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import Run, arguments, relative_error, started, take_turns
+from measure import Run, arguments, started, take_turns
 
 import relay
 from relay.cache import Cache
 
 sys.path.append(str(Path(__file__).parents[1]))  # the catalogue is the tests'
 
-from tests.real_models.catalogue import ONNX_MODELS
+from tests.real_models.catalogue import ONNX_MODELS, relative_error
 from tests.real_models.fetch import CannotBeHad, fetch
 
 CATALOGUE = {model.name.replace(" ", "-"): model for model in ONNX_MODELS}

@@ -5,16 +5,10 @@ import onnxruntime
 import pytest
 
 import relay
-from tests.real_models.catalogue import ONNX_MODELS
+from tests.real_models.catalogue import ONNX_MODELS, relative_error
 from tests.real_models.fetch import CannotBeHad, fetch
 
 pytestmark = pytest.mark.real
-
-
-def relative_error(mine, theirs):
-    """The largest difference, against the largest element (or a thousandth)."""
-    mine, theirs = np.asarray(mine, "float64"), np.asarray(theirs, "float64")
-    return np.abs(mine - theirs).max(initial=0) / max(np.abs(theirs).max(initial=0), 1e-3)
 
 
 @pytest.mark.parametrize("model", ONNX_MODELS, ids=lambda model: model.name.replace(" ", "-"))
