@@ -145,7 +145,8 @@ def _deformable(
     fetched = _between(parted, places(0), places(1))
     if share is not None:
         counted = unblocked(share, data_layout, "NCHW").astype(wide)
-        fetched = fetched * counted.reshape(batch, deformable_groups, 1, -1)
+        places_of_all = prod(sizes) * prod(positions)
+        fetched = fetched * counted.reshape(batch, deformable_groups, 1, places_of_all)
     right = fetched.reshape(batch, groups, each * prod(sizes), prod(positions))
     left = w.reshape(groups, outputs // groups, each * prod(sizes))
     result = multiplied(np.matmul, left, right, out_dtype or data.dtype.name)

@@ -147,11 +147,16 @@ class _Side:
         return words.centred(self.data[own], zero)
 
     def real(self, own: Indices) -> te.Expr:
-        """The real number that an integer stands for."""
+        """The real number that an integer stands for.
+
+        Through its bits: a sum of two of them would be one `fma` otherwise, rounded once less
+        than `dequantize` rounds, and a result next to a half would be another integer.
+        """
         scale, zero = (
             parameter_at(p, *channel_of(own, self.axis, p)) for p in (self.scale, self.zero_point)
         )
-        return distance(self.data[own], zero) * scale
+        number = distance(self.data[own], zero) * scale
+        return te.bitcast(te.bitcast(number, f"int{te.width(number.dtype)}"), number.dtype)
 
     def scale_at(self, *channel: te.Expr) -> te.Expr:
         return te.cast(parameter_at(self.scale, *channel), "float64")
