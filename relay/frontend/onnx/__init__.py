@@ -12,14 +12,8 @@ node.py        a node as its converter sees it       converters.py who translate
 folding.py     what constants make of each other     elements.py   shapes that graphs compute
 branches.py    two ways to the same values           joining.py    the type that both have
 
-operators/     the converters, one file per family. What several families are made of:
-
-broadcast.py   operands whose names meet             stacking.py   lists as one tensor
-narrowing.py   numbers as other types                quantization.py, integer_products.py
-windows.py     windows that slide                    resampling.py tensors between their elements
-shares.py      softmax                               attending.py  attention
-rotation.py    angles of places                      standing_in.py operators that are others in one
-derivatives.py derivatives of what a graph computes
+operators/     the converters, one file per family
+computations/  what converters of several families are made of
 """
 
 from relay.frontend.onnx.converters import Converters as Converters

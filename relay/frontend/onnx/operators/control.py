@@ -26,12 +26,12 @@ from relay.frontend.onnx.branches import (
     types_of_both,
     with_type,
 )
+from relay.frontend.onnx.computations.stacking import concatenated, list_of, opened
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.graph import Subgraph
 from relay.frontend.onnx.joining import is_open, joined
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.scope import Scope
-from relay.frontend.onnx.stacking import concatenated, list_of, opened
 from relay.ir import dims
 from relay.ir.dims import Any, Dim
 from relay.ir.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem, Var, const

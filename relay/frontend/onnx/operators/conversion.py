@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from relay import op
+from relay.frontend.onnx.computations.narrowing import narrowed
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.narrowing import narrowed
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.types import element_type
 from relay.ir.expr import Expr

@@ -8,10 +8,10 @@ from itertools import product
 from math import prod
 
 from relay import op
-from relay.frontend.onnx.broadcast import best_known, of_shape
+from relay.frontend.onnx.computations.broadcast import best_known, of_shape
+from relay.frontend.onnx.computations.windows import SAME, Pair, Windows, automatic_padding, halves
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.windows import SAME, Pair, Windows, automatic_padding, halves
 from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr, const

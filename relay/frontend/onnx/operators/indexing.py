@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from relay import op
-from relay.frontend.onnx.broadcast import best_known, of_shape
+from relay.frontend.onnx.computations.broadcast import best_known, of_shape
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.ir.expr import Expr, const

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relay import op
-from relay.frontend.onnx.attending import (
+from relay.frontend.onnx.computations.attending import (
     Attention,
     join_heads,
     places,
     split_heads,
     with_past,
 )
-from relay.frontend.onnx.broadcast import broadcastable
+from relay.frontend.onnx.computations.broadcast import broadcastable
+from relay.frontend.onnx.computations.rotation import rotated
+from relay.frontend.onnx.computations.standing_in import standard
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.products import product
-from relay.frontend.onnx.rotation import rotated
-from relay.frontend.onnx.standing_in import standard
 from relay.ir import dims
 from relay.ir.expr import Expr, TupleGetItem, const
 from relay.ir.types import TensorType

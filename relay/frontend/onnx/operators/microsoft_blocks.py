@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from relay import op
+from relay.frontend.onnx.computations.quantization import computed_in, stretched
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.indexing import from_front
-from relay.frontend.onnx.quantization import computed_in, stretched
 from relay.ir.expr import Expr, Tuple, const
 from relay.ir.types import TensorType
 

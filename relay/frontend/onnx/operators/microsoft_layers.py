@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relay import op
-from relay.frontend.onnx.attending import places
-from relay.frontend.onnx.broadcast import broadcastable
+from relay.frontend.onnx.computations.attending import places
+from relay.frontend.onnx.computations.broadcast import broadcastable
+from relay.frontend.onnx.computations.standing_in import activated, standard
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.microsoft_activations import fast_gelu_of
 from relay.frontend.onnx.operators.products import product
-from relay.frontend.onnx.standing_in import activated, standard
 from relay.ir.expr import Expr
 
 table = Converters("com.microsoft")

@@ -10,9 +10,17 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from relay import op
-from relay.frontend.onnx.broadcast import broadcastable
+from relay.frontend.onnx.computations.broadcast import broadcastable
+from relay.frontend.onnx.computations.integer_products import matrix_product
+from relay.frontend.onnx.computations.quantization import (
+    affine,
+    computed_in,
+    dequantized,
+    parameter,
+    quantized,
+    requantized,
+)
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.integer_products import matrix_product
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.microsoft_attention import attended
 from relay.frontend.onnx.operators.microsoft_layers import embed_layer_normalization
@@ -24,14 +32,6 @@ from relay.frontend.onnx.operators.quantized import (
     quantize_linear,
 )
 from relay.frontend.onnx.operators.recurrent import Layer, memory_cells
-from relay.frontend.onnx.quantization import (
-    affine,
-    computed_in,
-    dequantized,
-    parameter,
-    quantized,
-    requantized,
-)
 from relay.ir.expr import Expr, Tuple, const
 
 table = Converters("com.microsoft")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relay import op
-from relay.frontend.onnx.broadcast import broadcastable
+from relay.frontend.onnx.computations.broadcast import broadcastable
+from relay.frontend.onnx.computations.standing_in import standard
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.standing_in import standard
 from relay.ir.expr import Expr, TupleGetItem
 
 table = Converters("com.microsoft")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relay import dtypes, op
-from relay.frontend.onnx.broadcast import best_known, broadcastable, of_shape
+from relay.frontend.onnx.computations.broadcast import best_known, broadcastable, of_shape
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.indexing import chosen_axis

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from relay import op
-from relay.frontend.onnx.broadcast import best_known, joinable, of_shape
+from relay.frontend.onnx.computations.broadcast import best_known, joinable, of_shape
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.elements import Elements
 from relay.frontend.onnx.node import Node

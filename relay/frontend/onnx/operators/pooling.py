@@ -9,10 +9,10 @@ from typing import Any
 import ml_dtypes
 
 from relay import dtypes, op
+from relay.frontend.onnx.computations.windows import Windows
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.convolution import inner_extents
-from relay.frontend.onnx.windows import Windows
 from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr, const

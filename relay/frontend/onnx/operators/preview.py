@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from relay import op
-from relay.frontend.onnx.attending import Attention
+from relay.frontend.onnx.computations.attending import Attention
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.types import element_type

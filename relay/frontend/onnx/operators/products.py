@@ -6,7 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 
 from relay import dtypes, op
-from relay.frontend.onnx.broadcast import best_known, broadcastable, of_shape, without_names
+from relay.frontend.onnx.computations.broadcast import (
+    best_known,
+    broadcastable,
+    of_shape,
+    without_names,
+)
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.ir import dims

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from relay import dtypes, op
-from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.integer_products import convolution, matrix_product
-from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.operators.conversion import converted
-from relay.frontend.onnx.operators.products import product
-from relay.frontend.onnx.quantization import (
+from relay.frontend.onnx.computations.integer_products import convolution, matrix_product
+from relay.frontend.onnx.computations.quantization import (
     Affine,
     affine,
     computed_in,
@@ -21,6 +17,10 @@ from relay.frontend.onnx.quantization import (
     requantized,
     stretched,
 )
+from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.operators.conversion import converted
+from relay.frontend.onnx.operators.products import product
 from relay.frontend.onnx.types import element_type
 from relay.ir.expr import Expr, const
 

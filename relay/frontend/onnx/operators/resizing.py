@@ -3,7 +3,7 @@
 An axis is resized by a factor, `above / below`: two numbers, so that the place in data of an
 element of the result is one fraction, and is exact where it can be. Where the factor is that of the
 extents, images, signals and volumes are resized by Relay's own operators. All else is resized one
-axis after the other (`relay.frontend.onnx.resampling`).
+axis after the other (`relay.frontend.onnx.computations.resampling`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from fractions import Fraction
 import numpy as np
 
 from relay import dtypes, op
+from relay.frontend.onnx.computations.resampling import Axis, Way, axis_by_axis, real
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.resampling import Axis, Way, axis_by_axis, real
 from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr, Tuple, const

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from relay.frontend.onnx.branches import with_type
+from relay.frontend.onnx.computations.stacking import concatenated, opened
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.joining import joined
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.control import scalar
 from relay.frontend.onnx.scope import is_nothing
-from relay.frontend.onnx.stacking import concatenated, opened
 from relay.ir.dims import Any
 from relay.ir.expr import (
     Call,

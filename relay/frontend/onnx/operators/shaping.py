@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from relay import op
-from relay.frontend.onnx.broadcast import without_names
+from relay.frontend.onnx.computations.broadcast import without_names
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.elements import Elements
 from relay.frontend.onnx.node import Node

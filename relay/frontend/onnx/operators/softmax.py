@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from relay import op
+from relay.frontend.onnx.computations.shares import shares
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.indexing import chosen_axis
-from relay.frontend.onnx.shares import shares
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr
 

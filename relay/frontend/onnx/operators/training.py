@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relay import op
+from relay.frontend.onnx.computations.derivatives import derivatives, substituted
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.derivatives import derivatives, substituted
 from relay.frontend.onnx.node import Node
 from relay.ir.expr import Expr, const
 

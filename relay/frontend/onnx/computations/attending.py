@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from relay import dtypes, op
-from relay.frontend.onnx.broadcast import broadcastable, of_shape
+from relay.frontend.onnx.computations.broadcast import broadcastable, of_shape
+from relay.frontend.onnx.computations.shares import shares
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.shares import shares
 from relay.ir import dims
 from relay.ir.expr import Expr, Tuple, const
 from relay.ir.types import TensorType
