@@ -1,0 +1,256 @@
+"""The walk over Python's values: `relay_read` without what is done with a value of each kind.
+
+Values wait in a stack. The next one is taken from it (`next`, `take`), and what it is of, in the
+plan, says which block reads it: those of `python_leaves.py` and `python_data.py`. A block has
+
+    %object  %address  %type      the value, its address as a number, its class
+    %what  %record  %kind         what it is read as: `%first.at` … `%third.at` are its fields
+    %to                           the offset of its word among the entries
+    %n                            the number of the next entry
+
+and goes on to `put` with the word, if the value need not be kept; to `next`, when it has made
+entries and added what they lead to; or to `give.up`. (`python_values.py`)
+"""
+
+from __future__ import annotations
+
+from string import Template
+from typing import Final
+
+BEGIN: Final = Template("""
+define i32 @relay_read(ptr %reading, ptr %arguments) nounwind {
+entry:
+  %overflow = alloca i32
+  %is.held = alloca i64                  ; whether the value that is read now is held by this
+  store i64 0, ptr %is.held
+  %current = alloca ptr                  ; that value
+  %api = load ptr, ptr %reading
+  %plan.at = getelementptr i8, ptr %reading, i64 $reading_plan
+  %plan = load ptr, ptr %plan.at
+  %root.at = getelementptr i8, ptr %reading, i64 $reading_root
+  %root = load i64, ptr %root.at
+  %request.at = getelementptr i8, ptr %reading, i64 $reading_request
+  %request = load ptr, ptr %request.at
+  %words.at = getelementptr i8, ptr %reading, i64 $reading_words
+  %words = load ptr, ptr %words.at
+  %words.count.at = getelementptr i8, ptr %reading, i64 $reading_count
+  %words.count = load i64, ptr %words.count.at
+  %symbols.at = getelementptr i8, ptr %reading, i64 $reading_symbols
+  %symbols = load ptr, ptr %symbols.at
+  %symbols.count.at = getelementptr i8, ptr %reading, i64 $reading_symbol_count
+  %symbols.count = load i64, ptr %symbols.count.at
+  %entries = getelementptr i8, ptr %reading, i64 $reading_entries
+  %work = getelementptr i8, ptr %reading, i64 $reading_work
+  %work.used = getelementptr i8, ptr %work, i64 16
+  %held = getelementptr i8, ptr %reading, i64 $reading_held
+
+  %get.attribute.at = getelementptr i8, ptr %api, i64 $at_pyobject_getattr
+  %get.attribute = load ptr, ptr %get.attribute.at
+  %list.size.at = getelementptr i8, ptr %api, i64 $at_pylist_size
+  %list.size = load ptr, ptr %list.size.at
+  %list.item.at = getelementptr i8, ptr %api, i64 $at_pylist_getitem
+  %list.item = load ptr, ptr %list.item.at
+  %tuple.size.at = getelementptr i8, ptr %api, i64 $at_pytuple_size
+  %tuple.size = load ptr, ptr %tuple.size.at
+  %tuple.item.at = getelementptr i8, ptr %api, i64 $at_pytuple_getitem
+  %tuple.item = load ptr, ptr %tuple.item.at
+  %integer.at = getelementptr i8, ptr %api, i64 $at_pylong_aslonglongandoverflow
+  %integer = load ptr, ptr %integer.at
+  %real.at = getelementptr i8, ptr %api, i64 $at_pyfloat_asdouble
+  %real = load ptr, ptr %real.at
+  %hold.at = getelementptr i8, ptr %api, i64 $at_py_incref
+  %hold = load ptr, ptr %hold.at
+  %drop.at = getelementptr i8, ptr %api, i64 $at_py_decref
+  %drop = load ptr, ptr %drop.at
+  %list.type.at = getelementptr i8, ptr %api, i64 $at_the_list
+  %list.type = load ptr, ptr %list.type.at
+  %tuple.type.at = getelementptr i8, ptr %api, i64 $at_the_tuple
+  %tuple.type = load ptr, ptr %tuple.type.at
+  %int.type.at = getelementptr i8, ptr %api, i64 $at_the_int
+  %int.type = load ptr, ptr %int.type.at
+  %float.type.at = getelementptr i8, ptr %api, i64 $at_the_float
+  %float.type = load ptr, ptr %float.type.at
+  %array.type.at = getelementptr i8, ptr %api, i64 $at_the_ndarray
+  %array.type = load ptr, ptr %array.type.at
+  %none.at = getelementptr i8, ptr %api, i64 $at_the_none
+  %none = load ptr, ptr %none.at
+  %true.at = getelementptr i8, ptr %api, i64 $at_the_true
+  %true = load ptr, ptr %true.at
+  %false.at = getelementptr i8, ptr %api, i64 $at_the_false
+  %false = load ptr, ptr %false.at
+
+  call void @relay_empty(ptr %entries)
+  call void @relay_empty(ptr %work)
+  call void @relay_end_reading(ptr %reading) ; there is something where that was forgotten
+  %slots.used = getelementptr i8, ptr %reading, i64 $reading_slots_used
+  store i64 0, ptr %slots.used
+  %call.at = getelementptr i8, ptr %reading, i64 $reading_call
+  %calls = load i64, ptr %call.at
+  %calls.more = add i64 %calls, 1
+  store i64 %calls.more, ptr %call.at
+  %symbols.bytes = shl i64 %symbols.count, 3
+  call void @llvm.memset.p0.i64(ptr %symbols, i8 -1, i64 %symbols.bytes, i1 false)
+  %words.bytes = shl i64 %words.count, 3
+  %words.room = call ptr @relay_room(ptr %entries, i64 %words.bytes)
+  %no.room = icmp eq ptr %words.room, null
+  br i1 %no.room, label %give.up, label %begin
+begin:
+  %begun = call i1 @relay_add_value(ptr %reading, ptr %arguments, i64 %root, i64 0, i64 0)
+  br i1 %begun, label %next, label %give.up
+
+next:
+  ; the number of the next entry
+  %n = phi i64 [ 0, %begin ], [ %n, %dropped ], [ %n.tensor, %keep.tensor ], [ %n, %tuple.next ],
+               [ %n.value, %field.next ], [ %n.list, %element.next ], [ %n.some, %some.inside ]
+  %used = load i64, ptr %work.used
+  %any = icmp ne i64 %used, 0
+  br i1 %any, label %take, label %finish
+take:
+  %used.less = sub i64 %used, 32
+  store i64 %used.less, ptr %work.used
+  %work.memory = load ptr, ptr %work
+  %item = getelementptr i8, ptr %work.memory, i64 %used.less
+  %object = load ptr, ptr %item
+  %record.at = getelementptr i64, ptr %item, i64 1
+  %record = load i64, ptr %record.at
+  %to.at = getelementptr i64, ptr %item, i64 2
+  %to = load i64, ptr %to.at
+  %item.held.at = getelementptr i64, ptr %item, i64 3
+  %item.held = load i64, ptr %item.held.at
+  store i64 %item.held, ptr %is.held
+  store ptr %object, ptr %current
+  %address = ptrtoint ptr %object to i64
+  %type.at = getelementptr i8, ptr %object, i64 $object_type
+  %type = load ptr, ptr %type.at
+  %what = getelementptr i8, ptr %plan, i64 %record
+  %kind = load i64, ptr %what
+  %first.at = getelementptr i64, ptr %what, i64 1
+  %second.at = getelementptr i64, ptr %what, i64 2
+  %third.at = getelementptr i64, ptr %what, i64 3
+  switch i64 %kind, label %give.up [
+    i64 $boolean, label %a.boolean
+    i64 $integer, label %an.integer
+    i64 $single, label %a.float
+    i64 $double, label %a.float
+    i64 $tensor, label %a.tensor
+    i64 $tuple, label %a.tuple
+    i64 $data, label %data
+  ]
+
+; --- the value is a word, and need not be kept
+
+put:
+  %word = phi i64 [ 1, %a.boolean ], [ 0, %perhaps.false ], [ %number, %in.range ],
+                  [ %single.word, %a.single ], [ %double.word, %a.double ],
+                  [ %tensor.word.seen, %tensor.look ], [ %value.word, %a.value ],
+                  [ %value.word.seen, %value.look ], [ %nil, %a.list ],
+                  [ %list.word.seen, %list.look ], [ %none.word, %perhaps.none ]
+  %put.memory = load ptr, ptr %entries
+  %put.at = getelementptr i8, ptr %put.memory, i64 %to
+  store i64 %word, ptr %put.at
+  %put.held = load i64, ptr %is.held
+  %put.drop = icmp ne i64 %put.held, 0
+  br i1 %put.drop, label %let.go, label %dropped
+let.go:
+  store i64 0, ptr %is.held
+  call void %drop(ptr %object)
+  br label %dropped
+dropped:
+  br label %next
+""")
+
+END: Final = Template("""
+; --- the end
+
+finish:
+  %all = load ptr, ptr %entries
+  call void @llvm.memcpy.p0.p0.i64(ptr align 8 %words, ptr align 8 %all, i64 %words.bytes,
+                                   i1 false)
+  %buffer = getelementptr i8, ptr %all, i64 %words.bytes
+  %buffer.to = getelementptr i64, ptr %request, i64 2
+  store ptr %buffer, ptr %buffer.to
+  %count.to = getelementptr i64, ptr %request, i64 3
+  store i64 %n, ptr %count.to
+  %held.used.at = getelementptr i8, ptr %held, i64 16
+  %held.used = load i64, ptr %held.used.at
+  %holds = icmp ne i64 %held.used, 0
+  %answer = select i1 %holds, i32 $holds, i32 $read
+  ret i32 %answer
+
+give.up:
+  %clear.at = getelementptr i8, ptr %api, i64 $at_pyerr_clear
+  %clear = load ptr, ptr %clear.at
+  call void %clear()
+  %last.held = load i64, ptr %is.held
+  %last.drop = icmp ne i64 %last.held, 0
+  br i1 %last.drop, label %drop.last, label %drop.next
+drop.last:
+  %last = load ptr, ptr %current
+  call void %drop(ptr %last)
+  br label %drop.next
+drop.next:
+  %waiting = load i64, ptr %work.used
+  %any.waits = icmp ne i64 %waiting, 0
+  br i1 %any.waits, label %drop.take, label %gone
+drop.take:
+  %waiting.less = sub i64 %waiting, 32
+  store i64 %waiting.less, ptr %work.used
+  %waiting.memory = load ptr, ptr %work
+  %waits = getelementptr i8, ptr %waiting.memory, i64 %waiting.less
+  %waits.held.at = getelementptr i64, ptr %waits, i64 3
+  %waits.held = load i64, ptr %waits.held.at
+  %waits.drop = icmp ne i64 %waits.held, 0
+  br i1 %waits.drop, label %drop.waiting, label %drop.next
+drop.waiting:
+  %waits.object = load ptr, ptr %waits
+  call void %drop(ptr %waits.object)
+  br label %drop.next
+gone:
+  call void @relay_end_reading(ptr %reading)
+  ret i32 $gave_up
+}
+""")
+
+# what the blocks use
+STEPS: Final = Template("""
+; One more value to be read.
+define internal i1 @relay_add_value(ptr %reading, ptr %object, i64 %record, i64 %to, i64 %is.held)
+    nounwind {
+entry:
+  %work = getelementptr i8, ptr %reading, i64 $reading_work
+  %room = call ptr @relay_room(ptr %work, i64 32)
+  %none = icmp eq ptr %room, null
+  br i1 %none, label %fail, label %fill
+fill:
+  store ptr %object, ptr %room
+  %record.at = getelementptr i64, ptr %room, i64 1
+  store i64 %record, ptr %record.at
+  %to.at = getelementptr i64, ptr %room, i64 2
+  store i64 %to, ptr %to.at
+  %is.held.at = getelementptr i64, ptr %room, i64 3
+  store i64 %is.held, ptr %is.held.at
+  ret i1 true
+fail:
+  ret i1 false
+}
+
+; What is read now stays alive until the end of the call, if this holds it.
+define internal i1 @relay_keep(ptr %held, ptr %object, ptr %is.held) nounwind {
+entry:
+  %flag = load i64, ptr %is.held
+  %own = icmp ne i64 %flag, 0
+  br i1 %own, label %add, label %done
+add:
+  %room = call ptr @relay_room(ptr %held, i64 8)
+  %none = icmp eq ptr %room, null
+  br i1 %none, label %fail, label %keep
+keep:
+  store ptr %object, ptr %room
+  store i64 0, ptr %is.held
+  br label %done
+done:
+  ret i1 true
+fail:
+  ret i1 false
+}
+""")
