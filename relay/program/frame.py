@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from relay.analysis.arena import assign
 from relay.lower.kernel import TensorSpec
 from relay.program.liveness import live_at_start
-from relay.program.plan import Storage, assign
+from relay.program.plan import Storage
 from relay.program.program import Function, Register, nbytes
 from relay.program.uses import local_tensors, successors, uses
 
