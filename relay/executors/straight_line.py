@@ -178,7 +178,7 @@ class StraightLineExecutable(Executable):
         The header beside it, which is returned, says how to call it; its functions begin with
         `name`, by default that of the file. Without `embed` the weights are a file of their own.
         """
-        from relay.executors.export_c import export
+        from relay.executors.c.export import export
 
         return export(self, Path(path), kind, name=name, embed=embed)
 
@@ -203,7 +203,7 @@ def _inputs(function: Function) -> Iterable[TensorInfo]:
 def _outputs(function: Function) -> Iterable[TensorInfo]:
     for number, register in enumerate(flatten(function.result)):
         spec = function.registers[register]
-        yield TensorInfo(f"output_{number}", tuple(map(int, spec.shape)), spec.dtype)
+        yield TensorInfo(function.result_name(number), tuple(map(int, spec.shape)), spec.dtype)
 
 
 def _has_tuples(function: Function) -> bool:

@@ -91,7 +91,7 @@ class WholeProgramExecutable(Executable):
             ValueInfo(param.name, spec_text(_typed(main, param.value))) for param in main.params
         )
         self.outputs = tuple(
-            ValueInfo(f"output_{number}", spec_text(spec))
+            ValueInfo(main.result_name(number), spec_text(spec))
             for number, spec in enumerate(
                 main.results if isinstance(main.results, tuple) else (main.results,)
             )
@@ -158,7 +158,7 @@ class WholeProgramExecutable(Executable):
         begin with `name`, by default that of the file. Without `embed` the weights are a file of
         their own.
         """
-        from relay.executors.export_c import export
+        from relay.executors.c.export import export
 
         return export(self, Path(path), kind, name=name, embed=embed)
 

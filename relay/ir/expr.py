@@ -271,6 +271,11 @@ class Function(Expr):
             object.__setattr__(self, "attrs", _free_attrs(self.attrs or {}))
         object.__setattr__(self, "body", as_expr(self.body))
 
+    @property
+    def result_names(self) -> tuple[str, ...]:
+        """What a model calls its results, in the attribute `output_tensor_names`; () if nothing."""
+        return tuple(map(str, self.attrs.get("output_tensor_names", ())))
+
     def with_attr(self, name: str | Mapping[str, Any], value: Any = None) -> Function:
         """A copy with one attribute (or a mapping of them) set."""
         changes = {name: value} if isinstance(name, str) else dict(name)

@@ -120,11 +120,21 @@ class Builder:
 
     # --- the whole
 
-    def returning(self, params: Sequence[Parameter], value: Any) -> Function:
+    def returning(
+        self, params: Sequence[Parameter], value: Any, names: Sequence[str] = ()
+    ) -> Function:
         """The function, with the current block returning `value`."""
         self.end(Return(value))
-        return self.build(params)
+        return self.build(params, names=names)
 
-    def build(self, params: Sequence[Parameter], results: Any = (), where: str = "") -> Function:
+    def build(
+        self,
+        params: Sequence[Parameter],
+        results: Any = (),
+        where: str = "",
+        names: Sequence[str] = (),
+    ) -> Function:
+        """The function; `names` are those of its results."""
         blocks = tuple(Block(tuple(one.instructions), one.params) for one in self.blocks)
-        return Function(self.name, tuple(params), tuple(self.registers), blocks, results, where)
+        registers = tuple(self.registers)
+        return Function(self.name, tuple(params), registers, blocks, results, where, tuple(names))

@@ -121,7 +121,10 @@ def _function_lines(function: Function) -> list[str]:
         for param in function.params
     )
     results = "" if function.results == () else f" -> {spec_text(function.results)}"
-    head = f"function {symbol_text(function.name)}({params}){results}{_where(function.where)} {{"
+    names = ", ".join(map(string_text, function.result_names))
+    named = f" named ({names})" if names else ""
+    signature = f"{symbol_text(function.name)}({params}){results}{named}"
+    head = f"function {signature}{_where(function.where)} {{"
     lines = [head]
     lines.extend(f"  unused {typed(register)}" for register in _never_written(function))
     for number, block in enumerate(function.blocks):

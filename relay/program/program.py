@@ -452,6 +452,7 @@ class Function:
     blocks: tuple[Block, ...]
     results: Any = ()  # the types of what it returns: Spec, or tuples of them
     where: str = ""  # in the source, for errors
+    result_names: tuple[str, ...] = ()  # what the model calls its results; () when it does not
 
     @property
     def straight_line(self) -> tuple[StraightLine, ...]:
@@ -482,6 +483,12 @@ class Function:
     def inputs(self) -> list[Register]:
         """The registers of the parameters, in order."""
         return list(range(sum(len(flatten(param.value)) for param in self.params)))
+
+    def result_name(self, place: int) -> str:
+        """What the model calls one of its results."""
+        if place < len(self.result_names):
+            return self.result_names[place]
+        return f"output_{place}"
 
     @property
     def result(self) -> Value:

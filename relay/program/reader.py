@@ -408,6 +408,10 @@ class _FunctionReader:
         reader.expect("(")
         params = tuple(self.parameter() for _ in reader.separated(")"))
         results = run(reader.types()) if reader.accept("->") else ()
+        names: tuple[str, ...] = ()
+        if reader.accept("named"):
+            reader.expect("(")
+            names = tuple(reader.string() for _ in reader.separated(")"))
         where = reader.where()
         reader.expect("{")
         while reader.accept("unused"):
@@ -420,7 +424,7 @@ class _FunctionReader:
         for block, position in self.reached.items():
             if block >= len(blocks):
                 raise reader.error_at(position, f"the function has no block {block}")
-        return Function(name, params, self.all_registers(), tuple(blocks), results, where)
+        return Function(name, params, self.all_registers(), tuple(blocks), results, where, names)
 
     def all_registers(self) -> tuple[Spec, ...]:
         for register, position in self.used.items():

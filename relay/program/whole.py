@@ -204,7 +204,8 @@ class Body:
         result = self.result_type
         tree.run(self.tail(self.function.body, result))
         where = "" if self.function.span is None else str(self.function.span)
-        return self.builder.build(params, self.specs(result), where)
+        names = self.function.result_names
+        return self.builder.build(params, self.specs(result), where, names)
 
     @property
     def result_type(self) -> Type:

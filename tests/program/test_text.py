@@ -339,6 +339,7 @@ def functions(draw):
         tuple(Block(tuple(map(changed, b.instructions)), renumbered(b.params)) for b in blocks),
         draw(in_tuples),
         draw(names),
+        tuple(draw(st.lists(names, max_size=2))),
     )
 
 

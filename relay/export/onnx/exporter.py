@@ -129,8 +129,11 @@ def _written(
         results = []
     _refuse(program.missing)
     outputs = []
+    names = main.result_names
     for place, (value, ty) in enumerate(results):
         wish = "output" if len(results) == 1 else f"output_{place}"
+        if place < len(names):
+            wish = names[place]
         outputs.append(described(renamed(graph, value, wish), ty))
     return graph.written(name, inputs, outputs)
 

@@ -74,7 +74,10 @@ def from_onnx(
     outputs = [_output(value, importer, scope) for value in proto.graph.output]
     body = scope.closed(outputs[0] if len(outputs) == 1 else Tuple(tuple(outputs)))
     variables = tuple(dimensions.variables.values())
-    module["main"] = Function((*inputs, *weights), body, type_params=variables)
+    main = Function((*inputs, *weights), body, type_params=variables)
+    module["main"] = main.with_attr(
+        "output_tensor_names", [value.name for value in proto.graph.output]
+    )
     return infer_module(RemoveUnusedFunctions()(module)), params
 
 
