@@ -9,6 +9,7 @@ f(np.ones(3, "float32")).numpy()
     aot.py          all programs, as native code
     executable.py   a compiled program, as Python calls it; needs no compiler, nor does what it
                     imports: native.py, arrays.py, memory.py, report.py, artifact.py
+    c/              a compiled program as a library for C
 """
 
 from __future__ import annotations

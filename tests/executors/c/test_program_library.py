@@ -11,8 +11,8 @@ import relay
 from relay.driver import compile_program
 from relay.errors import RelayError
 from relay.executors.artifact import load
-from relay.executors.c_types import FUNCTIONS
-from relay.executors.export_program import ProgramLibrary
+from relay.executors.c.program_library import ProgramLibrary
+from relay.executors.c.types import FUNCTIONS
 from relay.executors.whole_program import WholeProgramExecutable
 from relay.frontend.python.standard import Rose
 from relay.parser import parse

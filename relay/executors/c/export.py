@@ -26,7 +26,7 @@ from typing import Final, Protocol
 
 from relay.errors import RelayError
 from relay.executors.arrays import TensorInfo
-from relay.executors.c_library import (
+from relay.executors.c.library import (
     FRAME,
     LOADED,
     functions_text,
@@ -34,7 +34,7 @@ from relay.executors.c_library import (
     pairs_text,
     table_text,
 )
-from relay.executors.c_model import IMPORTS, MESSAGES, WeightBlock, model_text
+from relay.executors.c.model import IMPORTS, MESSAGES, WeightBlock, model_text
 from relay.executors.executable import Executable
 from relay.executors.straight_line import StraightLineExecutable
 from relay.native import pool
@@ -93,7 +93,7 @@ def library_of(exe: Executable, name: str) -> CLibrary:
     """The library of an executable."""
     if isinstance(exe, StraightLineExecutable):
         return StraightLibrary(exe, name)
-    from relay.executors.export_program import ProgramLibrary  # not for straight-line code
+    from relay.executors.c.program_library import ProgramLibrary  # not for straight-line code
 
     assert exe.code.program is not None
     constants = exe.constants

@@ -3,7 +3,7 @@
 A model is one block of memory that begins with a context (`relay.target.abi`). What else is in it
 differs from kind to kind, and so does how that is set up:
 
-    void relay_set_up(ptr model, ptr weights)      `c_library.py`, `c_program.py`
+    void relay_set_up(ptr model, ptr weights)      `library.py`, `program.py`
     void relay_tear_down(ptr model)
 """
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from string import Template
 from typing import Final
 
-from relay.executors.c_program import WRONG_VALUE
-from relay.executors.c_types import CConstructor, CData, CTypes, Place, c_scalar
+from relay.executors.c.failures import WRONG_VALUE
+from relay.executors.c.types import CConstructor, CData, CTypes, Place, c_scalar
 from relay.native import layout
 from relay.program.llvm.words import is_object
 from relay.program.program import ScalarSpec, spec_text

@@ -1,4 +1,4 @@
-"""A whole program for programs in C: what `export_c.py` writes to files.
+"""A whole program for programs in C: what `export.py` writes to files.
 
 exe = relay.compile(tree_lstm, params)
 exe.export("tree.o")
@@ -20,11 +20,14 @@ from pathlib import Path
 
 import numpy as np
 
-from relay.executors import c_model, c_program
-from relay.executors.c_header import header_text
-from relay.executors.c_model import WeightBlock, model_text
-from relay.executors.c_program import PROGRAM_MESSAGES, Constants, functions_text, model_size
-from relay.executors.c_types import FUNCTIONS, CTypes
+from relay.executors.c.failures import PROGRAM_MESSAGES
+from relay.executors.c.header import header_text
+from relay.executors.c.model import IMPORTS as MODEL_IMPORTS
+from relay.executors.c.model import WeightBlock, model_text
+from relay.executors.c.program import IMPORTS as PROGRAM_IMPORTS
+from relay.executors.c.program import LOADED, functions_text, model_size
+from relay.executors.c.tables import Constants
+from relay.executors.c.types import FUNCTIONS, CTypes
 from relay.native import pool
 from relay.native.call import program_runtime_imports, program_runtime_text
 from relay.native.runtime import runtime_texts
@@ -73,7 +76,7 @@ class ProgramLibrary:
             self._text(embedded, made),
         ]
         imports = pool.imports(self.target) | program_runtime_imports(self.target)
-        imports |= c_model.IMPORTS | c_program.IMPORTS
+        imports |= MODEL_IMPORTS | PROGRAM_IMPORTS
         return compile_module(
             texts,
             self.target,
@@ -92,7 +95,7 @@ class ProgramLibrary:
             self.weights,
             embedded,
             size=model_size(constants),
-            loaded=c_program.LOADED,
+            loaded=LOADED,
             threads=self.threads,
             most_threads=abi.MOST_THREADS,
             messages=PROGRAM_MESSAGES,

@@ -3,7 +3,7 @@
 import pytest
 
 from relay.errors import RelayError
-from relay.executors.c_types import CTypes, c_scalar
+from relay.executors.c.types import CTypes, c_scalar
 from relay.program.text import parse
 
 TEXT = """relay program 1

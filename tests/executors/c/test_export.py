@@ -11,7 +11,7 @@ import pytest
 import relay
 from relay.errors import RelayError
 from relay.executors.artifact import load
-from relay.executors.export_c import identifier
+from relay.executors.c.export import identifier
 
 X = np.arange(6, dtype="float32").reshape(2, 3)
 COMPILER = shutil.which("cc")
