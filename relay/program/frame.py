@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from relay.analysis.arena import assign
+from relay.arena import assign
 from relay.lower.kernel import TensorSpec
 from relay.program.liveness import live_at_start
 from relay.program.plan import Storage

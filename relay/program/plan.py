@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from relay.analysis.arena import ALIGNMENT as ALIGNMENT
-from relay.analysis.arena import assign
+from relay.arena import ALIGNMENT as ALIGNMENT
+from relay.arena import assign
 from relay.errors import RelayError
 from relay.lower.kernel import Kernel
 from relay.program.program import (

@@ -46,6 +46,7 @@ LAYERS = (
 )
 # Small modules beside the layers, with the layer they stand next to.
 BESIDE = {
+    "arena": "errors",
     "build_module": "transform",
     "builder": "check",
     "data_dep_optimization": "transform",

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relay.analysis.arena import ALIGNMENT, assign, in_order_of_birth, in_order_of_size
+from relay.arena import ALIGNMENT, assign, in_order_of_birth, in_order_of_size
 
 
 class Storage(NamedTuple):
