@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.frontend.onnx.judge import ours, reference, runtime
-from tests.frontend.onnx.random_models import random_model
+from tests.frontend.onnx.random_models.models import random_model
 
 T = TypeVar("T")
 

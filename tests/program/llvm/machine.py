@@ -55,6 +55,11 @@ def tensor(array):
     return words.ctypes.data, (memory, array)
 
 
+def as_float(word, dtype="float32"):
+    """The number that a word is."""
+    return np.array([word]).view(dtype)[0]
+
+
 def read_tensor(address, dtype):
     """The elements of a tensor object, copied."""
     kind, rank = (ctypes.c_int32 * 2).from_address(address + layout.KIND)
