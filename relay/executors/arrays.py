@@ -13,7 +13,7 @@ from ctypes import addressof, c_char
 from dataclasses import dataclass
 from functools import cache
 from math import prod
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from relay.errors import Diagnostic, EvaluationError, RelayError
 
 # A result as the kind of array the caller works with.
 Wrap = Callable[[np.ndarray], Any]
+
+# What says nothing about the kind the caller works with.
+_IN_DOUBT: Final = frozenset((np.ndarray, bool, int, float, list, tuple, type(None)))
 
 
 @dataclass(frozen=True)
@@ -140,7 +143,7 @@ def _is_close_kind(given: np.dtype, wanted: np.dtype) -> bool:
 def wrapper(inputs: Sequence[Any]) -> Wrap:
     """How results are handed out: as what the inputs are; as NumPy arrays when in doubt."""
     for data in inputs:
-        if type(data) is np.ndarray:
+        if type(data) in _IN_DOUBT:
             continue
         if _is_torch(data):
             return _to_torch

@@ -48,11 +48,10 @@ class ScalarKind:
     def __post_init__(self) -> None:
         self._is_bool = self.dtype.kind == "b"
         self._stored = np.dtype(np.uint8) if self._is_bool else self.dtype
-        self._step = 8 // self.dtype.itemsize
 
-    def column(self, words: np.ndarray, place: int, width: int) -> np.ndarray:
-        """Those that are at a place in each row of so many words, where they lie."""
-        found = words.view(self._stored)[place * self._step :: width * self._step]
+    def column(self, words: np.ndarray, first: int, count: int, width: int) -> np.ndarray:
+        """Those in `count` words from the first on, `width` words apart, where they lie."""
+        found: np.ndarray = np.ndarray((count,), self._stored, words, 8 * first, (8 * width,))
         return np.not_equal(found, 0) if self._is_bool else found  # any bit counts
 
 

@@ -89,9 +89,9 @@ class Results:
                 if self._only_list is not None:
                     root, entry, _, objects, width, count, _ = _ONLY_CHAIN(words)
                     if root == 0 and entry == CHAIN and objects == 1:  # of scalars
-                        rows = words[7 : 7 + count * (width - 1)]
+                        rows = words, 7, count, width - 1
                         places = self._only_list.chain_places
-                        return [_elements(self._only_list, places, width - 1, rows, (), style)]
+                        return [_elements(self._only_list, places, rows, (), style)]
                 return _simple(words, elements, self.objects, style, self.free)
         objects = len(self.objects)
         roots = words[: objects + len(cells)].tolist()
@@ -130,6 +130,9 @@ def _is_simple(kind: Kind) -> bool:
 # Cells of a list as rows of words: the number of the first, where in a row the parts of an element
 # are, where the rows begin, how many there are, the words of a row, and the word for what follows.
 _Chain = tuple[int, Sequence[int], int, int, int, int]
+
+# Rows among words: the words, the first of the rows, how many rows, and the words of a row.
+_Rows = tuple[np.ndarray, int, int, int]
 
 
 def _simple(
@@ -206,33 +209,28 @@ def _list(
             number -= 1
         start, places, first, count, width, word = chains[number]
         before = index - start
-        rows = words[first + before * width : first + count * width]
-        found = _elements(cons, places, width, rows, made, style)
+        rows = words, first + before * width, count - before, width
+        found = _elements(cons, places, rows, made, style)
         values = values + found if values else found
     return values
 
 
 def _elements(
-    cons: Case,
-    places: Sequence[int],
-    width: int,
-    rows: np.ndarray,
-    made: Sequence[Any],
-    style: Style,
+    cons: Case, places: Sequence[int], rows: _Rows, made: Sequence[Any], style: Style
 ) -> list[Any]:
     """The elements of a list, whose cells are rows of words."""
     if cons.is_flat:
-        return _column(cons.kinds[0], places[0], width, rows, made, style)
+        return _column(cons.kinds[0], places[0], rows, made, style)
     pairs = zip(cons.kinds, places, strict=False)
-    columns = [_column(kind, place, width, rows, made, style) for kind, place in pairs]
-    return elements_of(cons, columns, len(rows) // width, style)
+    columns = [_column(kind, place, rows, made, style) for kind, place in pairs]
+    return elements_of(cons, columns, rows[2], style)
 
 
-def _column(
-    kind: Kind, place: int, width: int, rows: np.ndarray, made: Sequence[Any], style: Style
-) -> list[Any]:
+def _column(kind: Kind, place: int, rows: _Rows, made: Sequence[Any], style: Style) -> list[Any]:
     """What is at a place in each row."""
+    words, first, count, width = rows
     if type(kind) is ScalarKind:
-        return style.scalars.many(kind.column(rows, place, width))
-    arrays = [made[word >> 1] for word in rows[place::width].tolist()]
+        return style.scalars.many(kind.column(words, first + place, count, width))
+    indices = words[first + place : first + count * width : width].tolist()
+    arrays = [made[word >> 1] for word in indices]
     return arrays if style.tensor is plain else [*map(style.tensor, arrays)]

@@ -259,7 +259,7 @@ class Reading:
         columns: list[list[Any]] = []
         for kind, place in zip(cons.kinds, places, strict=False):
             if type(kind) is ScalarKind:
-                column = kind.column(self.numbers[first:end], place, width)
+                column = kind.column(self.numbers, first + place, count, width)
                 columns.append(self.style.scalars.many(column))
             else:
                 rows = self.words[first + place : end : width]

@@ -282,5 +282,5 @@ def test_a_tree_is_not_a_list_because_it_has_as_many_constructors():
 )
 def test_a_number_is_in_the_low_bytes_of_its_word(dtype, word, number):
     assert decoder(dtype)(word) == number
-    column = Kinds({})[ScalarSpec(dtype)].column(np.array([7, word, 7, word]), 1, 2)
+    column = Kinds({})[ScalarSpec(dtype)].column(np.array([7, word, 7, word]), 1, 2, 2)
     assert column.tolist() == [number, number]
