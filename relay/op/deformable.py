@@ -294,45 +294,7 @@ DEFORMABLE_CONV2D = define(
 )
 
 
-def modulated_deformable_conv2d(
-    data: Expr,
-    offset: Expr,
-    weight: Expr,
-    share: Expr,
-    strides: Sizes = (1, 1),
-    padding: Sizes = (0, 0),
-    dilation: Sizes = (1, 1),
-    deformable_groups: int = 1,
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: Sizes | None = None,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "OIHW",
-    out_layout: str = "",
-    out_dtype: str = "",
-) -> Call:
-    """A convolution of images with windows that offsets bend, and whose elements count as shares
-    say."""
-    return MODULATED_DEFORMABLE_CONV2D(
-        data,
-        offset,
-        weight,
-        share,
-        strides=strides,
-        padding=padding,
-        dilation=dilation,
-        deformable_groups=deformable_groups,
-        groups=groups,
-        channels=channels,
-        kernel_size=kernel_size,
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        out_dtype=out_dtype,
-    )
-
-
-MODULATED_DEFORMABLE_CONV2D = define(
+modulated_deformable_conv2d = define(
     "nn.modulated_deformable_conv2d",
     doc="`nn.deformable_conv2d` with each element of each window multiplied by a number of its own "
     "before the window is. The channels of share are, for each deformable group, the elements of "
@@ -348,7 +310,6 @@ MODULATED_DEFORMABLE_CONV2D = define(
     reference=_deformable,
     compute=_deformable_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    helper=modulated_deformable_conv2d,
     samples=[
         sample((1, 2, 4, 5), (1, 12, 3, 3), (3, 2, 2, 3), (1, 6, 3, 3)),
         sample(

@@ -106,14 +106,10 @@ def max_pool(
     out: te.Spec,
     layout: str,
     out_layout: str,
-    pool_size: Sequence[int],
-    strides: Sequence[int],
-    dilation: Sequence[int],
-    padding: Sequence[int],
-    ceil_mode: bool,
+    **windows: Any,
 ) -> te.Tensor:
     """The greatest element of each window."""
-    axes = slides(pool_size, strides, dilation, padding, ceil_mode, layout)
+    axes = slides(layout=layout, **windows)
     target = read_layout(out_layout or layout)
     lowest = te.lowest(data.dtype)
     element, taps = window_elements(view(data, layout), axes, out, target, lowest)
@@ -125,18 +121,14 @@ def avg_pool(
     out: te.Spec,
     layout: str,
     out_layout: str,
-    pool_size: Sequence[int],
-    strides: Sequence[int],
-    dilation: Sequence[int],
-    padding: Sequence[int],
-    ceil_mode: bool,
     count_include_pad: bool,
+    **windows: Any,
 ) -> te.Tensor:
     """The mean of each window."""
-    axes = slides(pool_size, strides, dilation, padding, ceil_mode, layout)
+    axes = slides(layout=layout, **windows)
     images, target = view(data, layout), read_layout(out_layout or layout)
     element, taps = window_elements(images, axes, out, target, 0)
-    dtype = sum_dtype(data.dtype, prod(pool_size))
+    dtype = sum_dtype(data.dtype, prod(slide.size for slide in axes.values()))
 
     def mean(place: Place) -> te.Expr:
         total = te.sum(te.cast(element(place), dtype), taps)
@@ -271,14 +263,10 @@ def max_pool_positions(
     out: te.Spec,
     layout: str,
     out_layout: str,
-    pool_size: Sequence[int],
-    strides: Sequence[int],
-    dilation: Sequence[int],
-    padding: Sequence[int],
-    ceil_mode: bool,
+    **windows: Any,
 ) -> te.Tensor:
     """The place of the first greatest element of each window in its channel."""
-    axes = slides(pool_size, strides, dilation, padding, ceil_mode, layout)
+    axes = slides(layout=layout, **windows)
     images, target = view(data, layout), read_layout(out_layout or layout)
     extents = [images.extent(letter) for letter in axes]
     first = _first_greatest(
@@ -335,15 +323,11 @@ def max_pool_gradient(
     out: te.Spec,
     layout: str,
     out_layout: str,
-    pool_size: Sequence[int],
-    strides: Sequence[int],
-    dilation: Sequence[int],
-    padding: Sequence[int],
-    ceil_mode: bool,
+    **windows: Any,
 ) -> te.Tensor:
     """All of the gradient of a window goes to its first greatest element: the number of that
     element is found first."""
-    axes = slides(pool_size, strides, dilation, padding, ceil_mode, layout)
+    axes = slides(layout=layout, **windows)
     images, grad = view(data, layout), view(out_grad, out_layout or layout)
     taps = _taps(axes)
     number = _number(taps, axes)
@@ -362,15 +346,11 @@ def avg_pool_gradient(
     out: te.Spec,
     layout: str,
     out_layout: str,
-    pool_size: Sequence[int],
-    strides: Sequence[int],
-    dilation: Sequence[int],
-    padding: Sequence[int],
-    ceil_mode: bool,
     count_include_pad: bool,
+    **windows: Any,
 ) -> te.Tensor:
     """The gradient of a window is divided among its elements."""
-    axes = slides(pool_size, strides, dilation, padding, ceil_mode, layout)
+    axes = slides(layout=layout, **windows)
     images, grad = view(data, layout), view(out_grad, out_layout or layout)
     dtype = wide(out.dtype)
 

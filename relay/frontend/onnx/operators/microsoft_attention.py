@@ -94,18 +94,26 @@ def attended(
         old = [node.let(op.take(past, const(place, "int64"), axis=0)) for place in range(2)]
         before = node.size(past, 3)
         keys, values = with_past(node, old[0], keys), with_past(node, old[1], values)
-    found = Attention.of(node, queries, keys, values)
+    found = _masked(node, Attention.of(node, queries, keys, values), mask, more, before)
+    result = found.run(node.attribute("scale"))
+    outputs = [join_heads(node, result.value())]
+    if len(node.outputs) > 1:
+        outputs.append(op.stack([keys, values], axis=0))
+    return outputs
+
+
+def _masked(
+    node: Node, found: Attention, mask: Expr | None, more: Expr | None, before: Expr | None
+) -> Attention:
+    """What a mask of integers hides, what comes later if `unidirectional` says so, and a bias;
+    `before` is how many keys there were before."""
     if mask is not None:
         found = _with_mask(node, found, mask)
     if node.attribute("unidirectional", 0):
         found = _causal(node, found, before)
     if more is not None:
         found = found.mask(more, pads=False)
-    result = found.run(node.attribute("scale"))
-    outputs = [join_heads(node, result.value())]
-    if len(node.outputs) > 1:
-        outputs.append(op.stack([keys, values], axis=0))
-    return outputs
+    return found
 
 
 def _with_mask(node: Node, found: Attention, mask: Expr) -> Attention:
@@ -185,13 +193,7 @@ def multi_head_attention(
     )
     before = None if past_keys is None else node.size(past_keys, 2)
     keys, values = with_past(node, past_keys, keys), with_past(node, past_values, values)
-    found = Attention.of(node, queries, keys, values)
-    if mask is not None:
-        found = _with_mask(node, found, mask)
-    if node.attribute("unidirectional", 0):
-        found = _causal(node, found, before)
-    if more is not None:
-        found = found.mask(more, pads=False)
+    found = _masked(node, Attention.of(node, queries, keys, values), mask, more, before)
     result = found.run(node.attribute("scale"))
     outputs = [join_heads(node, result.value()), keys, values]
     if len(node.outputs) > 3:

@@ -42,6 +42,16 @@ table.add("DequantizeLinear", dequantize_linear)
 # --- element by element ------------------------------------------------------------------------
 
 
+def _reals(node: Node, *given: Expr | None) -> list[Expr]:
+    """The numbers that tensors stand for; each is followed by its scale and its zero point."""
+    found = []
+    for data, scale, zero_point in zip(given[::3], given[1::3], given[2::3], strict=True):
+        if data is None or scale is None:
+            raise node.refused("a tensor of integers or its scale is missing")
+        found.append(dequantized(node, data, affine(node, scale, zero_point)))
+    return found
+
+
 def _pair(operator: Callable[[Expr, Expr], Expr]) -> Callable[..., Expr]:
     def convert(
         node: Node,
@@ -55,9 +65,8 @@ def _pair(operator: Callable[[Expr, Expr], Expr]) -> Callable[..., Expr]:
         zero_point: Expr | None = None,
     ) -> Expr:
         dtype = node.dtype(left)
-        reals = (
-            dequantized(node, left, affine(node, left_scale, left_zero_point)),
-            dequantized(node, right, affine(node, right_scale, right_zero_point)),
+        reals = _reals(
+            node, left, left_scale, left_zero_point, right, right_scale, right_zero_point
         )
         found = node.let(operator(*broadcastable(node, *reals)))
         return quantized(node, found, affine(node, scale, zero_point), dtype)
@@ -136,11 +145,9 @@ def q_linear_concat(node: Node, scale: Expr, zero_point: Expr, *parts: Expr) -> 
     """Parts come with their scales and zero points."""
     if len(parts) % 3 or not parts:
         raise node.refused("a part has a scale and a zero point", "3 inputs each", str(len(parts)))
-    reals = [
-        dequantized(node, parts[at], affine(node, parts[at + 1], parts[at + 2]))
-        for at in range(0, len(parts), 3)
-    ]
-    joined = node.let(op.concatenate(Tuple(tuple(reals)), int(node.required("axis"))))
+    joined = node.let(
+        op.concatenate(Tuple(tuple(_reals(node, *parts))), int(node.required("axis")))
+    )
     return quantized(node, joined, affine(node, scale, zero_point), node.dtype(parts[0]))
 
 
@@ -157,10 +164,7 @@ def q_linear_where(
     scale: Expr,
     zero_point: Expr,
 ) -> Expr:
-    reals = (
-        dequantized(node, left, affine(node, left_scale, left_zero_point)),
-        dequantized(node, right, affine(node, right_scale, right_zero_point)),
-    )
+    reals = _reals(node, left, left_scale, left_zero_point, right, right_scale, right_zero_point)
     found = node.let(op.where(*broadcastable(node, condition, *reals)))
     return quantized(node, found, affine(node, scale, zero_point), node.dtype(left))
 

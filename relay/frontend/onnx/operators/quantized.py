@@ -167,16 +167,8 @@ def dynamic_range(node: Node, data: Expr) -> Affine:
 
 # --- products ----------------------------------------------------------------------------------
 
-
-@table("MatMulInteger", since=10)
-def mat_mul_integer(
-    node: Node,
-    left: Expr,
-    right: Expr,
-    left_zero_point: Expr | None = None,
-    right_zero_point: Expr | None = None,
-) -> Expr:
-    return matrix_product(node, left, right, left_zero_point, right_zero_point)
+table.add("MatMulInteger", matrix_product, since=10)
+table.add("ConvInteger", convolution, since=10)
 
 
 @table("QLinearMatMul", since=10)
@@ -222,17 +214,6 @@ def _narrow_product(
     ]
     found = op.divide(product(node, wide[0], wide[1]), computed_in(node, scale, "float32"))
     return converted(node, node.let(found), node.dtype(zero_point))
-
-
-@table("ConvInteger", since=10)
-def conv_integer(
-    node: Node,
-    data: Expr,
-    weight: Expr,
-    data_zero_point: Expr | None = None,
-    weight_zero_point: Expr | None = None,
-) -> Expr:
-    return convolution(node, data, weight, data_zero_point, weight_zero_point)
 
 
 @table("QLinearConv", since=10)
