@@ -16,10 +16,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import IO, TYPE_CHECKING, Generic, TypeVar
 
+from relay import tree
 from relay.check.infer import infer_module
 from relay.errors import RelayError
 from relay.ir.expr import Function
 from relay.ir.module import IRModule
+from relay.ir.variables import free_type_vars
 from relay.lower import stored
 from relay.lower.kernel import Lowered, Options, Step
 from relay.parser import parse_expr
@@ -124,10 +126,10 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
         except EOFError:
             return
         try:
-            module = infer_module(IRModule({"main": parse_expr(text)}))
+            function = _typed(text)
             target, options = Target(request["target"]), Options(**request["options"])
             lowered, objects = _answer(
-                request["what"], module["main"], request["constant"], target, options
+                request["what"], function, request["constant"], target, options
             )
         except RelayError:
             write_frame(answers, json.dumps(None).encode())
@@ -137,6 +139,14 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
             for data in objects.values():
                 write_frame(answers, data)
         answers.flush()
+
+
+def _typed(text: str) -> Function:
+    """A function as it was asked for; the sizes it names were those of the program around it."""
+    function = parse_expr(text)
+    if free := free_type_vars(function):
+        function = tree.replace(function, type_params=(*free, *function.type_params))
+    return infer_module(IRModule({"main": function}))["main"]
 
 
 def _answer(

@@ -7,7 +7,7 @@ import relay
 from relay.cache import Cache
 from relay.driver import with_weights
 from relay.kernel_cache import KernelCache, fingerprint
-from relay.kernel_worker import KernelWorker, make
+from relay.kernel_worker import KernelWorker, make, make_dynamic
 from relay.lower import stored
 from relay.lower.kernel import Kernel, Lowered, Options, Param, Result, Step, Temporary, TensorSpec
 from relay.op.opdef import FusionKind
@@ -170,6 +170,19 @@ def test_functions_over_sizes_of_a_run_are_shared_too(cache, monkeypatch):
     again = KernelCache(cache, Target.host(), Options())
     again.prepare((), [(f, (False, False)) for f in sized])
     assert (again.made, again.found) == (0, len(sized))
+
+
+def test_sizes_named_by_the_program_around_a_function_are_known_to_another_process():
+    module = relay.parse(HEAD + f"def @main[n: Shape]({ADD.replace('4', '(n + 3) // 4, n')}")
+    named = relay.transform.InferType()(module)["main"]
+    named = relay.tree.replace(named, type_params=())
+    worker = KernelWorker.start()
+    try:
+        assert worker.ready()
+        made = worker.make_dynamic(named.astext(), (False, False), Target.host(), Options())
+        assert made == make_dynamic(named, (False, False), Target.host(), Options())
+    finally:
+        worker.stop()
 
 
 def test_a_process_that_cannot_leaves_the_error_to_the_one_that_asks(tmp_path):
