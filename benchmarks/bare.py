@@ -16,7 +16,7 @@ They measure the machine and the runtime themselves:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -67,36 +67,59 @@ def flops(target: Target, steps: int, threads: int) -> int:
     return 2 * lanes(target) * accumulators(target) * steps * threads
 
 
-def fma_text(target: Target) -> str:
+def _chains(
+    name: str, element: str, target: Target, step: Callable[[int], str], more: str = ""
+) -> str:
+    """A kernel of independent chains: `step` makes `%bk` of `%ak`, `%x` and `%y`, vectors that
+    nobody knows beforehand. `more` comes before the loop."""
     width, count = lanes(target), accumulators(target)
-    vector = f"<{width} x float>"
-    head = body = ending = ""
-    for k in range(count):
-        start = f"splat (float {k + 1}.0)"
-        head += f"  %a{k} = phi {vector} [ {start}, %entry ], [ %b{k}, %loop ]\n"
-        if target.has_fma:
-            given = f"{vector} %x, {vector} %y, {vector} %a{k}"
-            body += f"  %b{k} = call {vector} @llvm.fma.v{width}f32({given})\n"
-        else:
-            body += f"  %m{k} = fmul {vector} %x, %a{k}\n"
-            body += f"  %b{k} = fadd {vector} %m{k}, %y\n"
-        ending += f"  %s{k + 1} = fadd {vector} %s{k}, %b{k}\n"
+    vector = f"<{width} x {element}>"
+    add, number, other, first = {
+        "float": ("fadd", "sitofp i64 %begin to float", "0.5", 1),
+        "i32": ("add", "trunc i64 %begin to i32", "77", 0),
+    }[element]
+    point = ".0" if element == "float" else ""
+    head = "".join(
+        f"  %a{k} = phi {vector} [ splat ({element} {k + first}{point}), %entry ], "
+        f"[ %b{k}, %loop ]\n"
+        for k in range(count)
+    )
+    body = "".join(step(k) for k in range(count))
     return f"""
-define internal void @fma.body{BODY} #0 {{
+define internal void @{name}.body{BODY} #0 {{
 entry:
   %steps = load i64, ptr %closure
-  %number = sitofp i64 %begin to float
-  %first = insertelement {vector} poison, float %number, i64 0
+  %number = {number}
+  %first = insertelement {vector} poison, {element} %number, i64 0
   %x = shufflevector {vector} %first, {vector} poison, <{width} x i32> zeroinitializer
-  %y = fadd {vector} %x, splat (float 0.5){_loop("loop", "%steps", head, body)}
-  %s0 = fadd {vector} %x, %y
-{ending}
-  %out = alloca {vector}
-  store volatile {vector} %s{count}, ptr %out
+  %y = {add} {vector} %x, splat ({element} {other}){more}{_loop("loop", "%steps", head, body)}
+  %s0 = {add} {vector} %x, %y
+{_used(vector, add, count)}
   ret void
 }}
-{_kernel("fma", "fma.body")}
+{_kernel(name, f"{name}.body")}
 """
+
+
+def _used(vector: str, add: str, count: int) -> str:
+    """`%s0` and all `%bk` go somewhere, so that none is left out."""
+    sums = "".join(f"  %s{k + 1} = {add} {vector} %s{k}, %b{k}\n" for k in range(count))
+    return f"""{sums}
+  %out = alloca {vector}
+  store volatile {vector} %s{count}, ptr %out"""
+
+
+def fma_text(target: Target) -> str:
+    width = lanes(target)
+    vector = f"<{width} x float>"
+
+    def step(k: int) -> str:
+        if target.has_fma:
+            given = f"{vector} %x, {vector} %y, {vector} %a{k}"
+            return f"  %b{k} = call {vector} @llvm.fma.v{width}f32({given})\n"
+        return f"  %m{k} = fmul {vector} %x, %a{k}\n  %b{k} = fadd {vector} %m{k}, %y\n"
+
+    return _chains("fma", "float", target, step)
 
 
 def dot_bytes(target: Target) -> int:
@@ -111,44 +134,27 @@ def integer_operations(target: Target, steps: int, threads: int) -> int:
 
 def dot_text(target: Target) -> str:
     """Sums of products of integers; on machines other than x86-64, nothing worth a comparison."""
-    width, count, each = lanes(target), accumulators(target), dot_bytes(target)
+    width, each = lanes(target), dot_bytes(target)
     vector, factors = f"<{width} x i32>", f"<{width * each} x i{32 // each}>"
     pairs = {4: "sse2.pmadd.wd", 8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.512"}[width]
-    head = body = ending = ""
-    for k in range(count):
-        head += f"  %a{k} = phi {vector} [ splat (i32 {k}), %entry ], [ %b{k}, %loop ]\n"
+
+    def step(k: int) -> str:
         if target.arch != "x86_64":
-            body += f"  %m{k} = mul {vector} %x, %a{k}\n"
-            body += f"  %b{k} = add {vector} %m{k}, %y\n"
-        elif target.has_vnni:
+            return f"  %m{k} = mul {vector} %x, %a{k}\n  %b{k} = add {vector} %m{k}, %y\n"
+        if target.has_vnni:
             given = f"{vector} %a{k}, {factors} %p, {factors} %q"
             name = f"llvm.x86.avx512.vpdpbusd.{32 * width}"
-            body += f"  %b{k} = call {vector} @{name}({given})\n"
-        else:
-            # the factor changes with the sum: otherwise the product would be computed once
-            body += f"  %f{k} = bitcast {vector} %a{k} to {factors}\n"
-            given = f"{factors} %p, {factors} %f{k}"
-            body += f"  %m{k} = call {vector} @llvm.x86.{pairs}({given})\n"
-            body += f"  %b{k} = add {vector} %m{k}, %y\n"
-        ending += f"  %s{k + 1} = add {vector} %s{k}, %b{k}\n"
-    return f"""
-define internal void @dot.body{BODY} #0 {{
-entry:
-  %steps = load i64, ptr %closure
-  %number = trunc i64 %begin to i32
-  %first = insertelement {vector} poison, i32 %number, i64 0
-  %x = shufflevector {vector} %first, {vector} poison, <{width} x i32> zeroinitializer
-  %y = add {vector} %x, splat (i32 77)
-  %p = bitcast {vector} %x to {factors}
-  %q = bitcast {vector} %y to {factors}{_loop("loop", "%steps", head, body)}
-  %s0 = add {vector} %x, %y
-{ending}
-  %out = alloca {vector}
-  store volatile {vector} %s{count}, ptr %out
-  ret void
-}}
-{_kernel("dot", "dot.body")}
+            return f"  %b{k} = call {vector} @{name}({given})\n"
+        # the factor changes with the sum: otherwise the product would be computed once
+        return f"""  %f{k} = bitcast {vector} %a{k} to {factors}
+  %m{k} = call {vector} @llvm.x86.{pairs}({factors} %p, {factors} %f{k})
+  %b{k} = add {vector} %m{k}, %y
 """
+
+    more = f"""
+  %p = bitcast {vector} %x to {factors}
+  %q = bitcast {vector} %y to {factors}"""
+    return _chains("dot", "i32", target, step, more)
 
 
 def copy_text(target: Target) -> str:
@@ -189,13 +195,11 @@ def read_text(target: Target) -> str:
     size = target.vector_bits // 8
     head = "  %at = phi i64 [ 0, %entry ], [ %at.next, %loop ]\n"
     body = "  %here = getelementptr i8, ptr %mine, i64 %at\n"
-    ending = ""
     for k in range(READS):
         head += f"  %a{k} = phi {vector} [ zeroinitializer, %entry ], [ %b{k}, %loop ]\n"
         body += f"  %p{k} = getelementptr i8, ptr %here, i64 {k * size}\n"
         body += f"  %v{k} = load {vector}, ptr %p{k}, align {size}\n"
         body += f"  %b{k} = or {vector} %a{k}, %v{k}\n"
-        ending += f"  %s{k + 1} = or {vector} %s{k}, %b{k}\n"
     # from the end back to the beginning, without a loop in a loop
     body += f"""  %behind = add i64 %at, {READS * size}
   %inside = icmp ult i64 %behind, %bytes
@@ -216,9 +220,7 @@ entry:
   %moved = mul i64 %bytes, %times
   %steps = udiv i64 %moved, {READS * size}{_loop("loop", "%steps", head, body)}
   %s0 = or {vector} %b0, %b1
-{ending}
-  %out = alloca {vector}
-  store volatile {vector} %s{READS}, ptr %out
+{_used(vector, "or", READS)}
   ret void
 }}
 {_kernel("read", "read.body")}

@@ -11,8 +11,6 @@ weights of float64 the same functions say what is right.
 from __future__ import annotations
 
 import importlib.util
-import io
-import logging
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,6 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
+from engines import in_onnx_runtime, in_openvino
 from torch import Tensor
 
 from relay.frontend.python.standard import Rose
@@ -273,54 +272,18 @@ def recurrent(
         frozen = torch.jit.optimize_for_inference(torch.jit.freeze(traced))
     found["torchscript"] = lambda: frozen(*inputs)
     for name, make, needed in (
-        ("onnxruntime", _onnx_runtime, ("onnx", "onnxruntime")),  # PyTorch exports with `onnx`
-        ("openvino", _openvino, ("openvino",)),
+        (
+            "onnxruntime",
+            in_onnx_runtime,
+            ("onnx", "onnxruntime"),
+        ),  # PyTorch exports with `onnx`
+        ("openvino", in_openvino, ("openvino",)),
     ):
         if missing := [one for one in needed if importlib.util.find_spec(one) is None]:
             notes.append(f"{name}: not measured, {' and '.join(missing)} not installed")
         else:
             found[name] = make(module, inputs, threads)
     return found, notes
-
-
-def _onnx_runtime(
-    module: torch.nn.Module, inputs: Sequence[Tensor], threads: int
-) -> Callable[[], Any]:
-    import onnxruntime
-
-    names = [f"input_{i}" for i in range(len(inputs))]
-    file = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the exporter without `onnxscript` is deprecated
-        torch.onnx.export(module, tuple(inputs), file, dynamo=False, input_names=names)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-    session = onnxruntime.InferenceSession(
-        file.getvalue(), options, providers=["CPUExecutionProvider"]
-    )
-    feed = {name: x.numpy() for name, x in zip(names, inputs, strict=True)}
-    return lambda: session.run(None, feed)
-
-
-def _openvino(module: torch.nn.Module, inputs: Sequence[Tensor], threads: int) -> Callable[[], Any]:
-    import openvino
-
-    logging.getLogger("openvino").setLevel(logging.ERROR)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = openvino.convert_model(module, example_input=tuple(inputs))
-    settings = {
-        "INFERENCE_NUM_THREADS": threads,
-        "NUM_STREAMS": "1",
-        "PERFORMANCE_HINT": "LATENCY",
-        "INFERENCE_PRECISION_HINT": "f32",
-    }
-    request = openvino.compile_model(model, "CPU", settings).create_infer_request()
-    given = {i: x.numpy() for i, x in enumerate(inputs)}
-    return lambda: request.infer(given, share_inputs=True)
 
 
 # --- generators --------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from bare import BareKernels
+from engines import onnx_session
 from measure import Candidate, Run, Times, relative_error, run_parts, take_turns
 
 import relay
@@ -415,7 +416,6 @@ def in_onnxruntime(
     nodes: Sequence[Any], data: np.ndarray, result: str, known: Params, threads: int
 ) -> Candidate:
     """Nodes over an input `x` and weights, as a function to time."""
-    import onnxruntime
     from onnx import TensorProto, helper, numpy_helper
 
     kinds = {"uint8": TensorProto.UINT8, "int8": TensorProto.INT8, "int32": TensorProto.INT32}
@@ -427,11 +427,7 @@ def in_onnxruntime(
         [numpy_helper.from_array(np.asarray(value), name) for name, value in known.items()],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
+    session = onnx_session(model.SerializeToString(), threads)
     given = {"x": data}
     return lambda: session.run(None, given)[0]
 

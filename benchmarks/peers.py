@@ -10,15 +10,13 @@ PyTorch, torch.compile, ONNX Runtime and OpenVINO all get the model the way thei
 from __future__ import annotations
 
 import importlib.util
-import io
-import logging
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from engines import in_onnx_runtime, in_openvino
 from torch import fx
 
 import relay
@@ -147,10 +145,14 @@ def runners(
     if compiled:
         found["torch.compile"] = _inductor(last, given_last)
     if _installed("onnx", "onnxruntime"):
-        found["onnxruntime"] = _onnx_runtime(module, given, threads)
+        found["onnxruntime"] = _first(in_onnx_runtime(module, [given], threads))
     if _installed("openvino"):
-        found["openvino"] = _openvino(module, given, threads)
+        found["openvino"] = _first(in_openvino(module, [given], threads))
     return found
+
+
+def _first(run: Callable[[], Any]) -> Callable[[], np.ndarray]:
+    return lambda: run()[0]  # type: ignore[no-any-return]
 
 
 def _installed(*packages: str) -> bool:
@@ -181,38 +183,3 @@ def _inductor(module: fx.GraphModule, x: torch.Tensor) -> Callable[[], np.ndarra
         faster = torch.compile(module)
         faster(x)
     return torch.inference_mode()(lambda: faster(x).numpy())
-
-
-def _onnx_runtime(module: fx.GraphModule, x: torch.Tensor, threads: int) -> Callable[[], Any]:
-    import onnxruntime
-
-    file = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the exporter that needs no further package is deprecated
-        torch.onnx.export(module, (x,), file, dynamo=False, input_names=["data"])
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-    session = onnxruntime.InferenceSession(
-        file.getvalue(), options, providers=["CPUExecutionProvider"]
-    )
-    feed = {"data": x.numpy()}
-    return lambda: session.run(None, feed)[0]
-
-
-def _openvino(module: fx.GraphModule, x: torch.Tensor, threads: int) -> Callable[[], Any]:
-    import openvino
-
-    logging.getLogger("openvino").setLevel(logging.ERROR)
-    model = openvino.convert_model(module, example_input=x)
-    settings = {
-        "INFERENCE_NUM_THREADS": threads,
-        "NUM_STREAMS": "1",
-        "PERFORMANCE_HINT": "LATENCY",
-        "INFERENCE_PRECISION_HINT": "f32",
-    }
-    request = openvino.compile_model(model, "CPU", settings).create_infer_request()
-    given = x.numpy()
-    return lambda: request.infer({0: given}, share_inputs=True)[0]

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from engines import onnx_session
 from measure import Run, arguments, started, take_turns
 
 import relay
@@ -70,14 +71,9 @@ def real_model(name: str) -> tuple[Path, list[tuple[str, Feeds]]]:
 
 def measure(run: Run, name: str, folder: Path, *, profile: bool) -> Iterator[float]:
     """The ratios of one model, a number for every size."""
-    import onnxruntime
-
     path, cases = small_model(folder) if name == SMALL else real_model(name)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = run.threads
-    options.log_severity_level = 4
     start = time.perf_counter()
-    session = onnxruntime.InferenceSession(str(path), options)
+    session = onnx_session(str(path), run.threads)
     theirs = time.perf_counter() - start
     start = time.perf_counter()
     exe = relay.compile(str(path), threads=run.threads, cache=Cache(str(folder / name)))
