@@ -48,10 +48,18 @@ class ScalarKind:
     def __post_init__(self) -> None:
         self._is_bool = self.dtype.kind == "b"
         self._stored = np.dtype(np.uint8) if self._is_bool else self.dtype
+        self._step = 8 // self.dtype.itemsize
+        none = np.empty(0, np.int64)
+        self._last = (none, none.view(self._stored))  # words that were looked at: mostly the same
 
     def column(self, words: np.ndarray, first: int, count: int, width: int) -> np.ndarray:
         """Those in `count` words from the first on, `width` words apart, where they lie."""
-        found: np.ndarray = np.ndarray((count,), self._stored, words, 8 * first, (8 * width,))
+        known, stored = self._last
+        if known is not words:
+            stored = words.view(self._stored)
+            self._last = (words, stored)
+        step = self._step
+        found = stored[first * step : (first + count * width) * step : width * step]
         return np.not_equal(found, 0) if self._is_bool else found  # any bit counts
 
 

@@ -41,7 +41,11 @@ def as_tensors(tensor: Callable[[np.ndarray], Any]) -> Scalars:
     def many(numbers: np.ndarray) -> list[Any]:
         return [tensor(np.array(number)) for number in numbers]
 
-    return Scalars(one, list if tensor is plain else many)
+    return Scalars(one, _scalars if tensor is plain else many)
+
+
+def _scalars(numbers: np.ndarray) -> list[Any]:
+    return list(numbers.flat)  # half the time of what the array itself gives one by one
 
 
 def _number(number: Number, dtype: np.dtype) -> Number:
