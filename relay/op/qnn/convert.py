@@ -33,7 +33,7 @@ from relay.op.qnn.parameters import (
     spread,
 )
 from relay.op.scalars import widened as widened_element
-from relay.op.site import FLOATING, Elements, Site
+from relay.op.site import FLOATING, Elements, Relation, Site
 
 _REALS = Elements("float32 or narrower", frozenset(("float32", "float16", "bfloat16")))
 
@@ -50,14 +50,18 @@ class QuantizeAttrs(Attrs):
     axis: int = -1
 
 
-def _quantize_type(site: Site) -> Type | None:
-    """The shape of data, with integers."""
-    site.require_elements(0, _REALS)
-    dtype = require_dtype(site, site.attrs.out_dtype, STORED)
-    if (data := site.tensor(0)) is None:
-        return None
-    known = parameters_known(site, (1,), (2,), axis_extent(site, data, "axis", 1, 2))
-    return TensorType(data.shape, dtype) if known else None
+def _conversion(given: Elements, made: Elements) -> Relation:
+    """The shape of data, with elements of another kind."""
+
+    def relation(site: Site) -> Type | None:
+        site.require_elements(0, given)
+        dtype = require_dtype(site, site.attrs.out_dtype, made)
+        if (data := site.tensor(0)) is None:
+            return None
+        known = parameters_known(site, (1,), (2,), axis_extent(site, data, "axis", 1, 2))
+        return TensorType(data.shape, dtype) if known else None
+
+    return relation
 
 
 def _quantize(
@@ -105,7 +109,7 @@ QUANTIZE = define(
         ("output_zero_point", "the integer that stands for 0"),
     ],
     attrs=QuantizeAttrs,
-    relation=_quantize_type,
+    relation=_conversion(_REALS, STORED),
     reference=_quantize,
     compute=_quantize_compute,
     fusion=FusionKind.ELEMWISE,
@@ -122,16 +126,6 @@ QUANTIZE = define(
 )
 
 # --- dequantize --------------------------------------------------------------------------------
-
-
-def _dequantize_type(site: Site) -> Type | None:
-    """The shape of data, with real numbers."""
-    site.require_elements(0, SUMS)
-    dtype = require_dtype(site, site.attrs.out_dtype, FLOATING)
-    if (data := site.tensor(0)) is None:
-        return None
-    known = parameters_known(site, (1,), (2,), axis_extent(site, data, "axis", 1, 2))
-    return TensorType(data.shape, dtype) if known else None
 
 
 def _dequantize(
@@ -176,7 +170,7 @@ DEQUANTIZE = define(
         ("input_zero_point", "the integer that stands for 0"),
     ],
     attrs=QuantizeAttrs,
-    relation=_dequantize_type,
+    relation=_conversion(SUMS, FLOATING),
     reference=_dequantize,
     compute=_dequantize_compute,
     fusion=FusionKind.ELEMWISE,

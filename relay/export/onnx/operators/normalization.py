@@ -71,40 +71,31 @@ def batch_norm(
     return [step.transpose(found, back), mean.name, variance.name]
 
 
-@table("nn.layer_norm")
-def layer_norm(step: Step, data: Value, gamma: Value, beta: Value) -> str:
-    order, back = _axis_moved(data.rank, axis_of(step.attrs.axis, data.rank), data.rank - 1)
+def _normalized(
+    step: Step, operator: str, data: Value, gamma: Value, beta: Value, place: int, **more: int
+) -> str:
+    """The operator of ONNX, which has the axis of gamma and beta at `place`."""
+    order, back = _axis_moved(data.rank, axis_of(step.attrs.axis, data.rank), place)
     given = step.transpose(data, order)
     scale, shift = scale_and_shift(step, gamma, beta)
-    epsilon = float(step.attrs.epsilon)
-    found = step.node("LayerNormalization", given, scale, shift, axis=-1, epsilon=epsilon)
+    found = step.node(operator, given, scale, shift, epsilon=float(step.attrs.epsilon), **more)
     return step.transpose(found, back)
+
+
+@table("nn.layer_norm")
+def layer_norm(step: Step, data: Value, gamma: Value, beta: Value) -> str:
+    return _normalized(step, "LayerNormalization", data, gamma, beta, data.rank - 1, axis=-1)
 
 
 @table("nn.instance_norm")
 def instance_norm(step: Step, data: Value, gamma: Value, beta: Value) -> str:
-    order, back = _axis_moved(data.rank, axis_of(step.attrs.axis, data.rank), 1)
-    given = step.transpose(data, order)
-    scale, shift = scale_and_shift(step, gamma, beta)
-    epsilon = float(step.attrs.epsilon)
-    found = step.node("InstanceNormalization", given, scale, shift, epsilon=epsilon)
-    return step.transpose(found, back)
+    return _normalized(step, "InstanceNormalization", data, gamma, beta, 1)
 
 
 @table("nn.group_norm")
 def group_norm(step: Step, data: Value, gamma: Value, beta: Value) -> str:
-    order, back = _axis_moved(data.rank, axis_of(step.attrs.axis, data.rank), 1)
-    given = step.transpose(data, order)
-    scale, shift = scale_and_shift(step, gamma, beta)
-    found = step.node(
-        "GroupNormalization",
-        given,
-        scale,
-        shift,
-        num_groups=step.attrs.num_groups,
-        epsilon=float(step.attrs.epsilon),
-    )
-    return step.transpose(found, back)
+    groups = step.attrs.num_groups
+    return _normalized(step, "GroupNormalization", data, gamma, beta, 1, num_groups=groups)
 
 
 @table("nn.l2_normalize")
