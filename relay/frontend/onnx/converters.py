@@ -88,6 +88,7 @@ FAMILIES = (
     "ordering",
     "padding",
     "parts",
+    "pictures",
     "pooling",
     "preview",
     "products",
