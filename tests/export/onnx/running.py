@@ -20,22 +20,28 @@ LACKING = (
 )
 
 
-def run(model: onnx.ModelProto, inputs: Sequence[np.ndarray]) -> list[np.ndarray] | None:
-    """What ONNX Runtime gives, or where it has no code for an element type the reference of the
-    standard; None where neither does."""
+class NoJudge(Exception):
+    """Neither ONNX Runtime nor the reference of the standard runs a model; what they say of it."""
+
+
+def run(model: onnx.ModelProto, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """What ONNX Runtime gives, or the reference of the standard where it has no code for that."""
     names = [one.name for one in model.graph.input]
     given = dict(zip(names, inputs, strict=True))
     types = [*model.graph.input, *model.graph.output]
+    first = "ONNX Runtime, or NumPy, has no such elements"
     if all(one.type.tensor_type.elem_type in KNOWN for one in types):
         try:
             return in_runtime(model, given)
-        except LACKING:
-            pass
+        except LACKING as error:
+            first = str(error)
     try:
         found = ReferenceEvaluator(model).run(None, given)
-    except (TypeError, RuntimeError, NotImplementedError, ValueError, AssertionError):
-        return None
-    return None if any(one is None for one in found) else [np.asarray(one) for one in found]
+    except (TypeError, RuntimeError, NotImplementedError, ValueError, AssertionError) as error:
+        raise NoJudge(f"{first}; the reference: {error}") from error
+    if any(one is None for one in found):
+        raise NoJudge(f"{first}; the reference: nothing")
+    return [np.asarray(one) for one in found]
 
 
 def in_runtime(model: onnx.ModelProto | str, given: dict[str, Any]) -> list[np.ndarray]:
