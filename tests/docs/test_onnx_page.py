@@ -24,11 +24,11 @@ def test_the_error_shown_is_the_one_that_comes():
         [
             helper.make_node("StringNormalizer", ["s"], ["t"], name="lower"),
             helper.make_node("StringNormalizer", ["t"], ["u"], name="upper"),
-            helper.make_node("ImageDecoder", ["p"], ["q"], name="photo"),
+            helper.make_node("RegexFullMatch", ["u"], ["q"], name="fits", pattern="a*"),
         ],
         "words",
-        [value("s", TensorProto.STRING, ["n"]), value("p", TensorProto.UINT8, ["m"])],
-        [value("u", TensorProto.STRING, ["n"]), value("q", TensorProto.UINT8, ["h", "w", 3])],
+        [value("s", TensorProto.STRING, ["n"])],
+        [value("u", TensorProto.STRING, ["n"]), value("q", TensorProto.BOOL, ["n"])],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])
     assert isinstance(model, onnx.ModelProto)
