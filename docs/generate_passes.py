@@ -55,7 +55,14 @@ GROUPS = {
         "ChangeBatch",
         "FlexibleShapeDispatch",
     ),
-    "Memory": ("LiftConstants", "ManifestLifetimes", "AnnotateUsedMemory"),
+    "Memory": (
+        "LiftConstants",
+        "RemoveStandaloneReshapes",
+        "ManifestAlloc",
+        "ManifestLifetimes",
+        "MemoryPlan",
+        "AnnotateUsedMemory",
+    ),
     "When things are computed": (
         "ToBasicBlockNormalForm",
         "ToANormalForm",

@@ -111,6 +111,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "relay.executors.artifact": ("load",),
     "relay.executors.executable": ("Executable",),
     "relay.pipeline": ("optimize",),
+    "relay.transform.build_options": ("build_config",),
     "relay.frontend.python": ("function", "data", "Tensor"),
 }
 _WHERE = {name: module for module, names in _HOMES.items() for name in names}

@@ -232,6 +232,7 @@ from relay.op import reshape_like as reshape_like
 from relay.op import reverse as reverse
 from relay.op import reverse_reshape as reverse_reshape
 from relay.op import reverse_sequence as reverse_sequence
+from relay.op import rfft as rfft
 from relay.op import right_shift as right_shift
 from relay.op import round as round
 from relay.op import rsqrt as rsqrt
@@ -288,6 +289,7 @@ from relay.serialize import load_json as load_json
 from relay.serialize import load_param_dict as load_param_dict
 from relay.serialize import save_json as save_json
 from relay.serialize import save_param_dict as save_param_dict
+from relay.transform.build_options import build_config as build_config
 
 RelayRefType = RefType
 TVMError = RelayError

@@ -200,18 +200,39 @@ def held_by(
     """
     keeps = keeps or kept_by
     bound = {id(n.value): n.variable for n in tree.postorder(function) if isinstance(n, Let)}
+    other_names = origins(function)
+    parts_of = _parts_of(function)
     found: dict[Var, frozenset[Var]] = {v: frozenset((v,)) for v in given}
     for node in tree.postorder(function):
-        if isinstance(node, Match):
-            _hand_down(node, found)
+        whole = parts_of.get(id(node))
+        if whole is not None and (held := found.get(other_names.get(whole, whole))) is not None:
+            # the parts of data hold what the whole does
+            found.update((v, held) for part in tree.postorder(node) for v in binders(part))
         variable = bound.get(id(node))
-        if variable is None or not isinstance(node, Expr):
+        if variable is None or not isinstance(node, Expr) or isinstance(node, Var):
             continue
-        sets = [found[part] for part in keeps(node) if isinstance(part, Var) and part in found]
+        parts = (other_names.get(part, part) for part in keeps(node) if isinstance(part, Var))
+        sets = [found[part] for part in parts if part in found]
         if owns(variable, node):
             sets.append(frozenset((variable,)))
         if sets:
             found[variable] = sets[0] if len(sets) == 1 else frozenset().union(*sets)
+    found.update((name, found[of]) for name, of in other_names.items() if of in found)
+    return found
+
+
+def origins(function: Function) -> Mapping[Var, Var]:
+    """For every variable that is another name of one, as in `let %b = %a`, the first name."""
+    found = {
+        node.variable: node.value
+        for node in tree.postorder(function)
+        if isinstance(node, Let) and isinstance(node.value, Var)
+    }
+    for name in found:
+        path = [name]
+        while path[-1] in found:
+            path.append(found[path[-1]])
+        found.update((other, path[-1]) for other in path[:-1])
     return found
 
 
@@ -236,10 +257,11 @@ def kept_by(value: Expr) -> Iterable[Syntax]:
     return ()
 
 
-def _hand_down(match: Match, found: dict[Var, frozenset[Var]]) -> None:
-    """The parts of data hold what the whole does."""
-    data = match.data
-    if isinstance(data, Var) and data in found:
-        for clause in match.clauses:
-            for pattern in tree.postorder(clause.lhs):
-                found.update((variable, found[data]) for variable in binders(pattern))
+def _parts_of(function: Function) -> dict[int, Var]:
+    """The variables that are matched, by the patterns."""
+    return {
+        id(clause.lhs): node.data
+        for node in tree.postorder(function)
+        if isinstance(node, Match) and isinstance(node.data, Var)
+        for clause in node.clauses
+    }

@@ -12,7 +12,7 @@ let %_ = memory.kill(%b);
 Programs are in A-normal form. A value that only one branch needs is killed at the beginning of the
 others. What belongs to somebody else is not killed: parameters, parts of data, constants, what a
 function inside remembers. A storage is given back when nothing that lies in it is needed any more,
-and never if what lies in it may be kept by others.
+and never if what lies in it may be kept by others, or is the result of a branch.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ from relay.analysis.lifetimes import (
     held_by,
     kept_by,
     operands,
+    origins,
 )
-from relay.analysis.normal_forms import is_kernel
+from relay.analysis.normal_forms import Blocks, is_kernel
 from relay.ir.expr import (
     Call,
     Clause,
@@ -39,6 +40,7 @@ from relay.ir.expr import (
     Function,
     If,
     Let,
+    Match,
     Op,
     RefWrite,
     Syntax,
@@ -119,11 +121,13 @@ class _Uses:
         self._kills = kills
         self._storages = held_by(function, _is_storage, _lies_in)
         self._mortal = _mortal(function, self._storages)
+        self._first_names = origins(function)
 
     def uses(self, e: Expr) -> Iterator[Var]:
         """What is used, and the storages it lies in; of all that only what may be killed."""
         for variable in operands(e):
-            for one in chain((variable,), self._storages.get(variable, ())):
+            first = self._first_names.get(variable, variable)
+            for one in chain((first,), self._storages.get(variable, ())):
                 if one in self._mortal:
                     yield one
 
@@ -153,7 +157,7 @@ def _lies_in(value: Expr) -> Iterable[Syntax]:
 def _mortal(function: Function, storages: Mapping[Var, frozenset[Var]]) -> set[Var]:
     """The variables that may be killed in a function."""
     bound: dict[Var, Expr] = {}
-    kept: set[Var] = set()
+    kept = set(_leaving(function, storages)) if storages else set()
     root: Syntax = function
     for node in tree.postorder(root, lambda n: n is root or not isinstance(n, Function)):
         others: Iterable[Syntax] = ()
@@ -178,6 +182,19 @@ def _mortal(function: Function, storages: Mapping[Var, frozenset[Var]]) -> set[V
         and variable.ty != UNIT
         and not isinstance(variable.ty, FuncType)
     }
+
+
+def _leaving(function: Function, storages: Mapping[Var, frozenset[Var]]) -> Iterator[Var]:
+    """The storages of branches that results of these lie in: outside they have no name."""
+    blocks = Blocks(function)
+    lets = [node for node in tree.postorder(function) if isinstance(node, Let)]
+    homes = {let.variable: blocks.home(let) for let in lets}
+    for let in lets:
+        if isinstance(let.value, If | Match):
+            here = homes[let.variable]
+            for storage in storages.get(let.variable, ()):
+                if here.ancestor_at(homes[storage].depth) is not homes[storage]:
+                    yield storage
 
 
 def _is_unknown(callee: Expr) -> bool:

@@ -101,8 +101,12 @@ PASSES: dict[str, Tried] = {
     "Legalize": Tried(),
     "LiftConstants": Tried(),
     "LiftWeights": Tried(),
+    "ManifestAlloc": Tried(own_cells=True, first=lambda: (transform.FuseOps(),)),
     "ManifestLifetimes": Tried(own_cells=True),
     "MarkCompilerFunctionsAsExtern": Tried(first=outlined),
+    "MemoryPlan": Tried(
+        own_cells=True, first=lambda: (transform.FuseOps(), transform.ManifestAlloc())
+    ),
     "MergeComposite": Tried(lambda: composites()[0]),
     "Monomorphize": Tried(own_cells=True),
     "OutlineCompilerFunctionsWithExistingGlobalSymbols": Tried(first=outlined),
@@ -111,6 +115,7 @@ PASSES: dict[str, Tried] = {
     "QnnCanonicalize": Tried(),
     "QnnLegalize": Tried(),
     "RecognizeAttention": Tried(),
+    "RemoveStandaloneReshapes": Tried(first=lambda: (transform.FuseOps(fuse_opt_level=0),)),
     "RemoveUnusedFunctions": Tried(),
     "Sequential": Tried(lambda: transform.Sequential([transform.FoldConstant()])),
     "SimplifyExpr": Tried(),

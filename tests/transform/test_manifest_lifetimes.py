@@ -170,6 +170,54 @@ def test_a_storage_whose_tensor_leaves_is_not_given_back():
     assert kills(manifested(parse(handed_on))) == ["t"]
 
 
+LAID_OUT = """
+def @main(%size: int64, %shape: Tensor[(1), int64], %c: bool) {
+  let %s = memory.alloc_storage(%size, %shape, %size);
+  let %t: Tensor[(4), float32] = memory.alloc_tensor(%s, %size, %shape, const_shape=[4]);
+  REST
+}
+"""
+
+
+def test_what_has_two_names_lives_as_long_as_either_is_used():
+    text = "def @main(%x: int32) { let %a = negative(%x); let %b = %a; let %d = abs(%x); RESULT }"
+    used = text.replace("RESULT", "let %e = add(%b, %d); %e")
+    assert kills(manifested(parse(used))) == ["a", "d"]
+    again = LAID_OUT.replace("REST", "let %u = %t; let %v = %u; %v")
+    assert "s" not in kills(manifested(parse(again)))
+    later = LAID_OUT.replace("REST", "let %u = %t; let %v = exp(%u); %v")
+    assert kills(manifested(parse(later))) == ["t", "s"]
+
+
+def test_parts_of_data_keep_the_storage_they_lie_in():
+    text = LAID_OUT.replace(
+        "REST",
+        """
+        let %o = (%t, %size);
+        let %r = match (%o) { (%p, %n) => { let %q = (%p, %n); let %e = %q.0; let %f = exp(%e); %f
+        } };
+        %r
+        """,
+    )
+    names = kills(manifested(parse(text)))
+    assert names.index("s") > names.index("e")
+
+
+def test_a_storage_of_a_branch_whose_tensor_is_its_result_is_not_given_back():
+    inside = """
+    let %r = if (%c) {
+      let %s1 = memory.alloc_storage(%size, %shape, %size);
+      let %t1: Tensor[(4), float32] = memory.alloc_tensor(%s1, %size, %shape, const_shape=[4]);
+      %t1
+    } else { %t };
+    let %e = exp(%r);
+    %e
+    """
+    names = kills(manifested(parse(LAID_OUT.replace("REST", inside))))
+    assert "s1" not in names
+    assert "s" in names
+
+
 def test_a_program_that_is_not_in_normal_form_is_brought_into_it():
     after = manifested(parse("def @main(%x: int32) { negative(negative(negative(%x))) }"))
     assert len(kills(after)) == 2

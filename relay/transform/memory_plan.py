@@ -1,0 +1,221 @@
+"""Lay out the storages of a block in one storage:
+
+let %s0 = memory.alloc_storage(64i64, …);
+let %a = memory.alloc_tensor(%s0, 0i64, …);
+let %s1 = memory.alloc_storage(64i64, …);
+let %b = memory.alloc_tensor(%s1, 0i64, …);
+…
+let %_ = memory.kill(%s0);
+let %_ = memory.kill(%s1);
+->
+let %region = memory.alloc_storage(128i64, …);
+let %a = memory.alloc_tensor(%region, 0i64, …);
+let %b = memory.alloc_tensor(%region, 64i64, …);
+…
+let %_ = memory.kill(%region);
+
+Storages that are never alive together share bytes. The program says how long they live: from where
+they are allocated to where they are killed, so one is moved only if both happen in the same block,
+its size is a number, and nothing but tensors at known offsets is made of it. Those of one device
+make one region.
+
+It is run on what ManifestAlloc makes of a program, and is in no pipeline: compiled programs have
+plans of their own, which also know which kernels may write in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from relay import tree
+from relay.analysis.normal_forms import is_kernel
+from relay.arena import ALIGNMENT, assign
+from relay.ir.expr import Call, Constant, Expr, Function, Let, Op, Syntax, Var, const
+from relay.ir.module import IRModule
+from relay.ir.variables import binders
+from relay.transform.base import FunctionPass
+from relay.transform.context import PassContext
+
+
+@dataclass(frozen=True)
+class MemoryPlan(FunctionPass):
+    """Makes one storage of several whose lives are known."""
+
+    required = ("InferType", "ManifestLifetimes")
+
+    def transform_function(
+        self, function: Function, module: IRModule, context: PassContext
+    ) -> Function:
+        if is_kernel(function):
+            return function
+        numbers = _numbers(function)
+        places: dict[Syntax, _Place] = {p.storage: p for p in _planned(function, numbers)}
+        if not places:
+            return function
+
+        def visit(_: Syntax, after: Syntax) -> Syntax:
+            return _moved(after, places, numbers) if isinstance(after, Let) else after
+
+        root: Syntax = function
+        result = tree.transform(root, visit)
+        assert isinstance(result, Function)
+        return result
+
+
+@dataclass(frozen=True)
+class _Storage:
+    """A storage of known size, alive from one binding of its block to another."""
+
+    variable: Var
+    device: str
+    size: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class _Region:
+    """What several storages become."""
+
+    variable: Var
+    size: int
+    first: Var  # the storage that is allocated first, in whose place the region is
+    last: Var  # the one that is killed last
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a storage lies."""
+
+    storage: Var
+    region: _Region
+    offset: int
+
+
+# --- which storages, and where -------------------------------------------------------------------
+
+
+def _planned(function: Function, numbers: Mapping[Syntax, int]) -> Iterator[_Place]:
+    """The places of all storages that have one in a region."""
+    kept = set(_kept(function, numbers))
+    for block in _blocks(function):
+        devices: dict[str, list[_Storage]] = {}
+        for storage in _storages(block, numbers, kept):
+            devices.setdefault(storage.device, []).append(storage)
+        for storages in devices.values():
+            if len(storages) > 1:
+                yield from _together(storages)
+
+
+def _together(storages: list[_Storage]) -> Iterator[_Place]:
+    """The places of storages of one block."""
+    offsets, size = assign(storages)
+    first = min(storages, key=lambda storage: storage.first)
+    last = max(storages, key=lambda storage: storage.last)
+    region = _Region(Var("region"), size, first.variable, last.variable)
+    for storage, offset in zip(storages, offsets, strict=True):
+        yield _Place(storage.variable, region, offset)
+
+
+def _blocks(function: Function) -> Iterator[list[Let]]:
+    """The bindings of every block, one after the other."""
+    lets = [node for node in tree.postorder(function) if isinstance(node, Let)]
+    later = {id(let.body) for let in lets}
+    for head in (let for let in lets if id(let) not in later):
+        block: list[Let] = []
+        rest: Expr = head
+        while isinstance(rest, Let):
+            block.append(rest)
+            rest = rest.body
+        yield block
+
+
+def _numbers(function: Function) -> dict[Syntax, int]:
+    """Variables, and constants, that are one number each."""
+    found: dict[Syntax, int] = {}
+    for node in tree.postorder(function):
+        value = node.value if isinstance(node, Let) else node
+        if isinstance(value, Constant) and value.tensor_type.shape == ():
+            found[node.variable if isinstance(node, Let) else node] = int(value.data.numpy())
+    return found
+
+
+def _storages(
+    block: list[Let], numbers: Mapping[Syntax, int], kept: Container[Syntax]
+) -> Iterator[_Storage]:
+    """The storages of known size that a block both allocates and kills."""
+    allocated: dict[Syntax, tuple[int, Let]] = {}
+    for position, let in enumerate(block):
+        match let.value:
+            case Call(op=Op(name="memory.alloc_storage"), args=(size, _, alignment)):
+                is_known = (
+                    size in numbers and ALIGNMENT % numbers.get(alignment, ALIGNMENT + 1) == 0
+                )
+                if is_known and let.variable not in kept:
+                    allocated[let.variable] = (position, let)
+            case Call(op=Op(name="memory.kill"), args=(storage,)) if storage in allocated:
+                first, made = allocated.pop(storage)
+                if let.variable not in kept:
+                    yield _storage(made, first, position, numbers)
+
+
+def _storage(made: Let, first: int, last: int, numbers: Mapping[Syntax, int]) -> _Storage:
+    call = made.value
+    assert isinstance(call, Call) and call.attrs is not None
+    device = dict(call.attrs.items())["virtual_device"]
+    return _Storage(made.variable, device, numbers[call.args[0]], first, last)
+
+
+def _kept(function: Function, numbers: Mapping[Syntax, int]) -> Iterator[Syntax]:
+    """Variables with another use than that a tensor at a known offset is in them, or their end."""
+    for node in tree.postorder(function):
+        match node:
+            case Call(op=Op(name="memory.kill")):
+                pass
+            case Call(op=Op(name="memory.alloc_tensor"), args=(_, offset, shape)):
+                if offset not in numbers:
+                    yield node.args[0]
+                yield shape
+            case _:
+                bound = set(binders(node))
+                yield from (c for c in tree.children(node) if isinstance(c, Var) and c not in bound)
+
+
+# --- what becomes of the program -----------------------------------------------------------------
+
+
+def _moved(let: Let, places: Mapping[Syntax, _Place], numbers: Mapping[Syntax, int]) -> Expr:
+    """A binding, over regions."""
+    match let.value:
+        case Call(op=Op(name="memory.alloc_storage")) as call if let.variable in places:
+            region = places[let.variable].region
+            return _allocated(region, call, let.body) if region.first is let.variable else let.body
+        case Call(op=Op(name="memory.alloc_tensor"), args=(storage, offset, shape)) as call:
+            if storage in places:
+                place, begin = places[storage], Var("offset")
+                made = tree.replace(call, args=(place.region.variable, begin, shape))
+                return Let(
+                    begin, _integer(place.offset + numbers[offset]), tree.replace(let, value=made)
+                )
+        case Call(op=Op(name="memory.kill"), args=(storage,)) as call if storage in places:
+            region = places[storage].region
+            if region.last is not storage:
+                return let.body
+            return tree.replace(let, value=tree.replace(call, args=(region.variable,)))
+    return let
+
+
+def _allocated(region: _Region, call: Call, body: Expr) -> Expr:
+    """The allocation of a region, in the place of that of a storage."""
+    size, shape, alignment = Var("size"), Var("shape"), Var("alignment")
+    body = Let(region.variable, tree.replace(call, args=(size, shape, alignment)), body)
+    body = Let(alignment, _integer(ALIGNMENT), body)
+    body = Let(shape, const(np.zeros(0, "int64"), "int64"), body)
+    return Let(size, _integer(region.size), body)
+
+
+def _integer(value: int) -> Expr:
+    return const(value, "int64")

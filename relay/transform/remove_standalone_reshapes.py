@@ -1,0 +1,57 @@
+"""Look at a tensor in another shape, where a kernel would do nothing but copy it:
+
+fn (%p0: Tensor[(2, 3), float32], Primitive=1) { reshape(%p0, newshape=[6]) }(%x)
+->
+vm.reshape_tensor(%x, [6], newshape=[6])
+
+Programs are fused, so a reshape that is left alone has no other operator to join. It stays if its
+extents show only in a run, and in functions that write to tensors, where a copy is not a view.
+The option `relay.remove_standalone_reshapes.enable` of the PassContext turns this off.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from relay import tree
+from relay.analysis.normal_forms import is_kernel
+from relay.analysis.purity import manages_memory
+from relay.analysis.reshapes import only_reshapes
+from relay.ir.expr import Call, Function, Syntax, const
+from relay.ir.module import IRModule
+from relay.ir.types import TensorType
+from relay.op.vm import reshape_tensor
+from relay.transform.base import FunctionPass
+from relay.transform.context import PassContext
+
+
+@dataclass(frozen=True)
+class RemoveStandaloneReshapes(FunctionPass):
+    """Makes views of kernels that only reshape."""
+
+    required = ("InferType",)
+
+    def transform_function(
+        self, function: Function, module: IRModule, context: PassContext
+    ) -> Function:
+        is_wanted = context.option("relay.remove_standalone_reshapes.enable")
+        if not is_wanted or is_kernel(function) or manages_memory(function):
+            return function
+        root: Syntax = function
+        result = tree.transform(root, lambda _, after: _viewed(after))
+        assert isinstance(result, Function)
+        return result
+
+
+def _viewed(e: Syntax) -> Syntax:
+    match e:
+        case Call(op=Function() as kernel, args=(data,)) if is_kernel(kernel):
+            ty = kernel.body.checked_type
+            if isinstance(ty, TensorType) and only_reshapes(kernel):
+                extents = [extent for extent in ty.shape if isinstance(extent, int)]
+                if len(extents) == len(ty.shape):
+                    shape = const(np.array(extents, "int64"), "int64")
+                    return tree.replace(reshape_tensor(data, shape, extents), span=e.span)
+    return e
