@@ -130,13 +130,13 @@ def _named(kernel: Function) -> Function | None:
     }
     if all(ty == param.ty for param, ty in types.items()):
         return kernel
-    params = {param: Var(param.name_hint, ty) for param, ty in types.items()}
+    params = tuple(Var(param.name_hint, ty) for param, ty in types.items())
     root: Syntax = kernel.body
-    seeds: dict[Syntax, Syntax] = {**params}
+    seeds: dict[Syntax, Syntax] = dict(zip(kernel.params, params, strict=True))
     body = tree.transform(root, lambda _, after: after, seeds)
     assert isinstance(body, Expr)
     variables = all_type_vars(TupleType(tuple(types.values())))
-    own = Function(tuple(params.values()), body, type_params=tuple(variables))
+    own = Function(params, body, type_params=tuple(variables))
     try:
         found: Function = infer_module(IRModule({"kernel": own}))["kernel"]
     except RelayError:
