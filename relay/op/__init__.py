@@ -52,7 +52,7 @@ from relay.op.einsum import einsum
 from relay.op.extend import broadcast_to, broadcast_to_like, meshgrid, repeat, tile
 from relay.op.fast import fast_erf, fast_exp, fast_tanh
 from relay.op.fixed_point import fixed_point_multiply, fixed_point_multiply_per_axis
-from relay.op.fourier import dft, stft
+from relay.op.fourier import dft, rfft, stft
 from relay.op.indexing import adv_index, gather, gather_nd, take
 from relay.op.matrix import matrix_set_diag, trilu
 from relay.op.matrix_inverse import matrix_inverse
@@ -234,6 +234,7 @@ __all__ = [
     "reverse",
     "reverse_reshape",
     "reverse_sequence",
+    "rfft",
     "right_shift",
     "round",
     "rsqrt",

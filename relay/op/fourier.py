@@ -16,7 +16,7 @@ from relay.ir.expr import Call, Expr, TupleWrapper
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.convert import cast_like
 from relay.op.creation import ones
-from relay.op.fourier_loops import Complex, prepare
+from relay.op.fourier_loops import Complex, prepare, prepare_real
 from relay.op.loop_nest import lines, spread
 from relay.op.numerics import sliding_windows
 from relay.op.opdef import FusionKind, define, sample
@@ -52,18 +52,25 @@ def _dft(re_data: np.ndarray, im_data: np.ndarray, inverse: bool) -> tuple[np.nd
     return numbers.real.astype(re_data.dtype), numbers.imag.astype(re_data.dtype)
 
 
+def _wide(dtype: str, length: te.Expr) -> str:
+    """What transforms are computed in. Errors grow with the logarithm of the length only; those of
+    the way that is taken when only a run knows the length are larger, so it has more bits."""
+    return "float32" if dtype != "float64" and isinstance(length, te.Const) else "float64"
+
+
 def _dft_loops(
     re_data: te.Tensor, im_data: te.Tensor, inverse: bool, out: tuple[te.Spec, te.Spec]
 ) -> tuple[te.Tensor, ...]:
     length = re_data.shape[-1]
 
     def write(b: te.Builder, *results: te.Buffer) -> None:
-        transform = prepare(b, length, inverse)
-        scale = te.const(1.0, "float64") / te.cast(length, "float64")
+        wide = _wide(re_data.dtype, length)
+        transform = prepare(b, length, wide, inverse)
+        scale = b.let(te.const(1.0, wide) / te.cast(length, wide))
         with lines(b, re_data.shape, -1) as at:
 
             def load(n: te.Expr) -> Complex:
-                return te.cast(re_data[at(n)], "float64"), te.cast(im_data[at(n)], "float64")
+                return te.cast(re_data[at(n)], wide), te.cast(im_data[at(n)], wide)
 
             def keep(k: te.Expr, number: Complex) -> None:
                 for result, part in zip(results, number, strict=True):
@@ -97,6 +104,70 @@ DFT = define(
         sample((3, 4), (3, 4), inverse=True, dtype="float64"),
         sample((6,), (6,), inverse=True, dtype="float16"),
         sample((2, 0), (2, 0)),
+    ],
+)
+
+# --- of real numbers ---------------------------------------------------------------------------
+
+
+def _rfft_type(site: Site) -> Type | None:
+    """(…, N) -> real and imaginary parts (…, N / 2 + 1)"""
+    site.require_elements(0, FLOATING)
+    site.require_rank(0, at_least=1)
+    if (data := site.tensor(0)) is None:
+        return None
+    *rest, length = data.shape
+    site.require_natural(dims.subtract(length, 1), "there is no signal", "1 or more", str(data))
+    found = TensorType((*rest, dims.add(dims.floor_divide(length, 2), 1)), data.dtype)
+    return TupleType((found, found))
+
+
+def _rfft(data: np.ndarray) -> tuple[np.ndarray, ...]:
+    if not data.shape[-1]:
+        raise EvaluationError(Diagnostic("there is no signal", expected="1 or more", found="0"))
+    numbers = np.fft.rfft(data.astype(np.float64))
+    return numbers.real.astype(data.dtype), numbers.imag.astype(data.dtype)
+
+
+def _rfft_loops(data: te.Tensor, out: tuple[te.Spec, te.Spec]) -> tuple[te.Tensor, ...]:
+    length = data.shape[-1]
+
+    def write(b: te.Builder, *results: te.Buffer) -> None:
+        wide = _wide(data.dtype, length)
+        transform = prepare_real(b, length, wide)
+        with lines(b, data.shape, -1) as at:
+
+            def keep(k: te.Expr, number: Complex) -> None:
+                for result, part in zip(results, number, strict=True):
+                    b.store(result, at(k), te.cast(part, result.dtype))
+
+            transform(lambda n: te.cast(data[at(n)], wide), keep)
+
+    return te.procedure([data], [(spec.shape, spec.dtype) for spec in out], write, "rfft")
+
+
+def rfft(data: Expr) -> TupleWrapper:
+    """The Fourier transform of real numbers along the last axis, as real and imaginary parts of
+    frequencies up to half of their number; the others are conjugates of these."""
+    return TupleWrapper(RFFT(data), 2)
+
+
+RFFT = define(
+    "rfft",
+    doc="The discrete Fourier transform of real numbers along the last axis: real and imaginary "
+    "parts of the sums of data[n] * exp(-2 pi i n k / N) for k from 0 to N / 2. The sums for N - k "
+    "are the conjugates of these.",
+    arguments=[("data", "real numbers")],
+    relation=_rfft_type,
+    reference=_rfft,
+    compute=_rfft_loops,
+    fusion=FusionKind.OPAQUE,
+    helper=rfft,
+    samples=[
+        sample((2, 10)),
+        sample((3, 7), dtype="float64"),
+        sample((2, 2, 6), dtype="float16"),
+        sample((1,)),
     ],
 )
 
@@ -198,24 +269,31 @@ def _stft_loops(
 ) -> te.Tensor:
     hop, length = _lengths(n_fft, hop_length, win_length)
     start = (n_fft - length) // 2
-    *batch, frequencies, transforms, _ = out.shape
+    *batch, _, transforms, _ = out.shape
     scale = 1 / math.sqrt(n_fft) if normalized else 1.0
 
     def write(b: te.Builder, result: te.Buffer) -> None:
-        transform = prepare(b, te.index(n_fft))
+        wide = _wide(data.dtype, te.index(n_fft))
+        transform = prepare_real(b, te.index(n_fft), wide)
         with spread(b, (*batch, transforms)) as (*image, number):
 
-            def load(n: te.Expr) -> Complex:
-                inside = (n >= start) & (n < start + length)
-                weight = te.select(inside, te.cast(window[n - start], "float64"), 0.0)
-                value = te.cast(data[*image, number * hop + n], "float64") * weight
-                return value, te.const(0, "float64")
+            def load(n: te.Expr) -> te.Expr:
+                weight = te.cast(window[n - start], wide)
+                if length < n_fft:
+                    weight = te.select((n >= start) & (n < start + length), weight, 0.0)
+                return te.cast(data[*image, number * hop + n], wide) * weight
 
             def keep(k: te.Expr, found: Complex) -> None:
+                place(k, found)
+                if not onesided:
+                    with b.if_((k > 0) & (k * 2 < n_fft)):
+                        place(n_fft - k, (found[0], -found[1]))
+
+            def place(k: te.Expr, found: Complex) -> None:
                 for part, value in enumerate(found):
                     b.store(result, (*image, k, number, part), te.cast(value * scale, out.dtype))
 
-            transform(load, keep, frequencies)
+            transform(load, keep)
 
     return te.procedure([data, window], [(out.shape, out.dtype)], write, "stft")[0]
 

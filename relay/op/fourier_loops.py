@@ -1,49 +1,99 @@
-"""Fast Fourier transforms as loops, in float64, of lines of any length.
+"""Fast Fourier transforms as loops, of lines of any length, in the element type of the line.
 
-A length that is a product of 2, 3, 5 and 7 takes a pass for each factor, from one side of a buffer
-to the other (Stockham). Any other length N is a convolution with exp(pi i n^2 / N) (Bluestein),
-which transforms of a power of two turn into products.
+A length that is a product of small primes takes a pass for each factor r, from one side of a buffer
+to the other, which makes transforms of m r numbers into r times as many of m numbers. What lies
+side by side in all of them is read and written as vectors. Any other length N is a convolution with
+exp(pi i n^2 / N) (Bluestein), which transforms of a longer line with small factors turn into
+products; so is a length that only a run knows.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from relay import te
 from relay.op.loop_nest import spread
+from relay.te.loops import Kind
 
 Complex = tuple[te.Expr, te.Expr]  # real and imaginary part
 
-Load = Callable[[te.Expr], Complex]  # (position) -> element of the line
+# (position) -> element of the line, which nothing is done for before it is wanted
+Load = Callable[[te.Expr], Complex]
 Keep = Callable[[te.Expr, Complex], None]  # (frequency, number) stores it
 # transforms one line, and keeps so many of its first frequencies
 Transform = Callable[[Load, Keep, te.Scalar], None]
 
-_RADICES = (4, 2, 3, 5, 7)
+RealLoad = Callable[[te.Expr], te.Expr]
+RealTransform = Callable[[RealLoad, Keep], None]
+
+LANES = {"float32": 16, "float64": 8}
+LARGEST = 31  # of the primes that have passes; their steps grow with the square
 
 
-def prepare(b: te.Builder, length: te.Expr, inverse: bool = False) -> Transform:
+def prepare(b: te.Builder, length: te.Expr, dtype: str, inverse: bool = False) -> Transform:
     """Makes the tables for lines of that length; what it gives can be used in parallel loops.
 
     The sums are those of data[n] * exp(-2 pi i n k / N), or with exp(+…) for the inverse, which is
-    not divided by N.
+    not divided by N. They are computed in `dtype`, float32 or float64.
     """
     radices = _factors(int(length.value)) if isinstance(length, te.Const) else None
-    if radices is None:
-        return _convolution(b, length, inverse)
-    roots = _roots(b, length, length)
+    if radices is None or not isinstance(length, te.Const):
+        return _convolution(b, length, dtype, inverse)
+    run = _passes(b, int(length.value), radices, dtype)
 
     def transform(load: Load, keep: Keep, count: te.Scalar) -> None:
-        line = _Numbers.local(b, (2, length))
-        with b.loop(length) as n:
-            line.store((0, n), load(n))
-        side = _passes(b, line, roots, length, radices, inverse)
-        with b.loop(count) as k:
-            keep(k, line[side, k])
+        run(load, _first(b, keep, length, count), inverse)
 
     return transform
+
+
+def prepare_real(b: te.Builder, length: te.Expr, dtype: str) -> RealTransform:
+    """The same for lines of real numbers, of which it keeps frequencies up to N / 2.
+
+    If N is even, every other element of the line is the imaginary part of a line half as long: its
+    frequencies k and N/2 - k have those of both in them.
+    """
+    if not isinstance(length, te.Const) or int(length.value) % 2 or int(length.value) == 0:
+        whole = prepare(b, length, dtype)
+        zero = te.const(0, dtype)
+        return lambda load, keep: whole(lambda n: (load(n), zero), keep, length // 2 + 1)
+    half = int(length.value) // 2
+    run = prepare(b, te.index(half), dtype)
+    turns = _Numbers.local(b, dtype, (half + 1,))
+    with spread(b, (half + 1,)) as (k,):
+        turns.store(k, _quarter(_turn(k, length), inverse=False))
+
+    def transform(load: RealLoad, keep: Keep) -> None:
+        pairs = _Numbers.local(b, dtype, (half + 1,))
+        run(lambda n: (load(n * 2), load(n * 2 + 1)), pairs.store, half)
+        pairs.store(half, pairs[0])
+
+        def step(k: te.Expr) -> None:
+            here, there = _named(b, pairs[k]), _conjugate(_named(b, pairs[half - k]))
+            even, odd = (_named(b, how(here, there)) for how in (_plus, _minus))
+            re, im = _plus(even, _named(b, _times(b, odd, turns[k])))
+            keep(k, (re * 0.5, im * 0.5))
+
+        _each(b, te.index(half + 1), LANES[dtype], step)
+
+    return transform
+
+
+def _first(b: te.Builder, keep: Keep, length: te.Expr, count: te.Scalar) -> Keep:
+    """Keeps so many frequencies of all."""
+    wanted = te.index(count)
+    sizes = [int(size.value) for size in (wanted, length) if isinstance(size, te.Const)]
+    if wanted is length or (len(sizes) == 2 and sizes[0] == sizes[1]):
+        return keep
+
+    def some(k: te.Expr, number: Complex) -> None:
+        with b.if_(k < wanted):
+            keep(k, number)
+
+    return some
 
 
 # --- complex numbers ---------------------------------------------------------------------------
@@ -58,21 +108,41 @@ class _Numbers:
     im: te.Buffer
 
     @staticmethod
-    def local(b: te.Builder, shape: tuple[te.Scalar, ...]) -> _Numbers:
-        return _Numbers(b, b.local("float64", shape, "re"), b.local("float64", shape, "im"))
+    def local(b: te.Builder, dtype: str, shape: tuple[te.Scalar, ...]) -> _Numbers:
+        return _Numbers(b, b.local(dtype, shape, "re"), b.local(dtype, shape, "im"))
 
     def __getitem__(self, place: te.Scalar | tuple[te.Scalar, ...]) -> Complex:
-        """The number there, read now."""
-        return self.b.let(self.re[place]), self.b.let(self.im[place])
+        return self.re[place], self.im[place]
 
     def store(self, place: te.Scalar | tuple[te.Scalar, ...], value: Complex) -> None:
-        self.b.store(self.re, place, value[0])
-        self.b.store(self.im, place, value[1])
+        self.b.store(self.re, place, te.cast(value[0], self.re.dtype))
+        self.b.store(self.im, place, te.cast(value[1], self.im.dtype))
+
+    def reader(self, side: te.Scalar) -> Load:
+        return lambda n: self[side, n]
+
+    def writer(self, side: te.Scalar) -> Keep:
+        return lambda n, value: self.store((side, n), value)
 
 
-def _times(left: Complex, right: Complex) -> Complex:
-    (a, b), (c, d) = left, right
-    return a * c - b * d, a * d + b * c
+def _named(b: te.Builder, value: Complex) -> Complex:
+    """The number, computed here and once."""
+    return b.let(value[0]), b.let(value[1])
+
+
+def _plus(left: Complex, right: Complex) -> Complex:
+    return left[0] + right[0], left[1] + right[1]
+
+
+def _minus(left: Complex, right: Complex) -> Complex:
+    return left[0] - right[0], left[1] - right[1]
+
+
+def _times(b: te.Builder, left: Complex, right: Complex) -> Complex:
+    """Products have names, and are so rounded before they are added: the bits of a transform are
+    the same on all machines, whether or not they do both at once."""
+    (x, y), (c, d) = left, right
+    return b.let(x * c) - b.let(y * d), b.let(x * d) + b.let(y * c)
 
 
 def _conjugate(value: Complex, really: bool = True) -> Complex:
@@ -80,166 +150,286 @@ def _conjugate(value: Complex, really: bool = True) -> Complex:
 
 
 def _turn(part: te.Expr, whole: te.Expr) -> Complex:
-    """exp(-2 pi i part / whole)"""
-    angle = te.cast(part, "float64") * (-2 * math.pi) / te.cast(whole, "float64")
-    return te.call("cos", angle), te.call("sin", angle)
+    """exp(-2 pi i part / whole) in float64, for parts of one turn. The angle that is left when its
+    eighth of a turn is known is small, and exact at quarters of it."""
+    eighths = part * 8
+    is_behind = eighths > whole * 4
+    eighths = te.select(is_behind, whole * 8 - eighths, eighths)
+    is_left = eighths > whole * 2
+    eighths = te.select(is_left, whole * 4 - eighths, eighths)
+    is_steep = eighths > whole
+    eighths = te.select(is_steep, whole * 2 - eighths, eighths)
+    angle = te.cast(eighths, "float64") * (math.pi / 4) / te.cast(whole, "float64")
+    flat, high = te.call("cos", angle), te.call("sin", angle)
+    cosine, sine = te.select(is_steep, high, flat), te.select(is_steep, flat, high)
+    return te.select(is_left, -cosine, cosine), te.select(is_behind, sine, -sine)
 
 
-def _roots(b: te.Builder, length: te.Expr, room: te.Expr) -> _Numbers:
-    """exp(-2 pi i k / length) for every k."""
-    roots = _Numbers.local(b, (room,))
-    with spread(b, (length,)) as (k,):
-        roots.store(k, _turn(k, length))
-    return roots
+def _root(part: int, whole: int) -> tuple[float, float]:
+    """The same number of a turn that is known."""
+    eighths = part * 8
+    is_behind = eighths > whole * 4
+    eighths = whole * 8 - eighths if is_behind else eighths
+    is_left = eighths > whole * 2
+    eighths = whole * 4 - eighths if is_left else eighths
+    is_steep = eighths > whole
+    eighths = whole * 2 - eighths if is_steep else eighths
+    angle = eighths * (math.pi / 4) / whole
+    cosine, sine = math.cos(angle), math.sin(angle)
+    cosine, sine = (sine, cosine) if is_steep else (cosine, sine)
+    return -cosine if is_left else cosine, sine if is_behind else -sine
 
 
-# --- products of small primes ------------------------------------------------------------------
+def _each(b: te.Builder, count: te.Expr, lanes: int, body: Callable[[te.Expr], None]) -> None:
+    """`body` for every number below `count`, as many at once as a vector has lanes."""
+    whole = count // lanes
+    with b.loop(whole) as block, b.loop(lanes, kind=Kind.VECTOR) as lane:
+        body(block * lanes + lane)
+    is_known = isinstance(count, te.Const)
+    with b.loop(count % lanes, kind=Kind.VECTOR if is_known else Kind.SERIAL) as lane:
+        body(whole * lanes + lane)
+
+
+# --- passes ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """`apart` transforms of `radix * near` numbers each become radix times as many of `near`.
+    turns(u, i) is exp(-2 pi i u i / (radix near)); there are none where near is 1."""
+
+    radix: int
+    near: te.Expr
+    apart: te.Expr
+    turns: Callable[[int, te.Expr], Complex] | None
+
+
+# (load, keep, inverse) transforms one line
+Run = Callable[[Load, Keep, bool], None]
 
 
 def _factors(length: int) -> tuple[int, ...] | None:
     """The radices of the passes; None where there is a prime too large."""
     found: list[int] = []
     rest = max(length, 1)
-    for radix in _RADICES:
+    for radix in (8, 4, 2, *range(3, LARGEST + 1, 2)):
         while rest % radix == 0:
             found.append(radix)
             rest //= radix
-    return tuple(found) if rest == 1 else None
+    # 2 is the first, as it is in pocketfft (NumPy, SciPy), so sums are rounded as they are there
+    return tuple(sorted(found, key=lambda radix: radix != 2)) if rest == 1 else None
 
 
-def _passes(
-    b: te.Builder,
-    line: _Numbers,
-    roots: _Numbers,
-    length: te.Expr,
-    radices: Iterable[int] | None,
-    inverse: bool,
-) -> te.Expr:
-    """Transforms a line that lies on side 0, and gives the side where it ends; without radices a
-    length that is a power of two."""
-    if radices is not None:
-        side, span, stride = te.index(0), length, te.index(1)
-        for radix in radices:
-            _pass(b, line, roots, side, span, stride, radix, inverse)
-            side, span, stride = 1 - side, span // radix, stride * radix
-        return side
-    turned = b.variable("int64", 0, "side")
-    whole = b.variable("int64", length, "span")
-    with b.while_(whole[()] > 1):
-        now = b.let(whole[()])
-        _pass(b, line, roots, b.let(turned[()]), now, length // now, 2, inverse)
-        b.store(turned, (), 1 - turned[()])
-        b.store(whole, (), now // 2)
-    return turned[()]
+def _passes(b: te.Builder, length: int, radices: Sequence[int], dtype: str) -> Run:
+    """Makes the tables of the passes for a length that is known."""
+    passes = []
+    near, apart = length, 1
+    for radix in radices:
+        near //= radix
+        turns = _table(b, radix, near, dtype) if near > 1 else None
+        passes.append(_Pass(radix, te.index(near), te.index(apart), turns))
+        apart *= radix
+
+    def run(load: Load, keep: Keep, inverse: bool) -> None:
+        if not passes:
+            with b.loop(length) as n:
+                keep(n, load(n))
+        line = _Numbers.local(b, dtype, (2, length))
+        for number, one in enumerate(passes):
+            read = line.reader(number % 2) if number else load
+            write = keep if one is passes[-1] else line.writer((number + 1) % 2)
+            _pass(b, one, read, write, inverse, LANES[dtype])
+
+    return run
 
 
-def _pass(
-    b: te.Builder,
-    line: _Numbers,
-    roots: _Numbers,
-    side: te.Expr,
-    span: te.Expr,
-    stride: te.Expr,
-    radix: int,
-    inverse: bool,
-) -> None:
-    """Each transform of `span` numbers, `stride` apart, as `radix` shorter ones on the other side,
-    radix times as far apart."""
-    part = span // radix
-    with b.loop(part) as p:
-        turns = [_conjugate(roots[stride * p * u], inverse) for u in range(1, radix)]
-        with b.loop(stride) as q:
-            taken = [line[side, q + stride * (p + part * t)] for t in range(radix)]
-            for u, value in enumerate(_short_transform(taken, inverse)):
-                turned = _times(value, turns[u - 1]) if u else value
-                line.store((1 - side, q + stride * (p * radix + u)), turned)
+def _table(b: te.Builder, radix: int, near: int, dtype: str) -> Callable[[int, te.Expr], Complex]:
+    table = _Numbers.local(b, dtype, (radix - 1, near))
+    with spread(b, (radix - 1,)) as (row,):
+
+        def step(i: te.Expr) -> None:
+            table.store((row, i), _turn((row + 1) * i, te.index(radix * near)))
+
+        _each(b, te.index(near), LANES["float64"], step)
+    return lambda u, i: table[u - 1, i]
 
 
-def _short_transform(values: list[Complex], inverse: bool) -> list[Complex]:
-    """The transform of a few numbers, term by term."""
+def _passes_of_power(b: te.Builder, power: te.Expr, room: te.Expr, dtype: str) -> Run:
+    """Makes the table for a power of two, at most `room`, that only a run knows."""
+    lanes = LANES[dtype]
+    roots = _Numbers.local(b, dtype, (room,))
+    with spread(b, (power,)) as (k,):
+        roots.store(k, _turn(k, power))
+
+    def run(load: Load, keep: Keep, inverse: bool) -> None:
+        line = _Numbers.local(b, dtype, (2, room))
+        _each(b, power, lanes, lambda n: line.store((0, n), load(n)))
+        side = b.variable("int64", 0, "side")
+        span = b.variable("int64", power, "span")
+
+        def step(radix: int) -> None:
+            near, own = b.let(span[()] // radix), b.let(side[()])
+            apart = b.let(power // (near * radix))
+            one = _Pass(radix, near, apart, lambda u, i: roots[i * apart * u])
+            _pass(b, one, line.reader(own), line.writer(1 - own), inverse, lanes)
+            b.store(side, (), 1 - own)
+            b.store(span, (), near)
+
+        with b.while_(span[()] > 1):
+            with b.if_(te.equal(span[()] % 4, 0)):
+                step(4)
+            with b.else_():
+                step(2)
+        last = b.let(side[()])
+        _each(b, power, lanes, lambda k: keep(k, line[last, k]))
+
+    return run
+
+
+def _pass(b: te.Builder, one: _Pass, read: Load, write: Keep, inverse: bool, lanes: int) -> None:
+    radix, near, apart = one.radix, one.near, one.apart
+
+    def step(which: te.Expr, i: te.Expr) -> None:
+        first = i + which * near * radix
+        taken = [_named(b, read(first + near * t)) for t in range(radix)]
+        for u, value in enumerate(_short_transform(b, taken, inverse)):
+            if u and one.turns is not None:
+                value = _times(b, _named(b, value), _conjugate(one.turns(u, i), inverse))
+            write(i + (which + apart * u) * near, _named(b, value))
+
+    if one.turns is None:
+        _each(b, apart, lanes, lambda which: step(which, te.index(0)))
+        return
+    with b.loop(apart) as which:
+        _each(b, near, lanes, lambda i: step(which, i))
+
+
+# --- the transforms of a few numbers -----------------------------------------------------------
+
+
+def _short_transform(b: te.Builder, values: list[Complex], inverse: bool) -> list[Complex]:
+    match values:
+        case [first, second]:
+            return [_plus(first, second), _minus(first, second)]
+        case [_, _, _, _]:
+            return _transform_of_four(b, values, inverse)
+        case [_, _, _, _, _, _, _, _]:
+            return _transform_of_eight(b, values, inverse)
+    return _transform_of_odd(b, values, inverse)
+
+
+def _transform_of_four(b: te.Builder, values: list[Complex], inverse: bool) -> list[Complex]:
+    even, odd = (
+        [_named(b, how(one, other)) for how in (_plus, _minus)]
+        for one, other in (values[::2], values[1::2])
+    )
+    odd[1] = _quarter(odd[1], inverse)
+    return [how(even[u], odd[u]) for how in (_plus, _minus) for u in range(2)]
+
+
+def _transform_of_eight(b: te.Builder, values: list[Complex], inverse: bool) -> list[Complex]:
+    even, odd = (
+        [_named(b, one) for one in _transform_of_four(b, part, inverse)]
+        for part in (values[::2], values[1::2])
+    )
+    odd[1] = _named(b, _eighth(odd[1], inverse))
+    odd[2] = _quarter(odd[2], inverse)
+    odd[3] = _quarter(_named(b, _eighth(odd[3], inverse)), inverse)
+    return [how(even[u], odd[u]) for how in (_plus, _minus) for u in range(4)]
+
+
+def _quarter(value: Complex, inverse: bool) -> Complex:
+    """A quarter of a turn: times exp(-2 pi i / 4)."""
+    re, im = value
+    return (-im, re) if inverse else (im, -re)
+
+
+def _eighth(value: Complex, inverse: bool) -> Complex:
+    """An eighth of a turn: times exp(-2 pi i / 8)."""
+    re, im = value
+    sides = (re - im, im + re) if inverse else (re + im, im - re)
+    return sides[0] * math.sqrt(0.5), sides[1] * math.sqrt(0.5)
+
+
+def _transform_of_odd(b: te.Builder, values: list[Complex], inverse: bool) -> list[Complex]:
+    """Elements as far from the first one on both sides have the same cosines, and opposite sines:
+    their sums and differences are taken once for two frequencies."""
     count = len(values)
-    found = []
-    for u in range(count):
-        re: list[tuple[float, te.Expr]] = []
-        im: list[tuple[float, te.Expr]] = []
-        for t, (a, b) in enumerate(values):
-            cosine, sine = _root(t * u % count, count)
-            sine = -sine if inverse else sine
-            re += [(cosine, a), (-sine, b)]
-            im += [(cosine, b), (sine, a)]
-        found.append((_weighted(re), _weighted(im)))
+    pairs = list(zip(values[1:], reversed(values[1:]), strict=True))[: count // 2]
+    sums, differences = (
+        [_named(b, how(one, other)) for one, other in pairs] for how in (_plus, _minus)
+    )
+    found = [values[0]] * count
+    for one in sums:
+        found[0] = _plus(found[0], one)
+    for u in range(1, count // 2 + 1):
+        roots = [_root(u * t % count, count) for t in range(1, count // 2 + 1)]
+        sines = [-sine if inverse else sine for _, sine in roots]
+        same = values[0]
+        for (cosine, _), (re, im) in zip(roots, sums, strict=True):
+            same = _plus(same, _named(b, (re * cosine, im * cosine)))
+        terms = [
+            _named(b, (im * sine, re * sine))
+            for sine, (re, im) in zip(sines, differences, strict=True)
+        ]
+        re, im = reduce(_plus, terms)
+        same, turned = _named(b, same), _named(b, (-re, im))
+        found[u], found[count - u] = _plus(same, turned), _minus(same, turned)
     return found
-
-
-def _root(part: int, whole: int) -> tuple[float, float]:
-    """exp(-2 pi i part / whole), exact at quarter turns."""
-    if part * 4 % whole == 0:
-        quarters: list[tuple[float, float]] = [(1, 0), (0, -1), (-1, 0), (0, 1)]
-        return quarters[part * 4 // whole]
-    angle = -2 * math.pi * part / whole
-    return math.cos(angle), math.sin(angle)
-
-
-def _weighted(terms: list[tuple[float, te.Expr]]) -> te.Expr:
-    """The sum of the terms, of which the first counts once."""
-    (_, total), *rest = terms
-    for weight, value in rest:
-        if weight == 1:
-            total = total + value
-        elif weight == -1:
-            total = total - value
-        elif weight != 0:
-            total = total + value * weight
-    return total
 
 
 # --- any length --------------------------------------------------------------------------------
 
 
-def _convolution(b: te.Builder, length: te.Expr, inverse: bool) -> Transform:
+def _convolution(b: te.Builder, length: te.Expr, dtype: str, inverse: bool) -> Transform:
     """As n k = (n^2 + k^2 - (k - n)^2) / 2, the transform is a convolution between two products
-    with exp(-pi i n^2 / N). It is as long as a power of two that is 2 N - 1 or more."""
-    power, room = _power_of_two(b, length * 2 - 1)
-    radices = _factors(int(power.value)) if isinstance(power, te.Const) else None
-    roots = _roots(b, power, room)
-    chirp = _Numbers.local(b, (length,))
-    with spread(b, (length,)) as (n,):
+    with exp(-pi i n^2 / N). It takes transforms of 2 N - 1 numbers or more."""
+    if isinstance(length, te.Const):
+        size = _next_smooth(int(length.value) * 2 - 1)
+        whole = room = te.index(size)
+        run = _passes(b, size, _factors(size) or (), dtype)
+    else:
+        whole, room = _power_of_two(b, length * 2 - 1)
+        run = _passes_of_power(b, whole, room, dtype)
+    chirp, weights = (_Numbers.local(b, dtype, (room,)) for _ in range(2))
+
+    def within(n: te.Expr, value: Complex) -> Complex:
+        """The number, or nothing behind the line."""
+        re, im = (te.select(n < length, part, te.const(0, part.dtype)) for part in value)
+        return re, im
+
+    with spread(b, (whole,)) as (n,):
         # the square modulo 2 N keeps the angle, and with it its error, small
-        chirp.store(n, _conjugate(_turn(n * n % (length * 2), length * 2), inverse))
-    weights = _Numbers.local(b, (2, room))
-    with spread(b, (power,)) as (n,):
-        distance = te.minimum(n, power - n)
-        with b.if_(distance < length):
-            weights.store((0, n), _conjugate(chirp[distance]))
-        with b.else_():
-            weights.store((0, n), (te.const(0, "float64"), te.const(0, "float64")))
-    weights_side = _passes(b, weights, roots, power, radices, False)
+        turn = _turn(n * n % (length * 2), length * 2)
+        chirp.store(n, within(n, _conjugate(turn, inverse)))
+    run(lambda n: _conjugate(chirp[te.minimum(n, whole - n)]), weights.store, False)
+    share = b.let(te.const(1.0, dtype) / te.cast(whole, dtype))
 
     def transform(load: Load, keep: Keep, count: te.Scalar) -> None:
-        line = _Numbers.local(b, (2, room))
-        with b.loop(power) as n:
-            with b.if_(n < length):
-                line.store((0, n), _times(load(n), chirp[n]))
-            with b.else_():
-                line.store((0, n), (te.const(0, "float64"), te.const(0, "float64")))
-        side = _passes(b, line, roots, power, radices, False)
-        product = _Numbers.local(b, (2, room))
-        with b.loop(power) as n:
-            product.store((0, n), _times(line[side, n], weights[weights_side, n]))
-        side = _passes(b, product, roots, power, radices, True)
-        share = b.let(te.const(1.0, "float64") / te.cast(power, "float64"))
-        with b.loop(count) as k:
-            re, im = _times(product[side, k], chirp[k])
+        product = _Numbers.local(b, dtype, (room,))
+
+        def end(k: te.Expr, number: Complex) -> None:
+            re, im = _times(b, number, chirp[k])
             keep(k, (re * share, im * share))
+
+        run(
+            lambda n: _times(b, within(n, load(n)), chirp[n]),
+            lambda k, number: product.store(k, _times(b, number, weights[k])),
+            False,
+        )
+        run(lambda n: product[n], _first(b, end, whole, count), True)
 
     return transform
 
 
+def _next_smooth(least: int) -> int:
+    """A number that is `least` or not far above it, and has small factors."""
+    powers = {odd: max(-(-least // odd) - 1, 0).bit_length() for odd in (1, 3, 5, 9, 15)}
+    return min(odd << power for odd, power in powers.items())
+
+
 def _power_of_two(b: te.Builder, least: te.Expr) -> tuple[te.Expr, te.Expr]:
     """The power of two that is `least` or next above it, and what it is at most."""
-    if isinstance(least, te.Const):
-        power = te.index(1 << max(int(least.value) - 1, 0).bit_length())
-        return power, power
     found = b.variable("int64", 1, "power")
     with b.while_(found[()] < least):
         b.store(found, (), found[()] * 2)

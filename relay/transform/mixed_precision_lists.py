@@ -192,6 +192,7 @@ _OUT_OF_RANGE: Final = frozenset(
         "nn.softmax",
         "power",
         "prod",
+        "rfft",
         "rsqrt",
         "sinh",
         "stft",

@@ -67,8 +67,13 @@ def _transform(node: Node, data: Expr, length: Expr | None, axis: int) -> Expr:
     axis %= rank
     inverse, half = (bool(node.attribute(name, 0)) for name in ("inverse", "onesided"))
     order = [*(one for one in range(rank - 1) if one != axis), axis]
+    is_real = node.shape(data)[-1] == 1
     real, imaginary = (node.let(op.transpose(part, order)) for part in _parts(node, data))
-    if inverse and half:
+    if is_real and not inverse:
+        if length is not None:
+            real = _resized(node, real, length)
+        found = op.stack(_of_real(node, real, half), axis=rank - 1)
+    elif inverse and half:
         whole = _mirrored(node, real, imaginary, length)
         real, _ = _transformed(node, *whole, inverse=True)
         found = op.expand_dims(real, rank - 1)
@@ -100,6 +105,15 @@ def _parts(node: Node, data: Expr) -> list[Expr]:
 def _transformed(node: Node, real: Expr, imaginary: Expr, inverse: bool) -> list[Expr]:
     whole = node.let(op.dft(real, imaginary, inverse=inverse).astuple())
     return [node.let(TupleGetItem(whole, place)) for place in range(2)]
+
+
+def _of_real(node: Node, data: Expr, half: bool) -> list[Expr]:
+    """The transform of real numbers: only half of it need be computed."""
+    whole = node.let(op.rfft(data).astuple())
+    real, imaginary = (node.let(TupleGetItem(whole, place)) for place in range(2))
+    if half:
+        return [real, imaginary]
+    return list(_mirrored(node, real, imaginary, node.size(data, node.rank(data) - 1)))
 
 
 def _known_length(node: Node, length: Expr) -> Dim | None:
@@ -184,6 +198,8 @@ def stft(
         found = op.stft(real, frame, hop, frame, weights, onesided=half)
         return op.transpose(found, (0, 2, 1, 3))
     real, imaginary = _frames(node, data, step, window, length)
+    if node.shape(data)[2] == 1:
+        return op.stack(_of_real(node, real, half), axis=3)
     parts = _transformed(node, real, imaginary, inverse=False)
     if half:
         parts = [_first_half(node, part) for part in parts]
