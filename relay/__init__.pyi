@@ -289,6 +289,7 @@ from relay.serialize import load_json as load_json
 from relay.serialize import load_param_dict as load_param_dict
 from relay.serialize import save_json as save_json
 from relay.serialize import save_param_dict as save_param_dict
+from relay.transform.build_options import build_config as build_config
 
 RelayRefType = RefType
 TVMError = RelayError
