@@ -34,7 +34,7 @@ from relay.ir.module import HasModule, IRModule
 from relay.ir.parameters import bind_params_by_name
 from relay.kernel_cache import KernelCache
 from relay.lower.kernel import Options
-from relay.pipeline import EXACT, passes
+from relay.pipeline import EXACT, passes, typed
 from relay.program.lower import lower_module, requests
 from relay.program.native import NativeProgram
 from relay.program.program import MAIN, Program
@@ -44,7 +44,6 @@ from relay.target.llvm.compile import Level, compile_module
 from relay.target.target import Target
 from relay.transform.context import PassContext
 from relay.transform.fusion_dataflow import PRIMITIVE
-from relay.transform.infer_type import InferType
 from relay.transform.lift_weights import WEIGHTS
 
 log = logging.getLogger("relay")
@@ -141,11 +140,11 @@ def compile_program(
     cache = Cache.default() if cache is None else _expect(cache, Cache, "cache")
     given = {} if params is None else _expect(params, Mapping, "params")
     module = as_module(model)
+    level = min(level, EXACT) if exact else level
     if whole is None:
-        module = InferType()(module)
+        module = typed(level)(module)
         whole = not is_straight_line(module)
     kernels = KernelCache(cache, machine, Options(checked=checked))
-    level = min(level, EXACT) if exact else level
     lower: Callable[[IRModule, Lowering], tuple[Program, dict[str, nd.NDArray]]]
     if whole:
         # who has straight-line code should not wait for these

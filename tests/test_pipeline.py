@@ -11,12 +11,14 @@ from relay import pipeline, tree
 from relay.analysis import check_lowerable
 from relay.driver import compile_program
 from relay.errors import LowerError
+from relay.executors.straight_line import StraightLineExecutable
 from relay.ir.expr import Constant, bind
 from relay.nd import Weight
 from relay.pipeline import straight_line
 from relay.pipeline import whole as whole_lists
 from relay.prelude import Prelude
 from relay.program.program import InvokeKernel
+from relay.program.straight import is_straight_line
 from relay.target.target import Target
 from relay.testing import (
     Seeded,
@@ -195,6 +197,66 @@ def test_passes_inside_others_run_whatever_their_levels():
     with PassContext(opt_level=0), Explanation() as story:
         pipeline.passes(3)(module)
     assert story["BackwardFoldScaleAxis"].depth == 2
+
+
+DYNAMIC = """
+def @main(%x: Tensor[(2, 6), float32]) {
+  let %shape = concatenate((cast(expand_dims(3, axis=0), dtype="int64"), meta[relay.Constant][0]));
+  let %y = dyn.reshape(%x, %shape);
+  dyn.tile(%y, meta[relay.Constant][0])
+}
+"""
+# constants come through the call
+CALLED = (
+    DYNAMIC.replace("dyn.reshape(", "@reshaped(")
+    + """
+def @reshaped(%x: Tensor[(2, 6), float32], %shape: Tensor[(2), int64]) { dyn.reshape(%x, %shape) }
+"""
+)
+
+
+def dynamic(text):
+    table = {"relay.Constant": [relay.const(np.array([4]), "int64")]}
+    return relay.parse(HEADER + text, None, None, table)
+
+
+def dynamic_calls(module):
+    found = {name for function in primitives(module) for name in operators(function)}
+    return sorted(name for name in found if name.startswith("dyn."))
+
+
+@pytest.mark.parametrize(
+    ("passes", "text"),
+    [
+        (pipeline.passes, DYNAMIC),
+        (pipeline.whole_program, DYNAMIC),
+        (pipeline.whole_program, CALLED),
+    ],
+)
+def test_from_level_two_on_operators_are_static_that_can_be(passes, text):
+    module = dynamic(text)
+    assert dynamic_calls(passes(0)(module)) == ["dyn.reshape", "dyn.tile"]
+    for level in (2, 3, 4):
+        after = passes(level)(module)
+        assert not dynamic_calls(after)
+        assert after["main"].ret_type == relay.TensorType((3, 16))
+    with PassContext(disabled_pass=["DynamicToStatic"]):
+        assert dynamic_calls(passes(2)(module))
+
+
+def test_what_is_not_known_stays_dynamic():
+    text = "def @main(%x: Tensor[(6), float32], %s: Tensor[(2), int64]) { dyn.reshape(%x, %s) }"
+    assert dynamic_calls(pipeline.whole_program(3)(dynamic(text))) == ["dyn.reshape"]
+
+
+def test_a_program_that_is_static_after_all_is_straight_line_code():
+    assert is_straight_line(pipeline.typed(2)(dynamic(DYNAMIC)))
+    assert not is_straight_line(pipeline.typed(1)(dynamic(DYNAMIC)))
+    value = np.arange(12, dtype="float32").reshape(2, 6)
+    wanted = np.tile(value.reshape(3, 4), 4)
+    executable = relay.compile(dynamic(DYNAMIC))
+    assert isinstance(executable, StraightLineExecutable)
+    np.testing.assert_array_equal(executable(value), wanted)
 
 
 def test_layouts_are_those_of_the_target():

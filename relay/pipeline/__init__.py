@@ -9,7 +9,7 @@ FuseOps, after which every operator is in a primitive function and is compiled a
 
 Straight-line code over tensors goes through `passes`, every other program through `whole_program`,
 which leaves it in the form of `relay.analysis.check_lowerable`. The lists are in two files, each
-read when it is wanted.
+read when it is wanted. Which of them it is shows after `typed`.
 """
 
 from __future__ import annotations
@@ -49,6 +49,15 @@ def _all_of(member: Pass) -> Pass:
     if isinstance(member, Sequential) and not isinstance(member, Pipeline):
         return Pipeline(member.passes, name=member.name)
     return member
+
+
+def typed(level: int) -> Sequential:
+    """What says all that is known of types: from level 2 on, which sizes are known after all."""
+    from relay.transform.dynamic_to_static import DynamicToStatic
+    from relay.transform.infer_type import InferType
+
+    members = (InferType(), DynamicToStatic()) if _checked(level) >= 2 else (InferType(),)
+    return Pipeline(members, name=f"typed, level {level}")
 
 
 def passes(level: int, target: Any = None) -> Sequential:

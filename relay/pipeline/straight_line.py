@@ -10,6 +10,7 @@ from relay.transform.canonicalize_ops import CanonicalizeOps
 from relay.transform.combine_parallel_conv2d import CombineParallelConv2D
 from relay.transform.combine_parallel_dense import CombineParallelDense
 from relay.transform.dead_code_elimination import DeadCodeElimination
+from relay.transform.dynamic_to_static import DynamicToStatic
 from relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
 from relay.transform.fast_math import FastMath
 from relay.transform.flatten_atrous_conv import FlattenAtrousConv
@@ -54,6 +55,7 @@ LEVEL_2: tuple[Pass, ...] = (
     RemoveUnusedFunctions(),
     InferType(),
     InlineComposites(),
+    DynamicToStatic(),  # before all that asks for sizes; costs one look where nothing is dynamic
     SimplifyInference(),
     *QUANTIZED,
     FoldConstant(fold_qnn=True),  # weights that are left on floats after all
@@ -73,6 +75,7 @@ REWRITTEN: tuple[Pass, ...] = (
     RemoveUnusedFunctions(),
     InferType(),
     InlineComposites(),
+    DynamicToStatic(),
     SimplifyInference(),
     *QUANTIZED,
     EliminateCommonSubexpr(),  # before combining, which puts the same side by side as well

@@ -12,6 +12,7 @@ from relay.transform.canonicalize_ops import CanonicalizeOps
 from relay.transform.combine_parallel_conv2d import CombineParallelConv2D
 from relay.transform.combine_parallel_dense import CombineParallelDense
 from relay.transform.dead_code_elimination import DeadCodeElimination
+from relay.transform.dynamic_to_static import DynamicToStatic
 from relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
 from relay.transform.eta_expand import EtaExpand
 from relay.transform.fast_math import FastMath
@@ -76,6 +77,7 @@ CALLED: tuple[Pass, ...] = (
     RemoveUnusedFunctions(),  # and the functions that they made necessary
     AutoInline(),  # what was called as a value is called by name now, often from one place
     BindConstantArguments(),  # before folding, which sees the constants then
+    DynamicToStatic(),  # after calls are gone, which hide constants, and before who asks for sizes
 )
 # What is rewritten in each of them. What a pass makes of weights is computed once: fusion leaves it
 # in kernels of its own, whose results lowering keeps.
