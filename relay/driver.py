@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -46,7 +46,13 @@ from relay.transform.context import PassContext
 from relay.transform.fusion_dataflow import PRIMITIVE
 from relay.transform.lift_weights import WEIGHTS
 
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
 log = logging.getLogger("relay")
+
+# What can be compiled. A path, bytes or a ModelProto is a model of ONNX.
+Model: TypeAlias = "IRModule | Expr | HasModule | str | os.PathLike[str] | bytes | ModelProto"
 
 # What marks functions that passes leave alone.
 KEEP_OFF = (PRIMITIVE, "Composite", "Compiler", "Extern", "SkipOptimization")
@@ -55,7 +61,7 @@ PROGRAM_LEVEL: Level = 3  # of LLVM: small functions are inlined
 
 
 def compile(
-    model: IRModule | Function | Expr | HasModule,
+    model: Model,
     params: Mapping[str, Any] | None = None,
     *,
     target: str | Target | None = None,
@@ -68,6 +74,9 @@ def compile(
     memory: int = 0,
 ) -> Executable:
     """Compile `model` for this machine, or for `target`.
+
+    A model is a module, a function or another expression, a function of Python (`relay.function`),
+    or a model of ONNX: its path, its bytes or an `onnx.ModelProto`.
 
     `params` are weights, by the names of parameters of `main`; they can be changed later with
     `set_params`. `level` is that of `relay.pipeline`, `threads` the most threads a call uses
@@ -86,7 +95,7 @@ def compile(
 
 
 def compile_graph(
-    model: IRModule | Function | Expr | HasModule,
+    model: Model,
     params: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> StraightLineExecutable:
@@ -120,7 +129,7 @@ def without_collection() -> Iterator[None]:
 
 @without_collection()
 def compile_program(
-    model: IRModule | Function | Expr | HasModule,
+    model: Model,
     params: Mapping[str, Any] | None = None,
     *,
     target: str | Target | None = None,
@@ -196,7 +205,7 @@ def native_program(program: Program, target: Target, cache: Cache) -> NativeProg
 
 
 def build(
-    ir_mod: IRModule | Function | Expr | HasModule,
+    ir_mod: Model,
     target: str | Target | None = None,
     target_host: Any = None,
     executor: Any = None,

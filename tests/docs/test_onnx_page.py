@@ -1,6 +1,7 @@
 """The programs on the page about ONNX do what they assert; its error is the real one."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import onnx
@@ -8,8 +9,10 @@ import pytest
 from onnx import TensorProto, helper
 
 import relay
+from tools.onnx_suite import KINDS, cases, excluded
 
-PAGE = (Path(__file__).parents[2] / "docs/onnx.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/onnx.md").read_text(encoding="utf-8")
 
 
 def test_the_programs_shown_do_what_the_page_says():
@@ -36,3 +39,14 @@ def test_the_error_shown_is_the_one_that_comes():
         relay.frontend.from_onnx(model)
     shown = re.search(r"```text\n(.*?)```", PAGE, re.DOTALL)[1]
     assert str(found.value).startswith(shown.rstrip())
+
+
+def test_the_numbers_of_the_suite_are_those_of_what_is_excluded():
+    of = Counter(kind for kind, _ in cases())
+    passing = Counter(kind for kind, name in cases() if excluded(name) is None)
+    shown = re.findall(r"^\| [^|]+ \| (\d+) \| (\d+) \|$", PAGE, re.MULTILINE)
+    assert shown == [(str(passing[kind]), str(of[kind])) for kind in KINDS]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    models = passing.total() - passing["node"], of.total() - of["node"]
+    assert f"{passing['node']:,} of the {of['node']:,} tests" in readme
+    assert "{} of its {} models".format(*models) in readme
