@@ -41,7 +41,6 @@ from relay.te.loops import (
     Buffer,
     For,
     If,
-    Kind,
     Let,
     Prefetch,
     Statement,
@@ -202,7 +201,7 @@ class _Machine:
 
         def begin(position: int) -> int:
             order = list(range(extent()))
-            if statement.kind is Kind.PARALLEL:
+            if statement.kind.is_parallel:
                 self._shuffle.shuffle(order)
             remaining.append(iter(order))
             return position + 1

@@ -67,8 +67,14 @@ class Kind(Enum):
 
     SERIAL = "for"
     PARALLEL = "parallel for"  # iterations spread over threads
+    ALTERNATING = "alternating parallel for"  # so, and every other time from the last to the first
     VECTOR = "vector for"  # all iterations at once, in the lanes of vectors
     UNROLLED = "unrolled for"  # one copy of the body per iteration
+
+    @property
+    def is_parallel(self) -> bool:
+        """Whether iterations are spread over threads."""
+        return self in (Kind.PARALLEL, Kind.ALTERNATING)
 
 
 @node
@@ -185,7 +191,7 @@ def map_expressions(
 
 def serial(statement: Statement) -> Statement:
     """The statement with no loop spread over threads."""
-    return _plain(statement, Kind.PARALLEL)
+    return _plain(statement, Kind.PARALLEL, Kind.ALTERNATING)
 
 
 def rolled(statement: Statement) -> Statement:
@@ -193,9 +199,9 @@ def rolled(statement: Statement) -> Statement:
     return _plain(statement, Kind.UNROLLED)
 
 
-def _plain(statement: Statement, kind: Kind) -> Statement:
+def _plain(statement: Statement, *kinds: Kind) -> Statement:
     def step(before: Statement, after: Statement) -> Statement:
-        if isinstance(after, For) and after.kind is kind:
+        if isinstance(after, For) and after.kind in kinds:
             return For(after.var, after.extent, after.body)
         return after
 

@@ -124,7 +124,7 @@ def _for(loop: For, simplify: Simplifier) -> Tidying:
             return _for(For(loop.var, const(needed, INDEX), loop.body), simplify)
     elif count is not None:
         limit = unguarded(loop, count, simplify)
-        if limit == 0 and loop.kind is not Kind.PARALLEL:
+        if limit == 0 and not loop.kind.is_parallel:
             # the loop ends where its guard first fails for good
             count = last_needed(loop, count, simplify)
             if count == 0:
@@ -149,7 +149,7 @@ def _whole(loop: For, extent: Expr, simplify: Simplifier) -> Tidying:
     if (
         isinstance(body, If)
         and body.otherwise is None
-        and loop.kind is not Kind.PARALLEL
+        and not loop.kind.is_parallel
         and loop.var not in variables(body.condition)
         and not reads_memory(body.condition)
     ):
@@ -159,7 +159,7 @@ def _whole(loop: For, extent: Expr, simplify: Simplifier) -> Tidying:
 
 def _partitioned(loop: For, limit: int, count: int, simplify: Simplifier) -> Tidying:
     """Main part and tail: two loops; in a parallel loop two ways, so that threads start once."""
-    if loop.kind is Kind.PARALLEL:
+    if loop.kind.is_parallel:
         main = yield _tidy(loop.body, _narrowed(simplify, loop.var, (0, limit - 1)))
         if count - limit == 1:
             tail_body = _put(loop.body, loop.var, const(limit, INDEX))
@@ -201,7 +201,7 @@ def _partitioned_later(loop: For, extent: Expr, limit: OpenLimit, simplify: Simp
     known: dict[Var, Interval] = {turns: (0, most)}
     before_end = Linear({loop.var: 1}).plus(simplify.exact(extent), -1)
     main_range = simplify.assuming(known, [*limit.negative, before_end])
-    if loop.kind is Kind.PARALLEL:
+    if loop.kind.is_parallel:
         if most is not None:
             main_range = _narrowed(main_range, loop.var, (0, most - 1))
         main = yield _tidy(loop.body, main_range)

@@ -62,7 +62,7 @@ class Function(DotProducts):
             case Block():
                 for step in statement.steps:
                     yield self._statement(step)
-            case For(kind=Kind.PARALLEL) if not self.in_parallel and self.lane is None:
+            case For(kind=kind) if kind.is_parallel and not self.in_parallel and self.lane is None:
                 yield self._parallel(statement)
             case For(kind=Kind.VECTOR) if self.lane is None and not self.kernel.checked:
                 yield self._vector(statement)
@@ -111,8 +111,10 @@ class Function(DotProducts):
         if value.lanes:
             raise RelayError("a loop runs as often for every lane of a vector")
 
-    def _range(self, loop: For, begin: Value, end: Value) -> Steps[None]:
-        """The loop from `begin` to `end`."""
+    def _range(
+        self, loop: For, begin: Value, end: Value, backwards: str | None = None
+    ) -> Steps[None]:
+        """The loop from `begin` to `end`; in the other direction where a condition holds."""
         writes = _stores(loop.body)
         self.written(writes)
         head, done = self.label("loop"), self.label("done")
@@ -131,6 +133,13 @@ class Function(DotProducts):
         position = len(self.lines)
         self.lines.append("")
         self.variables[loop.var] = Value(var, "i64")
+        if backwards is not None:
+            from_end = self.make(f"sub i64 {end.text}, {var}", "i64")
+            mirrored = self.make(f"add i64 {from_end.text}, {begin.text}", "i64")
+            other = self.make(f"sub i64 {mirrored.text}, 1", "i64")
+            self.variables[loop.var] = self.make(
+                f"select i1 {backwards}, {other}, i64 {var}", "i64"
+            )
         self.simplify.bind(loop.var, loop.extent)
         with self.scope():
             yield self._statement(loop.body)
@@ -331,6 +340,11 @@ class Function(DotProducts):
             parameters.append(f"{value.type} %c{len(captured)}")
             inner.variables[var] = Value(f"%c{len(captured)}", value.type)
             captured.append((value.type, value.text))
+        backwards = None
+        if loop.kind is Kind.ALTERNATING:
+            backwards = f"%c{len(captured)}"
+            parameters.append(f"i1 {backwards}")
+            captured.append(("i1", self._other_way(name)))
         parameters = [
             "ptr %context",
             "ptr %own",
@@ -338,7 +352,7 @@ class Function(DotProducts):
             "i64 %end",
             *parameters,
         ]
-        yield inner._range(loop, Value("%begin", "i64"), Value("%end", "i64"))
+        yield inner._range(loop, Value("%begin", "i64"), Value("%end", "i64"), backwards)
         inner.finish()
         kernel.functions.append(inner.text(f"internal void @{name}.part", parameters))
         closure = self._closure(name, captured)
@@ -350,6 +364,19 @@ class Function(DotProducts):
             self.line(f"br label %{done}")
             self.place(done)
         self.written(_stores(loop.body))
+
+    def _other_way(self, name: str) -> str:
+        """Whether an alternating loop goes backwards now: not if it did so the last time.
+
+        All calls share the note of that. It says nothing about results, so it does not matter which
+        of several calls at once reads and writes it first.
+        """
+        self.kernel.functions.append(f"@{name}.backwards = internal global i8 0")
+        note = f"ptr @{name}.backwards monotonic, align 1"
+        before = self.make(f"load atomic i8, {note}", "i8")
+        now = self.make(f"xor {before}, 1", "i8")
+        self.line(f"store atomic {now}, {note}")
+        return self.make(f"trunc {before} to i1", "i1").text
 
     def _unless_little(self, loop: For, name: str, closure: str, extent: Value) -> str:
         """Where a run shows that there is little to do, all of it is done right here; otherwise

@@ -107,15 +107,19 @@ def unroll(s: Schedule, stage: str, loop: str) -> Schedule:
     return _with_kind(s, stage, loop, Kind.UNROLLED)
 
 
-def parallel(s: Schedule, stage: str, loop: str) -> Schedule:
+def parallel(s: Schedule, stage: str, loop: str, *, alternating: bool = False) -> Schedule:
     """Iterations spread over threads. A reduction is never spread: the order of its additions, and
     with it every bit of the result, stays the same for any number of threads.
 
     for i in 64: y[i] = …   ->   parallel for i in 64: y[i] = …
+
+    An alternating loop goes from its first iteration to its last, the next time from the last to
+    the first, and so on: it begins with what it read last, which is still in the caches. A loop
+    that always begins with what it read first finds nothing there, once all is more than they hold.
     """
     if s[stage].loop(loop).reduces:
         raise RelayError(f"loop `{loop}` reduces: threads split results, never a reduction")
-    return _with_kind(s, stage, loop, Kind.PARALLEL)
+    return _with_kind(s, stage, loop, Kind.ALTERNATING if alternating else Kind.PARALLEL)
 
 
 def _with_loops(

@@ -268,7 +268,12 @@ def threads() -> dict[str, Case]:
         with b.loop(3) as turn, b.loop(N, kind=Kind.PARALLEL) as i:
             b.store(Y, i, Y[i] + te.cast(turn, "float32"))
 
+    def in_both_directions(b: Builder) -> None:
+        with b.loop(6, kind=Kind.ALTERNATING) as i, b.loop(N) as j:
+            b.store(RESULT, (i, j), TABLE[i, j] * 3)
+
     return {
+        "in both directions": case({TABLE: ROWS}, [RESULT], in_both_directions),
         "a loop in a loop": case({TABLE: ROWS}, [RESULT], nested),
         "what a loop needs": case({X: ARRAY}, [Y], captured),
         "workspaces": case({X: ARRAY}, [RESULT], workspaces),
@@ -320,6 +325,19 @@ def sized() -> Batch:
                 b.store(y, at, x[at] * 2 + te.cast(n, "float32"))
 
     return Batch([function_of(loops_of([x], [y], write), WIDEST, sizes=[n])], WIDEST)
+
+
+# --- directions
+
+
+def test_an_alternating_loop_goes_back_the_way_it_came() -> None:
+    def write(b: Builder) -> None:
+        with b.loop(N, kind=Kind.ALTERNATING) as i:
+            b.store(Y, 0, te.cast(i, "float32"))  # what is left is the last iteration
+
+    batch = Batch([function_of(loops_of([X], [Y], write), WIDEST)], WIDEST)
+    found = [batch.run(0, [ARRAY]).results[0][0] for _ in range(4)]
+    assert found == [N - 1, 0, N - 1, 0]
 
 
 # --- the checked mode

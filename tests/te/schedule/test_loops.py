@@ -117,6 +117,11 @@ def test_the_outer_part_of_a_loop_runs_as_the_loop_did() -> None:
     assert lines(text(s))[1:] == ["  parallel for j.o in 2:", "    for j.i in 4:"]
 
 
+def test_threads_may_go_through_a_loop_in_both_directions() -> None:
+    s = parallel(grid(), "y", "i", alternating=True)
+    assert lines(text(s))[0] == "alternating parallel for i in 4:"
+
+
 def test_a_reduction_begins_where_its_first_loop_is() -> None:
     s = reorder(sums(), "y", "k", "i")
     assert text(s) == (

@@ -315,7 +315,9 @@ def contraction(
     at_panel = not ready and panels >= _ENOUGH
     level = "panel"
     if threads and work >= facts.PARALLEL_WORK:
-        s, level = _spread(s, root, panels, between)
+        # what is read once in a call is there for the next one, as far as caches go
+        once = ready and rows <= tile.rows and not between
+        s, level = _spread(s, root, panels, between, alternating=once)
     order = [loop.name for loop in s[root].loops]
     # (tiles are outside of panels where threads share them)
     s = compute_at(s, name, root, order[order.index("r") - 1], padded=True)
@@ -326,7 +328,9 @@ def contraction(
     return elementwise(s, panel, target, threads=threads and not at_panel)
 
 
-def _spread(s: Schedule, root: str, panels: int, between: Sequence[str]) -> tuple[Schedule, str]:
+def _spread(
+    s: Schedule, root: str, panels: int, between: Sequence[str], *, alternating: bool
+) -> tuple[Schedule, str]:
     """Threads over panels; where there are few of them, over rows too, or over tiles.
 
     Tiles stay a loop of their own: only then the last, smaller one can be told from the others.
@@ -345,7 +349,7 @@ def _spread(s: Schedule, root: str, panels: int, between: Sequence[str]) -> tupl
         name = f"{first.name}.{second.name}"
         s = fuse(s, root, first.name, second.name, name)
         level = name if second.name == level else level
-    return parallel(s, root, level), level
+    return parallel(s, root, level, alternating=alternating), level
 
 
 def _spread_one(

@@ -26,7 +26,12 @@ from relay.te.tidy import tidy
 
 AVX512 = Target.x86("avx512")
 
-_WORDS = {Kind.SERIAL: "for", Kind.PARALLEL: "parallel", Kind.VECTOR: "vector"}
+_WORDS = {
+    Kind.SERIAL: "for",
+    Kind.PARALLEL: "parallel",
+    Kind.ALTERNATING: "alternating",
+    Kind.VECTOR: "vector",
+}
 
 
 def function(source: str) -> Function:
