@@ -144,9 +144,12 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
 def _typed(text: str) -> Function:
     """A function as it was asked for; the sizes it names were those of the program around it."""
     function = parse_expr(text)
+    assert isinstance(function, Function)
     if free := free_type_vars(function):
         function = tree.replace(function, type_params=(*free, *function.type_params))
-    return infer_module(IRModule({"main": function}))["main"]
+    typed = infer_module(IRModule({"main": function}))["main"]
+    assert isinstance(typed, Function)
+    return typed
 
 
 def _answer(
