@@ -17,7 +17,34 @@ from __future__ import annotations
 from string import Template
 from typing import Final
 
-BEGIN: Final = Template("""
+# What `relay_read` calls each entry of the table of Python's functions and objects.
+_TABLE: Final = {
+    "get.attribute": "pyobject_getattr",
+    "list.size": "pylist_size",
+    "list.item": "pylist_getitem",
+    "tuple.size": "pytuple_size",
+    "tuple.item": "pytuple_getitem",
+    "integer": "pylong_aslonglongandoverflow",
+    "real": "pyfloat_asdouble",
+    "hold": "py_incref",
+    "drop": "py_decref",
+    "list.type": "the_list",
+    "tuple.type": "the_tuple",
+    "int.type": "the_int",
+    "float.type": "the_float",
+    "array.type": "the_ndarray",
+    "none": "the_none",
+    "true": "the_true",
+    "false": "the_false",
+}
+_LOADS: Final = "".join(
+    f"  %{name}.at = getelementptr i8, ptr %api, i64 $at_{entry}\n"
+    f"  %{name} = load ptr, ptr %{name}.at\n"
+    for name, entry in _TABLE.items()
+)
+
+BEGIN: Final = Template(
+    """
 define i32 @relay_read(ptr %reading, ptr %arguments) nounwind {
 entry:
   %overflow = alloca i32
@@ -44,41 +71,9 @@ entry:
   %work.used = getelementptr i8, ptr %work, i64 16
   %held = getelementptr i8, ptr %reading, i64 $reading_held
 
-  %get.attribute.at = getelementptr i8, ptr %api, i64 $at_pyobject_getattr
-  %get.attribute = load ptr, ptr %get.attribute.at
-  %list.size.at = getelementptr i8, ptr %api, i64 $at_pylist_size
-  %list.size = load ptr, ptr %list.size.at
-  %list.item.at = getelementptr i8, ptr %api, i64 $at_pylist_getitem
-  %list.item = load ptr, ptr %list.item.at
-  %tuple.size.at = getelementptr i8, ptr %api, i64 $at_pytuple_size
-  %tuple.size = load ptr, ptr %tuple.size.at
-  %tuple.item.at = getelementptr i8, ptr %api, i64 $at_pytuple_getitem
-  %tuple.item = load ptr, ptr %tuple.item.at
-  %integer.at = getelementptr i8, ptr %api, i64 $at_pylong_aslonglongandoverflow
-  %integer = load ptr, ptr %integer.at
-  %real.at = getelementptr i8, ptr %api, i64 $at_pyfloat_asdouble
-  %real = load ptr, ptr %real.at
-  %hold.at = getelementptr i8, ptr %api, i64 $at_py_incref
-  %hold = load ptr, ptr %hold.at
-  %drop.at = getelementptr i8, ptr %api, i64 $at_py_decref
-  %drop = load ptr, ptr %drop.at
-  %list.type.at = getelementptr i8, ptr %api, i64 $at_the_list
-  %list.type = load ptr, ptr %list.type.at
-  %tuple.type.at = getelementptr i8, ptr %api, i64 $at_the_tuple
-  %tuple.type = load ptr, ptr %tuple.type.at
-  %int.type.at = getelementptr i8, ptr %api, i64 $at_the_int
-  %int.type = load ptr, ptr %int.type.at
-  %float.type.at = getelementptr i8, ptr %api, i64 $at_the_float
-  %float.type = load ptr, ptr %float.type.at
-  %array.type.at = getelementptr i8, ptr %api, i64 $at_the_ndarray
-  %array.type = load ptr, ptr %array.type.at
-  %none.at = getelementptr i8, ptr %api, i64 $at_the_none
-  %none = load ptr, ptr %none.at
-  %true.at = getelementptr i8, ptr %api, i64 $at_the_true
-  %true = load ptr, ptr %true.at
-  %false.at = getelementptr i8, ptr %api, i64 $at_the_false
-  %false = load ptr, ptr %false.at
-
+"""
+    + _LOADS
+    + """
   call void @relay_empty(ptr %entries)
   call void @relay_empty(ptr %work)
   call void @relay_end_reading(ptr %reading) ; there is something where that was forgotten
@@ -157,7 +152,8 @@ let.go:
   br label %dropped
 dropped:
   br label %next
-""")
+"""
+)
 
 END: Final = Template("""
 ; --- the end
