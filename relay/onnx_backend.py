@@ -18,16 +18,19 @@ from onnx.backend.base import Device as OnnxDevice
 
 from relay.driver import compile as compile_model
 from relay.errors import FrontendError
+from relay.frontend.onnx.boxed import packed, unpacked
 from relay.frontend.onnx.importer import from_onnx
 from relay.frontend.onnx.types import lacks_shape
 from relay.ir.dims import Any as AnyExtent
+from relay.ir.types import FuncType, TupleType
 
 
 class RelayRep(BackendRep):
     """A compiled model.
 
     A model that does not say how many axes its inputs have is compiled when it is first run, for
-    each number of axes that inputs turn out to have.
+    each number of axes that inputs turn out to have. Tensors of a sequence may have any number of
+    axes: then they go in and come out as elements and shapes, which is hidden here.
     """
 
     def __init__(self, model: onnx.ModelProto, **options: Any) -> None:
@@ -37,18 +40,23 @@ class RelayRep(BackendRep):
         weights |= {sparse.values.name for sparse in model.graph.sparse_initializer}
         self._inputs = [value for value in model.graph.input if value.name not in weights]
         self._open = [place for place, value in enumerate(self._inputs) if lacks_shape(value.type)]
-        self._compiled: dict[tuple[int, ...], Any] = {}
+        self._compiled: dict[tuple[int | None, ...], tuple[Any, FuncType]] = {}
         if not self._open:
-            self.executable([])
+            self._for([])
 
     def executable(self, inputs: Sequence[Any]) -> Any:
         """The model compiled for inputs of as many axes as these have."""
+        return self._for(inputs)[0]
+
+    def _for(self, inputs: Sequence[Any]) -> tuple[Any, FuncType]:
         ranks = tuple(_rank(inputs[place]) for place in self._open)
         if ranks not in self._compiled:
             names = [self._inputs[place].name for place in self._open]
-            shapes = {name: (AnyExtent(),) * rank for name, rank in zip(names, ranks, strict=True)}
+            known = zip(names, ranks, strict=True)
+            shapes = {name: (AnyExtent(),) * rank for name, rank in known if rank is not None}
             module, params = from_onnx(self._model, shapes)
-            self._compiled[ranks] = compile_model(module, params, **self._options)
+            executable = compile_model(module, params, **self._options)
+            self._compiled[ranks] = executable, module["main"].checked_type
         return self._compiled[ranks]
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -57,17 +65,21 @@ class RelayRep(BackendRep):
             given = [inputs[value.name] for value in self._inputs]
         else:
             given = list(inputs) if isinstance(inputs, Sequence) else [inputs]
-        found = self.executable(given)(*given)
-        return tuple(found) if len(self._model.graph.output) != 1 else (found,)
+        executable, ty = self._for(given)
+        types = ty.arg_types[: len(given)]
+        found = executable(*(packed(one, own) for one, own in zip(given, types, strict=True)))
+        if len(self._model.graph.output) == 1:
+            return (unpacked(found, ty.ret_type),)
+        assert isinstance(ty.ret_type, TupleType)
+        return tuple(unpacked(one, own) for one, own in zip(found, ty.ret_type.fields, strict=True))
 
 
-def _rank(value: Any) -> int:
-    """The axes of a tensor, or of the first of a sequence."""
-    while isinstance(value, list):
-        if not value:
-            return 0
-        value = value[0]
-    return np.ndim(value)
+def _rank(value: Any) -> int | None:
+    """The axes of a tensor, or of those in a sequence; None where they need not be the same."""
+    if not isinstance(value, list):
+        return np.ndim(value)
+    ranks = set(map(_rank, value))
+    return ranks.pop() if len(ranks) == 1 else None
 
 
 class RelayBackend(Backend):

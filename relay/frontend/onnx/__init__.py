@@ -11,6 +11,7 @@ schema.py      how a node has to be written          microsoft.py  the same for 
 node.py        a node as its converter sees it       converters.py who translates which operator
 folding.py     what constants make of each other     elements.py   shapes that graphs compute
 branches.py    two ways to the same values           joining.py    the type that both have
+boxed.py       tensors of any number of axes
 
 operators/     the converters, one file per family
 computations/  what converters of several families are made of

@@ -14,12 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from relay.errors import AnySpan, FrontendError, SourceName, Span
+from relay.frontend.onnx.boxed import LIST, box, is_boxed
 from relay.frontend.onnx.joining import is_open, joined
 from relay.frontend.onnx.scope import Scope, is_nothing, type_of
 from relay.ir.expr import (
     Call,
     Clause,
     Expr,
+    Function,
     If,
     Match,
     PatternConstructor,
@@ -29,7 +31,8 @@ from relay.ir.expr import (
     TupleGetItem,
     Var,
 )
-from relay.ir.types import TensorType, TupleType, Type, TypeCall
+from relay.ir.types import IncompleteType, TensorType, TupleType, Type, TypeCall
+from relay.prelude import import_from_std
 
 TRUTH = TensorType((), "bool")
 
@@ -104,8 +107,45 @@ def filled(ty: Type) -> Type:
 
 def with_type(scope: Scope, value: Expr, ty: Type) -> Expr:
     """A value whose type says less, where it has to."""
-    if not is_nothing(value) and type_of(value) == ty:
-        return value
+    if not is_nothing(value):
+        own = type_of(value)
+        if own == ty:
+            return value
+        if is_boxed(ty) and isinstance(own, TensorType):
+            return box(scope, value)
+        if isinstance(ty, TypeCall) and not _is_form_of(own, ty):
+            value = _remade(scope, value, own, ty)
     variable = Var("value", ty)
     scope.bindings.append((variable, value))
     return variable
+
+
+def _is_form_of(own: Type, ty: Type) -> bool:
+    """Whether values of both types are made of the same parts."""
+    while isinstance(own, TypeCall) and isinstance(ty, TypeCall) and own.func == ty.func:
+        own, ty = own.args[0], ty.args[0]
+    if isinstance(own, IncompleteType) or isinstance(ty, IncompleteType):
+        return True
+    return not isinstance(ty, TypeCall) and type(own) is type(ty)
+
+
+def _remade(scope: Scope, value: Expr, own: Type, ty: TypeCall) -> Expr:
+    """A sequence or an optional with what is in it made into what it is to be."""
+    (inside,) = ty.args
+    if not isinstance(own, TypeCall) or own.func != ty.func:  # it becomes optional
+        some = scope.module.get_constructor("Some")
+        return Call(some, (with_type(scope, value, inside),))
+    one, inner = Var("one", own.args[0]), Scope(scope.module)
+    changed = inner.closed(with_type(inner, one, inside))
+    if ty.func == LIST:
+        import_from_std(scope.module, "sequence.rly")
+        function = Function((one,), changed, inside)
+        return Call(scope.module.get_global_var("map"), (function, value))
+    some, none = (scope.module.get_constructor(name) for name in ("Some", "None"))
+    return Match(
+        value,
+        (
+            Clause(PatternConstructor(some, (PatternVar(one),)), Call(some, (changed,))),
+            Clause(PatternConstructor(none, ()), Call(none, ())),
+        ),
+    )

@@ -101,6 +101,7 @@ class GraphImporter:
         for sparse in graph.sparse_initializer:
             array = dense(sparse, self.files)
             scope.values.setdefault(sparse.values.name, self.constant(array))
+        scope.declared = {value.name: value for value in (*graph.value_info, *graph.output)}
         self.add_nodes(graph.node, scope, {value.name: rank_of(value) for value in graph.output})
 
     def add_nodes(self, nodes: Iterable[NodeProto], scope: Scope, outputs: Outputs) -> None:

@@ -2,6 +2,8 @@
 
 Tensor[(2, 3), float32], Tensor[(5, 3), float32]      Tensor[(?, 3), float32]
 List[_], List[int32]                                  List[int32]
+Option[int32], int32                                  Option[int32]
+List[int32], List[Tensor[(3), int32]]                 List[…], with tensors of any number of axes
 
 An empty sequence that nothing has been put into, and an optional without anything, are of types
 with a hole in them, which whatever they meet fills.
@@ -9,6 +11,7 @@ with a hole in them, which whatever they meet fills.
 
 from __future__ import annotations
 
+from relay.frontend.onnx.boxed import LIST, OPTION, boxed, dtype_of
 from relay.ir import dims
 from relay.ir.dims import Any, Dim
 from relay.ir.types import IncompleteType, Occurs, TensorType, TupleType, Type, TypeCall
@@ -26,14 +29,28 @@ def joined(one: Type, other: Type) -> Type | None:
                 return None
             return TensorType(tuple(map(_size, one.shape, other.shape)), one.dtype)
         case TypeCall(), TypeCall() if one.func == other.func:
-            args = [joined(a, b) for a, b in zip(one.args, other.args, strict=True)]
-            found = [arg for arg in args if arg is not None]
-            return TypeCall(one.func, tuple(found)) if len(found) == len(args) else None
+            how = of_elements if one.func == LIST else joined
+            inside = how(one.args[0], other.args[0])
+            return None if inside is None else TypeCall(one.func, (inside,))
+        case (TypeCall(func=func, args=(inside,)), whole) | (
+            whole,
+            TypeCall(func=func, args=(inside,)),
+        ) if func == OPTION:
+            found = joined(inside, whole)
+            return None if found is None else TypeCall(OPTION, (found,))
         case TupleType(), TupleType() if len(one.fields) == len(other.fields):
             parts = [joined(a, b) for a, b in zip(one.fields, other.fields, strict=True)]
             kept = [part for part in parts if part is not None]
             return TupleType(tuple(kept)) if len(kept) == len(parts) else None
     return None
+
+
+def of_elements(one: Type, other: Type) -> Type | None:
+    """The type of elements of a sequence that are of both types."""
+    if (found := joined(one, other)) is not None:
+        return found
+    dtype = dtype_of(one)
+    return boxed(dtype) if dtype is not None and dtype == dtype_of(other) else None
 
 
 def is_open(ty: Type) -> bool:

@@ -68,6 +68,11 @@ class Node:
         """The type of an input, or of a step that has a name."""
         return type_of(value)
 
+    def declared(self) -> Type | None:
+        """The type that the graph says its first output has, where it does."""
+        said = self.scope.declared.get(self.outputs[0])
+        return None if said is None else self.importer.declared_type(said)
+
     def tensor_type(self, value: Expr) -> TensorType:
         ty = self.type_of(value)
         if not isinstance(ty, TensorType):

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from onnx import ValueInfoProto
+
 from relay import tree
 from relay.check.infer import infer_expr
 from relay.errors import AnySpan
@@ -43,6 +45,8 @@ class Scope:
     bindings: list[tuple[Var, Expr]] = field(default_factory=list)
     # what is known of the elements of small tensors of integers: one table for all scopes
     elements: dict[Expr, Elements] = field(default_factory=dict)
+    # what the graph says of the types of its values
+    declared: dict[str, ValueInfoProto] = field(default_factory=dict)
 
     def find(self, name: str) -> Expr | None:
         """The value of that name, here or outside."""

@@ -3,6 +3,7 @@
 tensor(float, [batch, 3])     Tensor[(batch, 3), float32]     a name is one dimension everywhere
 tensor(float, [, 3])          Tensor[(?, 3), float32]
 seq(tensor(int64, []))        List[int64]
+seq(tensor(int64))            List[…], with tensors of any number of axes
 optional(…)                   Option[…]
 """
 
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 from onnx import TensorProto, TypeProto
 
 from relay.errors import Diagnostic, FrontendError
+from relay.frontend.onnx.boxed import boxed
 from relay.ir.dims import Any, Dim
 from relay.ir.types import GlobalTypeVar, ShapeVar, TensorType, Type, TypeCall, TypeVar
 
@@ -149,15 +151,20 @@ class Dimensions:
                 )
             )
         tensor = proto.tensor_type
-        if shape is None and not tensor.HasField("shape"):
+        dtype = dtype or element_type(tensor.elem_type)
+        is_open = shape is None and not tensor.HasField("shape")
+        if is_open and "List" not in around:
             raise FrontendError(
                 Diagnostic(
                     f"nothing is said about the shape of {where}",
                     hint="give it: from_onnx(model, shape={name: (…)})",
                 )
             )
-        extents = tuple(shape) if shape is not None else self.shape(tensor, where)
-        found: Type = TensorType(extents, dtype or element_type(tensor.elem_type))
+        if is_open:
+            found: Type = boxed(dtype)
+        else:
+            extents = tuple(shape) if shape is not None else self.shape(tensor, where)
+            found = TensorType(extents, dtype)
         for name in reversed(around):
             found = TypeCall(GlobalTypeVar(name), (found,))
         return found

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from relay.frontend.onnx.boxed import LIST, is_boxed, unbox
 from relay.frontend.onnx.branches import with_type
 from relay.frontend.onnx.computations.stacking import concatenated, opened
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.joining import joined
+from relay.frontend.onnx.joining import of_elements
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.control import scalar
 from relay.frontend.onnx.scope import is_nothing
@@ -92,13 +93,13 @@ def common(node: Node, types: Sequence[Type]) -> Type:
     """The type of elements of these types."""
     found = types[0]
     for ty in types[1:]:
-        both = joined(found, ty)
+        both = of_elements(found, ty)
         if both is None:
             raise node.refused(
                 "elements of a sequence are of different types",
                 expected=str(found),
                 found=str(ty),
-                hint="elements of a list have as many axes, and the same element type",
+                hint="elements of a list have the same element type",
             )
         found = both
     return found
@@ -134,8 +135,11 @@ def insert(node: Node, sequence: Expr, value: Expr, position: Expr | None = None
 
 def _as_list_of(node: Node, sequence: Expr, element: Type) -> Expr:
     """A list whose elements are known to be less."""
-    if element_of(node, sequence) == element:
+    own = element_of(node, sequence)
+    if own == element:
         return sequence
+    if is_boxed(element):
+        return with_type(node.scope, sequence, TypeCall(LIST, (element,)))
     return _loosely(node, sequence, lambda one: one, element)
 
 
@@ -162,7 +166,17 @@ def length(node: Node, sequence: Expr) -> Expr:
 @table("SequenceAt")
 def at(node: Node, sequence: Expr, position: Expr) -> Expr:
     place = _place(node, sequence, position)
-    return Call(_function(node, "nth"), (sequence, place))
+    found = Call(_function(node, "nth"), (sequence, place))
+    if not is_boxed(element_of(node, sequence)):
+        return found
+    declared = node.declared()
+    if not isinstance(declared, TensorType):
+        raise node.refused(
+            "elements of the sequence may have any number of axes",
+            expected="a shape, declared for the result",
+            found=f"nothing about {node.outputs[0]}",
+        )
+    return unbox(node.scope, node.let(found), declared)
 
 
 @table("SequenceErase")
