@@ -29,6 +29,7 @@ from relay import dtypes, tree
 from relay.analysis.lifetimes import Live, backwards, functions_in, held_by, kept_by, operands
 from relay.analysis.normal_forms import is_kernel
 from relay.ir.expr import Call, Clause, Expr, Function, If, Let, Match, Syntax, Var
+from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, TupleType, Type
 from relay.ir.variables import all_vars
@@ -59,9 +60,7 @@ class AnnotateUsedMemory(FunctionPass):
                 return after
             return _with_attr(after, USED, (used[id(before)],))
 
-        root: Syntax = function
-        result = tree.transform(root, visit)
-        assert isinstance(result, Function)
+        result = transformed(function, visit)
         parts = [*(param.checked_type for param in function.params), function.body.checked_type]
         total = bytes_of(parts)
         if total is None or result.attrs.get(IN_AND_OUT) == total:

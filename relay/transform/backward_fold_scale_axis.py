@@ -27,9 +27,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from relay import tree
-from relay.analysis.purity import manages_memory
-from relay.ir.expr import Call, Expr, Function, Syntax, Tuple
-from relay.ir.module import IRModule
+from relay.ir.expr import Call, Expr, Syntax, Tuple
 from relay.ir.types import TensorType
 from relay.op.binary import multiply
 from relay.op.opdef import OpDef
@@ -41,9 +39,8 @@ from relay.transform.axis_moves import (
     broadcasting,
     crossing,
 )
-from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
 from relay.transform.provable_sign import Signs
+from relay.transform.scale_folding import Folding, FoldScales
 from relay.transform.scales import ELEMENTS, Room, Scale, find_scale
 from relay.transform.value_flow import Flow, tensor_type
 from relay.transform.weight_axes import Product, is_own_weight, products
@@ -51,25 +48,6 @@ from relay.transform.weight_axes import Product, is_own_weight, products
 # Operators of which these arguments are scaled when the result is; those of order need s > 0.
 LINEAR = {"add": (0, 1), "subtract": (0, 1), "nn.bias_add": (0, 1), "where": (1, 2)}
 OF_ORDER = {"maximum": (0, 1), "minimum": (0, 1)}
-
-
-@dataclass(frozen=True)
-class BackwardFoldScaleAxis(FunctionPass):
-    """Folds scales into the weights of the operators before them."""
-
-    opt_level = 3
-    required = ("InferType",)
-
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
-        if manages_memory(function):
-            return function
-        folding = _Backward(Flow(function))
-        root: Syntax = function
-        result = tree.transform(root, folding.visit) if folding.dropped else function
-        assert isinstance(result, Function)
-        return result
 
 
 # --- what takes part when the result of a call is scaled -----------------------------------------
@@ -124,7 +102,7 @@ class _Weight:
 Share = _Value | _Factor | _Weight
 
 
-class _Backward:
+class _Backward(Folding):
     """Looks for room, arguments first; then hands scales over, results first."""
 
     def __init__(self, flow: Flow) -> None:
@@ -144,11 +122,7 @@ class _Backward:
         for call in reversed(flow.calls):
             self._hand_over(call)
 
-    def visit(self, before: Syntax, after: Syntax) -> Syntax:
-        """The program rewritten: `tree.transform`."""
-        if (kept := self.dropped.get(id(before))) is not None:
-            assert isinstance(after, Call)
-            return after.args[kept]
+    def changed(self, before: Syntax, after: Syntax) -> Syntax:
         if (scaled := self._scaled.get(id(before))) is None:
             return after
         assert isinstance(after, Call | Tuple)
@@ -203,10 +177,7 @@ class _Backward:
             axes = tuple(sorted(frozenset.intersection(*known))) if known else ()
         if not all(share_axes.issuperset(axes) for share_axes in known):
             axes = ()
-        extents = tuple(ty.shape[axis] for axis in axes)
-        if not all(isinstance(extent, int) for extent in extents):
-            return Room((), (), positive)
-        return Room(axes, extents, positive)  # type: ignore[arg-type]
+        return Room.along(axes, ty, positive)
 
     def _ways(self, call: Call, ty: TensorType) -> Iterator[tuple[Sequence[Share], bool]]:
         """What may be scaled instead of the result, and whether by positive factors only."""
@@ -311,3 +282,10 @@ class _Backward:
         call = self._flow.call(value)
         assert call is not None
         self._incoming[id(call)] = scale
+
+
+@dataclass(frozen=True)
+class BackwardFoldScaleAxis(FoldScales):
+    """Folds scales into the weights of the operators before them."""
+
+    folding = _Backward

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from relay import dtypes, tree
 from relay.ir.expr import Call, Expr, Function, Let, Syntax, Var, is_atom
+from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.scopes import Scope, Scopes
 from relay.ir.types import TensorType
@@ -56,10 +57,7 @@ class CanonicalizeCast(FunctionPass):
             args = tuple(copies.get(arg, arg) for arg in after.args)
             return tree.replace(after, args=args) if copies else after
 
-        root: Syntax = function
-        result = tree.transform(root, visit, kept)
-        assert isinstance(result, Function)
-        return result
+        return transformed(function, visit, kept)
 
 
 def _shared_casts(function: Function) -> dict[Expr, Call]:

@@ -17,6 +17,7 @@ from relay.analysis.forest import Forest
 from relay.check.infer import with_known_types
 from relay.errors import SourceName, Span
 from relay.ir.expr import Constructor, Expr, Function, Op, Syntax
+from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.types import Type
 from relay.transform.base import FunctionPass
@@ -50,8 +51,7 @@ class CapturePostDfsIndexInSpans(FunctionPass):
             types[made] = before.ty
             return made
 
-        result = tree.transform(root, visit)
-        assert isinstance(result, Function)
+        result = transformed(function, visit)
         return result if result is function else with_known_types(result, function, types.get)
 
 

@@ -17,42 +17,22 @@ from typing import Any
 
 from relay import tree
 from relay.ir.compare import data_key
-from relay.ir.expr import Call, Expr, Function, Var
-from relay.ir.module import IRModule
+from relay.ir.expr import Call, Expr, Var
 from relay.op.opdef import OpDef
 from relay.op.rearrange import concatenate
-from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
-from relay.transform.parallel_branches import (
-    Branch,
-    Joining,
-    check_branches,
-    concatenated,
-    join_branches,
-    same_data,
-    sliced,
-)
+from relay.transform.parallel_branches import CombineParallel, Joining, SideBySide, same_data
 from relay.transform.value_flow import Flow, static_shape, tensor_type
 
 
 @dataclass(frozen=True)
-class CombineParallelBatchMatmul(FunctionPass):
+class CombineParallelBatchMatmul(CombineParallel):
     """Joins `min_num_branches` or more `nn.batch_matmul` with one first argument."""
 
-    opt_level = 4
-    required = ("InferType",)
-    min_num_branches: int = 3
-
-    def __post_init__(self) -> None:
-        check_branches(self.name, self.min_num_branches)
-
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
-        return join_branches(function, _Columns(), self.min_num_branches)
+    def joining(self) -> Joining:
+        return _Columns()
 
 
-class _Columns(Joining):
+class _Columns(SideBySide):
     """Side by side along the columns."""
 
     def key(self, call: Call, flow: Flow) -> Any:
@@ -71,23 +51,15 @@ class _Columns(Joining):
         wide = concatenate(list(weights), axis=_columns(first))
         return tree.replace(first, args=(first.args[0], wide))
 
-    def operand(
-        self, parts: Sequence[Expr], own: Sequence[Expr], call: Call, products: Sequence[Call]
-    ) -> Expr | None:
-        return concatenated(parts, own, call, 2, _extents(products))
+    def axis(self, products: Sequence[Call]) -> int:
+        return 2
 
-    def part(self, joined: Expr, branches: Sequence[Branch], index: int) -> Expr:
-        products = [branch.calls[0] for branch in branches]
-        return sliced(joined, 2, _extents(products), index)
+    def extents(self, products: Sequence[Call]) -> list[int]:
+        shapes = [(static_shape(product.args[1]), _columns(product)) for product in products]
+        return [shape[axis] for shape, axis in shapes if shape is not None]
 
 
 def _columns(call: Call) -> int:
     """The axis of the second matrices that the columns of the result come from."""
     known: Any = call.attrs
     return 1 if known.transpose_b else 2
-
-
-def _extents(products: Sequence[Call]) -> list[int]:
-    """How many columns the products have."""
-    shapes = [(static_shape(product.args[1]), _columns(product)) for product in products]
-    return [shape[axis] for shape, axis in shapes if shape is not None]

@@ -17,44 +17,24 @@ from typing import Any
 
 from relay import tree
 from relay.ir.compare import data_key
-from relay.ir.expr import Call, Expr, Function
-from relay.ir.module import IRModule
+from relay.ir.expr import Call, Expr
 from relay.op.layouts import parse_layout
 from relay.op.opdef import OpDef
 from relay.op.rearrange import concatenate
-from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
-from relay.transform.parallel_branches import (
-    Branch,
-    Joining,
-    check_branches,
-    concatenated,
-    join_branches,
-    same_data,
-    sliced,
-)
+from relay.transform.parallel_branches import CombineParallel, Joining, SideBySide, same_data
 from relay.transform.value_flow import Flow, static_shape, tensor_type
 from relay.transform.weight_axes import is_own_weight
 
 
 @dataclass(frozen=True)
-class CombineParallelConv2D(FunctionPass):
+class CombineParallelConv2D(CombineParallel):
     """Joins `min_num_branches` or more convolutions of one input."""
 
-    opt_level = 4
-    required = ("InferType",)
-    min_num_branches: int = 3
-
-    def __post_init__(self) -> None:
-        check_branches(self.name, self.min_num_branches)
-
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
-        return join_branches(function, _Convolutions(), self.min_num_branches)
+    def joining(self) -> Joining:
+        return _Convolutions()
 
 
-class _Convolutions(Joining):
+class _Convolutions(SideBySide):
     """Side by side along the channels."""
 
     def key(self, call: Call, flow: Flow) -> Any:
@@ -76,18 +56,21 @@ class _Convolutions(Joining):
         first = products[0]
         known: Any = first.attrs
         rows = _only_place(known.kernel_layout, "O")
-        total = None if known.channels is None else sum(_channels(products))
+        total = None if known.channels is None else sum(self.extents(products))
         args = first.args[0], concatenate(list(weights), axis=rows)
         return tree.replace(first, args=args, attrs=replace(known, channels=total))
 
-    def operand(
-        self, parts: Sequence[Expr], own: Sequence[Expr], call: Call, products: Sequence[Call]
-    ) -> Expr | None:
-        return concatenated(parts, own, call, _axis(products), _channels(products))
+    def axis(self, products: Sequence[Call]) -> int:
+        known: Any = products[0].attrs
+        axis = _only_place(known.out_layout or known.data_layout, "C")
+        assert axis is not None
+        return axis
 
-    def part(self, joined: Expr, branches: Sequence[Branch], index: int) -> Expr:
-        products = [branch.calls[0] for branch in branches]
-        return sliced(joined, _axis(products), _channels(products), index)
+    def extents(self, products: Sequence[Call]) -> list[int]:
+        known: Any = products[0].attrs
+        rows = _only_place(known.kernel_layout, "O")
+        shapes = [static_shape(product.args[1]) for product in products]
+        return [shape[rows] for shape in shapes if shape is not None and rows is not None]
 
 
 def _only_place(layout: str, letter: str) -> int | None:
@@ -95,19 +78,3 @@ def _only_place(layout: str, letter: str) -> int | None:
     found = parse_layout(layout)
     places = [] if found is None else found.places(letter)
     return places[0] if len(places) == 1 else None
-
-
-def _axis(products: Sequence[Call]) -> int:
-    """The axis of the channels in the results."""
-    known: Any = products[0].attrs
-    axis = _only_place(known.out_layout or known.data_layout, "C")
-    assert axis is not None
-    return axis
-
-
-def _channels(products: Sequence[Call]) -> list[int]:
-    """How many channels the products have."""
-    known: Any = products[0].attrs
-    rows = _only_place(known.kernel_layout, "O")
-    shapes = [static_shape(product.args[1]) for product in products]
-    return [shape[rows] for shape in shapes if shape is not None and rows is not None]

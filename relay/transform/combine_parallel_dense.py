@@ -35,8 +35,7 @@ from math import prod
 from typing import Any
 
 from relay import dtypes, tree
-from relay.ir.expr import Call, Expr, Function
-from relay.ir.module import IRModule
+from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType
 from relay.op.binary import add
 from relay.op.matmul import batch_matmul
@@ -45,14 +44,11 @@ from relay.op.rearrange import concatenate, stack
 from relay.op.reshape import reshape
 from relay.op.shape import expand_dims, squeeze
 from relay.op.slicing import strided_slice
-from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
 from relay.transform.parallel_branches import (
     Branch,
+    CombineParallel,
     Joining,
-    check_branches,
     concatenated,
-    join_branches,
     same_data,
     sliced,
 )
@@ -77,23 +73,14 @@ VIEWS = frozenset({"reshape", "expand_dims", "squeeze", "nn.batch_flatten"})
 
 
 @dataclass(frozen=True)
-class CombineParallelDense(FunctionPass):
+class CombineParallelDense(CombineParallel):
     """Joins `min_num_branches` or more `nn.dense` of one input: into a batch of products of equal
     shapes, or, without `to_batch`, into one wide product."""
 
-    opt_level = 4
-    required = ("InferType",)
-    min_num_branches: int = 3
     to_batch: bool = True
 
-    def __post_init__(self) -> None:
-        check_branches(self.name, self.min_num_branches)
-
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
-        joining = _Batch() if self.to_batch else _SideBySide()
-        return join_branches(function, joining, self.min_num_branches)
+    def joining(self) -> Joining:
+        return _Batch() if self.to_batch else _Wide()
 
 
 def _is_candidate(call: Call, flow: Flow) -> bool:
@@ -163,7 +150,7 @@ class _Batch(Joining):
 # --- side by side ---------------------------------------------------------------------------------
 
 
-class _SideBySide(Joining):
+class _Wide(Joining):
     """Along the outputs."""
 
     def key(self, call: Call, flow: Flow) -> Any:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from relay import tree
 from relay.ir.expr import Call, Function, Syntax
+from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.opening import Opening
 from relay.transform.base import FunctionPass
@@ -25,10 +25,7 @@ class DefuseOps(FunctionPass):
     def transform_function(
         self, function: Function, module: IRModule, context: PassContext
     ) -> Function:
-        root: Syntax = function
-        result = tree.transform(root, _inlined)
-        assert isinstance(result, Function)
-        return result
+        return transformed(function, _inlined)
 
 
 def _inlined(before: Syntax, after: Syntax) -> Syntax:

@@ -13,42 +13,17 @@ What is not stored is not multiplied, so that data which are not finite make no 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from relay.analysis.sparse_dense import has_sparse_form
 from relay.ir.expr import Call, Expr, Var
-from relay.ir.module import IRModule
 from relay.op.sparse_matrix import sparse_dense
-from relay.transform.base import ModulePass
-from relay.transform.context import PassContext
-from relay.transform.weight_parameters import block_sparse_form, in_blocks, with_other_weights
+from relay.transform.weight_parameters import ToSparse
 
 
 @dataclass(frozen=True)
-class DenseToSparse(ModulePass):
-    """`nn.dense` with a parameter of one of the names becomes `nn.sparse_dense`.
+class DenseToSparse(ToSparse):
+    """`nn.dense` with a parameter of one of the names becomes `nn.sparse_dense`."""
 
-    A shape is the extents of the blocks, of their indices and of their bounds, one after the other.
-    """
-
-    opt_level = 4
-    required = ("DeadCodeElimination", "InferType")
-    weight_name: Sequence[str]
-    weight_shape: Sequence[Sequence[int]]
-
-    def __post_init__(self) -> None:
-        block_sparse_form(self.weight_name, self.weight_shape)
-
-    def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
-        shapes = block_sparse_form(self.weight_name, self.weight_shape)
-        return with_other_weights(module, list(shapes), in_blocks(shapes), _sparse)
-
-
-def _sparse(before: Call, after: Call, new: Mapping[Var, tuple[Var, ...]]) -> Expr | None:
-    if not has_sparse_form(before):
-        return None
-    weight = before.args[1]
-    if not isinstance(weight, Var) or weight not in new:
-        return None
-    return sparse_dense(after.args[0], new[weight])
+    def sparse(self, before: Call, data: Expr, parts: tuple[Var, ...]) -> Expr | None:
+        return sparse_dense(data, parts) if has_sparse_form(before) else None

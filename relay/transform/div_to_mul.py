@@ -16,13 +16,10 @@ import ml_dtypes
 import numpy as np
 
 from relay import dtypes
-from relay.ir.expr import Call, Constant, Expr, Function
-from relay.ir.module import IRModule
+from relay.ir.expr import Call, Constant, Expr
 from relay.nd import NDArray
 from relay.op.binary import multiply
-from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
-from relay.transform.peephole import Rules, rewritten
+from relay.transform.peephole import RulePass, Rules
 from relay.transform.rule_window import Window
 
 _finfo: Any = ml_dtypes.finfo
@@ -48,13 +45,8 @@ RULES: Rules = {"divide": (by_reciprocal,)}
 
 
 @dataclass(frozen=True)
-class DivToMul(FunctionPass):
+class DivToMul(RulePass):
     """Division by constants becomes multiplication."""
 
-    opt_level = 0
     required = ("InferType", "FoldConstant")
-
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
-        return rewritten(function, RULES)
+    rules = RULES

@@ -15,11 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from relay import tree
-from relay.ir.expr import Call, Expr, Function, get_op
-from relay.ir.module import IRModule
-from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
-from relay.transform.peephole import Rules, rewritten
+from relay.ir.expr import Call, Expr, get_op
+from relay.transform.peephole import RulePass, Rules
 from relay.transform.rule_window import Window
 
 FAST = {
@@ -41,13 +38,8 @@ RULES: Rules = dict.fromkeys(FAST, (faster,))
 
 
 @dataclass(frozen=True)
-class FastMath(FunctionPass):
+class FastMath(RulePass):
     """Puts approximations in the place of exact functions."""
 
     opt_level = 4
-    required = ("InferType",)
-
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
-        return rewritten(function, RULES)
+    rules = RULES

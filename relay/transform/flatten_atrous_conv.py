@@ -17,13 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from relay import tree
-from relay.ir.expr import Call, Expr, Function
-from relay.ir.module import IRModule
+from relay.ir.expr import Call, Expr
 from relay.op.layouts import parse_layout, spatial_axes
 from relay.op.window import pad_pairs
-from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
-from relay.transform.peephole import Rules, rewritten
+from relay.transform.peephole import RulePass, Rules
 from relay.transform.rule_window import Window
 
 CONVOLUTIONS = ("nn.conv1d", "nn.conv2d", "nn.conv3d")
@@ -79,13 +76,7 @@ RULES: Rules = {"nn.batch_to_space_nd": (dilated,)}
 
 
 @dataclass(frozen=True)
-class FlattenAtrousConv(FunctionPass):
+class FlattenAtrousConv(RulePass):
     """space_to_batch_nd, convolution, batch_to_space_nd become a dilated convolution."""
 
-    opt_level = 0
-    required = ("InferType",)
-
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
-        return rewritten(function, RULES)
+    rules = RULES

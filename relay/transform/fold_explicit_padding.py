@@ -19,14 +19,11 @@ from typing import Any
 import numpy as np
 
 from relay import dtypes, tree
-from relay.ir.expr import Call, Expr, Function
-from relay.ir.module import IRModule
+from relay.ir.expr import Call, Expr
 from relay.op.layouts import Layout, parse_layout, spatial_axes
 from relay.op.numerics import convert, limits, widened
 from relay.op.window import pad_pairs
-from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
-from relay.transform.peephole import Rules, rewritten
+from relay.transform.peephole import RulePass, Rules
 from relay.transform.rule_window import Window
 from relay.transform.value_ranges import of_expression
 
@@ -145,13 +142,7 @@ RULES: Rules = {
 
 
 @dataclass(frozen=True)
-class FoldExplicitPadding(FunctionPass):
+class FoldExplicitPadding(RulePass):
     """Pads become the padding of the convolution or the pool that reads them."""
 
-    opt_level = 0
-    required = ("InferType",)
-
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
-        return rewritten(function, RULES)
+    rules = RULES

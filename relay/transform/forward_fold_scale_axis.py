@@ -23,9 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from relay import tree
-from relay.analysis.purity import manages_memory
-from relay.ir.expr import Call, Expr, Function, Syntax
-from relay.ir.module import IRModule
+from relay.ir.expr import Call, Expr, Syntax
 from relay.ir.types import TensorType
 from relay.op.binary import divide, multiply
 from relay.op.opdef import OpDef
@@ -37,33 +35,13 @@ from relay.transform.axis_moves import (
     broadcasting,
     crossing,
 )
-from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
 from relay.transform.provable_sign import Signs
+from relay.transform.scale_folding import Folding, FoldScales
 from relay.transform.scales import ELEMENTS, Room, Scale, find_scale
 from relay.transform.value_flow import Flow, tensor_type
 from relay.transform.weight_axes import Product, is_own_weight, products
 
 ADDITIONS = frozenset({"add", "subtract", "maximum", "minimum"})
-
-
-@dataclass(frozen=True)
-class ForwardFoldScaleAxis(FunctionPass):
-    """Folds scales into the weights of the operators behind them."""
-
-    opt_level = 3
-    required = ("InferType",)
-
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
-        if manages_memory(function):
-            return function
-        folding = _Forward(Flow(function))
-        root: Syntax = function
-        result = tree.transform(root, folding.visit) if folding.dropped else function
-        assert isinstance(result, Function)
-        return result
 
 
 @dataclass(frozen=True)
@@ -80,7 +58,7 @@ class _Step:
     changed: Callable[[Expr, Scale], Expr] = lambda e, scale: e
 
 
-class _Forward:
+class _Forward(Folding):
     """Looks for room, results first; then takes scales along, arguments first."""
 
     def __init__(self, flow: Flow) -> None:
@@ -100,11 +78,7 @@ class _Forward:
         for call in flow.calls:
             self._take_along(call)
 
-    def visit(self, before: Syntax, after: Syntax) -> Syntax:
-        """The program rewritten: `tree.transform`."""
-        if (kept := self.dropped.get(id(before))) is not None:
-            assert isinstance(after, Call)
-            return after.args[kept]
+    def changed(self, before: Syntax, after: Syntax) -> Syntax:
         if (change := self._changes.get(id(before))) is None:
             return after
         assert isinstance(after, Call)
@@ -128,10 +102,7 @@ class _Forward:
             positive |= step.room.positive
         if axes is None:
             return None
-        extents = tuple(ty.shape[axis] for axis in axes)
-        if not all(isinstance(extent, int) for extent in extents):
-            return Room((), (), positive)
-        return Room(axes, extents, positive)  # type: ignore[arg-type]
+        return Room.along(axes, ty, positive)
 
     def _step(self, user: Call, index: int) -> _Step | None:
         key = (id(user), index)
@@ -248,3 +219,10 @@ def _weight(product: Product) -> Callable[[Expr, Scale], Expr]:
 
 def _divided_bias(e: Expr, scale: Scale) -> Expr:
     return divide(e, scale.value)
+
+
+@dataclass(frozen=True)
+class ForwardFoldScaleAxis(FoldScales):
+    """Folds scales into the weights of the operators behind them."""
+
+    folding = _Forward

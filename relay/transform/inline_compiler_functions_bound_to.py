@@ -19,6 +19,7 @@ from relay.check.infer import infer_module
 from relay.errors import PassError
 from relay.ir.attrs import DictAttrs
 from relay.ir.expr import Call, Function, GlobalVar, Syntax
+from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.opening import Opening
 from relay.transform.base import ModulePass, is_foreign
@@ -88,7 +89,4 @@ def _inlined(
                     return opening.body(plain[name], args, purity.is_pure)
         return after
 
-    root: Syntax = function
-    result = tree.transform(root, rewritten)
-    assert isinstance(result, Function)
-    return result
+    return transformed(function, rewritten)

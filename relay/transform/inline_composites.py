@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from relay import tree
 from relay.analysis.purity import Purity
 from relay.ir.expr import Call, Function, Syntax
+from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.opening import Opening
 from relay.transform.base import FunctionPass, is_foreign
@@ -58,10 +59,7 @@ def without_composites(function: Function, target: str = "") -> Function:
                     return opening.body(inlined, args, purity.is_pure)
         return after
 
-    root: Syntax = function
-    result = tree.transform(root, rewritten, sealed)
-    assert isinstance(result, Function)
-    return result
+    return transformed(function, rewritten, sealed)
 
 
 def _is_for(node: Syntax, target: str) -> bool:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from relay import tree
 from relay.ir.expr import Call, Function, Op, Syntax, Var
+from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.variables import bound_vars
 from relay.transform.base import FunctionPass, is_foreign
@@ -33,16 +34,13 @@ class LabelOps(FunctionPass):
     def transform_function(
         self, function: Function, module: IRModule, context: PassContext
     ) -> Function:
-        root: Syntax = function
         sealed: dict[Syntax, Syntax] = {}
-        for node in tree.postorder(root):
+        for node in tree.postorder(function):
             if isinstance(node, Function) and is_foreign(node):
                 sealed[node] = node
             elif isinstance(node, Function) and node.attrs.get("Primitive"):
                 sealed[node] = labelled(node)
-        result = tree.transform(root, lambda _, after: after, sealed)
-        assert isinstance(result, Function)
-        return result
+        return transformed(function, lambda _, after: after, sealed)
 
 
 def labelled(kernel: Function) -> Function:

@@ -16,6 +16,7 @@ from typing import Any
 from relay import tree
 from relay.errors import Diagnostic, PassError
 from relay.ir.expr import Call, Expr, Function, Syntax
+from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.op.opdef import OpDef
 from relay.transform.base import FunctionPass
@@ -34,7 +35,6 @@ class Legalize(FunctionPass):
     def transform_function(
         self, function: Function, module: IRModule, context: PassContext
     ) -> Function:
-        root: Syntax = function
         left_alone = _parts_of_opaque(function)
 
         def visit(before: Syntax, after: Syntax) -> Syntax:
@@ -43,9 +43,7 @@ class Legalize(FunctionPass):
                     return self._legal(before, after, op)
             return after
 
-        result = tree.transform(root, visit)
-        assert isinstance(result, Function)
-        return result
+        return transformed(function, visit)
 
     def _legal(self, before: Call, after: Call, op: OpDef) -> Expr:
         name = self.legalize_map_attr_name

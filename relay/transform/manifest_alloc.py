@@ -37,6 +37,7 @@ from relay import dtypes, tree
 from relay.analysis.normal_forms import is_kernel
 from relay.arena import ALIGNMENT
 from relay.ir.expr import Call, Expr, Function, Let, Syntax, Tuple, TupleGetItem, Var, const
+from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.memory import ALLOC_TENSOR, alloc_storage, flatten_tuple_type, to_tuple_type
@@ -71,9 +72,7 @@ class ManifestAlloc(FunctionPass):
         root: Syntax = function
         inside = tree.postorder(root, lambda node: not _is_kernel(node))
         kernels: dict[Syntax, Syntax] = {node: node for node in inside if _is_kernel(node)}
-        result = tree.transform(root, visit, kernels)
-        assert isinstance(result, Function)
-        return result
+        return transformed(function, visit, kernels)
 
 
 def _is_kernel(node: Syntax) -> bool:

@@ -47,6 +47,7 @@ from relay.ir.expr import (
     Var,
     is_atom,
 )
+from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.types import UNIT, FuncType
 from relay.ir.variables import free_vars
@@ -102,10 +103,7 @@ class _Kills:
                     return tree.replace(after, **parts) if parts else after
             return after
 
-        root: Syntax = function
-        result = tree.transform(root, visit)
-        assert isinstance(result, Function)
-        return result
+        return transformed(function, visit)
 
 
 def _killed(variables: list[Var], body: Expr) -> Expr:

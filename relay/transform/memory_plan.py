@@ -34,6 +34,7 @@ from relay import tree
 from relay.analysis.normal_forms import is_kernel
 from relay.arena import ALIGNMENT, assign
 from relay.ir.expr import Call, Constant, Expr, Function, Let, Op, Syntax, Var, const
+from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.variables import binders
 from relay.transform.base import FunctionPass
@@ -59,10 +60,7 @@ class MemoryPlan(FunctionPass):
         def visit(_: Syntax, after: Syntax) -> Syntax:
             return _moved(after, places, numbers) if isinstance(after, Let) else after
 
-        root: Syntax = function
-        result = tree.transform(root, visit)
-        assert isinstance(result, Function)
-        return result
+        return transformed(function, visit)
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,7 @@ from relay.ir.expr import (
     Syntax,
     Var,
 )
+from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.names import UniqueNames, as_word
 from relay.ir.types import (
@@ -259,9 +260,7 @@ class _Copies:
 
     def rewritten(self, function: Function, within: _Copy | None) -> Function:
         """The function over copies of those it uses."""
-        result = tree.transform(function, _Uses(self, function, within).rewritten)
-        assert isinstance(result, Function)
-        return result
+        return transformed(function, _Uses(self, function, within).rewritten)
 
     def ask(
         self, call: Call, inner: TypeArgs, known: Mapping[int, Known], within: _Copy | None

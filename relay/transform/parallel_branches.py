@@ -27,6 +27,7 @@ from relay.analysis.purity import manages_memory
 from relay.errors import PassError
 from relay.ir.compare import data_key
 from relay.ir.expr import Call, Constant, Expr, Function, Let, Syntax
+from relay.ir.module import IRModule
 from relay.ir.redirect import redirect
 from relay.ir.scopes import Scope
 from relay.ir.types import TensorType
@@ -35,6 +36,8 @@ from relay.op.opdef import FusionKind, OpDef
 from relay.op.rearrange import concatenate
 from relay.op.reshape import reshape
 from relay.op.slicing import strided_slice
+from relay.transform.base import FunctionPass
+from relay.transform.context import PassContext
 from relay.transform.value_flow import Flow, static_shape, tensor_type
 
 
@@ -86,6 +89,48 @@ class Joining(ABC):
     def is_worthwhile(self, branches: Sequence[Branch], flow: Flow) -> bool:
         """Whether to join these, as far as they go."""
         return True
+
+
+class SideBySide(Joining):
+    """Products that lie side by side along one axis of the result."""
+
+    @abstractmethod
+    def axis(self, products: Sequence[Call]) -> int:
+        """That axis."""
+
+    @abstractmethod
+    def extents(self, products: Sequence[Call]) -> list[int]:
+        """How much of it each product has."""
+
+    def operand(
+        self, parts: Sequence[Expr], own: Sequence[Expr], call: Call, products: Sequence[Call]
+    ) -> Expr | None:
+        return concatenated(parts, own, call, self.axis(products), self.extents(products))
+
+    def part(self, joined: Expr, branches: Sequence[Branch], index: int) -> Expr:
+        products = [branch.calls[0] for branch in branches]
+        return sliced(joined, self.axis(products), self.extents(products), index)
+
+
+@dataclass(frozen=True)
+class CombineParallel(FunctionPass, ABC):
+    """A pass that joins `min_num_branches` or more."""
+
+    opt_level = 4
+    required = ("InferType",)
+    min_num_branches: int = 3
+
+    def __post_init__(self) -> None:
+        check_branches(self.name, self.min_num_branches)
+
+    @abstractmethod
+    def joining(self) -> Joining:
+        """Which products, and how."""
+
+    def transform_function(
+        self, function: Function, module: IRModule, context: PassContext
+    ) -> Function:
+        return join_branches(function, self.joining(), self.min_num_branches)
 
 
 def join_branches(function: Function, joining: Joining, min_num_branches: int) -> Function:

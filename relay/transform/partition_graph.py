@@ -52,6 +52,7 @@ from relay.ir.expr import (
     Var,
     is_atom,
 )
+from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.names import as_word
 from relay.ir.scopes import Scopes
@@ -136,10 +137,7 @@ def _rewritten(function: Function, rewrite: Rewrite) -> Function:
         for node in tree.postorder(function)
         if isinstance(node, Function) and _is_settled(node)
     }
-    root: Syntax = function
-    result = tree.transform(root, rewrite, settled)
-    assert isinstance(result, Function)
-    return result
+    return transformed(function, rewrite, settled)
 
 
 def _is_settled(function: Function) -> bool:

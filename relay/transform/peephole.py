@@ -24,7 +24,8 @@ nothing is computed more often than before.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from relay import tree
 from relay.check.infer import infer_local, with_known_types
@@ -40,8 +41,12 @@ from relay.ir.expr import (
     Var,
     is_atom,
 )
+from relay.ir.functions import transformed
+from relay.ir.module import IRModule
 from relay.ir.types import TupleType, Type
 from relay.op.opdef import OpDef
+from relay.transform.base import FunctionPass, Pass
+from relay.transform.context import PassContext
 from relay.transform.fold_constant import OPAQUE
 from relay.transform.rule_window import Window
 from relay.tree import Steps
@@ -51,10 +56,25 @@ Rules = Mapping[str | type[Expr], Sequence[Rule]]
 # What a rule made, and the types of the parts of it that are new, from the inside out.
 Made = tuple[Expr, Mapping[Expr, Type]]
 
+# What rules need to know; a pass may need more.
+TYPED: tuple[str | Pass, ...] = ("InferType",)
 # Rules see how many read an expression. Where such a reader goes, they look again, so often.
 WALKS = 8
 # Rules that have not come to rest at one expression by then undo each other's work.
 LIMIT = 100
+
+
+@dataclass(frozen=True)
+class RulePass(FunctionPass):
+    """A pass that applies rules, and nothing else."""
+
+    required = TYPED
+    rules: ClassVar[Rules]
+
+    def transform_function(
+        self, function: Function, module: IRModule, context: PassContext
+    ) -> Function:
+        return rewritten(function, self.rules)
 
 
 def rewritten(function: Function, rules: Rules) -> Function:
@@ -79,9 +99,7 @@ def _walked(function: Function, rules: Rules, window: Window) -> Function:
         if isinstance(node, Function) and _is_opaque(node):
             kept[node] = node
             window.note(node, node)
-    root: Syntax = function
-    result = tree.transform(root, _Rewriting(window, rules).visit, kept)
-    assert isinstance(result, Function)
+    result = transformed(function, _Rewriting(window, rules).visit, kept)
     if result is function:
         return function
     return with_known_types(result, function, window.type_of)

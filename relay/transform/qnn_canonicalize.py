@@ -29,8 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from relay.ir.expr import Call, Constant, Expr, Function, const
-from relay.ir.module import IRModule
+from relay.ir.expr import Call, Constant, Expr, const
 from relay.ir.types import TensorType
 from relay.nd import NDArray
 from relay.op import (
@@ -49,9 +48,7 @@ from relay.op.conv_transpose import conv2d_transpose as CONV2D_TRANSPOSE
 from relay.op.layouts import parse_layout, spatial_axes
 from relay.op.matmul import BATCH_MATMUL
 from relay.op.window import pad_pairs
-from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
-from relay.transform.peephole import Rules, rewritten
+from relay.transform.peephole import RulePass, Rules
 from relay.transform.rule_window import Window
 
 BYTES = ("int8", "uint8")
@@ -299,13 +296,8 @@ RULES: Rules = {
 
 
 @dataclass(frozen=True)
-class QnnCanonicalize(FunctionPass):
+class QnnCanonicalize(RulePass):
     """Products of quantised numbers become products of integers of 8 bits."""
 
     opt_level = 1
-    required = ("InferType",)
-
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
-        return rewritten(function, RULES)
+    rules = RULES

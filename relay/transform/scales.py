@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from relay.ir.expr import Call, Expr, const
+from relay.ir.types import TensorType
 from relay.op.binary import divide, multiply
 from relay.op.extend import broadcast_to
 from relay.op.opdef import OpDef
@@ -97,6 +98,14 @@ class Room:
     axes: tuple[int, ...]
     extents: tuple[int, ...]
     positive: bool  # by positive factors only
+
+    @staticmethod
+    def along(axes: tuple[int, ...], ty: TensorType, positive: bool) -> Room:
+        """The room in a tensor along these axes, as far as their extents are known."""
+        extents = [extent for axis in axes if isinstance(extent := ty.shape[axis], int)]
+        if len(extents) < len(axes):
+            return Room((), (), positive)
+        return Room(axes, tuple(extents), positive)
 
     def takes(self, scale: Scale) -> bool:
         return set(scale.axes) <= set(self.axes) and (scale.positive or not self.positive)

@@ -25,8 +25,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from relay.ir.expr import Function
-from relay.ir.module import IRModule
 from relay.transform import (
     binomials,
     concrete_forms,
@@ -38,9 +36,7 @@ from relay.transform import (
     shape_identities,
     uniform_operands,
 )
-from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
-from relay.transform.peephole import merged, rewritten
+from relay.transform.peephole import RulePass, merged
 
 RULES = merged(
     concrete_forms.RULES,
@@ -56,13 +52,7 @@ RULES = merged(
 
 
 @dataclass(frozen=True)
-class SimplifyExpr(FunctionPass):
+class SimplifyExpr(RulePass):
     """Simplifies expressions by the rules of algebra, of shapes and of element types."""
 
-    opt_level = 0
-    required = ("InferType",)
-
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
-        return rewritten(function, RULES)
+    rules = RULES

@@ -10,12 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from relay.ir.expr import Function
-from relay.ir.module import IRModule
 from relay.transform import conversion_identities, shape_identities, uniform_operands
-from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
-from relay.transform.peephole import merged, rewritten
+from relay.transform.peephole import RulePass, merged
 
 RULES = merged(
     shape_identities.RULES,
@@ -25,13 +21,7 @@ RULES = merged(
 
 
 @dataclass(frozen=True)
-class SimplifyExprPostAlterOp(FunctionPass):
+class SimplifyExprPostAlterOp(RulePass):
     """Simplifies shapes, layouts, conversions and identities."""
 
-    opt_level = 0
-    required = ("InferType",)
-
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
-        return rewritten(function, RULES)
+    rules = RULES

@@ -40,6 +40,7 @@ from relay.ir.expr import (
     const,
     is_atom,
 )
+from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType
 from relay.op.binary import add, divide, maximum, multiply, subtract
@@ -172,10 +173,7 @@ class SimplifyInference(FunctionPass):
         self, function: Function, module: IRModule, context: PassContext
     ) -> Function:
         unpackings = {**OF_TRAINING, **NORMS} if self.all_norms else OF_TRAINING
-        root: Syntax = function
-        result = tree.transform(root, _Unpacking(function, unpackings).visit)
-        assert isinstance(result, Function)
-        return result
+        return transformed(function, _Unpacking(function, unpackings).visit)
 
 
 class _Unpacking:

@@ -39,6 +39,7 @@ from relay.check.infer import infer_module
 from relay.ir import dims
 from relay.ir.copying import copied
 from relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Syntax, Var
+from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.names import UniqueNames
 from relay.ir.types import FuncType, Occurs, TypeVar, substitute
@@ -116,9 +117,7 @@ class _Specializing:
 
     def rewritten(self, name: str) -> Function:
         function = self.source[name]
-        result = tree.transform(function, _Uses(self, name, function).rewritten)
-        assert isinstance(result, Function)
-        return result
+        return transformed(function, _Uses(self, name, function).rewritten)
 
     # --- calling closures
 

@@ -17,6 +17,7 @@ from relay import tree
 from relay.check.infer import infer_module
 from relay.errors import Span
 from relay.ir.expr import Call, Function, Syntax
+from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 
 __all__ = ["tag_suffixes"]
@@ -53,10 +54,7 @@ def _tagged(function: Function) -> Function:
         source = dataclasses.replace(before.span.source_name, name=f"{name}{SUFFIX}{number}")
         return tree.replace(after, span=dataclasses.replace(before.span, source_name=source))
 
-    root: Syntax = function
-    result = tree.transform(root, visit)
-    assert isinstance(result, Function)
-    return result
+    return transformed(function, visit)
 
 
 def _name(node: Syntax) -> str | None:

@@ -23,6 +23,7 @@ from relay.analysis.demand import Demand
 from relay.analysis.normal_forms import Blocks
 from relay.check.wellformed import Reach
 from relay.ir.expr import Expr, Function, Let, Syntax, Var
+from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.scopes import Scope, Scopes
 from relay.ir.variables import free_vars
@@ -77,10 +78,7 @@ def _bound(function: Function, crossing: set[int]) -> Function:
         values[before] = after
         return variables[before]
 
-    root: Syntax = function
-    result = tree.transform(root, visit)
-    assert isinstance(result, Function)
-    return result
+    return transformed(function, visit)
 
 
 def _place(scope: Scope) -> Place:

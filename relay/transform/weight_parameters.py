@@ -8,7 +8,9 @@ after all, in another way, stays beside the new ones.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from relay import tree
 from relay.analysis.call_graph import CallGraph
@@ -18,7 +20,8 @@ from relay.ir.expr import Call, Expr, Function, Syntax, Var
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, Type
 from relay.ir.variables import all_vars
-from relay.transform.base import is_foreign
+from relay.transform.base import ModulePass, is_foreign
+from relay.transform.context import PassContext
 
 # makes the new parameters of an old one
 Forms = Callable[[Var], tuple[Var, ...]]
@@ -84,6 +87,36 @@ def block_sparse_form(
             )
         found[str(name)] = tuple(int(extent) for extent in extents)
     return found
+
+
+@dataclass(frozen=True)
+class ToSparse(ModulePass, ABC):
+    """A pass that stores parameters of the names `weight_name` in blocks.
+
+    A shape is the extents of the blocks, of their indices and of their bounds, one after the other.
+    """
+
+    opt_level = 4
+    required = ("DeadCodeElimination", "InferType")
+    weight_name: Sequence[str]
+    weight_shape: Sequence[Sequence[int]]
+
+    def __post_init__(self) -> None:
+        block_sparse_form(self.weight_name, self.weight_shape)
+
+    @abstractmethod
+    def sparse(self, before: Call, data: Expr, parts: tuple[Var, ...]) -> Expr | None:
+        """What stands for a call of `data` and a weight, with that in blocks; None: it stays."""
+
+    def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
+        def rewrite(before: Call, after: Call, new: Mapping[Var, tuple[Var, ...]]) -> Expr | None:
+            match before.args:
+                case (_, Var() as weight) if weight in new:
+                    return self.sparse(before, after.args[0], new[weight])
+            return None
+
+        shapes = block_sparse_form(self.weight_name, self.weight_shape)
+        return with_other_weights(module, list(shapes), in_blocks(shapes), rewrite)
 
 
 def in_blocks(shapes: Mapping[str, tuple[int, ...]]) -> Forms:

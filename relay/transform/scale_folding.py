@@ -1,0 +1,55 @@
+"""What the two directions of folding scales have in common: a pass and its walk.
+
+multiply(nn.conv2d(%x, %w), %s)  ->  nn.conv2d(%x, multiply(%w, …))         the product is dropped
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from relay.analysis.purity import manages_memory
+from relay.ir.expr import Call, Function, Syntax
+from relay.ir.functions import transformed
+from relay.ir.module import IRModule
+from relay.transform.base import FunctionPass
+from relay.transform.context import PassContext
+from relay.transform.value_flow import Flow
+
+
+class Folding(ABC):
+    """What is to be done in a function. `dropped` are calls of which one argument is left."""
+
+    dropped: dict[int, int]
+
+    @abstractmethod
+    def __init__(self, flow: Flow) -> None: ...
+
+    @abstractmethod
+    def changed(self, before: Syntax, after: Syntax) -> Syntax:
+        """What becomes of a node that stays."""
+
+    def visit(self, before: Syntax, after: Syntax) -> Syntax:
+        """The program rewritten: `tree.transform`."""
+        if (kept := self.dropped.get(id(before))) is None:
+            return self.changed(before, after)
+        assert isinstance(after, Call)
+        return after.args[kept]
+
+
+@dataclass(frozen=True)
+class FoldScales(FunctionPass):
+    """A pass that folds scales into weights."""
+
+    opt_level = 3
+    required = ("InferType",)
+    folding: ClassVar[type[Folding]]
+
+    def transform_function(
+        self, function: Function, module: IRModule, context: PassContext
+    ) -> Function:
+        if manages_memory(function):
+            return function
+        found = self.folding(Flow(function))
+        return transformed(function, found.visit) if found.dropped else function
