@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from relay import tree
+from relay.analysis.reshapes import only_reshapes
 from relay.check.infer import infer_module
 from relay.ir.expr import Call, Function, Var
 from relay.ir.module import IRModule
@@ -24,7 +25,6 @@ from relay.transform.fusion_groups import Groups
 from relay.transform.fusion_kernels import Kernels
 from relay.transform.fusion_reductions import ROW_OPERATORS
 
-RESHAPES = frozenset(("reshape", "expand_dims", "squeeze"))
 _LEVEL, _MOST = 2, 256  # of fusion
 
 
@@ -61,7 +61,7 @@ def parts_of(function: Function) -> list[Part]:
         inputs = tuple(places[arg] for arg in e.args if arg in places)
         if len(inputs) < len(e.args):
             return []
-        if _only_reshapes(e.op) and isinstance(inputs[0], Temporary):
+        if only_reshapes(e.op) and isinstance(inputs[0], Temporary):
             places[e] = inputs[0]  # the next step sees it in its own shape
             continue
         places[e] = Temporary(len(found))
@@ -69,16 +69,6 @@ def parts_of(function: Function) -> list[Part]:
     # the result of the last step is the result, in that shape
     is_last = found and isinstance(cut.body, Call) and cut.body.op is found[-1].function
     return found if is_last else []
-
-
-def _only_reshapes(function: Function) -> bool:
-    """Whether the elements of the parameter come out as they are, in another shape."""
-    current = function.body
-    while isinstance(current, Call) and isinstance(current.op, OpDef):
-        if current.op.name not in RESHAPES or len(current.args) != 1:
-            return False
-        (current,) = current.args
-    return len(function.params) == 1 and current is function.params[0]
 
 
 def _anchors(function: Function) -> int:

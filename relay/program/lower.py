@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from relay import tree
+from relay.analysis.reshapes import only_reshapes
 from relay.check.infer import infer_module
 from relay.check.locate import locate
 from relay.errors import AnySpan, Diagnostic, DiagnosticError, LowerError
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from relay.lower.dynamic import Dynamic
 
 # Operators that change nothing but the shape.
-RESHAPES = frozenset({"reshape", "expand_dims", "squeeze", "nn.batch_flatten"})
 
 # The operator that says that a value ends, which lowering finds out by itself.
 KILL = "memory.kill"
@@ -383,16 +383,6 @@ def _operators(function: expr.Function) -> str:
     calls = (node for node in tree.postorder(function.body) if isinstance(node, Call))
     names = (call.op.name for call in calls if isinstance(call.op, expr.Op))
     return ", ".join(f"`{name}`" for name in names)
-
-
-def only_reshapes(function: expr.Function) -> bool:
-    """Whether the elements of the only parameter come out as they are, in another shape."""
-    current = function.body
-    while isinstance(current, Call) and isinstance(current.op, expr.Op):
-        if current.op.name not in RESHAPES or len(current.args) != 1:
-            return False
-        (current,) = current.args
-    return len(function.params) == 1 and current is function.params[0]
 
 
 _CONSTRUCTS: Mapping[type, str] = {

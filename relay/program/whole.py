@@ -29,6 +29,7 @@ from functools import partial
 from typing import Any
 
 from relay import tree
+from relay.analysis.reshapes import only_reshapes
 from relay.check.infer import infer_module
 from relay.errors import AnySpan, Diagnostic, LowerError
 from relay.ir import dims, expr
@@ -41,7 +42,7 @@ from relay.nd import NDArray
 from relay.op.opdef import OpDef
 from relay.program import scalar_code
 from relay.program.builder import At, Builder, OpenBlock
-from relay.program.lower import KILL, is_annotation, only_reshapes, require_own
+from relay.program.lower import KILL, is_annotation, require_own
 from relay.program.matching import Part, Row, lower_match
 from relay.program.program import (
     MAIN,

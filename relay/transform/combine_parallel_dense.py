@@ -35,6 +35,7 @@ from math import prod
 from typing import Any
 
 from relay import dtypes, tree
+from relay.analysis.reshapes import RESHAPES
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType
 from relay.op.binary import add
@@ -67,9 +68,6 @@ PANEL = 64
 ROWS = 64
 # So far it is followed where the parts of a product go.
 REACH = 16
-
-# Operators that leave a tensor where it is.
-VIEWS = frozenset({"reshape", "expand_dims", "squeeze", "nn.batch_flatten"})
 
 
 @dataclass(frozen=True)
@@ -272,7 +270,7 @@ def _is_moved(branch: Branch, flow: Flow) -> bool:
         for user, _ in flow.users(current):
             if not isinstance(user, Call) or not isinstance(user.op, OpDef):
                 return False
-            if user.op.name in VIEWS:
+            if user.op.name in RESHAPES:
                 pending.append((user, FusionKind.ELEMWISE))
             elif not least <= user.op.fusion <= FusionKind.INJECTIVE:
                 return False
