@@ -163,19 +163,25 @@ class ProgramFunction:
         """Run, with a value for each parameter. `constants` are those of the program, in order."""
         given = args if type(args) is tuple else tuple(args)
         frame = self._take()
-        holds = False
+        context, reading = frame.context, frame.reading
+        found = GAVE_UP
         try:
-            if frame.reading is not None and (read := frame.reading.read(given)) != GAVE_UP:
-                holds = read == HOLDS
-                self._perform(frame, frame.request_address, constants)
-                return self._results.read(frame.context, frame.words, (), style)
+            context.constants = constants
+            if reading is not None:
+                context.watch()
+                found = reading.perform(given)
+                if 0 <= found <= HOLDS:
+                    return self._results.read(context, frame.words, (), style)
+                if found != GAVE_UP:
+                    raise self._failed(found >> 1, context)
             message = Message()
             request = self._read(given, frame, message)
-            self._perform(frame, request.request_address, constants)
-            return self._results.read(frame.context, request.words, message.cells, style)
+            if status := context.perform(request.request_address):
+                raise self._failed(status, context)
+            return self._results.read(context, request.words, message.cells, style)
         finally:
-            if holds and frame.reading is not None:
-                frame.reading.end()
+            if reading is not None and found != GAVE_UP and found & HOLDS:
+                reading.end()
             self._free.append(frame)
 
     def _take(self) -> _Frame:
@@ -199,12 +205,9 @@ class ProgramFunction:
         self._write_words(frame.words, 8 * self.results_count, *words)
         return frame
 
-    def _perform(self, frame: _Frame, request: int, constants: ConstantObjects | None) -> None:
-        context = frame.context
-        context.constants = constants
-        status = context.perform(request)
-        if status:
-            raise self.failure(status, context)
+    def _failed(self, status: int, context: ProgramContext) -> BaseException:
+        """What ended a call early: its own failure, or what a signal's handler raised."""
+        return context.raised(status) or self.failure(status, context)
 
     # --- looking at it
 

@@ -308,7 +308,7 @@ def reading_plan(structures: Sequence[Any], readers: Readers) -> Plan | None:
 class Reading:
     """The memory for reading the arguments of one call at a time."""
 
-    __slots__ = ("_address", "_end", "_plan", "_read", "_runtime", "_symbols", "_words")
+    __slots__ = ("_address", "_end", "_perform", "_plan", "_read", "_runtime", "_symbols", "_words")
 
     def __init__(self, plan: Plan, request: int, words: int) -> None:
         """The entries become those of the request there; the words are written to `words`."""
@@ -331,11 +331,16 @@ class Reading:
         self._address = self._words.buffer_info()[0]
         self._runtime = program_runtime()
         self._read = self._runtime.read
+        self._perform = self._runtime.read_and_perform
         self._end = self._runtime.end_reading
 
     def read(self, args: tuple[Any, ...]) -> int:
         """GAVE_UP, READ or HOLDS."""
         return self._read(self._address, args)
+
+    def perform(self, args: tuple[Any, ...]) -> int:
+        """GAVE_UP; or, once the request has run, twice its status and READ or HOLDS."""
+        return self._perform(self._address, args)
 
     def end(self) -> None:
         """Let go of what is held."""

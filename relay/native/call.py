@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from threading import get_ident
 from typing import Any, Final
 
 import numpy as np
@@ -92,6 +93,12 @@ class ProgramRuntime:
         """i32 (reading, tuple of arguments), which keeps the GIL"""
         kind = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.py_object)
         return kind(self.library.address("relay_read"))
+
+    @cached_property
+    def read_and_perform(self) -> Callable[[int, object], int]:
+        """i32 (reading, tuple of arguments), which keeps the GIL while it reads"""
+        kind = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.py_object)
+        return kind(self.library.address("relay_read_and_perform"))
 
     @cached_property
     def end_reading(self) -> Callable[[int], None]:
@@ -252,15 +259,20 @@ class ProgramContext:
 
     def perform(self, request: int) -> int:
         """Run a request, whose address is given; 0, or a status. Signals are handled meanwhile."""
+        self.watch()
+        return self._runtime.perform(request)
+
+    def watch(self) -> None:
+        """Before a request runs: whether signals are handled meanwhile."""
         # Python handles signals in its main thread only; others need not wait for the interpreter
-        main = threading.get_ident() == self._main
+        main = get_ident() == self._main
         if main is not self._watches:
             self._watches = main
             self[layout.CALLBACK] = self._callback_address if main else 0
-        status = self._runtime.perform(request)
-        if status == abi.INTERRUPTED and self._raised:
-            raise self._raised.pop()
-        return status
+
+    def raised(self, status: int) -> BaseException | None:
+        """What the handler of a signal has raised, which ended a request with that status."""
+        return self._raised.pop() if status == abi.INTERRUPTED and self._raised else None
 
     # --- looking at it
 

@@ -1,6 +1,7 @@
 """Reading Python's values into the buffer of an import, as LLVM IR.
 
     i32  relay_read(ptr reading, ptr arguments)      the GIL is held
+    i32  relay_read_and_perform(ptr reading, ptr arguments)      so, but not while the request runs
     void relay_end_reading(ptr reading)              the GIL is held
     void relay_close_reading(ptr reading)
 
@@ -9,6 +10,7 @@ lists, tuples, ints, floats and arrays of NumPy. What is anything else ends it: 
 nothing has happened. After `READ` and `HOLDS` the request has the entries (`exchange.py`), and the
 words of the arguments are where they belong. After `HOLDS` there are objects that are kept alive
 until `relay_end_reading`: all but those which only tuples lie between and the arguments.
+Who performs the request as well is told its status too: `2 * status + READ` or `+ HOLDS`.
 
 Python is only called through addresses in a table, so the code needs nothing of it to be linked.
 How Python and NumPy lay out what is looked at directly must have been verified by whoever calls.
@@ -42,7 +44,12 @@ from typing import Final
 
 from relay.native import layout, python_data, python_leaves, python_seen, python_walk
 
-FUNCTIONS: Final = ("relay_read", "relay_end_reading", "relay_close_reading")
+FUNCTIONS: Final = (
+    "relay_read",
+    "relay_read_and_perform",
+    "relay_end_reading",
+    "relay_close_reading",
+)
 
 IMPORTS: Final = frozenset({"calloc"})
 
@@ -74,6 +81,8 @@ API: Final = (
     "Py_IncRef",
     "Py_DecRef",
     "PyErr_Clear",
+    "PyEval_SaveThread",
+    "PyEval_RestoreThread",
 )
 OBJECTS: Final = ("list", "tuple", "int", "float", "ndarray", "None", "True", "False")
 
@@ -128,6 +137,30 @@ def text() -> str:
 
 _READING: Final = Template("""
 declare ptr @calloc(i64, i64)
+
+define i32 @relay_read_and_perform(ptr %reading, ptr %arguments) nounwind {
+entry:
+  %read = call i32 @relay_read(ptr %reading, ptr %arguments)
+  %is.read = icmp sge i32 %read, 0
+  br i1 %is.read, label %perform, label %end
+perform:
+  %api = load ptr, ptr %reading
+  %leave.at = getelementptr i8, ptr %api, i64 $at_pyeval_savethread
+  %leave = load ptr, ptr %leave.at
+  %return.at = getelementptr i8, ptr %api, i64 $at_pyeval_restorethread
+  %return = load ptr, ptr %return.at
+  %request.at = getelementptr i8, ptr %reading, i64 $reading_request
+  %request = load ptr, ptr %request.at
+  %thread = call ptr %leave()
+  %status = call i32 @relay_perform(ptr %request)
+  call void %return(ptr %thread)
+  %twice = shl i32 %status, 1
+  %both = or i32 %twice, %read
+  br label %end
+end:
+  %found = phi i32 [ %read, %entry ], [ %both, %perform ]
+  ret i32 %found
+}
 
 define void @relay_end_reading(ptr %reading) nounwind {
 entry:
