@@ -19,6 +19,13 @@ TIFF: tuple[dict[str, Any], ...] = (
     {"compression": "tiff_adobe_deflate"},
     {"compression": "tiff_deflate"},
 )
+JPEG: tuple[dict[str, Any], ...] = (
+    *({"subsampling": number} for number in (0, 1, 2, "4:1:1")),
+    {"quality": 98, "subsampling": 2},
+    {"quality": 15, "optimize": True},
+    {"restart_marker_blocks": 2},
+    {"keep_rgb": True},
+)
 
 
 def saved(image: Image.Image, form: str, **options: Any) -> bytes:
@@ -64,6 +71,8 @@ def files(image: Image.Image) -> dict[str, bytes]:
     for mode, one in modes(image):
         if mode != "LA":
             found[f"bmp-{mode}"] = saved(one, "bmp")
+        for number, options in enumerate(JPEG if mode in ("RGB", "L") else ()):
+            found[f"jpeg-{mode}-{number}"] = saved(one, "jpeg", **options)
         if mode in ("RGB", "L", "1"):
             found[f"pnm-{mode}"] = saved(one, "ppm")
         for level in (0, 6):

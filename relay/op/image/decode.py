@@ -15,6 +15,7 @@ from relay.op.image.pictures import reference
 from relay.op.image.pictures.expand import check, expand
 from relay.op.image.pictures.formats import read_header
 from relay.op.image.pictures.header import PADDING, SAMPLES
+from relay.op.image.pictures.jpeg import COMPONENTS, LARGEST_UNIT
 from relay.op.image.pictures.pixels import PixelFormat, channels, undo_filters, write_pixels
 from relay.op.image.pictures.problem import MESSAGES, outcome
 from relay.op.opdef import FusionKind, define, sample
@@ -60,7 +61,9 @@ def _decode_loops(data: te.Tensor, pixel_format: PixelFormat, out: te.Spec) -> t
         found = outcome(b)
         known = read_header(b, data, found)
         rows = b.local("uint8", (height * (width * SAMPLES + PADDING),), "rows")
-        expand(known, rows)
+        unit = LARGEST_UNIT  # planes end with whole units
+        planes = b.local("uint8", (COMPONENTS * (height + unit) * (width + unit),), "planes")
+        expand(known, rows, planes)
         with b.if_(found.fine):
             undo_filters(known, rows)
             write_pixels(known, rows, result, pixel_format)
@@ -74,10 +77,10 @@ def _decode_shape(data: np.ndarray, **given: Any) -> tuple[int, ...]:
 
 decode = define(
     "image.decode",
-    doc="The pixels of a picture, from the bytes of its file: BMP without compression, PNM (P2 to "
-    "P6), PNG without interlacing, and TIFF in strips (stored, LZW, PackBits or deflate), with "
-    "samples of up to 8 bits. Alpha is left out, checksums are not looked at. Bytes that are no "
-    "such picture end the run.",
+    doc="The pixels of a picture, from the bytes of its file: BMP without compression, JPEG (not "
+    "progressive; as libjpeg decodes it), PNM (P2 to P6), PNG without interlacing, and TIFF in "
+    "strips (stored, LZW, PackBits or deflate), with samples of up to 8 bits. Alpha is left out, "
+    "checksums are not looked at. Bytes that are no such picture end the run.",
     arguments=[("data", "the bytes")],
     attrs=DecodeAttrs,
     relation=_decode_type,

@@ -2,8 +2,8 @@
 
     problem    why bytes are no picture that is read
     header     what there is to know of a picture before its pixels
-    bmp, pnm, png, tiff    how each format says it
-    expand     the bytes of its rows, out of what they are stored as (inflate, lzw)
+    formats    how each says it: bmp, jpeg, pnm, png, tiff
+    expand     the bytes of its rows, out of what they are stored as: inflate, lzw, jpeg
     pixels     rows to pixels
     reference  all of it again in Python, for the interpreter
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from relay import te
 from relay.op.image.pictures.header import Filter, Method, Picture
 from relay.op.image.pictures.inflate import inflate
+from relay.op.image.pictures.jpeg import read_scans
 from relay.op.image.pictures.lzw import unfold
 from relay.op.image.pictures.png import FILTERS, gather
 from relay.op.image.pictures.pnm import read_number
@@ -43,13 +44,19 @@ def check(known: Picture) -> None:
             known.outcome.require(te.index(value) < FILTERS, Problem.DAMAGED)
             b.store(row, (), place + known.stride)
 
-    _expand(known, Sink(put, lambda place: window[place & (WINDOW - 1)]), keeps=False)
+    with b.if_(_is(known, Method.JPEG)):
+        read_scans(known, None, None)
+    with b.else_():
+        _expand(known, Sink(put, lambda place: window[place & (WINDOW - 1)]), keeps=False)
 
 
-def expand(known: Picture, rows: te.Buffer) -> None:
-    """The bytes of all rows into memory of one axis."""
+def expand(known: Picture, rows: te.Buffer, planes: te.Buffer) -> None:
+    """The bytes of all rows into memory of one axis; that for planes is used on the way."""
     sink = Sink(lambda place, value: known.b.store(rows, place, value), lambda place: rows[place])
-    _expand(known, sink, keeps=True)
+    with known.b.if_(_is(known, Method.JPEG)):
+        read_scans(known, planes, rows)
+    with known.b.else_():
+        _expand(known, sink, keeps=True)
 
 
 def _expand(known: Picture, sink: Sink, keeps: bool) -> None:

@@ -5,16 +5,22 @@ from __future__ import annotations
 from relay import te
 from relay.op.image.pictures.bmp import is_bmp, read_bmp
 from relay.op.image.pictures.header import Picture, fill_greys, picture
+from relay.op.image.pictures.jpeg import is_jpeg, read_jpeg
 from relay.op.image.pictures.png import is_png, read_png
 from relay.op.image.pictures.pnm import is_pnm, read_pnm
 from relay.op.image.pictures.problem import Outcome, Problem
 from relay.op.image.pictures.tiff import is_tiff, read_tiff
 
-_READERS = ((is_bmp, read_bmp), (is_pnm, read_pnm), (is_png, read_png), (is_tiff, read_tiff))
+_READERS = (
+    (is_bmp, read_bmp),
+    (is_jpeg, read_jpeg),
+    (is_pnm, read_pnm),
+    (is_png, read_png),
+    (is_tiff, read_tiff),
+)
 # What other formats begin with: (place, bytes), all of which stand there.
 FOREIGN: tuple[tuple[Problem, tuple[tuple[int, bytes], ...]], ...] = (
     (Problem.GIF, ((0, b"GIF8"),)),
-    (Problem.JPEG, ((0, b"\xff\xd8\xff"),)),
     (Problem.JPEG_2000, ((0, b"\xff\x4f\xff\x51"),)),
     (Problem.JPEG_2000, ((4, b"jP  \r\n\x87\n"),)),
     (Problem.WEBP, ((0, b"RIFF"), (8, b"WEBP"))),

@@ -27,6 +27,7 @@ class Method(IntEnum):
     DEFLATE = 2
     LZW = 3
     PACK_BITS = 4
+    JPEG = 5
 
 
 class Filter(IntEnum):

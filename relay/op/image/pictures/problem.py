@@ -7,7 +7,7 @@ from enum import IntEnum
 
 from relay import te
 
-READ = "BMP, PNM, PNG and TIFF are read"
+READ = "BMP, JPEG, PNM, PNG and TIFF are read"
 
 
 class Problem(IntEnum):
@@ -15,7 +15,7 @@ class Problem(IntEnum):
 
     UNKNOWN = 1
     GIF = 2
-    JPEG = 3
+    PROGRESSIVE = 3
     JPEG_2000 = 4
     WEBP = 5
     TRUNCATED = 6
@@ -31,7 +31,7 @@ class Problem(IntEnum):
 MESSAGES = {
     Problem.UNKNOWN: f"the bytes are no picture of a known format; {READ}",
     Problem.GIF: f"the bytes are a GIF picture; {READ}",
-    Problem.JPEG: f"the bytes are a JPEG picture; {READ}",
+    Problem.PROGRESSIVE: "the bytes are a progressive JPEG picture; sequential ones are read",
     Problem.JPEG_2000: f"the bytes are a JPEG 2000 picture; {READ}",
     Problem.WEBP: f"the bytes are a WebP picture; {READ}",
     Problem.TRUNCATED: "the bytes end before the picture does",

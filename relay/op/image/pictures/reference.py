@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from relay.errors import Diagnostic, EvaluationError
+from relay.op.image.pictures import reference_jpeg
 from relay.op.image.pictures.header import MOST_PIXELS
 from relay.op.image.pictures.pixels import WEIGHTS, PixelFormat
 from relay.op.image.pictures.problem import MESSAGES, Problem
@@ -37,12 +38,19 @@ def _colours(file: bytes) -> np.ndarray:
     if file[:4] == b"GIF8":
         raise _refused(Problem.GIF)
     if file[:3] == b"\xff\xd8\xff":
-        raise _refused(Problem.JPEG)
+        return _jpeg(file)
     if file[:4] == b"\xff\x4f\xff\x51" or file[4:12] == b"jP  \r\n\x87\n":
         raise _refused(Problem.JPEG_2000)
     if file[:4] == b"RIFF" and file[8:12] == b"WEBP":
         raise _refused(Problem.WEBP)
     raise _refused(Problem.UNKNOWN)
+
+
+def _jpeg(file: bytes) -> np.ndarray:
+    try:
+        return reference_jpeg.decode(file, MOST_PIXELS)
+    except reference_jpeg.Refused as error:
+        raise _refused(error.problem) from None
 
 
 def _refused(problem: Problem) -> EvaluationError:
@@ -216,7 +224,18 @@ def _inflated(stream: bytes, wanted: int) -> bytes:
     try:
         return inflating.decompress(stream[2:], wanted)
     except zlib.error:
-        raise _refused(Problem.DAMAGED) from None
+        return _inflated_so_far(stream[2:], wanted)
+
+
+def _inflated_so_far(stream: bytes, wanted: int) -> bytes:
+    """What there is before the stream is damaged, which must be enough."""
+    inflating, found = zlib.decompressobj(-zlib.MAX_WBITS), bytearray()
+    try:
+        for place in range(len(stream)):
+            found += inflating.decompress(stream[place : place + 1])
+    except zlib.error:
+        _require(len(found) >= wanted, Problem.DAMAGED)
+    return bytes(found[:wanted])
 
 
 def _without_filters(rows: np.ndarray, step: int) -> np.ndarray:

@@ -21,7 +21,7 @@ def test_the_bytes_of_a_picture_give_its_pixels(pixel_format: str) -> None:
     channels = 1 if pixel_format == "Grayscale" else 3
     assert main_type(from_onnx(given)[0]) == f"Tensor[(?, ?, {channels}), uint8]"
     run = compile_model(given)
-    for form in ("png", "bmp"):
+    for form in ("png", "bmp", "jpeg"):
         file = np.frombuffer(saved(noise(6, 8), form), np.uint8)
         np.testing.assert_array_equal(run(file), reference(given, file)[0])
 
@@ -46,7 +46,7 @@ def test_a_graph_that_prepares_a_picture_is_compiled_as_a_whole() -> None:
 def test_bytes_that_are_no_picture_end_the_run() -> None:
     run = compile_model(model("ImageDecoder", FILE, opset=20, shapes={0: ("n",)}))
     file = np.frombuffer(saved(noise(4, 4), "webp"), np.uint8)
-    with pytest.raises(EvaluationError, match="are a WebP picture; BMP, PNM, PNG and TIFF"):
+    with pytest.raises(EvaluationError, match="are a WebP picture; BMP, JPEG, PNM, PNG and TIFF"):
         run(file)
 
 
