@@ -40,7 +40,7 @@ class Filter(IntEnum):
 
 @dataclass(frozen=True)
 class Bytes:
-    """The bytes of a file. Those outside of it are 0."""
+    """The bytes of a file. What is not whole inside of it is 0; positions are never negative."""
 
     data: te.Tensor
 
@@ -49,31 +49,28 @@ class Bytes:
         return self.data.shape[0]
 
     def __getitem__(self, position: te.Expr | int) -> te.Expr:
-        place = te.index(position)
-        inside = te.every(place >= 0, place < self.count)
-        return te.select(inside, te.index(self.data[place]), 0)
+        return self.little(position, 1)
 
     def is_at(self, position: te.Expr | int, text: bytes) -> te.Expr:
         """Whether these bytes stand there."""
         first = te.index(position)
-        return te.every(*(te.equal(self[first + i], byte) for i, byte in enumerate(text)))
+        same = (te.equal(self.data[first + i], byte) for i, byte in enumerate(text))
+        return te.select(first <= self.count - len(text), te.every(*same), False)
 
     def little(self, position: te.Expr | int, size: int) -> te.Expr:
         """A natural number, its low byte first."""
-        first = te.index(position)
-        return _joined([self[first + i] for i in range(size)])
+        return self._number(position, range(size))
 
     def big(self, position: te.Expr | int, size: int) -> te.Expr:
         """A natural number, its high byte first."""
+        return self._number(position, range(size)[::-1])
+
+    def _number(self, position: te.Expr | int, places: range) -> te.Expr:
         first = te.index(position)
-        return _joined([self[first + i] for i in reversed(range(size))])
-
-
-def _joined(each: list[te.Expr]) -> te.Expr:
-    total = each[0]
-    for number, byte in enumerate(each[1:], 1):
-        total = total + byte * (1 << (8 * number))
-    return total
+        total: te.Expr = te.index(0)
+        for number, place in enumerate(places):
+            total = total | (te.index(self.data[first + place]) << (8 * number))
+        return te.select(first <= self.count - len(places), total, 0)
 
 
 @dataclass(frozen=True)

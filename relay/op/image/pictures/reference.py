@@ -63,9 +63,9 @@ def _require(condition: bool, problem: Problem) -> None:
 
 
 def _number(file: bytes, place: int, size: int, order: str = "little") -> int:
-    """Bytes that are not there are 0."""
-    part = file[place : place + size].ljust(size, b"\0")
-    return int.from_bytes(part, "big" if order == "big" else "little")
+    """What is not whole inside of the file is 0."""
+    part = file[place : place + size]
+    return int.from_bytes(part, "big" if order == "big" else "little") if len(part) == size else 0
 
 
 def _require_size(height: int, width: int) -> None:
