@@ -101,7 +101,11 @@ write:
   %owner.to = getelementptr i64, ptr %entry.at, i64 4
   %data.at = getelementptr i8, ptr %tensor, i64 $tensor_data
   %data = load ptr, ptr %data.at
-  %small = icmp ule i64 %bytes, $small
+  %owner.at = getelementptr i8, ptr %tensor, i64 $tensor_owner
+  %owner = load i64, ptr %owner.at
+  %few = icmp ule i64 %bytes, $small
+  %apart = icmp ne i64 %owner, $block    ; the mark below takes the place of a block's address
+  %small = and i1 %few, %apart
   br i1 %small, label %copy, label %whose
 
 copy:                                    ; on multiples of 64 bytes
@@ -121,8 +125,6 @@ copied:
 
 whose:
   store ptr %data, ptr %address.to
-  %owner.at = getelementptr i8, ptr %tensor, i64 $tensor_owner
-  %owner = load i64, ptr %owner.at
   %viewed = icmp ugt i64 %owner, $external
   %owner.tensor = inttoptr i64 %owner to ptr
   %root = select i1 %viewed, ptr %owner.tensor, ptr %tensor

@@ -429,3 +429,15 @@ def test_function_values_check_the_sizes_they_are_compiled_for(level):
     np.testing.assert_array_equal(exe(1, np.ones(2, "float32")), np.ones(2))
     np.testing.assert_allclose(exe(0, np.ones(3, "float32")), np.full(3, np.e), rtol=1e-6)
     assert "is not 3 long" in refused(exe, 0, np.ones(2, "float32"))
+
+
+@pytest.mark.parametrize("rank", [1, 4])
+def test_results_of_every_size_around_that_of_the_smallest_block_come_out(rank):
+    ones = "".join(", 1" for _ in range(rank - 1))
+    double = compiled(
+        f"def @main(%x: Tensor[(?{ones}), int8]) {{ let %y = %x + %x; (%y, %y, %y - %x) }}"
+    )
+    for size in (3900, 3967, 3968, 3969, 4031, 4032, 4033, 4095, 4096, 4097, 4200):
+        x = np.arange(size, dtype=np.int8).reshape(size, *[1] * (rank - 1))
+        for found, expected in zip(double(x), (x + x, x + x, x), strict=True):
+            np.testing.assert_array_equal(found, expected)
