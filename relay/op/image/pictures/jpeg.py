@@ -11,7 +11,7 @@ from relay import te
 from relay.op.image.pictures.header import Method, Picture
 from relay.op.image.pictures.jpeg_bits import Bits, Codes
 from relay.op.image.pictures.jpeg_colours import Plane, spread_plane, to_colours
-from relay.op.image.pictures.jpeg_transform import transform
+from relay.op.image.pictures.jpeg_transform import fill, transform
 from relay.op.image.pictures.problem import Problem
 
 COMPONENTS = 3  # the most
@@ -321,6 +321,7 @@ def _read_block(decoder: _Decoder, component: te.Expr, row: te.Expr, column: te.
         with b.loop(64) as i:
             b.store(block, i, 0)
     place = b.variable("int64", 0, "place")
+    is_flat = b.variable("bool", True, "is_flat")
     with b.while_(outcome.fine & (place[()] < 64)):
         bits.fill()  # enough for a code and the number that follows
         here = b.let(place[()])
@@ -339,9 +340,12 @@ def _read_block(decoder: _Decoder, component: te.Expr, row: te.Expr, column: te.
                 number = te.cast(te.select(is_first, components.last[component], value), "int32")
                 scaled = number * decoder.divisors[divisors, target]
                 b.store(block, decoder.order[target], scaled)
+                b.store(is_flat, (), is_flat[()] & is_first)
         b.store(place, (), target + 1)
     if decoder.planes is not None:
         stride = b.let(components.stride[component])
         start = b.let(components.begin[component] + (row * stride + column) * 8)
-        with b.if_(outcome.fine):
+        with b.if_(outcome.fine & is_flat[()]):
+            fill(b, block, decoder.planes, start, stride)
+        with b.if_(outcome.fine & ~is_flat[()]):
             transform(b, block, decoder.planes, start, stride)

@@ -10,13 +10,15 @@ from relay import te
 from relay.op.image.pictures.header import Bytes
 from relay.op.image.pictures.problem import Outcome, Problem
 
+_ENOUGH = 32  # bits: more than the longest code and the longest number after it have
+_WORD = 0xFFFFFFFF
 _LONGEST = 16
 _DIRECT = 9  # bits of codes that are looked up; longer ones are rare
 TABLES = 8  # of codes: four for the first coefficients of blocks, four for the others
 
 
 class Bits:
-    """Reads bits. After `fill` there are 48 or more to take; those beyond the end are 0."""
+    """Reads bits. After `fill` there are 32 or more to take; those beyond the end are 0."""
 
     def __init__(self, b: te.Builder, file: Bytes, at: te.Buffer) -> None:
         self.b, self.file, self.at = b, file, at
@@ -25,17 +27,29 @@ class Bits:
         self.missing = b.variable("int64", 0, "missing")  # the last of them, which are not there
 
     def fill(self) -> None:
+        b, at, count, hold = self.b, self.at, self.count, self.hold
+        with b.if_(count[()] < _ENOUGH):
+            word = b.let(self.file.big(at[()], 4))
+            # a byte is 255 where its complement borrows when 1 is taken away from it
+            rest = (word ^ _WORD) - 0x01010101
+            plain = te.equal(rest & word & 0x80808080, 0) & (at[()] + 4 <= self.file.count)
+            with b.if_(plain):
+                b.store(hold, (), (hold[()] << 32) | te.cast(word, "uint64"))
+                b.store(count, (), count[()] + 32)
+                b.store(at, (), at[()] + 4)
+            with b.else_(), b.while_(count[()] < _ENOUGH):
+                self._add_byte()
+
+    def _add_byte(self) -> None:
         b, at = self.b, self.at
-        with b.while_(self.count[()] < 48):
-            byte = b.let(self.file[at[()]])
-            following = self.file[at[()] + 1]
-            ends = b.let((at[()] >= self.file.count) | (te.equal(byte, 255) & (following > 0)))
-            step = te.select(ends, te.index(0), te.select(te.equal(byte, 255), 2, te.index(1)))
-            value = te.cast(te.select(ends, te.index(0), byte), "uint64")
-            b.store(self.hold, (), (self.hold[()] << 8) | value)
-            b.store(self.missing, (), self.missing[()] + te.select(ends, te.index(8), te.index(0)))
-            b.store(at, (), at[()] + step)
-            b.store(self.count, (), self.count[()] + 8)
+        byte, following = b.let(self.file[at[()]]), self.file[at[()] + 1]
+        ends = b.let((at[()] >= self.file.count) | (te.equal(byte, 255) & (following > 0)))
+        step = te.select(ends, te.index(0), te.select(te.equal(byte, 255), 2, te.index(1)))
+        value = te.cast(te.select(ends, te.index(0), byte), "uint64")
+        b.store(self.hold, (), (self.hold[()] << 8) | value)
+        b.store(self.missing, (), self.missing[()] + te.select(ends, te.index(8), te.index(0)))
+        b.store(at, (), at[()] + step)
+        b.store(self.count, (), self.count[()] + 8)
 
     def peek(self, width: te.Scalar) -> te.Expr:
         """The next bits as a number; they stay."""

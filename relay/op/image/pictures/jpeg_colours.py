@@ -56,10 +56,28 @@ def spread_plane(known: Picture, plane: Plane, rows: te.Buffer, place: te.Expr) 
             both = (total + 8 - (x & 1)) >> 4
             value = te.select(vertical, both, flat)
             b.store(rows, start + x * count, te.cast(value, "uint8"))
-        with b.else_(), b.loop(width) as x:
-            at = b.let(x // plane.across)
-            value = te.select(vertical, (column(at) + 1 + (y & 1)) >> 2, column(at) >> 2)
-            b.store(rows, start + x * count, te.cast(value, "uint8"))
+        with b.else_():
+            with b.if_(vertical), b.loop(width) as x:
+                value = (column(x) + 1 + (y & 1)) >> 2
+                b.store(rows, start + x * count, te.cast(value, "uint8"))
+            with b.else_():
+                _repeat(b, plane, row, rows, start, count, width)
+
+
+def _repeat(
+    b: te.Builder,
+    plane: Plane,
+    row: te.Expr,
+    rows: te.Buffer,
+    start: te.Expr,
+    count: te.Expr,
+    width: te.Expr,
+) -> None:
+    """Every sample of a row for as many pixels as it is for."""
+    with b.if_(te.equal(plane.across, 1)), b.loop(width) as x:
+        b.store(rows, start + x * count, plane.samples[row + x])
+    with b.else_(), b.loop(width) as x:
+        b.store(rows, start + x * count, plane.samples[row + x // plane.across])
 
 
 def to_colours(known: Picture, rows: te.Buffer) -> None:

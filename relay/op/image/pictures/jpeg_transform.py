@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relay import te
+from relay.te.loops import Kind
 
 _BITS = 13  # of constants, behind the point
 _MORE = 2  # bits behind the point that are kept between the columns and the rows
@@ -22,7 +23,7 @@ def transform(
     b: te.Builder, block: te.Buffer, samples: te.Buffer, first: te.Expr, stride: te.Expr
 ) -> None:
     """The block into 8 rows of samples, the first of which is at `first`."""
-    with b.loop(8) as column:
+    with b.loop(8, kind=Kind.VECTOR) as column:
         given = [b.let(block[8 * i + column]) for i in range(8)]
         for i, value in enumerate(_eight(b, given, _BITS - _MORE)):
             b.store(block, 8 * i + column, value)
@@ -32,6 +33,18 @@ def transform(
         for i, value in enumerate(_eight(b, given, _BITS + _MORE + 3)):
             inside = te.minimum(te.maximum(value + 128, 0), 255)
             b.store(samples, start + i, te.cast(inside, "uint8"))
+
+
+def fill(
+    b: te.Builder, block: te.Buffer, samples: te.Buffer, first: te.Expr, stride: te.Expr
+) -> None:
+    """The same, of a block of which only the first coefficient is not 0."""
+    level = te.minimum(te.maximum(((block[0] + 4) >> 3) + 128, 0), 255)
+    value = b.let(te.cast(level, "uint8"))
+    with b.loop(8) as row:
+        start = b.let(first + row * stride)
+        with b.loop(8, kind=Kind.VECTOR) as column:
+            b.store(samples, start + column, value)
 
 
 def _eight(b: te.Builder, x: Sequence[te.Expr], shift: int) -> list[te.Expr]:
