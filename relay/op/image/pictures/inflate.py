@@ -94,8 +94,8 @@ def _own_codes(
 ) -> None:
     """The lengths of codes, which are themselves in codes."""
     order = b.local("int64", (len(_ORDER),), "order")
-    for place, symbol in enumerate(_ORDER):
-        b.store(order, place, symbol)
+    for place, length in enumerate(_ORDER):
+        b.store(order, place, length)
     bits.fill()
     many = b.let(bits.take(5) + 257)
     others = b.let(bits.take(5) + 1)

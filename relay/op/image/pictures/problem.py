@@ -1,4 +1,4 @@
-"""Why bytes are not decoded."""
+"""Why bytes are not decoded: in loops a number that is looked at before memory is asked for."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from relay import te
+from relay.errors import Diagnostic, EvaluationError
 
 READ = "BMP, JPEG, PNM, PNG and TIFF are read"
 
@@ -70,3 +71,14 @@ class Outcome:
 def outcome(b: te.Builder) -> Outcome:
     """No problem so far."""
     return Outcome(b, b.variable("int64", 0, "problem"))
+
+
+def refused(problem: Problem) -> EvaluationError:
+    """How the reference says it."""
+    return EvaluationError(Diagnostic(f"`image.decode`: {MESSAGES[problem]}"))
+
+
+def require(condition: bool, problem: Problem) -> None:
+    """End the run of the reference unless the condition holds."""
+    if not condition:
+        raise refused(problem)

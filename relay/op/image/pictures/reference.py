@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from relay.errors import Diagnostic, EvaluationError
 from relay.op.image.pictures import reference_jpeg
 from relay.op.image.pictures.header import MOST_PIXELS
 from relay.op.image.pictures.pixels import WEIGHTS, PixelFormat
-from relay.op.image.pictures.problem import MESSAGES, Problem
+from relay.op.image.pictures.problem import Problem, refused, require
 
 
 def decode(data: np.ndarray, pixel_format: PixelFormat) -> np.ndarray:
@@ -21,7 +20,7 @@ def decode(data: np.ndarray, pixel_format: PixelFormat) -> np.ndarray:
     colours = _colours(data.tobytes())
     if pixel_format == "Grayscale":
         total = (colours.astype(np.int64) * WEIGHTS).sum(2, keepdims=True) + (1 << 15)
-        return (total >> 16).astype(np.uint8)
+        return np.asarray(total >> 16, np.uint8)
     return np.ascontiguousarray(colours[:, :, :: 1 if pixel_format == "RGB" else -1])
 
 
@@ -35,31 +34,13 @@ def _colours(file: bytes) -> np.ndarray:
         return _png(file)
     if file[:4] in (b"II*\0", b"MM\0*"):
         return _tiff(file)
-    if file[:4] == b"GIF8":
-        raise _refused(Problem.GIF)
     if file[:3] == b"\xff\xd8\xff":
-        return _jpeg(file)
-    if file[:4] == b"\xff\x4f\xff\x51" or file[4:12] == b"jP  \r\n\x87\n":
-        raise _refused(Problem.JPEG_2000)
-    if file[:4] == b"RIFF" and file[8:12] == b"WEBP":
-        raise _refused(Problem.WEBP)
-    raise _refused(Problem.UNKNOWN)
-
-
-def _jpeg(file: bytes) -> np.ndarray:
-    try:
-        return reference_jpeg.decode(file, MOST_PIXELS)
-    except reference_jpeg.Refused as error:
-        raise _refused(error.problem) from None
-
-
-def _refused(problem: Problem) -> EvaluationError:
-    return EvaluationError(Diagnostic(f"`image.decode`: {MESSAGES[problem]}"))
-
-
-def _require(condition: bool, problem: Problem) -> None:
-    if not condition:
-        raise _refused(problem)
+        return reference_jpeg.decode(file)
+    require(file[:4] != b"GIF8", Problem.GIF)
+    is_new = file[:4] == b"\xff\x4f\xff\x51" or file[4:12] == b"jP  \r\n\x87\n"
+    require(not is_new, Problem.JPEG_2000)
+    require(file[:4] != b"RIFF" or file[8:12] != b"WEBP", Problem.WEBP)
+    raise refused(Problem.UNKNOWN)
 
 
 def _number(file: bytes, place: int, size: int, order: str = "little") -> int:
@@ -69,7 +50,7 @@ def _number(file: bytes, place: int, size: int, order: str = "little") -> int:
 
 
 def _require_size(height: int, width: int) -> None:
-    _require(height > 0 and width > 0 and height * width <= MOST_PIXELS, Problem.SIZE)
+    require(height > 0 and width > 0 and height * width <= MOST_PIXELS, Problem.SIZE)
 
 
 def _samples(rows: np.ndarray, width: int, samples: int, bits: int) -> np.ndarray:
@@ -82,7 +63,7 @@ def _samples(rows: np.ndarray, width: int, samples: int, bits: int) -> np.ndarra
 
 
 def _rows(expanded: bytes, height: int, stride: int) -> np.ndarray:
-    _require(len(expanded) >= height * stride, Problem.TRUNCATED)
+    require(len(expanded) >= height * stride, Problem.TRUNCATED)
     return np.frombuffer(expanded, np.uint8, height * stride).reshape(height, stride)
 
 
@@ -100,18 +81,18 @@ def _black_palette() -> np.ndarray:
 
 def _bmp(file: bytes) -> np.ndarray:
     length = _number(file, 14, 4)
-    _require(length == 12 or 40 <= length <= 124, Problem.COMPRESSION)
+    require(length == 12 or 40 <= length <= 124, Problem.COMPRESSION)
     core = length == 12
     width, height = (_signed(_number(file, place, 4)) for place in (18, 22))
     bits, packing, told = _number(file, 28, 2), _number(file, 30, 4), _number(file, 46, 4)
     if core:
         width, height, bits = (_number(file, place, 2) for place in (18, 20, 24))
         packing = told = 0
-    _require(packing in (0, 3), Problem.COMPRESSION)
-    _require(bits in (1, 4, 8, 24, 32), Problem.COLOURS)
+    require(packing in (0, 3), Problem.COMPRESSION)
+    require(bits in (1, 4, 8, 24, 32), Problem.COLOURS)
     if packing == 3:
         masks = [_number(file, 54 + 4 * i, 4) for i in range(3)]
-        _require(bits == 32 and masks == [0xFF0000, 0xFF00, 0xFF], Problem.COLOURS)
+        require(bits == 32 and masks == [0xFF0000, 0xFF00, 0xFF], Problem.COLOURS)
     _require_size(abs(height), width)
     stride = (width * bits + 31) // 32 * 4
     rows = _rows(file[_number(file, 10, 4) :], abs(height), stride)
@@ -122,7 +103,7 @@ def _bmp(file: bytes) -> np.ndarray:
     for place in range(told if 0 < told < 1 << bits else 1 << bits):
         start = 14 + length + place * entry
         palette[place] = [_number(file, start + i, 1) for i in (2, 1, 0)]
-    return palette[pixels[:, :, 0]]
+    return np.asarray(palette[pixels[:, :, 0]])
 
 
 def _signed(number: int) -> int:
@@ -141,9 +122,9 @@ def _pnm(file: bytes) -> np.ndarray:
         value, at = _pnm_number(file, at)
         numbers.append(value)
     width, height, maximum = numbers if kind != 4 else (*numbers, 1)
-    _require(file[at : at + 1].isspace(), Problem.TRUNCATED)
-    _require(maximum > 0, Problem.DAMAGED)
-    _require(maximum <= 255, Problem.DEEP)
+    require(file[at : at + 1].isspace(), Problem.TRUNCATED)
+    require(maximum > 0, Problem.DAMAGED)
+    require(maximum <= 255, Problem.DEEP)
     _require_size(height, width)
     samples, bits = 3 if kind in (3, 6) else 1, 1 if kind == 4 else 8
     stride = (width * samples * bits + 7) // 8
@@ -160,17 +141,17 @@ def _pnm(file: bytes) -> np.ndarray:
     palette = _greys(maximum)
     if bits == 1:
         palette = 255 - palette
-    return palette[pixels[:, :, 0]] if samples == 1 else palette[pixels, 0]
+    return np.asarray(palette[pixels[:, :, 0]] if samples == 1 else palette[pixels, 0])
 
 
 def _pnm_number(file: bytes, at: int) -> tuple[int, int]:
     """The number that comes next, and where it ends."""
     skipped = re.compile(_SKIPPED).match(file, at)
     begin = skipped.end() if skipped else at
-    _require(begin < len(file), Problem.TRUNCATED)
+    require(begin < len(file), Problem.TRUNCATED)
     found = re.compile(rb"[0-9]+").match(file, begin)
     if found is None:
-        raise _refused(Problem.DAMAGED)
+        raise refused(Problem.DAMAGED)
     digits = found.group().lstrip(b"0")
     return (int(digits or b"0") if len(digits) < 10 else 1 << 31), found.end()
 
@@ -180,19 +161,19 @@ def _pnm_number(file: bytes, at: int) -> tuple[int, int]:
 
 def _png(file: bytes) -> np.ndarray:
     good = _number(file, 8, 4, "big") == 13 and file[12:16] == b"IHDR"
-    _require(good, Problem.DAMAGED)
+    require(good, Problem.DAMAGED)
     width, height = _number(file, 16, 4, "big"), _number(file, 20, 4, "big")
     bits, kind, *methods, interlaced = file[24:29].ljust(5, b"\0")
     samples = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}.get(kind, 0)
-    _require(bits != 16, Problem.DEEP)
-    _require(samples > 0 and (bits == 8 or (bits in (1, 2, 4) and samples == 1)), Problem.DAMAGED)
-    _require(methods == [0, 0], Problem.COMPRESSION)
-    _require(not interlaced, Problem.INTERLACED)
+    require(bits != 16, Problem.DEEP)
+    require(samples > 0 and (bits == 8 or (bits in (1, 2, 4) and samples == 1)), Problem.DAMAGED)
+    require(methods == [0, 0], Problem.COMPRESSION)
+    require(not interlaced, Problem.INTERLACED)
     _require_size(height, width)
     chunks = list(_chunks(file))
     palette = _greys((1 << bits) - 1)
     if kind == 3:
-        _require(any(name == b"PLTE" for name, _ in chunks), Problem.DAMAGED)
+        require(any(name == b"PLTE" for name, _ in chunks), Problem.DAMAGED)
         palette = _black_palette()
         for name, content in chunks:
             if name == b"PLTE":
@@ -201,7 +182,7 @@ def _png(file: bytes) -> np.ndarray:
     stride = 1 + (width * samples * bits + 7) // 8
     stream = b"".join(content for name, content in chunks if name == b"IDAT")
     rows = _rows(_inflated(stream, height * stride), height, stride)
-    _require(bool((rows[:, 0] <= 4).all()), Problem.DAMAGED)
+    require(bool((rows[:, 0] <= 4).all()), Problem.DAMAGED)
     whole = _without_filters(rows, max(samples * bits // 8, 1))
     pixels = _samples(whole, width, samples, bits)
     return palette[pixels[:, :, 0]] if samples <= 2 else pixels[:, :, :3]
@@ -216,10 +197,10 @@ def _chunks(file: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _inflated(stream: bytes, wanted: int) -> bytes:
-    _require(len(stream) >= 2, Problem.TRUNCATED)
+    require(len(stream) >= 2, Problem.TRUNCATED)
     head, flags = stream[:2]
     good = head & 15 == 8 and head >> 4 < 8 and not flags & 32 and (head * 256 + flags) % 31 == 0
-    _require(good, Problem.DAMAGED)
+    require(good, Problem.DAMAGED)
     inflating = zlib.decompressobj(-zlib.MAX_WBITS)  # without a look at the checksum
     try:
         return inflating.decompress(stream[2:], wanted)
@@ -234,7 +215,7 @@ def _inflated_so_far(stream: bytes, wanted: int) -> bytes:
         for place in range(len(stream)):
             found += inflating.decompress(stream[place : place + 1])
     except zlib.error:
-        _require(len(found) >= wanted, Problem.DAMAGED)
+        require(len(found) >= wanted, Problem.DAMAGED)
     return bytes(found[:wanted])
 
 
@@ -303,18 +284,18 @@ def _tiff(file: bytes) -> np.ndarray:
     width, height = tags.single(256, 0), tags.single(257, 0)
     samples, kind = tags.single(277, 1), tags.single(262, -1)
     depths = {tags.element(258, i) for i in range(min(tags.count(258), 4))} or {1}
-    _require(len(depths) == 1, Problem.COLOURS)
+    require(len(depths) == 1, Problem.COLOURS)
     (bits,) = depths
-    _require(bits <= 8, Problem.DEEP)
-    _require(bits == 8 or (bits in (1, 2, 4) and samples == 1), Problem.COLOURS)
-    _require(kind in (0, 1, 2, 3), Problem.COLOURS)
-    _require(samples in ((3, 4) if kind == 2 else (1, 2)), Problem.COLOURS)
+    require(bits <= 8, Problem.DEEP)
+    require(bits == 8 or (bits in (1, 2, 4) and samples == 1), Problem.COLOURS)
+    require(kind in (0, 1, 2, 3), Problem.COLOURS)
+    require(samples in ((3, 4) if kind == 2 else (1, 2)), Problem.COLOURS)
     compression = tags.single(259, 1)
-    _require(compression in (1, 5, 8, 32946, 32773), Problem.COMPRESSION)
-    _require(not tags.single(322, 0), Problem.PARTS)
-    _require(tags.single(284, 1) == 1 or samples == 1, Problem.PARTS)
+    require(compression in (1, 5, 8, 32946, 32773), Problem.COMPRESSION)
+    require(not tags.single(322, 0), Problem.PARTS)
+    require(tags.single(284, 1) == 1 or samples == 1, Problem.PARTS)
     predictor = tags.single(317, 1)
-    _require(predictor == 1 or (predictor == 2 and bits == 8), Problem.COMPRESSION)
+    require(predictor == 1 or (predictor == 2 and bits == 8), Problem.COMPRESSION)
     _require_size(height, width)
     stride = (width * samples * bits + 7) // 8
     rows = _rows(_tiff_strips(tags, height, stride, compression), height, stride)
@@ -328,18 +309,18 @@ def _tiff(file: bytes) -> np.ndarray:
         palette = 255 - palette
     if kind == 3:
         entries = 1 << bits
-        _require(tags.count(320) >= 3 * entries and tags.size(320) == 2, Problem.DAMAGED)
+        require(tags.count(320) >= 3 * entries and tags.size(320) == 2, Problem.DAMAGED)
         palette = _black_palette()
         colours = [tags.element(320, i) >> 8 for i in range(3 * entries)]
         palette[:entries] = np.array(colours, np.uint8).reshape(3, entries).T
-    return palette[pixels[:, :, 0]]
+    return np.asarray(palette[pixels[:, :, 0]])
 
 
 def _tiff_tags(file: bytes) -> _Tags:
     tags = _Tags(file, "big" if file[:2] == b"MM" else "little")
     first = _number(file, 4, 4, tags.order)
     count = _number(file, first, 2, tags.order)
-    _require(first + 2 + 12 * count <= len(file), Problem.TRUNCATED)
+    require(first + 2 + 12 * count <= len(file), Problem.TRUNCATED)
     for i in range(count):
         at = first + 2 + 12 * i
         tag, kind = (_number(file, at + j, 2, tags.order) for j in (0, 2))
@@ -351,16 +332,16 @@ def _tiff_tags(file: bytes) -> _Tags:
 
 def _tiff_strips(tags: _Tags, height: int, stride: int, compression: int) -> bytes:
     rows = min(tags.single(278, 1 << 32), height)
-    _require(rows > 0, Problem.DAMAGED)
+    require(rows > 0, Problem.DAMAGED)
     strips = -(-height // rows)
     for tag in (273, 279):
-        _require(tags.count(tag) >= strips and tags.size(tag) >= 2, Problem.DAMAGED)
+        require(tags.count(tag) >= strips and tags.size(tag) >= 2, Problem.DAMAGED)
     found, seen = [], 0
     for number in range(strips):
         begin = tags.element(273, number)
         stored = tags.file[begin : begin + tags.element(279, number)]
         seen += len(stored)
-        _require(seen <= len(tags.file), Problem.DAMAGED)
+        require(seen <= len(tags.file), Problem.DAMAGED)
         wanted = min(rows, height - number * rows) * stride
         match compression:
             case 1:
@@ -371,7 +352,7 @@ def _tiff_strips(tags: _Tags, height: int, stride: int, compression: int) -> byt
                 expanded = _unpacked(stored, wanted)
             case _:
                 expanded = _inflated(stored, wanted)
-        _require(len(expanded) >= wanted, Problem.TRUNCATED)
+        require(len(expanded) >= wanted, Problem.TRUNCATED)
         found.append(expanded)
     return b"".join(found)
 
@@ -408,7 +389,7 @@ def _unfolded(stored: bytes, wanted: int) -> bytes:
         elif code < len(strings):
             here = strings[code]
         else:
-            _require(bool(makes) and code == len(strings), Problem.DAMAGED)
+            require(bool(makes) and code == len(strings), Problem.DAMAGED)
             here = before + before[:1]
         if makes:
             strings.append(before + here[:1])

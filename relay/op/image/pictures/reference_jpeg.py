@@ -8,21 +8,8 @@ from itertools import product
 
 import numpy as np
 
-from relay.errors import RelayError
-from relay.op.image.pictures.problem import Problem
-
-
-class Refused(RelayError):
-    """What is wrong with a picture."""
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem.name)
-        self.problem = problem
-
-
-def _require(condition: bool, problem: Problem) -> None:
-    if not condition:
-        raise Refused(problem)
+from relay.op.image.pictures.header import MOST_PIXELS
+from relay.op.image.pictures.problem import Problem, refused, require
 
 
 @dataclass
@@ -55,14 +42,15 @@ class _Frame:
         return height, -(-self.width * one.across // self.across)
 
 
-def decode(file: bytes, most_pixels: int) -> np.ndarray:
+def decode(file: bytes) -> np.ndarray:
     """Red, green and blue of every pixel."""
-    frame, codes, divisors = _frame(file, most_pixels), {}, np.zeros((4, 64), np.int64)
+    frame, divisors = _frame(file), np.zeros((4, 64), np.int64)
+    codes: dict[int, Codes] = {}
     at, seen, interval, as_colours = 2, 0, 0, True
     while seen < len(frame.components):
         marker, at = _next_marker(file, at)
         length = int.from_bytes(file[at : at + 2], "big")
-        _require(marker > 0 and marker != 0xD9 and at + length <= len(file), Problem.TRUNCATED)
+        require(marker > 0 and marker != 0xD9 and at + length <= len(file), Problem.TRUNCATED)
         if 0xD0 <= marker < 0xD9:
             continue
         segment = file[at + 2 : at + length]
@@ -104,34 +92,34 @@ def _next_marker(file: bytes, at: int) -> tuple[int, int]:
     return 0, at
 
 
-def _frame(file: bytes, most_pixels: int) -> _Frame:
+def _frame(file: bytes) -> _Frame:
     at = 2
     while True:
         marker, at = _next_marker(file, at)
-        _require(marker > 0 and at + 8 <= len(file), Problem.TRUNCATED)
-        _require(marker not in (0xD9, 0xDA), Problem.DAMAGED)
-        _require(marker != 0xC2, Problem.PROGRESSIVE)
+        require(marker > 0 and at + 8 <= len(file), Problem.TRUNCATED)
+        require(marker not in (0xD9, 0xDA), Problem.DAMAGED)
+        require(marker != 0xC2, Problem.PROGRESSIVE)
         is_frame = 0xC0 <= marker < 0xD0 and marker not in (0xC4, 0xC8, 0xCC)
-        _require(not is_frame or marker < 0xC2, Problem.COMPRESSION)
+        require(not is_frame or marker < 0xC2, Problem.COMPRESSION)
         length = int.from_bytes(file[at : at + 2], "big")
         if is_frame:
             break
         at += length
     bits, count = file[at + 2], file[at + 7]
-    _require(bits == 8, Problem.DEEP)
-    _require(count in (1, 3), Problem.COLOURS)
-    _require(length >= 8 + 3 * count, Problem.DAMAGED)
+    require(bits == 8, Problem.DEEP)
+    require(count in (1, 3), Problem.COLOURS)
+    require(length >= 8 + 3 * count, Problem.DAMAGED)
     height, width = (int.from_bytes(file[at + i : at + i + 2], "big") for i in (3, 5))
-    _require(height > 0 and width > 0 and height * width <= most_pixels, Problem.SIZE)
+    require(height > 0 and width > 0 and height * width <= MOST_PIXELS, Problem.SIZE)
     told = file[at + 8 : at + 8 + 3 * count].ljust(3 * count, b"\0")
     parts = [told[3 * i : 3 * i + 3] for i in range(count)]
     components = [_Component(name, sizes >> 4, sizes & 15, q & 3) for name, sizes, q in parts]
     good = all(1 <= one.across <= 4 and 1 <= one.down <= 4 for one in components)
-    _require(good, Problem.DAMAGED)
+    require(good, Problem.DAMAGED)
     frame = _Frame(height, width, components)
     for one in components:
         whole = frame.across % one.across == 0 and frame.down % one.down == 0
-        _require(whole, Problem.COLOURS)
+        require(whole, Problem.COLOURS)
         rows = -(-height // (8 * frame.down)) * one.down
         columns = -(-width // (8 * frame.across)) * one.across
         one.coefficients = np.zeros((rows, columns, 64), np.int64)
@@ -145,13 +133,13 @@ def _read_codes(segment: bytes, codes: dict[int, Codes]) -> None:
     at = 0
     while at < len(segment):
         kind = segment[at]
-        _require(kind & 15 < 4 and kind < 32, Problem.DAMAGED)
+        require(kind & 15 < 4 and kind < 32, Problem.DAMAGED)
         counts = segment[at + 1 : at + 17]
-        _require(at + 17 + sum(counts) <= len(segment), Problem.DAMAGED)
+        require(at + 17 + sum(counts) <= len(segment), Problem.DAMAGED)
         code, table = 0, Codes()
         at += 17
         for length, count in enumerate(counts, 1):
-            _require(code + count <= 1 << length and len(table) + count <= 256, Problem.DAMAGED)
+            require(code + count <= 1 << length and len(table) + count <= 256, Problem.DAMAGED)
             for _ in range(count):
                 table[length, code] = segment[at]
                 code, at = code + 1, at + 1
@@ -163,10 +151,10 @@ def _read_divisors(segment: bytes, divisors: np.ndarray) -> None:
     at = 0
     while at < len(segment):
         kind = segment[at]
-        _require(kind & 15 < 4 and kind < 32, Problem.DAMAGED)
+        require(kind & 15 < 4 and kind < 32, Problem.DAMAGED)
         size = (kind >> 4) + 1
         numbers = segment[at + 1 : at + 1 + 64 * size]
-        _require(len(numbers) == 64 * size, Problem.DAMAGED)
+        require(len(numbers) == 64 * size, Problem.DAMAGED)
         divisors[kind & 3] = np.frombuffer(numbers, f">u{size}")
         at += 1 + 64 * size
 
@@ -187,7 +175,7 @@ class _Bits:
 
     def take(self, count: int) -> int:
         end = self.at + count
-        _require(end <= 8 * len(self.data), Problem.TRUNCATED)
+        require(end <= 8 * len(self.data), Problem.TRUNCATED)
         part = int.from_bytes(self.data[self.at >> 3 : (end + 7) >> 3], "big")
         self.at = end
         return (part >> (-end % 8)) & ((1 << count) - 1)
@@ -198,7 +186,7 @@ class _Bits:
             code = code * 2 + self.take(1)
             if (length, code) in table:
                 return table[length, code]
-        raise Refused(Problem.DAMAGED)
+        raise refused(Problem.DAMAGED)
 
     def signed(self, size: int) -> int:
         value = self.take(size)
@@ -210,13 +198,13 @@ def _read_scan(
 ) -> tuple[int, int]:
     """How many components were read, and where the scan ends."""
     count = head[0] if head else 0
-    _require(1 <= count <= len(frame.components), Problem.DAMAGED)
-    _require(len(head) >= 4 + 2 * count, Problem.DAMAGED)
+    require(1 <= count <= len(frame.components), Problem.DAMAGED)
+    require(len(head) >= 4 + 2 * count, Problem.DAMAGED)
     chosen = []
     for i in range(count):
         name, tables = head[1 + 2 * i : 3 + 2 * i]
         named = [one for one in frame.components if one.name == name]
-        _require(bool(named) and not named[-1].done, Problem.DAMAGED)
+        require(bool(named) and not named[-1].done, Problem.DAMAGED)
         named[-1].done = True
         first, others = (codes.get(t, {}) for t in ((tables >> 4) & 3, 4 + (tables & 3)))
         chosen.append((named[-1], first, others))
@@ -228,7 +216,7 @@ def _read_scan(
         if interval and number and number % interval == 0:
             marker = file[bits.end : bits.end + 2]
             good = len(marker) == 2 and marker[1] & 0xF8 == 0xD0
-            _require(good and bits.at > 8 * len(bits.data) - 8, Problem.DAMAGED)
+            require(good and bits.at > 8 * len(bits.data) - 8, Problem.DAMAGED)
             bits, last = _Bits(file, bits.end + 2), [0] * count
         for i, (one, first, others) in enumerate(chosen):
             high, wide = (one.down, one.across) if count > 1 else (1, 1)
@@ -248,7 +236,7 @@ def _read_block(bits: _Bits, block: np.ndarray, first: Codes, others: Codes, las
         if not size and zeros < 15:
             break
         place += zeros
-        _require(place < 64, Problem.DAMAGED)
+        require(place < 64, Problem.DAMAGED)
         block[place] = bits.signed(size)
         place += 1
     return last
@@ -271,11 +259,11 @@ def _zigzag() -> list[int]:
 def _samples(one: _Component, divisors: np.ndarray) -> np.ndarray:
     """The plane of a component."""
     rows, columns, _ = one.coefficients.shape
-    blocks = np.zeros((rows, columns, 64), np.int32)  # what is too large wraps around
+    ordered = np.zeros((rows, columns, 64), np.int32)  # what is too large wraps around
     scaled = one.coefficients * divisors[one.divisors]
-    blocks[:, :, _zigzag()] = scaled.astype(np.int32)
-    blocks = blocks.reshape(rows, columns, 8, 8)
-    lines = _eight([blocks[:, :, i, :] for i in range(8)], 11)
+    ordered[:, :, _zigzag()] = scaled.astype(np.int32)
+    given = ordered.reshape(rows, columns, 8, 8)
+    lines = _eight([given[:, :, i, :] for i in range(8)], 11)
     blocks = np.stack(lines, 2)
     lines = _eight([blocks[:, :, :, i] for i in range(8)], 18)
     blocks = (np.stack(lines, 3) + 128).clip(0, 255)
@@ -319,7 +307,7 @@ def _spread(frame: _Frame, one: _Component, plane: np.ndarray) -> np.ndarray:
         found = (_mixed(plane, 0) + np.array([1, 2] * height)[:, None]) >> 2
     else:
         found = plane.repeat(down, 0).repeat(across, 1)
-    return found[: frame.height, : frame.width]
+    return np.asarray(found[: frame.height, : frame.width])
 
 
 def _mixed(plane: np.ndarray, axis: int) -> np.ndarray:
