@@ -35,6 +35,7 @@ from relay.target.llvm.schedules.integers import instructions
 from relay.target.target import Target
 from relay.te import lower as te_lower
 from relay.te.compute import Tensor, compute
+from relay.te.epilogue import over_copies
 from relay.te.expr import Const, Expr, Extent, Read, Var, variables
 from relay.te.legalize import Facts, legalize
 from relay.te.loops import (
@@ -166,7 +167,7 @@ def _kernel(
     loops = te_lower.lower(s)
     # checked code goes element by element: copies of loops would be checked again and again
     written = rolled(loops.body) if options.checked else loops.body
-    body = tidy(legalize(written, machine(target)))
+    body = tidy(over_copies(legalize(written, machine(target))))
     used = _used(sizes, body, (*loops.inputs, *loops.outputs)) if sizes else ()
     pairs = in_place(s)
     code = generate(

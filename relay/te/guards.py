@@ -259,27 +259,53 @@ def clamped(statement: If, simplify: Simplifier) -> tuple[If, set[Expr]]:
     a last element. The indices that became safe come along.
     """
     safe: set[Expr] = set()
-    bounds: dict[Expr, Expr] = {}
+    bounds: list[tuple[Linear, Expr, Expr]] = []
     for one in conjunction(statement.condition):
         if isinstance(one, Compare) and one.op == "lt" and not isinstance(one.right, Const):
-            bounds[simplify(one.left)] = one.right
+            left = simplify(one.left)
+            last = binary("min", left, one.right - 1)
+            bounds.append((simplify.exact(left), one.right, last))
     if not bounds or not _writes_own_memory(statement.then):
         return statement, safe
+
+    def clamp_one(place: Expr, extent: Expr) -> Expr:
+        simple = simplify(place)
+        if isinstance(simple, Const) or variables(simple) & simplify.lanes:
+            return place
+        total = simplify.exact(simple)
+        for guarded, bound, last in bounds:
+            parts = _without_multiple(total, guarded)
+            if parts is None or (bound != extent and simplify.holds(simple < extent)):
+                continue
+            rest, factor = parts
+            place = simplify.build(rest) + last * factor
+            safe.add(place)
+            return place
+        return place
 
     def clamp(before: Expr, after: Expr) -> Expr:
         if not isinstance(after, Read):
             return remake(before, after)
-        places = []
-        for place, extent in zip(after.indices, after.source.shape, strict=True):
-            simple = simplify(place)
-            if bounds.get(simple) == extent and not variables(simple) & simplify.lanes:
-                place = binary("min", simple, extent - 1)
-                safe.add(place)
-            places.append(place)
-        return Read(after.dtype, after.source, tuple(places))
+        places = tuple(map(clamp_one, after.indices, after.source.shape))
+        return Read(after.dtype, after.source, places)
 
     body = map_expressions(statement.then, lambda expr: tree.transform(expr, clamp))
     return If(statement.condition, body, guard=True), safe
+
+
+def _without_multiple(total: Linear, part: Linear) -> tuple[Linear, int] | None:
+    """(rest, factor): the sum is rest + factor * part, and the rest has nothing of the part."""
+    atom = next(iter(part.terms), None)
+    if atom is None:
+        return None
+    factor, over = divmod(total.terms.get(atom, 0), part.terms[atom])
+    if factor <= 0 or over:
+        return None
+    rest = total.plus(part, -factor)
+    of_part = {var for one in part.terms for var in variables(one)}
+    if any(variables(one) & of_part for one in rest.terms):
+        return None
+    return rest, factor
 
 
 def _writes_own_memory(body: Statement) -> bool:

@@ -12,6 +12,8 @@ a scalar.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 from relay import tree
@@ -79,7 +81,7 @@ def _tidy(statement: Statement, simplify: Simplifier) -> Tidying:
         case Let():
             value = simplify(statement.value)
             if isinstance(value, Const | Var):
-                return _tidy(_put(statement.body, statement.var, value), simplify)
+                return _tidy(_put(statement.body, {statement.var: value}), simplify)
             if value.dtype == INDEX:
                 simplify.limit(statement.var, simplify.interval(value))
             body = yield _tidy(statement.body, simplify)
@@ -91,16 +93,37 @@ def _tidy(statement: Statement, simplify: Simplifier) -> Tidying:
 
 
 def _block(steps: list[Statement]) -> Statement:
-    return block([step for step in steps if not _is_empty(step)] or [EMPTY])
+    """The steps in order; what neighbours ask for is asked once."""
+    made = block([step for step in steps if not _is_empty(step)] or [EMPTY])
+    if not isinstance(made, Block):
+        return made
+    merged: list[Statement] = []
+    for step in made.steps:
+        last = merged[-1] if merged else None
+        if isinstance(step, If) and isinstance(last, If) and _asks_the_same(last, step):
+            merged[-1] = If(last.condition, block([last.then, step.then]), guard=last.guard)
+        else:
+            merged.append(step)
+    return made if len(merged) == len(made.steps) else block(merged)
+
+
+def _asks_the_same(first: If, second: If) -> bool:
+    return (
+        first.otherwise is None
+        and second.otherwise is None
+        and first.guard == second.guard
+        and first.condition == second.condition
+        and not reads_memory(first.condition)
+    )
 
 
 def _is_empty(statement: Statement) -> bool:
     return isinstance(statement, Block) and not statement.steps
 
 
-def _put(statement: Statement, var: Var, value: Expr) -> Statement:
+def _put(statement: Statement, values: Mapping[Var, Expr]) -> Statement:
     done: dict[int, Expr] = {}
-    return map_expressions(statement, lambda expr: substitute(expr, {var: value}, done))
+    return map_expressions(statement, lambda expr: substitute(expr, values, done))
 
 
 def _for(loop: For, simplify: Simplifier) -> Tidying:
@@ -108,13 +131,10 @@ def _for(loop: For, simplify: Simplifier) -> Tidying:
     count = int(extent.value) if isinstance(extent, Const) else None
     if count is not None and count <= 0:
         return EMPTY
-    if count == 1:
-        return _tidy(_put(loop.body, loop.var, const(0, INDEX)), simplify)
     if loop.kind is Kind.UNROLLED and count is not None:
-        copies = []
-        for i in range(count):
-            copies.append((yield _tidy(_put(loop.body, loop.var, const(i, INDEX)), simplify)))
-        return _block(copies)
+        return _unrolled(loop, simplify)
+    if count == 1:
+        return _tidy(_put(loop.body, {loop.var: const(0, INDEX)}), simplify)
     simplify.bind(loop.var, extent)
     if loop.kind is Kind.VECTOR:
         simplify.lanes.add(loop.var)
@@ -141,6 +161,66 @@ def _for(loop: For, simplify: Simplifier) -> Tidying:
     return _whole(loop, extent, simplify)
 
 
+def _unrolled(nest: For, simplify: Simplifier) -> Tidying:
+    """The copies of a body that unrolled loops around it ask for.
+
+    It is made small before, over all turns at once: what is the same in all copies is then not
+    found out again for each.
+    """
+    loops: list[tuple[Var, int]] = []
+    body: Statement = nest
+    while isinstance(body, For) and body.kind is Kind.UNROLLED:
+        extent = simplify(body.extent)
+        if not isinstance(extent, Const):
+            break
+        loops.append((body.var, int(extent.value)))
+        simplify.bind(body.var, extent)
+        body = body.body
+    body = yield _smaller(body, simplify)
+    copies = []
+    for turn in product(*(range(count) for _, count in loops)):
+        values: dict[Var, Expr] = {}
+        for (var, _), number in zip(loops, turn, strict=True):
+            values[var] = const(number, INDEX)
+        copies.append((yield _tidy(_put(body, values), simplify)))
+    return _block(copies)
+
+
+def _smaller(statement: Statement, simplify: Simplifier) -> Tidying:
+    """The statement with its expressions simplified, and all loops as they are."""
+    match statement:
+        case For():
+            extent = simplify(statement.extent)
+            simplify.bind(statement.var, extent)
+            body = yield _smaller(statement.body, simplify)
+            return For(statement.var, extent, body, statement.kind)
+        case If():
+            condition = simplify(statement.condition)
+            if isinstance(condition, Const):
+                taken = statement.then if condition.value else statement.otherwise
+                return EMPTY if taken is None else _smaller(taken, simplify)
+            then = yield _smaller(statement.then, simplify)
+            otherwise = None
+            if statement.otherwise is not None:
+                otherwise = yield _smaller(statement.otherwise, simplify)
+            return If(condition, then, otherwise, statement.guard)
+        case Let():
+            value = simplify(statement.value)
+            if value.dtype == INDEX:
+                simplify.limit(statement.var, simplify.interval(value))
+            body = yield _smaller(statement.body, simplify)
+            return Let(statement.var, value, body)
+        case Store() | Prefetch():
+            return map_expressions(statement, simplify)
+        case While():
+            return statement  # what it reads changes from turn to turn
+        case _:
+            below = []
+            for part in tree.children(statement):
+                below.append((yield _smaller(part, simplify)))
+            return tree.rebuild(statement, below)
+
+
 def _whole(loop: For, extent: Expr, simplify: Simplifier) -> Tidying:
     """The loop in one part."""
     body = yield _tidy(loop.body, simplify)
@@ -162,7 +242,7 @@ def _partitioned(loop: For, limit: int, count: int, simplify: Simplifier) -> Tid
     if loop.kind.is_parallel:
         main = yield _tidy(loop.body, _narrowed(simplify, loop.var, (0, limit - 1)))
         if count - limit == 1:
-            tail_body = _put(loop.body, loop.var, const(limit, INDEX))
+            tail_body = _put(loop.body, {loop.var: const(limit, INDEX)})
             tail = yield _tidy(tail_body, simplify)
         else:
             tail = yield _tidy(loop.body, _narrowed(simplify, loop.var, (limit, count - 1)))
@@ -173,7 +253,7 @@ def _partitioned(loop: For, limit: int, count: int, simplify: Simplifier) -> Tid
     rest = For(
         rest_var,
         const(count - limit, INDEX),
-        _put(loop.body, loop.var, rest_var + limit),
+        _put(loop.body, {loop.var: rest_var + limit}),
         loop.kind,
     )
     both = []
@@ -214,7 +294,7 @@ def _partitioned_later(loop: For, extent: Expr, limit: OpenLimit, simplify: Simp
     left = extent - turns
     tail_range = simplify.assuming(known, limit.after(loop.var, turns))
     tail_range.bind(rest_var, left)
-    rest = For(rest_var, left, _put(loop.body, loop.var, rest_var + turns), loop.kind)
+    rest = For(rest_var, left, _put(loop.body, {loop.var: rest_var + turns}), loop.kind)
     tail = yield _whole(rest, left, tail_range)
     return Let(turns, limit.turns, _block([main, tail]))
 

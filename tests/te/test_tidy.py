@@ -422,3 +422,48 @@ def in_order(statement: Statement) -> Statement:
         return For(after.var, after.extent, after.body) if isinstance(after, For) else after
 
     return tree.transform(statement, step)
+
+
+def test_windows_read_those_of_the_last_element_there() -> None:
+    wide = te.Buffer("x", (SIZE * 2 + 1,), "int32")
+    local = te.Buffer("t", (const(4, INDEX),), "int32", Scope.REGISTER)
+    o, r, k = (te.Var(INDEX, name) for name in "ork")
+    step = Store(local, (r,), wide[(o * 4 + r) * 2 + k])
+    inner = For(r, const(4, INDEX), guarded(o * 4 + r < SIZE, step))
+    windows = For(k, const(3, INDEX), inner)
+    text = repr(tidy(For(o, (SIZE + 3) // 4, Allocate(local, windows))))
+    main, tail = text.split("for o in (((n + 3) // 4) - o.main):")
+    assert "t[r] = x[(((o * 8) + (r * 2)) + k)]" in main
+    assert "if" not in tail
+    assert "t[r] = x[((min((((o.main * 4) + (o * 4)) + r), (n - 1)) * 2) + k)]" in tail
+
+
+def test_what_lies_where_the_guard_says_nothing_of_stays_guarded() -> None:
+    other = te.Buffer("x", (SIZE,), "int32")
+    local = te.Buffer("t", (const(4, INDEX),), "int32", Scope.REGISTER)
+    o, r = te.Var(INDEX, "o"), te.Var(INDEX, "r")
+    place = o * 4 + r
+    step = Store(local, (r,), other[place + place // 2])
+    inner = For(r, const(4, INDEX), guarded(place < SIZE, step))
+    tail = repr(tidy(For(o, (SIZE + 3) // 4, Allocate(local, inner)))).split("- o.main):")[1]
+    assert "if" in tail
+
+
+def test_what_neighbours_ask_for_is_asked_once() -> None:
+    i = te.Var(INDEX, "i")
+    asks = [If(i < SIZE, Store(OUT, (const(n, INDEX),), X[n])) for n in range(3)]
+    other = If(i < 3, Store(OUT, (const(3, INDEX),), X[3]))
+    assert repr(tidy(block([*asks[:2], other, asks[2]]))) == (
+        "if (i < n):\n"
+        "  out[0] = x[0]\n"
+        "  out[1] = x[1]\n"
+        "if (i < 3):\n"
+        "  out[3] = x[3]\n"
+        "if (i < n):\n"
+        "  out[2] = x[2]"
+    )
+
+
+def test_what_may_have_changed_in_between_is_asked_again() -> None:
+    asks = [If(OUT[0] > 0, Store(OUT, (const(n, INDEX),), X[n])) for n in range(2)]
+    assert repr(tidy(block(asks))).count("if") == 2

@@ -1,0 +1,151 @@
+"""What is computed of registers in many steps is written once, over a copy of them in memory.
+
+    unrolled for r in 4:                            stack acc.out: float32[4, 16]
+      vector for l in 16:                           unrolled for r in 4:
+        y[i*4 + r, l] = sigmoid(acc[r, l])    ->      vector for l in 16:
+                                                        acc.out[r, l] = acc[r, l]
+                                                    for r in 4:
+                                                      vector for l in 16:
+                                                        y[i*4 + r, l] = sigmoid(acc.out[r, l])
+
+Registers have no indices, so a loop over them is written out, and with it whatever is computed of
+them: a function of mathematics is dozens of instructions, sixteen times over. Beside the loop that
+filled the registers a copy takes no time; the code is smaller, and compiled in a part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from relay import tree
+from relay.te.expr import INDEX, Const, Expr, Read
+from relay.te.loops import (
+    Allocate,
+    Block,
+    Buffer,
+    For,
+    If,
+    Kind,
+    Scope,
+    Statement,
+    Store,
+    block,
+    map_expressions,
+)
+from relay.te.simplify import Simplifier
+from relay.tree import Steps
+
+_MANY_STEPS = 24  # of one element; fewer than a function of mathematics takes
+_MANY_COPIES = 4
+
+
+def over_copies(statement: Statement) -> Statement:
+    """The statement with loops that compute much of registers rolled."""
+    made: Statement = tree.run(_walk(statement, Simplifier()))
+    return made
+
+
+def _walk(statement: Statement, simplify: Simplifier) -> Steps[Statement]:
+    if isinstance(statement, For):
+        if statement.kind is Kind.UNROLLED and (rolled := _rolled(statement, simplify)) is not None:
+            return rolled
+        simplify.bind(statement.var, statement.extent)
+    below = []
+    for part in tree.children(statement):
+        below.append((yield _walk(part, simplify)))
+    return tree.rebuild(statement, below)
+
+
+def _rolled(nest: For, simplify: Simplifier) -> Statement | None:
+    """The nest over copies; None where it is best as it is."""
+    loops, body = _nest(nest)
+    copies = 1
+    for loop in loops:
+        if not isinstance(loop.extent, Const) or loop.kind not in (Kind.UNROLLED, Kind.VECTOR):
+            return None
+        copies *= int(loop.extent.value) if loop.kind is Kind.UNROLLED else 1
+    stores = _stores(body)
+    if copies < _MANY_COPIES or not stores or max(map(_steps, stores)) < _MANY_STEPS:
+        return None
+    for loop in loops:
+        simplify.bind(loop.var, loop.extent)
+    registers = _registers(stores, simplify)
+    if not registers:
+        return None
+    others = {
+        id(read.source): Buffer(f"{read.source.name}.out", read.source.shape, read.dtype, _COPY)
+        for read in registers
+    }
+
+    def read(before: Expr, after: Expr) -> Expr:
+        if isinstance(after, Read) and id(after.source) in others:
+            return Read(after.dtype, others[id(after.source)], after.indices)
+        return after
+
+    kept = [Store(others[id(read.source)], read.indices, read) for read in registers]
+    computed = map_expressions(body, lambda expr: tree.transform(expr, read))
+    made = block([_around(loops, block(kept)), _around(loops, computed, rolled=True)])
+    for buffer in others.values():
+        made = Allocate(buffer, made)
+    return made
+
+
+_COPY = Scope.STACK
+
+
+def _nest(nest: For) -> tuple[list[For], Statement]:
+    """The loops that stand directly in each other, and what is in the last."""
+    loops: list[For] = []
+    body: Statement = nest
+    while isinstance(body, For):
+        loops.append(body)
+        body = body.body
+    return loops, body
+
+
+def _around(loops: Sequence[For], body: Statement, rolled: bool = False) -> Statement:
+    for loop in reversed(loops):
+        kind = Kind.SERIAL if rolled and loop.kind is Kind.UNROLLED else loop.kind
+        body = For(loop.var, loop.extent, body, kind)
+    return body
+
+
+def _stores(body: Statement) -> list[Store]:
+    """What is stored, where that is all there is, and to no registers."""
+    found: list[Store] = []
+    pending = [body]
+    while pending:
+        match pending.pop():
+            case If(then=then, otherwise=None):
+                pending.append(then)
+            case Block(steps=steps):
+                pending += steps
+            case Store() as store if store.buffer.scope is not Scope.REGISTER:
+                found.append(store)
+            case _:
+                return []
+    return found
+
+
+def _steps(store: Store) -> int:
+    parts = tree.postorder(store.value, enter=lambda part: part.dtype != INDEX)
+    return sum(part.dtype != INDEX and not isinstance(part, Const | Read) for part in parts)
+
+
+def _registers(stores: Sequence[Store], simplify: Simplifier) -> list[Read]:
+    """The reads of registers; none where one of them may be out of range, or is not the only one of
+    its buffer."""
+    found: dict[int, Read] = {}
+    for store in stores:
+        for part in tree.postorder(store.value):
+            if not isinstance(part, Read) or not isinstance(part.source, Buffer):
+                continue
+            if part.source.scope is not Scope.REGISTER:
+                continue
+            known = found.setdefault(id(part.source), part)
+            if known != part or part.dtype not in ("float32", "float64"):
+                return []
+            for place, extent in zip(part.indices, part.source.shape, strict=True):
+                if not simplify.holds(place >= 0) or not simplify.holds(place < extent):
+                    return []
+    return list(found.values())
