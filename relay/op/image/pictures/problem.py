@@ -75,7 +75,13 @@ def outcome(b: te.Builder) -> Outcome:
 
 def refused(problem: Problem) -> EvaluationError:
     """How the reference says it."""
-    return EvaluationError(Diagnostic(f"`image.decode`: {MESSAGES[problem]}"))
+    return EvaluationError(
+        Diagnostic(
+            f"`image.decode`: {MESSAGES[problem]}",
+            expected="the bytes of a BMP, JPEG, PNM, PNG or TIFF picture",
+            found="others",
+        )
+    )
 
 
 def require(condition: bool, problem: Problem) -> None:

@@ -9,7 +9,7 @@ from onnx import helper
 from relay.driver import compile as compile_model
 from relay.errors import EvaluationError, FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import main_type, model, of_graph, reference, value
+from tests.frontend.onnx.judge import Fixed, main_type, model, of_graph, reference, value
 from tests.op.pictures import noise, saved
 
 FILE = np.frombuffer(saved(noise(6, 8), "png"), np.uint8)
@@ -41,6 +41,11 @@ def test_a_graph_that_prepares_a_picture_is_compiled_as_a_whole() -> None:
     for image in (noise(6, 8), noise(9, 5)):
         file = np.frombuffer(saved(image, "tiff"), np.uint8)
         np.testing.assert_allclose(run(file), reference(given, file)[0], atol=1e-3)
+
+
+def test_a_picture_inside_of_the_model_is_a_constant() -> None:
+    given = model("ImageDecoder", Fixed(FILE), opset=20)
+    assert main_type(from_onnx(given)[0]) == "Tensor[(6, 8, 3), uint8]"
 
 
 def test_bytes_that_are_no_picture_end_the_run() -> None:
