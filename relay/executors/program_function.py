@@ -162,7 +162,10 @@ class ProgramFunction:
     ) -> Any:
         """Run, with a value for each parameter. `constants` are those of the program, in order."""
         given = args if type(args) is tuple else tuple(args)
-        frame = self._take()
+        try:
+            frame = self._free.pop()
+        except IndexError:
+            frame = _Frame(self)
         context, reading = frame.context, frame.reading
         found = GAVE_UP
         try:
@@ -183,12 +186,6 @@ class ProgramFunction:
             if reading is not None and found != GAVE_UP and found & HOLDS:
                 reading.end()
             self._free.append(frame)
-
-    def _take(self) -> _Frame:
-        try:
-            return self._free.pop()
-        except IndexError:
-            return _Frame(self)
 
     def _read(
         self, args: tuple[Any, ...], frame: _Frame, message: Message

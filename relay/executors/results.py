@@ -44,11 +44,14 @@ class Results:
         self._is_flat = self._is_tuple and not any(isinstance(one, tuple) for one in structure)
         self._only_tensors = all(type(part) is TensorKind for part in self.objects)
         self._simple = all(map(_is_simple, self.objects))
-        # the constructor of the list that is the only object
+        # the constructor of the list that is the only object; of numbers, those, and their place
         self._only_list: Case | None = None
+        self._only_numbers: tuple[ScalarKind, int] | None = None
         if self._simple and len(self.objects) == 1:
             (only,) = self.objects
-            self._only_list = only.cons if isinstance(only, DataKind) else None
+            self._only_list = cons = only.cons if isinstance(only, DataKind) else None
+            if cons is not None and cons.is_flat and isinstance(cons.kinds[0], ScalarKind):
+                self._only_numbers = cons.kinds[0], cons.chain_places[0]
         # where tensors are in the words of an export that has nothing else, if there are only those
         self._tensor_words = -1
         self._places: list[tuple[np.dtype, int, int, slice]] = []
@@ -89,6 +92,11 @@ class Results:
                 if self._only_list is not None:
                     root, entry, _, objects, width, count, _ = _ONLY_CHAIN(words)
                     if root == 0 and entry == CHAIN and objects == 1:  # of scalars
+                        if self._only_numbers is not None:
+                            kind, place = self._only_numbers
+                            return [
+                                style.scalars.many(kind.column(words, 7 + place, count, width - 1))
+                            ]
                         rows = words, 7, count, width - 1
                         places = self._only_list.chain_places
                         return [_elements(self._only_list, places, rows, (), style)]
