@@ -58,6 +58,10 @@ Model: TypeAlias = "IRModule | Expr | HasModule | str | os.PathLike[str] | bytes
 KEEP_OFF = (PRIMITIVE, "Composite", "Compiler", "Extern", "SkipOptimization")
 
 PROGRAM_LEVEL: Level = 3  # of LLVM: small functions are inlined
+# A program of more text is a long model rather than a tight loop: it calls kernel after kernel, and
+# to put small functions into it takes twice as long to compile for nothing that shows.
+LONG_PROGRAM = 300_000
+LONG_PROGRAM_LEVEL: Level = 2
 
 
 def compile(
@@ -195,10 +199,11 @@ def native_program(program: Program, target: Target, cache: Cache) -> NativeProg
     from relay.program.ownership import own
 
     made = translate(own(program), target)
-    key = key_of([made.ir], target, PROGRAM_LEVEL)
+    level = PROGRAM_LEVEL if len(made.ir) < LONG_PROGRAM else LONG_PROGRAM_LEVEL
+    key = key_of([made.ir], target, level)
     code = cache.get(key)
     if code is None:
-        code = compile_module([made.ir], target, opt=PROGRAM_LEVEL, imports=made.imports)
+        code = compile_module([made.ir], target, opt=level, imports=made.imports)
         cache.put(key, code)
     cached_program_runtime(cache)
     return NativeProgram(code, made.entries[MAIN], made.sites, made.constants)

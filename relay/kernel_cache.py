@@ -63,14 +63,15 @@ class KernelCache:
         """The steps of a primitive function; `relay.lower.lower` says what they are."""
         key = self._key(function, constant)
         if key not in self._lowered and not self._is_stored(key):
-            self._take(key, make(function, constant, self.target, self.options), function)
+            made = make(function, constant, self.target, self.options, self._objects)
+            self._take(key, made, function)
         return self._lowered[key]
 
     def lower_dynamic(self, function: Function, constant: Sequence[bool]) -> Dynamic:
         """The same for a function over sizes that a run finds: `relay.lower.symbolic`."""
         key = self._key(function, constant, DYNAMIC)
         if key not in self._dynamic and not self._is_stored_dynamic(key):
-            made = make_dynamic(function, constant, self.target, self.options)
+            made = make_dynamic(function, constant, self.target, self.options, self._objects)
             self._take_dynamic(key, made, function)
         return self._dynamic[key]
 

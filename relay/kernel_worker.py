@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Generic, TypeVar
 
 from relay import tree
@@ -43,29 +44,46 @@ class Made(Generic[L]):
     objects: dict[str, bytes]
 
 
+Objects = Mapping[str, bytes]  # by the names of kernels
+NONE: Objects = MappingProxyType({})
+
+
 def make(
-    function: Function, constant: Sequence[bool], target: Target, options: Options
+    function: Function,
+    constant: Sequence[bool],
+    target: Target,
+    options: Options,
+    known: Objects = NONE,
 ) -> Made[Lowered]:
-    """Lower a function and compile its kernels."""
+    """Lower a function and compile its kernels, but for those that are `known`."""
     from relay.lower.lower import lower  # kernels that are found need no code generator
 
     lowered = lower(function, constant, target, options)
-    return Made(lowered, _objects(lowered.steps, target))
+    return Made(lowered, _objects(lowered.steps, target, known))
 
 
 def make_dynamic(
-    function: Function, constant: Sequence[bool], target: Target, options: Options
+    function: Function,
+    constant: Sequence[bool],
+    target: Target,
+    options: Options,
+    known: Objects = NONE,
 ) -> Made[Dynamic]:
     """The same for a function over sizes that a run finds."""
     from relay.lower.symbolic import lower_dynamic
 
     made = lower_dynamic(function, constant, target, options)
-    return Made(made, _objects(made.steps, target))
+    return Made(made, _objects(made.steps, target, known))
 
 
-def _objects(steps: Iterable[Step], target: Target) -> dict[str, bytes]:
+def _objects(steps: Iterable[Step], target: Target, known: Objects) -> dict[str, bytes]:
+    """The code of all kernels. Their names tell them apart: functions over different weights often
+    prepare them in the same way."""
     kernels = {step.kernel.name: step.kernel for step in steps}
-    return {name: compile_module([kernel.ir], target) for name, kernel in kernels.items()}
+    return {
+        name: known[name] if name in known else compile_module([kernel.ir], target)
+        for name, kernel in kernels.items()
+    }
 
 
 class KernelWorker(Worker):
@@ -117,6 +135,7 @@ class KernelWorker(Worker):
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     """The other end: make what is asked for until nothing more comes."""
+    known: dict[str, bytes] = {}
     write_frame(answers, READY)
     answers.flush()
     while True:
@@ -129,11 +148,12 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
             function = _typed(text)
             target, options = Target(request["target"]), Options(**request["options"])
             lowered, objects = _answer(
-                request["what"], function, request["constant"], target, options
+                request["what"], function, request["constant"], target, options, known
             )
         except RelayError:
             write_frame(answers, json.dumps(None).encode())
         else:
+            known.update(objects)
             write_frame(answers, json.dumps(list(objects)).encode())
             write_frame(answers, lowered)
             for data in objects.values():
@@ -153,14 +173,19 @@ def _typed(text: str) -> Function:
 
 
 def _answer(
-    what: str, function: Function, constant: Sequence[bool], target: Target, options: Options
+    what: str,
+    function: Function,
+    constant: Sequence[bool],
+    target: Target,
+    options: Options,
+    known: Objects,
 ) -> tuple[bytes, dict[str, bytes]]:
     if what == "make":
-        made = make(function, constant, target, options)
+        made = make(function, constant, target, options, known)
         return stored.to_bytes(made.lowered), made.objects
     from relay.lower import stored_dynamic
 
-    sized = make_dynamic(function, constant, target, options)
+    sized = make_dynamic(function, constant, target, options, known)
     return stored_dynamic.to_bytes(sized.lowered), sized.objects
 
 

@@ -185,6 +185,26 @@ def test_sizes_named_by_the_program_around_a_function_are_known_to_another_proce
         worker.stop()
 
 
+def test_a_kernel_that_several_functions_have_is_compiled_once(monkeypatch):
+    compiled = []
+
+    def compile_module(texts, target):
+        compiled.append(texts)
+        return b"code"
+
+    monkeypatch.setattr("relay.kernel_worker.compile_module", compile_module)
+    text = "%x: Tensor[(4, 24), float32], %w: Tensor[(24, 32), float32], Primitive=1) { {} }"
+    product = "nn.matmul(%x, %w)"
+    kernels = KernelCache(Cache(None), Target.host(), Options())
+    made = [
+        kernels.lower(function(text.replace("{}", body)), (False, True))
+        for body in (product, f"tanh({product})")
+    ]
+    names = {step.kernel.name for one in made for step in one.steps}
+    steps = sum(len(one.steps) for one in made)
+    assert len(compiled) == len(names) < steps
+
+
 def test_a_process_that_cannot_leaves_the_error_to_the_one_that_asks(tmp_path):
     worker = KernelWorker.start()
     try:

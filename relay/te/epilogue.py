@@ -50,7 +50,7 @@ def _walk(statement: Statement, simplify: Simplifier) -> Steps[Statement]:
         if statement.kind is Kind.UNROLLED and (rolled := _rolled(statement, simplify)) is not None:
             return rolled
         simplify.bind(statement.var, statement.extent)
-    below = []
+    below: list[Statement] = []
     for part in tree.children(statement):
         below.append((yield _walk(part, simplify)))
     return tree.rebuild(statement, below)

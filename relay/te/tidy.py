@@ -126,7 +126,7 @@ def _put(statement: Statement, values: Mapping[Var, Expr]) -> Statement:
     return map_expressions(statement, lambda expr: substitute(expr, values, done))
 
 
-def _for(loop: For, simplify: Simplifier) -> Tidying:
+def _for(loop: For, simplify: Simplifier) -> Statement | Tidying:
     extent = simplify(loop.extent)
     count = int(extent.value) if isinstance(extent, Const) else None
     if count is not None and count <= 0:
