@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relay import tree
-from relay.te.expr import INDEX, Const, Expr, Read
+from relay.te.expr import INDEX, Const, Expr, Read, const
 from relay.te.loops import (
     Allocate,
     Block,
@@ -37,6 +37,8 @@ from relay.tree import Steps
 
 _MANY_STEPS = 24  # of one element; fewer than a function of mathematics takes
 _MANY_COPIES = 4
+_COPY = Scope.STACK
+_ONE = const(1, INDEX)
 
 
 def over_copies(statement: Statement) -> Statement:
@@ -84,13 +86,10 @@ def _rolled(nest: For, simplify: Simplifier) -> Statement | None:
 
     kept = [Store(others[id(read.source)], read.indices, read) for read in registers]
     computed = map_expressions(body, lambda expr: tree.transform(expr, read))
-    made = block([_around(loops, block(kept)), _around(loops, computed, rolled=True)])
+    made = block([_around(loops, block(kept)), _around(_fewer_unrolled(loops), computed)])
     for buffer in others.values():
         made = Allocate(buffer, made)
     return made
-
-
-_COPY = Scope.STACK
 
 
 def _nest(nest: For) -> tuple[list[For], Statement]:
@@ -103,10 +102,17 @@ def _nest(nest: For) -> tuple[list[For], Statement]:
     return loops, body
 
 
-def _around(loops: Sequence[For], body: Statement, rolled: bool = False) -> Statement:
+def _fewer_unrolled(loops: Sequence[For]) -> list[For]:
+    """The loops with none but the last of several written out: a few chains of dependent steps side
+    by side keep a processor busy."""
+    written = [loop for loop in loops if loop.kind is Kind.UNROLLED and loop.extent != _ONE]
+    rolled = written[: max(1, len(written) - 1)]
+    return [For(loop.var, loop.extent, loop.body) if loop in rolled else loop for loop in loops]
+
+
+def _around(loops: Sequence[For], body: Statement) -> Statement:
     for loop in reversed(loops):
-        kind = Kind.SERIAL if rolled and loop.kind is Kind.UNROLLED else loop.kind
-        body = For(loop.var, loop.extent, body, kind)
+        body = For(loop.var, loop.extent, body, loop.kind)
     return body
 
 

@@ -51,6 +51,16 @@ def test_many_steps_are_written_once_over_a_copy() -> None:
     assert "acc[" not in lines[copied + 3]
 
 
+def test_the_last_of_several_loops_stays_written_out() -> None:
+    held = registers()
+    half = te.Var(INDEX, "h")
+    place = R * 2 + half, L
+    inside = For(L, const(8, INDEX), Store(Y, place, much(held[place])), Kind.VECTOR)
+    inner = For(half, const(2, INDEX), inside, Kind.UNROLLED)
+    text = repr(over_copies(Allocate(held, For(R, const(2, INDEX), inner, Kind.UNROLLED))))
+    assert text.count("unrolled for h in 2:") == 2 and text.count("unrolled for r in 2:") == 1
+
+
 def test_few_steps_stay_in_registers() -> None:
     held = registers()
     whole = computed(held, held[R, L] * 2.0 + 1.0)
