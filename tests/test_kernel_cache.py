@@ -172,9 +172,13 @@ def test_functions_over_sizes_of_a_run_are_shared_too(cache, monkeypatch):
     assert (again.made, again.found) == (0, len(sized))
 
 
-def test_sizes_named_by_the_program_around_a_function_are_known_to_another_process():
-    module = relay.parse(HEAD + f"def @main[n: Shape]({ADD.replace('4', '(n + 3) // 4, n')}")
-    named = relay.transform.InferType()(module)["main"]
+@pytest.mark.parametrize("name", ["n", "batch.size.0", "0"])
+def test_sizes_named_by_the_program_around_a_function_are_known_to_another_process(name):
+    n = relay.ShapeVar(name)
+    ty = relay.TensorType(((n + 3) // 4, n, n), "float32")
+    x, y = relay.var("x", ty), relay.var("y", ty)
+    main = relay.Function([x, y], x + y, None, [n]).with_attr("Primitive", 1)
+    named = relay.transform.InferType()(relay.IRModule.from_expr(main))["main"]
     named = relay.tree.replace(named, type_params=())
     worker = KernelWorker.start()
     try:

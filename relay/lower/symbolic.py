@@ -27,6 +27,7 @@ from relay.errors import Diagnostic, DiagnosticError, LowerError
 from relay.ir import dims
 from relay.ir.dims import Dim, Symbol
 from relay.ir.expr import Call, Expr, Function, Var
+from relay.ir.names import as_word
 from relay.ir.types import (
     IncompleteType,
     Occurs,
@@ -106,7 +107,7 @@ class _Params:
         axes: list[tuple[Dim, Size, str]] = []
         count = 0
         for param in function.params:
-            self._names.update(str(atom) for atom in _symbols(param.checked_type))
+            self._names.update(_word(atom) for atom in _symbols(param.checked_type))
         for param in function.params:
             fields = []
             for ty in _tensors(param.checked_type, param):
@@ -135,10 +136,12 @@ class _Params:
             self.anonymous.add(size)
         elif dim in self._named or not _is_variable(dim):
             size = self.fresh(f"{name}_{axis}")
-            axes.append((dim, size, f"size {axis} of parameter `%{name}` is not {dim}"))
+            axes.append((dim, size, f"size {axis} of parameter `%{name}` is not {_spelled(dim)}"))
         else:
             assert isinstance(dim, Symbol)
-            size = Size(str(dim))
+            size = Size(_word(dim))
+            if any(one.name == size.name for one in self.variables):
+                size = self.fresh(size.name)
             self._named[dim] = size
         self._names.add(size.name)
         self.variables.append(Variable(size.name, where))
@@ -183,6 +186,16 @@ class _Params:
 def _unknown(dim: Dim) -> set[Symbol]:
     """The names in a dimension that are no sizes yet."""
     return {symbol for symbol in dims.atoms(dim) if not isinstance(symbol, Size)}
+
+
+def _word(symbol: Symbol) -> str:
+    """The name of a symbol as text has it: a process that reads the text makes the same of it."""
+    return as_word(str(symbol), "n")
+
+
+def _spelled(dim: Dim) -> Dim:
+    """A dimension over such names."""
+    return dims.substitute(dim, lambda symbol: Size(_word(symbol)))
 
 
 def _is_variable(dim: Dim) -> bool:
