@@ -167,7 +167,9 @@ def _kernel(
     loops = te_lower.lower(s)
     # checked code goes element by element: copies of loops would be checked again and again
     written = rolled(loops.body) if options.checked else loops.body
-    body = tidy(over_copies(legalize(written, machine(target))))
+    legal = legalize(written, machine(target))
+    # code for open sizes is there several times, for whole tiles and for what is left
+    body = tidy(over_copies(legal) if sizes else legal)
     used = _used(sizes, body, (*loops.inputs, *loops.outputs)) if sizes else ()
     pairs = in_place(s)
     code = generate(

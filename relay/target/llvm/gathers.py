@@ -82,7 +82,7 @@ class Gathers(Expressions):
             return None
         (size,) = sizes
         by_op = {atom.op: by for atom, by in moving.items() if isinstance(atom, Binary)}
-        if size is None or self.lanes % size or by_op.keys() != {"floordiv", "mod"}:
+        if not size or self.lanes % size or by_op.keys() != {"floordiv", "mod"}:
             return None
         if any(isinstance(atom, Binary) and atom.left is not self.lane for atom in moving):
             return None

@@ -41,6 +41,7 @@ EXPLAINED = {
     "Loop": (None, "rows that are scalars get an axis too many, or cannot be put together"),
     "Softmax": (13, "axes after the one that is named are not taken together"),
     "LogSoftmax": (13, "axes after the one that is named are not taken together"),
+    "Softsign": (None, "scalars are not written to"),
 }
 
 

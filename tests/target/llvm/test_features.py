@@ -131,7 +131,7 @@ def test_processors_without_dot_products_of_bytes(cpu):
         [sys.executable, "-c", code, str(target), dot_product(target)], capture_output=True
     )
     assert done.returncode != 0
-    assert b"Cannot select" in done.stderr
+    assert b"Cannot select" in done.stderr or b"Do not know how to split" in done.stderr
 
 
 ARM_HALF = """

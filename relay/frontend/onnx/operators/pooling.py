@@ -184,6 +184,8 @@ def _powers(node: Node, data: Expr, p: float) -> Expr:
 
 
 def _root(node: Node, total: Expr, like: Expr, p: float) -> Expr:
+    if p == 0:
+        raise node.refused("there is no root of degree 0", "`p` other than 0", "`p` = 0")
     if p == 2:
         return op.sqrt(total)
     return total if p == 1 else op.power(total, node.number(1 / p, like))

@@ -182,7 +182,9 @@ def _clusters(s: Schedule, known: set[int]) -> tuple[Schedule, list[_Cluster]]:
         stage = s[name]
         readers = s.readers(name)
         around = {id(home[one.name]): home[one.name] for one in readers if one.name in home}
-        if s.is_output(stage) or isinstance(stage.op, Procedure) or len(around) != 1:
+        for_images = any(one.name not in home for one in readers)  # which are computed on their own
+        alone = s.is_output(stage) or isinstance(stage.op, Procedure) or for_images
+        if alone or len(around) != 1:
             s, cluster = _own_cluster(s, name, known)
         else:
             (candidate,) = around.values()

@@ -222,6 +222,10 @@ def test_roots_of_sums_of_powers(p: int) -> None:
         ),
         (lambda: model("GlobalMaxPool", tensor(2, 3), opset=11), "no spatial axes|wrong rank"),
         (
+            lambda: model("LpPool", tensor(1, 2, 5), opset=11, kernel_shape=[2], p=0),
+            "no root of degree 0",
+        ),
+        (
             lambda: model(
                 "MaxUnpool",
                 tensor(1, 1, 2),

@@ -233,6 +233,20 @@ def test_loops_stay_in_range_one_scalar_after_the_other(
         assert_loops(graph, target)
 
 
+def test_what_windows_are_made_of_is_not_hidden_in_the_loops_of_another_reader() -> None:
+    x, w = te.placeholder((4, 9), "float32", "x"), te.placeholder((4, 2), "float32", "w")
+    down = te.axis(4, "k")
+    top = te.compute((9,), lambda j: te.max(x[down, j], down), "top")
+    rest = te.compute((9,), lambda j: te.sum(x[down, j] - top[j], down), "rest")
+    apart = te.compute((4, 9), lambda i, j: te.maximum(x[i, j] - top[j], rest[j]), "apart")
+    window = te.axis(2, "r")
+    y = te.compute((4, 8), lambda i, j: te.sum(apart[i, j + window] * w[i, window], window))
+    chance = np.random.default_rng(0)
+    arrays = tuple(chance.integers(-9, 9, one.extents).astype("float32") for one in (x, w))
+    for target in LEVELS:
+        assert_native(Graph((x, w), (y,), arrays, (False, False)), target)
+
+
 @pytest.mark.full
 @settings(max_examples=2000)
 @given(graphs(9), levels, st.booleans())
