@@ -260,7 +260,10 @@ class ProgramContext:
     def perform(self, request: int) -> int:
         """Run a request, whose address is given; 0, or a status. Signals are handled meanwhile."""
         self.watch()
-        return self._runtime.perform(request)
+        status = self._runtime.perform(request)
+        if (raised := self.raised(status)) is not None:
+            raise raised
+        return status
 
     def watch(self) -> None:
         """Before a request runs: whether signals are handled meanwhile."""
