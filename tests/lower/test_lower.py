@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import prod
 
 import numpy as np
 import pytest
@@ -123,7 +124,8 @@ def test_a_constant_weight_is_packed_in_a_step_of_its_own() -> None:
     assert (pack.constant, pack.inputs, pack.outputs) == (True, (Param(1),), (Temporary(0),))
     assert dense.inputs == (Param(0), Param(2), Temporary(0))
     assert dense.outputs == (Result(0),)
-    assert made.temporaries == pack.kernel.outputs == (TensorSpec((1, 16, 32), "float32"),)
+    assert made.temporaries == pack.kernel.outputs
+    assert [prod(one.shape) for one in made.temporaries] == [16 * 32]
     assert pack.kernel.name.startswith("relay_prepare_")
     x, w, b = (
         np.random.default_rng(i).normal(size=s) for i, s in enumerate([(8, 16), (32, 16), 32])
@@ -209,7 +211,7 @@ def test_other_targets_and_options_give_other_names() -> None:
     none = [False] * 3
     names = {
         lower(made, none, target, options).steps[0].kernel.name
-        for target in (WIDEST, AVX2)
+        for target in (Target.x86("avx512"), AVX2)
         for options in (Options(), Options(checked=True))
     }
     assert len(names) == 4

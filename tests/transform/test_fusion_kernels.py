@@ -9,10 +9,10 @@ import relay
 from relay.check.infer import infer_module
 from relay.check.wellformed import check_well_formed
 from relay.ir.compare import assert_structural_equal
-from relay.target.target import Target
 from relay.transform import FuseOps
 from relay.transform.fusion_dataflow import Dataflow
 from relay.transform.fusion_kernels import Kernels
+from tests.target.llvm.kernels import LEVELS
 
 HEADER = '#[version = "0.0.5"]\n'
 
@@ -158,9 +158,6 @@ def test_fused_graphs_mean_the_same(case):
     check_well_formed(after)
     for mine, expected in zip(evaluate(after, args), evaluate(mod, args), strict=True):
         np.testing.assert_array_equal(mine, expected)
-
-
-LEVELS = [Target.x86(level) for level in ("avx512", "avx2", "baseline")]
 
 
 @settings(max_examples=20, deadline=None)

@@ -9,8 +9,8 @@ import relay
 from relay import tree
 from relay.check.wellformed import check_well_formed
 from relay.ir.compare import assert_structural_equal
-from relay.target.target import Target
 from relay.transform import DefuseOps, FuseOps, RecognizeAttention, ToANormalForm
+from tests.target.llvm.kernels import LEVEL_NAMES, LEVELS
 
 HEADER = '#[version = "0.0.5"]\n'
 PARAMS = {
@@ -223,12 +223,12 @@ def test_functions_for_other_compilers_are_not_entered():
 # --- compiled ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("level", ["avx512", "avx2", "baseline"])
-def test_compiled_it_is_what_torch_computes(level):
+@pytest.mark.parametrize("target", LEVELS, ids=LEVEL_NAMES)
+def test_compiled_it_is_what_torch_computes(target):
     mod = RecognizeAttention()(
         parse(f"nn.batch_matmul(nn.softmax(add(divide({SCORES}, 2.828427f), %m)), %v)")
     )
-    exe = relay.compile(mod, target=Target.x86(level))
+    exe = relay.compile(mod, target=target)
     args = arguments(mod)
     q, k, v, m = map(torch.from_numpy, args[:4])
     expected = F.scaled_dot_product_attention(q, k, v, m).numpy()

@@ -120,7 +120,8 @@ def test_means_of_images(last: int) -> None:
 @pytest.mark.parametrize("last", [0, 1])
 def test_convolutions_of_images(last: int) -> None:
     data = integers(1, 6, 5, 4) if last else integers(1, 4, 6, 5)
-    weight = Fixed(integers(3, 4, 3, 3, dtype="int8"))
+    # of seven bits: without VNNI, ONNX Runtime lets sums of two products overflow
+    weight = Fixed(integers(3, 4, 3, 3, dtype="int8") // 2)
     near(
         model(
             "QLinearConv",

@@ -195,7 +195,8 @@ def test_numbers_of_blocks() -> None:
     agree(given, data, wanted=[(data.astype("float32") - each[1]) * each[0]])
 
 
-# --- products
+# --- products: the reference is the judge of bytes with a sign, for ONNX Runtime lets sums of two
+# products overflow on a processor without VNNI
 
 
 @pytest.mark.parametrize(
@@ -212,9 +213,9 @@ def test_numbers_of_blocks() -> None:
 def test_products_of_integers(left: tuple[int, ...], right: tuple[int, ...], dtype: str) -> None:
     a, b = integers(*left), integers(*right, dtype=dtype)
     zeros = Fixed(number(9, "uint8")), Fixed(number(3, dtype))
-    agree(model("MatMulInteger", a, b, *zeros, opset=10), a, b)
-    agree(model("MatMulInteger", a, Fixed(b), *zeros, opset=10), a)
-    agree(model("MatMulInteger", a, b, opset=10), a, b)
+    agree(model("MatMulInteger", a, b, *zeros, opset=10), a, b, judge=reference)
+    agree(model("MatMulInteger", a, Fixed(b), *zeros, opset=10), a, judge=reference)
+    agree(model("MatMulInteger", a, b, opset=10), a, b, judge=reference)
 
 
 def test_zero_points_of_rows_and_columns() -> None:
@@ -232,7 +233,7 @@ def test_products_of_named_extents() -> None:
     a, b = integers(3, 4), integers(4, 5, dtype="int8")
     given = model("MatMulInteger", a, Fixed(b), opset=10, shapes={0: ("n", 4)})
     assert main_type(from_onnx(given)[0]) == "Tensor[(n, 5), int32]"
-    agree(given, a)
+    agree(given, a, judge=reference)
 
 
 @pytest.mark.parametrize(
@@ -263,7 +264,7 @@ def test_products_of_quantised_numbers(
         Fixed(number(120, "uint8")),
         opset=opset,
     )
-    near(given, a, b)
+    near(given, a, b, judge=reference)
 
 
 def test_scales_of_sixteen_bits() -> None:
@@ -321,7 +322,8 @@ def test_padding_is_found(automatic: str) -> None:
 @pytest.mark.parametrize("has_bias", [False, True])
 def test_convolutions_of_quantised_numbers(axes: int, has_bias: bool) -> None:
     data = integers(1, 3, *[6, 5, 4][:axes])
-    weight = integers(4, 3, *[3, 2, 2][:axes], dtype="int8")
+    # of seven bits, whose sums do not overflow: the reference knows images of two axes only
+    weight = integers(4, 3, *[3, 2, 2][:axes], dtype="int8") // 2
     each = np.linspace(0.01, 0.02, 4, dtype="float32")
     bias = (Fixed(RANDOM.integers(-999, 999, 4).astype("int32")),) if has_bias else ()
     given = model(

@@ -268,31 +268,26 @@ def test_other_machines_have_no_such_instructions() -> None:
     assert "pmadd" not in assembly([compiled(BIG["dense"], target).steps[-1].kernel.ir], target)
 
 
-VNNI = pytest.mark.skipif(
-    not WIDEST.has_vnni or WIDEST.vector_bits < 512, reason="no VNNI in 512 bits"
-)
+VNNI = Target("llvm -mcpu=x86-64-v4 -mattr=+avx512vnni")
 
 
-@VNNI
 def test_bytes_are_read_where_they_lie() -> None:
     """Unsigned data by signed weights: nothing is copied, and nothing is corrected."""
-    packed, main = text(dense(64, 256, 512), 1)
+    packed, main = text(dense(64, 256, 512), 1, target=VNNI)
     assert packed == "for 8\n  for 64\n    for 4\n      vector 64: dense.acc.panel"
     assert "workspace" not in main
 
 
-@VNNI
 def test_what_turning_bits_adds_is_known_beforehand() -> None:
-    sums, packed, main = text(dense(64, 256, 512, "int8", "int8"), 1)
+    sums, packed, main = text(dense(64, 256, 512, "int8", "int8"), 1, target=VNNI)
     assert "dense.acc.sums" in sums
     assert "dense.acc.panel" in packed
     assert main.startswith("workspace dense.acc.words[64, 64, 4]")
     assert "sums" not in main
 
 
-@VNNI
 def test_where_nothing_is_known_the_factor_that_is_packed_is_turned() -> None:
-    (main,) = text(dense(64, 256, 512, "int8", "int8"))
+    (main,) = text(dense(64, 256, 512, "int8", "int8"), target=VNNI)
     assert "words" not in main
     assert "dense.acc.sums[64]" in main  # of the rows, which are fewer than the columns
 
@@ -301,7 +296,7 @@ def test_an_image_is_copied_once() -> None:
     """With room around it, in words of channels, and converted, in one pass."""
     attributes = {"padding": "[1, 1, 1, 1]"}
     source = conv2d("1, 32, 28, 28", "64, 32, 3, 3", ("int8", "int8"), **attributes)
-    *_, main = text(source, 1)
+    *_, main = text(source, 1, target=VNNI)
     assert "workspace conv.acc.words[1, 8, 30, 30, 4]" in main
     assert "pad" not in main
 
