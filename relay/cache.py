@@ -24,12 +24,13 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import relay
 from relay import settings
+from relay.immutable import frozen
 from relay.native.runtime import Runtime, portable, runtime, runtime_object, runtime_texts
 from relay.target.llvm.compile import (
     COMPILER_VERSION,
@@ -54,7 +55,7 @@ _REMEMBERED: Final = 60  # a use is noted when the last note is older than this 
 _KEPT: Final = 0.75  # of the limit, after the oldest have gone
 
 
-@dataclass(frozen=True)
+@frozen
 class Statistics:
     """What a cache has done in this process."""
 

@@ -15,7 +15,6 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -27,6 +26,7 @@ from relay.executors.executable import Code, Executable
 from relay.executors.make import make_executable
 from relay.executors.straight_line import StraightLineExecutable
 from relay.graph_executor import GraphLibrary
+from relay.immutable import frozen
 from relay.ir.attrs import DictAttrs
 from relay.ir.entry import with_main_apart
 from relay.ir.expr import Constant, Expr, Function, Var, bind
@@ -108,7 +108,7 @@ def compile_graph(
     return StraightLineExecutable(compiled.program, compiled.code, compiled.weights)
 
 
-@dataclass(frozen=True)
+@frozen
 class Compiled:
     """A program, the code of its kernels, and the constants that come from outside."""
 

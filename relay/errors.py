@@ -27,8 +27,10 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from unicodedata import combining, east_asian_width
 
+from relay.immutable import frozen
 
-@dataclass(frozen=True)
+
+@frozen
 class SourceName:
     """A named text; with its text, errors can quote the line they speak of."""
 
@@ -43,7 +45,7 @@ class SourceName:
         return lines[number - 1] if 0 < number <= len(lines) else None
 
 
-@dataclass(frozen=True)
+@frozen
 class Span:
     """A stretch of source; lines and columns count from 1, the end column is exclusive."""
 
@@ -58,7 +60,7 @@ class Span:
         return f"{self.source_name.name}{position}"
 
 
-@dataclass(frozen=True)
+@frozen
 class SequentialSpan:
     """The origins of a node that a pass made out of several."""
 
@@ -81,7 +83,7 @@ class DiagnosticLevel(IntEnum):
     HELP = 50
 
 
-@dataclass(frozen=True)
+@frozen
 class Diagnostic:
     """One finding: what, where, what was expected, what was found, what to try."""
 

@@ -2,14 +2,18 @@
 
 A dataclass writes and compiles its `__init__` when the class is defined, which takes most of a
 millisecond. The compiler has hundreds of such classes, nodes and attributes of operators, and a
-process makes objects of few. So here the `__init__` of a class is written when the first object is
-made; from then on it is exactly the one `dataclass(frozen=True)` writes.
+process makes objects of few. So here the `__init__` of a class is written when it is first asked
+for; from then on it is exactly the one `dataclass(frozen=True)` writes. Comparing, hashing
+and repr are left to the class (`immutable`) or go over its fields (`frozen`).
 """
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, dataclass, field, fields, make_dataclass
-from typing import Any, TypeVar
+from collections.abc import Iterable
+from dataclasses import MISSING, FrozenInstanceError, dataclass, fields
+from operator import attrgetter
+from reprlib import recursive_repr
+from typing import Any, TypeVar, dataclass_transform
 
 T = TypeVar("T")
 
@@ -25,55 +29,103 @@ def immutable(cls: type[T], *, kw_only: bool = False, weakref_slot: bool = False
         weakref_slot=weakref_slot,
     )(cls)
     if "__init__" not in vars(cls):
-        made.__init__ = _written_on_use(made)
-    made.__setattr__, made.__delattr__ = _guards(made)
+        made.__init__ = _WrittenOnUse(made)
+    made.__setattr__, made.__delattr__ = _guards(made, made.__slots__)
     return made  # type: ignore[no-any-return]
 
 
-def _written_on_use(made: Any) -> Any:
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        made.__init__ = _constructor(made)
-        made.__init__(self, *args, **kwargs)
+@dataclass_transform(frozen_default=True)
+def frozen(cls: type[T]) -> type[T]:
+    """`cls` as `dataclass(frozen=True)` makes it."""
+    made: Any = dataclass(init=False, repr=False, eq=False)(cls)
+    equal, hashed = _comparison([known.name for known in fields(made) if known.compare])
+    methods = {"__init__": _WrittenOnUse(made), "__eq__": equal, "__repr__": _shown}
+    if "__eq__" not in vars(cls):
+        methods["__hash__"] = hashed
+    for name in methods.keys() - vars(cls).keys():
+        setattr(made, name, methods[name])
+    made.__setattr__, made.__delattr__ = _guards(made, [known.name for known in fields(made)])
+    return made  # type: ignore[no-any-return]
 
-    return __init__
+
+class _WrittenOnUse:
+    """The `__init__` of `made`, which takes this place as soon as somebody asks for it."""
+
+    def __init__(self, made: Any) -> None:
+        self.made = made
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        self.made.__init__ = _constructor(self.made)
+        return self.made.__init__.__get__(instance, owner)
 
 
 def _constructor(made: Any) -> Any:
-    """What `dataclass(frozen=True)` would give `made` as its `__init__`."""
-    arguments = []
+    """What `dataclass(frozen=True)` would give `made` as its `__init__`, from the same text."""
+    scope: dict[str, Any] = {"_set": object.__setattr__, "_open": MISSING}
+    places, names, body = ["self"], list[str](), list[str]()
     for known in fields(made):
-        same: Any = field(
-            default=known.default,
-            default_factory=known.default_factory,
-            init=known.init,
-            kw_only=known.kw_only,
-        )
-        arguments.append((known.name, known.type, same))
-    after = {"__post_init__": True} if hasattr(made, "__post_init__") else {}
-    written: Any = make_dataclass(
-        made.__name__,
-        arguments,
-        namespace=after,
-        frozen=True,
-        repr=False,
-        eq=False,
-        slots=True,
-        match_args=False,
-    )
-    return written.__init__
+        name, default = known.name, f"_default_{known.name}"
+        parameter, content = name, name
+        if known.default_factory is not MISSING:
+            scope[default] = known.default_factory
+            parameter = f"{name}=_open"
+            content = (
+                f"{default}() if {name} is _open else {name}" if known.init else f"{default}()"
+            )
+        elif known.default is not MISSING:
+            scope[default] = known.default
+            parameter = f"{name}={default}"
+            content = name if known.init else default
+        elif not known.init:
+            continue
+        if known.init:
+            (names if known.kw_only else places).append(parameter)
+        body.append(f"_set(self, {name!r}, {content})")
+    if hasattr(made, "__post_init__"):
+        body.append("self.__post_init__()")
+    parameters = ", ".join([*places, *(["*", *names] if names else [])])
+    lines = "".join(f"\n {line}" for line in body or ["pass"])
+    exec(f"def __init__({parameters}):{lines}", scope)
+    written = scope["__init__"]
+    written.__qualname__ = f"{made.__qualname__}.__init__"
+    written.__annotations__ = {known.name: known.type for known in fields(made) if known.init}
+    return written
 
 
-def _guards(made: Any) -> tuple[Any, Any]:
+def _guards(made: Any, names: Iterable[str]) -> tuple[Any, Any]:
     """`__setattr__` and `__delattr__` that refuse; a class derived from `made` may have more."""
+    fixed = frozenset(names)
 
     def __setattr__(self: Any, name: str, value: Any) -> None:
-        if type(self) is made or name in made.__slots__:
+        if type(self) is made or name in fixed:
             raise FrozenInstanceError(f"cannot assign to field {name!r}")
         super(made, self).__setattr__(name, value)
 
     def __delattr__(self: Any, name: str) -> None:
-        if type(self) is made or name in made.__slots__:
+        if type(self) is made or name in fixed:
             raise FrozenInstanceError(f"cannot delete field {name!r}")
         super(made, self).__delattr__(name)
 
     return __setattr__, __delattr__
+
+
+def _comparison(names: list[str]) -> tuple[Any, Any]:
+    """`__eq__` and `__hash__` of objects that are what these fields are."""
+    get: Any = attrgetter(*names) if names else None
+    content = get if len(names) > 1 else lambda one: (get(one),) if get else ()
+
+    def __eq__(self: Any, other: object) -> Any:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        return content(self) == content(other)
+
+    def __hash__(self: Any) -> int:
+        return hash(content(self))
+
+    return __eq__, __hash__
+
+
+@recursive_repr()
+def _shown(self: Any) -> str:
+    inside = (f"{known.name}={getattr(self, known.name)!r}" for known in fields(self) if known.repr)
+    return f"{self.__class__.__qualname__}({', '.join(inside)})"

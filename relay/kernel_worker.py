@@ -13,13 +13,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Generic, TypeVar
 
 from relay import tree
 from relay.check.infer import infer_module
 from relay.errors import RelayError
+from relay.immutable import frozen
 from relay.ir.expr import Function
 from relay.ir.module import IRModule
 from relay.ir.variables import free_type_vars
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 L = TypeVar("L")
 
 
-@dataclass(frozen=True)
+@frozen
 class Made(Generic[L]):
     """A primitive function as steps, and the object code of its kernels by name."""
 

@@ -6,7 +6,6 @@ Only programs that manage memory themselves have tensors that change: those that
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -14,9 +13,10 @@ import numpy as np
 
 from relay import dtypes
 from relay.errors import RelayError
+from relay.immutable import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Device:
     """Where a tensor lives."""
 

@@ -14,16 +14,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
 from relay.errors import Diagnostic, SettingError
+from relay.immutable import frozen
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@frozen
 class Setting(Generic[T]):
     """One environment variable. `parse` raises ValueError for what it does not understand."""
 

@@ -1,10 +1,10 @@
 """Frozen dataclasses whose constructor is written when it is first needed."""
 
-from dataclasses import FrozenInstanceError, dataclass, field, fields
+from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 
 import pytest
 
-from relay.immutable import immutable
+from relay.immutable import frozen, immutable
 
 
 def made_of(**options):
@@ -93,3 +93,78 @@ def test_its_fields_take_apart_in_patterns_as_those_of_a_dataclass():
         y: int = 2
 
     assert immutable(Pair).__match_args__ == Same.__match_args__
+
+
+# --- with comparison, hash and repr
+
+
+def body():
+    def total(self):
+        return self.x + len(self.y)
+
+    return {
+        "__annotations__": {"x": float, "y": tuple, "memo": int},
+        "y": field(default=(), repr=False),
+        "memo": field(default=0, init=False, compare=False),
+        "total": total,
+    }
+
+
+def test_values_are_those_of_a_frozen_dataclass():
+    nan = float("nan")
+    for decorated in (frozen, dataclass(frozen=True)):
+        Point = decorated(type("Point", (), body()))
+        first, second = Point(1), Point(1, y=(2,))
+        assert repr(first) == "Point(x=1, memo=0)"
+        assert first == Point(1) and hash(first) == hash(Point(1))
+        assert first != second and first != (1, (), 0)
+        assert Point(nan) == Point(nan), "the same object in both"
+        assert replace(second, x=3) == Point(3, (2,))
+        assert second.total() == 2
+        object.__setattr__(second, "memo", 5)
+        assert second == Point(1, (2,))
+        with pytest.raises(FrozenInstanceError, match="'x'"):
+            first.x = 2
+        with pytest.raises(TypeError, match=r"Point.__init__\(\) missing 1 required"):
+            Point()
+        with pytest.raises(TypeError, match="unhashable"):
+            hash(Point([]))
+
+
+def test_values_without_fields_are_equal():
+    @frozen
+    class Nothing:
+        """None at all."""
+
+    assert Nothing() == Nothing() and hash(Nothing()) == hash(Nothing())
+    assert repr(Nothing()).endswith("Nothing()")
+
+
+def test_methods_of_a_class_are_kept():
+    @frozen
+    class Named:
+        name: str
+        place: int
+
+        def __eq__(self, other):
+            return self.name == other.name
+
+        def __hash__(self):
+            return hash(self.name)
+
+        def __repr__(self):
+            return self.name
+
+    assert Named("a", 1) == Named("a", 2)
+    assert {Named("a", 1), Named("a", 2)} == {Named("a", 3)}
+    assert repr(Named("a", 1)) == "a"
+
+
+def test_a_value_that_holds_itself_can_be_shown():
+    @frozen
+    class Holder:
+        content: list
+
+    holder = Holder([])
+    holder.content.append(holder)
+    assert "..." in repr(holder)

@@ -7,7 +7,6 @@ none of this depends on the program, so it is found once for all matches of a pa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from relay import tree
@@ -29,6 +28,7 @@ from relay.dataflow_pattern.steps import (
     is_operator,
 )
 from relay.errors import RelayError
+from relay.immutable import frozen
 from relay.ir.attrs import Attrs, DictAttrs
 from relay.ir.expr import (
     Call,
@@ -45,7 +45,7 @@ from relay.ir.expr import (
 from relay.ir.types import TensorType
 
 
-@dataclass(frozen=True)
+@frozen
 class Prepared:
     """A pattern ready to be matched."""
 

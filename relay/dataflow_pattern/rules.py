@@ -22,7 +22,7 @@ Which attributes of a call on the left count is said by how the call was built:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from relay import tree
@@ -31,6 +31,7 @@ from relay.dataflow_pattern.matcher import Bindings
 from relay.dataflow_pattern.patterns import DFPattern
 from relay.dataflow_pattern.rewriter import DFPatternCallback, NodeMap, Rewriter
 from relay.errors import RelayError
+from relay.immutable import frozen
 from relay.ir.attrs import Attrs, DictAttrs
 from relay.ir.expr import (
     Call,
@@ -100,7 +101,7 @@ class RuleMatch:
 After = Expr | Callable[[RuleMatch], Expr | None]
 
 
-@dataclass(frozen=True)
+@frozen
 class Rule:
     """`before` becomes `after`, which may be a function that returns None to leave it as it is.
 

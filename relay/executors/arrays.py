@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from ctypes import addressof, c_char
-from dataclasses import dataclass
 from functools import cache
 from math import prod
 from typing import Any, Final
@@ -19,6 +18,7 @@ import numpy as np
 
 from relay import dtypes, nd
 from relay.errors import Diagnostic, EvaluationError, RelayError
+from relay.immutable import frozen
 
 # A result as the kind of array the caller works with.
 Wrap = Callable[[np.ndarray], Any]
@@ -27,7 +27,7 @@ Wrap = Callable[[np.ndarray], Any]
 _IN_DOUBT: Final = frozenset((np.ndarray, bool, int, float, list, tuple, type(None)))
 
 
-@dataclass(frozen=True)
+@frozen
 class TensorInfo:
     """An input or an output of a model."""
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from relay import nd
 from relay.errors import Diagnostic, EvaluationError, RelayError, TargetError, did_you_mean
 from relay.executors.report import BenchmarkResult
 from relay.executors.weights import Weights
+from relay.immutable import frozen
 from relay.native.cores import default_threads
 from relay.program.native import NativeProgram
 from relay.program.program import MAIN, Program
@@ -31,7 +31,7 @@ from relay.target import abi
 from relay.target.target import Target
 
 
-@dataclass(frozen=True)
+@frozen
 class Code:
     """The machine code of a program's kernels, and of its functions where it has several."""
 

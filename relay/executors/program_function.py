@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from struct import Struct, pack_into
 from typing import Any, Final
 
@@ -27,6 +26,7 @@ from relay.executors.reading import Reading, reading_plan
 from relay.executors.results import Results
 from relay.executors.style import VALUES, Style
 from relay.executors.words_in import Readers, take_apart
+from relay.immutable import frozen
 from relay.native import layout
 from relay.native.call import ConstantObjects, ProgramContext, program_runtime
 from relay.native.python_values import GAVE_UP, HOLDS
@@ -50,7 +50,7 @@ def plain_failure(status: int, context: ProgramContext) -> Exception:
     return EvaluationError(Diagnostic(meaning.get(status, f"the program failed: status {status}")))
 
 
-@dataclass(frozen=True)
+@frozen
 class _Argument:
     """A parameter: its name, its type, and how the parts of its value are read."""
 

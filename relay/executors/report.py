@@ -8,14 +8,14 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from statistics import fmean, median, pstdev
 
+from relay.immutable import frozen
 from relay.lower.kernel import Kernel
 from relay.program.program import nbytes
 
 
-@dataclass(frozen=True)
+@frozen
 class Memory:
     """Bytes an executable needs; arena and outputs once per call that runs at the same time."""
 
@@ -37,7 +37,7 @@ class Memory:
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class KernelInfo:
     """One kernel of an executable."""
 
@@ -92,7 +92,7 @@ class Kernels(tuple[KernelInfo, ...]):
         return table_text(("kernel", "calls", "bytes", "flops", "", "operators"), rows, "<>>><<")
 
 
-@dataclass(frozen=True)
+@frozen
 class StepTime:
     """One call of a kernel, and how long it took."""
 
@@ -127,7 +127,7 @@ class Profile(tuple[StepTime, ...]):
         return table_text(head, rows, "><>>>><") + f"\nall steps: {time_text(self.seconds)}"
 
 
-@dataclass(frozen=True)
+@frozen
 class BenchmarkResult:
     """Times of calls, in seconds; each entry of `results` is the mean of several calls in a row."""
 

@@ -11,7 +11,6 @@ many fields is what that constructor builds.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from relay.executors.program_function import ProgramFunction
 from relay.executors.report import Kernels, Memory
 from relay.executors.style import VALUES, as_tensors, python_style
 from relay.executors.weights import Weights
+from relay.immutable import frozen
 from relay.interpreter.values import Value
 from relay.lower.kernel import TensorSpec
 from relay.native import layout
@@ -35,7 +35,7 @@ from relay.target import abi
 from relay.target.llvm.jit import load
 
 
-@dataclass(frozen=True)
+@frozen
 class ValueInfo:
     """What an executable takes or gives: a name, and a type."""
 

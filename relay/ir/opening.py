@@ -10,16 +10,16 @@ when they are evaluated. So they are where a parameter says another type than th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from relay import tree
+from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.copying import copied
 from relay.ir.expr import Call, Expr, Function, Let, Tuple, TupleGetItem, Var, is_atom
 from relay.ir.types import substitute
 
 
-@dataclass(frozen=True)
+@frozen
 class Opening:
     """A call of a function whose text is known, both typed."""
 

@@ -15,8 +15,9 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
+
+from relay.immutable import frozen
 
 CONTEXT = 2  # equal lines shown around those that differ
 
@@ -26,7 +27,7 @@ _COMMENT = re.compile(r"\s*/\*.*?\*/")
 _POSITION = re.compile(r"(meta\[[\w.]+\])\[\d+\]")
 
 
-@dataclass(frozen=True)
+@frozen
 class _Piece:
     """Lines [i1, i2) of the one text and [j1, j2) of the other, which are the same or not."""
 

@@ -15,13 +15,13 @@ allocates the results and invokes the kernels. Sizes are those of `relay.lower.s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from relay.immutable import frozen
 from relay.ir.dims import Dim
 from relay.lower.kernel import Lowered, Step
 
 
-@dataclass(frozen=True)
+@frozen
 class SizeOf:
     """How long a parameter is along an axis."""
 
@@ -29,7 +29,7 @@ class SizeOf:
     axis: int
 
 
-@dataclass(frozen=True)
+@frozen
 class ElementOf:
     """An element of a parameter of integers, by its place in memory order; a scalar has one."""
 
@@ -37,7 +37,7 @@ class ElementOf:
     index: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Variable:
     """A size, and where a run finds it. Where there is a message, a negative one ends the run."""
 
@@ -46,7 +46,7 @@ class Variable:
     message: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Requirement:
     """Two dimensions that are equal, or the run ends with the message."""
 
@@ -55,7 +55,7 @@ class Requirement:
     message: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Search:
     """Steps that compute further sizes from values: their one result is an int64 tensor of one
     axis, the sizes named in their order. What is required then is over all sizes so far."""
@@ -65,7 +65,7 @@ class Search:
     required: tuple[Requirement, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Variant:
     """The steps for certain sizes: where both dimensions of every condition are equal."""
 
@@ -75,7 +75,7 @@ class Variant:
     results: tuple[tuple[Dim, ...], ...]  # what to allocate for each result
 
 
-@dataclass(frozen=True)
+@frozen
 class Dynamic:
     """A primitive function for all sizes. The last variant has no conditions.
 

@@ -14,10 +14,10 @@ program runs it once, when the weights are known, and keeps the result.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from relay.immutable import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Options:
     """How kernels are made."""
 
@@ -25,7 +25,7 @@ class Options:
     threads: bool = True  # loops may be spread over threads
 
 
-@dataclass(frozen=True)
+@frozen
 class TensorSpec:
     """A dense row-major tensor. A size is a number, or the name of one known at run time."""
 
@@ -33,7 +33,7 @@ class TensorSpec:
     dtype: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Kernel:
     """One native function. Kernels with the same name have the same code."""
 
@@ -55,21 +55,21 @@ class Kernel:
     approximate: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Param:
     """A parameter of the primitive function; those of tuples are counted one by one."""
 
     index: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Temporary:
     """A tensor between the steps of one primitive function."""
 
     index: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Result:
     """A result of the primitive function; the fields of a tuple are counted one by one."""
 
@@ -79,7 +79,7 @@ class Result:
 Place = Param | Temporary | Result
 
 
-@dataclass(frozen=True)
+@frozen
 class Step:
     """One call of a kernel."""
 
@@ -89,7 +89,7 @@ class Step:
     constant: bool = False  # depends on constant parameters only
 
 
-@dataclass(frozen=True)
+@frozen
 class Lowered:
     """A primitive function as steps, in order."""
 

@@ -10,11 +10,10 @@ they lie in memory that is planned with all the rest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relay import tree
 from relay.analysis.reshapes import only_reshapes
 from relay.check.infer import infer_module
+from relay.immutable import frozen
 from relay.ir.expr import Call, Function, Var
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType
@@ -28,7 +27,7 @@ from relay.transform.fusion_reductions import ROW_OPERATORS
 _LEVEL, _MOST = 2, 256  # of fusion
 
 
-@dataclass(frozen=True)
+@frozen
 class Part:
     """A function with one anchor at most, and what it is called with; its result is a temporary,
     but that of the last part is the result of the whole."""

@@ -7,11 +7,11 @@ fn (%x, %w, Primitive=1) { nn.relu(nn.dense(%x, %w)) }
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from relay import te, tree
 from relay.errors import Diagnostic, LowerError
+from relay.immutable import frozen
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Constant, Expr, Function, Let, Tuple, TupleGetItem, Var
 from relay.ir.types import TensorType, TupleType, Type
@@ -22,7 +22,7 @@ from relay.tree import Steps
 Value = te.Tensor | tuple[Any, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Computed:
     """A function as tensors: those given and those made, fields of tuples one by one."""
 

@@ -14,13 +14,13 @@ import ctypes
 import struct
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from threading import get_ident
 from typing import Any, Final
 
 import numpy as np
 
+from relay.immutable import frozen
 from relay.native import exchange, heap, layout, objects, python_values, stack
 from relay.native.cores import default_threads
 from relay.native.runtime import portable, runtime
@@ -62,7 +62,7 @@ def program_runtime_object(target: Target) -> bytes:
     return compile_module([text], target, opt=_OPT, imports=program_runtime_imports(target))
 
 
-@dataclass(frozen=True)
+@frozen
 class ProgramRuntime:
     """The functions of the runtime, callable from Python; pointers are integers."""
 

@@ -16,9 +16,9 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from relay.immutable import frozen
 from relay.native import pool, run
 from relay.native.cores import default_threads
 from relay.target import abi
@@ -47,7 +47,7 @@ def runtime_object(target: Target) -> bytes:
     return compile_module(runtime_texts(target), target, imports=pool.imports(target))
 
 
-@dataclass(frozen=True)
+@frozen
 class Runtime:
     """The functions of the native runtime, callable from Python."""
 

@@ -19,11 +19,11 @@ elements of the window, so each of them is a channel of a convolution of data as
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from relay import te
+from relay.immutable import frozen
 from relay.op.contraction import converted, product
 from relay.op.layouts import Layout, read_layout, spatial_axes
 from relay.op.scalars import wide
@@ -49,7 +49,7 @@ from relay.op.window import pad_pairs
 BLOCKS = (16, 8, 4)  # of channels, the widest that vectors of some machine have first
 
 
-@dataclass(frozen=True)
+@frozen
 class Output:
     """An output channel: its group, which of the group it is, and which of all."""
 
@@ -63,7 +63,7 @@ Taps = Mapping[str, te.Expr]  # a place in the window
 Window = Callable[[Place, Digits, Taps], te.Expr]
 
 
-@dataclass(frozen=True)
+@frozen
 class Kernel:
     """A weight: its element for an output channel, an input channel of the group and a place in the
     window; how many input channels a group has and the blocks to count them in; and the extents of

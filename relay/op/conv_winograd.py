@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from relay import dtypes, te
+from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.attrs import attrs
 from relay.ir.dims import Dim
@@ -113,7 +113,7 @@ def _restored(weight: np.ndarray, tile_size: int, sizes: Sequence[int]) -> np.nd
     return np.moveaxis(weight, (-2, -1), (0, 1))
 
 
-@dataclass(frozen=True)
+@frozen
 class Transformed(Tensor):
     """An argument of a sample: a random weight, transformed."""
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache, reduce
 from itertools import chain
 
 import numpy as np
 
 from relay import te
+from relay.immutable import frozen
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.types import TensorType, Type
@@ -38,7 +38,7 @@ class EinsumAttrs(Attrs):
     equation: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Equation:
     """The names of the axes of each operand and of the result: letters, and `...` for the rest."""
 
@@ -144,7 +144,7 @@ def _einsum(operands: tuple[np.ndarray, ...], equation: str) -> np.ndarray:
     return result
 
 
-@dataclass(frozen=True)
+@frozen
 class _Term:
     """A tensor and the names of its axes."""
 

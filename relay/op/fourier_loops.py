@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 
 from relay import te
+from relay.immutable import frozen
 from relay.op.loop_nest import spread
 from relay.te.loops import Kind
 
@@ -99,7 +99,7 @@ def _first(b: te.Builder, keep: Keep, length: te.Expr, count: te.Scalar) -> Keep
 # --- complex numbers ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class _Numbers:
     """A buffer of complex numbers."""
 
@@ -193,7 +193,7 @@ def _each(b: te.Builder, count: te.Expr, lanes: int, body: Callable[[te.Expr], N
 # --- passes ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class _Pass:
     """`apart` transforms of `radix * near` numbers each become radix times as many of `near`.
     turns(u, i) is exp(-2 pi i u i / (radix near)); there are none where near is 1."""

@@ -11,13 +11,13 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TypeVar
 
 import numpy as np
 
 from relay import te
+from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.dims import Dim
 
@@ -29,7 +29,7 @@ _PRECEDENCE = {"+": 1, "-": 1, "*": 2, "//": 2, "%": 2}
 Postfix = tuple[int | str, ...]  # numbers, names, and operators after their two operands
 
 
-@dataclass(frozen=True)
+@frozen
 class IndexMap:
     """Names for the axes of a tensor, and the position along each axis of the result."""
 

@@ -9,13 +9,13 @@ other is, so that an image is resized with taps for its rows and taps for its co
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from relay import dtypes
 from relay.errors import Diagnostic, EvaluationError
+from relay.immutable import frozen
 from relay.op.numerics import computing_dtype, convert, is_integral
 
 # How places of a resized axis correspond to places of the original.
@@ -31,7 +31,7 @@ CoordinateMode = Literal[
 Rounding = Literal["", "round", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Taps:
     """For each place: the elements it reads, which exist, and their weights."""
 
@@ -39,7 +39,7 @@ class Taps:
     weights: np.ndarray  # (places, taps)
 
 
-@dataclass(frozen=True)
+@frozen
 class Method:
     """How to read at a place: "nearest_neighbor", "linear" or "cubic", and what goes with it."""
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import reduce
 from math import gcd
 
 from relay import dtypes, te
+from relay.immutable import frozen
 from relay.op.interpolation import FINEST, Method
 from relay.op.layouts import Layout
 from relay.op.scalars import wide
@@ -39,7 +39,7 @@ def real(value: te.Scalar) -> te.Expr:
 # --- places ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Fraction:
     """(slope * index + offset) / denominator, a place for each index, of whole numbers."""
 
@@ -77,7 +77,7 @@ class Fraction:
         return Fraction(self.slope * 2, self.offset * 2 + self.denominator, self.denominator * 2)
 
 
-@dataclass(frozen=True)
+@frozen
 class Region:
     """Places at even distances from one share of an axis to another; 0 is its first element, 1 its
     last. A single place lies in the middle."""
@@ -187,7 +187,7 @@ def as_dtype(value: te.Expr, dtype: str) -> te.Expr:
 Reader = Callable[[Place], te.Expr]
 
 
-@dataclass(frozen=True)
+@frozen
 class Grid:
     """What is read where: an element of data by its place, and for each spatial axis the places,
     of which images may have their own."""

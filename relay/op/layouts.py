@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from math import prod
 
 import numpy as np
 
 from relay.errors import Diagnostic, EvaluationError
+from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.op.site import Site
@@ -28,7 +28,7 @@ from relay.op.site import Site
 _AXIS = re.compile(r"([A-Z])|([1-9][0-9]*)([a-z])")
 
 
-@dataclass(frozen=True)
+@frozen
 class Layout:
     """The axes in order: a letter, and the size of a block where it is one, else 0."""
 

@@ -8,11 +8,12 @@ mean[n, c, y]   =  sum(pad[n, c, y * stride + k * step]) / how many of them lie 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 from relay import dtypes, te
+from relay.immutable import frozen
 from relay.op import elements
 from relay.op.contraction import converted
 from relay.op.layouts import Layout, read_layout, spatial_axes
@@ -23,7 +24,7 @@ from relay.op.window import pad_pairs
 # --- windows that slide ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Slide:
     """How windows slide along an axis."""
 
@@ -169,7 +170,7 @@ def sum_dtype(dtype: str, count: int | None) -> str:
 # --- windows that cut data evenly --------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Segments:
     """Window i of `count` over an axis reaches from floor(i * x / count) to
     ceil((i + 1) * x / count)."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from relay import dtypes
+from relay.immutable import frozen
 from relay.ir.types import TensorType, TupleType, Type
 
 
-@dataclass(frozen=True)
+@frozen
 class Tensor:
     """An argument of a sample: random values of that shape and type from [low, high)."""
 
@@ -32,7 +33,7 @@ class Tensor:
         return generator.uniform(self.low, self.high, self.shape).astype(stored)
 
 
-@dataclass(frozen=True)
+@frozen
 class Sample:
     """A legal use of an operator: arguments (tensors, arrays, or tuples of them) and attributes."""
 

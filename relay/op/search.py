@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 from typing import Any, Literal
 
 import numpy as np
 
 from relay import dtypes, te
+from relay.immutable import frozen
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Expr, TupleWrapper
 from relay.ir.types import TensorType, TupleType, Type
@@ -216,7 +216,7 @@ def _unique_loops(
     return te.procedure([data], [(spec.shape, spec.dtype) for spec in out], write, "unique")
 
 
-@dataclass(frozen=True)
+@frozen
 class _Sorted:
     """What stands along the first axis, in order: where it is, and whether it differs from what is
     before it."""

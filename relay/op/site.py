@@ -15,12 +15,13 @@ from typing import Any, NoReturn
 
 from relay import dtypes
 from relay.errors import AnySpan, Diagnostic, DiagnosticError, EvaluationError, TypeCheckError
+from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.ir.types import IncompleteType, TensorType, TupleType, Type
 
 
-@dataclass(frozen=True)
+@frozen
 class Elements:
     """A class of element types that operators ask for."""
 

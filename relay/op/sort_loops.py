@@ -8,9 +8,9 @@ equal have equal keys and keep their order.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from relay import dtypes, te
+from relay.immutable import frozen
 
 Key = Callable[[te.Expr], te.Expr]  # (position) -> key
 
@@ -44,7 +44,7 @@ def _sign(dtype: str) -> int:
     return 1 << (te.width(dtype) - 1)
 
 
-@dataclass(frozen=True)
+@frozen
 class Order:
     """Positions in the order of their keys: `order[rank]`, `order.key(rank)`."""
 
@@ -199,7 +199,7 @@ def first_positions(b: te.Builder, count: te.Scalar, most: te.Scalar, key: Key) 
     return Order(keys, positions, te.index(0))
 
 
-@dataclass(frozen=True)
+@frozen
 class _Heap:
     """Keys and positions; each comes after those at twice its place plus one and plus two."""
 

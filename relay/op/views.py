@@ -11,16 +11,16 @@ they are, so indices stay sums of loop variables; any other puts them together a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from relay import te
+from relay.immutable import frozen
 from relay.op.layouts import Layout, read_layout
 
 # --- indices in digits -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Digits:
     """An index as a number of mixed base: digits and how many values each has, the highest one
     first. Without digits it is 0."""
@@ -120,7 +120,7 @@ Place = Mapping[str, Digits]  # an index for each letter of a layout
 Indices = tuple[te.Expr, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class View:
     """A tensor and what its axes are called."""
 

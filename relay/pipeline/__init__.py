@@ -15,10 +15,10 @@ read when it is wanted. Which of them it is shows after `typed`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from relay.errors import PassError
+from relay.immutable import frozen
 from relay.ir.expr import Expr
 from relay.ir.module import IRModule
 from relay.ir.parameters import bind_params_by_name
@@ -30,7 +30,7 @@ LEVELS = range(5)
 EXACT = 3  # the last level without approximations
 
 
-@dataclass(frozen=True)
+@frozen
 class Pipeline(Sequential):
     """Runs all its passes but those that the PassContext disables.
 

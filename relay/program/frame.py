@@ -11,9 +11,9 @@ tensor is alive from the first place where it is to the last, whatever lies betw
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from relay.arena import assign
+from relay.immutable import frozen
 from relay.lower.kernel import TensorSpec
 from relay.program.liveness import live_at_start
 from relay.program.plan import Storage
@@ -21,7 +21,7 @@ from relay.program.program import Function, Register, nbytes
 from relay.program.uses import local_tensors, successors, uses
 
 
-@dataclass(frozen=True)
+@frozen
 class Frame:
     """Where local tensors lie, in bytes from the beginning of the frame."""
 

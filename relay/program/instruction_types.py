@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from relay import dtypes
 from relay.errors import Diagnostic, did_you_mean
+from relay.immutable import frozen
 from relay.lower.kernel import Kernel, TensorSpec
 from relay.program.program import (
     AllocTensor,
@@ -111,7 +111,7 @@ def parameter_types(function: Function) -> list[Spec]:
 # --- instructions --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class InstructionTypes:
     """Says what is wrong with an instruction of `function`; `problem` adds where that is."""
 

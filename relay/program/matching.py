@@ -12,9 +12,9 @@ table. A row without questions is the answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from relay.immutable import frozen
 from relay.ir.expr import (
     Match,
     Pattern,
@@ -33,7 +33,7 @@ from relay.program.specs import definition_of, instantiated
 ANYTHING = PatternWildcard()
 
 
-@dataclass(frozen=True)
+@frozen
 class Part:
     """A part of the value that is matched; no value where nobody asks for it."""
 
@@ -41,7 +41,7 @@ class Part:
     type: Type
 
 
-@dataclass(frozen=True)
+@frozen
 class Row:
     """What a clause still asks, column by column, and the names it has given."""
 
@@ -50,7 +50,7 @@ class Row:
     named: tuple[tuple[Var, Part], ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class _Table:
     block: OpenBlock
     parts: tuple[Part, ...]

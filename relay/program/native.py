@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from relay.immutable import frozen
 
-@dataclass(frozen=True)
+
+@frozen
 class Site:
     """A place where a run can end early: what to say, and where in the source it is. For a failing
     kernel `kernel` is its name."""
@@ -16,7 +18,7 @@ class Site:
     kernel: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class NativeProgram:
     """The code of a program's functions; that of its kernels is apart."""
 

@@ -28,9 +28,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from relay.errors import RelayError
+from relay.immutable import frozen
 from relay.program.liveness import live_at_start
 from relay.program.program import (
     PREPARE,
@@ -186,7 +187,7 @@ def _redirected(terminator: Instruction, blocks: Mapping[int, int]) -> Instructi
 # --- checking -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Leak:
     """A hold that is not handed over exactly once, or one that is not there when it is needed."""
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from relay.arena import ALIGNMENT as ALIGNMENT
 from relay.arena import assign
 from relay.errors import RelayError
+from relay.immutable import frozen
 from relay.lower.kernel import Kernel
 from relay.program.program import (
     AllocTensor,
@@ -66,7 +67,7 @@ class Arena:
 Place = Input | Output | InConstant | Arena
 
 
-@dataclass(frozen=True)
+@frozen
 class Plan:
     """The memory of one call of a function."""
 

@@ -49,13 +49,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import Any
 
 from relay import dtypes
 from relay.errors import RelayError
+from relay.immutable import frozen
 from relay.lower.kernel import Kernel, TensorSpec
 from relay.tree import Steps, run
 
@@ -67,21 +67,21 @@ Value = Register | tuple[Any, ...]
 # --- types of registers -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class ScalarSpec:
     """`int32`: one number, or truth value, in the register itself."""
 
     dtype: str
 
 
-@dataclass(frozen=True)
+@frozen
 class DataSpec:
     """`List[int32]`: a value of a data type of the program, by name."""
 
     name: str
 
 
-@dataclass(frozen=True)
+@frozen
 class ClosureSpec:
     """`fn(int32, float32[3]) -> int32`: a function with what it remembers."""
 
@@ -99,7 +99,7 @@ class ClosureSpec:
         return tuple(flatten(self.result))
 
 
-@dataclass(frozen=True)
+@frozen
 class ReferenceSpec:
     """`ref(int32)`: a cell; one that holds a tuple has several places."""
 
@@ -114,7 +114,7 @@ class ReferenceSpec:
 Spec = TensorSpec | ScalarSpec | DataSpec | ClosureSpec | ReferenceSpec
 
 
-@dataclass(frozen=True)
+@frozen
 class Constructor:
     """`Cons(int32, List[int32])`; a field that is a tuple is a tuple of its fields here."""
 
@@ -127,7 +127,7 @@ class Constructor:
         return tuple(flatten(self.fields))
 
 
-@dataclass(frozen=True)
+@frozen
 class DataType:
     """A data type at certain arguments: `List[int32]`. A constructor's tag is its position."""
 
@@ -148,7 +148,7 @@ class DataType:
 # --- instructions: tensors and scalars ----------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class LoadConstant:
     """`%1: T = constant "weight"`: the register is the constant itself; nothing is copied."""
 
@@ -156,7 +156,7 @@ class LoadConstant:
     constant: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Literal:
     """`%1: int32 = 5`: a scalar that is part of the program."""
 
@@ -164,7 +164,7 @@ class Literal:
     value: bool | int | float
 
 
-@dataclass(frozen=True)
+@frozen
 class Scalar:
     """`%3: bool = lt %1, %2`: an operation of `relay.te.expr` on scalars, by its name there; the
     type of the result is the register's. `cast` and `bitcast` take one, `select` takes three."""
@@ -174,7 +174,7 @@ class Scalar:
     inputs: tuple[Register, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class AllocTensor:
     """`%1: T = alloc [%5, %6]`: memory for a tensor; what it holds is not defined. The sizes that
     are no numbers in the register's type are those of the scalars given, in order.
@@ -188,7 +188,7 @@ class AllocTensor:
     local: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class ViewTensor:
     """`%2: T = view %1 [%5]`: the first elements of another register in the same order, in another
     shape; sizes as for `alloc`."""
@@ -198,7 +198,7 @@ class ViewTensor:
     sizes: tuple[Register, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class InvokeKernel:
     """`invoke @k(%0, %1) -> (%2, %3: int32) [%5]`: the outputs, tensors allocated before, are
     overwritten; an output that is a scalar is written by this. `sizes` are the kernel's, in its
@@ -210,7 +210,7 @@ class InvokeKernel:
     sizes: tuple[Register, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class ReadSize:
     """`%5: int64 = size %1[0]`: how long a tensor is along an axis."""
 
@@ -219,7 +219,7 @@ class ReadSize:
     axis: int
 
 
-@dataclass(frozen=True)
+@frozen
 class ReadElement:
     """`%5: int64 = element %1[0]`: an element of a tensor, by its place in memory order."""
 
@@ -228,7 +228,7 @@ class ReadElement:
     index: int
 
 
-@dataclass(frozen=True)
+@frozen
 class RequireEqual:
     """`require %5 = %6 "…" where "…"`: two int64 must be equal, or the run ends with this message,
     `where` being the place in the source."""
@@ -242,7 +242,7 @@ class RequireEqual:
 # --- instructions: data, functions, cells -------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class MakeData:
     """`%3: List[int32] = data Cons(%1, %2)`."""
 
@@ -251,7 +251,7 @@ class MakeData:
     fields: tuple[Register, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class GetField:
     """`%3: int32 = field %1 Cons.0`: the data is known to be of that constructor; fields are
     counted one by one."""
@@ -262,7 +262,7 @@ class GetField:
     index: int
 
 
-@dataclass(frozen=True)
+@frozen
 class MakeClosure:
     """`%3: fn(int32) -> int32 = closure @f(%1, %2)`: the first parameters of `@f` are remembered;
     the others are those of the closure."""
@@ -272,7 +272,7 @@ class MakeClosure:
     captured: tuple[Register, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class MakeReference:
     """`%3: ref(int32) = reference (%1)`."""
 
@@ -280,7 +280,7 @@ class MakeReference:
     contents: tuple[Register, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class ReadReference:
     """`(%4: int32) = read %3`: what the cell holds now."""
 
@@ -288,7 +288,7 @@ class ReadReference:
     reference: Register
 
 
-@dataclass(frozen=True)
+@frozen
 class WriteReference:
     """`write %3 (%1)`."""
 
@@ -296,7 +296,7 @@ class WriteReference:
     contents: tuple[Register, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class CallFunction:
     """`(%4: int32, %5: bool) = call @f(%1, %2)`."""
 
@@ -305,7 +305,7 @@ class CallFunction:
     args: tuple[Register, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class CallClosure:
     """`(%4: int32) = call %3(%1, %2)`."""
 
@@ -314,14 +314,14 @@ class CallClosure:
     args: tuple[Register, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Retain:
     """`retain %1`: one more holds what is in the register. See `relay.program.ownership`."""
 
     register: Register
 
 
-@dataclass(frozen=True)
+@frozen
 class Release:
     """`release %1`: one less holds it; the last one frees it."""
 
@@ -331,14 +331,14 @@ class Release:
 # --- instructions that end a block --------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Return:
     """`return (%1, %2)`: ends the function; the values belong to the caller."""
 
     value: Value
 
 
-@dataclass(frozen=True)
+@frozen
 class Jump:
     """`jump 3(%1, %2)`: go on in another block, with values for its parameters."""
 
@@ -346,7 +346,7 @@ class Jump:
     args: tuple[Register, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Branch:
     """`branch %1 ? 2 : 3`: go on in one of two blocks, without parameters."""
 
@@ -355,7 +355,7 @@ class Branch:
     false: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Switch:
     """`switch %1 { Cons: 1, Nil: 2, else: 3 }`: go on by the constructor of data, in blocks without
     parameters. Every constructor is listed, or there is an `otherwise`."""
@@ -365,7 +365,7 @@ class Switch:
     otherwise: int | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class TailCall:
     """`tail call @f(%1)`: what that returns is returned; this activation ends before."""
 
@@ -373,7 +373,7 @@ class TailCall:
     args: tuple[Register, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class TailCallClosure:
     """`tail call %3(%1)`."""
 
@@ -381,7 +381,7 @@ class TailCallClosure:
     args: tuple[Register, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Fail:
     """`fail "…" where "…"`: the run ends with this message (no clause fits)."""
 
@@ -416,7 +416,7 @@ Instruction = (
 StraightLine = LoadConstant | AllocTensor | ViewTensor | InvokeKernel | Return
 
 
-@dataclass(frozen=True)
+@frozen
 class Block:
     """Instructions, of which the last is a terminator."""
 
@@ -433,7 +433,7 @@ class Block:
 # --- programs -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Parameter:
     """What a function is called with; the fields of a tuple are registers of their own."""
 
@@ -441,7 +441,7 @@ class Parameter:
     value: Value
 
 
-@dataclass(frozen=True)
+@frozen
 class Function:
     """Registers are counted from 0; those of the parameters come first. The first block is where
     it begins."""
@@ -498,7 +498,7 @@ class Function:
         return last.value
 
 
-@dataclass(frozen=True)
+@frozen
 class Constant:
     """A tensor that stays the same from call to call."""
 
@@ -512,7 +512,7 @@ class Constant:
         return self.prepared is None
 
 
-@dataclass(frozen=True)
+@frozen
 class Program:
     """Kernels by name, constants by name, and the functions that use them."""
 

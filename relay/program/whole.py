@@ -32,6 +32,7 @@ from relay import tree
 from relay.analysis.reshapes import only_reshapes
 from relay.check.infer import infer_module
 from relay.errors import AnySpan, Diagnostic, LowerError
+from relay.immutable import frozen
 from relay.ir import dims, expr
 from relay.ir.expr import Call, Expr, GlobalVar, Let, Tuple, TupleGetItem, Var
 from relay.ir.module import IRModule
@@ -87,7 +88,7 @@ def lower_program(module: IRModule, lowering: Lowering) -> tuple[Program, dict[s
     return Whole(module, Stages(lowering)).program()
 
 
-@dataclass(frozen=True)
+@frozen
 class Known:
     """A function of the program with the values it remembers, not made into a closure yet."""
 

@@ -16,11 +16,11 @@ tensors (`relay.te.loops.Builder` writes them).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from relay import tree
 from relay.errors import RelayError
+from relay.immutable import frozen
 from relay.te.expr import (
     INDEX,
     Axis,
@@ -111,7 +111,7 @@ def sources(bodies: Iterable[Expr]) -> list[Tensor]:
     return list(found.values())
 
 
-@dataclass(frozen=True)
+@frozen
 class Spec:
     """The shape and element type of a tensor to be made."""
 

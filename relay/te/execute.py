@@ -20,6 +20,7 @@ import numpy as np
 
 from relay import dtypes, tree
 from relay.errors import RelayError
+from relay.immutable import frozen
 from relay.te import arithmetic
 from relay.te.arithmetic import Array, apply
 from relay.te.expr import (
@@ -60,7 +61,7 @@ def run(
         _Machine(arrays, sizes).run(statement)
 
 
-@dataclass(frozen=True)
+@frozen
 class Outside:
     """An index that is out of range; it stands where the value would."""
 

@@ -19,12 +19,13 @@ number.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any, ClassVar
 
 from relay import dtypes, tree
 from relay.errors import RelayError
+from relay.immutable import frozen
 from relay.tree import Node, children, node, postorder
 
 INDEX = "int64"
@@ -324,7 +325,7 @@ class Read(Expr):
         return (id(self.source), *self.indices)
 
 
-@dataclass(frozen=True)
+@frozen
 class Combiner:
     """How a reduction puts two partial results together, element by element of `arity` values.
 

@@ -8,9 +8,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relay import tree
+from relay.immutable import frozen
 from relay.te.expr import (
     INDEX,
     Binary,
@@ -48,7 +47,7 @@ def reads_memory(expr: Expr) -> bool:
     return any(isinstance(part, Read) for part in tree.postorder(expr))
 
 
-@dataclass(frozen=True)
+@frozen
 class OpenLimit:
     """How many first iterations need no guard, and the sums that are negative in them."""
 

@@ -10,9 +10,9 @@ it is a call by its name: of what is accumulated, then each operand at every ste
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from relay import tree
+from relay.immutable import frozen
 from relay.te.expr import (
     INDEX,
     Axis,
@@ -32,7 +32,7 @@ from relay.te.reduction import SUM
 _COMMUTE = ("add", "mul", "min", "max", "and", "or", "xor")
 
 
-@dataclass(frozen=True)
+@frozen
 class Instruction:
     """`reduction` has one value and runs over one axis; each source it reads is an operand."""
 

@@ -12,9 +12,8 @@ are computed in eight and wrapped. What comes out has only float32, float64, tru
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relay import dtypes, tree
+from relay.immutable import frozen
 from relay.te import math as elementary
 from relay.te import narrow
 from relay.te.expr import (
@@ -42,7 +41,7 @@ from relay.te.instruction import INSTRUCTIONS
 from relay.te.loops import Let, Statement, Store, map_expressions
 
 
-@dataclass(frozen=True)
+@frozen
 class Facts:
     """What the machine can do in one instruction."""
 

@@ -12,10 +12,11 @@ Loops come out as the schedule has them, guards included; `relay.te.tidy` makes 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from relay import tree
 from relay.errors import RelayError
+from relay.immutable import frozen
 from relay.te.compute import Procedure, Tensor
 from relay.te.expr import (
     INDEX,
@@ -45,7 +46,7 @@ from relay.te.loops import (
 from relay.te.schedule import Loop, Schedule, Stage, check, unused_name
 
 
-@dataclass(frozen=True)
+@frozen
 class Lowered:
     """Loops, and the buffers they take: one per input and output, in order."""
 

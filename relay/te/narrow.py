@@ -11,11 +11,11 @@ number becomes infinity; NaN, where there is none; or that number, where there i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from relay import dtypes
+from relay.immutable import frozen
 from relay.te.expr import (
     Bitcast,
     Cast,
@@ -46,7 +46,7 @@ class Special(Enum):
     NONE = "none"
 
 
-@dataclass(frozen=True)
+@frozen
 class Format:
     """The bits of a float: a sign, `exponent` bits, `fraction` bits."""
 

@@ -18,9 +18,9 @@ wrapped numbers too is done.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from relay import tree
+from relay.immutable import frozen
 from relay.te.expr import (
     INDEX,
     Binary,
@@ -53,7 +53,7 @@ from relay.te.intervals import (
 _LARGE: Interval = (-(2**62), 2**62)
 
 
-@dataclass(frozen=True)
+@frozen
 class Linear:
     """constant + the sum of coefficient * atom."""
 

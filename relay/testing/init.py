@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from relay import dtypes, nd
 from relay.check.infer import infer_module
 from relay.errors import RelayError
+from relay.immutable import frozen
 from relay.ir.expr import Expr
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType
@@ -28,7 +28,7 @@ class Initializer(Protocol):
 CONSTANTS = {"bias": 0.0, "gamma": 1.0, "beta": 0.0, "mean": 0.0, "var": 1.0}
 
 
-@dataclass(frozen=True)
+@frozen
 class Xavier:
     """Weights that keep the size of activations (Glorot and Bengio 2010).
 

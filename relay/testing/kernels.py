@@ -16,13 +16,13 @@ import ctypes
 import mmap
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from relay import dtypes
 from relay.errors import TargetError
+from relay.immutable import frozen
 from relay.lower.kernel import Kernel, Lowered, Param, Place, Result, Step, Temporary, TensorSpec
 from relay.native.runtime import Context
 from relay.target import abi
@@ -37,7 +37,7 @@ _ALIGNMENT = 64
 _NO_ACCESS = 0
 
 
-@dataclass(frozen=True)
+@frozen
 class Memory:
     """How the memory of a run lies."""
 
@@ -47,7 +47,7 @@ class Memory:
     fill: int = 0xFF  # what every byte holds before it is written
 
 
-@dataclass(frozen=True)
+@frozen
 class Outcome:
     """What a run gave."""
 

@@ -16,13 +16,13 @@ import dataclasses
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 
 from relay import dtypes, te
 from relay.errors import RelayError
+from relay.immutable import frozen
 from relay.ir.expr import op_names
 from relay.ir.types import TensorType, TupleType, Type
 from relay.lower.to_compute import Computed
@@ -90,7 +90,7 @@ ELEMENTS = (
 SMALL = 20_000  # elements: beyond, a use is large
 
 
-@dataclass(frozen=True)
+@frozen
 class Use:
     """A legal use of an operator. The name says where it comes from, and is the same every day."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from relay import nd, op
 from relay.errors import RelayError
+from relay.immutable import frozen
 from relay.ir.expr import Expr, Function, var
 from relay.ir.module import IRModule
 from relay.ir.variables import free_vars
@@ -27,7 +27,7 @@ UNITS = {
 EPSILON = 2e-5
 
 
-@dataclass(frozen=True)
+@frozen
 class Spatial:
     """What differs between pictures and films."""
 

@@ -7,12 +7,11 @@ arithmetic with means, GELU with the error function. A layer is some sixty calls
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from relay import nd, op
 from relay.errors import RelayError
+from relay.immutable import frozen
 from relay.ir.expr import Expr, Function, Var, const, var
 from relay.ir.module import IRModule
 from relay.ir.variables import free_vars
@@ -23,7 +22,7 @@ EPSILON = 1e-5
 HIDDEN = -1e4  # what a score is lowered by, or replaced with, so that softmax makes it 0
 
 
-@dataclass(frozen=True)
+@frozen
 class _Sizes:
     """What all parts of the network have to know."""
 

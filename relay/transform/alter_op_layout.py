@@ -18,11 +18,11 @@ call takes as they are given are laid as the attributes of that call say.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from relay import settings
 from relay.errors import Diagnostic, PassError
+from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function
 from relay.ir.module import IRModule
 from relay.op.opdef import OpDef
@@ -33,7 +33,7 @@ from relay.transform.layout_propagation import Alter, propagate
 ATTRIBUTE = "FTVMAlterOpLayout"
 
 
-@dataclass(frozen=True)
+@frozen
 class AlterOpLayout(FunctionPass):
     """Brings operators into the layouts that `target` prefers: a `relay.target.Target` or its text;
     without one `RELAY_TARGET`, or this machine."""

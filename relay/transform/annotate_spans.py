@@ -7,8 +7,7 @@ Errors can then quote the program, also when it was built in Python.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from relay.immutable import frozen
 from relay.ir.module import IRModule
 from relay.parser import parse
 from relay.transform.base import ModulePass
@@ -17,7 +16,7 @@ from relay.transform.context import PassContext
 SOURCE_NAME = "GeneratedSource"
 
 
-@dataclass(frozen=True)
+@frozen
 class AnnotateSpans(ModulePass):
     """Replaces all spans by places in the printed program."""
 

@@ -22,12 +22,12 @@ its own here; the plan of a compiled program is better than that where kernels w
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from math import prod
 
 from relay import dtypes, tree
 from relay.analysis.lifetimes import Live, backwards, functions_in, held_by, kept_by, operands
 from relay.analysis.normal_forms import is_kernel
+from relay.immutable import frozen
 from relay.ir.expr import Call, Clause, Expr, Function, If, Let, Match, Syntax, Var
 from relay.ir.functions import transformed
 from relay.ir.module import IRModule
@@ -39,7 +39,7 @@ from relay.transform.context import PassContext
 USED, IN_AND_OUT = "used_memory", "io_used_memory"
 
 
-@dataclass(frozen=True)
+@frozen
 class AnnotateUsedMemory(FunctionPass):
     """Gives kernels the attribute `used_memory`, and functions `io_used_memory`."""
 

@@ -6,16 +6,16 @@ def @main() { 1 + 1 }  def @other() { 1 + 1 }  ->  def @main() { 2 }  def @other
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from relay.analysis.call_graph import CallGraph
 from relay.errors import PassError
+from relay.immutable import frozen
 from relay.ir.module import IRModule
 from relay.transform.base import ModulePass, Pass
 from relay.transform.context import PassContext
 
 
-@dataclass(frozen=True)
+@frozen
 class ApplyPassToFunction(ModulePass):
     """Applies `transform` to the functions whose whole name matches a regular expression.
 

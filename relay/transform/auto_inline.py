@@ -12,11 +12,10 @@ somewhere, makes closures or is compiled by others stays, and so do the entry an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relay import tree
 from relay.analysis.call_graph import CallGraph
 from relay.analysis.normal_forms import CLOSURE
+from relay.immutable import frozen
 from relay.ir.expr import Call, Function, GlobalVar, is_atom
 from relay.ir.module import IRModule
 from relay.transform.base import ModulePass, is_foreign
@@ -24,7 +23,7 @@ from relay.transform.context import PassContext
 from relay.transform.inline import inlined
 
 
-@dataclass(frozen=True)
+@frozen
 class AutoInline(ModulePass):
     """Inlines functions of at most `size` expressions, and those that are called once."""
 

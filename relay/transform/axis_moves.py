@@ -11,12 +11,12 @@ Such an operator is linear, or it keeps the order of numbers: f(s * x) = s * f(x
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Constant, Expr
@@ -29,7 +29,7 @@ from relay.transform.value_flow import static_shape, tensor_type
 Axes = tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Paired:
     """Axes of the argument that are axes of the result, one by one."""
 
@@ -42,7 +42,7 @@ class Paired:
         return _mapped(axes, {there: here for here, there in self.pairs.items()})
 
 
-@dataclass(frozen=True)
+@frozen
 class Regrouped:
     """The same elements in the same order, with other extents."""
 
@@ -56,7 +56,7 @@ class Regrouped:
         return _regrouped(axes, self.after, self.before)
 
 
-@dataclass(frozen=True)
+@frozen
 class Relaid:
     """The same tensor in another layout: an axis may be cut in blocks, or put together again."""
 
@@ -130,7 +130,7 @@ def _product(extents: tuple[Dim, ...]) -> Dim | None:
 # --- the operators --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Crossing:
     """How an operator treats the axes of its first argument; `positive`: for such factors only."""
 

@@ -23,10 +23,10 @@ bfloat16; the weights must be fixed, or multiplying them would take as long.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from relay import tree
+from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Syntax, Tuple
 from relay.ir.types import TensorType
 from relay.op.binary import multiply
@@ -53,7 +53,7 @@ OF_ORDER = {"maximum": (0, 1), "minimum": (0, 1)}
 # --- what takes part when the result of a call is scaled -----------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class _Value:
     """A value that is scaled where it is computed; maybe by a part of the scale along an axis."""
 
@@ -62,7 +62,7 @@ class _Value:
     part: tuple[int, int, int] | None = None  # (axis, begin, end)
 
 
-@dataclass(frozen=True)
+@frozen
 class _Factor:
     """A fixed part of `owner` that is multiplied; `axes` are those of the result it has."""
 
@@ -76,7 +76,7 @@ class _Factor:
         return multiply(e, scale.broadcast(self.rank))
 
 
-@dataclass(frozen=True)
+@frozen
 class _Bias(_Factor):
     """The bias of nn.bias_add, which has one axis."""
 
@@ -84,7 +84,7 @@ class _Bias(_Factor):
         return multiply(e, scale.value)
 
 
-@dataclass(frozen=True)
+@frozen
 class _Weight:
     """A fixed argument that is the weight of a product."""
 
@@ -284,7 +284,7 @@ class _Backward(Folding):
         self._incoming[id(call)] = scale
 
 
-@dataclass(frozen=True)
+@frozen
 class BackwardFoldScaleAxis(FoldScales):
     """Folds scales into the weights of the operators before them."""
 

@@ -8,8 +8,8 @@ Runs CombineParallelConv2D, CombineParallelDense and CombineParallelBatchMatmul.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from relay.immutable import frozen
 from relay.transform.base import Pass
 from relay.transform.combine_parallel_batch_matmul import CombineParallelBatchMatmul
 from relay.transform.combine_parallel_conv2d import CombineParallelConv2D
@@ -23,7 +23,7 @@ STEPS: tuple[Pass, ...] = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class BatchingOps(Sequential):
     """The three passes that combine parallel products, where the level has them."""
 

@@ -25,6 +25,7 @@ from typing import Any
 from relay import tree
 from relay.analysis.normal_forms import makes_closure
 from relay.check.infer import infer_module
+from relay.immutable import frozen
 from relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Syntax, Var
 from relay.ir.module import IRModule
 from relay.nd import Weight
@@ -35,7 +36,7 @@ from relay.transform.context import PassContext
 Place = tuple[str, int]
 
 
-@dataclass(frozen=True)
+@frozen
 class BindConstantArguments(ModulePass):
     """Drops parameters that are always the same constant."""
 

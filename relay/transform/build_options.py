@@ -8,9 +8,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
+from relay.immutable import frozen
 from relay.ir.module import IRModule
 from relay.transform.context import PassContext
 from relay.transform.instruments import PassInstrument
@@ -32,7 +32,7 @@ def build_config(
     return PassContext(opt_level, required_pass, disabled_pass, watching)
 
 
-@dataclass(frozen=True)
+@frozen
 class _Traced(PassInstrument):
     """Calls a function around every pass."""
 

@@ -13,9 +13,8 @@ EliminateCommonSubexpr, so this comes later.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relay import dtypes, tree
+from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function, Let, Syntax, Var, is_atom
 from relay.ir.functions import transformed
 from relay.ir.module import IRModule
@@ -29,7 +28,7 @@ from relay.transform.context import PassContext
 from relay.transform.fold_constant import OPAQUE
 
 
-@dataclass(frozen=True)
+@frozen
 class CanonicalizeCast(FunctionPass):
     """Gives every element-wise reader of a widening conversion one of its own."""
 

@@ -8,9 +8,8 @@ constants have one kind of addition to know.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relay.dataflow_pattern import Hole, Rule, RuleMatch, apply_rules, loosely
+from relay.immutable import frozen
 from relay.ir.expr import Expr, Function
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType
@@ -42,7 +41,7 @@ RULES = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class CanonicalizeOps(FunctionPass):
     """`nn.bias_add` becomes `expand_dims` and `add`."""
 

@@ -10,12 +10,11 @@ this one to the result lead through.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relay import tree
 from relay.analysis.forest import Forest
 from relay.check.infer import with_known_types
 from relay.errors import SourceName, Span
+from relay.immutable import frozen
 from relay.ir.expr import Constructor, Expr, Function, Op, Syntax
 from relay.ir.functions import transformed
 from relay.ir.module import IRModule
@@ -24,7 +23,7 @@ from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
 
 
-@dataclass(frozen=True)
+@frozen
 class CapturePostDfsIndexInSpans(FunctionPass):
     """Replaces all spans by `index:<number>:<number of the dominator>`."""
 

@@ -12,10 +12,10 @@ than it was. What follows in all branches joins as well (`parallel_branches`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from relay import tree
+from relay.immutable import frozen
 from relay.ir.compare import data_key
 from relay.ir.expr import Call, Expr, Var
 from relay.op.opdef import OpDef
@@ -24,7 +24,7 @@ from relay.transform.parallel_branches import CombineParallel, Joining, SideBySi
 from relay.transform.value_flow import Flow, static_shape, tensor_type
 
 
-@dataclass(frozen=True)
+@frozen
 class CombineParallelBatchMatmul(CombineParallel):
     """Joins `min_num_branches` or more `nn.batch_matmul` with one first argument."""
 

@@ -12,10 +12,11 @@ and used by nobody else. What follows in all branches joins as well (`parallel_b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from relay import tree
+from relay.immutable import frozen
 from relay.ir.compare import data_key
 from relay.ir.expr import Call, Expr
 from relay.op.layouts import parse_layout
@@ -26,7 +27,7 @@ from relay.transform.value_flow import Flow, static_shape, tensor_type
 from relay.transform.weight_axes import is_own_weight
 
 
-@dataclass(frozen=True)
+@frozen
 class CombineParallelConv2D(CombineParallel):
     """Joins `min_num_branches` or more convolutions of one input."""
 

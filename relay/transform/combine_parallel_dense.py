@@ -30,12 +30,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from relay import dtypes, tree
 from relay.analysis.reshapes import RESHAPES
+from relay.immutable import frozen
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType
 from relay.op.binary import add
@@ -70,7 +70,7 @@ ROWS = 64
 REACH = 16
 
 
-@dataclass(frozen=True)
+@frozen
 class CombineParallelDense(CombineParallel):
     """Joins `min_num_branches` or more `nn.dense` of one input: into a batch of products of equal
     shapes, or, without `to_batch`, into one wide product."""

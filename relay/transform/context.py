@@ -14,11 +14,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from types import MappingProxyType, TracebackType
 from typing import Any
 
 from relay.errors import PassError, did_you_mean
+from relay.immutable import frozen
 from relay.ir.module import IRModule
 from relay.transform.instruments import PassInstrument
 from relay.transform.pass_info import PassInfo
@@ -28,7 +28,7 @@ class ConfigError(PassError, AttributeError):
     """An option no pass knows, or a value of the wrong type. (Also what old programs catch.)"""
 
 
-@dataclass(frozen=True)
+@frozen
 class Option:
     """An entry of `PassContext.config`: its type, the value when none is given, and its meaning."""
 

@@ -33,6 +33,7 @@ from relay import tree
 from relay.analysis.normal_forms import CLOSURE, is_kernel
 from relay.check.infer import infer_expr, infer_module
 from relay.errors import PassError
+from relay.immutable import frozen
 from relay.ir.adt import TypeData
 from relay.ir.dims import Dim
 from relay.ir.expr import (
@@ -67,7 +68,7 @@ __all__ = ["ToCPS", "to_cps", "un_cps"]
 _FUNCTIONS_ONLY = EtaExpand(expand_constructor=True, expand_global_var=True, expand_operator=True)
 
 
-@dataclass(frozen=True)
+@frozen
 class ToCPS(ModulePass):
     """Puts `@f_cps`, which takes a continuation, in the place of every function `@f`.
 

@@ -12,15 +12,14 @@ which are not finite make no NaN there any more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relay.analysis.sparse_conv2d import checked_form, has_sparse_form
+from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Var
 from relay.op.sparse_conv import sparse_conv2d
 from relay.transform.weight_parameters import ToSparse
 
 
-@dataclass(frozen=True)
+@frozen
 class Conv2dToSparse(ToSparse):
     """`nn.conv2d` with a parameter of one of the names becomes `nn.sparse_conv2d`."""
 

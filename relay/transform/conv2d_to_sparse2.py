@@ -12,10 +12,10 @@ that data which are not finite make no NaN there any more.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from relay.analysis.block_sparse import checked_blocksize
 from relay.analysis.sparse_conv2d import checked_form, has_sparse_form, sparse_weight
+from relay.immutable import frozen
 from relay.ir.expr import Call, Constant, Function, Syntax
 from relay.ir.functions import transformed
 from relay.ir.module import IRModule
@@ -25,7 +25,7 @@ from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
 
 
-@dataclass(frozen=True)
+@frozen
 class Conv2dToSparse2(FunctionPass):
     """`nn.conv2d` with a constant weight becomes `nn.sparse_conv2d`, if at least the share
     `sparsity_threshold` of the weight is 0."""

@@ -25,6 +25,7 @@ from types import MappingProxyType, TracebackType
 from typing import Any, NoReturn
 
 from relay.errors import Diagnostic, PassError, did_you_mean
+from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, Type
@@ -75,7 +76,7 @@ class LayoutConfig:
 _entered: ContextVar[tuple[LayoutConfig, ...]] = ContextVar("relay layout configs", default=())
 
 
-@dataclass(frozen=True)
+@frozen
 class ConvertLayout(FunctionPass):
     """Brings operators into the layouts of `desired_layouts`, by name."""
 

@@ -19,13 +19,13 @@ only with the binding, so one that says more or less than its value stays.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from relay import tree
 from relay.analysis.normal_forms import Blocks
 from relay.analysis.purity import Effect, Purity, manages_memory
 from relay.check.infer import infer_module
 from relay.check.redirect_typed import redirect_typed
+from relay.immutable import frozen
 from relay.ir.expr import Clause, Function, If, Let, Syntax, Var
 from relay.ir.module import IRModule
 from relay.transform.base import ModulePass, is_foreign
@@ -35,7 +35,7 @@ from relay.transform.context import PassContext
 Replacements = dict[Syntax, Syntax]
 
 
-@dataclass(frozen=True)
+@frozen
 class DeadCodeElimination(ModulePass):
     """Removes unused `let`s without effects; with `inline_once` also those that are used once.
 

@@ -5,8 +5,7 @@ fn (%p0, %p1, Primitive=1) { nn.relu(add(%p0, %p1)) }(%x, %y)  ->  nn.relu(add(%
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from relay.immutable import frozen
 from relay.ir.expr import Call, Function, Syntax
 from relay.ir.functions import transformed
 from relay.ir.module import IRModule
@@ -15,7 +14,7 @@ from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
 
 
-@dataclass(frozen=True)
+@frozen
 class DefuseOps(FunctionPass):
     """Inlines the primitive functions that are called where they stand."""
 

@@ -13,15 +13,14 @@ What is not stored is not multiplied, so that data which are not finite make no 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relay.analysis.sparse_dense import has_sparse_form
+from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Var
 from relay.op.sparse_matrix import sparse_dense
 from relay.transform.weight_parameters import ToSparse
 
 
-@dataclass(frozen=True)
+@frozen
 class DenseToSparse(ToSparse):
     """`nn.dense` with a parameter of one of the names becomes `nn.sparse_dense`."""
 

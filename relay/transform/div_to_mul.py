@@ -9,13 +9,13 @@ rounded once. So it stays a quotient where the reciprocal is not a number with a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from relay import dtypes
+from relay.immutable import frozen
 from relay.ir.expr import Call, Constant, Expr
 from relay.nd import NDArray
 from relay.op.binary import multiply
@@ -44,7 +44,7 @@ def by_reciprocal(call: Call, window: Window) -> Expr | None:
 RULES: Rules = {"divide": (by_reciprocal,)}
 
 
-@dataclass(frozen=True)
+@frozen
 class DivToMul(RulePass):
     """Division by constants becomes multiplication."""
 

@@ -19,7 +19,6 @@ A call that would fail stays as it is, since it may never be made.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from relay import tree
@@ -27,6 +26,7 @@ from relay.analysis.call_graph import CallGraph
 from relay.analysis.purity import Purity
 from relay.check.infer import infer_local, infer_module
 from relay.errors import RelayError
+from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.expr import (
     Call,
@@ -59,7 +59,7 @@ from relay.tree import Steps
 Refinement = Steps[Any]
 
 
-@dataclass(frozen=True)
+@frozen
 class DynamicToStatic(ModulePass):
     """Makes dynamic operators static, as far as what decides about shapes is known."""
 

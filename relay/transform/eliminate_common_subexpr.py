@@ -19,13 +19,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from relay import tree
 from relay.analysis.normal_forms import Blocks
 from relay.analysis.purity import manages_memory
 from relay.check.redirect_typed import redirect_typed
+from relay.immutable import frozen
 from relay.ir.compare import data_key
 from relay.ir.expr import Call, Constant, Expr, Function, Let, Syntax, Tuple, TupleGetItem, Var
 from relay.ir.module import IRModule
@@ -39,7 +39,7 @@ from relay.transform.context import PassContext
 SAMPLED = 16
 
 
-@dataclass(frozen=True)
+@frozen
 class EliminateCommonSubexpr(FunctionPass):
     """Merges equal computations; `fskip(e)` True leaves `e` alone."""
 

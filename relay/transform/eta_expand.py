@@ -11,10 +11,9 @@ know one kind of function value.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relay import tree
 from relay.check.infer import infer_module
+from relay.immutable import frozen
 from relay.ir.adt import constructor_type
 from relay.ir.expr import (
     Call,
@@ -33,7 +32,7 @@ from relay.transform.base import ModulePass, is_foreign
 from relay.transform.context import PassContext
 
 
-@dataclass(frozen=True)
+@frozen
 class EtaExpand(ModulePass):
     """Wraps constructors, global functions and operators that are used as values, on demand."""
 

@@ -21,6 +21,7 @@ from types import TracebackType
 
 from relay import tree
 from relay.errors import PassError, did_you_mean
+from relay.immutable import frozen
 from relay.ir.expr import Call, Function, Op
 from relay.ir.module import IRModule
 from relay.ir.text_diff import text_diff
@@ -35,7 +36,7 @@ __all__ = ["Change", "Explanation", "Step", "explain"]
 SHOWN_LINES = 60  # of a diff, and of a list of kernels
 
 
-@dataclass(frozen=True)
+@frozen
 class Change:
     """A function that a pass changed, added (`before` is None) or removed (`after` is None)."""
 

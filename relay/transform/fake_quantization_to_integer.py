@@ -23,11 +23,10 @@ is asked before the others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relay import tree
 from relay.analysis.fake_quantized_ops import list_fake_quantized_op_freqs
 from relay.errors import Diagnostic, PassError
+from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function
 from relay.ir.module import IRModule
 from relay.op.opdef import OpDef
@@ -42,7 +41,7 @@ ATTRIBUTE = "FTVMFakeQuantizationToInteger"
 CONVERSIONS = ("qnn.dequantize", "qnn.quantize")
 
 
-@dataclass(frozen=True)
+@frozen
 class FakeQuantizationToInteger(ModulePass):
     """Operators on floats between conversions become operators on integers.
 

@@ -12,9 +12,8 @@ with `exact=True` has none.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relay import tree
+from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, get_op
 from relay.transform.peephole import RulePass, Rules
 from relay.transform.rule_window import Window
@@ -37,7 +36,7 @@ def faster(call: Call, window: Window) -> Expr | None:
 RULES: Rules = dict.fromkeys(FAST, (faster,))
 
 
-@dataclass(frozen=True)
+@frozen
 class FastMath(RulePass):
     """Puts approximations in the place of exact functions."""
 

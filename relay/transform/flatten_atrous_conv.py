@@ -13,10 +13,10 @@ with the sums in the same order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from relay import tree
+from relay.immutable import frozen
 from relay.ir.expr import Call, Expr
 from relay.op.layouts import parse_layout, spatial_axes
 from relay.op.window import pad_pairs
@@ -75,7 +75,7 @@ def _by_axis(layout: str, values: Any, neutral: Any) -> list[Any] | None:
 RULES: Rules = {"nn.batch_to_space_nd": (dilated,)}
 
 
-@dataclass(frozen=True)
+@frozen
 class FlattenAtrousConv(RulePass):
     """space_to_batch_nd, convolution, batch_to_space_nd become a dilated convolution."""
 

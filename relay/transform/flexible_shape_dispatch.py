@@ -18,12 +18,12 @@ is given. With `auto_pad` an input is filled up with `pad_value` to the next buc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from relay import tree
 from relay.check.infer import infer_module
 from relay.errors import PassError
+from relay.immutable import frozen
 from relay.ir.copying import copied
 from relay.ir.dims import ANY
 from relay.ir.expr import (
@@ -53,7 +53,7 @@ from relay.transform.context import PassContext
 from relay.tree import Steps
 
 
-@dataclass(frozen=True)
+@frozen
 class FlexibleShapeDispatch(ModulePass):
     """Puts a function that looks at the size of its inputs in the place of `main`.
 

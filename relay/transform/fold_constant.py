@@ -29,7 +29,6 @@ ref(arange(0f, 3f, 1f))  ->  ref({ let %known: Tensor[(?), float32] = [0f, 1f, 2
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeVar
 
@@ -38,6 +37,7 @@ import numpy as np
 from relay import dtypes, tree
 from relay.analysis.purity import Purity
 from relay.errors import RelayError
+from relay.immutable import frozen
 from relay.interpreter.evaluate import evaluate, matches
 from relay.interpreter.operators import operate
 from relay.interpreter.values import ConstructorValue, TupleValue, Value
@@ -97,7 +97,7 @@ OPAQUE = ("Primitive", "Composite", "Compiler")
 __all__ = ["FoldConstant", "FoldConstantExpr"]
 
 
-@dataclass(frozen=True)
+@frozen
 class FoldConstant(FunctionPass):
     """Evaluates what is constant; `fold_qnn` includes operators on quantised numbers."""
 

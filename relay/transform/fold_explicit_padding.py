@@ -13,12 +13,12 @@ Batch and channels are not padded by any of these, so a pad that does so stays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from relay import dtypes, tree
+from relay.immutable import frozen
 from relay.ir.expr import Call, Expr
 from relay.op.layouts import Layout, parse_layout, spatial_axes
 from relay.op.numerics import convert, limits, widened
@@ -38,7 +38,7 @@ MAX_POOLS = ("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d")
 AVERAGE_POOLS = ("nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d")
 
 
-@dataclass(frozen=True)
+@frozen
 class _Pad:
     """An explicit pad of spatial axes with a known value."""
 
@@ -141,7 +141,7 @@ RULES: Rules = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class FoldExplicitPadding(RulePass):
     """Pads become the padding of the convolution or the pool that reads them."""
 

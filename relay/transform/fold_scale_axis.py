@@ -9,8 +9,8 @@ convolution. What becomes of the weights is folded where they are constants.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from relay.immutable import frozen
 from relay.transform.backward_fold_scale_axis import BackwardFoldScaleAxis
 from relay.transform.base import Pass
 from relay.transform.fold_constant import FoldConstant
@@ -20,7 +20,7 @@ from relay.transform.sequential import Sequential
 STEPS: tuple[Pass, ...] = (BackwardFoldScaleAxis(), ForwardFoldScaleAxis(), FoldConstant())
 
 
-@dataclass(frozen=True)
+@frozen
 class FoldScaleAxis(Sequential):
     """BackwardFoldScaleAxis, ForwardFoldScaleAxis and FoldConstant, where the level has them."""
 

@@ -19,10 +19,10 @@ goes first, since it has to divide by nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from relay import tree
+from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Syntax
 from relay.ir.types import TensorType
 from relay.op.binary import divide, multiply
@@ -44,7 +44,7 @@ from relay.transform.weight_axes import Product, is_own_weight, products
 ADDITIONS = frozenset({"add", "subtract", "maximum", "minimum"})
 
 
-@dataclass(frozen=True)
+@frozen
 class _Step:
     """What becomes of a call when one of its arguments lacks a scale.
 
@@ -221,7 +221,7 @@ def _divided_bias(e: Expr, scale: Scale) -> Expr:
     return divide(e, scale.value)
 
 
-@dataclass(frozen=True)
+@frozen
 class ForwardFoldScaleAxis(FoldScales):
     """Folds scales into the weights of the operators behind them."""
 

@@ -11,9 +11,8 @@ program that calls kernels. Nothing that has effects is moved or repeated.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relay import tree
+from relay.immutable import frozen
 from relay.ir.expr import Call, Function, Op, Syntax
 from relay.ir.module import IRModule
 from relay.transform.base import FunctionPass, is_foreign
@@ -28,7 +27,7 @@ __all__ = ["FuseOps", "FusedGroup", "explain_fusion"]
 STOP_FUSION = "annotation.stop_fusion"
 
 
-@dataclass(frozen=True)
+@frozen
 class FuseOps(FunctionPass):
     """Makes primitive functions of groups of operators.
 
@@ -69,7 +68,7 @@ class _Fusion(Kernels):
 # --- why ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class FusedGroup:
     """The operators of one kernel, in order, and why there are no more of them."""
 

@@ -5,9 +5,8 @@ The rules and the solver are in `relay.check`; this is their face as a pass.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relay.check.infer import infer_local, infer_module
+from relay.immutable import frozen
 from relay.ir.expr import Expr
 from relay.ir.module import IRModule
 from relay.ir.types import Type
@@ -17,7 +16,7 @@ from relay.transform.context import PassContext
 __all__ = ["InferType", "InferTypeLocal"]
 
 
-@dataclass(frozen=True)
+@frozen
 class InferType(ModulePass):
     """Infers the types of all functions; those whose types still hold are kept as they are."""
 

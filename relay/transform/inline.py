@@ -20,12 +20,12 @@ when nobody calls them any more.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from relay import tree
 from relay.analysis.call_graph import CallGraph
 from relay.check.infer import infer_module
+from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.copying import copied
 from relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Syntax, Var, is_atom
@@ -38,7 +38,7 @@ from relay.tree import Steps
 INLINE = "Inline"
 
 
-@dataclass(frozen=True)
+@frozen
 class Inline(ModulePass):
     """Inlines the functions of the module that have the attribute `Inline`."""
 
@@ -76,7 +76,7 @@ def inlined(module: IRModule, graph: CallGraph, wanted: Iterable[GlobalVar]) -> 
     return infer_module(module) if changed else module
 
 
-@dataclass(frozen=True)
+@frozen
 class _Inlining:
     """Puts `bodies`, functions with their types, in the place of their names.
 

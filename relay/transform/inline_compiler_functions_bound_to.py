@@ -11,12 +11,12 @@ compiler turned down is compiled like the rest of the program then.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from relay import tree
 from relay.analysis.purity import Purity
 from relay.check.infer import infer_module
 from relay.errors import PassError
+from relay.immutable import frozen
 from relay.ir.attrs import DictAttrs
 from relay.ir.expr import Call, Function, GlobalVar, Syntax
 from relay.ir.functions import transformed
@@ -29,7 +29,7 @@ from relay.transform.inline_composites import without_composites
 MARKS = ("Primitive", "Inline", "Compiler", "global_symbol")
 
 
-@dataclass(frozen=True)
+@frozen
 class InlineCompilerFunctionsBoundTo(ModulePass):
     """Inlines the functions of those names that have a `Compiler`.
 

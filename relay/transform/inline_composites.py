@@ -9,10 +9,9 @@ composite function that is not called where it stands becomes a function like an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relay import tree
 from relay.analysis.purity import Purity
+from relay.immutable import frozen
 from relay.ir.expr import Call, Function, Syntax
 from relay.ir.functions import transformed
 from relay.ir.module import IRModule
@@ -22,7 +21,7 @@ from relay.transform.context import PassContext
 from relay.transform.merge_composite import COMPOSITE, PARTITIONED
 
 
-@dataclass(frozen=True)
+@frozen
 class InlineComposites(FunctionPass):
     """Inlines the composite functions for `target`, those named `target.…`; "" is all of them."""
 

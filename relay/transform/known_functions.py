@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from relay import tree
 from relay.analysis.normal_forms import makes_closure
+from relay.immutable import frozen
 from relay.ir import dims, types
 from relay.ir.copying import copied
 from relay.ir.dims import Dim, Symbol
@@ -31,7 +32,7 @@ TypeArgs = tuple[Type | Dim, ...]
 E = TypeVar("E", bound=Expr)
 
 
-@dataclass(frozen=True)
+@frozen
 class Known:
     """A function that an expression is known to be: one of the module, or a closure made by one.
 

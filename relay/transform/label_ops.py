@@ -11,9 +11,9 @@ in every process, so that records of kernels can be found again.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 
 from relay import tree
+from relay.immutable import frozen
 from relay.ir.expr import Call, Function, Op, Syntax, Var
 from relay.ir.functions import transformed
 from relay.ir.module import IRModule
@@ -25,7 +25,7 @@ LABELS = ("name", "hash")
 MOST = 80  # characters of a name
 
 
-@dataclass(frozen=True)
+@frozen
 class LabelOps(FunctionPass):
     """Gives primitive functions the attributes `name` and `hash`."""
 

@@ -26,12 +26,12 @@ Kernels, and functions that others compile, stay where they are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from relay import tree
 from relay.analysis.normal_forms import CLOSURE, check_basic_block_normal_form
 from relay.check.infer import infer_module
 from relay.errors import PassError
+from relay.immutable import frozen
 from relay.ir.attrs import DictAttrs
 from relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Syntax, Var, bind
 from relay.ir.module import IRModule
@@ -42,7 +42,7 @@ from relay.transform.base import ModulePass, is_foreign
 from relay.transform.context import PassContext
 
 
-@dataclass(frozen=True)
+@frozen
 class LambdaLift(ModulePass):
     """Leaves no function inside another, but for those that closures are made of."""
 

@@ -22,9 +22,9 @@ uses of its surroundings: it would have to be laid back in every call.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from relay import tree
+from relay.immutable import frozen
 from relay.ir.expr import (
     Call,
     Expr,
@@ -69,7 +69,7 @@ def propagate(function: Function, alter: Alter) -> Function:
     return result
 
 
-@dataclass(frozen=True)
+@frozen
 class _Held:
     """What an expression has become, and how its value lies."""
 

@@ -11,10 +11,10 @@ An operator that has no rule takes its arguments as they were.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
 
+from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.attrs import Attrs
 from relay.ir.dims import Dim
@@ -31,7 +31,7 @@ Forms: TypeAlias = "Form | tuple[Form | None, ...] | None"
 Laid: TypeAlias = tuple[Expr, Forms]
 
 
-@dataclass(frozen=True)
+@frozen
 class Site:
     """A call as it was, the forms its arguments are in, and `take(i, form)` for argument i so."""
 

@@ -9,14 +9,14 @@ argument stands in one table here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from relay.immutable import frozen
 from relay.ir.expr import Call
 from relay.op.opdef import OpDef
 
 
-@dataclass(frozen=True)
+@frozen
 class Spelling:
     """The attributes in which an operator names the layouts of its arguments and of its result.
 

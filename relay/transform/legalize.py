@@ -10,11 +10,11 @@ of the same type. What a function gives is not looked at again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from relay import tree
 from relay.errors import Diagnostic, PassError
+from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function, Syntax
 from relay.ir.functions import transformed
 from relay.ir.module import IRModule
@@ -24,7 +24,7 @@ from relay.transform.context import PassContext
 from relay.transform.layout_propagation import OPAQUE
 
 
-@dataclass(frozen=True)
+@frozen
 class Legalize(FunctionPass):
     """Rewrites calls of operators that have the attribute `legalize_map_attr_name`."""
 

@@ -9,16 +9,15 @@ So those of branches and of functions inside are there once. Kernels keep theirs
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relay import tree
+from relay.immutable import frozen
 from relay.ir.expr import Constant, Expr, Function, Let, Syntax, Var
 from relay.ir.module import IRModule
 from relay.transform.base import FunctionPass, is_foreign
 from relay.transform.context import PassContext
 
 
-@dataclass(frozen=True)
+@frozen
 class LiftConstants(FunctionPass):
     """Leaves constants only in bindings at the beginnings of functions, and in kernels."""
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from relay import tree
 from relay.check.infer import infer_module, with_known_types
 from relay.errors import PassError
+from relay.immutable import frozen
 from relay.ir.expr import (
     Call,
     Constant,
@@ -47,7 +48,7 @@ WEIGHTS = "Weights"
 PREPARE = "Prepare"
 
 
-@dataclass(frozen=True)
+@frozen
 class LiftWeights(ModulePass):
     """Splits `@main` into what depends on the weights named by its attribute, and the rest."""
 

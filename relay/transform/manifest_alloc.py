@@ -36,6 +36,7 @@ import numpy as np
 from relay import dtypes, tree
 from relay.analysis.normal_forms import is_kernel
 from relay.arena import ALIGNMENT
+from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function, Let, Syntax, Tuple, TupleGetItem, Var, const
 from relay.ir.functions import transformed
 from relay.ir.module import IRModule
@@ -47,7 +48,7 @@ from relay.transform.context import PassContext
 from relay.transform.shape_functions import ShapeFunction, is_open, shape_function
 
 
-@dataclass(frozen=True)
+@frozen
 class ManifestAlloc(FunctionPass):
     """Allocates what kernels write their results to."""
 

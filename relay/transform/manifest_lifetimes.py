@@ -32,6 +32,7 @@ from relay.analysis.lifetimes import (
     origins,
 )
 from relay.analysis.normal_forms import Blocks, is_kernel
+from relay.immutable import frozen
 from relay.ir.expr import (
     Call,
     Clause,
@@ -59,7 +60,7 @@ from relay.transform.context import PassContext
 VIEWS = ("memory.alloc_tensor", "vm.reshape_tensor")
 
 
-@dataclass(frozen=True)
+@frozen
 class ManifestLifetimes(FunctionPass):
     """Inserts `memory.kill` behind the last uses of values."""
 

@@ -10,10 +10,9 @@ is compiled. Their bodies stay to say what they mean.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relay import tree
 from relay.check.infer import infer_module
+from relay.immutable import frozen
 from relay.ir.attrs import DictAttrs
 from relay.ir.expr import Call, Function, GlobalVar, Syntax, Tuple
 from relay.ir.module import IRModule
@@ -22,7 +21,7 @@ from relay.transform.base import ModulePass, is_foreign
 from relay.transform.context import PassContext
 
 
-@dataclass(frozen=True)
+@frozen
 class MarkCompilerFunctionsAsExtern(ModulePass):
     """Gives functions that have a `Compiler` the attribute `Extern` instead of all they have.
 

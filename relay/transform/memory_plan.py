@@ -26,13 +26,13 @@ plans of their own, which also know which kernels may write in place.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from relay import tree
 from relay.analysis.normal_forms import is_kernel
 from relay.arena import ALIGNMENT, assign
+from relay.immutable import frozen
 from relay.ir.expr import Call, Constant, Expr, Function, Let, Op, Syntax, Var, const
 from relay.ir.functions import transformed
 from relay.ir.module import IRModule
@@ -41,7 +41,7 @@ from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
 
 
-@dataclass(frozen=True)
+@frozen
 class MemoryPlan(FunctionPass):
     """Makes one storage of several whose lives are known."""
 
@@ -63,7 +63,7 @@ class MemoryPlan(FunctionPass):
         return transformed(function, visit)
 
 
-@dataclass(frozen=True)
+@frozen
 class _Storage:
     """A storage of known size, alive from one binding of its block to another."""
 
@@ -74,7 +74,7 @@ class _Storage:
     last: int
 
 
-@dataclass(frozen=True)
+@frozen
 class _Region:
     """What several storages become."""
 
@@ -84,7 +84,7 @@ class _Region:
     last: Var  # the one that is killed last
 
 
-@dataclass(frozen=True)
+@frozen
 class _Place:
     """Where a storage lies."""
 

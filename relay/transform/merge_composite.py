@@ -13,7 +13,6 @@ stands before the first dot of a name is the compiler that knows the operator.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from relay.check.infer import infer_expr
@@ -21,6 +20,7 @@ from relay.dataflow_pattern import DFPattern
 from relay.dataflow_pattern.graph import PARTITIONED as PARTITIONED
 from relay.dataflow_pattern.partition import partition
 from relay.errors import PassError
+from relay.immutable import frozen
 from relay.ir.expr import Expr, Function
 from relay.ir.module import IRModule
 from relay.transform.base import FunctionPass
@@ -29,7 +29,7 @@ from relay.transform.context import PassContext
 COMPOSITE = "Composite"
 
 
-@dataclass(frozen=True)
+@frozen
 class MergeComposite(FunctionPass):
     """Makes composite functions of what the patterns of a table match.
 

@@ -45,6 +45,7 @@ from relay import tree
 from relay.analysis.normal_forms import makes_closure
 from relay.check.infer import infer_module
 from relay.errors import AnySpan, Diagnostic, LowerError, TypeCheckError
+from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.attrs import DictAttrs
 from relay.ir.dims import Dim
@@ -85,7 +86,7 @@ MAX_NAME = 60
 _AT_ONE_TYPE = "AtOneType"  # marks functions that stand for another one for a while
 
 
-@dataclass(frozen=True)
+@frozen
 class Monomorphize(ModulePass):
     """Leaves no type parameters but dimensions in what an entry function reaches."""
 

@@ -10,11 +10,10 @@ where a `let` binds them; those that remember variables around them stay.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relay import tree
 from relay.check.infer import infer_module
 from relay.errors import PassError
+from relay.immutable import frozen
 from relay.ir.compare import structural_equal
 from relay.ir.expr import Call, Function, GlobalVar, Let, Syntax
 from relay.ir.module import IRModule
@@ -25,7 +24,7 @@ from relay.transform.context import PassContext
 COMPILER, SYMBOL = "Compiler", "global_symbol"
 
 
-@dataclass(frozen=True)
+@frozen
 class OutlineCompilerFunctionsWithExistingGlobalSymbols(ModulePass):
     """Outlines the functions that have a `Compiler` and a `global_symbol`.
 

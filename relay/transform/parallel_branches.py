@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -25,6 +24,7 @@ from relay import tree
 from relay.analysis.normal_forms import Blocks
 from relay.analysis.purity import manages_memory
 from relay.errors import PassError
+from relay.immutable import frozen
 from relay.ir.compare import data_key
 from relay.ir.expr import Call, Constant, Expr, Function, Let, Syntax
 from relay.ir.module import IRModule
@@ -41,7 +41,7 @@ from relay.transform.context import PassContext
 from relay.transform.value_flow import Flow, static_shape, tensor_type
 
 
-@dataclass(frozen=True)
+@frozen
 class Branch:
     """A product and what follows it, of which the last is used elsewhere."""
 
@@ -112,7 +112,7 @@ class SideBySide(Joining):
         return sliced(joined, self.axis(products), self.extents(products), index)
 
 
-@dataclass(frozen=True)
+@frozen
 class CombineParallel(FunctionPass, ABC):
     """A pass that joins `min_num_branches` or more."""
 
@@ -235,7 +235,7 @@ def _chain(product: Call, flow: Flow, blocks: Blocks, joining: Joining) -> Itera
         value = user
 
 
-@dataclass(frozen=True)
+@frozen
 class _Step:
     """The same operator behind all products."""
 

@@ -38,6 +38,7 @@ from relay.analysis.annotated_regions import (
 from relay.analysis.purity import Purity
 from relay.check.infer import infer_expr, infer_module
 from relay.errors import PassError
+from relay.immutable import frozen
 from relay.ir.attrs import DictAttrs
 from relay.ir.expr import (
     Call,
@@ -69,7 +70,7 @@ NOBODY = "default"
 Rewrite = Callable[[Syntax, Syntax], Syntax]
 
 
-@dataclass(frozen=True)
+@frozen
 class PartitionGraph(ModulePass):
     """Makes global functions of annotated regions and composite functions.
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from relay.immutable import frozen
 
-@dataclass(frozen=True)
+
+@frozen
 class PassInfo:
     """Name, the optimisation level from which on a Sequential runs it, and what must run before.
 

@@ -24,12 +24,12 @@ nothing is computed more often than before.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from relay import tree
 from relay.check.infer import infer_local, with_known_types
 from relay.errors import PassError, RelayError
+from relay.immutable import frozen
 from relay.ir.expr import (
     Call,
     Constant,
@@ -64,7 +64,7 @@ WALKS = 8
 LIMIT = 100
 
 
-@dataclass(frozen=True)
+@frozen
 class RulePass(FunctionPass):
     """A pass that applies rules, and nothing else."""
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 
+from relay.immutable import frozen
 from relay.ir.module import IRModule
 from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 
 
-@dataclass(frozen=True)
+@frozen
 class PrintIR(ModulePass):
     """Prints the module under `header` to the error stream, as logs go there."""
 

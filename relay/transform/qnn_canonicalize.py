@@ -24,11 +24,11 @@ in memory, and are left as they are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from relay.immutable import frozen
 from relay.ir.expr import Call, Constant, Expr, const
 from relay.ir.types import TensorType
 from relay.nd import NDArray
@@ -58,7 +58,7 @@ SUMS = "int32"
 # --- factors -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class _Factor:
     """Integers of 8 bits, and what is to be taken away from them; None where that is 0."""
 
@@ -185,7 +185,7 @@ def conv2d(call: Call, window: Window) -> Expr | None:
     return found
 
 
-@dataclass(frozen=True)
+@frozen
 class _Places:
     """Where things are in the layouts of a convolution."""
 
@@ -295,7 +295,7 @@ RULES: Rules = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class QnnCanonicalize(RulePass):
     """Products of quantised numbers become products of integers of 8 bits."""
 

@@ -9,12 +9,11 @@ be told from others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from relay.immutable import frozen
 from relay.transform.legalize import Legalize
 
 
-@dataclass(frozen=True)
+@frozen
 class QnnLegalize(Legalize):
     """Rewrites calls of operators that have the attribute `FTVMQnnLegalize`."""
 

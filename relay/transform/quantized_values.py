@@ -5,11 +5,11 @@ qnn.dequantize(%q, 0.1f, 3)     Quantized(%q, 0.1, 3)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from relay.immutable import frozen
 from relay.ir.expr import Call, Constant, Expr
 from relay.ir.types import TensorType
 from relay.nd import NDArray
@@ -19,7 +19,7 @@ from relay.transform.rule_window import Window
 BYTES = ("int8", "uint8")
 
 
-@dataclass(frozen=True)
+@frozen
 class Affine:
     """Scales and zero points: one of each, or several along an axis."""
 
@@ -52,7 +52,7 @@ class Affine:
         return int(np.clip(whole, ends.min, ends.max))
 
 
-@dataclass(frozen=True)
+@frozen
 class Quantized:
     """Integers, and how they stand for real numbers."""
 

@@ -20,9 +20,9 @@ scores in memory.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType
@@ -47,7 +47,7 @@ STEPS = ("multiply", "divide", "add", "subtract", "where", *CONVERSIONS)
 FAR = 32  # operators that are looked at for the beginning of a way
 
 
-@dataclass(frozen=True)
+@frozen
 class RecognizeAttention(FunctionPass):
     """Makes a primitive function of every attention, marked `Pattern="attention"`."""
 

@@ -11,14 +11,13 @@ The option `relay.remove_standalone_reshapes.enable` of the PassContext turns th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from relay import tree
 from relay.analysis.normal_forms import is_kernel
 from relay.analysis.purity import manages_memory
 from relay.analysis.reshapes import only_reshapes
+from relay.immutable import frozen
 from relay.ir.expr import Call, Function, Syntax, const
 from relay.ir.functions import transformed
 from relay.ir.module import IRModule
@@ -28,7 +27,7 @@ from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
 
 
-@dataclass(frozen=True)
+@frozen
 class RemoveStandaloneReshapes(FunctionPass):
     """Makes views of kernels that only reshape."""
 

@@ -6,15 +6,15 @@ def @main() { @f() }  def @f() { 1 }  def @g() { 2 }  ->  def @main() { @f() }  
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from relay.analysis.call_graph import CallGraph
+from relay.immutable import frozen
 from relay.ir.module import IRModule
 from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 
 
-@dataclass(frozen=True)
+@frozen
 class RemoveUnusedFunctions(ModulePass):
     """Keeps the entry functions (`main` unless told otherwise) and what they call."""
 

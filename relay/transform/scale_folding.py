@@ -6,10 +6,10 @@ multiply(nn.conv2d(%x, %w), %s)  ->  nn.conv2d(%x, multiply(%w, …))         th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import ClassVar
 
 from relay.analysis.purity import manages_memory
+from relay.immutable import frozen
 from relay.ir.expr import Call, Function, Syntax
 from relay.ir.functions import transformed
 from relay.ir.module import IRModule
@@ -38,7 +38,7 @@ class Folding(ABC):
         return after.args[kept]
 
 
-@dataclass(frozen=True)
+@frozen
 class FoldScales(FunctionPass):
     """A pass that folds scales into weights."""
 

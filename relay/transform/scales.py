@@ -10,8 +10,9 @@ places inside of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, const
 from relay.ir.types import TensorType
 from relay.op.binary import divide, multiply
@@ -28,7 +29,7 @@ from relay.transform.value_flow import Flow, static_shape, tensor_type
 ELEMENTS = frozenset({"float32", "float64", "bfloat16"})
 
 
-@dataclass(frozen=True)
+@frozen
 class Scale:
     """`value` has the extents `extents`, which run along the axes `axes` of a tensor."""
 
@@ -91,7 +92,7 @@ class Scale:
         return shaped(_transposed(self.value, order), given, tuple(shape))
 
 
-@dataclass(frozen=True)
+@frozen
 class Room:
     """What a value can be scaled by: along these axes, or by one factor for all elements."""
 

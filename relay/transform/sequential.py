@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from relay.errors import PassError
+from relay.immutable import frozen
 from relay.ir.module import IRModule
 from relay.transform.base import Pass
 from relay.transform.context import PassContext
 
 
-@dataclass(frozen=True)
+@frozen
 class Sequential(Pass):
     """Runs those passes, in order, that the present PassContext enables."""
 

@@ -16,13 +16,13 @@ operands is stretched; there is no such function of their kernels.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import count
 
 from relay import dtypes, tree
 from relay.check.infer import infer_module
 from relay.errors import RelayError
+from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.dims import Dim, DimCall, DimExpr, Symbol
 from relay.ir.expr import Expr, Function, Syntax, Tuple, Var, const
@@ -39,7 +39,7 @@ CALLS = {"//": floor_divide, "min": minimum, "max": maximum}
 Place = tuple[int, int | None]  # an argument, and of a tuple the field
 
 
-@dataclass(frozen=True)
+@frozen
 class ShapeFunction:
     """`function`, of the extents of some of the kernel's arguments.
 

@@ -23,8 +23,7 @@ let %a = negative(%x); let %b = negative(%a); (%a, %b)  ->  … let %b = %x; (%a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from relay.immutable import frozen
 from relay.transform import (
     binomials,
     concrete_forms,
@@ -51,7 +50,7 @@ RULES = merged(
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class SimplifyExpr(RulePass):
     """Simplifies expressions by the rules of algebra, of shapes and of element types."""
 

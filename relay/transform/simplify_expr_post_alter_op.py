@@ -8,8 +8,7 @@ leaves the arithmetic with constants alone, which has found its place by then.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from relay.immutable import frozen
 from relay.transform import conversion_identities, shape_identities, uniform_operands
 from relay.transform.peephole import RulePass, merged
 
@@ -20,7 +19,7 @@ RULES = merged(
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class SimplifyExprPostAlterOp(RulePass):
     """Simplifies shapes, layouts, conversions and identities."""
 

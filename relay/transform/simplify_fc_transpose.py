@@ -12,10 +12,10 @@ def @main(%x: Tensor[(1, 8), float32], %w.T: Tensor[(4, 8), float32]) { nn.dense
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from relay import tree
 from relay.analysis.fc_transpose import transposed_weight
+from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Var
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType
@@ -24,7 +24,7 @@ from relay.transform.context import PassContext
 from relay.transform.weight_parameters import with_other_weights
 
 
-@dataclass(frozen=True)
+@frozen
 class SimplifyFCTranspose(ModulePass):
     """`nn.dense` with the transpose of a parameter of one of the names takes it transposed."""
 

@@ -22,11 +22,11 @@ operators themselves.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from relay import dtypes, tree
 from relay.analysis.purity import Purity
+from relay.immutable import frozen
 from relay.ir.expr import (
     Call,
     Constant,
@@ -57,7 +57,7 @@ from relay.transform.context import PassContext
 # --- the arithmetic ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class _Site:
     """What is known about a call: the type of the data, and the attributes."""
 
@@ -161,7 +161,7 @@ NORMS: Mapping[str, Unpack] = {
 # --- the pass ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class SimplifyInference(FunctionPass):
     """Unpacks batch normalization and dropout; with `all_norms` the other normalizations too."""
 

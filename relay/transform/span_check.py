@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relay import tree
 from relay.errors import Diagnostic, IllFormed, fail
+from relay.immutable import frozen
 from relay.ir.expr import Constant, Constructor, Expr, Op
 from relay.ir.module import IRModule
 from relay.transform.base import ModulePass
@@ -15,7 +14,7 @@ from relay.transform.context import PassContext
 PLACELESS = (Op, Constructor, Constant)
 
 
-@dataclass(frozen=True)
+@frozen
 class SpanCheck(ModulePass):
     """Raises IllFormed, listing the expressions without a span, per function and kind."""
 

@@ -36,6 +36,7 @@ from relay import tree
 from relay.analysis.call_graph import CallGraph
 from relay.analysis.normal_forms import makes_closure
 from relay.check.infer import infer_module
+from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.copying import copied
 from relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Syntax, Var
@@ -61,7 +62,7 @@ MAX_GROWTH = 20_000  # expressions in all copies
 MAX_NAME = 60
 
 
-@dataclass(frozen=True)
+@frozen
 class SpecializeCalls(ModulePass):
     """Leaves as few calls of unknown functions as possible."""
 

@@ -14,11 +14,11 @@ and where there are too many parts they are joined in turn.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from relay import tree
 from relay.errors import PassError
+from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function, Syntax, Tuple, TupleGetItem
 from relay.ir.module import IRModule
 from relay.ir.redirect import redirect
@@ -34,7 +34,7 @@ JOINS = frozenset({"concatenate", "stack"})
 LEAST = 3  # two tensors and their result
 
 
-@dataclass(frozen=True)
+@frozen
 class SplitArgs(FunctionPass):
     """Splits joins of more than `max_function_args` tensors, the result counted; 0 is no limit."""
 

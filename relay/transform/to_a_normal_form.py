@@ -41,6 +41,7 @@ from relay.analysis.normal_forms import (
     makes_closure,
     stays_in_place,
 )
+from relay.immutable import frozen
 from relay.ir.expr import (
     Call,
     Clause,
@@ -70,7 +71,7 @@ Binding = tuple[Var, Expr]
 Naming = Steps[Any]
 
 
-@dataclass(frozen=True)
+@frozen
 class ToANormalForm(FunctionPass):
     """Binds every intermediate value with a `let`."""
 

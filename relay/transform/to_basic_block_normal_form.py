@@ -16,12 +16,11 @@ such computations and is a basic-block normal form as well.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relay import tree
 from relay.analysis.demand import Demand
 from relay.analysis.normal_forms import Blocks
 from relay.check.wellformed import Reach
+from relay.immutable import frozen
 from relay.ir.expr import Expr, Function, Let, Syntax, Var
 from relay.ir.functions import transformed
 from relay.ir.module import IRModule
@@ -36,7 +35,7 @@ Place = tuple[Syntax | None, str]
 SCOPED = ("body", "true_branch", "false_branch", "rhs")
 
 
-@dataclass(frozen=True)
+@frozen
 class ToBasicBlockNormalForm(FunctionPass):
     """Puts a `let` around blocks that share a computation."""
 

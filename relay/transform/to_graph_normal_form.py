@@ -19,12 +19,11 @@ is no effect, as everywhere (`relay.analysis.purity`): it then does so when it i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relay import tree
 from relay.analysis.purity import Purity, manages_memory
 from relay.check.infer import infer_module
 from relay.check.redirect_typed import redirect_typed
+from relay.immutable import frozen
 from relay.ir.expr import Function, Let, Syntax, Var
 from relay.ir.module import IRModule
 from relay.ir.scopes import Scope, Scopes
@@ -32,7 +31,7 @@ from relay.transform.base import ModulePass, is_foreign
 from relay.transform.context import PassContext
 
 
-@dataclass(frozen=True)
+@frozen
 class ToGraphNormalForm(ModulePass):
     """Replaces variables by the values that `let`s bind them to, unless somebody would notice."""
 

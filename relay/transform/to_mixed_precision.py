@@ -42,6 +42,7 @@ import numpy as np
 from relay import nd, tree
 from relay.check.infer import infer_module
 from relay.errors import PassError
+from relay.immutable import frozen
 from relay.ir.expr import (
     Call,
     Constant,
@@ -86,7 +87,7 @@ NARROW: Final = ("float16", "bfloat16")
 LARGEST_FLOAT16: Final = 65504.0
 
 
-@dataclass(frozen=True)
+@frozen
 class ToMixedPrecision(ModulePass):
     """Converts what gains from it to `mixed_precision_type`.
 
@@ -156,7 +157,7 @@ def _has_own_say(op: Op) -> bool:
 # --- kinds --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class _Kind:
     """What becomes of a call: its kind, and the element types to sum with and to give."""
 
@@ -165,7 +166,7 @@ class _Kind:
     output: str
 
 
-@dataclass(frozen=True)
+@frozen
 class _Kinds:
     narrow: str
 

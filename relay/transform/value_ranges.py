@@ -10,7 +10,6 @@ other type. That a float may be NaN is not part of its range: who asks has to ke
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from math import inf
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 import ml_dtypes
 
 from relay import dtypes
+from relay.immutable import frozen
 from relay.ir.expr import Call, Expr
 from relay.op.numerics import limits
 from relay.transform.rule_window import Window
@@ -28,7 +28,7 @@ _finfo: Any = ml_dtypes.finfo
 DEPTH = 4
 
 
-@dataclass(frozen=True)
+@frozen
 class Range:
     """All values from `low` to `high`."""
 

@@ -11,10 +11,11 @@ for each group of rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any
 
+from relay.immutable import frozen
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType
 from relay.op.binary import multiply
@@ -29,7 +30,7 @@ CONVOLUTIONS = frozenset({"nn.conv1d", "nn.conv2d", "nn.conv3d"})
 TRANSPOSED = frozenset({"nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose"})
 
 
-@dataclass(frozen=True)
+@frozen
 class Side:
     """The channels on one side of a product: axes of a tensor outside, and a letter inside."""
 
@@ -37,7 +38,7 @@ class Side:
     letter: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Product:
     """A call that is linear in its argument `data` and in its argument `weight`."""
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from relay import tree
 from relay.analysis.call_graph import CallGraph
 from relay.check.infer import infer_module
 from relay.errors import PassError
+from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function, Syntax, Var
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, Type
@@ -89,7 +89,7 @@ def block_sparse_form(
     return found
 
 
-@dataclass(frozen=True)
+@frozen
 class ToSparse(ModulePass, ABC):
     """A pass that stores parameters of the names `weight_name` in blocks.
 

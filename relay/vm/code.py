@@ -13,7 +13,6 @@ Types are looked at here, once, and not when a step runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, assert_never
 
@@ -23,6 +22,7 @@ from relay import dtypes
 from relay.errors import Diagnostic, EvaluationError, SourceName, Span
 from relay.executors.arrays import address
 from relay.executors.memory import allocate, typed
+from relay.immutable import frozen
 from relay.lower.kernel import TensorSpec
 from relay.program.printer import instruction_text
 from relay.program.program import (
@@ -122,7 +122,7 @@ def translate(program: Program, watch: Watch | None = None) -> dict[str, Code]:
     return codes
 
 
-@dataclass(frozen=True)
+@frozen
 class _Translator:
     program: Program
     codes: Mapping[str, Code]

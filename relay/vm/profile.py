@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from relay.executors.report import table_text, time_text
+from relay.immutable import frozen
 from relay.program.program import Function, Instruction, InvokeKernel
 from relay.vm.code import Enter, Outcome, Registers, Run, Step
 
@@ -27,7 +28,7 @@ class Cost:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Profile:
     """Costs, the largest first. Times are those of the instructions themselves: of a function
     without those it calls, and without what Python does between two instructions."""

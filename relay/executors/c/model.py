@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from string import Template
@@ -19,6 +18,7 @@ from typing import Final
 
 import numpy as np
 
+from relay.immutable import frozen
 from relay.program.plan import ALIGNMENT
 from relay.program.program import Program
 from relay.program.text import to_text
@@ -43,7 +43,7 @@ IMPORTS: Final = frozenset({"posix_memalign", "free", "fopen", "fread", "fclose"
 HEADER_SIZE: Final = ALIGNMENT  # of the file of weights: what it belongs to
 
 
-@dataclass(frozen=True)
+@frozen
 class WeightBlock:
     """The constants of a program, one after the other, each aligned."""
 

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from relay import dtypes
 from relay.errors import RelayError
+from relay.immutable import frozen
 from relay.lower.kernel import TensorSpec
 from relay.native import layout
 from relay.program.llvm.words import arrange, is_object
@@ -151,7 +152,7 @@ FUNCTIONS: Final = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class Place:
     """A value in an argument list, or in an object: a name for it, its type, the word it is in."""
 
@@ -160,7 +161,7 @@ class Place:
     word: int
 
 
-@dataclass(frozen=True)
+@frozen
 class CConstructor:
     """What makes values: a constructor of data, or making a cell. `number` is that in the table of
     the library."""
@@ -178,7 +179,7 @@ class CConstructor:
         return sorted((p for p in self.places if is_object(p.spec)), key=lambda place: place.word)
 
 
-@dataclass(frozen=True)
+@frozen
 class CData:
     """A type of data, or of cells."""
 

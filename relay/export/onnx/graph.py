@@ -14,6 +14,7 @@ from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from relay import dtypes
 from relay.export.onnx.weights import NUMBERS, Weights
+from relay.immutable import frozen
 from relay.ir.types import TensorType
 
 
@@ -21,7 +22,7 @@ class Unwritable(Exception):
     """What an exporter raises for a call that has no form in ONNX; the message says why."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Value:
     """A tensor that has a name in the graph."""
 

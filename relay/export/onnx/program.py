@@ -18,6 +18,7 @@ from relay.export.onnx.exporters import Exporter
 from relay.export.onnx.graph import Graph, Unwritable, Value
 from relay.export.onnx.step import Step
 from relay.export.onnx.weights import NUMBERS
+from relay.immutable import frozen
 from relay.ir.dims import Any as AnyDim
 from relay.ir.expr import (
     Call,
@@ -42,7 +43,7 @@ Item = Any
 Names = MutableMapping[Var, Item]
 
 
-@dataclass(frozen=True)
+@frozen
 class Closure:
     """A function, and what the variables around it stand for."""
 

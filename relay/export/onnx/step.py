@@ -12,16 +12,16 @@ gives the name of the result, or a list of names where there are several; it rai
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from relay.export.onnx.graph import Graph, Unwritable, Value
 from relay.export.onnx.weights import NUMBERS
+from relay.immutable import frozen
 from relay.ir.expr import Call
 from relay.ir.types import TensorType, TupleType
 
 
-@dataclass(frozen=True)
+@frozen
 class Step:
     """One call, while it is written."""
 

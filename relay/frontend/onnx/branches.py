@@ -11,12 +11,12 @@ A way on which the rest of the graph means nothing ends the run when it is taken
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from relay.errors import AnySpan, FrontendError, SourceName, Span
 from relay.frontend.onnx.boxed import LIST, box, is_boxed
 from relay.frontend.onnx.joining import is_open, joined
 from relay.frontend.onnx.scope import Scope, is_nothing, type_of
+from relay.immutable import frozen
 from relay.ir.expr import (
     Call,
     Clause,
@@ -39,7 +39,7 @@ TRUTH = TensorType((), "bool")
 Way = tuple[Scope, list[Expr]]  # what is named on it, and the values it gives
 
 
-@dataclass(frozen=True)
+@frozen
 class Fork:
     """The two ways of an `If` whose values have no type in common; `condition` is a scalar."""
 

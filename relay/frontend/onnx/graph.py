@@ -7,7 +7,7 @@ standard defines the operator by, whose nodes are then translated in its place.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from heapq import heapify, heappop, heappush
 from typing import Any
 
@@ -27,6 +27,7 @@ from relay.frontend.onnx.scope import Scope, type_of
 from relay.frontend.onnx.tensors import Files, array_of, dense
 from relay.frontend.onnx.types import Dimensions, lacks_shape
 from relay.frontend.onnx.versions import versions_of
+from relay.immutable import frozen
 from relay.ir.expr import Constant, Expr, TupleGetItem, Var
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, TupleType, Type
@@ -35,7 +36,7 @@ from relay.nd import NDArray
 Outputs = Mapping[str, int | None]  # names of outputs, and how many axes they are to have
 
 
-@dataclass(frozen=True)
+@frozen
 class Subgraph:
     """A graph that is an attribute of a node; it sees the names around the node."""
 
@@ -62,7 +63,7 @@ class Subgraph:
         return inner, [self.importer.output(name, inner) for name in self.outputs]
 
 
-@dataclass(frozen=True)
+@frozen
 class GraphImporter:
     """Translates graphs. One per graph and function, for the operator sets they import."""
 

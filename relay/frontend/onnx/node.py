@@ -12,7 +12,6 @@ needs the type of a step on the way gives the step a name: `step = node.let(rela
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from relay.errors import Diagnostic, FrontendError, Span
 from relay.frontend.onnx.elements import Elements
 from relay.frontend.onnx.scope import Scope, type_of
 from relay.frontend.onnx.types import MOST_AXES
+from relay.immutable import frozen
 from relay.ir.dims import Any as AnyDim
 from relay.ir.dims import Dim
 from relay.ir.expr import Constant, Expr, Tuple, Var, const
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from relay.frontend.onnx.graph import GraphImporter, Subgraph
 
 
-@dataclass(frozen=True)
+@frozen
 class Node:
     """One node of a graph, while it is translated."""
 

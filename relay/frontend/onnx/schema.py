@@ -6,7 +6,6 @@ Converters rely on it: a node that is written otherwise never comes to one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
@@ -17,13 +16,14 @@ from onnx import AttributeProto, NodeProto
 from relay.errors import Diagnostic, FrontendError, Span
 from relay.frontend.onnx.converters import DEFAULT_DOMAINS, Converter
 from relay.frontend.onnx.microsoft import DOMAIN, attribute_kind
+from relay.immutable import frozen
 from relay.ir.expr import Expr
 
 if TYPE_CHECKING:
     from relay.frontend.onnx.node import Node
 
 
-@dataclass(frozen=True)
+@frozen
 class Schema:
     """How a node of an operator is written."""
 

@@ -10,7 +10,6 @@ import errno
 import os
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
@@ -22,6 +21,7 @@ from relay import dtypes
 from relay.errors import Diagnostic, FrontendError
 from relay.frontend.onnx.naming import shown
 from relay.frontend.onnx.types import MOST_AXES, element_type
+from relay.immutable import frozen
 
 # Where elements are when they are neither in `raw_data` nor in `int32_data`.
 _FIELDS: Mapping[int, str] = {
@@ -38,7 +38,7 @@ SPARSE = 1 << 16
 SPARSENESS = 1024
 
 
-@dataclass(frozen=True)
+@frozen
 class Files:
     """The folder external data may come from; None: nowhere."""
 

@@ -11,11 +11,12 @@ For type checkers such a parameter is of type `Any`: it can be used like a numbe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from relay.immutable import frozen
 
-@dataclass(frozen=True)
+
+@frozen
 class TensorAnnotation:
     """`Tensor[shape, dtype]` as it was written; it is read when the function is translated."""
 
@@ -34,7 +35,7 @@ class TensorAnnotation:
         return Alternatives((other, self))
 
 
-@dataclass(frozen=True)
+@frozen
 class Alternatives:
     """`a | b` where Python has no form of its own for it."""
 

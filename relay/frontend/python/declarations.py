@@ -38,6 +38,7 @@ from typing import Any, TypeVar, dataclass_transform
 from relay.errors import Diagnostic, FrontendError, RelayError, SourceName, Span
 from relay.frontend.python import statics
 from relay.frontend.python.source import names_in_text, read
+from relay.immutable import frozen
 from relay.ir.adt import TypeData
 from relay.ir.types import GlobalTypeVar
 
@@ -45,7 +46,7 @@ C = TypeVar("C")
 _MARK = "__relay_data__"
 
 
-@dataclass(frozen=True)
+@frozen
 class Field:
     """A field of a constructor; `annotation` as Python has it: a value, or text."""
 

@@ -19,6 +19,7 @@ from relay.frontend.python.comprehensions import Comprehensions
 from relay.frontend.python.lifting import is_instance
 from relay.frontend.python.source import Source
 from relay.frontend.python.unit import Value
+from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Op, Var
 from relay.ir.types import FuncType, IncompleteType, Occurs, Type
 from relay.ir.variables import free_type_vars
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 MAX_VERSIONS = 500
 
 
-@dataclass(frozen=True)
+@frozen
 class Parameter:
     """A parameter of a function; `annotation` is a node, a value, or MISSING."""
 
@@ -453,7 +454,7 @@ def _is_hidden(name: str, inside: Frame, outside: Frame) -> bool:
     return frame is None
 
 
-@dataclass(frozen=True)
+@frozen
 class Known:
     """A value of Python that a function is translated with."""
 

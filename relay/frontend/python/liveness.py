@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from relay.immutable import frozen
 from relay.tree import Steps, run
 
 Names = frozenset[str]
 NOTHING: Names = frozenset()
 
 
-@dataclass(frozen=True)
+@frozen
 class Targets:
     """Where `break` and `continue` lead: what is needed there."""
 
@@ -24,7 +25,7 @@ class Targets:
     head: Names = NOTHING
 
 
-@dataclass(frozen=True)
+@frozen
 class Liveness:
     """What is needed behind each statement and at the head of each loop, and what each sets."""
 

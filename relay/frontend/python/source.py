@@ -5,17 +5,17 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
-from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
 from relay.errors import Diagnostic, FrontendError, SourceName, Span
+from relay.immutable import frozen
 
 # What `str.splitlines` takes for the end of a line and Python does not.
 _NO_LINE_ENDS = str.maketrans(dict.fromkeys("\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029", " "))
 
 
-@dataclass(frozen=True)
+@frozen
 class Source:
     """A file, and how a syntax tree made of a piece of it lies in it."""
 

@@ -20,7 +20,6 @@ import operator
 import types
 import typing
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from relay.frontend.python import statics
 from relay.frontend.python.annotations import Alternatives, Tensor, TensorAnnotation
 from relay.frontend.python.declarations import declaration_of
 from relay.frontend.python.standard import List, Option
+from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.dims import ANY, Dim, Symbol
 from relay.ir.types import (
@@ -288,7 +288,7 @@ class TypeReader:
         return FrontendError(Diagnostic(message, span, expected, found, hint))
 
 
-@dataclass(frozen=True)
+@frozen
 class _Application:
     """`Tree[A]` whose arguments Python's own form would not take, such as text."""
 

@@ -8,7 +8,6 @@ when it is complete, so nothing that is decided here has to be believed.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from relay import tree
@@ -17,6 +16,7 @@ from relay.check.unify import Mismatch
 from relay.errors import AnySpan, Diagnostic, FrontendError, Span, TypeCheckError
 from relay.frontend.python.source import Source
 from relay.frontend.python.types import TypeReader
+from relay.immutable import frozen
 from relay.ir.expr import Constructor, Expr, GlobalVar, Op, Syntax, Var
 from relay.ir.types import Occurs, Type
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 Value = Any
 
 
-@dataclass(frozen=True)
+@frozen
 class Place:
     """Something to point at."""
 
     span: AnySpan | None
 
 
-@dataclass(frozen=True)
+@frozen
 class Unassigned:
     """What a variable holds that has no value here, or not one that can be used, and why."""
 

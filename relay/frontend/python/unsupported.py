@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from relay.errors import Diagnostic, FrontendError, fail
 from relay.frontend.python.source import Source
+from relay.immutable import frozen
 
 MAX_REPORTS = 20
 
 
-@dataclass(frozen=True)
+@frozen
 class Construct:
     """A part of Python: what it is called, how it looks, and what does instead."""
 

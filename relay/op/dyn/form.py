@@ -9,9 +9,10 @@ inference can say before differs. `static_form` goes back where the tensors are 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, make_dataclass
+from dataclasses import MISSING, field, fields, make_dataclass
 from typing import Any, get_type_hints
 
+from relay.immutable import frozen
 from relay.ir.attrs import Attrs
 from relay.ir.expr import Call, Constant
 from relay.ir.types import TensorType, TupleType, Type
@@ -23,7 +24,7 @@ from relay.op.site import INTEGER, Relation, Site
 STATIC_FORM = "StaticForm"  # the fact that dynamic operators carry
 
 
-@dataclass(frozen=True)
+@frozen
 class StaticForm:
     """The static operator, and the attribute of it that each tensor argument of values gives."""
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from relay import te
+from relay.immutable import frozen
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import Type
 from relay.op.elements import Indices, stretched_index
@@ -132,7 +132,7 @@ def _on_integers(combine: Combine, on_reals: OnReals) -> Callable[..., Any]:
     return reference
 
 
-@dataclass(frozen=True)
+@frozen
 class _Side:
     """One of the two tensors, with how its integers stand for numbers."""
 

@@ -11,9 +11,9 @@ element types of results, of 32 bits at most, cannot tell from itself.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from relay import te
+from relay.immutable import frozen
 from relay.op.elements import Shape
 from relay.op.qnn.fixed_point import Rounding
 from relay.op.qnn.parameters import places
@@ -21,7 +21,7 @@ from relay.op.qnn.parameters import places
 _LOW = (1 << 32) - 1
 
 
-@dataclass(frozen=True)
+@frozen
 class Factor:
     """multiplier * 2**(exponent - 31), both int64; the multiplier has 31 bits."""
 
@@ -96,7 +96,7 @@ def saturated(value: te.Expr, dtype: str) -> te.Expr:
 # --- two words ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Long:
     """high * 2**32 + low, where low has 32 bits and no sign."""
 

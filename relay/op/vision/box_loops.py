@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from relay import te
+from relay.immutable import frozen
 from relay.op.sort_loops import sort_key, sort_positions
 
 Box = Sequence[te.Expr]  # the lowest and the highest corner: four numbers
@@ -42,7 +42,7 @@ def overlap(box: Box, other: Box, pixel: float = 0.0) -> te.Expr:
     return te.select(covered > 0.0, shared / covered, 0.0)
 
 
-@dataclass(frozen=True)
+@frozen
 class Ranking:
     """Some boxes in the order of their scores: how many, and which is at each rank."""
 
@@ -66,7 +66,7 @@ def by_score(
     return Ranking(number[()], lambda rank: found[order[rank]])
 
 
-@dataclass(frozen=True)
+@frozen
 class Kept:
     """Ranks of the boxes that are kept: how many, and each."""
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from relay import te
+from relay.immutable import frozen
 from relay.op import scalars
 from relay.op.loop_nest import nest, spread
 from relay.op.views import View, along, extent_in, indices_in, view
 
 
-@dataclass(frozen=True)
+@frozen
 class Cell:
     """A part of a region, for all channels at once. Lists have an entry for rows and columns."""
 

@@ -12,8 +12,8 @@ modulo constructors).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from relay.immutable import frozen
 from relay.program.program import (
     Block,
     CallFunction,
@@ -31,7 +31,7 @@ from relay.program.program import (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class Building:
     """The end of a block that calls its own function and returns data with the result in it."""
 

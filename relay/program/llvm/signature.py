@@ -18,8 +18,8 @@ as much of it, and whoever called the first finds the stack somewhere else.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from relay.immutable import frozen
 from relay.program.llvm.types import value_type
 from relay.program.program import Spec
 
@@ -29,7 +29,7 @@ FLOAT_REGISTERS = 8
 _FLOATS = frozenset({"half", "bfloat", "float", "double"})
 
 
-@dataclass(frozen=True)
+@frozen
 class Signature:
     """The LLVM types of parameters and results."""
 

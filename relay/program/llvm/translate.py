@@ -20,9 +20,9 @@ The short functions of `relay.native.objects` are part of the text, so that LLVM
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from relay.immutable import frozen
 from relay.native import layout, objects
 from relay.program.llvm.function import ATTRIBUTES, FunctionText
 from relay.program.llvm.signature import Signature
@@ -40,7 +40,7 @@ from relay.program.program import MAIN, PREPARE, Function, Program, flatten
 from relay.target.target import Target
 
 
-@dataclass(frozen=True)
+@frozen
 class Translated:
     """The code of a program, and what its numbers mean."""
 

@@ -6,8 +6,8 @@ Node(int32, Tree, float32[?], bool)   ->   [Tree] [float32[?]] [int32] [bool]
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from relay.immutable import frozen
 from relay.program.program import ScalarSpec, Spec
 
 
@@ -16,7 +16,7 @@ def is_object(spec: Spec) -> bool:
     return not isinstance(spec, ScalarSpec)
 
 
-@dataclass(frozen=True)
+@frozen
 class Arrangement:
     """Where the fields of an object lie: the word of each, and how many are object words."""
 

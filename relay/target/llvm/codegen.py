@@ -8,10 +8,10 @@ calls the body. The files below it: `function.py` (statements), `expressions.py`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from relay import tree
 from relay.errors import RelayError
+from relay.immutable import frozen
 from relay.target import abi
 from relay.target.llvm.function import PER_WORKER, SHARED, Function
 from relay.target.llvm.writer import ALIGNMENT, Kernel, Value
@@ -21,7 +21,7 @@ from relay.te.loops import Statement, Store
 from relay.te.lower import Lowered
 
 
-@dataclass(frozen=True)
+@frozen
 class Code:
     """A kernel as LLVM IR, and the memory it wants besides its arguments.
 
@@ -73,7 +73,7 @@ def generate(
     return Code(text, sized_workspace=True, checks=tuple(kernel.checks))
 
 
-@dataclass(frozen=True)
+@frozen
 class _Arguments:
     """How many slots there are: tensors, sizes, and whether one is for the workspace."""
 

@@ -12,9 +12,9 @@ many lanes, so this is where it matters most. Lanes that are stored in runs are 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
+from relay.immutable import frozen
 from relay.target.llvm.expressions import Expressions, read_from
 from relay.target.llvm.writer import Emission, Value, item_bytes, memory_type, suffix
 from relay.te.expr import Binary, Const, Expr, Source
@@ -23,7 +23,7 @@ from relay.te.simplify import Linear
 _WORD = 4  # bytes
 
 
-@dataclass(frozen=True)
+@frozen
 class _Groups:
     """A position whose lanes fall into groups of `size`: those of a group are `inner` elements
     apart, groups are `outer` apart, and all begin at `first`."""

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from relay import dtypes
+from relay.immutable import frozen
 from relay.target import abi
 from relay.target.target import Target
 from relay.te.expr import INDEX, Const, Expr, Var, binary, const, width
@@ -79,7 +80,7 @@ def literal(expr: Const) -> str:
     return str(int(value))
 
 
-@dataclass(frozen=True)
+@frozen
 class Value:
     """A value in a register: `lanes` is 0 for a scalar. `reads` are the buffers it came from."""
 

@@ -11,11 +11,11 @@ for: sqrt, copysign, popcount, clz; fma and rounding where the machine has them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from relay import dtypes
 from relay.errors import RelayError
+from relay.immutable import frozen
 from relay.te.expr import Call, Expr, absolute, call, const, equal, not_equal
 from relay.te.math import (
     error_function,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from relay.te.legalize import Facts
 
 
-@dataclass(frozen=True)
+@frozen
 class Function:
     """A function written out, and its largest error for float32 and float64."""
 

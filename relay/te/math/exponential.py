@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from relay.immutable import frozen
 from relay.te.expr import Expr, absolute, equal, select
 from relay.te.math import coefficients
 from relay.te.math.floats import Floats
 
 
-@dataclass(frozen=True)
+@frozen
 class Base:
     """What is raised to a power."""
 

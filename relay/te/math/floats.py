@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from relay.immutable import frozen
 from relay.te.expr import (
     Const,
     Expr,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from relay.te.legalize import Facts
 
 
-@dataclass(frozen=True)
+@frozen
 class Floats:
     """A type of floats on a machine; methods build expressions.
 

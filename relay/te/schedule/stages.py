@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from relay.errors import RelayError, did_you_mean
+from relay.immutable import frozen
 from relay.te.compute import Computation, Placeholder, Procedure, Tensor
 from relay.te.expr import INDEX, Axis, Const, Expr, Var, const
 from relay.te.instruction import Instruction
 from relay.te.loops import Kind, Scope
 
 
-@dataclass(frozen=True)
+@frozen
 class Loop:
     """One loop of a stage."""
 
@@ -34,7 +35,7 @@ class Loop:
         return int(self.extent.value)
 
 
-@dataclass(frozen=True)
+@frozen
 class Stage:
     """One computation with its loops.
 
@@ -85,7 +86,7 @@ class Stage:
         return list(self.op.inputs)
 
 
-@dataclass(frozen=True)
+@frozen
 class Schedule:
     """Stages in an order in which they can be computed."""
 

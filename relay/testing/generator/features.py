@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from relay.immutable import frozen
 
 # Every tensor that a variable holds has elements of at most this size. Larger ones appear inside
 # expressions and are clipped before they are bound, so nothing grows without end in a loop.
@@ -28,7 +29,7 @@ EXACT_UP_TO: Final = {
 SMOOTH: Final = "float64"
 
 
-@dataclass(frozen=True)
+@frozen
 class Features:
     """Sizes and switches of the generator; `Features(references=False)` leaves references out."""
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
 
+from relay.immutable import frozen
 from relay.ir.attrs import DictAttrs
 from relay.ir.expr import Expr, Var, is_atom
 from relay.ir.types import Type
@@ -27,7 +27,7 @@ NAMES: Final = ("x", "y", "z", "data", "x1", "let", "conv1/weight:0")
 REMEMBERED: Final = 30
 
 
-@dataclass(frozen=True)
+@frozen
 class Remembered:
     """An expression without effects that was made earlier."""
 

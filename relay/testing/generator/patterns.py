@@ -6,9 +6,9 @@ Chain[int32]   ->   Link(%x, Link(_, %y)),   Link(%x, _),   Empty
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import chain
 
+from relay.immutable import frozen
 from relay.ir.expr import (
     Constructor,
     Pattern,
@@ -25,7 +25,7 @@ from relay.testing.generator.types import Vocabulary
 MAX_CLAUSES = 6
 
 
-@dataclass(frozen=True)
+@frozen
 class Case:
     """A pattern, and the variables it binds with their types."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.expr import Expr, TupleGetItem, Var
 from relay.ir.types import FuncType, TensorType, TupleType, Type, TypeVar
@@ -15,7 +16,7 @@ from relay.testing.generator.types import Vocabulary, has_reference
 UNKNOWN_COST: Final = 30
 
 
-@dataclass(frozen=True)
+@frozen
 class Binding:
     """A variable. It is pure when using it has no effects and always gives the same."""
 
@@ -24,7 +25,7 @@ class Binding:
     pure: bool = True
 
 
-@dataclass(frozen=True)
+@frozen
 class Callee:
     """Something that can be called.
 
@@ -41,7 +42,7 @@ class Callee:
     counts: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Scope:
     """Variables and functions, innermost last, and the words for types."""
 

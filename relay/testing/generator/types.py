@@ -7,10 +7,11 @@ equal are known to be. `shown` turns such hidden symbols into `?` where a type i
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from relay import tree
+from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.adt import TypeData
 from relay.ir.dims import ANY, Dim
@@ -34,7 +35,7 @@ MAX_RANK: Final = 3
 MAX_EXTENT: Final = 3
 
 
-@dataclass(frozen=True)
+@frozen
 class Vocabulary:
     """What types can be made of in some place of a program."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from relay import dtypes
 from relay.export.onnx.exporters import Exporters
 from relay.export.onnx.graph import Value
 from relay.export.onnx.step import Step
 from relay.export.onnx.weights import integer_range
+from relay.immutable import frozen
 
 table = Exporters()
 
@@ -175,7 +175,7 @@ def not_equal(step: Step, left: Value, right: Value) -> str:
     return step.node("Not", step.node("Equal", left, right))
 
 
-@dataclass(frozen=True)
+@frozen
 class Divisor:
     """What integers are divided by: 1 in place of 0, by which ONNX does not divide."""
 

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from relay import dtypes, op
 from relay.frontend.onnx.computations.broadcast import broadcastable, of_shape
 from relay.frontend.onnx.computations.shares import shares
 from relay.frontend.onnx.node import Node
+from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.expr import Expr, Tuple, const
 from relay.ir.types import TensorType
@@ -74,7 +75,7 @@ def stretched(node: Node, data: Expr, wanted: Sequence[int | tuple[Expr, int]]) 
 # --- attention ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Attention:
     """Queries, keys and values of heads, (batch, heads, rows or length, n), and their masks."""
 
@@ -328,7 +329,7 @@ class Attention:
         return None if known is not None and known.all() else seen
 
 
-@dataclass(frozen=True)
+@frozen
 class Result:
     """What attention gives, and what it came from."""
 

@@ -10,17 +10,17 @@ its result. Where an argument was stretched, its derivative is added up again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import pi, sqrt
 from typing import Any
 
 from relay import dtypes, op, tree
 from relay.frontend.onnx.node import Node
+from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Op, Syntax, Var, const
 from relay.ir.types import TensorType
 
 
-@dataclass(frozen=True)
+@frozen
 class Use:
     """A use of an operator, and the derivative by its result."""
 

@@ -8,12 +8,11 @@ in other types too, leaves zero points out, and may have a scale for every block
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from relay import dtypes, op
 from relay.frontend.onnx.node import Node
+from relay.immutable import frozen
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr, const
 from relay.op.qnn import op as qnn
@@ -22,7 +21,7 @@ from relay.op.qnn import op as qnn
 ROUNDED = {"rounding": "TOEVEN", "compute_dtype": "float32"}
 
 
-@dataclass(frozen=True)
+@frozen
 class Affine:
     """A scale and a zero point."""
 

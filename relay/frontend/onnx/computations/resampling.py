@@ -7,18 +7,18 @@ model is imported if sizes are known, and in a run otherwise.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from relay import dtypes, op
 from relay.frontend.onnx.node import Node
+from relay.immutable import frozen
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr, const
 from relay.ir.types import TensorType
 
 
-@dataclass(frozen=True)
+@frozen
 class Way:
     """How tensors are resized."""
 
@@ -35,7 +35,7 @@ class Way:
         return self.coordinates == "tf_crop_and_resize"
 
 
-@dataclass(frozen=True)
+@frozen
 class Axis:
     """An axis that is resized. Expressions are scalars, the factor and the region in float64."""
 

@@ -9,10 +9,10 @@ the stride. Where an extent is not known, a run finds how much that is.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from relay import op
 from relay.frontend.onnx.node import Node
+from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr, const
@@ -24,7 +24,7 @@ SAME = ("SAME_UPPER", "SAME_LOWER")
 AUTOMATIC = ("NOTSET", "VALID", *SAME)
 
 
-@dataclass(frozen=True)
+@frozen
 class Windows:
     """How windows slide over each spatial axis."""
 

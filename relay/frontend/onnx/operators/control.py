@@ -14,7 +14,7 @@ Rows are collected in a list and put together when the loop has ended.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.branches import (
@@ -32,6 +32,7 @@ from relay.frontend.onnx.graph import Subgraph
 from relay.frontend.onnx.joining import is_open, joined
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.scope import Scope
+from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.dims import Any, Dim
 from relay.ir.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem, Var, const
@@ -121,7 +122,7 @@ def _different(node: Node, one: Type, other: Type, who: str) -> FrontendError:
 # --- loops ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Turn:
     """What a turn of a loop gives: whether to go on, its next state, and its rows."""
 

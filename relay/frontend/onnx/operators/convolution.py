@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from math import prod
 
@@ -12,6 +12,7 @@ from relay.frontend.onnx.computations.broadcast import best_known, of_shape
 from relay.frontend.onnx.computations.windows import SAME, Pair, Windows, automatic_padding, halves
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
+from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr, const
@@ -169,7 +170,7 @@ def conv_transpose(node: Node, data: Expr, weight: Expr, bias: Expr | None = Non
     return found if bias is None else op.nn.bias_add(found, bias)
 
 
-@dataclass(frozen=True)
+@frozen
 class Spread:
     """How the window of each element of data is laid out."""
 

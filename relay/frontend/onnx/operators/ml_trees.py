@@ -7,7 +7,6 @@ of weights, one for every target or class.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from relay.frontend.onnx.operators.ml_scores import (
     transform_of,
     transformed,
 )
+from relay.immutable import frozen
 from relay.ir.expr import Expr, const
 from relay.op.trees import EQUAL, GREATER, LESS, NONE
 
@@ -43,7 +43,7 @@ MOST = 1 << 26  # weights of leaves
 AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 
 
-@dataclass(frozen=True)
+@frozen
 class Forest:
     """Trees as tables: inner nodes, roots, and the weights of leaves."""
 

@@ -10,12 +10,13 @@ keep their state once they have ended, and give zeros.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.control import Turn, loop, stacked
 from relay.frontend.onnx.scope import Scope
+from relay.immutable import frozen
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr, Tuple, TupleGetItem, Var, const
 from relay.op import abs as absolute
@@ -83,7 +84,7 @@ def activation(
     return found
 
 
-@dataclass(frozen=True)
+@frozen
 class Layer:
     """One direction of a recurrent layer."""
 

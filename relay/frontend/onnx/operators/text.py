@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from relay import op
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
+from relay.immutable import frozen
 from relay.ir.expr import Expr, const
 
 table = Converters()
 
 
-@dataclass(frozen=True)
+@frozen
 class Trie:
     """Sequences of words, as a tree whose edges are words. Words and nodes are numbers, and an edge
     has one key, node * words + word; keys are sorted, so that a run can look them up."""

@@ -6,9 +6,8 @@ they are good, into a window as long as the furthest that a compressed picture l
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relay import te
+from relay.immutable import frozen
 from relay.op.image.pictures.header import Filter, Method, Picture
 from relay.op.image.pictures.inflate import inflate
 from relay.op.image.pictures.jpeg import read_scans
@@ -19,7 +18,7 @@ from relay.op.image.pictures.problem import Problem
 from relay.op.image.pictures.sink import WINDOW, Sink
 
 
-@dataclass(frozen=True)
+@frozen
 class Strip:
     """Where the bytes of some rows are stored, and where they belong."""
 

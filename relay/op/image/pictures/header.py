@@ -8,10 +8,11 @@ column of the palette.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import IntEnum
 
 from relay import te
+from relay.immutable import frozen
 from relay.op.image.pictures.problem import Outcome, Problem
 
 MOST_PIXELS = 1 << 28  # more is no picture but an attempt to use up memory
@@ -38,7 +39,7 @@ class Filter(IntEnum):
     LEFT = 2  # differences from the pixel before
 
 
-@dataclass(frozen=True)
+@frozen
 class Bytes:
     """The bytes of a file. What is not whole inside of it is 0; positions are never negative."""
 
@@ -73,7 +74,7 @@ class Bytes:
         return te.select(first <= self.count - len(places), total, 0)
 
 
-@dataclass(frozen=True)
+@frozen
 class Header:
     """Variables; all are 0 at first."""
 
@@ -101,7 +102,7 @@ class Header:
     big_endian: te.Buffer
 
 
-@dataclass(frozen=True)
+@frozen
 class Picture:
     """What formats fill in."""
 

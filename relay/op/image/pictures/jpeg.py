@@ -5,9 +5,8 @@ Sequential ones of 8 bits are read, with one component or three, in one scan or 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relay import te
+from relay.immutable import frozen
 from relay.op.image.pictures.header import Method, Picture
 from relay.op.image.pictures.jpeg_bits import Bits, Codes
 from relay.op.image.pictures.jpeg_colours import Plane, spread_plane, to_colours
@@ -135,7 +134,7 @@ def _divided(number: te.Expr, by: te.Expr) -> te.Expr:
     return (number + by - 1) // by
 
 
-@dataclass(frozen=True)
+@frozen
 class _Decoder:
     """What segments fill in and scans use."""
 

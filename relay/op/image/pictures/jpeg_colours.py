@@ -7,14 +7,13 @@ rounded down and up in turns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relay import te
+from relay.immutable import frozen
 from relay.op.image.pictures.header import Picture
 from relay.op.loop_nest import spread
 
 
-@dataclass(frozen=True)
+@frozen
 class Plane:
     """Samples of one component: where they are, how many, and for how many pixels each."""
 

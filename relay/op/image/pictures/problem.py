@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 
 from relay import te
 from relay.errors import Diagnostic, EvaluationError
+from relay.immutable import frozen
 
 READ = "BMP, JPEG, PNM, PNG and TIFF are read"
 
@@ -46,7 +46,7 @@ MESSAGES = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class Outcome:
     """A variable that holds the first problem there was."""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from relay.immutable import frozen
 from relay.op.image.pictures import reference_jpeg
 from relay.op.image.pictures.header import MOST_PIXELS
 from relay.op.image.pictures.pixels import WEIGHTS, PixelFormat
@@ -255,7 +256,7 @@ def _running_sums(row: np.ndarray, step: int) -> np.ndarray:
 # --- TIFF --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class _Tags:
     """The numbers of every tag, read when they are asked for."""
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from relay import te
+from relay.immutable import frozen
 
 WINDOW = 1 << 15  # how far back bytes that are compressed by deflate refer to
 
 
-@dataclass(frozen=True)
+@frozen
 class Sink:
     """`put(place, byte)` writes one; `get(place)` reads one that is no further back than WINDOW."""
 

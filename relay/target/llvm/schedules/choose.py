@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from relay.immutable import frozen
 from relay.target.llvm.schedules import facts
 from relay.target.llvm.schedules.contraction import (
     Form,
@@ -41,7 +42,7 @@ from relay.te.schedule import (
 ONE = index(1)
 
 
-@dataclass(frozen=True)
+@frozen
 class Scheduled:
     """The kernels of one primitive function: `prepare` makes tensors that `main` reads."""
 

@@ -20,10 +20,10 @@ lie innermost in panels, and k counts how often they are done.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from relay import dtypes, tree
+from relay.immutable import frozen
 from relay.target.llvm.schedules import facts
 from relay.target.llvm.schedules.elementwise import elementwise
 from relay.target.llvm.schedules.hoist import constants_only
@@ -57,7 +57,7 @@ _PANEL = 3 << 18  # bytes of a panel that stay in the second cache while rows pa
 _TALL = 10  # rows of a tile that is two vectors wide
 
 
-@dataclass(frozen=True)
+@frozen
 class Form:
     """The axes of a sum of two factors, by what reads them, and the factors."""
 
@@ -170,7 +170,7 @@ def uncast(expr: Expr) -> Expr:
     return expr
 
 
-@dataclass(frozen=True)
+@frozen
 class Tile:
     """Rows, and vectors of columns, that stay in registers."""
 

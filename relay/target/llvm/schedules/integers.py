@@ -25,8 +25,8 @@ every detour, ends in the same bits.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from relay.immutable import frozen
 from relay.target.llvm.schedules import facts
 from relay.target.llvm.schedules.contraction import Form, is_constant, recognise
 from relay.target.target import Target
@@ -139,7 +139,7 @@ def _in_its_form(
 # --- the factor that is broadcast
 
 
-@dataclass(frozen=True)
+@frozen
 class _Word:
     """Which numbers of the left factor are a word: those along one axis of the reduction, which is
     one axis of a tensor too."""
