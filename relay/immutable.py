@@ -60,7 +60,7 @@ class _WrittenOnUse:
 
 
 def _constructor(made: Any) -> Any:
-    """What `dataclass(frozen=True)` would give `made` as its `__init__`, from the same text."""
+    """The `__init__` that `dataclass(frozen=True)` would have written for `made`."""
     scope: dict[str, Any] = {"_set": object.__setattr__, "_open": MISSING}
     places, names, body = ["self"], list[str](), list[str]()
     for known in fields(made):
