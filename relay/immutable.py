@@ -36,16 +36,24 @@ def immutable(cls: type[T], *, kw_only: bool = False, weakref_slot: bool = False
 
 @dataclass_transform(frozen_default=True)
 def frozen(cls: type[T]) -> type[T]:
-    """`cls` as `dataclass(frozen=True)` makes it."""
-    made: Any = dataclass(init=False, repr=False, eq=False)(cls)
+    """`cls` as `dataclass(frozen=True)` makes it; that may derive from it, and it from that."""
+    derived = any(_is_frozen(base) for base in cls.__mro__[1:])
+    made: Any = dataclass(init=False, repr=False, eq=False, frozen=derived)(cls)
     equal, hashed = _comparison([known.name for known in fields(made) if known.compare])
     methods = {"__init__": _WrittenOnUse(made), "__eq__": equal, "__repr__": _shown}
     if "__eq__" not in vars(cls):
         methods["__hash__"] = hashed
     for name in methods.keys() - vars(cls).keys():
         setattr(made, name, methods[name])
-    made.__setattr__, made.__delattr__ = _guards(made, [known.name for known in fields(made)])
+    if not derived:
+        made.__setattr__, made.__delattr__ = _guards(made, [known.name for known in fields(made)])
+        made.__dataclass_params__.frozen = True
     return made  # type: ignore[no-any-return]
+
+
+def _is_frozen(cls: type) -> Any:
+    params = getattr(cls, "__dataclass_params__", None)
+    return params is not None and params.frozen
 
 
 class _WrittenOnUse:

@@ -168,3 +168,25 @@ def test_a_value_that_holds_itself_can_be_shown():
     holder = Holder([])
     holder.content.append(holder)
     assert "..." in repr(holder)
+
+
+def test_values_and_frozen_dataclasses_derive_from_each_other():
+    @frozen
+    class Point:
+        x: int
+
+    @dataclass(frozen=True)
+    class Named(Point):
+        name: str = ""
+
+    @frozen
+    class Placed(Named):
+        place: int = 0
+
+    for made in (Named(1, "a"), Placed(1, "a", 2)):
+        assert (made.x, made.name) == (1, "a")
+        for name in ("x", "name", "other"):
+            with pytest.raises(FrozenInstanceError):
+                setattr(made, name, 0)
+    assert Placed(1, "a") == Placed(1, "a") != Named(1, "a")
+    assert repr(Placed(1)).endswith("Placed(x=1, name='', place=0)")
