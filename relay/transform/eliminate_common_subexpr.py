@@ -52,9 +52,11 @@ class EliminateCommonSubexpr(FunctionPass):
     ) -> Function:
         if manages_memory(function):
             return function
-        numbering = _Numbering(function, self.fskip)
-        replacements = _Merging(function, numbering).replacements
-        return redirect_typed(function, replacements) if replacements else function
+        # what is merged may be used by more than one block from then on, and belong to the block
+        # around them, where still others reach it
+        while replacements := _Merging(function, _Numbering(function, self.fskip)).replacements:
+            function = redirect_typed(function, replacements)
+        return function
 
 
 class _Numbering:
