@@ -112,6 +112,11 @@ def test_a_model_means_the_same_after_a_pass(name, capsys):
         check(name, model(subject))
 
 
+def test_what_is_merged_is_merged_to_the_end():
+    """A program in which merging once brought others into reach."""
+    check("EliminateCommonSubexpr", program("everything", 86))
+
+
 # --- and far more --------------------------------------------------------------------------------
 
 
