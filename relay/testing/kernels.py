@@ -29,6 +29,7 @@ from relay.target import abi
 from relay.target.llvm.compile import DEFAULT_LEVEL, Level, compile_module
 from relay.target.llvm.jit import load
 from relay.target.target import Target
+from relay.testing.wider import instructions, narrowed
 
 Fence = Literal["after", "before"]  # where the page lies that inputs touch
 _GUARD = 256  # bytes: four of the widest vectors
@@ -57,13 +58,18 @@ class Outcome:
 
 
 class Batch:
-    """The kernels of several primitive functions, compiled together and loaded."""
+    """The kernels of several primitive functions, compiled together and loaded.
+
+    A target wider than this machine is obeyed up to the instructions (`relay.testing.wider`).
+    """
 
     def __init__(
         self, functions: Sequence[Lowered], target: Target, *, opt: Level = DEFAULT_LEVEL
     ) -> None:
         self.functions = tuple(functions)
-        self.object = compile_module(list(texts(functions).values()), target, opt=opt)
+        machine = instructions(target)
+        code = [narrowed(text, machine) for text in texts(functions).values()]
+        self.object = compile_module(code, machine, opt=opt)
         self._library = load(self.object, symbols(functions))
 
     def run(

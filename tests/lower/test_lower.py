@@ -16,7 +16,7 @@ from relay.lower.to_compute import Computed
 from relay.parser import parse
 from relay.target.target import Target
 from relay.testing.kernels import Batch, Memory
-from tests.target.llvm.kernels import LEVELS, WIDEST
+from tests.target.llvm.kernels import LEVEL_NAMES, LEVELS, WIDEST
 
 AVX2 = Target.x86("avx2")
 DENSE = """(%x: Tensor[(8, 16), float32], %w: Tensor[(32, 16), float32],
@@ -264,7 +264,7 @@ def test_checked_kernels_find_what_is_out_of_range() -> None:
     assert (outcome.status, outcome.problem) == (1, "axis 0 of `x`: index 8 of 8")
 
 
-@pytest.mark.parametrize("target", LEVELS, ids=[f"{t.vector_bits} bits" for t in LEVELS])
+@pytest.mark.parametrize("target", LEVELS, ids=LEVEL_NAMES)
 def test_every_level_computes_the_same(target: Target) -> None:
     source = "(%x: Tensor[(3, 100), float32]) { nn.softmax(%x) }"
     x = np.random.default_rng(0).normal(size=(3, 100)).astype("float32")

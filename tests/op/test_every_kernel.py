@@ -3,7 +3,8 @@
 Samples, further element types and further extents (`relay.testing.operators`), for three levels of
 x86-64, with and without checked indices, on one, two and three threads: the results are those of
 the reference, the same to the bit on any number of threads, and no kernel reads or writes beside
-its memory (`relay.testing.kernels`).
+its memory (`relay.testing.kernels`). Of a level that this machine has not, the code is emitted, and
+run in instructions that it has (`relay.testing.wider`).
 
 This is far too much for every day, so a tenth of it is run, always the same, with something of
 every operator, and the largest tensors are smaller; `pytest -m full` runs all of it.
@@ -36,12 +37,15 @@ from relay.testing.operators import (
     trimmed,
     uses,
 )
+from relay.testing.wider import level
 
 NAMES = computed_names()
 LEVELS = ("avx512", "avx2", "baseline")
 MODES = {"fast": False, "checked": True}
 PART = 10
 MANY = 100_000  # elements of a large tensor every day: beyond the first cache, for several threads
+
+on_x86 = pytest.mark.skipif(Target.host().arch != "x86_64", reason="levels are of x86-64")
 
 # On how many threads, and in which memory.
 RUNS = (
@@ -80,10 +84,6 @@ def some_cases(name: str) -> list[Case]:
     return [case for case in every if case.name in names]
 
 
-def available(level: str) -> bool:
-    return Target.host().supports(Target.x86(level))
-
-
 def lowered(case: Case, target: Target) -> tuple[Lowered, list[np.ndarray]]:
     """The kernels of a case, and what they are given. For one in two, all arguments but the first
     are constants, from which there may be something to prepare."""
@@ -117,7 +117,7 @@ class References:
 
 def check(group: Sequence[Case], references: References) -> None:
     """Compile the cases of one level together and run each."""
-    target = Target.x86(group[0].level)
+    target = level(group[0].level)
     problems: list[str] = []
     ready: list[tuple[Case, list[np.ndarray]]] = []
     kernels: list[Lowered] = []
@@ -132,6 +132,8 @@ def check(group: Sequence[Case], references: References) -> None:
             kernels.append(made)
             ready.append((case, arrays))
     try:
+        if not Target.host().supports(target):
+            compile_module(list(texts(kernels).values()), target)
         batch = Batch(kernels, target)
     except RelayError:
         pytest.fail("\n".join([*problems, *map(str, refused(kernels, target).items())]))
@@ -167,11 +169,11 @@ def run(
 def by_level(every: Iterable[Case]) -> list[list[Case]]:
     groups: dict[str, list[Case]] = {}
     for case in every:
-        if available(case.level):
-            groups.setdefault(case.level, []).append(case)
+        groups.setdefault(case.level, []).append(case)
     return list(groups.values())
 
 
+@on_x86
 @pytest.mark.parametrize("name", NAMES)
 def test_a_tenth_of_the_kernels_agree_with_the_reference(name: str) -> None:
     references = References()
@@ -179,13 +181,12 @@ def test_a_tenth_of_the_kernels_agree_with_the_reference(name: str) -> None:
         check(group, references)
 
 
+@on_x86
 @pytest.mark.full
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_kernel_agrees_with_the_reference(name: str, level: str, mode: str) -> None:
-    if not available(level):
-        pytest.skip(f"this machine has no {level}")
     every = [Case(use, level, mode) for use in uses(get(name))]
     check(every, References())
 

@@ -12,7 +12,7 @@ from relay.ir.compare import assert_structural_equal
 from relay.transform import FuseOps
 from relay.transform.fusion_dataflow import Dataflow
 from relay.transform.fusion_kernels import Kernels
-from tests.target.llvm.kernels import LEVELS
+from tests.target.llvm.kernels import LEVELS_HERE
 
 HEADER = '#[version = "0.0.5"]\n'
 
@@ -161,13 +161,17 @@ def test_fused_graphs_mean_the_same(case):
 
 
 @settings(max_examples=20, deadline=None)
-@given(graphs(), st.sampled_from(LEVELS), st.sampled_from([{}, {"threads": 2}, {"checked": True}]))
+@given(
+    graphs(), st.sampled_from(LEVELS_HERE), st.sampled_from([{}, {"threads": 2}, {"checked": True}])
+)
 def test_compiled_graphs_mean_the_same(case, target, options):
     check(*case, target, **options)
 
 
 @pytest.mark.full
 @settings(max_examples=600, deadline=None)
-@given(graphs(), st.sampled_from(LEVELS), st.sampled_from([{}, {"threads": 2}, {"checked": True}]))
+@given(
+    graphs(), st.sampled_from(LEVELS_HERE), st.sampled_from([{}, {"threads": 2}, {"checked": True}])
+)
 def test_many_compiled_graphs_mean_the_same(case, target, options):
     check(*case, target, **options)

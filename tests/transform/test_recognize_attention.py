@@ -10,7 +10,7 @@ from relay import tree
 from relay.check.wellformed import check_well_formed
 from relay.ir.compare import assert_structural_equal
 from relay.transform import DefuseOps, FuseOps, RecognizeAttention, ToANormalForm
-from tests.target.llvm.kernels import LEVEL_NAMES, LEVELS
+from tests.target.llvm.kernels import LEVELS_HERE, names
 
 HEADER = '#[version = "0.0.5"]\n'
 PARAMS = {
@@ -223,7 +223,7 @@ def test_functions_for_other_compilers_are_not_entered():
 # --- compiled ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("target", LEVELS, ids=LEVEL_NAMES)
+@pytest.mark.parametrize("target", LEVELS_HERE, ids=names(LEVELS_HERE))
 def test_compiled_it_is_what_torch_computes(target):
     mod = RecognizeAttention()(
         parse(f"nn.batch_matmul(nn.softmax(add(divide({SCORES}, 2.828427f), %m)), %v)")

@@ -21,20 +21,24 @@ from relay.te.loops import Buffer, Builder, Statement
 from relay.te.lower import Lowered as Loops
 from relay.te.tidy import tidy
 from relay.testing.kernels import Batch, Memory
+from relay.testing.wider import level
 
 
 def levels() -> list[Target]:
-    """The levels of x86-64 that this machine has; on another kind of machine, itself."""
-    host = Target.host()
-    if host.arch != "x86_64":
-        return [host]
-    known = [Target.x86(level) for level in ("avx512", "avx2", "baseline")]
-    return [target for target in known if host.supports(target)]
+    """The levels of x86-64, for kernels run by themselves; on another kind of machine, itself."""
+    if Target.host().arch != "x86_64":
+        return [Target.host()]
+    return [level(name) for name in ("avx512", "avx2", "baseline")]
+
+
+def names(targets: Sequence[Target]) -> list[str]:
+    return [f"{target.vector_bits} bits" for target in targets]
 
 
 LEVELS = levels()
-LEVEL_NAMES = [f"{target.vector_bits} bits" for target in LEVELS]
-WIDEST = LEVELS[0]
+LEVEL_NAMES = names(LEVELS)
+LEVELS_HERE = [target for target in LEVELS if Target.host().supports(target)]
+WIDEST = LEVELS_HERE[0]
 
 
 def loops_of(

@@ -1,0 +1,77 @@
+"""Kernels for wider vectors than a machine has, in its own instructions."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pytest
+
+from relay.target.llvm.compile import assembly, compile_module
+from relay.target.llvm.jit import load
+from relay.target.target import Target
+from relay.testing.wider import instructions, level, narrowed
+
+HOST = Target.host()
+on_x86 = pytest.mark.skipif(HOST.arch != "x86_64", reason="instructions of x86-64")
+
+NARROW = Target.x86("avx2")
+WIDE = Target("llvm -level=avx512 -mattr=+avx512vnni")
+
+
+def text(name: str, lanes: int, item: str, *, total: bool) -> str:
+    """A kernel that calls one instruction on what its arguments point to."""
+    kind, parts = f"<{lanes} x i32>", f"<{lanes * 32 // int(item[1:])} x {item}>"
+    first = f"{kind} %total, " if total else ""
+    return f"""
+    define i32 @kernel(ptr %out, ptr %left, ptr %right) {{
+      %total = load {kind}, ptr %out, align 1
+      %a = load {parts}, ptr %left, align 1
+      %b = load {parts}, ptr %right, align 1
+      %sum = call {kind} @llvm.x86.avx512.{name}.{32 * lanes}({first}{parts} %a, {parts} %b)
+      store {kind} %sum, ptr %out, align 1
+      ret i32 0
+    }}"""
+
+
+@on_x86
+def test_what_a_machine_has_is_left_to_it():
+    assert instructions(NARROW) == (NARROW if HOST.supports(NARROW) else HOST)
+    code = text("vpdpbusd", 16, "i8", total=True)
+    assert narrowed(code, WIDE) is code
+    assert "vpdpbusd" in assembly([code], WIDE)
+
+
+@on_x86
+def test_a_level_of_another_machine_has_what_most_such_machines_have():
+    assert level("avx512").vector_bits == 512
+    assert HOST.supports(level("avx512")) or level("avx512").has_vnni
+    assert level("baseline") == Target.x86("baseline")
+
+
+@on_x86
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+@pytest.mark.parametrize(
+    ("name", "item", "signed", "total"),
+    [
+        ("vpdpbusd", "i8", (False, True), True),
+        ("vpdpwssd", "i16", (True, True), True),
+        ("pmaddw.d", "i16", (True, True), False),
+    ],
+)
+def test_instructions_it_lacks_become_functions(name, item, signed, total, lanes):
+    code = narrowed(text(name, lanes, item, total=total), NARROW)
+    assert "llvm.x86" not in code
+    library = load(compile_module([code], Target.x86("baseline")), ["kernel"])
+    bits = int(item[1:])
+    kinds = [np.dtype(f"{'i' if one else 'u'}{bits // 8}") for one in signed]
+    random = np.random.default_rng(lanes)
+    left, right = (
+        random.integers(np.iinfo(kind).min, np.iinfo(kind).max, lanes * 32 // bits, kind, True)
+        for kind in kinds
+    )
+    out = random.integers(-1000, 1000, lanes, np.int32)
+    wanted = (left.astype(np.int64) * right).reshape(lanes, -1).sum(1) + (out if total else 0)
+    function = ctypes.CFUNCTYPE(ctypes.c_int32, *3 * [ctypes.c_void_p])(library.address("kernel"))
+    function(*(array.ctypes.data for array in (out, left, right)))
+    np.testing.assert_array_equal(out, wanted.astype(np.int32))
