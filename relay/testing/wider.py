@@ -7,7 +7,8 @@
 A kernel's text asks for vectors and names few instructions: what does not fit into a register LLVM
 splits, which changes no bit of a result. So the loops and the schedules of every machine can be run
 on this one. The few instructions that are named become functions that do the same: sums of products
-of short integers (`relay.target.llvm.dot_product`).
+of short integers (`relay.target.llvm.dot_product`). So do loads under masks, which LLVM does not
+split as it should (`relay.target.llvm.expressions`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Final
 from relay.target.target import Target
 
 _NAMED: Final = re.compile(r"@llvm\.x86\.(avx512\.[a-z.]+)\.(128|256|512)(?=\()")
+_MASKED: Final = re.compile(r"@llvm\.masked\.load\.v(\d+)([fi])(\d+)\.p0(?=\()")
 
 
 def level(name: str) -> Target:
@@ -35,16 +37,50 @@ def instructions(target: Target) -> Target:
 
 
 def narrowed(text: str, machine: Target) -> str:
-    """The same kernel without instructions that only a machine with AVX-512 has."""
+    """The same kernel without what only a machine with AVX-512 has."""
     if "avx512f" in machine.enabled:
         return text
-    named = sorted(set(_NAMED.findall(text)))
-    functions = [_FUNCTIONS[name](_own(name, bits), int(bits) // 32) for name, bits in named]
-    return "\n".join([_NAMED.sub(lambda found: "@" + _own(*found.groups()), text), *functions])
+    functions: dict[str, str] = {}  # by name
+
+    def product(found: re.Match[str]) -> str:
+        name, bits = found.groups()
+        own = f"{name}.{bits}.here"
+        functions[own] = _PRODUCTS[name](own, int(bits) // 32)
+        return f"@{own}"
+
+    def load(found: re.Match[str]) -> str:
+        lanes, bits = int(found[1]), int(found[3])
+        if lanes * bits <= machine.vector_bits:
+            return found[0]
+        own = f"masked.load.v{lanes}{found[2]}{bits}.here"
+        functions[own] = _masked_load(own, lanes, found[2], bits, machine.vector_bits // bits)
+        return f"@{own}"
+
+    return "\n".join([_MASKED.sub(load, _NAMED.sub(product, text)), *functions.values()])
 
 
-def _own(name: str, bits: str) -> str:
-    return f"{name}.{bits}.here"
+def _masked_load(name: str, lanes: int, sort: str, bits: int, widest: int) -> str:
+    """A function that loads the lanes of a mask, as many at a time as a register holds."""
+    kind = {"f32": "float", "f64": "double"}.get(f"{sort}{bits}", f"i{bits}")
+    whole = f"<{lanes} x {kind}>"
+    mask, loaded = f"<{lanes} x i1> %mask", f"{whole} %otherwise"
+    lines = [f"define internal {whole} @{name}(ptr %at, {mask}, {loaded}) {{"]
+    for start in range(0, lanes, widest):
+        count = min(widest, lanes - start)
+        part, own, of = f"<{count} x {kind}>", f"v{count}{sort}{bits}", f"v{lanes}{sort}{bits}"
+        lines += [
+            f"  %mask{start} = call <{count} x i1> "
+            f"@llvm.vector.extract.v{count}i1.v{lanes}i1({mask}, i64 {start})",
+            f"  %at{start} = getelementptr {kind}, ptr %at, i64 {start}",
+            f"  %otherwise{start} = call {part} "
+            f"@llvm.vector.extract.{own}.{of}({whole} %otherwise, i64 {start})",
+            f"  %part{start} = call {part} @llvm.masked.load.{own}.p0("
+            f"ptr align 1 %at{start}, <{count} x i1> %mask{start}, {part} %otherwise{start})",
+            f"  %loaded{start} = call {whole} "
+            f"@llvm.vector.insert.{of}.{own}({loaded}, {part} %part{start}, i64 {start})",
+        ]
+        loaded = f"{whole} %loaded{start}"
+    return "\n".join([*lines, f"  ret {loaded}", "}"])
 
 
 def _sums(name: str, lanes: int, steps: int, extend_left: str, *, plus: bool) -> str:
@@ -74,7 +110,7 @@ def _sums(name: str, lanes: int, steps: int, extend_left: str, *, plus: bool) ->
     return "\n".join([*lines, f"  ret {totals} {sum_}", "}"])
 
 
-_FUNCTIONS: Final[dict[str, Callable[[str, int], str]]] = {
+_PRODUCTS: Final[dict[str, Callable[[str, int], str]]] = {
     "avx512.vpdpbusd": lambda name, lanes: _sums(name, lanes, 4, "zext", plus=True),
     "avx512.vpdpwssd": lambda name, lanes: _sums(name, lanes, 2, "sext", plus=True),
     "avx512.pmaddw.d": lambda name, lanes: _sums(name, lanes, 2, "sext", plus=False),

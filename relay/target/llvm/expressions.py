@@ -17,11 +17,13 @@ from relay.target.llvm.instructions import Instructions
 from relay.target.llvm.writer import (
     Emission,
     Value,
+    bits,
     item_bytes,
     literal,
     llvm_type,
     memory_type,
     suffix,
+    vector_type,
 )
 from relay.te import access
 from relay.te.expr import (
@@ -256,19 +258,41 @@ class Expressions(Instructions):
             pointer = self.pointer(buffer, self.first_lane(total), inside=not masked)
             if masked:
                 assert self.mask is not None
-                whole = f"<{self.lanes} x {kind}>"
-                code = (
-                    f"call {whole} @llvm.masked.load.{suffix(kind, self.lanes)}.p0("
-                    f"ptr align {align} {pointer}, {self.mask}, {whole} zeroinitializer)"
-                )
+                loaded = self._masked_load(kind, pointer, align, self.mask, reads)
             else:
                 code = f"load <{self.lanes} x {kind}>, ptr {pointer}, align {align}"
-            loaded = self.make(code, kind, self.lanes, reads)
+                loaded = self.make(code, kind, self.lanes, reads)
         else:
             loaded = yield self._apart(buffer, total, masked)
         if llvm_type(buffer.dtype) == "i1":
             zero = "zeroinitializer" if loaded.lanes else "0"
             return self.make(f"icmp ne {loaded}, {zero}", "i1", loaded.lanes, reads)
+        return loaded
+
+    def _masked_load(
+        self, kind: str, pointer: str, align: int, mask: Value, reads: frozenset[int]
+    ) -> Value:
+        """What lies at a pointer, for the lanes of a mask, and zero for others.
+
+        What is wider than a register is loaded in parts. LLVM 22 would do that too, but where all
+        lanes of a part are off it reads them nevertheless, or ends the process.
+        """
+        lanes, whole = mask.lanes, vector_type(kind, mask.lanes)
+        widest = self.kernel.target.vector_bits // bits(kind)
+        if lanes <= widest:
+            name = f"llvm.masked.load.{suffix(kind, lanes)}.p0"
+            given = f"ptr align {align} {pointer}, {mask}, {whole} zeroinitializer"
+            return self.make(f"call {whole} @{name}({given})", kind, lanes, reads)
+        loaded, start = Value("zeroinitializer", kind, lanes), 0
+        while start < lanes:
+            count = 1 << min(widest, lanes - start).bit_length() - 1
+            name = f"llvm.vector.extract.{suffix('i1', count)}.{suffix('i1', lanes)}"
+            some = self.make(f"call <{count} x i1> @{name}({mask}, i64 {start})", "i1", count)
+            place = self.make(f"getelementptr {kind}, ptr {pointer}, i64 {start}", "ptr").text
+            part = self._masked_load(kind, place, align, some, reads)
+            name = f"llvm.vector.insert.{suffix(kind, lanes)}.{suffix(kind, count)}"
+            code = f"call {whole} @{name}({loaded}, {part}, i64 {start})"
+            loaded, start = self.make(code, kind, lanes, reads), start + count
         return loaded
 
     def address(self, buffer: Source, indices: Sequence[Expr]) -> str:

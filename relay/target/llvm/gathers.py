@@ -114,17 +114,15 @@ class Gathers(Expressions):
         for i in range(groups.size):
             start = Linear(groups.first.terms, groups.first.constant + groups.inner * i)
             pointer = self.pointer(buffer, start, inside=not masked)
-            code = f"load {part}, ptr {pointer}, align {align}"
-            if masked:
-                assert self.mask is not None
-                lanes = _order(range(i, self.lanes, groups.size))
-                mask = self.make(
-                    f"shufflevector {self.mask}, {self.mask.full_type} poison, {lanes}", "i1", count
-                )
-                name = f"llvm.masked.load.{suffix(kind, count)}.p0"
-                given = f"ptr align {align} {pointer}, {mask}, {part} zeroinitializer"
-                code = f"call {part} @{name}({given})"
-            rows.append(self.make(code, kind, count, reads))
+            if not masked:
+                code = f"load {part}, ptr {pointer}, align {align}"
+                rows.append(self.make(code, kind, count, reads))
+                continue
+            assert self.mask is not None
+            lanes = _order(range(i, self.lanes, groups.size))
+            code = f"shufflevector {self.mask}, {self.mask.full_type} poison, {lanes}"
+            mask = self.make(code, "i1", count)
+            rows.append(self._masked_load(kind, pointer, align, mask, reads))
         return self._one_after_the_other(rows, kind, reads)
 
     def _transposed(self, buffer: Source, groups: _Groups) -> Value:

@@ -208,7 +208,32 @@ def long_ways() -> dict[str, Case]:
     }
 
 
+def padded(dtype: str, lanes: int, inside: slice) -> Case:
+    """Rows of which only the lanes `inside` are read, and none in the first row."""
+    count = inside.stop - inside.start
+    rows, made = buffer("rows", (4, count), dtype), buffer("made", (5, lanes), dtype)
+
+    def write(b: Builder) -> None:
+        with b.loop(5, "row") as row, b.loop(lanes, "l", Kind.VECTOR) as lane:
+            known = (row >= 1) & (lane >= inside.start) & (lane < inside.stop)
+            shifted = lane - inside.start
+            zero = te.cast(te.const(0, "int32"), dtype)
+            b.store(made, (row, lane), te.select(known, rows[row - 1, shifted], zero))
+
+    return case({rows: numbers((4, count), dtype)}, [made], write)
+
+
+def wider_than_registers() -> dict[str, Case]:
+    """LLVM itself gets such loads wrong where one of their halves is off."""
+    return {
+        f"{dtype}, {lanes} lanes, {part.start} to {part.stop}": padded(dtype, lanes, part)
+        for dtype, lanes in (("int64", 8), ("float64", 8), ("float32", 16), ("int32", 32))
+        for part in (slice(1, lanes // 2), slice(0, 3), slice(lanes - 3, lanes), slice(1, lanes))
+    }
+
+
 ALL = {
+    "wider than registers": wider_than_registers,
     "reads": reads,
     "selects": selects,
     "gathers": gathered,
@@ -251,6 +276,14 @@ def test_reads_take_the_shortest_way(value: Callable[[Expr], Expr], wanted: str)
     assert wanted in text
     others = {"llvm.masked.gather", "llvm.masked.load", "llvm.masked.store"}
     assert not [other for other in others if other in text and other not in wanted]
+
+
+def test_no_load_under_a_mask_is_wider_than_a_register() -> None:
+    made = padded("int64", 8, slice(1, 4))
+    for target in LEVELS:
+        text = code_of(made.loops, target).ir
+        lanes = {int(n) for n in re.findall(r"@llvm\.masked\.load\.v(\d+)i64", text)}
+        assert lanes == {target.vector_bits // 64}
 
 
 def test_copies_of_a_read_are_one_load() -> None:
