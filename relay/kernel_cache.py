@@ -18,7 +18,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache as remember
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import relay
@@ -237,13 +236,16 @@ def fingerprint() -> str:
 
     Names, sizes and times are looked at and not contents: that takes a few milliseconds.
     """
-    made = hashlib.sha256()
-    root = Path(relay.__file__).parent
-    for folder, below, files in os.walk(root):
-        below.sort()
-        for name in sorted(files):
-            if name.endswith(".py"):
-                info = os.stat(os.path.join(folder, name))
-                place = os.path.relpath(os.path.join(folder, name), root)
-                made.update(f"{place} {info.st_size} {info.st_mtime_ns}\n".encode())
-    return made.hexdigest()
+    root = os.path.dirname(relay.__file__)
+    seen: list[str] = []
+    folders = [root]
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.name.endswith(".py"):
+                    info = entry.stat()
+                    place = entry.path[len(root) :]
+                    seen.append(f"{place} {info.st_size} {info.st_mtime_ns}\n")
+                elif "." not in entry.name and entry.is_dir():
+                    folders.append(entry.path)
+    return hashlib.sha256("".join(sorted(seen)).encode()).hexdigest()

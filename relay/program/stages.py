@@ -9,11 +9,11 @@ program.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
-from relay.ir import compare, expr
+from relay.ir import expr
 from relay.lower.kernel import Kernel, Lowered, Param, Place, Result, TensorSpec
 from relay.nd import NDArray, Weight
 from relay.program.builder import At, Builder
@@ -30,8 +30,6 @@ from relay.transform import keeping
 
 if TYPE_CHECKING:
     from relay.lower.dynamic import Dynamic
-
-T = TypeVar("T")
 
 
 class Lowering(Protocol):
@@ -58,10 +56,6 @@ class Stages:
     prepared: list[Register] = field(default_factory=list)  # the results of prepare
     published: dict[Register, str] = field(default_factory=dict)  # of prepare -> its constant
     done: dict[tuple[Any, ...], tuple[Register, ...]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.static: OfEqual[Lowered] = OfEqual()
-        self.dynamic: OfEqual[Dynamic] = OfEqual()
 
     def prepare_function(self) -> Function:
         return prune(self.prepare.returning((), tuple(self.prepared)))
@@ -175,35 +169,15 @@ class Stages:
         return self.done[key]
 
     def lower(self, function: expr.Function, args: Sequence[At]) -> Lowered:
-        """The steps of `function`; equal functions are lowered once."""
-        return self.static.get(function, self.constant_flags(args), self.lowering.lower)
+        """The steps of `function`."""
+        return self.lowering.lower(function, self.constant_flags(args))
 
     def lower_dynamic(self, function: expr.Function, args: Sequence[At]) -> Dynamic:
         """The same for a function over sizes that show at run time."""
-        return self.dynamic.get(function, self.constant_flags(args), self.lowering.lower_dynamic)
+        return self.lowering.lower_dynamic(function, self.constant_flags(args))
 
     def constant_flags(self, args: Sequence[At]) -> tuple[bool, ...]:
         return tuple(arg.stage is self.prepare for arg in args)
-
-
-class OfEqual(Generic[T]):
-    """What was made of functions, once for equal ones."""
-
-    def __init__(self) -> None:
-        self.found: dict[tuple[int, tuple[bool, ...]], list[tuple[expr.Function, T]]] = {}
-
-    def get(
-        self,
-        function: expr.Function,
-        constant: tuple[bool, ...],
-        make: Callable[[expr.Function, Sequence[bool]], T],
-    ) -> T:
-        alike = self.found.setdefault((compare.structural_hash(function), constant), [])
-        for known, made in alike:
-            if known is function or compare.structural_equal(known, function):
-                return made
-        alike.append((function, make(function, constant)))
-        return alike[-1][1]
 
 
 def is_worth_keeping(kernel: Kernel) -> bool:

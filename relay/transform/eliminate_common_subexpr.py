@@ -52,10 +52,15 @@ class EliminateCommonSubexpr(FunctionPass):
     ) -> Function:
         if manages_memory(function):
             return function
-        # what is merged may be used by more than one block from then on, and belong to the block
-        # around them, where still others reach it
-        while replacements := _Merging(function, _Numbering(function, self.fskip)).replacements:
-            function = redirect_typed(function, replacements)
+        while (numbering := _Numbering(function, self.fskip)).repeats:
+            merging = _Merging(function, numbering)
+            if not merging.replacements:
+                break
+            function = redirect_typed(function, merging.replacements)
+            # what is merged may be used by more than one block from then on, and belong to the
+            # block around them, where still others reach it
+            if not merging.several_blocks:
+                break
         return function
 
 
@@ -80,6 +85,11 @@ class _Numbering:
                 if key is not None:
                     self.merging.append(node)
                 self._numbers[id(node)] = self._number(id(node) if key is None else key)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether two computations have one number."""
+        return len({self._numbers[id(node)] for node in self.merging}) < len(self.merging)
 
     def of(self, e: Expr) -> int:
         """The number of `e`. A variable has that of its value, once that is known."""
@@ -145,6 +155,7 @@ class _Merging:
         for e in numbering.merging:
             members[blocks.root if isinstance(e, Constant) else blocks.home(e)].append(e)
         inside = _nested(members)
+        self.several_blocks = bool(inside)
         seen: dict[int, Expr] = {}
         pending: list[tuple[Scope, list[int] | None]] = [(blocks.root, None)]
         while pending:
