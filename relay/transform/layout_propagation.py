@@ -87,7 +87,7 @@ class _Propagation:
         self._rebuilt: dict[int, Syntax] = {}  # clauses and patterns
         self._bound: dict[Var, Expr] = {}
         self._variables: dict[Var, _Held] = {}
-        self._laid: dict[tuple[int, Forms], Expr] = {}  # by what is laid, and how
+        self._laid: dict[tuple[int, Forms, Forms], Expr] = {}  # from form to form
         self._fields: dict[tuple[int, int], Expr] = {}
         self._opaque: dict[Scope, bool] = {}
         self._captured: set[int] = set()
@@ -181,7 +181,8 @@ class _Propagation:
         """The value laid as `form` says."""
         if held.form == form:
             return held.expr
-        key = (id(held.expr), form)
+        # one expression may be several values: a transpose is what it transposes, with other axes
+        key = (id(held.expr), held.form, form)
         if key not in self._laid:
             self._laid[key] = self._relaid(held, form)
         return self._laid[key]

@@ -85,6 +85,16 @@ def test_who_needs_a_value_as_it_was_shares_one_transform():
     assert transforms(found) == ["NCHW->NHWC", "NHWC->NCHW", "OIHW->HWIO"]
 
 
+def test_a_transpose_is_laid_back_apart_from_what_it_transposes():
+    body = f"""
+        %0 = {CONV.format("%x")};
+        (reshape(%0, newshape=[-1]), reshape(transpose(%0, axes=[0, 3, 1, 2]), newshape=[-1]))
+    """
+    laid_back = ["NHWC->NCHW", "NHWC->NWCH"]
+    assert transforms(rewritten(body)) == ["NCHW->NHWC", *laid_back, "OIHW->HWIO"]
+    assert_same_meaning(body)
+
+
 def test_tuples_keep_the_layouts_of_their_fields():
     body = f"""
         let %t = ({CONV.format("%x")}, %x);
