@@ -107,6 +107,7 @@ def computed_names() -> list[str]:
 
 # elements: more than the caches of one core hold, and enough for several threads
 LARGE = 400_000
+WORK = 1_000_000_000  # multiplications in a convolution
 
 
 def uses(op: OpDef, large: int = LARGE) -> Iterator[Use]:
@@ -325,11 +326,14 @@ def _enlarged(op: OpDef, large: int) -> list[Sample]:
 
 
 def _is_large(op: OpDef, sample: Sample, large: int) -> bool:
-    """Whether it is legal and has many elements, and not far too many."""
+    """Whether it is legal and has many elements, and not far too many, nor windows so wide that
+    they are all that is computed."""
     most = 4 * large
     if not large <= size(sample) <= most or (made := _result_type(op, sample)) is None:
         return False
-    return _elements(made) <= most
+    attrs = op.make_attrs(sample.attrs)
+    window = math.prod(_shapes(sample)[1][1:]) if hasattr(attrs, "kernel_layout") else 1
+    return _elements(made) <= most and _elements(made) * window <= WORK
 
 
 def _elements(ty: Type) -> int:
