@@ -22,8 +22,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from relay import tree
 from relay.immutable import frozen
-from relay.ir.expr import Call, Expr, Function
+from relay.ir.expr import Call, Expr, Function, Syntax
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType
 from relay.op.opdef import OpDef
@@ -57,7 +58,9 @@ class RecognizeAttention(FunctionPass):
     def transform_function(
         self, function: Function, module: IRModule, context: PassContext
     ) -> Function:
-        if is_sealed(function):
+        body: Syntax = function
+        products = (node for node in tree.postorder(body) if _is_product(node))
+        if is_sealed(function) or next(products, None) is None:
             return function
         flow = Dataflow(function)
         if not flow.may_move:
@@ -186,6 +189,10 @@ class _Attention:
             if _shape(call)[-2:] != ends or elements_of(call) != elements_of(first):
                 return False
         return True
+
+
+def _is_product(node: Syntax) -> bool:
+    return isinstance(node, Call) and _name(node) == PRODUCT
 
 
 def _name(call: Call) -> str:
