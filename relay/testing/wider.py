@@ -65,8 +65,9 @@ def _masked_load(name: str, lanes: int, sort: str, bits: int, widest: int) -> st
     whole = f"<{lanes} x {kind}>"
     mask, loaded = f"<{lanes} x i1> %mask", f"{whole} %otherwise"
     lines = [f"define internal {whole} @{name}(ptr %at, {mask}, {loaded}) {{"]
-    for start in range(0, lanes, widest):
-        count = min(widest, lanes - start)
+    start = 0
+    while start < lanes:
+        count = 1 << min(widest, lanes - start).bit_length() - 1
         part, own, of = f"<{count} x {kind}>", f"v{count}{sort}{bits}", f"v{lanes}{sort}{bits}"
         lines += [
             f"  %mask{start} = call <{count} x i1> "
@@ -80,6 +81,7 @@ def _masked_load(name: str, lanes: int, sort: str, bits: int, widest: int) -> st
             f"@llvm.vector.insert.{of}.{own}({loaded}, {part} %part{start}, i64 {start})",
         ]
         loaded = f"{whole} %loaded{start}"
+        start += count
     return "\n".join([*lines, f"  ret {loaded}", "}"])
 
 

@@ -75,3 +75,30 @@ def test_instructions_it_lacks_become_functions(name, item, signed, total, lanes
     function = ctypes.CFUNCTYPE(ctypes.c_int32, *3 * [ctypes.c_void_p])(library.address("kernel"))
     function(*(array.ctypes.data for array in (out, left, right)))
     np.testing.assert_array_equal(out, wanted.astype(np.int32))
+
+
+@on_x86
+@pytest.mark.parametrize("lanes", [9, 14, 16, 32])
+def test_loads_under_masks_are_taken_apart(lanes):
+    code = narrowed(
+        f"""
+    define i32 @kernel(ptr %out, ptr %data, ptr %flags) {{
+      %bytes = load <{lanes} x i8>, ptr %flags, align 1
+      %mask = icmp ne <{lanes} x i8> %bytes, zeroinitializer
+      %all = load <{lanes} x float>, ptr %out, align 4
+      %v = call <{lanes} x float> @llvm.masked.load.v{lanes}f32.p0(
+        ptr align 4 %data, <{lanes} x i1> %mask, <{lanes} x float> %all)
+      store <{lanes} x float> %v, ptr %out, align 4
+      ret i32 0
+    }}""",
+        NARROW,
+    )
+    assert f"masked.load.v{lanes}f32.p0" not in code
+    library = load(compile_module([code], Target.x86("baseline")), ["kernel"])
+    random = np.random.default_rng(lanes)
+    out, data = random.random((2, lanes), np.float32)
+    flags = random.integers(0, 2, lanes, np.uint8)
+    wanted = np.where(flags, data, out)
+    function = ctypes.CFUNCTYPE(ctypes.c_int32, *3 * [ctypes.c_void_p])(library.address("kernel"))
+    function(*(array.ctypes.data for array in (out, data, flags)))
+    np.testing.assert_array_equal(out, wanted)
