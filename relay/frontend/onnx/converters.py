@@ -71,6 +71,7 @@ FAMILIES = (
     "conversion",
     "convolution",
     "creation",
+    "deformable",
     "dropout",
     "indexing",
     "losses",
