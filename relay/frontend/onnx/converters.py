@@ -81,6 +81,7 @@ FAMILIES = (
     "microsoft_default",
     "microsoft_layers",
     "microsoft_quantized",
+    "microsoft_stateful",
     "microsoft_tensors",
     "ml_features",
     "ml_linear",

@@ -15,7 +15,7 @@ from math import prod
 import numpy as np
 
 from relay import dtypes, op
-from relay.frontend.onnx.computations.broadcast import best_known, of_shape
+from relay.frontend.onnx.computations.broadcast import fitting
 from relay.frontend.onnx.computations.windows import Windows
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
@@ -71,7 +71,7 @@ def _on_any_axes(node: Node, data: Expr, weight: Expr, offset: Expr, share: Expr
     windows = _windows(node, sizes)
     counts = _counts(node, data, windows)
     batch = node.shape(data)[0]
-    offset = _fitting(node, offset, (batch, parts * elements * count, *counts), "offsets")
+    offset = fitting(node, offset, (batch, parts * elements * count, *counts), "offsets")
     dtype = node.dtype(data)
     wide = dtype if dtypes.bits(dtype) >= 32 else "float32"
     apart = _by_parts(node, op.cast(offset, wide), parts)
@@ -79,7 +79,7 @@ def _on_any_axes(node: Node, data: Expr, weight: Expr, offset: Expr, share: Expr
     images = _by_parts(node, op.cast(data, wide), parts)
     fetched = _between(node, images, _places(node, moves, windows, sizes))
     if share is not None:
-        share = _fitting(node, share, (batch, parts * elements, *counts), "masks")
+        share = fitting(node, share, (batch, parts * elements, *counts), "masks")
         own = op.expand_dims(_by_parts(node, op.cast(share, wide), parts), 1)
         fetched = node.let(op.multiply(fetched, own))
     joined = op.reshape(fetched, (-4, -1, parts, -3, *[0] * count))
@@ -115,16 +115,6 @@ def _counts(node: Node, data: Expr, windows: Windows) -> list[Dim]:
             raise node.refused("a window is larger than padded data", str(covered), str(extent))
         found.append(dims.add(dims.floor_divide(room, stride), 1))
     return found
-
-
-def _fitting(node: Node, value: Expr, wanted: Sequence[Dim], what: str) -> Expr:
-    """An input of a shape that follows from others."""
-    node.must_have_axes(value, len(wanted), what)
-    pairs = list(zip(node.shape(value), wanted, strict=True))
-    if any(isinstance(own, int) and isinstance(one, int) and own != one for own, one in pairs):
-        expected = f"shape ({', '.join(map(str, wanted))})"
-        raise node.refused(f"the shape of {what} does not fit", expected, str(node.type_of(value)))
-    return of_shape(node, value, [best_known((one, own)) for own, one in pairs])
 
 
 def _by_parts(node: Node, value: Expr, parts: int) -> Expr:
