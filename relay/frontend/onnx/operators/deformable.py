@@ -15,7 +15,7 @@ from math import prod
 import numpy as np
 
 from relay import dtypes, op
-from relay.frontend.onnx.computations.broadcast import fitting
+from relay.frontend.onnx.computations.broadcast import best_known, fitting, of_shape
 from relay.frontend.onnx.computations.windows import Windows
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
@@ -64,13 +64,15 @@ def _on_any_axes(node: Node, data: Expr, weight: Expr, offset: Expr, share: Expr
     count, elements = len(sizes), prod(sizes)
     if count > MOST:
         raise node.refused("there are too many spatial axes", f"{MOST} at most", str(count))
+    if not elements:
+        raise node.refused("windows have no elements", found=str(node.type_of(weight)))
     parts = int(node.attribute("offset_group", 1))
     channels = node.shape(data)[1]
     if parts < 1 or (isinstance(channels, int) and channels % parts):
         raise node.refused("channels are not shared evenly by offsets", f"{parts}", str(channels))
     windows = _windows(node, sizes)
-    counts = _counts(node, data, windows)
-    batch = node.shape(data)[0]
+    batch, counts = _sizes(node, data, offset, share, windows)
+    data = of_shape(node, data, (batch, *node.shape(data)[1:]))
     offset = fitting(node, offset, (batch, parts * elements * count, *counts), "offsets")
     dtype = node.dtype(data)
     wide = dtype if dtypes.bits(dtype) >= 32 else "float32"
@@ -82,12 +84,13 @@ def _on_any_axes(node: Node, data: Expr, weight: Expr, offset: Expr, share: Expr
         share = fitting(node, share, (batch, parts * elements, *counts), "masks")
         own = op.expand_dims(_by_parts(node, op.cast(share, wide), parts), 1)
         fetched = node.let(op.multiply(fetched, own))
-    joined = op.reshape(fetched, (-4, -1, parts, -3, *[0] * count))
-    columns = node.let(op.reshape(node.let(joined), (0, -3, *[0] * count)))
-    flat = op.reshape(op.cast(weight, wide), (0, -1, *[1] * count))
+    # (batch * parts, channels / parts, elements, …) as (batch, channels * elements, …)
+    joined = node.let(op.reshape(fetched, (-4, -1, parts, -3, *[0] * count)))
+    columns = node.let(op.reshape(joined, (0, -3, *[0] * count)))
+    flat = node.let(op.reshape(op.cast(weight, wide), (0, -1, *[1] * count)))
     ones = [1] * count
     single = Windows(ones, ones, ones, "VALID", [(0, 0)] * count)
-    found = convolved(node, columns, node.let(flat), single, groups)
+    found = convolved(node, columns, flat, single, groups)
     return found if wide == dtype else op.cast(found, dtype)
 
 
@@ -103,18 +106,26 @@ def _windows(node: Node, sizes: Sequence[int]) -> Windows:
     return Windows(sizes, strides, dilations, "NOTSET", pads)
 
 
-def _counts(node: Node, data: Expr, windows: Windows) -> list[Dim]:
-    """How many windows there are along each axis."""
-    count, found = len(windows.sizes), []
-    before, after = windows.padding[:count], windows.padding[count:]
-    for extent, first, last, covered, stride in zip(
-        node.shape(data)[2:], before, after, windows.covered, windows.strides, strict=True
+def _sizes(
+    node: Node, data: Expr, offset: Expr, share: Expr | None, windows: Windows
+) -> tuple[Dim, list[Dim]]:
+    """The batch, and how many windows there are along each axis, by whichever input knows them."""
+    count = len(windows.sizes)
+    moving = [offset] if share is None else [offset, share]
+    for value in moving:
+        node.must_have_axes(value, count + 2, "offsets and masks")
+    batch = best_known([node.shape(one)[0] for one in (data, *moving)])
+    found = []
+    for axis, (extent, covered, stride) in enumerate(
+        zip(node.shape(data)[2:], windows.covered, windows.strides, strict=True)
     ):
-        room = dims.subtract(dims.add(extent, first + last), covered)
+        around = windows.padding[axis] + windows.padding[count + axis]
+        room = dims.subtract(dims.add(extent, around), covered)
         if isinstance(room, int) and room < 0:
             raise node.refused("a window is larger than padded data", str(covered), str(extent))
-        found.append(dims.add(dims.floor_divide(room, stride), 1))
-    return found
+        own = dims.add(dims.floor_divide(room, stride), 1)
+        found.append(best_known([own, *(node.shape(one)[2 + axis] for one in moving)]))
+    return batch, found
 
 
 def _by_parts(node: Node, value: Expr, parts: int) -> Expr:
@@ -127,7 +138,7 @@ def _places(node: Node, moves: Expr, windows: Windows, sizes: Sequence[int]) -> 
     """Where the elements of all windows stand along each axis: (rows, elements, counts…). Moves
     are (rows, elements, axes, counts…)."""
     count, found = len(sizes), []
-    inside = np.indices(sizes).reshape(count, -1)
+    elements = node.let(op.arange(const(prod(sizes), "int64"), dtype="int64"))
     for axis, before in enumerate(windows.padding[:count]):
         own = op.take(moves, const(axis, "int64"), axis=2)
         size = node.size(moves, 3 + axis)
@@ -136,8 +147,10 @@ def _places(node: Node, moves: Expr, windows: Windows, sizes: Sequence[int]) -> 
             declared=TensorType((node.shape(moves)[3 + axis],), "int64"),
         )
         starts = numbers * const(windows.strides[axis], "int64") - const(before, "int64")
-        steps = (inside[axis] * windows.dilations[axis]).reshape(-1, *[1] * count)
-        still = op.add(_spread(starts, count - 1 - axis), const(steps, "int64"))
+        later = op.floor_divide(elements, const(prod(sizes[axis + 1 :]), "int64"))
+        inside = op.floor_mod(later, const(sizes[axis], "int64"))
+        steps = inside * const(windows.dilations[axis], "int64")
+        still = op.add(_spread(starts, count - 1 - axis), _spread(steps, count))
         found.append(node.let(op.add(own, op.cast(node.let(still), node.dtype(moves)))))
     return found
 

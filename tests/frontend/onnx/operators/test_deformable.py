@@ -214,15 +214,28 @@ def test_dimensions_with_names(axes: int) -> None:
     assert main_type(from_onnx(given)[0]) == f"Tensor[(n, 3, {wanted}), float32]"
 
 
+def test_some_dimensions_with_names() -> None:
+    inputs = case((5, 4, 3), (2, 2, 2), batch=2)
+    names = [("n", 2, 5, "h", "w"), None, ("m", 24, 4, 3, "x"), None, ("k", 8, "y", 3, "z")]
+    for place in (0, 2, 4):
+        agrees(inputs, shapes={place: names[place]})
+    agrees(inputs, shapes={place: names[place] for place in (0, 2, 4)})
+
+
 @pytest.mark.parametrize(
     ("shapes", "attributes", "message"),
     [
         ([(1, 1), (1, 1), (1, 1)], {}, "no spatial axes"),
         ([(1, 1, 3), (1, 1, 1), (1, 2, 3)], {}, "shape of offsets does not fit"),
         ([(1, 1, 3), (1, 1, 2), (1, 2, 3)], {}, "shape of offsets does not fit"),
-        ([(1, 1, 3), (1, 1, 1), (1, 1, 3, 1)], {}, "offsets have the wrong number of axes"),
+        (
+            [(1, 1, 3), (1, 1, 1), (1, 1, 3, 1)],
+            {},
+            "masks have the wrong number of axes",
+        ),
         ([(1, 1, 3), (1, 1, 1), (1, 1, 3), (1,), (1, 2, 3)], {}, "shape of masks does not fit"),
         ([(1, 1, 3), (1, 1, 4), (1, 4, 0)], {}, "larger than padded data"),
+        ([(1, 1, 3), (1, 1, 0), (1, 0, 4)], {}, "windows have no elements"),
         ([(1, 3, 3), (1, 3, 1), (1, 2, 3)], {"offset_group": 2}, "not shared evenly"),
         ([(1, 1, 3), (1, 1, 1), (1, 1, 3)], {"strides": [0]}, "1 at least"),
         ([(1, 1, 3), (1, 1, 1), (1, 1, 3)], {"pads": [0]}, "`pads` has the wrong length"),
