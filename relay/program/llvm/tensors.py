@@ -36,7 +36,7 @@ class Tensors(Emitter):
     def __init__(self, unit: Unit, function: Function) -> None:
         super().__init__(unit, function)
         self.frame: Frame = plan_frame(function)
-        self.frame_begin = ""
+        self.frame_begin = "null"  # where all of its tensors are empty there is no frame
         self.sizes: dict[Register, tuple[str, ...]] = {}  # of tensors, as far as they are known
 
     def tensor(self, register: Register) -> TensorSpec:

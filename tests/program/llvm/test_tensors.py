@@ -114,6 +114,16 @@ function @static("x" = %0: float32[4]) -> float32[2, 2] {
   return %4
 }
 
+function @nothing("x" = %0: float32[0]) -> int64 {
+  %1: int64 = 0
+  %2: float32[0] = alloc
+  invoke @later(%0) -> (%2) [%1]
+  %3: float32[0] = alloc
+  invoke @later(%2) -> (%3) [%1]
+  %4: int64 = size %3[0]
+  return %4
+}
+
 function @element("x" = %0: float32[4]) -> (float32, int64, int64) {
   %1: float32[4] = alloc
   invoke @through(%0) -> (%1)
@@ -229,6 +239,10 @@ def test_local_tensors_lie_in_the_frame(tensors):
     outcome = tensors.run("static", WEIGHT)
     assert outcome.live == before + 2, "the result, and whose memory it is"
     np.testing.assert_array_equal(read_tensor(outcome.value, "float32"), 8 * WEIGHT.reshape(2, 2))
+
+
+def test_local_tensors_without_elements_need_no_frame(tensors):
+    assert tensors.run("nothing", np.zeros(0, "float32")).value == 0
 
 
 def test_elements_and_sizes_are_read(tensors):

@@ -68,6 +68,20 @@ def of_shape(node: Node, operand: Expr, wanted: Sequence[Dim]) -> Expr:
     return node.let(operand, declared=TensorType(better, dtype))
 
 
+def fitting(node: Node, operand: Expr, wanted: Sequence[Dim], what: str) -> Expr:
+    """An operand of a shape that follows from others: another number is refused at once, and what
+    only a run knows is checked there."""
+    node.must_have_axes(operand, len(wanted), what)
+    pairs = list(zip(node.shape(operand), wanted, strict=True))
+    if any(isinstance(own, int) and isinstance(one, int) and own != one for own, one in pairs):
+        raise node.refused(
+            f"the shape of {what} does not fit",
+            expected=f"({', '.join(map(str, wanted))})",
+            found=str(node.type_of(operand)),
+        )
+    return of_shape(node, operand, [best_known((one, own)) for own, one in pairs])
+
+
 def without_names(node: Node, operand: Expr) -> Expr:
     """An operand with numbers as dimensions, and others of which nothing is said."""
     shape = tuple(one if isinstance(one, int) else dims.ANY for one in node.shape(operand))

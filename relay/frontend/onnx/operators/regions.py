@@ -1,4 +1,4 @@
-"""Parts of images that data names: regions of interest, boxes that stay, bent windows, blocks."""
+"""Parts of images that data names: regions of interest, boxes that stay, blocks."""
 
 from __future__ import annotations
 
@@ -105,34 +105,6 @@ def _corners(boxes: Expr) -> Expr:
     half = const(0.5, "float32")
     across, down = width * half, height * half
     return op.concatenate([y - down, x - across, y + down, x + across], axis=2)
-
-
-# --- windows -----------------------------------------------------------------------------------
-
-
-@table("DeformConv")
-def deform_conv(
-    node: Node,
-    data: Expr,
-    weight: Expr,
-    offset: Expr,
-    bias: Expr | None = None,
-    share: Expr | None = None,
-) -> Expr:
-    """A convolution whose windows are bent, with a share for each of their elements or without."""
-    node.must_have_axes(data, 4, "images")
-    steps = {
-        "strides": tuple(node.numbers("strides", 2, 1)),
-        "padding": tuple(node.numbers("pads", 4)),
-        "dilation": tuple(node.numbers("dilations", 2, 1)),
-        "groups": node.attribute("group", 1),
-        "deformable_groups": node.attribute("offset_group", 1),
-    }
-    if share is None:
-        found = op.nn.deformable_conv2d(data, offset, weight, **steps)
-    else:
-        found = op.nn.modulated_deformable_conv2d(data, offset, weight, share, **steps)
-    return found if bias is None else op.nn.bias_add(found, bias)
 
 
 # --- blocks ------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Regions, boxes, bent windows and blocks against ONNX Runtime."""
+"""Regions, boxes and blocks against ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -90,32 +90,6 @@ def test_any_number_of_boxes() -> None:
     agree(given, boxes, scores)
 
 
-# --- bent windows
-
-
-def test_windows_are_bent() -> None:
-    data, weight, bias = drawn(1, 4, 7, 6), drawn(6, 2, 3, 3), drawn(6)
-    offset, share = drawn(1, 36, 5, 4, low=-1.5, high=1.5), drawn(1, 18, 5, 4, low=0)
-    groups: dict[str, Any] = {"group": 2, "offset_group": 2}
-    inputs: tuple[np.ndarray, ...] = (data, weight, offset, bias, share)
-    agree(model("DeformConv", *inputs, opset=19, **groups), *inputs, atol=1e-5)
-    inputs = (data, weight, offset)
-    agree(model("DeformConv", *inputs, opset=22, **groups), *inputs, atol=1e-5)
-
-
-def test_windows_with_steps_and_paddings() -> None:
-    data, weight = drawn(2, 2, 7, 6), drawn(3, 2, 2, 3)
-    steps: dict[str, Any] = {
-        "strides": [2, 1],
-        "pads": [1, 0, 1, 2],
-        "dilations": [2, 1],
-        "kernel_shape": [2, 3],
-    }
-    offset, share = drawn(2, 12, 4, 6), drawn(2, 6, 4, 6, low=0)
-    given = model("DeformConv", data, Fixed(weight), offset, None, share, opset=19, **steps)
-    agree(given, data, offset, share, atol=1e-5)
-
-
 # --- blocks
 
 
@@ -150,10 +124,6 @@ def test_blocks_of_volumes_with_gaps() -> None:
             "no such transformation",
         ),
         (lambda: model("RoiAlign", MAPS[0], BOXES, IMAGES, opset=16), "wrong number of axes"),
-        (
-            lambda: model("DeformConv", drawn(1, 1, 3), drawn(1, 1, 1), drawn(1, 1, 3), opset=19),
-            "wrong number of axes",
-        ),
         (
             lambda: model("Col2Im", drawn(1, 4, 4), Fixed(ints(4, 4)), Fixed(ints(2)), opset=18),
             "different axes",

@@ -1,0 +1,186 @@
+"""Convolutions whose windows are bent: offsets, which are data too, move each of their elements.
+
+Images have an operator of their own. Over any other number of axes, n, the elements of all windows
+are read first, and multiplied with the weights as a convolution with windows of one element:
+
+    sum over the 2^n corners around a place: nearness * data at the corner
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from relay import dtypes, op
+from relay.frontend.onnx.computations.broadcast import best_known, fitting, of_shape
+from relay.frontend.onnx.computations.windows import Windows
+from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.operators.convolution import convolved, operands
+from relay.ir import dims
+from relay.ir.dims import Dim
+from relay.ir.expr import Expr, const
+from relay.ir.types import TensorType
+
+table = Converters()
+
+MOST = 8  # spatial axes: a place has 2^n corners
+
+
+@table("DeformConv")
+def deform_conv(
+    node: Node,
+    data: Expr,
+    weight: Expr,
+    offset: Expr,
+    bias: Expr | None = None,
+    share: Expr | None = None,
+) -> Expr:
+    """A convolution whose windows are bent, with a share for each of their elements or without."""
+    convolve = _on_images if node.rank(data) == 4 else _on_any_axes
+    found = convolve(node, data, weight, offset, share)
+    return found if bias is None else op.nn.bias_add(found, bias)
+
+
+def _on_images(node: Node, data: Expr, weight: Expr, offset: Expr, share: Expr | None) -> Expr:
+    steps = {
+        "strides": tuple(node.numbers("strides", 2, 1)),
+        "padding": tuple(node.numbers("pads", 4)),
+        "dilation": tuple(node.numbers("dilations", 2, 1)),
+        "groups": node.attribute("group", 1),
+        "deformable_groups": node.attribute("offset_group", 1),
+    }
+    if share is None:
+        return op.nn.deformable_conv2d(data, offset, weight, **steps)
+    return op.nn.modulated_deformable_conv2d(data, offset, weight, share, **steps)
+
+
+def _on_any_axes(node: Node, data: Expr, weight: Expr, offset: Expr, share: Expr | None) -> Expr:
+    data, weight, groups = operands(node, data, weight, inputs=1)
+    sizes = node.static_shape(weight, "weights")[2:]
+    count, elements = len(sizes), prod(sizes)
+    if count > MOST:
+        raise node.refused("there are too many spatial axes", f"{MOST} at most", str(count))
+    if not elements:
+        raise node.refused("windows have no elements", found=str(node.type_of(weight)))
+    parts = int(node.attribute("offset_group", 1))
+    channels = node.shape(data)[1]
+    if parts < 1 or (isinstance(channels, int) and channels % parts):
+        raise node.refused("channels are not shared evenly by offsets", f"{parts}", str(channels))
+    windows = _windows(node, sizes)
+    batch, counts = _sizes(node, data, offset, share, windows)
+    data = of_shape(node, data, (batch, *node.shape(data)[1:]))
+    offset = fitting(node, offset, (batch, parts * elements * count, *counts), "offsets")
+    dtype = node.dtype(data)
+    wide = dtype if dtypes.bits(dtype) >= 32 else "float32"
+    apart = _by_parts(node, op.cast(offset, wide), parts)
+    moves = node.let(op.reshape(apart, (0, -4, elements, count, *[0] * count)))
+    images = _by_parts(node, op.cast(data, wide), parts)
+    fetched = _between(node, images, _places(node, moves, windows, sizes))
+    if share is not None:
+        share = fitting(node, share, (batch, parts * elements, *counts), "masks")
+        own = op.expand_dims(_by_parts(node, op.cast(share, wide), parts), 1)
+        fetched = node.let(op.multiply(fetched, own))
+    # (batch * parts, channels / parts, elements, …) as (batch, channels * elements, …)
+    joined = node.let(op.reshape(fetched, (-4, -1, parts, -3, *[0] * count)))
+    columns = node.let(op.reshape(joined, (0, -3, *[0] * count)))
+    flat = node.let(op.reshape(op.cast(weight, wide), (0, -1, *[1] * count)))
+    ones = [1] * count
+    single = Windows(ones, ones, ones, "VALID", [(0, 0)] * count)
+    found = convolved(node, columns, flat, single, groups)
+    return found if wide == dtype else op.cast(found, dtype)
+
+
+def _windows(node: Node, sizes: Sequence[int]) -> Windows:
+    """What the attributes of a node say: there is no `auto_pad` among them."""
+    count = len(sizes)
+    strides, dilations = node.numbers("strides", count, 1), node.numbers("dilations", count, 1)
+    if min(*strides, *dilations) < 1:
+        found = f"{strides} and {dilations}"
+        raise node.refused("strides and dilations are 1 at least", "1 or more", found)
+    widths = node.numbers("pads", 2 * count)
+    pads = list(zip(widths[:count], widths[count:], strict=True))
+    return Windows(sizes, strides, dilations, "NOTSET", pads)
+
+
+def _sizes(
+    node: Node, data: Expr, offset: Expr, share: Expr | None, windows: Windows
+) -> tuple[Dim, list[Dim]]:
+    """The batch, and how many windows there are along each axis, by whichever input knows them."""
+    count = len(windows.sizes)
+    moving = [offset] if share is None else [offset, share]
+    for value in moving:
+        node.must_have_axes(value, count + 2, "offsets and masks")
+    batch = best_known([node.shape(one)[0] for one in (data, *moving)])
+    found = []
+    for axis, (extent, covered, stride) in enumerate(
+        zip(node.shape(data)[2:], windows.covered, windows.strides, strict=True)
+    ):
+        around = windows.padding[axis] + windows.padding[count + axis]
+        room = dims.subtract(dims.add(extent, around), covered)
+        if isinstance(room, int) and room < 0:
+            raise node.refused("a window is larger than padded data", str(covered), str(extent))
+        own = dims.add(dims.floor_divide(room, stride), 1)
+        found.append(best_known([own, *(node.shape(one)[2 + axis] for one in moving)]))
+    return batch, found
+
+
+def _by_parts(node: Node, value: Expr, parts: int) -> Expr:
+    """(batch, parts * n, …) as (batch * parts, n, …)."""
+    apart = node.let(op.reshape(value, (0, -4, parts, -1, -2)))
+    return node.let(op.reshape(apart, (-3, -2)))
+
+
+def _places(node: Node, moves: Expr, windows: Windows, sizes: Sequence[int]) -> list[Expr]:
+    """Where the elements of all windows stand along each axis: (rows, elements, counts…). Moves
+    are (rows, elements, axes, counts…)."""
+    count, found = len(sizes), []
+    elements = node.let(op.arange(const(prod(sizes), "int64"), dtype="int64"))
+    for axis, before in enumerate(windows.padding[:count]):
+        own = op.take(moves, const(axis, "int64"), axis=2)
+        size = node.size(moves, 3 + axis)
+        numbers = node.let(
+            op.arange(size, dtype="int64"),
+            declared=TensorType((node.shape(moves)[3 + axis],), "int64"),
+        )
+        starts = numbers * const(windows.strides[axis], "int64") - const(before, "int64")
+        later = op.floor_divide(elements, const(prod(sizes[axis + 1 :]), "int64"))
+        inside = op.floor_mod(later, const(sizes[axis], "int64"))
+        steps = inside * const(windows.dilations[axis], "int64")
+        still = op.add(_spread(starts, count - 1 - axis), _spread(steps, count))
+        found.append(node.let(op.add(own, op.cast(node.let(still), node.dtype(moves)))))
+    return found
+
+
+def _between(node: Node, images: Expr, places: Sequence[Expr]) -> Expr:
+    """Images (rows, channels, extents…) at places (rows, elements, counts…) between elements: the
+    corners around them, weighted by nearness. What lies outside is 0."""
+    count = len(places)
+    corners = np.array(list(product((0, 1), repeat=count)))
+    zero, one = node.number(0, images), node.number(1, images)
+    index: Expr = const(0, "int64")
+    nearness: Expr = one
+    for axis, place in enumerate(places):
+        extent = node.size(images, 2 + axis)
+        along = node.let(op.expand_dims(place, 1))
+        sides = corners[:, axis].reshape(-1, *[1] * (count + 1))
+        corner = node.let(op.add(op.floor(along), const(sides, node.dtype(images))))
+        end = op.cast(extent, node.dtype(images))
+        inside = op.logical_and(op.greater_equal(corner, zero), op.less(corner, end))
+        near = op.where(inside, one - op.abs(along - corner), zero)
+        nearness = near if axis == 0 else nearness * near
+        # an index has a meaning only inside, and what is no number there has none as an integer
+        number = op.cast(op.where(inside, corner, zero), "int64")
+        index = number if axis == 0 else index * extent + number
+    for _ in range(count - 1):
+        images = node.let(op.reshape(images, (0, 0, -3, -2)))
+    read = op.take(images, node.let(index), axis=2, batch_dims=1)
+    return node.let(op.sum(read * op.expand_dims(node.let(nearness), 1), axis=2))
+
+
+def _spread(values: Expr, after: int) -> Expr:
+    """A list along an axis that so many others come after."""
+    return op.expand_dims(values, 1, num_newaxis=after) if after else values
