@@ -246,7 +246,22 @@ def _can_enter(s: Schedule, stage: Stage, cluster: _Cluster, known: set[int]) ->
     if form is not None:
         alone = not cluster.inside
         return alone and matching_loops(s, cluster.root, stage.name) is not None
+    if not stage.is_reduction and _reads_a_product(s, root, known):
+        return False  # which is computed in tiles, if nothing else is computed there
     return _is_row(s, stage)
+
+
+def _reads_a_product(s: Schedule, root: Stage, known: set[int]) -> bool:
+    """Whether a stage is the one reader of a sum of products, and has its loops."""
+    below = [s.stage_of(tensor) for tensor in root.inputs]
+    return any(
+        one is not None
+        and one.is_reduction
+        and [reader.name for reader in s.readers(one.name)] == [root.name]
+        and recognise(s, one.name, known) is not None
+        and matching_loops(s, root.name, one.name) is not None
+        for one in below
+    )
 
 
 def _is_image(s: Schedule, stage: Stage, cluster: _Cluster, known: set[int]) -> bool:

@@ -79,6 +79,21 @@ def test_behind_a_product_all_paths_of_a_diamond_are_computed_in_registers(body:
     assert "workspace" not in main
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "add(nn.dense(%x, %w), floor(divide(1f, take(%b, 3))))",
+        "multiply(nn.dense(%x, %w), tanh(%b))",
+        "%0 = exp(%b); nn.relu(add(multiply(nn.dense(%x, %w), %0), rsqrt(%0)))",
+    ],
+)
+def test_what_is_dear_and_meets_a_product_is_computed_before_its_tiles(body: str) -> None:
+    _, main = text(GELU.format(body), 1)
+    assert "workspace" in main
+    tiles = main[main.index("for 8\n  for 32\n    register dense[4, 64]") :].splitlines()
+    assert tiles[-1].startswith("    vector 16: compute")
+
+
 def test_a_padded_image_is_kept_and_a_transposed_one_is_not() -> None:
     x, w = te.placeholder((16, 30), "float32", "x"), te.placeholder((32, 16), "float32", "w")
     turned = te.compute((30, 16), lambda i, j: x[j, i], "turned")
