@@ -197,6 +197,16 @@ class Node:
             declared=TensorType(tuple(known), dtype),
         )
 
+    def zeros_along(self, value: Expr, axis: int, rest: Sequence[int], dtype: str) -> Expr:
+        """A tensor of zeros, as long as another one is along an axis."""
+        extent = self.shape(value)[axis]
+        if isinstance(extent, int):
+            return self.zeros((extent, *rest), dtype)
+        sizes = (self.size(value, axis), *(const(one, "int64") for one in rest))
+        return self.let(
+            dyn.zeros(stack(Tuple(sizes), 0), dtype), declared=TensorType((extent, *rest), dtype)
+        )
+
     # --- errors
 
     def refused(

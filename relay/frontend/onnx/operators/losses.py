@@ -40,7 +40,7 @@ def _loss(node: Node, predictions: Expr, targets: Expr, weights: Expr | None) ->
     shape, dtype = node.shape(predictions), node.dtype(predictions)
     targets = of_shape(node, targets, (shape[0], *shape[2:]))
     if weights is None:
-        zeros = node.zeros((shape[1],), dtype)
+        zeros = node.zeros_along(predictions, 1, (), dtype)
         weights = node.let(op.add(zeros, node.number(1, predictions)))
     else:
         weights = of_shape(node, weights, (shape[1],))

@@ -61,15 +61,6 @@ def _wide(node: Node, data: Expr) -> str:
     return dtype if dtypes.bits(dtype) >= 32 else "float32"
 
 
-def _zeros(node: Node, data: Expr, shape: Sequence[int], dtype: str) -> Expr:
-    """Zeros for each batch of data."""
-    batch = node.shape(data)[0]
-    if isinstance(batch, int):
-        return node.zeros((batch, *shape), dtype)
-    sizes = op.stack([node.size(data, 0), *(const(one, "int64") for one in shape)], axis=0)
-    return node.let(op.dyn.zeros(sizes, dtype), declared=TensorType((batch, *shape), dtype))
-
-
 # --- attention ---------------------------------------------------------------------------------
 
 RULES = ("linear", "gated", "delta", "gated_delta")
@@ -174,7 +165,7 @@ def linear_attention(
     shape = (heads.states, heads.key_width, heads.value_width)
     kind = node.dtype(queries if past is None else past)
     if past is None:
-        first = _zeros(node, queries, shape, wide)
+        first = node.zeros_along(queries, 0, shape, wide)
     else:
         first = node.let(op.cast(_past(node, past, (batch, *shape), window), wide))
     first = node.let(op.reshape(first, (-3, 0, 0)))

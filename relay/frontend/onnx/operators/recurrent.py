@@ -34,6 +34,7 @@ from relay.op import (
     multiply,
     nn,
     reshape,
+    reshape_like,
     reverse,
     reverse_sequence,
     sigmoid,
@@ -133,15 +134,16 @@ class Layer:
     def _prepared(self, data: Expr) -> Expr:
         """The products of all inputs: (steps, batch, gates * hidden)."""
         node = self.node
-        steps, batch, size = node.shape(data)
+        steps, batch, _ = node.shape(data)
         gates, _ = node.static_shape(self.weight, "the weights")
+        rows = node.let(reshape(data, (-3, 0)))
+        flat = self.product(node, self, rows, False)
         if isinstance(steps, int) or isinstance(batch, int):
-            rows = node.let(reshape(data, (-1, _or_rest(size))))
-            flat = self.product(node, self, rows, False)
             outer = (-1, batch) if isinstance(batch, int) else (_or_rest(steps), -1)
             product: Expr = reshape(flat, (*outer, gates))
         else:
-            product = self.product(node, self, data, False)
+            apart = {"lhs_begin": 0, "lhs_end": 1, "rhs_begin": 0, "rhs_end": 2}
+            product = reshape_like(node.let(flat), data, **apart)
         if self.input_bias is not None:
             product = add(product, self.input_bias)
         return node.let(product)
@@ -285,7 +287,7 @@ def _initial(
     node: Node, value: Expr | None, place: int, data: Expr, hidden: int, layout: int
 ) -> Expr:
     if value is None:
-        return node.zeros((node.shape(data)[1], hidden), node.dtype(data))
+        return node.zeros_along(data, 1, (hidden,), node.dtype(data))
     return node.let(take(value, const(place, "int64"), axis=1 if layout else 0))
 
 

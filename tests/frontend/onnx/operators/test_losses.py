@@ -59,6 +59,12 @@ def test_named_dimensions() -> None:
     agree(given, SCORES, TARGETS)
 
 
+def test_dimensions_without_names() -> None:
+    shapes: dict[int, Any] = {0: (None, None, None), 1: (None, None)}
+    given = model("SoftmaxCrossEntropyLoss", SCORES, TARGETS, opset=13, shapes=shapes)
+    agree(given, SCORES, TARGETS)
+
+
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(FrontendError, match="there is no such reduction"):
         from_onnx(model("SoftmaxCrossEntropyLoss", SCORES, TARGETS, opset=13, reduction="most"))

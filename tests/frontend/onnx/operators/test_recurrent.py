@@ -53,11 +53,13 @@ def test_sequences_of_different_lengths_and_states(kind: str) -> None:
     agree(made, *given)
 
 
-def test_a_layer_of_any_length_and_any_batch() -> None:
-    shapes = {0: ("steps", "batch", INPUTS)}
-    made, given = layer("LSTM", 1, shapes=shapes)
+@pytest.mark.parametrize("kind", GATES)
+@pytest.mark.parametrize("outer", [("steps", "batch"), (None, None), (None, BATCH), (STEPS, None)])
+def test_a_layer_of_any_length_and_any_batch(kind: str, outer: tuple[Any, Any]) -> None:
+    made, given = layer(kind, 1, shapes={0: (*outer, INPUTS)})
     agree(made, *given)
-    agree(made, drawn(9, 1, INPUTS))
+    others = zip(outer, (9, 1), strict=True)
+    agree(made, drawn(*(one if isinstance(one, int) else new for one, new in others), INPUTS))
 
 
 def test_peepholes_and_a_coupled_gate() -> None:
