@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from relay.frontend.onnx.computations.broadcast import of_shape
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.control import Turn, loop, stacked
@@ -206,7 +207,9 @@ def recurrent(
     initial = given[5 : 5 + states]
     layout = int(node.attribute("layout", 0))
     data = node.let(transpose(data, (1, 0, 2))) if layout else data
-    directions, rows, _ = node.static_shape(weight, "the weights")
+    directions, rows, size = node.static_shape(weight, "the weights")
+    if not isinstance(node.shape(data)[2], int):
+        data = of_shape(node, data, (*node.shape(data)[:2], size))
     hidden = rows // gates
     _check_sizes(node, directions, hidden, gates, data, weight, recurrence, bias)
     functions = _activations(node, defaults, directions, data)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from relay.errors import FrontendError
+from relay.driver import compile as compile_model
+from relay.errors import EvaluationError, FrontendError
 from relay.frontend.onnx.importer import from_onnx
 from tests.frontend.onnx.judge import Fixed, agree, model
 
@@ -60,6 +61,14 @@ def test_a_layer_of_any_length_and_any_batch(kind: str, outer: tuple[Any, Any]) 
     agree(made, *given)
     others = zip(outer, (9, 1), strict=True)
     agree(made, drawn(*(one if isinstance(one, int) else new for one, new in others), INPUTS))
+
+
+@pytest.mark.parametrize("kind", GATES)
+def test_the_weights_say_how_many_inputs_a_step_has(kind: str) -> None:
+    made, given = layer(kind, 1, shapes={0: (None, "batch", None)})
+    agree(made, *given)
+    with pytest.raises(EvaluationError, match="axis 2"):
+        compile_model(*from_onnx(made))(drawn(STEPS, BATCH, INPUTS + 1))
 
 
 def test_peepholes_and_a_coupled_gate() -> None:
