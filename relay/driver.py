@@ -40,6 +40,7 @@ from relay.program.native import NativeProgram
 from relay.program.program import MAIN, Program
 from relay.program.stages import Lowering
 from relay.program.straight import is_straight_line
+from relay.program_cache import ProgramCache, Stored
 from relay.target.llvm.compile import Level, compile_module
 from relay.target.target import Target
 from relay.transform.context import PassContext
@@ -154,6 +155,22 @@ def compile_program(
     given = {} if params is None else _expect(params, Mapping, "params")
     module = as_module(model)
     level = min(level, EXACT) if exact else level
+    programs = ProgramCache(cache, machine, (level, exact, checked))
+    key = None
+    if not whole:
+        named, weights = with_weights(module.copy(), given)
+        key = programs.key(named, weights)
+        if key is not None and (found := programs.get(key)) is not None:
+            _warn_of_unknown(given, weights)
+            cached_runtime(cache)
+            log.info(
+                "a program of %d kernels for %s, compiled before: %.2f s",
+                len(found.program.kernels),
+                machine,
+                time.perf_counter() - started,
+            )
+            code = Code(machine, found.objects)
+            return Compiled(found.program, code, weights | arrays(found.constants))
     if whole is None:
         module = typed(level)(module)
         whole = not is_straight_line(module)
@@ -171,6 +188,7 @@ def compile_program(
         module, weights = with_weights(module, given)
         module = passes(level, machine)(module)
         lower = lower_module
+    _warn_of_unknown(given, weights)
     kernels.prepare(*requests(module, lower))
     program, constants = lower(module, kernels)
     if exact and (loose := [kernel.name for kernel in program.kernels if kernel.approximate]):
@@ -179,6 +197,8 @@ def compile_program(
     objects = tuple(kernels.compile(program.kernels))
     native = native_program(program, machine, cache) if whole else None
     code = Code(machine, objects, native)
+    if key is not None and not whole:
+        programs.put(key, Stored(program, objects, constants))
     cached_runtime(cache)
     log.info(
         "%d kernels of %d functions, %d of them made anew, for %s: %.2f s for passes and "
@@ -266,7 +286,6 @@ def with_weights(
         assert isinstance(constant, Constant)
         weights[name] = constant.data.array
         typed[param] = Var(name, constant.tensor_type, span=param.span)
-    _warn_of_unknown(params, weights)
     if weights:
         # a weight has the shape it has, also where the parameter leaves it open
         body = bind(main.body, typed)

@@ -219,11 +219,11 @@ def _is_ours(function: Function) -> bool:
     body: Expr = function.body
     operators = (node for node in tree.postorder(body) if isinstance(node, OpDef))
     return all(
-        op.compute is None or _home(op.compute).partition(".")[0] == "relay" for op in operators
+        op.compute is None or home(op.compute).partition(".")[0] == "relay" for op in operators
     )
 
 
-def _home(compute: Callable[..., object]) -> str:
+def home(compute: Callable[..., object]) -> str:
     """The module a function was defined in."""
     while isinstance(compute, partial):
         compute = compute.func

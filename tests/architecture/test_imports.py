@@ -58,6 +58,7 @@ BESIDE = {
     "kernel_worker": "cache",
     "loops": "check",
     "pipeline": "transform",
+    "program_cache": "driver",
     "qnn": "transform",
     "safetensors": "nd",
     "tensor_array": "prelude",

@@ -1,0 +1,147 @@
+"""Programs that were compiled before: found on disk by the model they were made of.
+
+`relay.kernel_cache` spares making kernels, once passes have found out which. Most of the time that
+is left goes into these passes; so what comes of them is kept too, the program and the code of its
+kernels, by the text of the model and all else it depends on: its constants, the names and types of
+its weights, the target, the options, the operators, and this compiler itself.
+
+Only straight-line code is kept, and only where it does not bring much of its own: what is folded
+into large constants is better computed again than kept for every model a second time. Weights that
+are given by name are not part of a program. Where passes are watched, or are others than usual,
+they run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from relay import nd, tree
+from relay.cache import Cache, key_of
+from relay.immutable import frozen
+from relay.ir.expr import Constant, Syntax, find_op, op_names
+from relay.ir.module import IRModule
+from relay.kernel_cache import fingerprint, home
+from relay.lower import stored
+from relay.op.opdef import OpDef
+from relay.program.program import Program
+from relay.program.text import parse, to_text
+from relay.safetensors import load_param_dict, save_param_dict
+from relay.target.target import Target
+from relay.transform.context import PassContext
+
+# Bytes of constants that a program may bring along.
+MOST: Final = 1 << 20
+# Where the functions of the operators come from.
+HOMES: Final = frozenset({"relay", "numpy"})
+
+
+@frozen
+class Stored:
+    """A program as it was compiled: with the code of its kernels, and its own constants."""
+
+    program: Program
+    objects: tuple[bytes, ...]
+    constants: dict[str, nd.NDArray]
+
+
+class ProgramCache:
+    """Finds and keeps what models are compiled to, for one target and one set of options."""
+
+    def __init__(self, cache: Cache, target: Target, options: Sequence[Any]) -> None:
+        self.cache = cache
+        self.target = target
+        self.options = tuple(options)
+
+    def key(self, module: IRModule, weights: Mapping[str, np.ndarray]) -> str | None:
+        """The name of what a model is compiled to; None where it is not kept."""
+        context = PassContext.current()
+        watched = (
+            context.instruments or context.config or context.disabled_pass or context.required_pass
+        )
+        if self.cache.path is None or watched or not _usual_operators():
+            return None
+        constants = _constants(module)
+        if sum(array.nbytes for array in constants) > MOST:
+            return None
+        known = [(name, array.shape, str(array.dtype)) for name, array in weights.items()]
+        parts = (
+            "program",
+            fingerprint(),
+            repr((self.options, context.opt_level, known)),
+            repr(_fusion()),
+            module.astext(show_meta_data=False),
+            *(_digest(array) for array in constants),
+        )
+        return key_of(parts, self.target)
+
+    def get(self, key: str) -> Stored | None:
+        data = self.cache.get(key)
+        return None if data is None else _from_plain(stored.unpacked(data))
+
+    def put(self, key: str, made: Stored) -> None:
+        if sum(array.array.nbytes for array in made.constants.values()) <= MOST:
+            self.cache.put(key, stored.packed(_to_plain(made)))
+
+
+# --- what it depends on
+
+
+def _constants(module: IRModule) -> list[np.ndarray]:
+    """The constants of a model in the order of its text."""
+    found: list[np.ndarray] = []
+    for name in sorted(var.name_hint for var in module.functions):
+        root: Syntax = module[name]
+        nodes = tree.postorder(root)
+        found += [node.data.array for node in nodes if isinstance(node, Constant)]
+    return found
+
+
+def _digest(array: np.ndarray) -> str:
+    data = np.ascontiguousarray(array).tobytes()
+    return f"{array.dtype} {array.shape} {hashlib.sha256(data).hexdigest()}"
+
+
+def _operators() -> Iterator[OpDef]:
+    return (op for name in op_names() if isinstance(op := find_op(name), OpDef))
+
+
+def _usual_operators() -> bool:
+    """Whether all operators are as this package has them, and not as someone else does."""
+    return all(
+        not callable(one) or home(one).partition(".")[0] in HOMES
+        for op in _operators()
+        for one in (op.relation, op.reference, op.compute, *(v for _, v in op.extras.values()))
+    )
+
+
+def _fusion() -> list[tuple[str, int, bool]]:
+    """What may be set of an operator from outside."""
+    return [(op.name, int(op.fusion), op.stateful) for op in _operators()]
+
+
+# --- as bytes
+
+
+def _to_plain(made: Stored) -> dict[str, Any]:
+    return {
+        "program": to_text(made.program),
+        "kernels": {kernel.name: kernel.ir for kernel in made.program.kernels},
+        "objects": [b64encode(data).decode() for data in made.objects],
+        "constants": b64encode(save_param_dict(made.constants)).decode(),
+    }
+
+
+def _from_plain(given: dict[str, Any]) -> Stored:
+    program = parse(given["program"])
+    kernels = tuple(replace(one, ir=given["kernels"][one.name]) for one in program.kernels)
+    return Stored(
+        replace(program, kernels=kernels),
+        tuple(map(b64decode, given["objects"])),
+        load_param_dict(b64decode(given["constants"])),
+    )
