@@ -13,7 +13,6 @@ they run.
 
 from __future__ import annotations
 
-import hashlib
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -66,8 +65,7 @@ class ProgramCache:
         )
         if self.cache.path is None or watched or not _usual_operators():
             return None
-        constants = _constants(module)
-        if sum(array.nbytes for array in constants) > MOST:
+        if _constant_bytes(module) > MOST:
             return None
         known = [(name, array.shape, str(array.dtype)) for name, array in weights.items()]
         parts = (
@@ -75,8 +73,7 @@ class ProgramCache:
             fingerprint(),
             repr((self.options, context.opt_level, known)),
             repr(_fusion()),
-            module.astext(show_meta_data=False),
-            *(_digest(array) for array in constants),
+            module.astext(),
         )
         return key_of(parts, self.target)
 
@@ -92,19 +89,11 @@ class ProgramCache:
 # --- what it depends on
 
 
-def _constants(module: IRModule) -> list[np.ndarray]:
-    """The constants of a model in the order of its text."""
-    found: list[np.ndarray] = []
-    for name in sorted(var.name_hint for var in module.functions):
-        root: Syntax = module[name]
-        nodes = tree.postorder(root)
-        found += [node.data.array for node in nodes if isinstance(node, Constant)]
-    return found
-
-
-def _digest(array: np.ndarray) -> str:
-    data = np.ascontiguousarray(array).tobytes()
-    return f"{array.dtype} {array.shape} {hashlib.sha256(data).hexdigest()}"
+def _constant_bytes(module: IRModule) -> int:
+    """How much the constants of a model take."""
+    roots: list[Syntax] = list(module.functions.values())
+    nodes = (node for root in roots for node in tree.postorder(root))
+    return sum(node.data.array.nbytes for node in nodes if isinstance(node, Constant))
 
 
 def _operators() -> Iterator[OpDef]:
