@@ -86,7 +86,7 @@ def compile(
     `params` are weights, by the names of parameters of `main`; they can be changed later with
     `set_params`. `level` is that of `relay.pipeline`, `threads` the most threads a call uses
     (`RELAY_NUM_THREADS`, else one per core). With `exact` no kernel may approximate; with `checked`
-    kernels check every index. Compiled kernels are kept in `cache`, by default the user's.
+    kernels check every index. What is compiled is kept in `cache`, by default the user's.
 
     Any program compiles: straight-line code over tensors of known sizes into a planned arena, all
     others as a whole. For these `stack` and `memory` limit, in bytes, how deep a call may recurse

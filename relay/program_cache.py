@@ -72,7 +72,7 @@ class ProgramCache:
             "program",
             fingerprint(),
             repr((self.options, context.opt_level, known)),
-            repr(_fusion()),
+            repr(_facts()),
             module.astext(),
         )
         return key_of(parts, self.target)
@@ -100,18 +100,31 @@ def _operators() -> Iterator[OpDef]:
     return (op for name in op_names() if isinstance(op := find_op(name), OpDef))
 
 
+def _parts(op: OpDef) -> list[Any]:
+    """What an operator consists of, and what was attached to it."""
+    attached = [(key, value) for key, (_, value) in op.extras.items()]
+    return [op.relation, op.reference, op.compute, *(part for one in attached for part in one)]
+
+
 def _usual_operators() -> bool:
     """Whether all operators are as this package has them, and not as someone else does."""
     return all(
         not callable(one) or home(one).partition(".")[0] in HOMES
         for op in _operators()
-        for one in (op.relation, op.reference, op.compute, *(v for _, v in op.extras.values()))
+        for one in _parts(op)
     )
 
 
-def _fusion() -> list[tuple[str, int, bool]]:
-    """What may be set of an operator from outside."""
-    return [(op.name, int(op.fusion), op.stateful) for op in _operators()]
+def _facts() -> list[tuple[Any, ...]]:
+    """What may be set of an operator from outside; functions by their names."""
+    return [
+        (op.name, int(op.fusion), op.stateful, [_name(one) for one in _parts(op)])
+        for op in _operators()
+    ]
+
+
+def _name(part: Any) -> str:
+    return f"{home(part)}.{getattr(part, '__qualname__', '')}" if callable(part) else repr(part)
 
 
 # --- as bytes
