@@ -27,7 +27,9 @@ from relay.immutable import frozen
 from relay.target.llvm.schedules import facts
 from relay.target.llvm.schedules.elementwise import elementwise
 from relay.target.llvm.schedules.hoist import constants_only
+from relay.target.llvm.schedules.tile import Tile, Window, tile_for
 from relay.target.target import Target
+from relay.te import access
 from relay.te.expr import Axis, Binary, Cast, Const, Expr, Read, Var, variables
 from relay.te.instruction import Instruction
 from relay.te.loops import Scope
@@ -48,8 +50,10 @@ from relay.te.schedule import (
     unroll,
     vectorize,
 )
+from relay.te.simplify import Simplifier
 
 _DEPTH = 4  # steps of the reduction written out
+_TAPS = 8  # as many LLVM writes out where they are all there are
 _PLAIN_DEPTH = 1  # where LLVM would add up several of them first, for which registers do not do
 _ENOUGH = 8  # turns of a parallel loop that keep threads busy
 _SHORT = 12  # a last row axis below this is taken together with the one before
@@ -170,38 +174,6 @@ def uncast(expr: Expr) -> Expr:
     return expr
 
 
-@frozen
-class Tile:
-    """Rows, and vectors of columns, that stay in registers."""
-
-    rows: int
-    vectors: int
-    lanes: int
-
-    @property
-    def columns(self) -> int:
-        return self.vectors * self.lanes
-
-
-def tile_for(rows: int, columns: int, dtype: str, target: Target, *, known: bool = True) -> Tile:
-    """How many rows and vectors of columns fit in the registers.
-
-    Where how many columns there are is not `known`, they may be few: the last tile is as wide as
-    the others, so a narrow one with more rows wastes less.
-    """
-    lanes = target.vector_bits // 8 // (8 if dtype in ("float64", "int64", "uint64") else 4)
-    while lanes > 2 and lanes >= 2 * columns:
-        lanes //= 2
-    most = 4 if target.vector_registers == 32 and known else 2
-    vectors = max(1, min(most, -(-columns // lanes)))
-    if rows == 1:
-        vectors = _even_vectors(-(-columns // lanes), 2 * most)
-    # beside the tile: one vector per column of the panel, and two for what is broadcast
-    budget = (target.vector_registers - vectors - 2) // vectors
-    tallest = {1: 12, 2: 6 if known else 8}.get(vectors, 6)
-    return Tile(_even_rows(rows, min(budget, tallest)), vectors, lanes)
-
-
 def _for_depth(tile: Tile, form: Form, rows: int) -> Tile:
     """Every tile of rows reads a whole panel, so that should stay in the cache next to the core: a
     deep reduction gets narrow panels and, to use what is read as often, higher tiles."""
@@ -213,23 +185,21 @@ def _for_depth(tile: Tile, form: Form, rows: int) -> Tile:
     return Tile(-(-rows // -(-rows // _TALL)), tile.vectors // 2, tile.lanes)
 
 
-def _even_vectors(total: int, most: int) -> int:
-    """As many at once as hide the latency of a sum, with as little as possible beyond the end."""
-    if total <= most:
-        return total
-    return min(range(most, most // 2, -1), key=lambda vectors: -(-total // vectors) * vectors)
-
-
-def _even_rows(extent: int, most: int) -> int:
-    """As few tiles as possible and these about even, without a last one of a single row."""
-    if extent <= most:
-        return extent
-    candidates = range(most, max(1, most - 3), -1)
-    for rows in candidates:
-        if extent % rows == 0:
-            return rows
-    several = [rows for rows in candidates if extent % rows != 1]
-    return min(several, key=lambda rows: (-(-extent // rows), rows), default=most)
+def _window(form: Form, row_group: Sequence[Axis]) -> Window | None:
+    """What rows that follow each other read in common at the innermost steps of the sum."""
+    row, tap = row_group[-1], form.reduced[-1]
+    if form.instruction is not None or len(row_group) > 1 or not isinstance(tap.extent, Const):
+        return None
+    simplify = Simplifier()
+    for axis in (*form.batch, *form.rows, *form.reduced):
+        simplify.bind(axis, axis.extent)
+    taps = min(int(tap.extent.value), _TAPS)
+    for part in tree.postorder(form.left):
+        if isinstance(part, Read):
+            step, apart = (access.stride(part, axis, simplify) for axis in (row, tap))
+            if step and apart and step < taps * apart:
+                return Window(taps, step, apart)
+    return None
 
 
 def matching_loops(s: Schedule, root: str, name: str) -> tuple[Schedule, list[str]] | None:
@@ -294,7 +264,8 @@ def contraction(
     rows = prod(facts.extents(axis.extent for axis in row_group))
     columns = prod(facts.extents(axis.extent for axis in column_group))
     known = all(isinstance(axis.extent, Const) for axis in column_group)
-    tile = tile_for(rows, columns, s[name].tensors[0].dtype, target, known=known)
+    dtype, window = s[name].tensors[0].dtype, _window(form, row_group)
+    tile = tile_for(rows, columns, dtype, target, window=window, known=known)
     tile = _for_depth(tile, form, rows)
     work = facts.points(s[name])
     s = reindex(s, name, [*((axis,) for axis in outer), row_group, column_group])

@@ -10,7 +10,7 @@ import pytest
 from relay import te
 from relay.lower.lower import lower
 from relay.target.llvm.compile import assembly
-from relay.target.llvm.schedules.contraction import tile_for
+from relay.target.llvm.schedules.tile import tile_for
 from relay.target.target import Target
 from relay.testing.kernels import Batch
 from tests.target.llvm.kernels import LEVEL_NAMES, LEVELS, scheduled
@@ -89,12 +89,36 @@ def test_a_micro_kernel_reads_its_factors_and_nothing_else(target: Target, sourc
 
 @pytest.mark.parametrize("target", X86.values(), ids=X86)
 def test_products_are_added_in_one_instruction_where_there_is_one(target: Target) -> None:
-    for loop in micro_kernels(DENSE, target):
-        fused = sum("vfmadd" in line for line in loop)
-        apart = sum("addps" in line for line in loop)
-        tile = tile_for(64, 512, "float32", target)
-        assert (fused or apart) == 4 * tile.rows * tile.vectors  # four steps of the sum at a time
-        assert bool(fused) == target.has_fma
+    tile = tile_for(64, 512, "float32", target)
+    last = 64 % tile.rows
+    steps = [4 * rows * tile.vectors for rows in (tile.rows, last) if rows]  # four of the sum
+    loops = micro_kernels(DENSE, target)
+    fused = [sum("vfmadd" in line for line in loop) for loop in loops]
+    apart = [sum("addps" in line for line in loop) for loop in loops]
+    assert (fused if target.has_fma else apart) == steps
+    assert any(fused) == target.has_fma
+
+
+WINDOWS = {"3x3": (3, 1, 1), "3x3/2": (3, 2, 1), "3x3 dilated": (3, 1, 2), "5x5": (5, 1, 1)}
+
+
+@pytest.mark.parametrize("extent", [24, 28, 56])
+@pytest.mark.parametrize("window", WINDOWS.values(), ids=WINDOWS)
+@pytest.mark.parametrize("target", [X86["avx512"], X86["avx2"]], ids=["avx512", "avx2"])
+def test_what_taps_share_is_not_more_than_fits(
+    target: Target, window: tuple[int, int, int], extent: int
+) -> None:
+    """LLVM loads once what several taps read, and would rather store sums than load it again."""
+    kernel, stride, dilation = window
+    source = f"""(%x: Tensor[(1, 4, {extent}, {extent}, 16), float32],
+                  %w: Tensor[(4, 4, {kernel}, {kernel}, 16, 16), float32],
+                  %b: Tensor[(1, 4, 1, 1, 16), float32]) {{
+      add(nn.conv2d(%x, %w, channels=64, kernel_size=[{kernel}, {kernel}],
+                    strides=[{stride}, {stride}], dilation=[{dilation}, {dilation}],
+                    data_layout="NCHW16c", kernel_layout="OIHW16i16o"), %b)
+    }}"""
+    for loop in micro_kernels(source, target):
+        assert not [line for line in loop if re.search(r"%[xyz]mm", line) and "(%rsp)" in line]
 
 
 # --- where stages are computed
@@ -200,24 +224,6 @@ def test_vectors_run_along_the_weights_where_an_image_would_be_copied_often() ->
     """An image that is no constant is read through windows, and results are scattered."""
     (main,) = text(NCHW.replace("padding=[1, 1, 1, 1], ", ""))
     assert "conv.panel[1, 32, 3, 3, 64]" in main
-
-
-def test_tiles_fill_the_registers_and_no_more() -> None:
-    shapes = {
-        level: {
-            (rows, columns): tile_for(rows, columns, "float32", target)
-            for rows, columns in ((1024, 1024), (7, 1024), (1024, 3), (3, 20))
-        }
-        for level, target in X86.items()
-    }
-    for level, target in X86.items():
-        for (rows, columns), tile in shapes[level].items():
-            used = tile.rows * tile.vectors + tile.vectors + 1
-            assert used <= target.vector_registers, (level, rows, columns)
-            assert tile.rows <= rows
-            assert tile.columns < columns + 2 * tile.lanes
-    wide = shapes["avx512"][1024, 1024]
-    assert (wide.vectors, wide.lanes) == (4, 16)
 
 
 # --- numbers
