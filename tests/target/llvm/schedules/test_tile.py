@@ -43,22 +43,33 @@ def test_a_window_holds_what_is_read_again(window: Window, rows: int, held: int)
     assert window.held(rows) == held
 
 
+def shape(rows: int, columns: int, level: str, window: Window | None = None) -> tuple[int, int]:
+    tile = tile_for(rows, columns, "float32", X86[level], window=window)
+    return tile.rows, tile.vectors
+
+
 def test_rows_that_divide_are_taken_where_they_hide_the_latency_of_sums() -> None:
-    wide, narrow = Target.x86("avx512"), Target.x86("avx2")
     # 4 x 4 sums are enough; 4 x 2 are just as many as the core has begun
-    assert tile_for(1024, 1024, "float32", wide).rows == 4
-    assert tile_for(1024, 1024, "float32", narrow).rows == 6
-    assert tile_for(15, 1024, "float32", narrow).rows == 5
+    assert shape(1024, 1024, "avx512") == (4, 4)
+    assert shape(1024, 64, "avx2") == (6, 2)
+    assert shape(15, 16, "avx2") == (5, 2)
+
+
+def test_tiles_are_wide_where_few_columns_are_wasted() -> None:
+    """Three vectors and four rows are loaded for as many sums as two vectors and six rows are."""
+    assert shape(1024, 1024, "avx2") == (4, 3)
+    assert shape(1024, 64, "avx2") == (6, 2)  # 3, 3 and 2 are no better than 2, 2, 2 and 2
+    assert shape(2, 1024, "avx2") == (2, 4)
 
 
 def test_the_last_tile_counts() -> None:
-    target = Target.x86("avx2")
-    assert tile_for(14, 1024, "float32", target).rows == 5  # 5, 5 and 4 rather than 6, 6 and 2
-    assert tile_for(7, 1024, "float32", target).rows == 4  # 4 and 3 rather than 6 and 1
+    assert shape(14, 16, "avx2") == (5, 2)  # 5, 5 and 4 rather than 6, 6 and 2
+    assert shape(7, 16, "avx2") == (4, 2)  # 4 and 3 rather than 6 and 1
 
 
 def test_tiles_of_windows_are_lower() -> None:
-    target = Target.x86("avx2")
-    assert tile_for(48, 64, "float32", target).rows == 6
-    assert tile_for(48, 64, "float32", target, window=Window(3)).rows == 5
-    assert tile_for(48, 64, "float32", target, window=Window(3, step=2)).rows == 4
+    assert shape(48, 64, "avx2") == (6, 2)
+    assert shape(48, 64, "avx2", Window(3)) == (5, 2)
+    assert shape(48, 64, "avx2", Window(3, step=2)) == (4, 2)
+    assert shape(48, 64, "avx512") == (6, 4)
+    assert shape(48, 64, "avx512", Window(3)) == (4, 4)
