@@ -25,6 +25,8 @@ from relay.target import Target
 from relay.target.llvm.compile import compile_module
 from relay.target.llvm.jit import Library, load
 
+SHORT = 4_000_000  # operations that take some 40 µs
+
 BODY = "(ptr %context, ptr %closure, i64 %begin, i64 %end, i64 %worker)"
 
 
@@ -297,6 +299,10 @@ class Program:
             raise RuntimeError("a kernel failed")
 
 
+def _steps(work: int, each: int) -> int:
+    return max(1, round(work / each))
+
+
 class BareKernels:
     """All of them, compiled and loaded."""
 
@@ -311,13 +317,15 @@ class BareKernels:
     def program(self, kernel: str, threads: int, arguments: Sequence[int]) -> Program:
         return Program(self.library, kernel, threads, arguments)
 
-    def peak(self, threads: int, steps: int = 20_000) -> tuple[Program, int]:
-        """Multiply-adds on every thread, and how many floating-point operations that is."""
-        fma = self.program("fma", threads, [threads, steps])
-        return fma, flops(self.target, steps, threads)
+    def peak(self, threads: int, work: int = SHORT) -> tuple[Program, int]:
+        """Multiply-adds on every thread, about `work` floating-point operations, and how many that
+        is: what is measured beside it should take as long, so that both are disturbed alike."""
+        steps = _steps(work, flops(self.target, 1, threads))
+        return self.program("fma", threads, [threads, steps]), flops(self.target, steps, threads)
 
-    def integer_peak(self, threads: int, steps: int = 20_000) -> tuple[Program, int]:
-        """Products of integers on every thread, and how many operations that is."""
+    def integer_peak(self, threads: int, work: int = SHORT) -> tuple[Program, int]:
+        """The same of products of integers."""
+        steps = _steps(work, integer_operations(self.target, 1, threads))
         dot = self.program("dot", threads, [threads, steps])
         return dot, integer_operations(self.target, steps, threads)
 

@@ -275,7 +275,8 @@ def compare_product(
     left, right, result = torch.from_numpy(a), torch.from_numpy(b), aligned(*a.shape)
     taken = torch.empty(a.shape)
     torch.set_num_threads(threads)
-    fma, flops = BareKernels(Target.host()).peak(threads)
+    work = 2 * a.size * b.shape[1]
+    fma, flops = BareKernels(Target.host()).peak(threads, work)
     candidates: dict[str, Candidate] = {}
     if constant:
         weight = np.ascontiguousarray(b.T)
@@ -289,7 +290,7 @@ def compare_product(
     candidates["torch mm"] = in_torch(lambda: torch.mm(left, right, out=taken))
     candidates["fma"] = fma
     times = take_turns(candidates, threads, run.effort)
-    found = fraction(times, 2 * a.size * b.shape[1], "fma", flops)
+    found = fraction(times, work, "fma", flops)
     return run.report.compare(
         f"{'dense, constant weight' if constant else 'matmul, both given'} {len(a)}³",
         threads,
@@ -380,7 +381,8 @@ def compare_convolution(
     tx, tw, tb = (torch.from_numpy(array) for array in (x, w, b))
     last = torch.channels_last
     lx, lw = tx.contiguous(memory_format=last), tw.contiguous(memory_format=last)
-    fma, flops = BareKernels(Target.host()).peak(threads)
+    work = 2 * result.size * channels * kernel * kernel
+    fma, flops = BareKernels(Target.host()).peak(threads, work)
     candidates: dict[str, Candidate] = {
         "relay": lambda: exe(data, out=result),
         "torch": in_torch(lambda: F.conv2d(tx, tw, tb, stride, padding).relu_()),
@@ -389,7 +391,6 @@ def compare_convolution(
     }
     times = take_turns(candidates, threads, run.effort)
     expected = F.conv2d(tx.double(), tw.double(), tb.double(), stride, padding).relu().numpy()
-    work = 2 * expected.size * channels * kernel * kernel
     found = fraction(times, work, "fma", flops)
     size = f"{extent}x{extent}x{channels}"
     return run.report.compare(
@@ -457,7 +458,7 @@ def compare_byte_product(run: Run, size: tuple[int, int, int], kind: str, thread
     )
     exe, seconds = compiled(body, {"w": w}, threads)
     result = aligned(m, n).view(np.int32)
-    dot, operations = BareKernels(Target.host()).integer_peak(threads)
+    dot, operations = BareKernels(Target.host()).integer_peak(threads, 2 * m * k * n)
     node = helper.make_node("MatMulInteger", ["x", "w"], ["y"])
     candidates: dict[str, Candidate] = {
         "relay": lambda: exe(a, out=result),
@@ -511,7 +512,8 @@ def compare_byte_convolution(run: Run, layer: Layer, threads: int, layout: str) 
     body = relay.cast(relay.clip(relay.round(real), 0.0, 255.0), "uint8")
     exe, seconds = compiled(body, {name: arrays[name] for name in "wbs"}, threads)
     result = np.empty(exe.outputs[0].shape, np.uint8)
-    dot, operations = BareKernels(Target.host()).integer_peak(threads)
+    work = 2 * result.size * channels * kernel * kernel
+    dot, operations = BareKernels(Target.host()).integer_peak(threads, work)
     node = helper.make_node(
         "QLinearConv",
         ["x", "one", "zero", "w", "s", "none", "one", "zero", "b"],
@@ -537,7 +539,7 @@ def compare_byte_convolution(run: Run, layer: Layer, threads: int, layout: str) 
     sums = F.conv2d(*(torch.from_numpy(a).double() for a in (x, w, b)), stride, padding).numpy()
     reals = sums.astype(np.float32) * scale.reshape(-1, 1, 1)
     expected = np.clip(np.round(reals), 0, 255)
-    found = fraction(times, 2 * expected.size * channels * kernel * kernel, "dot", operations)
+    found = fraction(times, work, "dot", operations)
     size = f"{extent}x{extent}x{channels}"
     name = f"{layout} bytes {size} {kernel}x{kernel} -> {filters}"
     kept = run.report.compare(

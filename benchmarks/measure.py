@@ -4,9 +4,11 @@
     report.compare("dense", times, error=relative_error(y, expected), compile_s=0.4)
 
 A machine has other work to do and slows down for seconds at a time. So candidates take turns of
-some 20 ms: what is compared was measured under the same conditions. Of a turn the fastest call
-counts, which is the one that was disturbed least, and of all turns the median. Where one thread
-computes, the processor time of that thread is taken as well, which stands still while others run.
+some 20 ms: what is compared was measured under the same conditions. A turn begins with a pause, in
+which the threads of the one before stop looking for work, and with a call that does not count. Of a
+turn the fastest call counts, which is the one that was disturbed least, and of all turns the
+median. Where one thread computes, the processor time of that thread is taken as well, which stands
+still while others run.
 
 What has a limit is printed with it, and again at the end: measured, and wanted.
 """
@@ -58,14 +60,15 @@ class Times:
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to measure: turns, and the seconds of a turn."""
+    """How long to measure: turns, the seconds of a turn, and those of the pause before it."""
 
     turns: int = 15
     seconds: float = 0.02
+    pause: float = 0.02
 
 
 THOROUGH = Effort()
-QUICK = Effort(turns=2, seconds=0.0005)
+QUICK = Effort(turns=2, seconds=0.0005, pause=0.0)
 
 
 def take_turns(
@@ -84,6 +87,8 @@ def take_turns(
     cpu: dict[str, list[float]] = {name: [] for name in candidates}
     for _ in range(effort.turns):
         for name, candidate in candidates.items():
+            time.sleep(effort.pause)
+            candidate()
             fastest, shortest = _turn(candidate, *plans[name], processor_time)
             wall[name].append(fastest)
             cpu[name].append(shortest)
