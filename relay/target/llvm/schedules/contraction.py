@@ -58,6 +58,7 @@ _PLAIN_DEPTH = 1  # where LLVM would add up several of them first, for which reg
 _ENOUGH = 8  # turns of a parallel loop that keep threads busy
 _SHORT = 12  # a last row axis below this is taken together with the one before
 _PANEL = 3 << 18  # bytes of a panel that stay in the second cache while rows pass by
+_STAYS = 1 << 18  # bytes that are in the second cache the next time they are read
 _TALL = 10  # rows of a tile that is two vectors wide
 
 
@@ -185,6 +186,23 @@ def _for_depth(tile: Tile, form: Form, rows: int) -> Tile:
     return Tile(-(-rows // -(-rows // _TALL)), tile.vectors // 2, tile.lanes)
 
 
+def _lines_pass_once(form: Form, lines: Sequence[Axis]) -> bool:
+    """Whether a line of rows should meet all panels before the next line comes: where those stay
+    in the second cache and the rows do not, rows are read from further away only once."""
+    if not all(isinstance(axis.extent, Const) for axis in (*lines, *form.columns, *form.reduced)):
+        return False
+    if prod(facts.extents(axis.extent for axis in lines)) < _ENOUGH:
+        return False
+    panels = prod(facts.extents(axis.extent for axis in (*form.columns, *form.reduced)))
+    panels *= dtypes.to_numpy(form.held(form.right).dtype).itemsize
+    passing = max(
+        prod(facts.extents(part.source.shape)) * dtypes.to_numpy(part.dtype).itemsize
+        for part in tree.postorder(form.left)
+        if isinstance(part, Read)
+    )
+    return panels <= _STAYS < passing
+
+
 def _window(form: Form, row_group: Sequence[Axis]) -> Window | None:
     """What rows that follow each other read in common at the innermost steps of the sum."""
     row, tap = row_group[-1], form.reduced[-1]
@@ -285,17 +303,22 @@ def contraction(
     s = split(s, root, row, tile.rows, ("tile", "r"))
     before = [loop_of[axis] for axis in (*form.batch, *far_columns)]
     between = [loop_of[axis] for axis in far_rows]
-    s = reorder(s, root, *before, "panel", *between, "tile", "r", "c")
+    ready = constants_only(s, panel, constants)
+    by_lines = ready and _lines_pass_once(form, far_rows)
+    middle = [*between, "panel"] if by_lines else ["panel", *between]
+    s = reorder(s, root, *before, *middle, "tile", "r", "c")
     s = _vectors(s, root, "c", tile)
     s = unroll(s, root, "r")
-    ready = constants_only(s, panel, constants)
     panels = prod(facts.extents(s[root].loop(one).extent for one in (*before, "panel")))
     at_panel = not ready and panels >= _ENOUGH
     level = "panel"
     if threads and work >= facts.PARALLEL_WORK:
         # what is read once in a call is there for the next one, as far as caches go
         once = ready and rows <= tile.rows and not between
-        s, level = _spread(s, root, panels, between, alternating=once)
+        if by_lines:
+            s, level = _spread_until(s, root, between[-1])
+        else:
+            s, level = _spread(s, root, panels, between, alternating=once)
     order = [loop.name for loop in s[root].loops]
     # (tiles are outside of panels where threads share them)
     s = compute_at(s, name, root, order[order.index("r") - 1], padded=True)
@@ -322,6 +345,13 @@ def _spread(
     later = [one for one in outside if not isinstance(s[root].loop(one).extent, Const)]
     if later and len(outside) > 1:
         return _spread_one(s, root, outside, later)
+    return _spread_until(s, root, level, alternating=alternating)
+
+
+def _spread_until(
+    s: Schedule, root: str, level: str, *, alternating: bool = False
+) -> tuple[Schedule, str]:
+    """Threads over the outermost loops, `level` the last of them, as one."""
     while s[root].loops[0].name != level:
         first, second = s[root].loops[:2]
         name = f"{first.name}.{second.name}"
@@ -429,14 +459,25 @@ def _micro_kernel(
         s = unroll(s, name, loop.name)
     s = _vectors(s, name, spatial[-1].name, tile)
     columns = ["cv", "cl"] if tile.vectors > 1 else [spatial[-1].name]
-    depth = s[name].loop(reducing[-1])
+    last = _last_longer_than_one(s, name, reducing)
+    depth = s[name].loop(reducing[last])
     if isinstance(depth.extent, Const) and depth.count <= most:
         s = unroll(s, name, depth.name)
     else:
         s = split(s, name, depth.name, most, ("ko", "ki"))
         s = unroll(s, name, "ki")
-        reducing[-1:] = ["ko", "ki"]
+        reducing[last : last + 1] = ["ko", "ki"]
     s = reorder(s, name, *reducing, *(loop.name for loop in spatial[:-1]), *columns, *steps)
     if instruction is not None:
         s = tensorize(s, name, steps[0], instruction)
     return set_scope(s, name, Scope.REGISTER)
+
+
+def _last_longer_than_one(s: Schedule, name: str, loops: Sequence[str]) -> int:
+    """The place of the innermost of `loops` that turns more than once, as those over the window of
+    a convolution of 1 x 1 do not."""
+    for place in range(len(loops) - 1, 0, -1):
+        loop = s[name].loop(loops[place])
+        if not (isinstance(loop.extent, Const) and loop.count == 1):
+            return place
+    return 0

@@ -96,7 +96,10 @@ def tile_for(
         tallest = _TALLEST_NARROW if vectors == 1 else _TALLEST if known else _TALLEST_OPEN
         fitting = _fitting(tallest, vectors, target.vector_registers - products, window)
         tiles.append(Tile(_even_rows(rows, vectors, fitting), vectors, lanes))
-    return min(tiles, key=lambda tile: _all_steps(tile, rows, total))
+    return min(
+        tiles,
+        key=lambda tile: -(-total // tile.vectors) * _steps(tile.rows, tile.vectors, rows),
+    )
 
 
 def _fitting(tallest: int, vectors: int, registers: int, window: Window | None) -> int:
@@ -127,19 +130,11 @@ def _even_rows(extent: int, vectors: int, most: int) -> int:
     return min(candidates, key=lambda rows: _steps(rows, vectors, extent))
 
 
-def _all_steps(tile: Tile, rows: int, vectors: int) -> float:
-    """How long a step of all tiles takes, the last ones of fewer rows or vectors."""
-    whole, rest = divmod(vectors, tile.vectors)
-    narrow = _steps(tile.rows, rest, rows) if rest else 0
-    return whole * _steps(tile.rows, tile.vectors, rows) + narrow
-
-
 def _steps(rows: int, vectors: int, extent: int) -> float:
-    """How long a step of all tiles one below the other takes."""
+    """How long a step of all tiles one below the other takes, in sums."""
     whole, rest = divmod(extent, rows)
     return whole * _step(rows, vectors) + (_step(rest, vectors) if rest else 0)
 
 
 def _step(rows: int, vectors: int) -> float:
-    """How long a step of a tile takes, in sums."""
     return max(rows * vectors, _IN_FLIGHT + 1) + _LOAD * (rows + vectors)

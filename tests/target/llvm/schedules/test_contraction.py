@@ -201,6 +201,22 @@ def test_threads_take_panels_or_rows_or_tiles() -> None:
     assert text(NCHW, 1, 2, threads=True)[-1].count("parallel 28") == 1  # rows of pixels
 
 
+LINES = """(%x: Tensor[(1, 56, 56, 256), float32], %w: Tensor[(64, 256, 1, 1), float32]) {
+  nn.conv2d(%x, %w, channels=64, kernel_size=[1, 1], data_layout="NHWC", kernel_layout="OIHW")
+}"""
+
+
+def test_a_line_meets_all_panels_that_stay_in_a_cache() -> None:
+    """Rows that do not stay there are read from further away only once. And the steps of a sum are
+    taken four at a time though the innermost axes, those of the window, are of one."""
+    _, main = text(LINES, 1, threads=True, target=X86["avx2"])
+    lines, panels, tiles = "parallel 56\n", "  for 4\n", "    for 9\n"
+    assert main.startswith(lines + panels + tiles + "      register conv.acc[1, 1, 6, 16]")
+    assert "for 64\n        vector 8: conv.acc  x48" in main
+    _, few = text(LINES.replace("56, 56", "8, 16"), 1, threads=True, target=X86["avx2"])
+    assert few.startswith("parallel 32\n  for 2\n")  # of panels and lines: those stay as well
+
+
 @pytest.mark.parametrize(
     ("source", "why"),
     [
