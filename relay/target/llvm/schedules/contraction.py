@@ -53,6 +53,7 @@ from relay.te.schedule import (
 from relay.te.simplify import Simplifier
 
 _DEPTH = 4  # steps of the reduction written out
+_WINDOW = 9  # taps of a window that are written out, all its axes together
 _TAPS = 8  # as many LLVM writes out where they are all there are
 _PLAIN_DEPTH = 1  # where LLVM would add up several of them first, for which registers do not do
 _ENOUGH = 8  # turns of a parallel loop that keep threads busy
@@ -463,6 +464,8 @@ def _micro_kernel(
     depth = s[name].loop(reducing[last])
     if isinstance(depth.extent, Const) and depth.count <= most:
         s = unroll(s, name, depth.name)
+        if last > 0 and most > 1:
+            s = _whole_window(s, name, reducing[last - 1], depth.count)
     else:
         s = split(s, name, depth.name, most, ("ko", "ki"))
         s = unroll(s, name, "ki")
@@ -471,6 +474,13 @@ def _micro_kernel(
     if instruction is not None:
         s = tensorize(s, name, steps[0], instruction)
     return set_scope(s, name, Scope.REGISTER)
+
+
+def _whole_window(s: Schedule, name: str, outer: str, taps: int) -> Schedule:
+    """Another loop written out around one of so many taps, where both together are few."""
+    loop = s[name].loop(outer)
+    few = isinstance(loop.extent, Const) and loop.count * taps <= _WINDOW
+    return unroll(s, name, outer) if few else s
 
 
 def _last_longer_than_one(s: Schedule, name: str, loops: Sequence[str]) -> int:

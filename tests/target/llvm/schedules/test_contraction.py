@@ -161,6 +161,13 @@ def test_convolutions_hold_pixels_of_all_their_channels(source: str) -> None:
     assert products.rstrip().endswith("vector 16: compute1  x16")
 
 
+def test_a_small_window_is_written_out_and_a_large_one_line_by_line() -> None:
+    _, main = text(NCHW16C, 1, 2)
+    assert "for 16\n        vector 16: conv  x144\n" in main  # 4 x 4 vectors, 9 taps
+    large = NCHW16C.replace("2, 3, 3, 16", "2, 5, 5, 16").replace("[3, 3]", "[5, 5]")
+    assert "x144" not in text(large, 1, 2)[-1]
+
+
 def test_a_deep_reduction_has_panels_that_stay_in_a_cache() -> None:
     """Every tile of rows reads a whole panel."""
     panels, main = text(DEEP, 1, 2)
