@@ -4,6 +4,8 @@ choose.py        which of them, and what is computed where it is read
 elementwise.py   every element by itself
 rows.py          reductions: rows that stay in the cache, sums in vector lanes
 contraction.py   sums of products: tiles that stay in registers
+tile.py          how large those are
+integers.py      sums of products of short integers: one instruction for several steps
 hoist.py         what depends on constants only, apart
 facts.py         what all of them ask of a stage
 """
