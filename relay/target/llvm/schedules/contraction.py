@@ -464,7 +464,7 @@ def _micro_kernel(
     depth = s[name].loop(reducing[last])
     if isinstance(depth.extent, Const) and depth.count <= most:
         s = unroll(s, name, depth.name)
-        if last > 0 and most > 1:
+        if last > 0:
             s = _whole_window(s, name, reducing[last - 1], depth.count)
     else:
         s = split(s, name, depth.name, most, ("ko", "ki"))
