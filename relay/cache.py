@@ -4,9 +4,10 @@
     objects = compile_cached(modules, target, cache)    what is there, and the rest compiled
 
 The name of an entry is a digest of everything its code depends on: the text, the target, the
-compiler. Its content is a digest of the code and the code, so what is damaged is noticed, removed
-and compiled again. Entries are written elsewhere and moved into place: a reader sees all of one or
-nothing, however many processes write at once.
+compiler. Its content is the code behind a digest of that name and the code, so what is damaged, or
+lies where another entry belongs, is noticed, removed and compiled again. Entries are written
+elsewhere and moved into place: a reader sees all of one or nothing, however many processes write at
+once.
 
 Loading an entry runs it. So the folder belongs to the user alone; one that others own or may write
 to is not used. Nothing here ever fails: without a folder, on a full or a read-only disk, there is
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("relay")
 
-_MAGIC: Final = b"relay object 1\n"
+_MAGIC: Final = b"relay object 2\n"
 _DIGEST_SIZE: Final = hashlib.sha256().digest_size
 _ENTRY: Final = re.compile(r"[0-9a-f]{64}")
 _UNFINISHED: Final = ".writing-"
@@ -93,7 +94,7 @@ class Cache:
         """Store `data` under `key`, if that is possible."""
         if len(data) > self.limit or (folder := self._folder()) is None or not self._writable:
             return
-        content = _MAGIC + hashlib.sha256(data).digest() + data
+        content = _MAGIC + _digest(key, data) + data
         try:
             place = folder / key[:2] / key
             place.parent.mkdir(mode=0o700, exist_ok=True)
@@ -135,8 +136,10 @@ class Cache:
         place = folder / key[:2] / key
         try:
             with open(place, "rb", opener=_open_here) as file:
-                content = file.read()
                 info = os.fstat(file.fileno())
+                if not stat.S_ISREG(info.st_mode):
+                    raise OSError(f"{place} is no file")
+                content = file.read()
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -144,7 +147,7 @@ class Cache:
             return None
         head = len(_MAGIC) + _DIGEST_SIZE
         data = content[head:]
-        if content[:head] != _MAGIC + hashlib.sha256(data).digest():
+        if content[:head] != _MAGIC + _digest(key, data):
             log.info("a compiled kernel is damaged and will be compiled again: %s", place)
             self._count(damaged=1)
             _remove(place)
@@ -228,7 +231,16 @@ def _scan(folder: str | Path) -> list[os.DirEntry[str]]:
 
 
 def _open_here(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))
+    # a pipe in place of an entry must not be waited for
+    more = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    return os.open(path, flags | more)
+
+
+def _digest(key: str, data: bytes) -> bytes:
+    """What an entry begins with: no other name and no other code has the same."""
+    made = hashlib.sha256(key.encode())
+    made.update(data)
+    return made.digest()
 
 
 def _write(place: Path, content: bytes) -> None:

@@ -1,13 +1,18 @@
 """Compiled kernels on disk: found again, never trusted blindly, never in the way."""
 
 import errno
+import hashlib
+import itertools
 import logging
 import os
+import random
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
+import numpy as np
 import pytest
 
 import relay
@@ -116,6 +121,105 @@ def test_a_folder_others_may_write_to_is_not_used(cache, mode, logged):
     open_to_all.put(key(7), b"more")
     assert len(files(cache.path)) == 1
     assert "others may write to it" in logged.text
+
+
+def test_an_entry_is_found_under_its_own_name_only(cache):
+    for number in range(3):
+        cache.put(key(number), b"code of %d" % number)
+    for one, other in itertools.permutations(files(cache.path), 2):
+        kept = other.read_bytes()
+        other.write_bytes(one.read_bytes())
+        assert cache.get(one.name) == b"code of %d" % int(one.name[::-1], 16)
+        assert cache.get(other.name) is None
+        assert not other.exists()
+        other.write_bytes(kept)
+
+
+def test_an_entry_of_an_earlier_format_is_a_miss(cache):
+    cache.put(KEY, b"code")
+    (file,) = files(cache.path)
+    file.write_bytes(b"relay object 1\n" + hashlib.sha256(b"code").digest() + b"code")
+    assert cache.get(KEY) is None
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system with pipes among its files")
+def test_an_entry_that_is_a_pipe_is_not_waited_for(cache):
+    cache.put(KEY, b"code")
+    (file,) = files(cache.path)
+    file.unlink()
+    os.mkfifo(file)
+    assert cache.get(KEY) is None
+
+
+STRAIGHT = """
+#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(4, 3), float32]) {
+  nn.relu(add(nn.dense(%x, %w), 0.5f))
+}
+"""
+WHOLE = """
+#[version = "0.0.5"]
+def @main(%x: Tensor[(?, 3), float32], %yes: bool) {
+  if (%yes) { sum(%x, axis=[0]) } else { sum(negative(%x), axis=[0]) }
+}
+"""
+X = np.arange(6, dtype="float32").reshape(2, 3)
+W = np.arange(12, dtype="float32").reshape(4, 3) - 6
+
+
+def compiled_rightly(folder):
+    """What a cache did while two programs were compiled that then gave the right results."""
+    cache = Cache(folder)
+    straight = relay.compile(relay.parse(STRAIGHT), {"w": W}, cache=cache)
+    np.testing.assert_allclose(straight(X), np.maximum(X @ W.T + 0.5, 0))
+    whole = relay.compile(relay.parse(WHOLE), cache=cache)
+    np.testing.assert_allclose(whole(X, False), -X.sum(0))
+    return cache.statistics
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("real") / "kernels"
+    compiled_rightly(folder)
+    assert compiled_rightly(folder).stored == 0
+    return folder
+
+
+def test_swapped_entries_of_a_real_cache_are_compiled_again(filled, tmp_path):
+    names = [file.relative_to(filled) for file in files(filled)]
+    for number, pair in enumerate(itertools.combinations(names, 2)):
+        copy = tmp_path / str(number)
+        shutil.copytree(filled, copy)
+        for one, other in (pair, pair[::-1]):
+            shutil.copy(filled / one, copy / other)
+        if number % 5 == 0:  # the others are looked up only: to compile takes its time
+            compiled_rightly(copy)
+        for name in pair:
+            assert Cache(copy).get(name.name) in (None, Cache(filled).get(name.name))
+
+
+def _cut(data, at):
+    return data[: at % len(data)]
+
+
+def _flipped(data, at):
+    place = at % len(data)
+    return data[:place] + bytes([data[place] ^ 1 << at % 8]) + data[place + 1 :]
+
+
+@pytest.mark.parametrize("damage", [_cut, _flipped])
+def test_damaged_entries_of_a_real_cache_are_compiled_again(filled, tmp_path, damage):
+    copy = tmp_path / "kernels"
+    shutil.copytree(filled, copy)
+    chance = random.Random(0)
+    for file in files(copy):
+        whole = file.read_bytes()
+        for _ in range(40):
+            file.write_bytes(damage(whole, chance.randrange(1 << 30)))
+            assert Cache(copy).get(file.name) is None
+        file.write_bytes(damage(whole, chance.randrange(1 << 30)))
+    assert compiled_rightly(copy).damaged > 5
+    assert compiled_rightly(copy).stored == 0
 
 
 def test_an_entry_that_is_a_link_is_not_followed(cache, tmp_path):
