@@ -11,8 +11,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from relay.errors import Diagnostic, EvaluationError, RelayError, did_you_mean
 from relay.executors.arrays import TensorInfo, read
 from relay.executors.report import BenchmarkResult, time_calls
 from relay.executors.straight_line import StraightLineExecutable
+from relay.files import as_path
 from relay.nd import Device, NDArray
 from relay.serialize import load_param_dict
 
@@ -48,10 +49,10 @@ class GraphLibrary:
         """The weights it was built with."""
         return self.executable.params
 
-    def export_library(self, path: str | Path) -> None:
+    def export_library(self, path: str | os.PathLike[str]) -> None:
         """Write it to a file: `.so`, `.o` and `.a` for C, anything else for `relay.load`."""
         kinds = {".so": "shared", ".o": "object", ".a": "archive"}
-        if (kind := kinds.get(Path(path).suffix)) is not None:
+        if (kind := kinds.get(as_path(path).suffix)) is not None:
             self.executable.export(path, kind=kind)
         else:
             self.executable.save(path, params=True)

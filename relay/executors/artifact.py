@@ -1,5 +1,7 @@
 """An executable in one file, to be run elsewhere: `exe.save("model.relayx")`, `relay.load(…)`.
 
+The same bytes are what an executable is pickled and copied as (`to_bytes`).
+
 The file is a ZIP archive in which nothing is compressed, so that weights can be used where they lie
 in the mapped file:
 
@@ -19,16 +21,17 @@ files you trust.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import mmap
 import os
-import secrets
+import stat
 import struct
 import zipfile
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import numpy as np
 
@@ -38,6 +41,7 @@ from relay.errors import RelayError
 from relay.executors.executable import Code, Executable, require_host
 from relay.executors.make import make_executable
 from relay.executors.weights import constants_of_calls
+from relay.files import as_path, replacing
 from relay.native.runtime import portable, runtime, runtime_object
 from relay.program.native import NativeProgram, Site
 from relay.program.program import MAIN, Program
@@ -66,8 +70,22 @@ _PADDING_KIND: Final = 0xD935
 # --- saving --------------------------------------------------------------------------------------
 
 
-def save(exe: Executable, path: Path, *, params: bool = False) -> None:
+def save(exe: Executable, path: str | os.PathLike[str], *, params: bool = False) -> None:
     """Write `exe` to `path`; what was there is replaced in one step."""
+    members = _members(exe, params)
+    with replacing(path, "the executable") as unfinished, open(unfinished, "xb") as file:
+        _write(file, members)
+
+
+def to_bytes(exe: Executable, *, params: bool = True) -> bytes:
+    """What `save` writes."""
+    file = io.BytesIO()
+    _write(file, _members(exe, params))
+    return file.getvalue()
+
+
+def _members(exe: Executable, params: bool) -> dict[str, bytes]:
+    """The files of the archive."""
     target = exe.code.target
     members: dict[str, bytes] = {PROGRAM: to_text(exe.program).encode()}
     for number, data in enumerate(exe.code.objects):
@@ -94,35 +112,27 @@ def save(exe: Executable, path: Path, *, params: bool = False) -> None:
         "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in members.items()},
     }
     text = json.dumps(manifest, indent=2, ensure_ascii=False).encode()
-    try:
-        _write(path, {MANIFEST: text, **members})
-    except OSError as error:
-        raise RelayError(f"the executable cannot be saved: {error}") from None
+    return {MANIFEST: text, **members}
 
 
-def _write(path: Path, members: Mapping[str, bytes]) -> None:
-    unfinished = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
-    try:
-        with open(unfinished, "xb") as file, zipfile.ZipFile(file, "w") as archive:
-            for name, data in members.items():
-                # always the same time: the same executable is the same file
-                member = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
-                member.external_attr = 0o644 << 16
-                if name in DATA:
-                    begin = file.tell() + _LOCAL_HEADER.size + len(name) + _PADDING.size
-                    space = -begin % ALIGNMENT
-                    member.extra = _PADDING.pack(_PADDING_KIND, space) + bytes(space)
-                archive.writestr(member, data)
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+def _write(file: IO[bytes], members: Mapping[str, bytes]) -> None:
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, data in members.items():
+            # always the same time: the same executable is the same file
+            member = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            member.external_attr = 0o644 << 16
+            if name in DATA:
+                begin = file.tell() + _LOCAL_HEADER.size + len(name) + _PADDING.size
+                space = -begin % ALIGNMENT
+                member.extra = _PADDING.pack(_PADDING_KIND, space) + bytes(space)
+            archive.writestr(member, data)
 
 
 # --- loading -------------------------------------------------------------------------------------
 
 
 def load(
-    path: str | Path,
+    source: str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes],
     *,
     threads: int | None = None,
     stack: int = 0,
@@ -131,15 +141,25 @@ def load(
 ) -> Executable:
     """The executable in a file that `Executable.save` wrote. It contains code, which will run.
 
+    `source` is the path of the file, its bytes, or a binary file that is open for reading.
     `threads`, `stack` and `memory` are limits as for `relay.compile`. `verify` compares the digests
     of the weights too; those of the code are always compared.
     """
-    path = Path(path)
+    return _load(source, {"threads": threads, "stack": stack, "memory": memory}, verify)
+
+
+def load_pickled(data: bytes, options: dict[str, Any]) -> Executable:
+    """What `Executable.__reduce__` tells Python to make an executable of."""
+    return _load(data, options)
+
+
+def _load(source: Any, options: Mapping[str, Any], verify: bool = False) -> Executable:
+    path = as_path(source) if isinstance(source, str | os.PathLike) else Path("bytes")
     try:
-        with open(path, "rb") as file:
-            whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-            with zipfile.ZipFile(file) as archive:
-                members = {m.filename: _member(whole, m) for m in archive.infolist()}
+        content = _content(source)
+        whole = memoryview(content).toreadonly()
+        with zipfile.ZipFile(content) as archive:  # type: ignore[call-overload]
+            members = {m.filename: _member(whole, m) for m in archive.infolist()}
     except (OSError, ValueError, zipfile.BadZipFile, struct.error) as error:
         raise _refusal(path, f"it cannot be read ({error})") from None
     manifest = _manifest(path, members)
@@ -165,7 +185,26 @@ def load(
     prepared = {c.name: constants.pop(c.name) for c in program.constants if not c.is_given}
     code = Code(target, tuple(bytes(members[name]) for name in names), native)
     given = {**constants, **weights}
-    return make_executable(program, code, given, threads, prepared, stack=stack, memory=memory)
+    return make_executable(program, code, given, prepared=prepared, **options)
+
+
+def _content(source: Any) -> mmap.mmap:
+    """The bytes of a file, where they lie, or a copy of those that were given: in both cases they
+    begin a page, so that kernels can read what is inside."""
+    if isinstance(source, str | os.PathLike):
+        if not stat.S_ISREG(os.stat(source).st_mode):  # to open a pipe may take for ever
+            raise OSError("it is no file")
+        with open(source, "rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    data = source.read() if hasattr(source, "read") else source
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise RelayError(
+            "an executable is loaded from a path, from bytes or from a file open for reading "
+            f"bytes, found {type(source).__name__}"
+        )
+    content = mmap.mmap(-1, len(data := bytes(data)))
+    content.write(data)
+    return content
 
 
 def _refusal(path: Path, reason: str, hint: str | None = None) -> RelayError:

@@ -13,10 +13,10 @@ There are two kinds: `straight_line.py`, and `whole_program.py` for all the rest
 
 from __future__ import annotations
 
+import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from relay import nd
@@ -135,15 +135,30 @@ class Executable(ABC):
             results.append((time.perf_counter() - start) / number)
         return BenchmarkResult(tuple(results))
 
-    def save(self, path: str | Path, *, params: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], *, params: bool = False) -> None:
         """Write the executable to one file, which `relay.load` reads.
 
         With `params` the weights as they were given go along, so that any of them can be changed
-        later; otherwise only what the kernels read.
+        later; otherwise only what the kernels read. A link is followed, and what is no file is
+        refused.
         """
         from relay.executors.artifact import save
 
-        save(self, Path(path), params=params)
+        save(self, path, params=params)
+
+    def __reduce__(self) -> Any:
+        """Python pickles and copies it as what `save` writes, with the weights it has now.
+
+        To unpickle it runs code, as `relay.load` does.
+        """
+        from relay.executors.artifact import load_pickled, to_bytes
+
+        return load_pickled, (to_bytes(self), self.options)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What it was made with besides the program and its weights."""
+        return {"threads": self.threads}
 
     def __repr__(self) -> str:
         outputs = ", ".join(map(str, self.outputs))

@@ -20,14 +20,15 @@ def make_executable(
     *,
     stack: int = 0,
     memory: int = 0,
+    classes: Mapping[str, type] | None = None,
 ) -> Executable:
     """The executable of a program. `weights` are the constants that come from outside, by name;
     `prepared` those that were computed from them already, if they were. `stack` and `memory`
-    limit the calls of a whole program."""
+    limit the calls of a whole program, `classes` are those of which it makes results."""
     if code.program is None:
         return StraightLineExecutable(program, code, weights, threads, prepared)
     from relay.executors.whole_program import WholeProgramExecutable  # not for straight-line code
 
     return WholeProgramExecutable(
-        program, code, weights, threads, prepared, stack=stack, memory=memory
+        program, code, weights, threads, prepared, stack=stack, memory=memory, classes=classes
     )

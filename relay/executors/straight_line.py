@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -171,7 +172,12 @@ class StraightLineExecutable(Executable):
         return tuple(unflatten(structure, made))
 
     def export(
-        self, path: str | Path, kind: str = "object", *, name: str | None = None, embed: bool = True
+        self,
+        path: str | os.PathLike[str],
+        kind: str = "object",
+        *,
+        name: str | None = None,
+        embed: bool = True,
     ) -> Path:
         """Write the model for programs in C: an "object", an "archive" or a "shared" library.
 
@@ -180,7 +186,7 @@ class StraightLineExecutable(Executable):
         """
         from relay.executors.c.export import export
 
-        return export(self, Path(path), kind, name=name, embed=embed)
+        return export(self, path, kind, name=name, embed=embed)
 
     @property
     def bound(self) -> NativeFunction:

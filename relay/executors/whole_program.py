@@ -10,6 +10,7 @@ many fields is what that constructor builds.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -150,7 +151,12 @@ class WholeProgramExecutable(Executable):
         return tuple(made)
 
     def export(
-        self, path: str | Path, kind: str = "object", *, name: str | None = None, embed: bool = True
+        self,
+        path: str | os.PathLike[str],
+        kind: str = "object",
+        *,
+        name: str | None = None,
+        embed: bool = True,
     ) -> Path:
         """Write the program for programs in C: an "object", an "archive" or a "shared" library.
 
@@ -160,7 +166,12 @@ class WholeProgramExecutable(Executable):
         """
         from relay.executors.c.export import export
 
-        return export(self, Path(path), kind, name=name, embed=embed)
+        return export(self, path, kind, name=name, embed=embed)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        limits = {"stack": self._main.stack, "memory": self._main.memory}
+        return {**super().options, **limits, "classes": self._classes}
 
     # --- what went wrong
 

@@ -9,10 +9,10 @@ exe = relay.vm.Executable.load_exec(code, lib)
 from __future__ import annotations
 
 import io
+import os
 import zipfile
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from relay.errors import RelayError
 from relay.executors.executable import Code, require_host
 from relay.executors.native import NativeFunction
 from relay.executors.weights import Weights
+from relay.files import as_path, replacing
 from relay.native.cores import default_threads
 from relay.program.program import PREPARE, Function, Program, spec_text
 from relay.program.text import parse, to_text
@@ -42,27 +43,28 @@ class Library:
     def __init__(self, code: Code) -> None:
         self.code = code
 
-    def export_library(self, path: str | Path) -> None:
+    def export_library(self, path: str | os.PathLike[str]) -> None:
         """Write the kernels to a file, for `relay.vm.load_library`."""
         members = {f"{i}.o": data for i, data in enumerate(self.code.objects)}
         packed = _pack({TARGET: str(self.code.target).encode(), **members})
-        try:
-            Path(path).write_bytes(packed)
-        except OSError as error:
-            raise RelayError(f"the library cannot be written: {error}") from None
+        with replacing(path, "the library") as unfinished:
+            unfinished.write_bytes(packed)
 
     def __repr__(self) -> str:
         return f"<Relay library of {len(self.code.objects)} objects for {self.code.target}>"
 
 
-def load_library(path: str | Path) -> Library:
+def load_library(path: str | os.PathLike[str]) -> Library:
     """Kernels from a file that `Library.export_library` wrote. It contains code, which will run."""
     try:
-        data = Path(path).read_bytes()
+        data = as_path(path).read_bytes()
     except OSError as error:
         raise RelayError(f"the library cannot be read: {error}") from None
     members = _unpack(data, f"`{path}` is no library of a virtual machine", [TARGET])
-    objects = tuple(members[f"{i}.o"] for i in range(len(members) - 1))
+    names = [f"{number}.o" for number in range(len(members) - 1)]
+    if not members.keys() >= set(names):
+        raise RelayError(f"`{path}` is no library of a virtual machine")
+    objects = tuple(members[name] for name in names)
     return Library(Code(Target(members[TARGET].decode()), objects))
 
 
@@ -167,6 +169,11 @@ class Executable:
         """The program with its weights as bytes, and its kernels."""
         params = save_param_dict(self.params)
         return bytearray(_pack({PROGRAM: self.bytecode.encode(), PARAMS: params})), self.lib
+
+    def __reduce__(self) -> Any:
+        """Python pickles and copies it as its parts. To unpickle it runs code, as to load it."""
+        code, lib = self.save()
+        return Executable.load_exec, (bytes(code), lib, self.threads)
 
     @staticmethod
     def load_exec(

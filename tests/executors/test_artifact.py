@@ -1,7 +1,10 @@
 """Executables in files: what is loaded is what was saved, and what is wrong is refused."""
 
+import copy
+import io
 import json
 import os
+import pickle
 import subprocess
 import sys
 import zipfile
@@ -191,8 +194,65 @@ def test_a_file_cut_short_is_refused(saved):
             load(saved)
 
 
+# --- bytes, pickles and copies
+
+
+def pickled(exe):
+    return pickle.loads(pickle.dumps(exe))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        bytes,
+        bytearray,
+        memoryview,
+        lambda data: memoryview(np.frombuffer(data, np.uint8).repeat(2))[::2],
+        io.BytesIO,
+    ],
+)
+def test_an_executable_is_loaded_from_bytes_and_open_files(weighted, saved, source):
+    given = source(saved.read_bytes())
+    loaded = load(given, threads=1)
+    if isinstance(given, bytearray):
+        given[:] = bytes(len(given))  # what was loaded does not change with it
+    np.testing.assert_array_equal(loaded(X)[0], weighted(X)[0])
+    with open(saved, "rb") as file:
+        np.testing.assert_array_equal(load(file)(X)[0], weighted(X)[0])
+
+
+@pytest.mark.parametrize("source", [b"", b"not an archive", b"PK\5\6" + bytes(18)])
+def test_bytes_that_are_no_executable_are_refused(source):
+    with pytest.raises(RelayError, match="`bytes` is not loaded"):
+        load(source)
+
+
+def test_what_nothing_can_be_loaded_from_is_refused(tmp_path):
+    for source in (None, 3, io.StringIO("text")):
+        with pytest.raises(RelayError, match="from a path, from bytes or from a file"):
+            load(source)
+    os.mkfifo(tmp_path / "pipe")
+    for place in ("pipe", "missing", "."):
+        with pytest.raises(RelayError, match="is not loaded: it cannot be read"):
+            load(tmp_path / place)
+
+
+@pytest.mark.parametrize("copied", [pickled, copy.copy, copy.deepcopy])
+def test_executables_are_pickled_and_copied_with_the_weights_they_have(
+    weighted, weights, reference, copied
+):
+    weighted.set_params(scale=weights["scale"] + 1)
+    other = copied(weighted)
+    expected = reference(X, **{**weights, "scale": weights["scale"] + 1})
+    np.testing.assert_array_equal(other(X)[0], expected[0])
+    other.set_params(scale=weights["scale"])  # and from now on they are two
+    np.testing.assert_array_equal(other(X)[0], reference(X, **weights)[0])
+    np.testing.assert_array_equal(weighted(X)[0], expected[0])
+    assert other.threads == weighted.threads
+
+
 def test_saving_where_that_is_impossible_says_so(weighted, tmp_path):
-    with pytest.raises(RelayError, match="cannot be saved"):
+    with pytest.raises(RelayError, match="cannot be written"):
         weighted.save(tmp_path / "missing" / "m.relayx")
     assert not list(tmp_path.iterdir())
 
@@ -284,6 +344,20 @@ assert not loaded, loaded
     environment = {**os.environ, "RELAY_CACHE_DIR": str(folder)}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
     assert not folder.exists()
+
+
+def test_a_whole_program_is_pickled_with_its_limits_and_its_classes(tree_model):
+    parts = (
+        tree_model.program,
+        tree_model.code,
+        {n: a.array for n, a in tree_model.params.items()},
+    )
+    limits = {"stack": 1 << 20, "memory": 1 << 24}
+    exe = WholeProgramExecutable(*parts, 1, **limits, classes={"Rose": Rose})
+    other = pickled(exe)
+    assert other.options == exe.options == {"threads": 1, **limits, "classes": {"Rose": Rose}}
+    for result, expected in zip(other(tree()), tree_model(tree()), strict=True):
+        np.testing.assert_array_equal(result, expected)
 
 
 def test_weights_of_a_whole_program_can_be_changed_when_they_are_saved_along(

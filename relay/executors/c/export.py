@@ -15,11 +15,13 @@ functions are seen from outside. It needs the C library and POSIX threads, nothi
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
@@ -37,6 +39,7 @@ from relay.executors.c.library import (
 from relay.executors.c.model import IMPORTS, MESSAGES, WeightBlock, model_text
 from relay.executors.executable import Executable
 from relay.executors.straight_line import StraightLineExecutable
+from relay.files import as_path, replacing
 from relay.native import pool
 from relay.native.runtime import runtime_texts
 from relay.program.plan import ALIGNMENT, Arena, InConstant
@@ -48,13 +51,14 @@ KINDS: Final = ("object", "archive", "shared")
 
 def export(
     exe: Executable,
-    path: Path,
+    path: str | os.PathLike[str],
     kind: str,
     *,
     name: str | None = None,
     embed: bool = True,
 ) -> Path:
     """Write the library to `path` and the header beside it, which is returned."""
+    path = as_path(path)
     if kind not in KINDS:
         raise RelayError(f"a model is exported as {', '.join(KINDS)}, not as {kind!r}")
     if any(not kernel.ir for kernel in exe.program.kernels):
@@ -67,25 +71,27 @@ def export(
         raise RelayError(f"weights go into a file of their own for {target.arch}: embed=False")
     library = library_of(exe, name)
     weights = library.weights.data()
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            embedded = None
-            if embed and weights:
-                embedded = Path(folder) / "weights"
-                embedded.write_bytes(weights)
-            data = library.object(embedded)
-            if kind == "shared":
-                made = Path(folder) / "model.o"
-                made.write_bytes(data)
-                _link(made, path, target)
-            else:
-                path.write_bytes(archive(data, library.functions) if kind == "archive" else data)
+    header = path.with_suffix(".h")
+    with ExitStack() as files:
+        # all of them can be written, or none is replaced
+        made = files.enter_context(replacing(path, "the model"))
+        text = files.enter_context(replacing(header, "its header"))
+        folder = Path(files.enter_context(tempfile.TemporaryDirectory()))
+        embedded = None
+        if embed and weights:
+            embedded = folder / "weights"
+            embedded.write_bytes(weights)
         if not embed:
-            path.with_suffix(".weights").write_bytes(library.weights.digest + weights)
-        header = path.with_suffix(".h")
-        header.write_text(library.header(embed))
-    except OSError as error:
-        raise RelayError(f"the model cannot be exported: {error}") from None
+            apart = files.enter_context(replacing(path.with_suffix(".weights"), "its weights"))
+            apart.write_bytes(library.weights.digest + weights)
+        text.write_text(library.header(embed))
+        data = library.object(embedded)
+        if kind == "shared":
+            single = folder / "model.o"
+            single.write_bytes(data)
+            _link(single, made, target)
+        else:
+            made.write_bytes(archive(data, library.functions) if kind == "archive" else data)
     return header
 
 

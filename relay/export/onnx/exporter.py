@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import onnx
@@ -20,7 +19,7 @@ from relay.errors import Diagnostic, ExportError
 from relay.export.onnx.exporters import built_in
 from relay.export.onnx.graph import Graph, Names, Unwritable, Value
 from relay.export.onnx.program import Program, described, leaves_of, renamed
-from relay.export.onnx.weights import NUMBERS, Weights, WeightsFile
+from relay.export.onnx.weights import NUMBERS, Weights, weights_in
 from relay.ir.expr import Expr, Function
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType
@@ -64,7 +63,7 @@ def to_onnx(
     module = infer_module(ToANormalForm()(infer_module(module)))
     main = module["main"]
     assert isinstance(main, Function)
-    with WeightsFile(None if weights is None else Path(weights)) as sink:
+    with weights_in(weights) as sink:
         graph = _written(module, main, params or {}, opset, name, sink)
         if sink.size > LARGEST:
             raise ExportError(

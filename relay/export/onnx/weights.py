@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
 from onnx import TensorProto
 
 from relay import dtypes
+from relay.files import as_path, replacing
 from relay.frontend.onnx.types import ELEMENT_TYPES
 
 NUMBERS = {name: number for number, name in ELEMENT_TYPES.items()}
@@ -77,21 +79,11 @@ def integer_range(dtype: str) -> tuple[int, int]:
     return -(2 ** (width - 1)), 2 ** (width - 1) - 1
 
 
-@dataclass
-class WeightsFile:
-    """A file of weights that is being written; what is left of a failure is removed."""
-
-    path: Path | None
-    weights: Weights = field(default_factory=Weights)
-
-    def __enter__(self) -> Weights:
-        if self.path is not None:
-            self.weights = Weights(self.path.open("wb"), self.path.name)
-        return self.weights
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        if self.weights.file is None or self.path is None:
-            return
-        self.weights.file.close()
-        if kind is not None:
-            self.path.unlink(missing_ok=True)
+@contextmanager
+def weights_in(path: str | os.PathLike[str] | None) -> Iterator[Weights]:
+    """Weights that go to a file, or, without one, into the model."""
+    if path is None:
+        yield Weights()
+        return
+    with replacing(path, "the weights") as unfinished, unfinished.open("xb") as file:
+        yield Weights(file, as_path(path).name)

@@ -189,7 +189,7 @@ def test_what_cannot_be_exported_says_why(weighted, tmp_path):
         weighted.export(tmp_path / "net.o", "wheel")
     with pytest.raises(RelayError, match="no name in C"):
         weighted.export(tmp_path / "net.o", name="a b")
-    with pytest.raises(RelayError, match="cannot be exported"):
+    with pytest.raises(RelayError, match="cannot be written"):
         weighted.export(tmp_path / "missing" / "net.o")
     weighted.save(tmp_path / "m.relayx")
     with pytest.raises(RelayError, match="export where it is compiled"):
