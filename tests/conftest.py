@@ -8,10 +8,13 @@ The profile `ci` is small and always tries the same examples, `full` searches fu
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+EXHAUSTIVE = 3000  # seconds that a test marked `full` or `real` may take
 
 settings.register_profile(
     "ci",
@@ -39,6 +42,22 @@ def kernels_of_this_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RELAY_CACHE_DIR", str(folder / "kernels"))
         yield
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C raises KeyboardInterrupt: who is started in the background ignores the signal."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Exhaustive tests may take longer than the others, unless they say how long themselves."""
+    for item in items:
+        exhaustive = item.get_closest_marker("full") or item.get_closest_marker("real")
+        if exhaustive and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(EXHAUSTIVE))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -62,14 +62,6 @@ def test_frames_end_where_memory_does():
     assert call(context, "frames", 1, -1)[0] == abi.OUT_OF_MEMORY
 
 
-@pytest.fixture
-def interruptible():
-    """Who is started in the background ignores the signal."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 def test_a_program_that_never_ends_can_be_interrupted(interruptible):
     context = ProgramContext(1)
     timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))

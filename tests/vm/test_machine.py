@@ -9,6 +9,7 @@ import pytest
 import relay
 from relay.errors import EvaluationError, RelayError
 from relay.interpreter.values import ConstructorValue, RefValue, TupleValue
+from relay.vm.machine import DEPTH
 from tests.vm.programs import DEEP, LIST, SCALE, SCALE_CODE, SUM
 
 
@@ -38,8 +39,12 @@ def test_a_loop_over_a_list_takes_no_stack(machine):
     assert vm.invoke("sum", 5, cons_list([])).item() == 5
 
 
-def test_recursion_is_as_deep_as_memory_allows(machine):
+def test_recursion_goes_far_deeper_than_that_of_python(machine):
     assert machine(DEEP).run(50_000).item() == 50_000
+
+
+def test_recursion_has_an_end_where_nobody_says_so(machine):
+    assert machine(DEEP)._machine.depth == DEPTH
 
 
 @pytest.mark.full
@@ -49,11 +54,11 @@ def test_a_million_calls_wait_for_another(machine):
 
 def test_depth_can_be_limited(machine):
     assert machine(DEEP, depth=100).run(100).item() == 100
-    with pytest.raises(
-        RelayError, match="calls are more than 100 deep in function `@main`"
-    ) as error:
+    with pytest.raises(EvaluationError, match="`@main` recurses deeper than its stack") as error:
         machine(DEEP, depth=100).run(101)
     assert "--> deep.relay:1:1" in str(error.value)
+    assert "a stack of 100 calls" in str(error.value)
+    assert machine(DEEP, depth=None).run(1000).item() == 1000
     with pytest.raises(RelayError, match="`depth` is a number of calls"):
         machine(DEEP, depth=-1)
 
@@ -284,7 +289,7 @@ block 1:
 """
 
 
-def test_an_endless_loop_can_be_interrupted(machine):
+def test_an_endless_loop_can_be_interrupted(machine, interruptible):
     vm = machine(ENDLESS)
     threading.Timer(0.2, _thread.interrupt_main).start()
     with pytest.raises(KeyboardInterrupt):
