@@ -205,14 +205,17 @@ def transform(root: N, f: Callable[[N, N], N], memo: dict[N, N] | None = None) -
 Steps = Generator[Any, Any, T]
 
 
-def run(steps: Steps[T]) -> T:
+def run(steps: Steps[T], waiting: list[Any] | None = None) -> T:
     """Drive a computation written as a generator, on an explicit stack.
 
     `x = yield g(…)` runs the generator g(…) and receives its result: a call that uses no Python
     stack. `return g(…)`, without the yield, is a tail call: the caller's frame is dropped first.
     Where g(…) is no generator it is the result already.
+
+    `waiting`, an empty list, is the stack: a computation that has it can see how deep it is.
     """
-    stack: list[Generator[Any, Any, Any]] = [steps]
+    stack: list[Generator[Any, Any, Any]] = [] if waiting is None else waiting
+    stack.append(steps)
     value: Any = None
     error: BaseException | None = None
     while stack:

@@ -15,17 +15,17 @@ This file is the definition of the language: every other way to run a program mu
 
 An expression is evaluated in a `Frame`, of which every call of a function makes one. The rules are
 generators for `relay.tree.run`: `yield _evaluate(…)` waits for a value, `return _evaluate(…)` is
-the last thing to do and replaces its caller. So recursion may be as deep as memory allows, and a
-call in tail position takes no room at all.
+the last thing to do and replaces its caller. So recursion may be far deeper than Python's stack,
+and a call in tail position takes no room at all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from relay.errors import Diagnostic, EvaluationError
-from relay.interpreter.frames import Closure, Frame, Program
+from relay.interpreter.frames import Closure, Frame, Program, Stack
 from relay.interpreter.operators import act, operate
 from relay.interpreter.promises import bind_extents, check
 from relay.interpreter.values import (
@@ -70,28 +70,39 @@ from relay.tree import Steps, run
 # Steps that end with a value, or with more steps to be taken instead.
 Evaluation = Steps[Any]
 
+DEPTH: Final = 1 << 20  # what waits for so many others takes about a gigabyte
+
 
 def evaluate(
-    expr: Expr, module: IRModule | None = None, bindings: Mapping[Var, Any] | None = None
+    expr: Expr,
+    module: IRModule | None = None,
+    bindings: Mapping[Var, Any] | None = None,
+    *,
+    depth: int | None = DEPTH,
 ) -> Value:
-    """The value of `expr`, with the functions of `module` and values for its free variables."""
+    """The value of `expr`, with the functions of `module` and values for its free variables.
+
+    `depth` is how many expressions may wait for another when a function is called; None: as many as
+    there is memory for.
+    """
     expr = as_expr(expr)
-    frame = Program(IRModule() if module is None else module).outermost(expr)
+    stack = Stack(depth)
+    frame = Program(IRModule() if module is None else module).outermost(expr, stack)
     for variable, given in (bindings or {}).items():
         frame.values[variable] = to_value(given)
     try:
-        value: Value = run(_evaluate(expr, frame))
+        value: Value = run(_evaluate(expr, frame), stack.waiting)
     except EvaluationError as error:
         # the way here through the interpreter tells nothing, and may be a million steps long
         raise error.with_traceback(None) from error.__cause__
     return value
 
 
-def call(function: Value, args: Sequence[Any]) -> Value:
+def call(function: Value, args: Sequence[Any], *, depth: int | None = DEPTH) -> Value:
     """The result of calling a closure, an operator or a constructor."""
     callee, variables = Var("f"), tuple(Var(f"x{i}") for i in range(len(args)))
     given = dict(zip(variables, args, strict=True))
-    return evaluate(Call(callee, variables), bindings={callee: function, **given})
+    return evaluate(Call(callee, variables), bindings={callee: function, **given}, depth=depth)
 
 
 # --- expressions ---------------------------------------------------------------------------------
@@ -99,12 +110,13 @@ def call(function: Value, args: Sequence[Any]) -> Value:
 
 def _evaluate(e: Expr, frame: Frame) -> Evaluation:
     if frame.scopes.is_shared(e):
-        return _once(e, frame.home(e))
+        return _once(e, frame.home(e), frame.stack)
     return _compute(e, frame)
 
 
-def _once(e: Expr, home: Frame) -> Evaluation:
+def _once(e: Expr, home: Frame, stack: Stack) -> Evaluation:
     if e not in home.values:
+        home.stack = stack  # a function that came out of one evaluation is called in another
         home.values[e] = yield _compute(e, home)
     return home.values[e]
 
@@ -175,7 +187,7 @@ def _atom(e: Expr, frame: Frame) -> Value | None:
         case Constant():
             return e.data
         case GlobalVar():
-            return frame.program.closure(e)
+            return frame.program.closure(e, frame.stack)
         case Op() | Constructor():
             return e
     return None
@@ -240,7 +252,7 @@ def _apply(callee: Value, args: list[Value], e: Call, frame: Frame) -> Value | E
     match callee:
         case Closure():
             _expect_arguments(callee.name, len(callee.function.params), args, e)
-            return _enter(callee, args, e)
+            return _enter(callee, args, e, frame.stack)
         case OpDef(on_values=True):
             return _act(callee, args, e, frame)
         case OpDef():
@@ -278,16 +290,29 @@ def _expect_arguments(callee: str, count: int, args: list[Value], e: Call) -> No
         raise EvaluationError(Diagnostic(message, e.span, str(count), str(len(args))))
 
 
-def _enter(closure: Closure, args: list[Value], e: Call) -> Evaluation:
+def _enter(closure: Closure, args: list[Value], e: Call, stack: Stack) -> Evaluation:
+    if len(stack.waiting) > stack.limit:
+        raise _too_deep(closure, e, stack.limit)
     function, around = closure.function, closure.frame
     extents = bind_extents(function.params, args, around.extents, closure.name, e.span)
     scope = around.scopes.opened(function, "body")
     values: dict[Expr, Value] = dict(zip(function.params, args, strict=True))
-    frame = Frame(around.program, around.scopes, scope, around, values, extents)
+    frame = Frame(around.program, around.scopes, scope, around, values, extents, stack)
     promised, inferred = function.ret_type, function.body.ty
     if promised is None or inferred is None or promised == inferred:
         return _evaluate(function.body, frame)
     return _keep(promised, closure, frame)
+
+
+def _too_deep(closure: Closure, e: Call, limit: int) -> EvaluationError:
+    return EvaluationError(
+        Diagnostic(
+            f"{closure.name} recurses deeper than its stack",
+            e.span,
+            found=f"a stack of {limit} expressions that wait for another",
+            hint="evaluate(…, depth=expressions) gives it more, None as many as memory holds",
+        )
+    )
 
 
 def _keep(promised: Type, closure: Closure, frame: Frame) -> Evaluation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +14,22 @@ from relay.ir.module import IRModule
 from relay.ir.scopes import Scope, Scopes
 
 
+class Stack:
+    """What waits for something else in one evaluation, and how much of that there may be."""
+
+    __slots__ = ("limit", "waiting")
+
+    def __init__(self, limit: int | None) -> None:
+        self.waiting: list[Any] = []
+        self.limit = sys.maxsize if limit is None else limit
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class Frame:
     """One call of a function: the values of its variables and of its shared expressions.
 
-    `scope` is the body of that function, `parent` is a frame of the function around it.
+    `scope` is the body of that function, `parent` is a frame of the function around it, `stack` is
+    that of the evaluation it belongs to.
     """
 
     program: Program
@@ -26,6 +38,7 @@ class Frame:
     parent: Frame | None
     values: dict[Expr, Value]
     extents: Extents
+    stack: Stack
 
     def lookup(self, variable: Var) -> Value:
         """The value of a variable, here or in a function around."""
@@ -71,12 +84,12 @@ class Program:
         self.module = module
         self._closures: dict[str, Closure] = {}
 
-    def outermost(self, expr: Expr) -> Frame:
+    def outermost(self, expr: Expr, stack: Stack) -> Frame:
         """The frame for an expression that stands in no function."""
         scopes = Scopes(expr)
-        return Frame(self, scopes, scopes.root, None, {}, {})
+        return Frame(self, scopes, scopes.root, None, {}, {}, stack)
 
-    def closure(self, variable: GlobalVar) -> Closure:
+    def closure(self, variable: GlobalVar, stack: Stack) -> Closure:
         """The function of that name."""
         name = variable.name_hint
         if name not in self._closures:
@@ -85,5 +98,5 @@ class Program:
                 hint = did_you_mean(name, (known.name_hint for known in self.module))
                 raise EvaluationError(Diagnostic(message, variable.span, hint=hint))
             function = self.module[name]
-            self._closures[name] = Closure(function, self.outermost(function), f"`@{name}`")
+            self._closures[name] = Closure(function, self.outermost(function, stack), f"`@{name}`")
         return self._closures[name]

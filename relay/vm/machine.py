@@ -1,14 +1,14 @@
 """The machine that runs a program, one instruction at a time.
 
-Who called whom is a list, not Python's stack: recursion may be as deep as there is memory, and a
-call in tail position takes no room. Between two steps Python looks after signals, so an endless
+Who called whom is a list, not Python's stack: recursion may be as deep as the machine allows, and
+a call in tail position takes no room. Between two steps Python looks after signals, so an endless
 loop ends when it is interrupted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from relay.program.program import Program, Register
 from relay.vm.code import Code, Enter, Registers, Run, Watch, place, translate
 from relay.vm.kernels import Kernels
 
+DEPTH: Final = 1 << 20  # what waits for so many calls takes less than a gigabyte
+
 
 class Machine:
     """Runs the functions of a program. It may be used from several threads at once.
@@ -24,7 +26,7 @@ class Machine:
     `depth` is how many calls may wait for another; None: as many as there is memory for.
     """
 
-    def __init__(self, program: Program, kernels: Kernels, depth: int | None = None) -> None:
+    def __init__(self, program: Program, kernels: Kernels, depth: int | None = DEPTH) -> None:
         self.program = program
         self.codes = translate(program)
         self.kernels = kernels
@@ -96,8 +98,9 @@ class Machine:
 def _too_deep(code: Code, limit: int) -> EvaluationError:
     return EvaluationError(
         Diagnostic(
-            f"calls are more than {limit} deep in function `@{code.function.name}`",
+            f"`@{code.function.name}` recurses deeper than its stack",
             place(code.function.where),
-            hint="a larger `depth` allows more, and None as many as there is memory for",
+            found=f"a stack of {limit} calls",
+            hint="VirtualMachine(…, depth=calls) gives it more, None as many as memory holds",
         )
     )

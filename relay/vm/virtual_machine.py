@@ -21,7 +21,7 @@ from relay.nd import Device, NDArray
 from relay.program.program import ClosureSpec, Function, Return, flatten, unflatten
 from relay.vm.boundary import Definitions, Exporter, Importer, arranged
 from relay.vm.executable import Executable
-from relay.vm.machine import Machine
+from relay.vm.machine import DEPTH, Machine
 from relay.vm.objects import Closure
 from relay.vm.profile import Profile, Recorder
 
@@ -36,7 +36,7 @@ class VirtualMachine:
         device: Device | None = None,
         memory_cfg: Any = None,
         *,
-        depth: int | None = None,
+        depth: int | None = DEPTH,
     ) -> None:
         if not isinstance(exe, Executable):
             raise RelayError(

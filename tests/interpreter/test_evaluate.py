@@ -373,6 +373,24 @@ def test_deep_recursion_that_is_not_a_tail_call():
     assert evaluate(f(int_const(DEEP)), module).item() == DEEP
 
 
+def test_recursion_without_an_end_is_an_error_with_the_place():
+    text = "def @f(%n: int32) -> int32 { @f(%n) + 1 }"
+    module = relay.parse('#[version = "0.0.5"]\n' + text, "here.relay")
+    with pytest.raises(EvaluationError, match="`@f` recurses deeper than its stack") as caught:
+        evaluate(module.get_global_var("f")(int_const(1)), module, depth=1000)
+    said = str(caught.value)
+    assert "--> here.relay:2:30" in said and "a stack of 1000 expressions" in said
+    assert len(caught.traceback) < 5
+
+
+def test_a_function_from_another_evaluation_has_an_end_too():
+    text = "def @f(%n: int32) -> int32 { @f(%n) + 1 }"
+    module = relay.parse('#[version = "0.0.5"]\n' + text)
+    function = evaluate(module.get_global_var("f"), module)
+    with pytest.raises(EvaluationError, match="`@f` recurses deeper than its stack"):
+        call(function, [1], depth=1000)
+
+
 @pytest.mark.parametrize("named", [False, True])
 def test_a_tail_call_takes_no_room(named):
     alive = []
