@@ -306,7 +306,6 @@ _OTHERS: Final = frozenset(
         "dyn.sparse_to_dense",
         "fixed_point_multiply",
         "fixed_point_multiply_per_axis",
-        "image.decode",
         "invert_permutation",
         "left_shift",
         "logical_and",

@@ -38,7 +38,6 @@ MOST_AXES = 32
 VALUES_DECIDE = {
     "arange": "how many steps there are",
     "collapse_sum_to": "the shape",
-    "image.decode": "whether the bytes are a picture",
     "invert_permutation": "whether it is a permutation",
     "nn.internal.sparse_dense_padded": "where elements are stored",
     "nn.sparse_add": "where elements are stored",

@@ -90,7 +90,6 @@ FAMILIES = (
     "ordering",
     "padding",
     "parts",
-    "pictures",
     "pooling",
     "preview",
     "products",

@@ -16,6 +16,12 @@ from relay.frontend.onnx.versions import versions_of
 
 SHOWN = 5  # names of each kind
 
+# operators that are another library's work, and what to write in their place
+_INSTEAD = {
+    "ImageDecoder": "decode images before the call, with Pillow: "
+    'numpy.asarray(PIL.Image.open(path).convert("RGB"))',
+}
+
 # attributes that name an element type, of operators of the default domain
 _NAMES_ELEMENTS = ("to", "dtype", "output_dtype")
 
@@ -41,24 +47,21 @@ def survey(
             and not has_standard_body(node, version)
         ):
             kind = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
-            operators.setdefault(shown(kind), []).append(name)
+            operators.setdefault(kind, []).append(name)
             continue
         for number in _types_of_node(node):
             elements.setdefault(element_name(number), []).append(name)
     if not operators and not elements:
         return
     lines = [
-        *(f"operator {kind}, {_where(names)}" for kind, names in sorted(operators.items())),
+        *(f"operator {shown(kind)}, {_where(names)}" for kind, names in sorted(operators.items())),
         *(f"tensors of {kind}, {_where(names)}" for kind, names in sorted(elements.items())),
     ]
-    raise FrontendError(
-        Diagnostic(
-            "the model has what cannot be translated:\n    " + "\n    ".join(lines),
-            hint="operators of your own: from_onnx(model, operators=[table])"
-            if operators
-            else None,
-        )
-    )
+    hints = [_INSTEAD[kind] for kind in sorted(operators) if kind in _INSTEAD]
+    if len(hints) < len(operators):
+        hints.append("operators of your own: from_onnx(model, operators=[table])")
+    text = "the model has what cannot be translated:\n    " + "\n    ".join(lines)
+    raise FrontendError(Diagnostic(text, hint="; ".join(hints) or None))
 
 
 def _where(names: Sequence[str]) -> str:

@@ -1,7 +1,6 @@
 """The operators on images, as `relay.image`."""
 
 from relay.op.image.crop import crop_and_resize
-from relay.op.image.decode import decode
 from relay.op.image.dilation import dilation2d
 from relay.op.image.grid import affine_grid, grid_sample
 from relay.op.image.resize import resize1d, resize2d, resize3d
@@ -9,7 +8,6 @@ from relay.op.image.resize import resize1d, resize2d, resize3d
 __all__ = [
     "affine_grid",
     "crop_and_resize",
-    "decode",
     "dilation2d",
     "grid_sample",
     "resize1d",

@@ -40,6 +40,17 @@ def test_operators_and_types_are_named_with_how_often_and_where() -> None:
     )
 
 
+def test_image_codecs_are_refused_with_the_line_to_write_instead() -> None:
+    file = value("file", "uint8", ("n",))
+    decode = helper.make_node("ImageDecoder", ["file"], ["y"], "decode")
+    assert said(of_graph([decode], [file], named("y"), opset=20)) == (
+        "the model has what cannot be translated:\n"
+        "    operator `ImageDecoder`, 1 time: `decode`\n"
+        "     hint:     decode images before the call, with Pillow: "
+        'numpy.asarray(PIL.Image.open(path).convert("RGB"))'
+    )
+
+
 def test_types_alone_come_without_a_hint_about_operators() -> None:
     words = helper.make_tensor_value_info("words", TensorProto.STRING, [1])
     message = said(of_graph([node("Identity", "words")], [words], named("y")))

@@ -1,7 +1,5 @@
-"""Images: ONNX's definition of Resize as a loop over elements, PyTorch's grids, Pillow, and plain
-loops."""
+"""Images: ONNX's definition of Resize as a loop over elements, PyTorch's grids, and plain loops."""
 
-import io
 import itertools
 import math
 import warnings
@@ -260,23 +258,12 @@ def dilation2d(data, weight, strides, padding, dilations, data_layout, kernel_la
     return transposed(result, "NCHW", data_layout)
 
 
-def decode(data, pixel_format):
-    """As Pillow does it."""
-    from PIL import Image
-
-    opened = Image.open(io.BytesIO(data.tobytes()))
-    if pixel_format == "Grayscale":
-        return np.array(opened.convert("L"))[:, :, None]
-    return np.array(opened.convert("RGB"))[:, :, :: 1 if pixel_format == "RGB" else -1]
-
-
 ORACLES = {
     "image.resize1d": resize,
     "image.resize2d": resize,
     "image.resize3d": resize,
     "image.crop_and_resize": crop_and_resize,
     "image.affine_grid": affine_grid,
-    "image.decode": decode,
     "image.grid_sample": grid_sample,
     "image.dilation2d": dilation2d,
     "nn.upsampling": upsampling,
