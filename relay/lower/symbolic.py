@@ -446,6 +446,15 @@ class _Symbolic(Shapes):
         if not isinstance(dim, dims.Any) and (sign is None or sign < 0):
             self.require(dims.minimum(dim, 0), 0, f"`{op.name}`: {message}")
 
+    def some(self, op: OpDef, extent: Dim, wanted: Sequence[Dim], message: str) -> None:
+        """The dimension is 1 or more, or one of those wanted is 0, or the run ends."""
+        matters: Dim = 1  # 0 where nothing is wanted
+        for dim in wanted:
+            matters = dims.multiply(matters, dims.minimum(dim, 1))
+        there = dims.minimum(extent, 1)
+        if dims.equal(there, 1) is not True:
+            self.require(dims.multiply(there, matters), matters, f"`{op.name}`: {message}")
+
     # --- sizes that depend on values
 
     def _found(self, call: Call, op: OpDef, args: Sequence[Value], ty: Type) -> Type:
@@ -622,6 +631,14 @@ class _Site(Site):
             self.require(dim >= 0, message, expected, found)
         else:
             self.shapes.natural(self.op, dim, message)
+
+    def require_some(
+        self, extent: Dim, wanted: Sequence[Dim], message: str, expected: str, found: str
+    ) -> None:
+        if all(isinstance(dim, int) for dim in (extent, *wanted)):
+            Site.require_some(self, extent, wanted, message, expected, found)
+        else:
+            self.shapes.some(self.op, extent, wanted, message)
 
 
 # --- what is left -------------------------------------------------------------------------------

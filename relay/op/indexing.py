@@ -38,11 +38,15 @@ class TakeAttrs(Attrs):
     mode: Literal["clip", "wrap", "fast"] = "clip"
 
 
-def _require_something(site: Site, extents: Sequence[Dim], indices: Sequence[Dim]) -> None:
+def _require_something(
+    site: Site, data: TensorType, axes: Sequence[int], indices: Sequence[Dim]
+) -> None:
     """Where there are indices, the axes they select from must have elements."""
-    if 0 in extents and all(isinstance(d, int) and d > 0 for d in indices):
-        site.fail(
-            "indices select from an axis without elements",
+    for axis in axes:
+        site.require_some(
+            data.shape[axis],
+            indices,
+            f"indices select from axis {axis}, which has no elements",
             "an axis of extent 1 or more, or no indices",
             " and ".join(map(str, site.args)),
         )
@@ -59,10 +63,10 @@ def _take_type(site: Site) -> Type | None:
         site.require(
             known.batch_dims == 0, "`batch_dims` needs an axis", "0", str(known.batch_dims)
         )
-        _require_something(site, data.shape, indices.shape)
+        _require_something(site, data, range(len(data.shape)), indices.shape)
         return TensorType(indices.shape, data.dtype)
     axis = site.axis(known.axis, len(data.shape))
-    _require_something(site, data.shape[axis : axis + 1], indices.shape)
+    _require_something(site, data, [axis], indices.shape)
     rank = len(indices.shape)
     shared = known.batch_dims + rank if known.batch_dims < 0 else known.batch_dims
     site.require(
@@ -188,7 +192,7 @@ def _gather_type(site: Site) -> Type | None:
     rank = len(data.shape)
     site.tensor(1, rank)
     selected = site.axis(site.attrs.axis or 0, rank)
-    _require_something(site, data.shape[selected : selected + 1], indices.shape)
+    _require_something(site, data, [selected], indices.shape)
     for axis, (whole, extent) in enumerate(zip(data.shape, indices.shape, strict=True)):
         if axis != selected:
             site.require_natural(
@@ -287,7 +291,7 @@ def _gather_nd_type(site: Site) -> Type | None:
         f"at most {len(data.shape) - shared} indices for {data}",
         str(indices),
     )
-    _require_something(site, data.shape[shared : shared + count], places)
+    _require_something(site, data, range(shared, shared + count), places)
     for axis in range(shared):
         places[axis] = site.require_equal(
             places[axis], data.shape[axis], f"batch extents of axis {axis}"
@@ -373,16 +377,15 @@ def _adv_index_type(site: Site) -> Type | None:
         f"at most {len(data.shape)}",
         str(len(indices)),
     )
-    for index, extent in zip(indices, data.shape, strict=False):
-        _require_something(site, [extent], index.shape)
     places = broadcast_types(site, *indices).shape
+    _require_something(site, data, range(len(indices)), places)
     return TensorType((*places, *data.shape[len(indices) :]), data.dtype)
 
 
 def _adv_index(inputs: tuple[np.ndarray, ...]) -> Any:
     data, *indices = inputs
     named = []
-    for index, extent in zip(indices, data.shape, strict=False):
+    for index, extent in zip(np.broadcast_arrays(*indices), data.shape, strict=False):
         from_front = index
         if index.dtype.kind == "i":
             wide = index.astype(np.int64)

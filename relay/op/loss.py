@@ -121,6 +121,9 @@ def _nll_loss(
     axis = _class_axis(predictions.ndim)
     wanted = targets.astype(np.int64)
     counts = (wanted != ignore_index) & (wanted >= 0) & (wanted < len(weights))
+    if not len(weights):  # no target counts: read zeros
+        predictions = np.zeros((*targets.shape[:axis], 1, *targets.shape[axis:]), weights.dtype)
+        weights = np.zeros(1, weights.dtype)
     inside = np.where(counts, wanted, 0)
     chosen = np.take_along_axis(predictions, np.expand_dims(inside, axis), axis).squeeze(axis)
     zero = predictions.dtype.type(0)

@@ -202,6 +202,14 @@ class Site:
         """The dimension is not negative; one that is no number holds until a run shows it."""
         self.require(not isinstance(dim, int) or dim >= 0, message, expected, found)
 
+    def require_some(
+        self, extent: Dim, wanted: Sequence[Dim], message: str, expected: str, found: str
+    ) -> None:
+        """Where something is wanted, all of these extents being 1 or more, there must be something
+        along an axis; what is no number holds until a run shows otherwise."""
+        missing = extent == 0 and all(isinstance(dim, int) and dim > 0 for dim in wanted)
+        self.require(not missing, message, expected, found)
+
     def require_multiple(self, dim: Dim, of: Dim, message: str, expected: str, found: str) -> None:
         """The dimension is a multiple; one that is no number holds until a run shows otherwise."""
         uneven = isinstance(dim, int) and isinstance(of, int) and dim % max(of, 1) != 0

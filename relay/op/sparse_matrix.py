@@ -48,12 +48,12 @@ def stored_rows(site: Site, first: int, ranks: tuple[int, ...] = (1, 3)) -> Dim 
         f"a tensor of rank {' or '.join(map(str, ranks))}",
         str(data),
     )
-    site.require(
-        0 not in data.shape[1:], "blocks have no elements", "extents of 1 or more", str(data)
-    )
+    for size in data.shape[1:]:
+        site.require_some(size, (), "blocks have no elements", "extents of 1 or more", str(data))
     site.require_equal(data.shape[0], indices.shape[0], "numbers of elements and indices")
-    site.require(
-        indptr.shape[0] != 0,
+    site.require_some(
+        indptr.shape[0],
+        (),
         f"{site.argument(first + 2)} is empty",
         "one element more than there are rows",
         str(indptr),

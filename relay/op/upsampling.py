@@ -96,7 +96,7 @@ def _upsampling_type(spatial: str) -> Relation:
         if extents is None or (data := site.tensor(0)) is None:
             return None
         batch, channels, *old = extents
-        require_elements(site, old)
+        require_elements(site, old, spatial)
         new = map(scaled, old, factors)
         shape = blocked_shape(site, (batch, channels, *new), letters, layout)
         return TensorType(shape, data.dtype)

@@ -112,7 +112,9 @@ def window_counts(
     for extent, size, stride, step, (before, after) in zip(
         extents, sizes, known.strides, dilation, pad_pairs(known.padding, known.axes), strict=True
     ):
-        site.require(size != 0, "the window has no elements", "extents of 1 or more", f"{sizes}")
+        site.require_some(
+            size, (), "the window has no elements", "extents of 1 or more", f"{sizes}"
+        )
         covered = dims.add(dims.multiply(dims.subtract(size, 1), step), 1)
         room = dims.subtract(dims.add(extent, before + after), covered)
         site.require_natural(

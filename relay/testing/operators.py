@@ -231,13 +231,18 @@ def with_other_extents(op: OpDef, large: int = LARGE) -> Iterator[Use]:
 
 def at_other_extents(op: OpDef, sample: Sample, extents: Sequence[int]) -> Iterator[Sample]:
     """The sample with each of the extents in each place, and wherever a number stands."""
+    for changed in with_extents(sample, extents):
+        if is_legal(op, changed):
+            yield changed
+
+
+def with_extents(sample: Sample, extents: Sequence[int]) -> Iterator[Sample]:
+    """The same, legal or not."""
     seen = {_shapes(sample)}
     for extent in extents:
         for changed in _changes(sample, lambda *_, extent=extent: extent):
-            if _shapes(changed) in seen or size(changed) > SMALL:
-                continue
-            seen.add(_shapes(changed))
-            if is_legal(op, changed):
+            if _shapes(changed) not in seen and size(changed) <= SMALL:
+                seen.add(_shapes(changed))
                 yield changed
 
 
@@ -448,11 +453,13 @@ __all__ = [
     "computed_names",
     "digest",
     "expected",
+    "is_legal",
     "leaves",
     "size",
     "to_tensors",
     "trimmed",
     "uses",
+    "with_extents",
     "with_other_elements",
     "with_other_extents",
 ]

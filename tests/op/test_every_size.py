@@ -23,6 +23,7 @@ from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Function, Var
 from relay.ir.types import ShapeVar, TensorType, TupleType, Type
+from relay.lower.kernel import Options
 from relay.lower.symbolic import lower_dynamic
 from relay.op.opdef import OpDef, Sample, Tensor, get
 from relay.op.shapes import value_type
@@ -37,8 +38,10 @@ from relay.testing.operators import (
     chosen,
     computed_names,
     expected,
+    is_legal,
     leaves,
     size,
+    with_extents,
 )
 
 NAMES = computed_names()
@@ -50,6 +53,25 @@ PART = 8
 OF_KNOWN_WINDOWS = {
     "nn.contrib_conv2d_winograd_weight_transform",
     "nn.contrib_conv3d_winograd_weight_transform",
+}
+
+
+# Operators that read one element of an axis or more, whatever is asked of it.
+READERS = [
+    *("take", "gather", "gather_nd", "adv_index", "image.resize1d", "image.resize2d"),
+    *("image.resize3d", "dyn.image.resize2d", "image.crop_and_resize", "image.grid_sample"),
+    *("vision.roi_align", "vision.roi_pool", "nn.upsampling", "dyn.nn.upsampling", "nn.conv2d"),
+    *("nn.nll_loss", "random.multinomial", "dyn.reshape", "nn.sparse_dense"),
+]
+# What values say of shapes is not looked at in a run, and nothing is read that is not there.
+UNREFUSED = {
+    "strided_set",
+    "nn.contrib_conv2d_winograd_without_weight_transform",
+    "nn.contrib_conv3d_winograd_without_weight_transform",
+    "nn.internal.sparse_dense_padded",
+    "nn.sparse_add",
+    "nn.sparse_conv2d",
+    "nn.sparse_dense",
 }
 
 
@@ -161,6 +183,52 @@ def check(case: Case) -> None:
         again = compiled.run(arrays, threads=3, memory=Memory("before", aligned=False, fill=0xA5))
         for one, other in zip(found, again, strict=True):
             assert one.tobytes() == other.tobytes()
+
+
+def check_empty(case: Case) -> None:
+    """Where an axis turns out to be empty, what the interpreter refuses is refused, and nothing
+    outside of a tensor is read."""
+    if (function := typed(case)) is None:
+        return
+    target = Target.host()
+    constant = [False] * len(leaves(case.sample.args))
+    made = lower_dynamic(function, constant, target, Options(checked=True))
+    compiled = DynamicFunction(made, target)
+    for sample in with_extents(case.sample, [0]):
+        if not is_of_type(case, sample):
+            continue
+        use = Use(case.op, sample, case.name, reshaped=True)
+        wanted: tuple[np.ndarray, ...] | None
+        try:
+            wanted = expected(use) if is_legal(case.op, sample) else None
+        except (EvaluationError, IndexError):
+            wanted = None
+        try:
+            found = compiled.run(leaves(sample.values()))
+        except EvaluationError:
+            assert wanted is None
+            continue
+        if wanted is not None:
+            assert_agree(use, found, wanted)
+        else:
+            assert case.op.name in UNREFUSED
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_an_axis_that_is_empty_in_a_run_is_refused_where_the_reference_refuses_it(
+    name: str,
+) -> None:
+    check_empty(next(case for case in cases(name) if case.way == "any"))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", NAMES)
+def test_every_axis_that_is_empty_in_a_run_is_refused_where_the_reference_refuses_it(
+    name: str,
+) -> None:
+    for case in cases(name):
+        if case.way != "named":
+            check_empty(case)
 
 
 @pytest.mark.parametrize("name", chosen(NAMES, 2))

@@ -137,7 +137,7 @@ def test_places_that_are_elements_are_exact() -> None:
 
 
 def test_resizing_an_empty_axis_is_refused_in_types_and_in_runs() -> None:
-    with pytest.raises(TypeCheckError, match="axis without elements"):
+    with pytest.raises(TypeCheckError, match="axis H, which has no elements"):
         type_of(relay.image.resize2d(tensor(1, 1, 0, 4), (2, 2)))
     with pytest.raises(EvaluationError, match="axis without elements"):
         run("image.resize2d", np.zeros((1, 1, 0, 4), "float32"), size=(2, 2))

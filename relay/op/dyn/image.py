@@ -12,7 +12,7 @@ from relay.ir.types import TensorType, Type
 from relay.op.dyn import extents
 from relay.op.dyn.form import define_dynamic
 from relay.op.dyn.shape import ints
-from relay.op.image.resize import RESIZE2D, resize_compute
+from relay.op.image.resize import RESIZE2D, require_elements, resize_compute
 from relay.op.layouts import blocked_shape, require_layout, unblocked_shape
 from relay.op.opdef import sample
 from relay.op.site import FLOATING, INTEGER, NUMERIC, Site
@@ -34,6 +34,7 @@ def _resize2d_type(site: Site) -> Type | None:
     whole = unblocked_shape(site, 0, layout, "NCHW")
     if whole is None or (data := site.tensor(0)) is None:
         return None
+    require_elements(site, whole[2:], "HW")
     shape = blocked_shape(site, (*whole[:2], dims.ANY, dims.ANY), "NCHW", layout)
     return TensorType(shape, site.attrs.out_dtype or data.dtype)
 

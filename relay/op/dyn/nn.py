@@ -9,6 +9,7 @@ from relay.ir import dims
 from relay.ir.types import TensorType, Type
 from relay.op.dyn import extents
 from relay.op.dyn.form import define_dynamic
+from relay.op.image.resize import require_elements
 from relay.op.layouts import blocked_shape, require_layout, unblocked_shape
 from relay.op.opdef import OpDef, Sample, Tensor, sample
 from relay.op.pad import PAD, padded
@@ -71,6 +72,7 @@ def _upsampling_type(spatial: str) -> Relation:
         whole = unblocked_shape(site, 0, layout, letters)
         if whole is None or (data := site.tensor(0)) is None:
             return None
+        require_elements(site, whole[2:], spatial)
         scaled = (*whole[:2], *(dims.ANY,) * len(spatial))
         return TensorType(blocked_shape(site, scaled, letters, layout), data.dtype)
 

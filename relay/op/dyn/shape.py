@@ -29,6 +29,10 @@ def _reshape_type(site: Site) -> Type | None:
     data, count = site.tensor(0), value_count(site, 1)
     if data is None or count is None:
         return None
+    for axis, dim in enumerate(data.shape if count == 0 else ()):
+        site.require_equal(
+            dim, 1, f"the extent of axis {axis} and 1, for a scalar has one element,"
+        )
     return TensorType((dims.ANY,) * count, data.dtype)
 
 

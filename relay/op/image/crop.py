@@ -54,8 +54,8 @@ def _crop_and_resize_type(site: Site) -> Type | None:
     extents = unblocked_shape(site, 0, layout, "NCHW")
     if data is None or extents is None or boxes is None or indices is None:
         return None
-    require_elements(site, (extents[0], *extents[2:]))
     count, _ = site.expect(1, (indices.shape[0], 4), boxes.dtype).shape
+    require_elements(site, (extents[0], *extents[2:]), "NHW", (count,))
     shape = blocked_shape(site, (count, extents[1], *known.crop_size), "NCHW", layout)
     return TensorType(shape, known.out_dtype or data.dtype)
 

@@ -13,6 +13,7 @@ import numpy as np
 from relay import te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
+from relay.op.image.resize import require_elements
 from relay.op.interpolation import cubic_weights, in_floats
 from relay.op.interpolation_compute import Taps, real
 from relay.op.interpolation_compute import cubic_weights as cubic_weights_compute
@@ -134,8 +135,7 @@ def _grid_sample_type(site: Site) -> Type | None:
         return None
     wanted = (extents[0], len(letters) - 2, *grid.shape[2:])
     batch, _, *places = site.expect(1, wanted, grid.dtype).shape
-    for extent in extents[2:]:
-        site.require(extent != 0, "there is nothing to read", "extents of 1 or more", str(data))
+    require_elements(site, extents[2:], letters[2:])
     shape = blocked_shape(site, (batch, extents[1], *places), letters, layout)
     return TensorType(shape, data.dtype)
 

@@ -120,7 +120,7 @@ def resize_type(spatial: str) -> Relation:
         if extents is None or (data := site.tensor(0)) is None:
             return None
         batch, channels, *old = extents
-        require_elements(site, old)
+        require_elements(site, old, spatial)
         shape = blocked_shape(site, (batch, channels, *known.size), letters, layout)
         return TensorType(shape, known.out_dtype or data.dtype)
 
@@ -137,11 +137,17 @@ def _require_region(site: Site, known: ResizeAttrs, count: int) -> None:
     site.require_finite("roi", *given)
 
 
-def require_elements(site: Site, extents: Sequence[Dim]) -> None:
-    """There must be something to read along each axis."""
-    for extent in extents:
-        site.require(
-            extent != 0, "an axis without elements is resized", "an extent of 1 or more", "0"
+def require_elements(
+    site: Site, extents: Sequence[Dim], letters: str, wanted: Sequence[Dim] = ()
+) -> None:
+    """There must be something to read along each axis, where something is wanted."""
+    for extent, letter in zip(extents, letters, strict=True):
+        site.require_some(
+            extent,
+            wanted,
+            f"there is nothing to read along axis {letter}, which has no elements",
+            "an extent of 1 or more",
+            str(site.args[0]),
         )
 
 

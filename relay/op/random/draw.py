@@ -342,7 +342,7 @@ def _multinomial_type(site: Site) -> Type | None:
     site.require(count >= 0, "`num_samples` is negative", "0 or more", str(count))
     if (probs := site.tensor(1)) is None:
         return None
-    site.require(probs.shape[-1] != 0, "there are no classes", "1 class or more", str(probs))
+    site.require_some(probs.shape[-1], (), "there are no classes", "1 class or more", str(probs))
     return TupleType((GENERATOR, TensorType((*probs.shape[:-1], count), "int32")))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
+from relay.op.image.resize import require_elements
 from relay.op.interpolation import Taps, linear_taps, resampled
 from relay.op.layouts import blocked, blocked_shape, require_layout, unblocked, unblocked_shape
 from relay.op.numerics import widened
@@ -67,14 +68,8 @@ def _roi_type(site: Site) -> Type | None:
     extents = unblocked_shape(site, 0, layout, "NCHW")
     if data is None or extents is None or rois is None:
         return None
-    for letter, extent in zip("NCHW", extents, strict=True):
-        site.require(
-            extent != 0 or letter == "C",
-            "there is nothing to read",
-            "images, with an extent of 1 or more along each axis",
-            str(data),
-        )
     regions, _ = site.expect(1, (rois.shape[0], 5), data.dtype).shape
+    require_elements(site, (extents[0], *extents[2:]), "NHW", (regions,))
     shape = blocked_shape(site, (regions, extents[1], *known.pooled_size), "NCHW", layout)
     return TensorType(shape, data.dtype)
 
