@@ -1,0 +1,85 @@
+"""Digests of what networks and programs compile to, so that a refactoring can show that it changed
+nothing.
+
+    python tools/program_digests.py before.txt        write a line per program
+    … change the compiler …
+    python tools/program_digests.py after.txt && diff before.txt after.txt
+
+A digest covers the text of the program (`relay.program.text`) and the LLVM IR of its kernels, for
+one level of x86-64; constants that the compiler makes are covered by name, type and bytes. The
+programs are the networks of `benchmarks/zoo.py`, the dynamic ones of `relay.testing`, and those of
+`tests/programs`. Nothing is read from a cache but what this run has written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+import relay
+from benchmarks.zoo import NETWORKS
+from relay.cache import Cache
+from relay.driver import compile_program
+from relay.errors import RelayError
+from relay.testing import (
+    attention_decoder,
+    beam_search,
+    char_rnn,
+    gru,
+    lstm_loop,
+    rnn,
+    transformer,
+    tree_lstm,
+)
+
+PROGRAMS = sorted((Path(__file__).parent.parent / "tests" / "programs").glob("*.relay"))
+DYNAMIC = (attention_decoder, beam_search, char_rnn, gru, lstm_loop, rnn, tree_lstm, transformer)
+
+Made = tuple[relay.IRModule, dict[str, Any]]
+
+
+def subjects() -> Iterator[tuple[str, Callable[[], Made]]]:
+    yield from NETWORKS.items()
+    for home in DYNAMIC:
+        yield home.__name__.rpartition(".")[2], home.get_workload
+    for path in PROGRAMS:
+        yield path.name, lambda path=path: (relay.parse(path.read_text(), path.name), {})
+
+
+def digest(made: Made, target: str, cache: Cache) -> str:
+    """The digest of a program, or why there is none."""
+    module, params = made
+    try:
+        compiled = compile_program(module, params, target=target, cache=cache)
+    except RelayError as error:
+        return f"refused: {str(error).splitlines()[0]}"
+    found = hashlib.blake2b(digest_size=16)
+    found.update(str(compiled.program).encode())
+    for kernel in compiled.program.kernels:
+        found.update(kernel.ir.encode())
+    for name in sorted(compiled.weights.keys() - params.keys()):
+        array = compiled.weights[name]
+        found.update(f"{name} {array.dtype} {array.shape}".encode() + array.tobytes())
+    return found.hexdigest()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
+    parser.add_argument("file", type=Path, help="where the digests go")
+    parser.add_argument("--level", default="avx2", help="of x86-64: baseline, avx2 or avx512")
+    options = parser.parse_args()
+    target = f"llvm -level={options.level}"
+    with tempfile.TemporaryDirectory() as folder, options.file.open("w") as out:
+        for name, make in subjects():
+            print(f"{name:<40} {digest(make(), target, Cache(folder))}", file=out, flush=True)
+
+
+if __name__ == "__main__":
+    main()
