@@ -45,6 +45,7 @@ def plain_failure(status: int, context: ProgramContext) -> Exception:
     meaning = {
         abi.INTERRUPTED: "interrupted",
         abi.OUT_OF_MEMORY: "out of memory",
+        layout.TOO_LARGE: "a tensor would be too large",
         layout.STACK_OVERFLOW: "the program recurses deeper than its stack",
     }
     return EvaluationError(Diagnostic(meaning.get(status, f"the program failed: status {status}")))

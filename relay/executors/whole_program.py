@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from relay import dtypes
+from relay import dtypes, extents
 from relay.errors import Diagnostic, EvaluationError, RelayError
 from relay.executors.arrays import plain, wrapper
 from relay.executors.executable import Code, Executable, refusal
@@ -198,6 +198,10 @@ class WholeProgramExecutable(Executable):
                     hint="relay.compile(…, memory=bytes) sets the limit",
                 )
             )
+        if status == layout.TOO_LARGE and site is not None:
+            places = range(layout.ASKED, layout.ASKED + 8 * layout.MOST_ASKED, 8)
+            text = extents.filled(site.message, [context[place] for place in places])
+            return EvaluationError(Diagnostic(f"{text}{where}", expected=extents.EXPECTED))
         if status == layout.UNEQUAL and site is not None:
             found, expected, _ = context.details
             return EvaluationError(

@@ -15,13 +15,14 @@ import numpy as np
 
 from relay import dtypes
 from relay.errors import AnySpan, Diagnostic, EvaluationError
+from relay.extents import has_room, too_large
 from relay.interpreter.values import TupleValue, Value, describe, to_value
 from relay.ir.attrs import Attrs, DictAttrs
 from relay.ir.types import TensorType, TupleType, Type
 from relay.nd import NDArray
 from relay.op.opdef import OpDef
 from relay.op.shapes import output_type
-from relay.tree import Steps, run
+from relay.tree import Steps, postorder, run
 
 # Calls a function with arguments: a value, or steps that end with one.
 Apply = Callable[[Value, list[Value]], Any]
@@ -45,12 +46,20 @@ def operate(
     ]
     given = op.make_attrs({}) if attrs is None else attrs
     if not proven and op.relation is not None:
-        output_type(op, [run(_type_of(array)) for array in arrays], given, arrays, span)
+        types = [run(_type_of(array)) for array in arrays]
+        _require_room(output_type(op, types, given, arrays, span), span)
     try:
         result = reference(*arrays, **_keywords(given))
     except Exception as error:  # whatever the reference says is wrong is wrong with the program
         raise _failure(op, error, span) from error
     return _from_arrays(result)
+
+
+def _require_room(ty: Type, span: AnySpan | None) -> None:
+    """The result is one that there can be; NumPy does not always say so."""
+    for part in postorder(ty):
+        if isinstance(part, TensorType) and not has_room(part.concrete_shape, part.dtype):
+            raise EvaluationError(too_large(part.concrete_shape, part.dtype, span))
 
 
 def act(

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from relay import te, tree
 from relay.errors import Diagnostic, LowerError
+from relay.extents import has_room, too_large
 from relay.immutable import frozen
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Constant, Expr, Function, Let, Tuple, TupleGetItem, Var
@@ -61,9 +62,9 @@ def to_compute(function: Function, shapes: Shapes = NUMBERS) -> Computed:
     inputs: list[te.Tensor] = []
     operators: list[str] = []
     for param in function.params:
-        values[param] = tree.run(
-            _placeholders(shapes.type_of(param), param.name_hint, param, inputs, shapes)
-        )
+        given = shapes.type_of(param)
+        _require_room(given, param)
+        values[param] = tree.run(_placeholders(given, param.name_hint, param, inputs, shapes))
     shapes.started(inputs)
     body, lets = function.body, []
     while isinstance(body, Let):
@@ -106,8 +107,20 @@ def _expression(
 def _call(expr: Call, op: OpDef, args: Sequence[Value], shapes: Shapes) -> Value:
     if op.compute is None:
         raise error_at(expr, f"operator `{op.name}` does not say how it is computed")
-    out = tree.run(_specs(shapes.result(expr, op, args), expr, shapes))
+    made = shapes.result(expr, op, args)
+    _require_room(made, expr)
+    out = tree.run(_specs(made, expr, shapes))
     return op.compute(*args, out=out, **keywords(expr, op))
+
+
+def _require_room(ty: Type, expr: Expr) -> None:
+    """A tensor of known sizes is one that there can be, whether it comes to lie in memory or not:
+    then the positions of its elements can be counted."""
+    for part in tree.postorder(ty):
+        if isinstance(part, TensorType) and not part.occurs:
+            shape = part.concrete_shape
+            if not has_room(shape, part.dtype):
+                raise LowerError(too_large(shape, part.dtype, expr.span))
 
 
 def keywords(expr: Call, op: OpDef) -> Mapping[str, Any]:

@@ -106,6 +106,8 @@ ELEMENTS: Final = EXPORTED + 24  # the elements of small tensors in it
 WORK: Final = ELEMENTS + 24
 CELLS: Final = WORK + 24
 REST: Final = CELLS + 24  # address of the arguments of the next call that have no register
+ASKED: Final = REST + 8  # the sizes of what would be too large, as far as there are places
+MOST_ASKED: Final = 14
 SMALL_LISTS: Final = 512  # of every small class the first free object
 SMALL_CLASSES: Final = 65  # class c has 64 * c bytes; there is none of class 0
 BLOCK_LISTS: Final = SMALL_LISTS + 8 * SMALL_CLASSES
@@ -127,6 +129,7 @@ CHUNK_HEADER: Final = 64
 STACK_OVERFLOW: Final = 16
 FAILED: Final = 17  # `fail`: SITE says which
 UNEQUAL: Final = 18  # `require`: SITE says which; details: the two numbers
+TOO_LARGE: Final = 19  # `compute`, `alloc`, `view`: SITE says which; ASKED: the sizes
 
 
 def numbers() -> dict[str, int]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from relay import dtypes, te
 from relay.errors import Diagnostic, EvaluationError
+from relay.extents import LARGEST_SIZE, has_room, too_large
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
@@ -174,6 +175,8 @@ def _arange(
 ) -> np.ndarray:
     numbers = _numbers(first, last, distance)
     (extent,) = _arange_shape(first, last, distance, **known)
+    if not has_room((extent,), dtype):  # NumPy gives none
+        raise EvaluationError(too_large((extent,), dtype))
     return convert(np.arange(extent) * numbers[2] + numbers[0], dtype)
 
 
@@ -224,6 +227,22 @@ def _arange_compute(
     return te.compute(out.shape, element)
 
 
+def _steps_between(start: te.Expr, stop: te.Expr, step: te.Expr) -> te.Expr:
+    """How many steps lead from start to before stop. The distance has no sign, so that it fits into
+    64 bits however far apart the two are; a number of steps that does not is the largest size."""
+    without_sign = all(one.dtype in dtypes.UNSIGNED for one in (start, stop))
+    kind = "uint64" if without_sign else "int64"
+    start, stop = te.cast(start, kind), te.cast(stop, kind)
+    forward = te.not_equal(step, 0) if step.dtype in dtypes.UNSIGNED else step > 0
+    low, high = te.select(forward, start, stop), te.select(forward, stop, start)
+    distance = te.cast(high, "uint64") - te.cast(low, "uint64")
+    wide = te.cast(step, "uint64")
+    each = te.select(forward, wide, te.const(0, "uint64") - wide)
+    most = te.const(LARGEST_SIZE - 1, "uint64")
+    steps = te.minimum((distance - 1) // each, most)
+    return te.select(low < high, te.index(steps) + 1, te.index(0))
+
+
 def _arange_extents(
     first: te.Tensor,
     last: te.Tensor,
@@ -233,9 +252,8 @@ def _arange_extents(
 ) -> tuple[Sequence[te.Scalar], ...]:
     numbers = [tensor[()] for tensor in (first, last, distance)]
     if all(dtypes.is_integer(number.dtype) for number in numbers):
-        start, stop, step = map(te.index, numbers)
-        need(te.not_equal(step, 0), "the step is zero")
-        return ((te.maximum(-((start - stop) // step), 0),),)
+        need(te.not_equal(te.index(numbers[2]), 0), "the step is zero")
+        return ((_steps_between(*numbers),),)
     start, stop, step = (te.cast(number, "float64") for number in numbers)
     need(te.not_equal(step, te.const(0.0, "float64")), "the step is zero")
     for number in (start, stop, step):

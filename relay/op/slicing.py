@@ -26,6 +26,8 @@ from relay.op.site import INTEGER, Site
 
 # From here on a bound means the end of the axis: it is what people write for "all the rest".
 UNBOUNDED = 2**31 - 1
+# No axis is longer; bounds and strides beyond it say nothing more, and their sums fit into int64.
+_LONGEST = 2**62
 
 
 @attrs
@@ -58,8 +60,12 @@ def _slices(known: StridedSliceAttrs) -> list[tuple[int, int, int]]:
             rest = -1
         begin = known.begin[i] if i < len(known.begin) else first
         end = known.end[i] if i < len(known.end) else rest
-        found.append((begin, end, stride))
+        found.append((_bounded(begin), _bounded(end), _bounded(stride)))
     return found
+
+
+def _bounded(number: int) -> int:
+    return max(-_LONGEST, min(number, _LONGEST))
 
 
 def _from_front(bound: int, extent: Dim) -> Dim:

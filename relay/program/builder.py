@@ -49,6 +49,7 @@ class Builder:
     registers: list[Spec] = field(default_factory=list)
     blocks: list[OpenBlock] = field(default_factory=lambda: [OpenBlock(0)])
     current: OpenBlock = field(init=False)
+    where: str = ""  # the place in the source of what is allocated now, for sizes of a run
     loaded: dict[Register, str] = field(default_factory=dict)  # registers that are constants
     roots: dict[Register, Register] = field(default_factory=dict)  # of views: whose memory it is
 
@@ -75,7 +76,7 @@ class Builder:
 
     def view(self, source: Register, spec: TensorSpec, sizes: Sequence[Register] = ()) -> Register:
         made = self.new(spec)
-        self.add(ViewTensor(made, source, tuple(sizes)))
+        self.add(ViewTensor(made, source, tuple(sizes), self.where if sizes else ""))
         self.roots[made] = self.roots.get(source, source)
         return made
 
@@ -93,7 +94,7 @@ class Builder:
         for position, register in enumerate(registers):
             if isinstance(outputs[position], TensorSpec):
                 known = () if allocated is None else tuple(allocated[position])
-                self.add(AllocTensor(register, known))
+                self.add(AllocTensor(register, known, where=self.where if known else ""))
         self.add(InvokeKernel(kernel.name, tuple(inputs), registers, tuple(sizes)))
         return registers
 

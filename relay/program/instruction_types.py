@@ -20,6 +20,7 @@ from relay.program.program import (
     CallClosure,
     CallFunction,
     ClosureSpec,
+    ComputeSize,
     Constructor,
     DataSpec,
     DataType,
@@ -55,7 +56,7 @@ from relay.program.program import (
     flatten,
     spec_text,
 )
-from relay.program.scalars import OPERATIONS, result_type
+from relay.program.scalars import OPERATIONS, SIZE_OPERATIONS, result_type
 
 SIZE = ScalarSpec("int64")
 TRUTH = ScalarSpec("bool")
@@ -218,6 +219,11 @@ class InstructionTypes:
                     known = [size for size in spec.shape if isinstance(size, int)]
                     if len(known) == len(spec.shape) and index >= prod(known):
                         yield self.problem(f"there is no element {index}", found=spec_text(spec))
+            case ComputeSize(output, op, left, right):
+                yield from self.expect("types of sizes", [output, left, right], [SIZE] * 3)
+                if op not in SIZE_OPERATIONS:
+                    listed = " or ".join(SIZE_OPERATIONS)
+                    yield self.problem("sizes are not computed so", listed, op)
             case RequireEqual(left, right):
                 yield from self.expect("types of sizes", [left, right], [SIZE, SIZE])
             case Retain(register) | Release(register):

@@ -13,6 +13,7 @@ from relay.program.program import (
     Branch,
     CallClosure,
     CallFunction,
+    ComputeSize,
     Constant,
     Constructor,
     DataType,
@@ -164,10 +165,11 @@ def instruction_text(instruction: Instruction, function: Function) -> str:
             return f"{typed(output)} = {_number_text(value)}"
         case Scalar(output, op, inputs):
             return f"{typed(output)} = {op} {_registers(inputs)}"
-        case AllocTensor(output, sizes, local):
-            return f"{typed(output)} = alloc{' local' if local else ''}{_sizes(sizes)}"
-        case ViewTensor(output, source, sizes):
-            return f"{typed(output)} = view %{source}{_sizes(sizes)}"
+        case AllocTensor(output, sizes, local, where):
+            kind = "alloc local" if local else "alloc"
+            return f"{typed(output)} = {kind}{_sizes(sizes)}{_where(where)}"
+        case ViewTensor(output, source, sizes, where):
+            return f"{typed(output)} = view %{source}{_sizes(sizes)}{_where(where)}"
         case InvokeKernel(kernel, inputs, outputs, sizes):
             written = ", ".join(_output_text(function, typed, output) for output in outputs)
             called = f"{symbol_text(kernel)}({_registers(inputs)})"
@@ -176,6 +178,8 @@ def instruction_text(instruction: Instruction, function: Function) -> str:
             return f"{typed(output)} = size %{tensor}[{axis}]"
         case ReadElement(output, tensor, index):
             return f"{typed(output)} = element %{tensor}[{index}]"
+        case ComputeSize(output, op, left, right, where):
+            return f"{typed(output)} = compute {op} %{left}, %{right}{_where(where)}"
         case RequireEqual(left, right, message, where):
             return f"require %{left} = %{right} {string_text(message)}{_where(where)}"
         case MakeData(output, constructor, parts):

@@ -186,6 +186,7 @@ class AllocTensor:
     output: Register
     sizes: tuple[Register, ...] = ()
     local: bool = False
+    where: str = ""
 
 
 @frozen
@@ -196,6 +197,7 @@ class ViewTensor:
     output: Register
     input: Register
     sizes: tuple[Register, ...] = ()
+    where: str = ""
 
 
 @frozen
@@ -226,6 +228,18 @@ class ReadElement:
     output: Register
     tensor: Register
     index: int
+
+
+@frozen
+class ComputeSize:
+    """`%5: int64 = compute mul %3, %4 where "…"`: the sum (`add`) or the product (`mul`) of two
+    int64; where it is none itself, the run ends (`relay.extents`)."""
+
+    output: Register
+    op: str
+    left: Register
+    right: Register
+    where: str = ""
 
 
 @frozen
@@ -399,6 +413,7 @@ Instruction = (
     | InvokeKernel
     | ReadSize
     | ReadElement
+    | ComputeSize
     | RequireEqual
     | MakeData
     | GetField

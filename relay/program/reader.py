@@ -22,6 +22,7 @@ from relay.program.program import (
     CallClosure,
     CallFunction,
     ClosureSpec,
+    ComputeSize,
     Constant,
     Constructor,
     DataSpec,
@@ -582,16 +583,22 @@ class _FunctionReader:
 
     def alloc(self, output: Register) -> AllocTensor:
         local = self.reader.accept("local")
-        return AllocTensor(output, self.sizes(), local)
+        return AllocTensor(output, self.sizes(), local, self.reader.where())
 
     def view(self, output: Register) -> ViewTensor:
-        return ViewTensor(output, self.use(), self.sizes())
+        return ViewTensor(output, self.use(), self.sizes(), self.reader.where())
 
     def size(self, output: Register) -> ReadSize:
         return ReadSize(output, self.use(), self.between_brackets())
 
     def element(self, output: Register) -> ReadElement:
         return ReadElement(output, self.use(), self.between_brackets())
+
+    def compute(self, output: Register) -> ComputeSize:
+        op = self.reader.name()
+        left = self.use()
+        self.reader.expect(",")
+        return ComputeSize(output, op, left, self.use(), self.reader.where())
 
     def make_data(self, output: Register) -> MakeData:
         return MakeData(output, self.reader.name(), self.uses())
@@ -689,6 +696,7 @@ class _FunctionReader:
         "view": view,
         "size": size,
         "element": element,
+        "compute": compute,
         "data": make_data,
         "field": field,
         "closure": closure,

@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from relay import tree
+from relay.errors import Diagnostic, LowerError
+from relay.extents import EXPECTED, is_size
 from relay.ir import dims
 from relay.ir.dims import Dim, DimCall, DimExpr
 from relay.lower.to_compute import Computed
 from relay.program.builder import Builder
-from relay.program.program import Literal, Register, Scalar, ScalarSpec
+from relay.program.program import ComputeSize, Literal, Register, Scalar, ScalarSpec
 from relay.te.compute import Computation
 from relay.te.expr import Binary, Bitcast, Call, Cast, Compare, Const, Expr, Read, Select, Unary
 
@@ -108,40 +110,60 @@ def operation(builder: Builder, op: str, inputs: Sequence[Register], dtype: str)
 # --- sizes
 
 
-def emit_dim(builder: Builder, dim: Dim, sizes: Mapping[dims.Symbol, Register]) -> Register:
-    """The value of a dimension, given those of its variables."""
-    register: Register = tree.run(_emit_dim(builder, dim, sizes))
+def emit_dim(
+    builder: Builder, dim: Dim, sizes: Mapping[dims.Symbol, Register], where: str = ""
+) -> Register:
+    """The value of a dimension, given those of its variables. Where it is too large, the run ends;
+    `where` is the place in the source."""
+    register: Register = tree.run(_emit_dim(builder, dim, sizes, where))
+    return register
+
+
+def size_operation(
+    builder: Builder, op: str, left: Register, right: Register, where: str
+) -> Register:
+    """The sum or the product of two sizes."""
+    register = builder.new(ScalarSpec(SIZE))
+    builder.add(ComputeSize(register, op, left, right, where))
     return register
 
 
 def _emit_dim(
-    builder: Builder, dim: Dim, sizes: Mapping[dims.Symbol, Register]
+    builder: Builder, dim: Dim, sizes: Mapping[dims.Symbol, Register], where: str
 ) -> tree.Steps[Register]:
     if isinstance(dim, int):
-        return literal(builder, dim, SIZE)
+        return _size(builder, dim)
     if dim in sizes:
         return sizes[dim]
     if isinstance(dim, DimCall):
         op = {"//": "floordiv", "min": "min", "max": "max"}[dim.function]
-        total: Register = yield _emit_dim(builder, dim.args[0], sizes)
+        total: Register = yield _emit_dim(builder, dim.args[0], sizes, where)
         for arg in dim.args[1:]:
-            other = yield _emit_dim(builder, arg, sizes)
+            other = yield _emit_dim(builder, arg, sizes, where)
             total = operation(builder, op, (total, other), SIZE)
         return total
     assert isinstance(dim, DimExpr), f"nothing says how much `{dim}` is"
     found: Register | None = None
     for monomial, factor in dim.terms.items():
-        product = literal(builder, factor, SIZE) if factor != 1 or not monomial else None
+        product = _size(builder, factor) if factor != 1 or not monomial else None
         for atom, power in sorted(monomial, key=lambda item: str(item[0])):
-            value = yield _emit_dim(builder, atom, sizes)
+            value = yield _emit_dim(builder, atom, sizes, where)
             for _ in range(power):
                 product = (
-                    value if product is None else operation(builder, "mul", (product, value), SIZE)
+                    value
+                    if product is None
+                    else size_operation(builder, "mul", product, value, where)
                 )
         assert product is not None
-        found = product if found is None else operation(builder, "add", (found, product), SIZE)
+        found = product if found is None else size_operation(builder, "add", found, product, where)
     assert found is not None, "a sum without terms is a number"
     return found
+
+
+def _size(builder: Builder, number: int) -> Register:
+    if not is_size(number):
+        raise LowerError(Diagnostic(f"a size would be {number}", expected=EXPECTED))
+    return literal(builder, number, SIZE)
 
 
 def evaluable(dim: Dim, sizes: Mapping[dims.Symbol, Register]) -> bool:

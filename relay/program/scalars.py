@@ -43,6 +43,7 @@ OPERATIONS: Final[Mapping[str, int]] = {
     "bitcast": 1,
     "select": 3,
 }
+SIZE_OPERATIONS: Final = ("add", "mul")  # which also say where the result does not fit
 OF_FLOATS: Final = frozenset({*CONTINUOUS, "div", "pow", "fmod", "atan2", "copysign", "fma"})
 OF_INTEGERS: Final = frozenset({*BITS, "and", "or", "xor", "shl", "shr", "not"})
 

@@ -49,7 +49,8 @@ def lower_sized(
 ) -> list[At]:
     """The results of a primitive function. With `only_shapes` the elements of its one argument are
     those of its one result."""
-    call = _Call(builder, stages, args, "" if span is None else str(span), only_shapes)
+    builder.where = "" if span is None else str(span)
+    call = _Call(builder, stages, args, builder.where, only_shapes)
     for variable in dynamic.variables:
         call.read(variable)
     call.require(dynamic.required)
@@ -85,7 +86,7 @@ class _Call:
     sizes: dict[Symbol, Register] = field(default_factory=dict)
 
     def dim(self, dim: Dim) -> Register:
-        return emit_dim(self.builder, dim, self.sizes)
+        return emit_dim(self.builder, dim, self.sizes, self.where)
 
     def read(self, variable: Variable) -> None:
         source = variable.source

@@ -17,6 +17,7 @@ from relay.program.program import (
     Branch,
     CallClosure,
     CallFunction,
+    ComputeSize,
     Fail,
     Function,
     GetField,
@@ -73,6 +74,8 @@ def uses(instruction: Instruction, registers: Sequence[Spec]) -> Uses:
             return Uses((*instruction.inputs, *tensors, *instruction.sizes), written=scalars)
         case ReadSize() | ReadElement():
             return Uses((instruction.tensor,), written=(instruction.output,))
+        case ComputeSize():
+            return Uses((instruction.left, instruction.right), written=(instruction.output,))
         case RequireEqual():
             return Uses((instruction.left, instruction.right))
         case MakeData():

@@ -237,7 +237,7 @@ class Body:
                         self.sizes[dim] = self.size(value.register, axis)
         for param, register, axis, dim in later:
             if scalar_code.evaluable(dim, self.sizes):
-                wanted = scalar_code.emit_dim(self.builder, dim, self.sizes)
+                wanted = self.dim(dim, param.span)
                 self.require(
                     self.size(register, axis),
                     wanted,
@@ -249,6 +249,10 @@ class Body:
         register = self.builder.new(ScalarSpec(scalar_code.SIZE))
         self.builder.add(ReadSize(register, tensor, axis))
         return register
+
+    def dim(self, dim: dims.Dim, span: AnySpan | None) -> Register:
+        where = "" if span is None else str(span)
+        return scalar_code.emit_dim(self.builder, dim, self.sizes, where)
 
     def require(
         self, found: Register, expected: Register, message: str, span: AnySpan | None
@@ -277,7 +281,7 @@ class Body:
                 continue
             if scalar_code.evaluable(dim, self.sizes):
                 found = self.size(value.register, axis)
-                wanted = scalar_code.emit_dim(self.builder, dim, self.sizes)
+                wanted = self.dim(dim, span)
                 self.require(found, wanted, f"axis {axis} of {what} is not {dim} long", span)
 
     # --- values in registers

@@ -18,7 +18,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from relay import dtypes
+from relay import dtypes, extents
 from relay.errors import Diagnostic, EvaluationError, SourceName, Span
 from relay.executors.arrays import address
 from relay.executors.memory import allocate, typed
@@ -30,6 +30,7 @@ from relay.program.program import (
     Branch,
     CallClosure,
     CallFunction,
+    ComputeSize,
     DataSpec,
     Fail,
     Function,
@@ -159,6 +160,8 @@ class _Translator:
                 return _make(output, lambda r: np.int64(r[tensor].shape[axis]))
             case ReadElement(output, tensor, index):
                 return self.read_element(output, tensor, index)
+            case ComputeSize():
+                return _compute_size(instruction)
             case RequireEqual():
                 return _require(instruction)
             case MakeData(output, name, fields):
@@ -246,8 +249,9 @@ class _Translator:
 
         def shape(registers: Registers) -> tuple[int, ...]:
             found = tuple([n if n >= 0 else int(registers[-1 - n]) for n in parts])
-            if min(found) < 0:
-                raise self.failure(instruction, f"a tensor of shape {found} cannot be made")
+            if not extents.has_room(found, spec.dtype):
+                text = extents.tensor_text(found, spec.dtype)
+                raise self.failure(instruction, text, extents.EXPECTED)
             return found
 
         return shape
@@ -347,10 +351,13 @@ class _Translator:
 
         return step
 
-    def failure(self, instruction: Instruction, message: str) -> EvaluationError:
+    def failure(
+        self, instruction: Instruction, message: str, expected: str | None = None
+    ) -> EvaluationError:
         text = instruction_text(instruction, self.function)
         found = f"`{text}` in function `@{self.function.name}`"
-        return EvaluationError(Diagnostic(message, place(self.function.where), found=found))
+        where = getattr(instruction, "where", "") or self.function.where
+        return EvaluationError(Diagnostic(message, place(where), expected, found))
 
 
 def place(where: str) -> Span | None:
@@ -377,6 +384,22 @@ def _make(output: Register, make: Callable[[Registers], Any]) -> Step:
 
 def _nothing(registers: Registers, run: Run) -> None:
     pass
+
+
+def _compute_size(instruction: ComputeSize) -> Step:
+    op, left, right = instruction.op, instruction.left, instruction.right
+    compute = int.__mul__ if op == "mul" else int.__add__
+
+    def step(registers: Registers, _: Run) -> None:
+        numbers = int(registers[left]), int(registers[right])
+        found = compute(*numbers)
+        if not extents.is_size(found):
+            text = extents.filled(extents.size_text(op), numbers)
+            where = place(instruction.where)
+            raise EvaluationError(Diagnostic(text, where, expected=extents.EXPECTED))
+        registers[instruction.output] = np.int64(found)
+
+    return step
 
 
 def _require(instruction: RequireEqual) -> Step:

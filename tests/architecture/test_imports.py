@@ -51,6 +51,7 @@ BESIDE = {
     "build_module": "transform",
     "builder": "check",
     "data_dep_optimization": "transform",
+    "extents": "dtypes",
     "files": "errors",
     "graph_executor": "executors",
     "onnx_backend": "driver",

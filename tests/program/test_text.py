@@ -16,6 +16,7 @@ from relay.program.program import (
     CallClosure,
     CallFunction,
     ClosureSpec,
+    ComputeSize,
     Constant,
     Constructor,
     DataSpec,
@@ -48,6 +49,7 @@ from relay.program.program import (
     ViewTensor,
     WriteReference,
 )
+from relay.program.scalars import SIZE_OPERATIONS
 from relay.program.text import parse, to_text
 
 TEXT = """\
@@ -228,7 +230,7 @@ class Draft:
 
     def instruction(self):
         draw, new, use, some = self.draw, self.new, self.use, self.some
-        number = draw(st.integers(0, 18))
+        number = draw(st.integers(0, 19))
         match number:
             case 0:
                 return LoadConstant(new(), "c")
@@ -238,9 +240,9 @@ class Draft:
                 op = draw(st.sampled_from(["add", "lt", "cast", "select", "exp", "and"]))
                 return Scalar(new(), op, (use(), *some(use)))
             case 3:
-                return AllocTensor(new(), some(use), draw(st.booleans()))
+                return AllocTensor(new(), some(use), draw(st.booleans()), draw(names))
             case 4:
-                return ViewTensor(new(), use(), some(use))
+                return ViewTensor(new(), use(), some(use), draw(names))
             case 5:
                 return InvokeKernel("k", some(use), some(self.output_of_kernel), some(use))
             case 6:
@@ -267,6 +269,9 @@ class Draft:
                 return CallClosure(some(new), use(), some(use))
             case 17:
                 return Retain(use())
+            case 18:
+                op = draw(st.sampled_from(SIZE_OPERATIONS))
+                return ComputeSize(new(), op, use(), use(), draw(names))
             case _:
                 return Release(use())
 

@@ -276,7 +276,7 @@ def test_views_and_elements(machine):
     assert "expected: 3" in text and "found:    2" in text
     with pytest.raises(EvaluationError, match="4 elements cannot be seen as a tensor of shape"):
         vm.run(x, 5)
-    with pytest.raises(EvaluationError, match=r"a tensor of shape \(-1,\) cannot be made"):
+    with pytest.raises(EvaluationError, match="the result would have -1 elements"):
         vm.run(x, -1)
 
 

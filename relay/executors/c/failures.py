@@ -21,6 +21,7 @@ PROGRAM_MESSAGES: Final = {
     layout.STACK_OVERFLOW: "the model recurses deeper than its stack",
     layout.FAILED: "no clause of the model fits a value",
     layout.UNEQUAL: "a size is not what the model needs",
+    layout.TOO_LARGE: "a tensor would be too large",
 }
 
 FORMATS: Final[Mapping[str, str]] = {
@@ -180,6 +181,7 @@ explain:
     i32 $stack_overflow, label %stack
     i32 $unequal, label %unequal
     i32 $failed, label %failed
+    i32 $too_large, label %failed
   ]
 range:
   %index.at = getelementptr i8, ptr %model, i64 $index

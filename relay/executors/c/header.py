@@ -34,6 +34,7 @@ def header_text(types: CTypes, target: Target, *, embed: bool, threads: int) -> 
         stack_overflow=layout.STACK_OVERFLOW,
         failed=layout.FAILED,
         unequal=layout.UNEQUAL,
+        too_large=layout.TOO_LARGE,
         out_of_range=abi.OUT_OF_RANGE,
         interrupted=abi.INTERRUPTED,
         types="\n".join(f"typedef struct {data.name} {data.name};" for data in types.data),
@@ -242,6 +243,7 @@ extern "C" {
 #define ${upper}_STACK_OVERFLOW $stack_overflow
 #define ${upper}_FAILED $failed
 #define ${upper}_UNEQUAL $unequal
+#define ${upper}_TOO_LARGE $too_large
 
 typedef struct $name $name;
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from relay.native import layout
@@ -158,7 +158,18 @@ class Emitter(Expressions):
 
     def fail_if(self, condition: str, status: str, site: int, details: Sequence[str] = ()) -> None:
         """The same, with a note of where that was."""
-        way = self._way_out(status, site, details)
+        self._leave_if(
+            condition, self._way_out(status, site, zip(abi.DETAILS, details, strict=False))
+        )
+
+    def too_large_if(self, condition: str, site: int, sizes: Sequence[str]) -> None:
+        """The same for sizes that there cannot be (`relay.extents`)."""
+        places = range(layout.ASKED, layout.ASKED + 8 * layout.MOST_ASKED, 8)
+        self._leave_if(
+            condition, self._way_out(str(layout.TOO_LARGE), site, zip(places, sizes, strict=False))
+        )
+
+    def _leave_if(self, condition: str, way: str) -> None:
         on = self.label("on")
         self.line(f"br i1 {condition}, label %{way}, label %{on}, {UNLIKELY}")
         self.place(on)
@@ -166,14 +177,15 @@ class Emitter(Expressions):
     def fail(self, status: int, site: int) -> None:
         self.line(f"br label %{self._way_out(str(status), site, ())}")
 
-    def _way_out(self, status: str, site: int, details: Sequence[str]) -> str:
-        plain = not details and status.isdigit()  # the same wherever it comes from
+    def _way_out(self, status: str, site: int, details: Iterable[tuple[int, str]]) -> str:
+        """A block that notes the site, and at offsets into the context what explains it."""
+        notes = [(layout.SITE, str(site)), *details]
+        plain = len(notes) == 1 and status.isdigit()  # the same wherever it comes from
         if plain and (status, site) in self.shared:
             return self.shared[status, site]
         way = WayOut(self.label("failed"), status)
         if plain:
             self.shared[status, site] = way.label
-        notes = [(layout.SITE, str(site)), *zip(abi.DETAILS, details, strict=False)]
         for offset, value in notes:
             address = self.fresh("note")
             way.lines.append(f"  {address} = getelementptr i8, ptr %ctx, i64 {offset}")

@@ -21,6 +21,7 @@ from relay.program.program import (
     CallClosure,
     CallFunction,
     ClosureSpec,
+    ComputeSize,
     Fail,
     Function,
     GetField,
@@ -201,6 +202,8 @@ class FunctionText(Objects):
                 self.read_size(instruction)
             case ReadElement():
                 self.read_element(instruction)
+            case ComputeSize():
+                self.compute_size(instruction)
             case RequireEqual():
                 self.require_equal(instruction)
             case MakeData():

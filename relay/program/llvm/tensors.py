@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from math import prod
 
+from relay.extents import TENSOR_BYTES, size_text, tensor_text
 from relay.lower.kernel import Kernel, TensorSpec
 from relay.native import layout
 from relay.program.frame import Frame, plan_frame
@@ -16,6 +17,7 @@ from relay.program.llvm.types import symbol
 from relay.program.llvm.unit import Unit
 from relay.program.program import (
     AllocTensor,
+    ComputeSize,
     Function,
     InvokeKernel,
     LoadConstant,
@@ -62,7 +64,7 @@ class Tensors(Emitter):
         if register in self.local:
             return
         spec = self.tensor(register)
-        bytes = self._bytes(spec, self.sizes[register])
+        bytes = self._bytes(spec, self.sizes[register], instruction.where)
         made = self.make(
             f"call ptr @relay_new_tensor(ptr %ctx, i64 {len(spec.shape)}, i64 {bytes})", "ptr"
         ).text
@@ -82,7 +84,7 @@ class Tensors(Emitter):
         ).text
         self.check_memory(made)
         self._store_sizes(register, made)
-        bytes = self._bytes(spec, self.sizes[register])
+        bytes = self._bytes(spec, self.sizes[register], instruction.where)
         self.store("i64", bytes, made, layout.TENSOR_BYTES)
         self.set(register, made)
 
@@ -98,20 +100,45 @@ class Tensors(Emitter):
         for axis, size in enumerate(self.sizes[register]):
             self.store("i64", size, made, layout.TENSOR_DIMS + 8 * axis)
 
-    def _bytes(self, spec: TensorSpec, sizes: tuple[str, ...]) -> str:
-        """The memory a tensor takes; fails where no computer has so much."""
-        known = prod(size for size in spec.shape if isinstance(size, int))
-        total = str(known * item_bytes(spec.dtype))
-        for size, text in zip(spec.shape, sizes, strict=True):
-            if isinstance(size, int):
-                continue
-            both = self.make(
-                f"call {{ i64, i1 }} @llvm.umul.with.overflow.i64(i64 {total}, i64 {text})", "i64"
-            ).text
-            total = self.make(f"extractvalue {{ i64, i1 }} {both}, 0", "i64").text
-            over = self.make(f"extractvalue {{ i64, i1 }} {both}, 1", "i1").text
-            self.fail_if(over, str(abi.OUT_OF_MEMORY), self.site())
+    def _bytes(self, spec: TensorSpec, sizes: tuple[str, ...], where: str) -> str:
+        """The memory a tensor takes; fails where there cannot be so much (`relay.extents`).
+
+        An extent of 0 counts as 1 while that is looked at: what kernels compute with the other
+        extents does not wrap either. A negative one is a very large number without a sign.
+        """
+        known = [size for size in spec.shape if isinstance(size, int)]
+        given = [
+            text for size, text in zip(spec.shape, sizes, strict=True) if not isinstance(size, int)
+        ]
+        width = item_bytes(spec.dtype)
+        if not given:
+            return str(prod(known) * width)
+        total = str(prod(known) * width)
+        room = str(prod(max(size, 1) for size in known) * width * (2**64 // TENSOR_BYTES))
+        failed = "false"
+        for text in given:
+            total = self.make(f"mul i64 {total}, {text}", "i64").text
+            least = self.make(f"call i64 @llvm.umax.i64(i64 {text}, i64 1)", "i64").text
+            room, over = self.with_overflow("umul", room, least)
+            failed = self.make(f"or i1 {failed}, {over}", "i1").text
+        site = self.site(tensor_text(spec.shape, spec.dtype), where or None)
+        self.too_large_if(failed, site, given)
         return total
+
+    def with_overflow(self, op: str, left: str, right: str) -> tuple[str, str]:
+        """The result of an operation, and whether it does not fit."""
+        kind = "{ i64, i1 }"
+        intrinsic = f"@llvm.{op}.with.overflow.i64"
+        both = self.make(f"call {kind} {intrinsic}(i64 {left}, i64 {right})", kind).text
+        result = self.make(f"extractvalue {kind} {both}, 0", "i64").text
+        return result, self.make(f"extractvalue {kind} {both}, 1", "i1").text
+
+    def compute_size(self, instruction: ComputeSize) -> None:
+        given = self.text_of(instruction.left), self.text_of(instruction.right)
+        result, over = self.with_overflow(f"s{instruction.op}", *given)
+        site = self.site(size_text(instruction.op), instruction.where)
+        self.too_large_if(over, site, given)
+        self.set(instruction.output, result)
 
     def data(self, register: Register) -> str:
         """The address of the elements."""
