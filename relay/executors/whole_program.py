@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from relay import dtypes, extents
+from relay import dtypes
 from relay.errors import Diagnostic, EvaluationError, RelayError
 from relay.executors.arrays import plain, wrapper
 from relay.executors.executable import Code, Executable, refusal
@@ -26,6 +26,7 @@ from relay.executors.program_function import ProgramFunction
 from relay.executors.report import Kernels, Memory
 from relay.executors.style import VALUES, as_tensors, python_style
 from relay.executors.weights import Weights
+from relay.extents import EXPECTED, filled
 from relay.immutable import frozen
 from relay.interpreter.values import Value
 from relay.lower.kernel import TensorSpec
@@ -200,8 +201,8 @@ class WholeProgramExecutable(Executable):
             )
         if status == layout.TOO_LARGE and site is not None:
             places = range(layout.ASKED, layout.ASKED + 8 * layout.MOST_ASKED, 8)
-            text = extents.filled(site.message, [context[place] for place in places])
-            return EvaluationError(Diagnostic(f"{text}{where}", expected=extents.EXPECTED))
+            text = filled(site.message, [context[place] for place in places])
+            return EvaluationError(Diagnostic(f"{text}{where}", expected=EXPECTED))
         if status == layout.UNEQUAL and site is not None:
             found, expected, _ = context.details
             return EvaluationError(

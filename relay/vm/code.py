@@ -18,10 +18,11 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from relay import dtypes, extents
+from relay import dtypes
 from relay.errors import Diagnostic, EvaluationError, SourceName, Span
 from relay.executors.arrays import address
 from relay.executors.memory import allocate, typed
+from relay.extents import EXPECTED, filled, has_room, is_size, size_text, tensor_text
 from relay.immutable import frozen
 from relay.lower.kernel import TensorSpec
 from relay.program.printer import instruction_text
@@ -249,9 +250,9 @@ class _Translator:
 
         def shape(registers: Registers) -> tuple[int, ...]:
             found = tuple([n if n >= 0 else int(registers[-1 - n]) for n in parts])
-            if not extents.has_room(found, spec.dtype):
-                text = extents.tensor_text(found, spec.dtype)
-                raise self.failure(instruction, text, extents.EXPECTED)
+            if not has_room(found, spec.dtype):
+                text = tensor_text(found, spec.dtype)
+                raise self.failure(instruction, text, EXPECTED)
             return found
 
         return shape
@@ -393,10 +394,10 @@ def _compute_size(instruction: ComputeSize) -> Step:
     def step(registers: Registers, _: Run) -> None:
         numbers = int(registers[left]), int(registers[right])
         found = compute(*numbers)
-        if not extents.is_size(found):
-            text = extents.filled(extents.size_text(op), numbers)
+        if not is_size(found):
+            text = filled(size_text(op), numbers)
             where = place(instruction.where)
-            raise EvaluationError(Diagnostic(text, where, expected=extents.EXPECTED))
+            raise EvaluationError(Diagnostic(text, where, expected=EXPECTED))
         registers[instruction.output] = np.int64(found)
 
     return step
