@@ -1,11 +1,22 @@
 """Tensors as values: an immutable NumPy array with its device, as `relay.nd.array` makes them.
 
 Only programs that manage memory themselves have tensors that change: those that lie in a `Storage`.
+
+What comes from outside where a tensor of a certain element type is wanted follows one rule
+(`as_tensor`), for inputs and weights of every engine:
+
+    arrays        of NumPy, `relay.nd`, torch and whatever else speaks DLPack: strides, alignment
+                  and byte order do not matter; the element type must be the one that is wanted
+    numbers       of Python, and lists of them, have no element type: they take the one that is
+                  wanted where that loses nothing (1 may be 1.0, but 1.5 is no integer, 300 no int8,
+                  and a truth value no number)
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -41,7 +52,7 @@ class NDArray:
     __slots__ = ("array", "device", "dtype")
 
     def __init__(self, array: np.ndarray, device: Device | None = None) -> None:
-        view = np.asarray(array).view()
+        view = native_order(np.asarray(array)).view()
         view.flags.writeable = False
         self.array = view
         self.dtype = dtypes.from_numpy(view.dtype)
@@ -56,6 +67,11 @@ class NDArray:
         return self.array.copy()
 
     asnumpy = numpy
+
+    def astype(self, dtype: Any) -> NDArray:
+        """The tensor with its elements converted."""
+        made = self.array.astype(dtypes.to_numpy(dtypes.canonical(dtype)))
+        return NDArray(made, self.device)
 
     def item(self) -> Any:
         return self.array.item()
@@ -176,21 +192,106 @@ class StoredTensor(NDArray):
         self._memory[...] = value.array
 
 
+# --- from outside --------------------------------------------------------------------------------
+
+
+def as_tensor(data: Any, dtype: np.dtype) -> np.ndarray:
+    """`data` as an array, where it lies if that is possible, in this machine's byte order.
+
+    Python's numbers become `dtype`. Anything that may not become it keeps an element type of its
+    own, and the caller, who knows what it is for, says so; `conversion` is what to try then.
+    """
+    if isinstance(data, PYTHON) and not isinstance(data, np.generic):  # np.float64 is a float, too
+        return _from_python(data, dtype)
+    return as_numpy(data)
+
+
+def conversion(data: Any, dtype: str) -> str:
+    """What converts `data`, an array of another element type."""
+    if is_torch(data):
+        return f"convert it: x.to(torch.{dtype})"
+    if isinstance(data, PYTHON) and not isinstance(data, np.generic):
+        return f"convert it: np.asarray(x, {dtype!r})"
+    return f"convert it: x.astype({dtype!r})"
+
+
+PYTHON = (list, tuple, range, bool, int, float)  # what has no element type of its own
+
+
+def _from_python(data: Any, dtype: np.dtype) -> np.ndarray:
+    made = as_numpy(data)
+    if made.dtype == dtype or (made.size and not _is_close_kind(made.dtype, dtype)):
+        return made
+    with np.errstate(over="ignore"):  # 1e300 is an infinite float32
+        found = made.astype(dtype)
+    if made.dtype.kind in "iu" and found.dtype.kind != "f" and (found.astype("O") != made).any():
+        what = f"{data}" if isinstance(data, int) else f"a {type(data).__name__} of integers"
+        raise RelayError(f"{what} does not fit into {dtype.name}")
+    return found
+
+
+def _is_close_kind(given: np.dtype, wanted: np.dtype) -> bool:
+    """Whether numbers written as `given` may mean `wanted`."""
+    name = dtypes.from_numpy(wanted)
+    if given.kind == "b":
+        return wanted.kind == "b"
+    return dtypes.is_float(name) or (given.kind in "iu" and dtypes.is_integer(name))
+
+
 def as_numpy(data: Any) -> np.ndarray:
     """`data` as a NumPy array in native byte order, without a copy where that is possible."""
     if isinstance(data, NDArray):
         return data.array
     try:
-        if not isinstance(data, np.ndarray | np.generic) and hasattr(data, "__dlpack__"):
+        if is_torch(data):
+            made = from_torch(data)
+        elif not isinstance(data, np.ndarray | np.generic) and hasattr(data, "__dlpack__"):
             made = np.from_dlpack(data.detach() if hasattr(data, "detach") else data)
         else:
             made = np.asarray(data)
-    except (ValueError, BufferError, RuntimeError) as error:  # ragged, on another device, …
+    except (ValueError, TypeError, BufferError, RuntimeError) as error:  # ragged, elsewhere, …
         raise RelayError(f"cannot make a tensor of {type(data).__name__}: {error}") from error
     if made.dtype.hasobject or (
         made.dtype.kind in "USVMmc" and made.dtype.name not in dtypes.NAMES
     ):
         raise RelayError(f"cannot make a tensor of {type(data).__name__} (NumPy sees {made.dtype})")
-    if not made.dtype.isnative:
-        made = made.astype(made.dtype.newbyteorder("="))
-    return made
+    return native_order(made)
+
+
+def native_order(array: np.ndarray) -> np.ndarray:
+    """The array in the byte order of this machine."""
+    if array.dtype.isnative:
+        return array
+    return array.astype(array.dtype.newbyteorder("="))
+
+
+# --- torch, which is never imported here: whoever passes a tensor has done so ---------------------
+
+# what NumPy has only through ml_dtypes travels as integers of the same width
+AS_INTEGERS = {"bfloat16": "int16", **dict.fromkeys((*dtypes.FLOAT8, "float8_e8m0fnu"), "uint8")}
+
+
+def is_torch(data: Any) -> bool:
+    """Whether it is a tensor of torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(data, torch.Tensor)
+
+
+def from_torch(tensor: Any) -> np.ndarray:
+    """A tensor of torch as an array, where it lies."""
+    if not tensor.is_cpu:
+        raise RelayError(f"it lies on {tensor.device}, not in the memory of the CPU")
+    if tensor.requires_grad:
+        tensor = tensor.detach()
+    if tensor.is_neg():  # a view that is to be negated when it is read
+        tensor = tensor.resolve_neg()
+    name = _torch_name(tensor.dtype)
+    if name in AS_INTEGERS:
+        stand_in = getattr(sys.modules["torch"], AS_INTEGERS[name])
+        return tensor.view(stand_in).numpy().view(dtypes.to_numpy(name))  # type: ignore[no-any-return]
+    return tensor.numpy()  # type: ignore[no-any-return]
+
+
+@cache
+def _torch_name(dtype: Any) -> str:
+    return str(dtype).removeprefix("torch.")

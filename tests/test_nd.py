@@ -128,7 +128,6 @@ def test_a_conversion_is_not_possible_without_a_copy():
         np.array(["a"]),
         np.array([1, 2], "M8[s]"),
         np.longdouble(1),
-        torch.ones(2, dtype=torch.bfloat16),
         torch.ones(2, dtype=torch.complex64),
         torch.ones(2).to_sparse(),
     ],

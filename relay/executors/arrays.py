@@ -2,6 +2,7 @@
 
 In: NumPy arrays, `relay.nd` arrays, torch tensors and whatever else speaks DLPack are read where
 they lie when they are dense and in order; otherwise, and for lists and numbers, a copy is made.
+What is converted, and what is refused, says `relay.nd`.
 Out: results are NumPy arrays in memory of a pool, handed out as the kind the caller works with.
 """
 
@@ -10,7 +11,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from ctypes import addressof, c_char
-from functools import cache
 from math import prod
 from typing import Any, Final
 
@@ -62,15 +62,15 @@ def address(array: np.ndarray) -> int:
 def read(data: Any, wanted: TensorInfo) -> np.ndarray:
     """`data` as an array native code can read: dense, in order, in this machine's byte order."""
     try:
-        array = as_array(data, dtypes.to_numpy(wanted.dtype))
-    except (RelayError, ValueError, TypeError, OverflowError) as error:
+        array = nd.as_tensor(data, dtypes.to_numpy(wanted.dtype))
+    except RelayError as error:
         raise EvaluationError(
             Diagnostic(f"input `{wanted.name}` is no tensor: {error}", expected=str(wanted))
         ) from None
     if array.dtype != dtypes.to_numpy(wanted.dtype):
-        raise _mismatch("element type", wanted, array)
+        raise _mismatch("element type", wanted, array, data)
     if array.shape != wanted.shape:
-        raise _mismatch("shape", wanted, array)
+        raise _mismatch("shape", wanted, array, data)
     if array.flags.c_contiguous and array.flags.aligned:
         return array
     return np.array(array, order="C", copy=True)
@@ -78,7 +78,7 @@ def read(data: Any, wanted: TensorInfo) -> np.ndarray:
 
 def writable(data: Any, wanted: TensorInfo) -> np.ndarray:
     """The caller's memory for a result, as an array: nothing is copied here."""
-    array = _from_torch(data) if _is_torch(data) else data
+    array = nd.from_torch(data) if nd.is_torch(data) else data
     if type(array) is not np.ndarray or not array.flags.carray or not array.dtype.isnative:
         raise EvaluationError(
             Diagnostic(
@@ -88,17 +88,17 @@ def writable(data: Any, wanted: TensorInfo) -> np.ndarray:
             )
         )
     if array.dtype != dtypes.to_numpy(wanted.dtype):
-        raise _mismatch("element type", wanted, array)
+        raise _mismatch("element type", wanted, array, data)
     if array.shape != wanted.shape:
-        raise _mismatch("shape", wanted, array)
+        raise _mismatch("shape", wanted, array, data)
     return array
 
 
-def _mismatch(what: str, wanted: TensorInfo, array: np.ndarray) -> EvaluationError:
+def _mismatch(what: str, wanted: TensorInfo, array: np.ndarray, data: Any) -> EvaluationError:
     found = f"{array.dtype.name}[{', '.join(map(str, array.shape))}]"
     same_size = what == "shape" and array.size == prod(wanted.shape)
     hint = {
-        "element type": f"convert it: x.astype({wanted.dtype!r})",
+        "element type": nd.conversion(data, wanted.dtype),
         "shape": f"x.reshape({wanted.shape})" if same_size else None,
     }[what]
     return EvaluationError(
@@ -111,32 +111,6 @@ def _mismatch(what: str, wanted: TensorInfo, array: np.ndarray) -> EvaluationErr
     )
 
 
-def as_array(data: Any, dtype: np.dtype) -> np.ndarray:
-    """`data` as an array, where it lies if that is possible. Python's numbers become `dtype`."""
-    if _is_torch(data):
-        return _from_torch(data)
-    if isinstance(data, list | tuple | bool | int | float) and not isinstance(data, np.generic):
-        return _from_python(data, dtype)
-    return nd.as_numpy(data)
-
-
-def _from_python(data: Any, dtype: np.dtype) -> np.ndarray:
-    """Python's numbers have no element type: they take the one that is wanted."""
-    made = np.asarray(data)
-    if made.dtype == dtype or made.dtype.hasobject or made.dtype.kind not in "biuf":
-        return made
-    if made.size and not _is_close_kind(made.dtype, dtype):
-        return made  # the caller says what is wrong
-    return np.asarray(data, dtype) if made.dtype.kind in "iu" else made.astype(dtype)
-
-
-def _is_close_kind(given: np.dtype, wanted: np.dtype) -> bool:
-    """Whether numbers written as `given` may mean `wanted`: 1 may be 1.0, and 1.5 never 1."""
-    if given.kind == "b":
-        return wanted.kind == "b"
-    return given.kind in "iu" or dtypes.is_float(dtypes.from_numpy(wanted))
-
-
 # --- out -----------------------------------------------------------------------------------------
 
 
@@ -145,7 +119,7 @@ def wrapper(inputs: Sequence[Any]) -> Wrap:
     for data in inputs:
         if type(data) in _IN_DOUBT:
             continue
-        if _is_torch(data):
+        if nd.is_torch(data):
             return _to_torch
         if isinstance(data, nd.NDArray):
             return nd.NDArray
@@ -166,39 +140,11 @@ def _through_dlpack(namespace: Any) -> Wrap:
     return wrap
 
 
-# --- torch, which is never imported here: whoever passes a tensor has done so ---------------------
-
-# what NumPy has only through ml_dtypes travels as integers of the same width
-_AS_INTEGERS = {"bfloat16": "int16", **dict.fromkeys((*dtypes.FLOAT8, "float8_e8m0fnu"), "uint8")}
-
-
-def _is_torch(data: Any) -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(data, torch.Tensor)
-
-
-def _from_torch(tensor: Any) -> np.ndarray:
-    if not tensor.is_cpu:
-        raise RelayError(f"it lies on {tensor.device}, not in the memory of the CPU")
-    if tensor.requires_grad:
-        tensor = tensor.detach()
-    name = _torch_name(tensor.dtype)
-    if name in _AS_INTEGERS:
-        stand_in = getattr(sys.modules["torch"], _AS_INTEGERS[name])
-        return tensor.view(stand_in).numpy().view(dtypes.to_numpy(name))  # type: ignore[no-any-return]
-    return tensor.numpy()  # type: ignore[no-any-return]
-
-
-@cache
-def _torch_name(dtype: Any) -> str:
-    return str(dtype).removeprefix("torch.")
-
-
 def _to_torch(array: np.ndarray) -> Any:
     torch = sys.modules["torch"]
     name = dtypes.from_numpy(array.dtype)
-    if name in _AS_INTEGERS:
-        return torch.from_numpy(array.view(_AS_INTEGERS[name])).view(getattr(torch, name))
+    if name in nd.AS_INTEGERS:
+        return torch.from_numpy(array.view(nd.AS_INTEGERS[name])).view(getattr(torch, name))
     if name in dtypes.EXTENSIONS:
         return array  # torch has no such tensors
     return torch.from_numpy(array)

@@ -95,7 +95,12 @@ class PythonFunction:
             given[param] = arg
         values = dict(self.preset)
         for param, arg in given.items():
-            values[param] = to_value(arg, param.type_annotation)
+            try:
+                values[param] = to_value(arg, param.type_annotation)
+            except RelayError as error:
+                expected = str(param.type_annotation)
+                message = f"the argument for `%{param.name_hint}` is no value: {error}"
+                raise self._error(message, expected) from None
         missing = [f"`%{param.name_hint}`" for param in self.params if param not in values]
         if missing:
             raise self._error(f"no argument for {', '.join(missing)}")

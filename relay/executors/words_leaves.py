@@ -17,9 +17,8 @@ from typing import Any, Final
 import numpy as np
 from numpy import ndarray
 
-from relay import dtypes
+from relay import dtypes, nd
 from relay.errors import RelayError
-from relay.executors.arrays import as_array
 from relay.executors.message import INDEX, Message, Mismatch, Read, describe
 from relay.lower.kernel import TensorSpec
 from relay.native import layout
@@ -150,7 +149,7 @@ def tensor_reader(spec: TensorSpec, number: int) -> Read:
             message.seen[key] = word = 2 * index
             message.words += (layout.TENSOR + INDEX * index, rank, place_of(array), *rest)
             return word
-        if type(array) is not ndarray:
+        if type(array) is not ndarray or not array.dtype.isnative:
             array = array.array if type(array) is NDArray else _array(value, spec, stored)
             message.held.append(array)
         if array.dtype is not stored and array.dtype != stored:
@@ -199,9 +198,9 @@ def _ask(array: np.ndarray) -> int:
 
 def _array(value: Any, spec: TensorSpec | ScalarSpec, stored: np.dtype) -> np.ndarray:
     try:
-        return as_array(value, stored)
-    except (RelayError, ValueError, TypeError, OverflowError):
-        raise Mismatch(spec_text(spec), describe(value)) from None
+        return nd.as_tensor(value, stored)
+    except RelayError as error:
+        raise Mismatch(spec_text(spec), f"{describe(value)}: {error}") from None
 
 
 def _check_sizes(
@@ -232,6 +231,6 @@ def _found(value: Any, array: np.ndarray) -> str:
 
 def _conversion(value: Any, spec: TensorSpec | ScalarSpec) -> str | None:
     rank = len(spec.shape) if isinstance(spec, TensorSpec) else 0
-    if isinstance(value, NDArray | np.ndarray | np.generic) and len(value.shape) == rank:
-        return f"convert it: x.astype({spec.dtype!r})"
+    if len(getattr(value, "shape", ())) == rank:
+        return nd.conversion(value, spec.dtype)
     return None

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from relay import dtypes
+from relay import dtypes, nd
 from relay.errors import AnySpan, Diagnostic, EvaluationError
 from relay.interpreter.values import ConstructorValue, RefValue, TupleValue, Value, describe
 from relay.ir import dims
@@ -123,7 +123,8 @@ def _compare_tensor(
     tensor: NDArray, ty: TensorType, name: str, span: AnySpan | None
 ) -> Iterable[_Axis]:
     if tensor.array.dtype != dtypes.to_numpy(ty.dtype):
-        _fail(f"{name} has the wrong element type", span, str(ty), describe(tensor))
+        hint = nd.conversion(tensor, ty.dtype)
+        _fail(f"{name} has the wrong element type", span, str(ty), describe(tensor), hint)
     if len(tensor.shape) != len(ty.shape):
         _fail(f"{name} has the wrong rank", span, str(ty), describe(tensor))
     for index, (dim, extent) in enumerate(zip(ty.shape, tensor.shape, strict=True)):
@@ -173,5 +174,7 @@ def _only_symbol(dim: Dim) -> tuple[Symbol, int, int] | None:
     return None
 
 
-def _fail(message: str, span: AnySpan | None, expected: str, found: str) -> NoReturn:
-    raise EvaluationError(Diagnostic(message, span, expected, found))
+def _fail(
+    message: str, span: AnySpan | None, expected: str, found: str, hint: str | None = None
+) -> NoReturn:
+    raise EvaluationError(Diagnostic(message, span, expected, found, hint))

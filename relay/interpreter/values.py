@@ -96,7 +96,7 @@ def to_value(data: Any, ty: Type | None = None) -> Value:
     """`data` as a value. Arrays are copied, so a later change of theirs is not seen.
 
     A Python number has no element type of its own: it takes that of `ty`, the type expected, and
-    otherwise that of a literal in a program.
+    otherwise that of a literal in a program. Where a tensor is expected, so does a list of numbers.
     """
     return run(_to_value(data, ty))
 
@@ -106,6 +106,8 @@ def _to_value(data: Any, ty: Type | None) -> Steps[Value]:
         return data
     if isinstance(data, Constant):
         return data.data
+    if isinstance(ty, TensorType) and isinstance(data, nd.PYTHON):
+        return NDArray(nd.as_tensor(data, dtypes.to_numpy(ty.dtype)))
     if isinstance(data, tuple | list):
         expected: Sequence[Type | None] = [None] * len(data)
         if isinstance(ty, TupleType) and len(ty.fields) == len(data):
@@ -119,16 +121,16 @@ def _to_value(data: Any, ty: Type | None) -> Steps[Value]:
             f"a {type(data).__name__} is an expression, not a value; evaluate it first"
         )
     if isinstance(data, bool | int | float) and not isinstance(data, np.generic):
-        return _from_number(data, ty.dtype if isinstance(ty, TensorType) else None)
+        return _from_number(data)
     return nd.array(data)
 
 
-def _from_number(number: bool | int | float, dtype: str | None) -> NDArray:
+def _from_number(number: bool | int | float) -> NDArray:
     if isinstance(number, bool):
         dtype = "bool"
     elif isinstance(number, float):
-        dtype = dtype if dtype and dtypes.is_float(dtype) else "float32"
-    elif dtype is None or dtype == "bool":
+        dtype = "float32"
+    else:
         dtype = "int32" if -(2**31) <= number < 2**31 else "int64"
     try:
         return NDArray(np.array(number, dtypes.to_numpy(dtype)))

@@ -45,12 +45,16 @@ def _constant(param: Var, value: Any) -> Expr:
         found = const(value, declared.dtype)
     else:
         try:
+            if isinstance(value, nd.PYTHON) and isinstance(declared, TensorType):
+                value = nd.as_tensor(value, dtypes.to_numpy(declared.dtype))
             found = Constant(value if isinstance(value, nd.NDArray) else nd.array(value))
         except RelayError as error:
             raise RelayError(f"parameter `{param.name_hint}`: {error}") from None
     if isinstance(declared, TensorType) and not _fits(found.tensor_type, declared):
+        another = dtypes.canonical(found.tensor_type.dtype) != declared.dtype
         raise RelayError(
             f"parameter `{param.name_hint}` is a {declared}, and was given a {found.tensor_type}"
+            + (f"; {nd.conversion(value, declared.dtype)}" if another else "")
         )
     return found
 

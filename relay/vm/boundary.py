@@ -122,7 +122,12 @@ class Importer:
                     shell.contents = filled
         except _Misfit as misfit:
             raise EvaluationError(
-                Diagnostic(f"{name}: {misfit.what}", expected=misfit.expected, found=misfit.found)
+                Diagnostic(
+                    f"{name}: {misfit.what}",
+                    expected=misfit.expected,
+                    found=misfit.found,
+                    hint=misfit.hint,
+                )
             ) from None
         return leaves
 
@@ -178,13 +183,14 @@ class Importer:
 def _tensor(spec: TensorSpec, data: Any) -> np.ndarray:
     try:
         value = to_value(data, TensorType((), spec.dtype))
-    except (RelayError, ValueError, TypeError, OverflowError) as error:
+    except RelayError as error:
         raise _Misfit(f"it is no tensor ({error})", spec_text(spec), None) from None
     if not isinstance(value, nd.NDArray):
         raise _Misfit("it is no tensor", spec_text(spec), describe(value))
     array = value.array
     if value.dtype != spec.dtype or not _has_shape(array.shape, spec):
-        raise _Misfit("it is another tensor", spec_text(spec), describe(value))
+        hint = nd.conversion(data, spec.dtype) if value.dtype != spec.dtype else None
+        raise _Misfit("it is another tensor", spec_text(spec), describe(value), hint)
     if array.flags.c_contiguous and array.flags.aligned:
         return array
     return np.array(array, order="C", copy=True)
@@ -226,6 +232,7 @@ class _Misfit(Exception):
     what: str
     expected: str
     found: str | None
+    hint: str | None = None
 
 
 # --- out -----------------------------------------------------------------------------------------

@@ -101,7 +101,7 @@ def test_inputs_are_never_written(weighted, weights, reference):
         ((X, "text"), {}, "`y` is no tensor"),
         ((X, None), {}, "`y` is no tensor"),
         ((X, [[1, 2], [3]]), {}, "`y` is no tensor"),
-        ((X, [["a"]]), {}, "another element type"),
+        ((X, [["a"]]), {}, "`y` is no tensor"),
         ((X, 1.5), {}, "`y` has another shape"),
         ((X, object()), {}, "`y` is no tensor"),
         ((X, Y + 1j), {}, "`y` is no tensor"),

@@ -60,7 +60,8 @@ def test_a_python_number_takes_the_element_type_that_is_expected():
     assert to_value(1, relay.scalar_type("float16")).dtype == "float16"
     assert to_value(1, relay.scalar_type("int64")).dtype == "int64"
     assert to_value(1.5, relay.scalar_type("float64")).dtype == "float64"
-    assert to_value(1.5, relay.scalar_type("int32")).dtype == "float32"  # and fails as a mismatch
+    assert to_value(1.5, relay.scalar_type("int32")).dtype == "float64"  # and fails as a mismatch
+    assert to_value([1, 2], relay.TensorType((2,), "float16")).dtype == "float16"
     assert to_value((1, 2), relay.TupleType([relay.scalar_type("int8")] * 2))[1].dtype == "int8"
     with pytest.raises(RelayError, match="300 does not fit into int8"):
         to_value(300, relay.scalar_type("int8"))

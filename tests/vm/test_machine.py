@@ -8,7 +8,7 @@ import pytest
 
 import relay
 from relay.errors import EvaluationError, RelayError
-from relay.interpreter.values import ConstructorValue, RefValue, TupleValue
+from relay.interpreter.values import UNIT, ConstructorValue, RefValue, TupleValue
 from relay.vm.machine import DEPTH
 from tests.vm.programs import DEEP, LIST, SCALE, SCALE_CODE, SUM
 
@@ -323,7 +323,8 @@ def test_runs_in_several_threads_do_not_meet(machine):
         ((np.ones(3, "float64"), 1), "argument `x` of `@main`: it is another tensor"),
         ((np.ones((3, 1), "float32"), 1), "it is another tensor"),
         ((np.ones(3, "float32"), "a"), "it is no tensor"),
-        ((np.ones(3, "float32"), (1, 2)), "it is no tensor"),
+        ((np.ones(3, "float32"), (1, 2)), "it is another tensor"),
+        ((np.ones(3, "float32"), UNIT), "it is no tensor"),
     ],
 )
 def test_arguments_that_do_not_fit_are_refused(machine, args, message):
