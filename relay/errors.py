@@ -171,7 +171,7 @@ class IllFormed(DiagnosticError):
 
 
 class PassError(RelayError):
-    """A pass was used in a way it cannot serve."""
+    """A pass was used in a way it cannot serve, or failed inside."""
 
 
 class OperatorError(RelayError):

@@ -12,6 +12,7 @@
 
 A pass gets a module of its own and may change it; the module it was called with stays as it is.
 What a pass requires has run before it, whether it is called directly or by a Sequential.
+Whatever goes wrong inside of it comes out as a `RelayError` that names the pass.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 
 from relay.check.forward import typed_forward
 from relay.check.infer import infer_module
-from relay.errors import PassError, did_you_mean
+from relay.errors import PassError, RelayError, did_you_mean
 from relay.ir.expr import Function
 from relay.ir.module import IRModule
 from relay.transform import catalogue
@@ -73,7 +74,13 @@ class Pass:
 
     def _run(self, mod: IRModule, context: PassContext) -> IRModule:
         def work() -> IRModule:
-            result = self.transform_module(mod.copy(), context)
+            try:
+                result = self.transform_module(mod.copy(), context)
+            except RelayError:
+                raise
+            except Exception as error:
+                what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+                raise PassError(f"pass `{self.name}` failed: {what}") from error
             if not isinstance(result, IRModule):
                 raise PassError(f"a pass returns an IRModule, found {type(result).__name__}")
             return result

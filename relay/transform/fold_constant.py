@@ -5,7 +5,8 @@ add(%x, multiply(2f, 3f))  ->  add(%x, 6f)
 What is known is followed through tuples, data and names: a `let` of a constant goes, a projection
 of a known tuple is its field, an `if` on a known condition is one of its branches, and a `match` on
 known data is one of its clauses. Calls of operators on known tensors are evaluated by the
-interpreter, and so are calls of primitive functions; one that fails is left for the run to report.
+interpreter, and so are calls of primitive functions. An attempt that fails, for whatever reason, is
+dropped, and the call is left for the run to report.
 The shape of a tensor of static type is known without the tensor, and of one whose type leaves some
 extents open, what is computed from the others:
 
@@ -28,7 +29,7 @@ ref(arange(0f, 3f, 1f))  ->  ref({ let %known: Tensor[(?), float32] = [0f, 1f, 2
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Any, TypeVar
 
@@ -36,7 +37,6 @@ import numpy as np
 
 from relay import dtypes, tree
 from relay.analysis.purity import Purity
-from relay.errors import RelayError
 from relay.immutable import frozen
 from relay.interpreter.evaluate import evaluate, matches
 from relay.interpreter.operators import operate
@@ -82,6 +82,7 @@ from relay.transform.shape_values import (
 from relay.tree import Steps
 
 N = TypeVar("N", bound=Syntax)
+R = TypeVar("R")
 
 # Steps that end with a folded expression, or with more steps to be taken instead.
 Folded = Steps[Any]
@@ -325,7 +326,7 @@ class _Folding:
         found: Dims | None = None
         if op.name not in OF_SHAPES:
             args = [self._integers(arg) for arg in after.args]
-            found = None if any(arg is None for arg in args) else computed(op, args, after)
+            found = None if any(arg is None for arg in args) else _attempt(computed, op, args, after)
         elif op.name != "ndarray_size" and isinstance(given := _type(before.args[0]), TensorType):
             found = of_shape(given)
         if found is None:
@@ -353,14 +354,12 @@ class _Folding:
             return None
         attrs = op.make_attrs({}) if call.attrs is None else call.attrs
         arrays: list[Any] = [_arrays(value) for value in values]
-        try:
-            ty = output_type(op, list(map(value_type, arrays)), attrs, arrays, call.span)
-            if not self._is_worth_keeping(ty, values):
-                return None
-            result = operate(op, values, attrs, call.span, proven=True)
-        except RelayError:
-            return None  # the run reports it, if it ever gets there
-        return self._kept(result, values)
+        types = list(map(value_type, arrays))
+        ty = _attempt(output_type, op, types, attrs, arrays, call.span)
+        if ty is None or not self._is_worth_keeping(ty, values):
+            return None
+        result = _attempt(operate, op, values, attrs, call.span, proven=True)
+        return None if result is None else self._kept(result, values)
 
     def _run(self, before: Call, after: Call, values: Sequence[Value]) -> Expr | None:
         """A call of a primitive function, evaluated."""
@@ -368,11 +367,9 @@ class _Folding:
             return None
         variables = [Var(f"x{i}") for i in range(len(values))]
         call = Call(after.op, tuple(variables), after.attrs, after.type_args)
-        try:
-            result = evaluate(call, bindings=dict(zip(variables, values, strict=True)))
-        except RelayError:
-            return None
-        return self._kept(result, values)
+        bindings = dict(zip(variables, values, strict=True))
+        result = _attempt(evaluate, call, bindings=bindings)
+        return None if result is None else self._kept(result, values)
 
     # --- sizes
 
@@ -486,3 +483,13 @@ def _size(ty: Type) -> int | None:
 
 def _contiguous(array: np.ndarray) -> np.ndarray:
     return array if array.flags.c_contiguous else array.copy(order="C")
+
+
+def _attempt(compute: Callable[..., R], *args: Any, **keywords: Any) -> R | None:
+    """What `compute` gives; None where it fails: the run reports it, if it ever gets there. Code of
+    operators is called with values that it may have never seen, so the failure may be of any kind.
+    """
+    try:
+        return compute(*args, **keywords)
+    except Exception:
+        return None

@@ -9,8 +9,9 @@
 
 A tensor of integers is an array of dimensions: numbers, symbols, and `?` for what is not known. To
 move elements is to move dimensions. Sums, differences and products are those of dimensions, which
-hold for integers that wrap as well; of every other element-wise operator a result is known where
-its operands are numbers. Extents fit the integers they are asked for in.
+hold for integers that wrap as well; of every other operator that lays its operands over each other,
+element by element, a result is known where they are numbers. Extents fit the integers they are
+asked for in.
 """
 
 from __future__ import annotations
@@ -105,9 +106,16 @@ def computed(op: OpDef, args: Sequence[Any], call: Call) -> Dims | None:
         if op.name == "cast":
             # a sum may have wrapped around in its own type
             return _each(lambda d: d if isinstance(d, int | TypeVar) else dims.ANY, *args)
-        return _where_known(op, args, call) if op.fusion <= FusionKind.BROADCAST else None
+        return _where_known(op, args, call) if _lays_over(op) else None
     except RelayError:
         return None  # the run reports it
+
+
+def _lays_over(op: OpDef) -> bool:
+    """Whether an element of the result needs those elements of the operands that broadcasting puts
+    in its place: no operand is a shape, or goes along an axis that is named."""
+    named = op.attrs is not None and not {"axis", "axes"}.isdisjoint(op.attrs.keys())
+    return op.fusion <= FusionKind.BROADCAST and op.runtime_shape is None and not named
 
 
 def _moved(op: OpDef, args: Sequence[Any], call: Call) -> Dims | None:
@@ -132,10 +140,9 @@ def _where_known(op: OpDef, args: Sequence[Dims], call: Call) -> Dims | None:
     result = _operated(op, numbers, call)
     if result is None or result.dtype.kind not in "iu" or result.size > LONGEST:
         return None
-    known = [_each(lambda d: isinstance(d, int), arg).astype(bool) for arg in args]
-    _, *masks = np.broadcast_arrays(result, *known)
+    known = _each(lambda *operands: all(isinstance(d, int) for d in operands), *args).astype(bool)
     found = _array(result.reshape(-1).tolist()).reshape(result.shape)
-    found[~np.logical_and.reduce(masks)] = dims.ANY
+    found[~np.broadcast_to(known, result.shape)] = dims.ANY
     return found
 
 

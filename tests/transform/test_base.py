@@ -6,6 +6,7 @@ import pytest
 
 import relay
 from relay import transform
+from relay.errors import PassError
 from relay.transform.base import find_pass
 
 
@@ -41,6 +42,17 @@ def test_a_pass_does_not_change_the_module_it_is_given():
     made = empty(module)
     assert [v.name_hint for v in module.functions] == ["main"] and module["main"] is main
     assert [v.name_hint for v in made.functions] == ["other"]
+
+
+@pytest.mark.parametrize("kind", [transform.module_pass, transform.function_pass])
+def test_what_goes_wrong_inside_a_pass_is_an_error_of_the_pass(kind):
+    @kind(opt_level=0, name="divides")
+    def divides(one, *_):
+        return 1 // 0
+
+    with pytest.raises(PassError, match="pass `divides` failed: ZeroDivisionError") as caught:
+        transform.Sequential([divides])(identity_module())
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
 def test_the_fields_of_a_pass_are_its_options():
@@ -174,13 +186,13 @@ def test_every_function_is_seen_in_the_module_as_it_was():
 
 
 def test_an_error_inside_a_pass_passes_unchanged_with_a_note_naming_the_pass():
-    problem = ValueError("oh")
+    problem = relay.RelayError("oh")
 
     @transform.module_pass
     def fails(mod, ctx):
         raise problem
 
-    with pytest.raises(ValueError, match="oh") as caught:
+    with pytest.raises(relay.RelayError, match="oh") as caught:
         transform.Sequential([fails], name="outer")(identity_module())
     assert caught.value is problem
     assert problem.__notes__ == ["in pass `fails`", "in pass `outer`"]

@@ -6,6 +6,7 @@ from hypothesis import given
 
 import relay
 from relay.ir.compare import assert_structural_equal
+from relay.op.opdef import define
 from relay.testing import assert_generated_ok, assert_same_value, count_ops
 from relay.testing.strategies import programs
 from relay.transform import FoldConstant, FoldConstantExpr, InferType, PassContext, Sequential
@@ -97,6 +98,26 @@ def test_a_call_that_fails_is_left_to_the_run():
     stays = folded(relay.reshape(data, relay.add(shape, shape)))
     assert stays.op.name == "dyn.reshape"
     assert isinstance(stays.args[1], relay.Constant)
+
+
+def test_an_attempt_that_fails_in_whatever_way_is_dropped():
+    def fails(*_, **__):
+        raise ZeroDivisionError
+
+    with relay.op.opdef.temporary_operators():
+        for hooks in ({"reference": fails}, {"reference": np.abs, "runtime_shape": fails}):
+            name = f"test.fails_{len(hooks)}"
+            op = define(
+                name,
+                doc="Raises what no operator should.",
+                arguments=[("data", "the input")],
+                relation=lambda site: relay.TensorType((relay.Any(),), "int64"),
+                **hooks,
+            )
+            assert folded(op(relay.const(np.arange(3)))).op.name == name
+            x = relay.var("x", shape=(2, relay.Any()))
+            stays = folded(relay.Function([x], op(relay.shape_of(x, "int64"))))
+            assert stays.op.name == name
 
 
 # --- what is known besides tensors ---------------------------------------------------------------

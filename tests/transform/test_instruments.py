@@ -3,6 +3,7 @@
 import pytest
 
 import relay
+from relay.errors import PassError
 from relay.transform import (
     FunctionPass,
     InferType,
@@ -296,7 +297,7 @@ def test_timing_goes_on_after_a_pass_that_failed(module, work):
 
     timing = PassTimingInstrument()
     with PassContext(instruments=[timing]):
-        with pytest.raises(ValueError):
+        with pytest.raises(PassError, match="pass `fails` failed: ValueError"):
             Sequential([work, fails], name="outer")(module)
         work(module)
         table = timing.render()

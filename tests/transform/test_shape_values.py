@@ -64,6 +64,18 @@ def test_other_operators_need_numbers():
     assert apply(relay.less(V, V), SHAPE, SHAPE) is None
 
 
+def test_an_operand_that_is_a_shape_or_goes_along_an_axis_is_not_laid_over_the_others():
+    """An unknown element would be looked for in the wrong place, or in none."""
+    shape = of_shape(relay.TensorType((1, 41), "float32"))
+    scalar, matrix = variable(), variable(2, 2)
+    assert apply(relay.full(scalar, variable(2), "int64"), of_tensor(np.array(7)), shape) is None
+    assert apply(relay.broadcast_to(scalar, variable(2)), of_tensor(np.array(7)), shape) is None
+    data = of_tensor(np.array([[1, 2], [3, 4]]))
+    for axis in (0, 1):
+        call = relay.nn.bias_add(matrix, variable(2), axis=axis)
+        assert apply(call, data, of_shape(relay.TensorType((N, 3), "float32"))) is None
+
+
 def test_a_conversion_keeps_extents_and_numbers():
     given = apply(relay.add(V, V), SHAPE, numbers(0, 1, 0))
     given[0] = N * 4
