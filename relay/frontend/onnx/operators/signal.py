@@ -185,7 +185,9 @@ def _mirrored(node: Node, real: Expr, imaginary: Expr, length: Expr | None) -> t
 def stft(
     node: Node, data: Expr, step: Expr, window: Expr | None = None, length: Expr | None = None
 ) -> Expr:
-    """(batch, time, 1 or 2) -> (batch, transforms, frequencies, 2)"""
+    """(batch, time, 1 or 2), or (batch, time) -> (batch, transforms, frequencies, 2)"""
+    if node.rank(data) == 2:  # of real numbers: not in the standard, but what runtimes take
+        data = node.let(op.expand_dims(data, 2))
     node.must_have_axes(data, 3, "the signals")
     frame, hop = _frame(node, data, window, length), _known_length(node, step)
     for number in (frame, hop):
