@@ -326,7 +326,8 @@ class _Folding:
         found: Dims | None = None
         if op.name not in OF_SHAPES:
             args = [self._integers(arg) for arg in after.args]
-            found = None if any(arg is None for arg in args) else _attempt(computed, op, args, after)
+            if not any(arg is None for arg in args):
+                found = _attempt(computed, op, args, after)
         elif op.name != "ndarray_size" and isinstance(given := _type(before.args[0]), TensorType):
             found = of_shape(given)
         if found is None:

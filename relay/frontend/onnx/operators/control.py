@@ -2,13 +2,13 @@
 
     Loop(limit, go_on, state, body)
       ->   let %loop = fn (%i, %go, %state, %rows) {
-             if (%go and %i < limit) { …; %loop(%i + 1, %go', %state', Cons(%row, %rows)) }
+             if (%go and %i < limit) { …; %loop(%i + 1, %go', %state', %rows and %row) }
              else { (%state, %rows) }
            };
-           %loop(0, go_on, state, Nil)
+           %loop(0, go_on, state, nothing)
 
 What a body takes from around it, it simply sees. Sizes that change from turn to turn become `?`.
-Rows are collected in a list and put together when the loop has ended.
+How rows are collected is in `computations/stacking.py`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from relay.frontend.onnx.branches import (
     types_of_both,
     with_type,
 )
-from relay.frontend.onnx.computations.stacking import concatenated, list_of, opened
+from relay.frontend.onnx.computations.stacking import Rows, with_rows
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.graph import Subgraph
 from relay.frontend.onnx.joining import is_open, joined
@@ -39,10 +39,10 @@ from relay.ir.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem, Va
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op import (
     add,
-    expand_dims,
     less,
     logical_and,
     reshape,
+    reverse,
     subtract,
     take,
     transpose,
@@ -132,15 +132,24 @@ class Turn:
     rows: list[Expr]
 
 
+@frozen
+class Collected:
+    """Rows that the turns of a loop gave, and what is known of the type of a row."""
+
+    rows: Expr
+    chunks: Expr
+    kind: Rows
+    row: TensorType
+
+
 # (scope, the number of the turn, whether to go on, state) -> a turn
 Body = Callable[[Scope, Var, Var, Sequence[Expr]], Turn]
 
 
 def loop(
     node: Node, body: Body, limit: Expr | None, go_on: Expr, state: Sequence[Expr]
-) -> tuple[list[Expr], list[tuple[Expr, TensorType]]]:
-    """The last state, and for every row that a turn gives the list of them, the newest first, with
-    the type of a row, which has an axis of extent 1 in front."""
+) -> tuple[list[Expr], list[Collected]]:
+    """The last state, and for every row that a turn gives all of them."""
     types = [node.type_of(value) for value in state]
     while True:
         turn, variables = _turn(node, body, types, state)
@@ -151,12 +160,7 @@ def loop(
         if found == types and not any(map(is_open, types)):
             break
         types = [*map(filled, types)] if found == types else found
-    rows = [_with_axis(node.tensor_type(row)) for row in turn.rows]
-    return _written(node, turn, variables, types, rows, limit, go_on, state)
-
-
-def _with_axis(ty: TensorType) -> TensorType:
-    return TensorType((1, *ty.shape), ty.dtype)
+    return _written(node, turn, variables, types, limit, go_on, state)
 
 
 def _turn(
@@ -178,46 +182,48 @@ def _written(
     turn: Turn,
     variables: Sequence[Var],
     types: Sequence[Type],
-    rows: Sequence[TensorType],
     limit: Expr | None,
     go_on: Expr,
     state: Sequence[Expr],
-) -> tuple[list[Expr], list[tuple[Expr, TensorType]]]:
+) -> tuple[list[Expr], list[Collected]]:
     module = node.scope.module
-    cons, nil = module.get_constructor("Cons"), module.get_constructor("Nil")
-    elements = [opened(ty, 0) for ty in rows]
-    lists = [Var(f"rows_{place}", list_of(ty)) for place, ty in enumerate(elements)]
-    all_types = (*types, *(list_of(ty) for ty in elements))
+    rows = [node.tensor_type(row) for row in turn.rows]
+    kinds = [*map(Rows.of, rows)]
+    list_types = [ty for kind in kinds for ty in kind.types]
+    lists = [Var(f"rows_{place}", ty) for place, ty in enumerate(list_types)]
+    all_types = (*types, *list_types)
     result = TupleType(all_types)
     again = Var("loop")
     number, going = variables[:2]
     scope = turn.scope
     following = [with_type(scope, v, ty) for v, ty in zip(turn.state, types, strict=True)]
-    longer = []
-    for row, ty, before in zip(turn.rows, elements, lists, strict=True):
-        value = with_type(scope, scope.bind(expand_dims(row, 0), "row", node.span), ty)
-        longer.append(Call(cons, (value, before)))
+    longer: list[Expr] = []
+    if rows:
+        newest = [with_type(scope, v, kind.row) for v, kind in zip(turn.rows, kinds, strict=True)]
+        before = [*zip(lists[::2], lists[1::2], strict=True)]
+        collected = Var("collected", TupleType(tuple(list_types)))
+        scope.bindings.append((collected, with_rows(module, number, newest, before, kinds)))
+        longer = [TupleGetItem(collected, place) for place in range(len(lists))]
     step = Call(again, (add(number, const(1, "int64")), turn.go_on, *following, *longer))
     condition = going if limit is None else logical_and(going, less(number, limit))
     ended = Tuple((*variables[2:], *lists))
     function = Function((*variables, *lists), If(condition, scope.closed(step), ended), result)
     begin = [with_type(node.scope, v, ty) for v, ty in zip(state, types, strict=True)]
-    empty = [Call(nil, ()) for _ in lists]
+    empty = [Call(module.get_constructor("Nil"), ()) for _ in lists]
     call = Call(again, (const(0, "int64"), go_on, *begin, *empty))
     whole = node.let(Let(again, function, call), declared=result)
     fields: list[Expr] = [node.let(TupleGetItem(whole, place)) for place in range(len(all_types))]
-    return fields[: len(types)], list(zip(fields[len(types) :], rows, strict=True))
+    last, made = fields[: len(types)], fields[len(types) :]
+    return last, [*map(Collected, made[::2], made[1::2], kinds, rows)]
 
 
-def stacked(
-    node: Node, values: Expr, row: TensorType, count: Dim, *, newest_first: bool = True
-) -> Expr:
-    """The rows of a list as one tensor; `count` is how many there are."""
-    element = opened(row, 0)
-    empty = node.zeros((0, *row.shape[1:]), row.dtype)
-    nothing = with_type(node.scope, empty, element)
-    whole = concatenated(node.scope.module, values, element, 0, nothing, newest_first=newest_first)
-    return node.let(whole, declared=TensorType((count, *row.shape[1:]), row.dtype))
+def stacked(node: Node, given: Collected, count: Dim) -> Expr:
+    """Rows as one tensor; `count` is how many there are."""
+    row = given.row
+    empty = node.zeros((0, *row.shape), row.dtype)
+    nothing = with_type(node.scope, empty, given.kind.chunk)
+    whole = given.kind.all(node.scope.module, given.rows, given.chunks, nothing)
+    return node.let(whole, declared=TensorType((count, *row.shape), row.dtype))
 
 
 @table("Loop")
@@ -245,7 +251,7 @@ def loop_(node: Node, limit: Expr | None, go_on: Expr | None, *state: Expr) -> S
     always = known is not None and _goes_on(graph, start, node)
     found = known[0] if known is not None and always else None
     count = Any() if found is None else dims.maximum(found, 0)
-    return [*last, *(stacked(node, values, ty, count) for values, ty in rows)]
+    return [*last, *(stacked(node, one, count) for one in rows)]
 
 
 def _goes_on(graph: Subgraph, start: Expr, node: Node) -> bool:
@@ -297,11 +303,11 @@ def scan_in_batches(node: Node, lengths: Expr | None, *inputs: Expr) -> Sequence
         own = [there.let(take(value, number, axis=0, mode="clip")) for value in inputs]
         first = [0] * scanned
         state, rows = _scanned(there, graph, own[:carried], own[carried:], first, backwards)
-        made = [stacked(there, values, ty, count) for (values, ty), count in rows]
+        made = [stacked(there, one, count) for one, count in rows]
         return Turn(scope, going, [], [*state, *made])
 
     _, results = loop(node, of_batch, batches, const(True), [])
-    return [stacked(node, values, ty, size) for values, ty in results]
+    return [stacked(node, one, size) for one in results]
 
 
 @table("Scan", since=9)
@@ -315,9 +321,9 @@ def scan(node: Node, *inputs: Expr) -> Sequence[Expr]:
     turned = node.numbers("scan_output_directions", len(rows))
     out_axes = node.numbers("scan_output_axes", len(rows))
     outputs = []
-    for ((values, ty), count), is_back, axis in zip(rows, turned, out_axes, strict=True):
-        made = stacked(node, values, ty, count, newest_first=not is_back)
-        outputs.append(_moved(node, made, axis))
+    for (one, count), is_back, axis in zip(rows, turned, out_axes, strict=True):
+        made = stacked(node, one, count)
+        outputs.append(_moved(node, node.let(reverse(made, 0)) if is_back else made, axis))
     return [*last, *outputs]
 
 
@@ -342,8 +348,8 @@ def _scanned(
     sequences: Sequence[Expr],
     in_axes: Sequence[int],
     backwards: Sequence[int],
-) -> tuple[list[Expr], list[tuple[tuple[Expr, TensorType], Dim]]]:
-    """The last state, and the lists of rows with their types and how many there are."""
+) -> tuple[list[Expr], list[tuple[Collected, Dim]]]:
+    """The last state, and the rows with how many there are."""
     count, length = _length(node, sequences[0], in_axes[0])
 
     def body(scope: Scope, number: Var, going: Var, values: Sequence[Expr]) -> Turn:

@@ -221,8 +221,7 @@ def _attended(
 
     queries = sequences["queries"]
     last, rows = loop(node, body, node.size(queries, 0), const(True), first)
-    ((values, ty),) = rows
-    found = stacked(node, values, ty, node.shape(queries)[0])
+    found = stacked(node, rows[0], node.shape(queries)[0])
     return found, [*reversed(last[2:]), last[0]]
 
 

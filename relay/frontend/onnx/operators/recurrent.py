@@ -129,8 +129,7 @@ class Layer:
             return Turn(scope, going, following, [row])
 
         last, rows = loop(node, body, length, const(True), self.state)
-        ((values, ty),) = rows
-        return self._turned(stacked(node, values, ty, steps)), last
+        return self._turned(stacked(node, rows[0], steps)), last
 
     def _prepared(self, data: Expr) -> Expr:
         """The products of all inputs: (steps, batch, gates * hidden)."""

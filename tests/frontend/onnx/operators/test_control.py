@@ -9,6 +9,7 @@ import onnx
 import pytest
 from onnx import helper
 
+import relay
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
 from tests.frontend.onnx.judge import agree, main_type, of_graph, value
@@ -96,6 +97,38 @@ def test_a_loop_counts_and_collects() -> None:
         for rows in (1, 2):
             agree(made, np.array(turns), X[:rows])
     agree(made, np.array(0), X, wanted=[X, np.zeros((0, 2, 3), "float32")])
+
+
+def collecting() -> onnx.ModelProto:
+    """Rows of four floats, as many as there are turns."""
+    body = graph(
+        [
+            helper.make_node("Cast", ["i"], ["number"], to=onnx.TensorProto.FLOAT),
+            helper.make_node("Mul", ["number", "x"], ["row"]),
+            helper.make_node("Identity", ["go"], ["on"]),
+        ],
+        [value("i", "int64", ()), value("go", bool, ())],
+        [value("on", bool, ()), name("row")],
+    )
+    return loop(body, ["m"], ["rows"], [value("m", "int64", ()), value("x", "float32", (4,))])
+
+
+def check_collected(turns: int, memory: int) -> None:
+    x = np.array([0.5, 1, 2, -1], "float32")
+    found = relay.compile(*from_onnx(collecting()), memory=memory)(np.array(turns), x)
+    wanted = np.arange(turns, dtype="float32")
+    assert all(np.array_equal(found[:, place], wanted * x[place]) for place in range(4))
+
+
+def test_rows_take_little_more_room_than_their_elements() -> None:
+    """Twice, as the last ones are put together; a list of tensors would take a hundred bytes more
+    for each of them."""
+    check_collected(1_000_000, memory=48 << 20)
+
+
+@pytest.mark.full
+def test_ten_million_rows_are_collected_in_less_than_a_gigabyte() -> None:
+    check_collected(10_000_000, memory=600 << 20)
 
 
 def test_a_loop_ends_when_its_condition_does() -> None:
