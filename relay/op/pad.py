@@ -1,4 +1,9 @@
-"""Elements around data and between its elements: padding, mirrored edges, dilation."""
+"""Elements around data and between its elements: padding, mirrored edges, dilation.
+
+A width says how many elements an axis gets at one of its ends. A negative one takes so many away.
+With a constant the result is a window on data in an endless frame of it; of its own elements an
+axis is padded with those that are left.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +18,6 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr, TupleWrapper, const
 from relay.ir.types import TensorType, Type
-from relay.op.elements import Indices
 from relay.op.known import is_known
 from relay.op.numerics import convert
 from relay.op.opdef import FusionKind, Tensor, define, get, sample
@@ -42,35 +46,49 @@ def _padded_type(site: Site, data: TensorType, widths: Widths, mode: str) -> Ten
     )
     shape: list[Dim] = []
     for axis, (extent, (before, after)) in enumerate(zip(data.shape, widths, strict=True)):
-        if before < 0 or after < 0:
-            site.fail("`pad_width` has a negative value", "0 or more", f"pad_width = {widths}")
-        needed = _NEEDED[mode](max(before, after))
+        wanted = dims.add(extent, before + after)
+        own = _NEEDED[mode](max(before, after, 0))
+        needed = own + _taken(before) + _taken(after)
+        if mode == "constant":
+            needed = max(-before - after, 0)
         site.require_natural(
             dims.subtract(extent, needed),
-            f"axis {axis} is too short to be padded with its own elements",
+            f"axis {axis} is too short to be padded with its own elements"
+            if own
+            else f"axis {axis} is too short for so many elements to be taken away",
             f"{needed} elements or more",
-            str(data),
+            f"{data} and pad_width = {widths}",
         )
-        shape.append(dims.add(extent, before + after))
+        shape.append(wanted)
     return TensorType(tuple(shape), data.dtype)
+
+
+def _taken(width: int) -> int:
+    """How many elements a width takes away."""
+    return max(-width, 0)
 
 
 def _with_own_elements(data: np.ndarray, widths: Widths, mode: str) -> np.ndarray:
     """Data padded from itself; extents that only a run knows are compared here."""
     ty = TensorType(data.shape, dtypes.canonical(data.dtype))
     _padded_type(running("pad", ("data",), (ty,), None), ty, widths, mode)
+    left = tuple(
+        slice(_taken(before), extent - _taken(after))
+        for extent, (before, after) in zip(data.shape, widths, strict=True)
+    )
     how: Any = mode.lower()
-    return np.pad(data, widths, how) if data.ndim else data
+    grown = [(max(before, 0), max(after, 0)) for before, after in widths]
+    return np.pad(data[left], grown, how) if data.ndim else data
 
 
 def padded(
     data: te.Tensor,
     out: te.Spec,
-    before: Sequence[te.Scalar],
+    widths: Sequence[tuple[te.Scalar, te.Scalar]],
     mode: str,
     value: te.Expr | None = None,
 ) -> te.Tensor:
-    """Data with elements around it: `before` says how many stand before each axis."""
+    """Data with elements around it: so many before and after each axis."""
     # the mirror of place k stands at -k, or at -1 - k if the edge is repeated
     edge = 1 if mode == "SYMMETRIC" else 0
 
@@ -83,20 +101,27 @@ def padded(
         return te.select(place < 0, -place - edge, behind)
 
     def element(*i: te.Expr) -> te.Expr:
-        places: Indices = tuple(k - width for k, width in zip(i, before, strict=True))
         inside: list[te.Expr] = []
-        source = list(places)
-        for axis, extent in enumerate(data.shape):
-            if extent == out.shape[axis]:
-                continue
-            if value is None:
-                source[axis] = own(places[axis], extent)
+        source: list[te.Expr] = []
+        for k, extent, (before, after) in zip(i, data.shape, widths, strict=True):
+            place = k - before
+            if (before, after) == (0, 0):
+                place = k
+            elif value is not None:
+                inside += [place >= 0, place < extent]
             else:
-                inside += [places[axis] >= 0, places[axis] < extent]
+                first, behind = _away(before), _away(after)
+                place = own(place - first, extent - first - behind) + first
+            source.append(place)
         read = data[tuple(source)]
         return read if value is None else te.select(te.every(*inside), read, value)
 
     return te.compute(out.shape, element, "pad")
+
+
+def _away(width: te.Scalar) -> te.Scalar:
+    """How many elements a width takes away, one that a run finds too."""
+    return _taken(width) if isinstance(width, int) else te.maximum(-width, 0)
 
 
 # --- padding -----------------------------------------------------------------------------------
@@ -104,7 +129,8 @@ def padded(
 
 @attrs
 class PadAttrs(Attrs):
-    """pad_width: for each axis, how many elements stand before and after
+    """pad_width: for each axis, how many elements stand before and after; a negative number takes
+    so many away
     pad_mode: "constant" is the value given, "edge" the nearest element, "reflect" the elements
     mirrored at the edge, which is not repeated, "wrap" the elements from the other end on
     """
@@ -125,9 +151,12 @@ def _pad(data: np.ndarray, pad_value: np.ndarray, pad_width: Widths, pad_mode: s
     if pad_mode != "constant":
         return _with_own_elements(data, pad_width, pad_mode)
     value = convert(pad_value, dtypes.canonical(data.dtype))
-    shape = [before + d + after for d, (before, after) in zip(data.shape, pad_width, strict=True)]
-    padded = np.full(shape, value, data.dtype)
-    padded[tuple(slice(b, b + d) for d, (b, _) in zip(data.shape, pad_width, strict=True))] = data
+    axes = list(zip(data.shape, pad_width, strict=True))
+    padded = np.full([before + d + after for d, (before, after) in axes], value, data.dtype)
+    # an end that is taken away whole leaves nothing, and is no place counted from the back
+    there = tuple(slice(max(b, 0), max(d + b, 0)) for d, (b, _) in axes)
+    here = tuple(slice(_taken(b), max(d + min(a, 0), 0)) for d, (b, a) in axes)
+    padded[there] = data[here]
     return padded
 
 
@@ -135,7 +164,7 @@ def _pad_compute(
     data: te.Tensor, pad_value: te.Tensor, out: te.Spec, pad_width: Widths, pad_mode: str
 ) -> te.Tensor:
     value = te.cast(pad_value[()], out.dtype) if pad_mode == "constant" else None
-    return padded(data, out, [before for before, _ in pad_width], pad_mode, value)
+    return padded(data, out, pad_width, pad_mode, value)
 
 
 def pad(
@@ -154,8 +183,8 @@ def pad(
 
 PAD = define(
     "nn.pad",
-    doc="data with elements before and after it along each axis. The value is converted to the "
-    "element type of data, as `cast` does.",
+    doc="data with elements before and after it along each axis, or fewer than it had. The value "
+    "is converted to the element type of data, as `cast` does.",
     arguments=[("data", "the input"), ("pad_val", "the value in mode constant, a scalar")],
     attrs=PadAttrs,
     relation=_pad_type,
@@ -169,6 +198,11 @@ PAD = define(
         sample((2, 3), (), pad_width=((1, 0), (2, 2)), pad_mode="edge"),
         sample((3, 4), (), pad_width=((2, 1), (0, 3)), pad_mode="reflect"),
         sample((3, 4), (), pad_width=((2, 1), (9, 3)), pad_mode="wrap"),
+        sample((4, 5), (), pad_width=((-1, 1), (2, -3))),
+        sample((4, 5), (), pad_width=((-4, 3), (-1, -2)), dtype="int8"),
+        sample((4, 5), (), pad_width=((2, -1), (-3, 4)), pad_mode="edge"),
+        sample((4, 5), (), pad_width=((2, -1), (-1, -2)), pad_mode="reflect"),
+        sample((4, 5), (), pad_width=((7, -1), (-3, 5)), pad_mode="wrap"),
         sample((), (), pad_width=()),
     ],
 )
@@ -178,7 +212,8 @@ PAD = define(
 class MirrorPadAttrs(Attrs):
     """mode: elements mirrored at the edge of data ("SYMMETRIC"), or at the middle of the last
     element, which is then not repeated ("REFLECT")
-    pad_width: for each axis, how many elements stand before and after
+    pad_width: for each axis, how many elements stand before and after; a negative number takes so
+    many away
     """
 
     mode: Literal["SYMMETRIC", "REFLECT"] = "SYMMETRIC"
@@ -204,14 +239,13 @@ MIRROR_PAD = define(
     attrs=MirrorPadAttrs,
     relation=_mirror_pad_type,
     reference=lambda data, mode, pad_width: _with_own_elements(data, pad_width, mode),
-    compute=lambda data, out, mode, pad_width: padded(
-        data, out, [before for before, _ in pad_width], mode
-    ),
+    compute=lambda data, out, mode, pad_width: padded(data, out, pad_width, mode),
     fusion=FusionKind.INJECTIVE,
     helper=mirror_pad,
     samples=[
         sample((2, 3), pad_width=((1, 2), (0, 3))),
         sample((3, 4), pad_width=((2, 1), (0, 3)), mode="REFLECT", dtype="int8"),
+        sample((3, 4), pad_width=((-1, 2), (2, -2))),
         sample((3, 4, 2), pad_width=((0, 0), (4, 1), (1, 2)), dtype="bfloat16"),
         sample((), pad_width=()),
     ],

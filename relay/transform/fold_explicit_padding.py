@@ -8,7 +8,8 @@ what is lower than everything, so a pad with the lowest value goes; so does one 
 not greater than any element (zeros around what comes out of a relu) where every window has elements
 of its own. An average pool counts what an explicit pad has added: it then includes its padding.
 
-Batch and channels are not padded by any of these, so a pad that does so stays.
+Batch and channels are not padded by any of these, so a pad that does so stays, and so does one that
+takes elements away.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def _explicit_pad(call: Call, attrs: Any, layout_name: str, window: Window) -> _
         return None
     value = window.value(pad.args[1])
     pairs = _spatial_pairs(pad.attrs, layout)
-    if value is None or pairs is None:
+    if value is None or pairs is None or any(width < 0 for pair in pairs for width in pair):
         return None
     return _Pad(pad.args[0], convert(value, dtypes.canonical(window.dtype(pad))), pairs)
 

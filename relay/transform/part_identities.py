@@ -249,6 +249,10 @@ def padded_twice(call: Call, window: Window) -> Expr | None:
         return None
     if not window.is_pure(call.args[1]):
         return None
+    # what is taken away first does not come back
+    given = [one for attrs in (first, second) for pair in attrs.pad_width for one in pair]
+    if min(given, default=0) < 0 < max(given, default=0):
+        return None
     widths = zip(first.pad_width, second.pad_width, strict=True)
     both = tuple((a + c, b + d) for (a, b), (c, d) in widths)
     return PAD(inner.args[0], inner.args[1], pad_width=both, pad_mode=first.pad_mode)

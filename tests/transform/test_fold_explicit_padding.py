@@ -90,6 +90,9 @@ def test_a_pad_becomes_padding(before, after):
         f"nn.max_pool2d(nn.pad(%x, 0f, {ROUND}), pool_size=[4, 4])",  # %x may be less
         f"nn.max_pool2d(nn.pad(nn.relu(%x), 0f, {ROUND}), pool_size=[3, 3])",  # a row of padding
         f"nn.max_pool2d(nn.pad(nn.relu(%x), 0f, {ROUND}), pool_size=[4, 4], dilation=[2, 2])",
+        "nn.conv2d(nn.pad(%x, 0f, pad_width=[[0, 0], [0, 0], [1, -1], [0, 0]]), %w)",
+        "nn.avg_pool2d(nn.pad(%x, 0f, pad_width=[[0, 0], [0, 0], [-1, 0], [0, 0]]), "
+        "pool_size=[3, 3])",
     ],
 )
 def test_others_stay(body):

@@ -139,6 +139,10 @@ def test_a_long_chain_of_joins_takes_no_time():
             "nn.pad(nn.pad(%i, 2.7f, pad_width=[[1, 0]]), 2, pad_width=[[1, 1]])",
             "nn.pad(%i, 2.7f, pad_width=[[2, 1]])",
         ),
+        (
+            "nn.pad(nn.pad(%x, 1f, pad_width=[[-1, 0], [0, 0]]), 1f, pad_width=[[0, 0], [0, -1]])",
+            "nn.pad(%x, 1f, pad_width=[[-1, 0], [0, -1]])",
+        ),
     ],
 )
 def test_pads_are_put_together(before, after):
@@ -156,6 +160,9 @@ def test_pads_are_put_together(before, after):
         'pad_width=[[1, 1], [0, 3]], pad_mode="wrap")',
         'nn.pad(nn.pad(%x, 1f, pad_width=[[1, 0], [2, 2]], pad_mode="edge"), 1f, '
         "pad_width=[[1, 1], [0, 3]])",
+        # what is taken away does not come back
+        "nn.pad(nn.pad(%x, 1f, pad_width=[[-1, 0], [2, 2]]), 1f, pad_width=[[1, 1], [0, 3]])",
+        "nn.pad(nn.pad(%x, 1f, pad_width=[[1, 0], [2, 2]]), 1f, pad_width=[[-2, 0], [0, 0]])",
     ],
 )
 def test_pads_that_differ_stay(body):

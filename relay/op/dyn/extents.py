@@ -213,7 +213,6 @@ def topmost(data: te.Tensor, k: te.Tensor, need: Need, **attrs: Any) -> Shapes:
 
 # how long an axis must be to be padded so far with its own elements
 _NEEDED: dict[str, Callable[[te.Expr], te.Expr]] = {
-    "constant": lambda width: te.index(0),
     "edge": lambda width: te.minimum(width, 1),
     "reflect": lambda width: te.select(width > 0, width + 1, te.index(0)),
     "REFLECT": lambda width: te.select(width > 0, width + 1, te.index(0)),
@@ -226,10 +225,14 @@ def padded(data: te.Tensor, widths: te.Tensor, _: te.Tensor, need: Need, pad_mod
     shape = []
     for axis, extent in enumerate(data.shape):
         before, after = te.index(widths[axis, 0]), te.index(widths[axis, 1])
-        need(te.every(before >= 0, after >= 0), "`pad_width` has a negative value")
-        enough = extent >= _NEEDED[pad_mode](te.maximum(before, after))
-        need(enough, f"axis {axis} is too short to be padded with its own elements")
-        shape.append(extent + before + after)
+        wanted = extent + before + after
+        if pad_mode == "constant":
+            need(wanted >= 0, f"axis {axis} is too short for so many elements to be taken away")
+        else:
+            left = extent + te.minimum(before, 0) + te.minimum(after, 0)
+            needed = _NEEDED[pad_mode](te.maximum(te.maximum(before, after), 0))
+            need(left >= needed, f"axis {axis} is too short to be padded with its own elements")
+        shape.append(wanted)
     return (shape,)
 
 

@@ -34,16 +34,22 @@ def _pad_type(site: Site) -> Type | None:
 def _pad_compute(
     data: te.Tensor, pad_width: te.Tensor, pad_value: te.Tensor, out: te.Spec, pad_mode: str
 ) -> te.Tensor:
-    before = [te.index(pad_width[axis, 0]) for axis in range(data.rank)]
+    widths = [
+        (te.index(pad_width[axis, 0]), te.index(pad_width[axis, 1])) for axis in range(data.rank)
+    ]
     value = te.cast(pad_value[()], out.dtype) if pad_mode == "constant" else None
-    return padded(data, out, before, pad_mode, value)
+    return padded(data, out, widths, pad_mode, value)
 
 
 pad = define_dynamic(
     PAD,
     arguments=[
         ("data", "the input"),
-        ("pad_width", "for each axis, how many elements stand before and after, integers"),
+        (
+            "pad_width",
+            "for each axis, how many elements stand before and after, integers; a negative one "
+            "takes so many away",
+        ),
         ("pad_val", "the value in mode constant, a scalar"),
     ],
     values={"pad_width": "pad_width"},
@@ -54,6 +60,8 @@ pad = define_dynamic(
         sample((2, 3), np.array([[1, 2], [0, 3]], "int64"), ()),
         sample((3, 4), np.array([[2, 1], [0, 3]], "int32"), (), pad_mode="reflect"),
         sample((3, 4), np.array([[4, 1], [0, 3]], "int64"), (), pad_mode="wrap"),
+        sample((4, 5), np.array([[-1, 1], [2, -3]], "int64"), ()),
+        sample((4, 5), np.array([[2, -1], [-3, 4]], "int64"), (), pad_mode="edge"),
         sample((2,), np.array([[1, 0]], "int64"), Tensor((), "float32"), dtype="int8"),
     ],
 )

@@ -19,7 +19,16 @@ def by_source(shape, source):
     return made.astype(np.float64)
 
 
+def cut(data, pad_width):
+    """Data without what negative widths take away, and the widths that are left."""
+    for axis, (before, after) in enumerate(pad_width):
+        data = np.delete(data, [*range(-min(before, 0)), *range(min(after, 0), 0)], axis)
+    return data, [(max(before, 0), max(after, 0)) for before, after in pad_width]
+
+
 def pad(data, pad_val, pad_width, pad_mode):
+    if pad_mode != "constant":
+        data, pad_width = cut(data, pad_width)
     shape = [d + sum(pair) for d, pair in zip(data.shape, pad_width, strict=True)]
 
     def source(place):
@@ -41,6 +50,7 @@ def pad(data, pad_val, pad_width, pad_mode):
 
 def mirror_pad(data, mode, pad_width):
     repeated = mode == "SYMMETRIC"
+    data, pad_width = cut(data, pad_width)
     shape = [d + sum(pair) for d, pair in zip(data.shape, pad_width, strict=True)]
 
     def source(place):

@@ -32,7 +32,6 @@ _TRANSPOSED: Mapping[int, Callable[..., Expr]] = {
 }
 MOST = 3  # spatial axes that an operator has
 MOST_PARTS = 1024  # convolutions that one over more axes is made of
-END = 2**31 - 1  # the end of an axis, in slices
 
 # --- convolutions ------------------------------------------------------------------------------
 
@@ -254,7 +253,7 @@ class Spread:
             for end, (before, after), longer in zip(ends, self.pads, self.more, strict=True)
         ]
         apart = op.nn.dilate(data, strides=(1, 1, *self.strides))
-        framed = node.let(_with_edges(apart, [(0, 0), (0, 0), *widths]))
+        framed = node.let(op.nn.pad(apart, [(0, 0), (0, 0), *widths]))
         rows = op.reshape(weight, (self.groups, inputs // self.groups, each, *sizes))
         order = (0, 2, 1, *range(3, 3 + len(sizes)))
         kernel = op.reshape(
@@ -294,14 +293,3 @@ def _of_extents(node: Node, data: Expr, wanted: Sequence[int], automatic: str) -
         op.nn.pad(kept, widths, node.number(0, data)),
         declared=TensorType((*shape[:2], *wanted), node.dtype(data)),
     )
-
-
-def _with_edges(data: Expr, widths: Sequence[Pair]) -> Expr:
-    """Data with zeros around it; a negative width takes elements away."""
-    data = op.nn.pad(data, [(max(before, 0), max(after, 0)) for before, after in widths])
-    cut = [axis for axis, pair in enumerate(widths) if min(pair) < 0]
-    if not cut:
-        return data
-    starts = [max(-widths[axis][0], 0) for axis in cut]
-    ends = [min(widths[axis][1], 0) or END for axis in cut]
-    return op.strided_slice(data, starts, ends, axes=tuple(cut))

@@ -52,8 +52,7 @@ def pad(
     for extent, before, after in zip(node.shape(data), known[:rank], known[rank:], strict=True):
         unknown = before is None or after is None
         shape.append(dims.ANY if unknown else extent + before + after)  # type: ignore[operator]
-    grows = all(one is not None and dims.sign_of(one) in (0, 1) for one in known)
-    found = _padded_in_a_run(node, data, widths, filling, axes, grows)
+    found = _padded_in_a_run(node, data, widths, filling, axes)
     return node.let(found, declared=TensorType(tuple(shape), node.dtype(data)))
 
 
@@ -75,13 +74,7 @@ def _padded(node: Node, data: Expr, widths: Sequence[int], value: Expr) -> Expr:
     if len(widths) != 2 * rank:
         raise node.refused("the widths do not fit the rank", str(2 * rank), str(len(widths)))
     pairs = list(zip(widths[:rank], widths[rank:], strict=True))
-    if any(one < 0 for one in widths):
-        cut = [axis for axis, pair in enumerate(pairs) if min(pair) < 0]
-        starts = [max(-pairs[axis][0], 0) for axis in cut]
-        ends = [pairs[axis][1] if pairs[axis][1] < 0 else 2**31 - 1 for axis in cut]
-        data = op.strided_slice(data, starts, ends, axes=tuple(cut))
-    whole = [(max(before, 0), max(after, 0)) for before, after in pairs]
-    return op.nn.pad(data, whole, value, pad_mode=_mode(node))
+    return op.nn.pad(data, pairs, value, pad_mode=_mode(node))
 
 
 def _mode(node: Node) -> str:
@@ -91,24 +84,14 @@ def _mode(node: Node) -> str:
     return str(mode)
 
 
-def _padded_in_a_run(
-    node: Node, data: Expr, widths: Expr, value: Expr, axes: Expr | None, grows: bool = False
-) -> Expr:
-    """The same with widths that a run finds; `grows`: none of them is negative."""
-    rank = node.rank(data)
+def _padded_in_a_run(node: Node, data: Expr, widths: Expr, value: Expr, axes: Expr | None) -> Expr:
+    """The same with widths that a run finds."""
     before_and_after = op.reshape(op.cast(widths, "int64"), (2, -1))
     pairs = op.transpose(before_and_after, (1, 0))
     if axes is not None:
-        none = node.importer.constant(np.zeros((rank, 2), "int64"))
+        none = node.importer.constant(np.zeros((node.rank(data), 2), "int64"))
         pairs = op.scatter_nd(none, op.expand_dims(op.cast(axes, "int64"), 0), pairs)
-    if grows or rank == 0:
-        return op.nn.pad(data, pairs, value, pad_mode=_mode(node))
-    both, zero = node.let(pairs), const(0, "int64")
-    less = node.let(op.maximum(op.negative(both), zero))
-    start, rest = (op.take(less, const(side, "int64"), axis=1) for side in (0, 1))
-    end = op.subtract(op.shape_of(data, dtype="int64"), rest)
-    inner = node.let(op.strided_slice(data, start, end, const([1] * rank, "int64")))
-    return op.nn.pad(inner, op.maximum(both, zero), value, pad_mode=_mode(node))
+    return op.nn.pad(data, pairs, value, pad_mode=_mode(node))
 
 
 # --- copies ------------------------------------------------------------------------------------

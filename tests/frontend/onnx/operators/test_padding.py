@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from relay.errors import FrontendError
+from relay.errors import FrontendError, RelayError
 from relay.frontend.onnx.importer import from_onnx
 from tests.frontend.onnx.judge import Fixed, agree, main_type, model, reference
 
@@ -54,6 +54,23 @@ def test_negative_widths_that_a_run_finds(mode: str) -> None:
     widths, axes = ints(-1, 2, 1, -3), ints(1)
     agree(model("Pad", X, widths, opset=13, mode=mode), X, widths)
     agree(model("Pad", X, ints(-1, 1), None, axes, opset=18, mode=mode), X, ints(-1, 1), axes)
+
+
+@pytest.mark.parametrize("pair", [(-6, 4), (-4, 4), (2, -6), (-4, 0)])
+def test_more_may_be_taken_away_than_there_is_where_as_much_is_padded(
+    pair: tuple[int, int],
+) -> None:
+    widths = ints(0, pair[0], 0, pair[1])
+    agree(model("Pad", X, Fixed(widths), opset=13), X)
+    agree(model("Pad", X, widths, opset=13), X, widths)
+
+
+def test_an_extent_below_zero_is_refused() -> None:
+    widths = ints(0, -3, 0, -3)
+    with pytest.raises(FrontendError, match="axis 1 is too short for so many elements"):
+        agree(model("Pad", X, Fixed(widths), opset=13), X)
+    with pytest.raises(RelayError, match="axis 1 is too short for so many elements"):
+        agree(model("Pad", X, widths, opset=13), X, widths)
 
 
 def test_integers_and_truth_values_are_padded() -> None:
