@@ -15,7 +15,7 @@ from relay.op.numerics import rounded_once
 from relay.op.opdef import FusionKind, OpDef, Sample, define, sample
 from relay.op.relations import broadcast, broadcast_bool, broadcast_of, broadcast_types, comparison
 from relay.op.scalars import Function
-from relay.op.site import BITS, BOOLEAN, INTEGER, NUMERIC, Relation, Site
+from relay.op.site import ADDABLE, BITS, BOOLEAN, INTEGER, NUMERIC, Relation, Site
 
 _OPERANDS = (("lhs", "left operand"), ("rhs", "right operand"))
 
@@ -61,7 +61,19 @@ def _arithmetic(name: str, doc: str, reference: Any, scalar: Function) -> OpDef:
     return _binary(name, doc, _numeric_type, reference, scalar, _NUMBERS)
 
 
-add = _arithmetic("add", "lhs + rhs; integers wrap.", np.add, operator.add)
+def _plus(lhs: te.Expr, rhs: te.Expr) -> te.Expr:
+    return lhs | rhs if scalars.is_truth(lhs) else lhs + rhs
+
+
+add = _binary(
+    "add",
+    "lhs + rhs; integers wrap. Of bool it is whether at least one holds, a bool, as in NumPy: to "
+    "count, `cast` first.",
+    broadcast_of(ADDABLE),
+    np.add,
+    _plus,
+    (*_NUMBERS, *_FLAGS),
+)
 subtract = _arithmetic("subtract", "lhs - rhs; integers wrap.", np.subtract, operator.sub)
 multiply = _arithmetic("multiply", "lhs * rhs; integers wrap.", np.multiply, operator.mul)
 divide = _arithmetic(

@@ -23,7 +23,7 @@ from relay.op.elements import Indices, folded, position, size, stretched
 from relay.op.numerics import limits, rounded_once
 from relay.op.opdef import Compute, FusionKind, OpDef, define, sample
 from relay.op.scalars import Function, wide, widened
-from relay.op.site import BOOLEAN, FLOATING, NUMERIC, Elements, Relation, Site
+from relay.op.site import ADDABLE, BOOLEAN, FLOATING, NUMERIC, Elements, Relation, Site
 
 
 @attrs
@@ -167,6 +167,10 @@ def _mean_of(value: te.Expr, axes: Sequence[te.Axis]) -> te.Expr:
     return scalars.divide(te.sum(exact, axes), count)
 
 
+def _total(value: te.Expr, axes: Sequence[te.Axis]) -> te.Expr:
+    return te.any(value, axes) if scalars.is_truth(value) else te.sum(value, axes)
+
+
 def _greatest(value: te.Expr, axes: Sequence[te.Axis]) -> te.Expr:
     return te.any(value, axes) if scalars.is_truth(value) else te.max(value, axes)
 
@@ -237,13 +241,15 @@ def _define(
 
 sum_ = _define(
     "sum",
-    "The sum of the elements; integers wrap.",
-    _reduction(NUMERIC),
+    "The sum of the elements, of their type; integers wrap. Of bool it is whether one holds, as "
+    "`add` says: to count, `cast` first.",
+    _reduction(ADDABLE),
     _over_axes(lambda data, axes, keep: data.sum(axes, dtype=data.dtype, keepdims=keep)),
-    _over(te.sum),
+    _over(_total),
     "float32",
     "int8",
     "bfloat16",
+    "bool",
 )
 prod = _define(
     "prod",

@@ -37,6 +37,7 @@ INTEGER = Elements(
 )
 NUMERIC = Elements("numeric", FLOATING.allowed | INTEGER.allowed)
 BITS = Elements("integer or bool", INTEGER.allowed | BOOLEAN.allowed)
+ADDABLE = Elements("numeric or bool", NUMERIC.allowed | BOOLEAN.allowed)
 
 
 @dataclass(slots=True)

@@ -84,12 +84,12 @@ def minus_negative(call: Call, window: Window) -> Expr | None:
 
 
 def twice_the_same(call: Call, window: Window) -> Expr | None:
-    """add(%x, %x)  ->  multiply(%x, 2)"""
+    """add(%x, %x)  ->  multiply(%x, 2), and of bool  ->  %x"""
     left, right = call.args
     dtype = window.dtype(left)
     if left is not right or window.is_constant(left) or not dtype:
         return None
-    return multiply(left, const(2, dtype))
+    return left if dtype == "bool" else multiply(left, const(2, dtype))
 
 
 def by_square_root(call: Call, window: Window) -> Expr | None:

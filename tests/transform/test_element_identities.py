@@ -28,6 +28,7 @@ PASS = SimplifyExpr()
         ("subtract(%x, negative(%y))", "add(%x, %y)"),
         ("add(%x, %x)", "multiply(%x, 2f)"),
         ("add(%k, %k)", "multiply(%k, 2)"),
+        ("add(%c, %c)", "%c"),
         ("maximum(%x, %x)", "%x"),
     ],
 )

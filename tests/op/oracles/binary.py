@@ -66,6 +66,7 @@ FLOATS = {
     "minimum": torch.minimum,
 }
 FLAGS = {
+    "add": torch.add,
     "maximum": torch.logical_or,
     "minimum": torch.logical_and,
     "bitwise_and": torch.logical_and,

@@ -40,6 +40,8 @@ def by_group(rule):
 
 
 def total(elements, dtype):
+    if dtype.kind == "b":
+        return any(elements)
     return sum(elements) if dtype.kind in "iu" else math.fsum(elements)
 
 

@@ -19,7 +19,6 @@ SAME = {
     "abs": "Abs",
     "acos": "Acos",
     "acosh": "Acosh",
-    "add": "Add",
     "asin": "Asin",
     "asinh": "Asinh",
     "atan": "Atan",
@@ -69,6 +68,11 @@ def _same(operator: str) -> Callable[..., str]:
 
 
 table.update({name: _same(operator) for name, operator in SAME.items()})
+
+
+@table("add")
+def add(step: Step, lhs: Value, rhs: Value) -> str:
+    return step.node("Or" if lhs.dtype == "bool" else "Add", lhs, rhs)
 
 
 @table("isinf")

@@ -34,7 +34,6 @@ def _reduction(operator: str) -> Callable[..., str]:
 
 table.update(
     {
-        "sum": _reduction("ReduceSum"),
         "prod": _reduction("ReduceProd"),
         "max": _reduction("ReduceMax"),
         "min": _reduction("ReduceMin"),
@@ -44,6 +43,12 @@ table.update(
         "any": _reduction("ReduceMax"),
     }
 )
+
+
+@table("sum")
+def total(step: Step, data: Value) -> str:
+    operator = "ReduceMax" if data.dtype == "bool" else "ReduceSum"
+    return reduced(step, operator, data, reduced_axes(step, data.rank))
 
 
 @table("variance")
