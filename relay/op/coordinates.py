@@ -161,7 +161,7 @@ def _sparse_fill_empty_rows_type(site: Site) -> Type | None:
     for index in (0, 2):
         site.require_elements(index, INTEGER)
     indices, values = site.tensor(0, rank=2), site.tensor(1, rank=1)
-    shape, default = site.tensor(2, rank=1), site.tensor(3, rank=0)
+    shape, default = site.tensor(2, rank=1), site.tensor(3)
     if indices is None or values is None:
         return None
     rank = indices.shape[1]
@@ -169,6 +169,14 @@ def _sparse_fill_empty_rows_type(site: Site) -> Type | None:
         rank = site.require_equal(rank, shape.shape[0], "coordinates and extents")
     if default is not None:
         site.require_same_dtype(values, default)
+        site.require(
+            len(default.shape) <= 1,
+            "argument `default_value` has the wrong rank",
+            "a scalar, or a tensor of 1 element",
+            str(default),
+        )
+        if default.shape:
+            site.require_equal(default.shape[0], 1, "the default value and one element")
     site.require_equal(indices.shape[0], values.shape[0], "the number of indices and values")
     return TupleType(
         (
@@ -248,7 +256,7 @@ def _filled_rows_loops(
             b.store(following, row, start)
             b.store(empty, row, te.cast(te.equal(size, 0), "int64"))
             with b.if_(te.equal(size, 0)):
-                b.store(filled, start, default_value[()])
+                b.store(filled, start, default_value[(0,) * default_value.rank])
                 with b.loop(rank) as axis:
                     number = te.select(te.equal(axis, 0), row, te.index(0))
                     b.store(places, (start, axis), te.cast(number, out[0].dtype))
@@ -293,7 +301,7 @@ SPARSE_FILL_EMPTY_ROWS = define(
         ("sparse_indices", "a row of coordinates for each value, integers"),
         ("sparse_values", "the values"),
         ("dense_shape", "the shape of the tensor, integers"),
-        ("default_value", "the value for empty rows, a scalar"),
+        ("default_value", "the value for empty rows, a scalar or a tensor of 1 element"),
     ],
     relation=_sparse_fill_empty_rows_type,
     reference=_sparse_fill_empty_rows,
@@ -316,6 +324,7 @@ SPARSE_FILL_EMPTY_ROWS = define(
             (),
             dtype="int64",
         ),
+        sample(np.array([[2, 1]], "int64"), (1,), np.array([4, 2], "int64"), (1,)),
         sample(np.zeros((0, 2), "int64"), (0,), np.array([3, 2], "int64"), (), dtype="float16"),
         sample(np.zeros((0, 1), "int64"), (0,), np.array([0], "int64"), (), dtype="int8"),
     ],
