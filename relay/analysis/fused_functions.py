@@ -11,10 +11,13 @@ from relay.ir.module import IRModule
 def extract_fused_functions(mod: IRModule) -> dict[int, Function]:
     """Every function that is a kernel (`Primitive`) by its structural hash, equal ones once.
 
-    FuseOps makes them; a module that was not fused has none.
+    Operators that are in none yet are put into kernels first, by SimplifyInference and FuseOps.
     """
+    from relay.transform.fuse_ops import FuseOps
+    from relay.transform.simplify_inference import SimplifyInference
+
     found: dict[int, Function] = {}
-    for function in mod.functions.values():
+    for function in FuseOps(fuse_opt_level=3)(SimplifyInference()(mod)).functions.values():
         for node in tree.postorder(function):
             if isinstance(node, Function) and node.attrs.get("Primitive"):
                 found.setdefault(structural_hash(node), node)

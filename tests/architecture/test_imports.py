@@ -69,6 +69,7 @@ BESIDE = {
 }
 # What may be imported inside a function from further up, and why. A module-level import never may.
 LATE = {
+    ("analysis", "transform"): "the kernels of a program are what fusion makes of it",
     ("executors", "driver"): "an executor of compiled programs has them compiled",
     ("ir", "op"): "the operator table fills itself on the first look",
     ("ir", "prelude"): "a module imports files of the standard library by name",
