@@ -73,6 +73,8 @@ def _matmul(call: Call) -> Dim:
 
 _COUNTS: dict[str, Callable[[Call], Dim]] = {
     **{f"nn.conv{axes}d": _convolution for axes in (1, 2, 3)},
+    "nn.contrib_conv2d_NCHWc": _convolution,
+    "nn.contrib_depthwise_conv2d_NCHWc": _convolution,
     **{f"nn.conv{axes}d_transpose": _transposed_convolution for axes in (1, 2, 3)},
     "nn.dense": _dense,
     "nn.matmul": _matmul,

@@ -117,3 +117,27 @@ def test_torch_counts_convolutions_over_any_number_of_axes_the_same(axes, transp
         kernel_size=window,
     )
     assert 2 * macs(call) == counted.get_total_flops()
+
+
+@pytest.mark.parametrize("groups", [1, 16])
+def test_blocks_of_channels_do_not_change_the_count(groups):
+    plain = relay.nn.conv2d(
+        tensor("x", 1, 16, 9, 8), tensor("w", 32, 16 // groups, 3, 3), padding=(1, 1), groups=groups
+    )
+    if groups == 1:
+        data, weight, layout = (1, 2, 9, 8, 8), (4, 2, 3, 3, 8, 8), "OIHW8i8o"
+        operator = relay.nn.contrib_conv2d_nchwc
+    else:
+        data, weight, layout = (1, 2, 9, 8, 8), (4, 1, 3, 3, 1, 8), "OIHW1i8o"
+        operator = relay.nn.contrib_depthwise_conv2d_nchwc
+    blocked = operator(
+        tensor("x", *data),
+        tensor("w", *weight),
+        padding=(1, 1),
+        groups=groups,
+        channels=32,
+        kernel_size=(3, 3),
+        data_layout="NCHW8c",
+        kernel_layout=layout,
+    )
+    assert macs(blocked) == macs(plain) == 32 * 16 // groups * 9 * 9 * 8
