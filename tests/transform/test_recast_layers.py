@@ -59,6 +59,47 @@ def test_a_network_stays_well_typed():
 def test_what_cannot_be_done_is_refused():
     with pytest.raises(PassError, match="there is no layer 7 to skip: there are 2"):
         recast(parse(TWO), "int8", "int32", skip_layers=[7])
-    with pytest.raises(PassError, match=r"`nn\.relu` has no `out_dtype`"):
-        f = parse("def @main(%x: Tensor[(2, 2), float32]) { nn.relu(%x) }")
-        recast(f, "int8", "int32", ops=["nn.relu"])
+
+
+@pytest.mark.parametrize(
+    ("ops", "before", "after"),
+    [
+        (
+            ["add", "nn.relu"],
+            "nn.relu(add(%x, %y))",
+            """%0 = add(cast(%x, dtype="float16"), cast(%y, dtype="float16"));
+            %1 = nn.relu(cast(cast(%0, dtype="float32"), dtype="float16"));
+            cast(%1, dtype="float32")""",
+        ),
+        (
+            ["concatenate"],
+            "concatenate((%x, %y))",
+            """%0 = concatenate((cast(%x, dtype="float16"), cast(%y, dtype="float16")));
+            cast(%0, dtype="float32")""",
+        ),
+        (
+            ["take"],
+            "take(%x, %i)",
+            'cast(take(cast(%x, dtype="float16"), %i), dtype="float32")',
+        ),
+        (
+            ["split"],
+            "split(%x, indices_or_sections=2).1",
+            """%0 = split(cast(%x, dtype="float16"), indices_or_sections=2);
+            (cast(%0.0, dtype="float32"), cast(%0.1, dtype="float32")).1""",
+        ),
+        (["less"], "less(%x, %y)", 'less(cast(%x, dtype="float16"), cast(%y, dtype="float16"))'),
+    ],
+)
+def test_operators_that_give_what_they_take(ops, before, after):
+    params = "%x: Tensor[(2, 2), float32], %y: Tensor[(2, 2), float32], %i: Tensor[(1), int64]"
+    given = parse(f"def @main({params}) {{ {before} }}")
+    wanted = parse(f"def @main({params}) {{ {after} }}")
+    assert_structural_equal(recast(given, "float16", "float16", ops=ops), wanted)
+
+
+def test_a_module_is_recast_in_main():
+    mod = InferType()(relay.parse(HEADER + TWO))
+    found = recast(mod, "int8", "int32")
+    assert_structural_equal(found["main"], recast(mod["main"], "int8", "int32"))
+    assert "cast" not in count_ops(mod["main"])
