@@ -11,6 +11,8 @@ data, then that of its weights; "default" is the one that usually goes with the 
 such calls no transform remains (see `relay.transform.layout_propagation`). Channels that do not
 fall into the blocks of a layout leave a call as it is.
 
+`nn.batch_norm` names no layout; it gets the axis that the channels have in the one wanted.
+
 An operator may have a function of its own for this, the attribute `FTVMConvertOpLayout`:
 `(attrs, inputs, types, desired_layouts) -> call`.
 """
@@ -36,7 +38,13 @@ from relay.transform.context import PassContext
 from relay.transform.layout_form import Form, is_whole
 from relay.transform.layout_propagation import propagate
 from relay.transform.layout_rules import changed
-from relay.transform.layout_spelling import CONVOLUTIONS, SPELLINGS
+from relay.transform.layout_spelling import (
+    CONVOLUTIONS,
+    NORMALIZATION,
+    SPELLINGS,
+    channels_first_and_last,
+    normalized_layout,
+)
 
 DEFAULT = "default"
 ATTRIBUTE = "FTVMConvertOpLayout"
@@ -133,6 +141,8 @@ class _Conversion:
         if op.has_attr(ATTRIBUTE):
             types = [arg.ty for arg in call.args]
             return _answer(op, op.get_attr(ATTRIBUTE)(call.attrs, call.args, types, layouts))
+        if op.name == NORMALIZATION:
+            return normalized(call, layouts[0])
         if op.name not in SPELLINGS:
             hint = did_you_mean(op.name, SPELLINGS) or f"give it the attribute {ATTRIBUTE}"
             _refuse("nothing is known about the layouts of an operator", None, op.name, hint)
@@ -173,6 +183,23 @@ def converted(call: Call, layouts: Sequence[str]) -> Call | None:
     types = [*(arg.ty for arg in call.args), call.ty]
     lie = zip(types, [*before, out], [*now, result], strict=True)
     return after if all(_fits(*one) for one in lie) else None
+
+
+def normalized(call: Call, layout: str) -> Call | None:
+    """A `nn.batch_norm` with its channels where a layout has them; None where that changes nothing,
+    or the layout has them in blocks."""
+    before = normalized_layout(call)
+    if before is None:
+        return None
+    _require_letters(call, "data", before, layout)
+    usual = channels_first_and_last(len(before))
+    if not is_whole(layout) or layout == before:
+        return None
+    if layout not in usual:
+        _refuse(
+            "channels are normalized as the second axis or the last", " or ".join(usual), layout
+        )
+    return changed(call, call.args, axis=layout.index("C"))
 
 
 def _fits(ty: Type | None, source: str | None, target: str | None) -> bool:

@@ -257,6 +257,8 @@ class _Propagation:
         out, form = old[1], Form(old[1], new[1])
         if form.is_plain:
             return call, None
+        if isinstance(before.ty, TupleType):
+            return call, (form, *[None] * (len(before.ty.fields) - 1))
         return (call, form) if is_whole(out) else (relaid(call, new[1], out), None)
 
     def _over_plain_arguments(self, call: Call, after: Expr) -> Expr:

@@ -13,6 +13,7 @@ from typing import Any
 
 from relay.immutable import frozen
 from relay.ir.expr import Call
+from relay.ir.types import TensorType
 from relay.op.opdef import OpDef
 
 
@@ -76,12 +77,40 @@ PER_CHANNEL: Mapping[str, Spelling] = {
 OTHERS: Mapping[str, Spelling] = {
     "nn.depth_to_space": _IMAGE,
     "nn.space_to_depth": _IMAGE,
+    "vision.roi_align": _IMAGE,
+    "vision.roi_pool": _IMAGE,
 }
 SPELLINGS: Mapping[str, Spelling] = {**CONVOLUTIONS, **PER_CHANNEL, **OTHERS}
+# It names an axis, that of the channels, where others name a layout.
+NORMALIZATION = "nn.batch_norm"
+
+
+def channels_first_and_last(rank: int) -> tuple[str, str]:
+    """The usual layouts of tensors with a batch, channels and up to three spatial axes."""
+    spatial = "DHW"[5 - rank :]
+    return "NC" + spatial, f"N{spatial}C"
+
+
+def normalized_layout(call: Call) -> str | None:
+    """The layout that the axis of a `nn.batch_norm` stands for; None if it is none of the usual."""
+    known: Any = call.attrs
+    ty = call.args[0].ty
+    if not isinstance(ty, TensorType) or not 2 <= len(ty.shape) <= 5:
+        return None
+    axis = known.axis % len(ty.shape)
+    for layout in channels_first_and_last(len(ty.shape)):
+        if layout.index("C") == axis:
+            return layout
+    return None
 
 
 def spelled_layouts(call: Call) -> tuple[list[str | None], str] | None:
     """The layouts of the arguments and of the result of a call that names them."""
-    if not isinstance(call.op, OpDef) or call.op.name not in SPELLINGS:
+    if not isinstance(call.op, OpDef):
+        return None
+    if call.op.name == NORMALIZATION:
+        text = normalized_layout(call)
+        return None if text is None else ([text, *[None] * (len(call.args) - 1)], text)
+    if call.op.name not in SPELLINGS:
         return None
     return SPELLINGS[call.op.name].layouts(call)

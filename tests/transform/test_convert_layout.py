@@ -206,6 +206,71 @@ def test_layouts_must_have_the_axes_of_the_operator():
         ConvertLayout({"nn.dense": ["NC"]})(before)
 
 
+BATCH_NORM = """
+    def @main(%x: Tensor[(2, 3, 4, 5), float32], %g: Tensor[(3), float32]) {{
+      {body}
+    }}
+"""
+
+
+def test_a_batch_norm_gets_the_axis_its_channels_have():
+    before = parsed(BATCH_NORM.format(body="nn.batch_norm(%x, %g, %g, %g, %g).0"))
+    after = parsed(
+        BATCH_NORM.format(
+            body="""%0 = layout_transform(%x, src_layout="NCHW", dst_layout="NHWC");
+            %1 = nn.batch_norm(%0, %g, %g, %g, %g, axis=3);
+            layout_transform(%1.0, src_layout="NHWC", dst_layout="NCHW")"""
+        )
+    )
+    found = ConvertLayout({"nn.batch_norm": ["NHWC", "default"]})(before)
+    assert_structural_equal(found, after)
+    rng = np.random.default_rng(0)
+    args = rng.random((2, 3, 4, 5), np.float32), rng.random(3, np.float32)
+    results = [np.asarray(relay.compile(mod)(*args)) for mod in (before, found)]
+    np.testing.assert_allclose(*results, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        ("nn.batch_norm(%x, %g, %g, %g, %g).0", "NCHW"),
+        ("nn.batch_norm(%x, %g, %g, %g, %g).0", "NCHW3c"),  # no axis has all the channels
+        (  # of an axis that no usual layout has as its channels
+            "nn.batch_norm(transpose(%x, axes=[0, 2, 1, 3]), %g, %g, %g, %g, axis=2).0",
+            "NHWC",
+        ),
+    ],
+)
+def test_other_batch_norms_stay(body, wanted):
+    before = parsed(BATCH_NORM.format(body=body))
+    found = ConvertLayout({"nn.batch_norm": [wanted, "default"]})(before)
+    assert_structural_equal(found, before)
+
+
+@pytest.mark.parametrize("name", ["roi_align", "roi_pool"])
+def test_regions_are_cut_out_of_other_layouts(name):
+    text = """
+        def @main(%x: Tensor[(2, 4, 7, 8), float32], %r: Tensor[(3, 5), float32]) {{ {body} }}
+    """
+    call = f"vision.{name}({{}}, %r, pooled_size=[2, 3], spatial_scale=0.5{{}})"
+    before = parsed(text.format(body=f"nn.relu({call.format('%x', '')})"))
+    wanted = {f"vision.{name}": ["NHWC", "default"]}
+    after = parsed(
+        text.format(
+            body='%0 = layout_transform(%x, src_layout="NCHW", dst_layout="NHWC"); '
+            f"%1 = nn.relu({call.format('%0', ', layout=' + chr(34) + 'NHWC' + chr(34))}); "
+            'layout_transform(%1, src_layout="NHWC", dst_layout="NCHW")'
+        )
+    )
+    found = ConvertLayout(wanted)(before)
+    assert_structural_equal(found, after)
+    rng = np.random.default_rng(0)
+    regions = np.array([[0, 1, 2, 8, 9], [1, 0, 0, 5, 12], [1, 3, 3, 9, 7]], "float32")
+    args = rng.random((2, 4, 7, 8), np.float32), regions
+    results = [np.asarray(relay.compile(mod)(*args)) for mod in (before, found)]
+    np.testing.assert_allclose(*results, rtol=1e-6)
+
+
 def test_it_belongs_to_level_three():
     before = parsed("""
         def @main(%x: Tensor[(1, 4, 8, 8), float32], %w: Tensor[(4, 4, 1, 1), float32]) {

@@ -87,12 +87,15 @@ CASES = {
     "image.resize2d(%y, size=[9, 4])": ALWAYS,
     "nn.space_to_depth(%y, block_size=2)": WHOLE,
     "nn.depth_to_space(%y, block_size=2)": WHOLE,
+    "vision.roi_align(%y, %regions, pooled_size=[2, 3], spatial_scale=0.5)": WHOLE,
+    "vision.roi_pool(%y, %regions, pooled_size=[2, 3], spatial_scale=0.5)": WHOLE,
     "reshape(%y, newshape=[8, -1])": NEVER,
     "nn.batch_flatten(%y)": NEVER,
     "expand_dims(%y, axis=2)": NEVER,
 }
 SHAPES = {
     "x": (1, 4, 6, 6),
+    "regions": (2, 5),
     "w": (8, 4, 1, 1),
     "full": (1, 8, 6, 6),
     "three": (1, 3, 6, 6),

@@ -27,8 +27,6 @@ LEFT = {
     "image.dilation2d",
     "image.grid_sample",
     "qnn.contrib_dense_pack",
-    "vision.roi_align",
-    "vision.roi_pool",
 }
 
 
