@@ -43,7 +43,7 @@ GROUPS = {
         "LiftWeights",
         "DynamicToStatic",
     ),
-    "Kernels": ("RecognizeAttention", "FuseOps", "DefuseOps", "SplitArgs"),
+    "Kernels": ("RecognizeAttention", "FuseOps", "HandOverConstants", "DefuseOps", "SplitArgs"),
     "Layouts and forms for a target": ("AlterOpLayout", "ConvertLayout", "Legalize"),
     "Quantised networks": ("FakeQuantizationToInteger", "QnnLegalize", "QnnCanonicalize"),
     "Other numbers": ("FastMath", "ToMixedPrecision"),

@@ -54,9 +54,13 @@ def _all_of(member: Pass) -> Pass:
 def typed(level: int) -> Sequential:
     """What says all that is known of types: from level 2 on, which sizes are known after all."""
     from relay.transform.dynamic_to_static import DynamicToStatic
+    from relay.transform.hand_over_constants import HandOverConstants
     from relay.transform.infer_type import InferType
 
-    members = (InferType(), DynamicToStatic()) if _checked(level) >= 2 else (InferType(),)
+    # kernels that come with the program are called where they stand, before anybody asks for values
+    members: tuple[Pass, ...] = (InferType(), HandOverConstants())
+    if _checked(level) >= 2:
+        members += (DynamicToStatic(),)
     return Pipeline(members, name=f"typed, level {level}")
 
 

@@ -18,6 +18,7 @@ from relay.transform.fold_constant import FoldConstant
 from relay.transform.fold_explicit_padding import FoldExplicitPadding
 from relay.transform.fold_scale_axis import FoldScaleAxis
 from relay.transform.fuse_ops import FuseOps
+from relay.transform.hand_over_constants import HandOverConstants
 from relay.transform.infer_type import InferType
 from relay.transform.inline_composites import InlineComposites
 from relay.transform.lift_weights import LiftWeights
@@ -35,6 +36,7 @@ LEVEL_0: tuple[Pass, ...] = (
     LiftWeights(),  # before fusion, which would mix what runs once with what runs in every call
     ToBasicBlockNormalForm(),  # every branch is lowered on its own
     FuseOps(fuse_opt_level=0),  # one operator is one kernel
+    HandOverConstants(),  # code for a kernel has no room for tensors, if fusion left some inside
 )
 
 # No work that need not be done at all, or not in every run.
@@ -48,6 +50,7 @@ LEVEL_1: tuple[Pass, ...] = (
     LiftWeights(),
     ToBasicBlockNormalForm(),
     FuseOps(fuse_opt_level=0),
+    HandOverConstants(),
 )
 
 # No work done twice, and nothing written to memory only to be read back at once.
@@ -68,6 +71,7 @@ LEVEL_2: tuple[Pass, ...] = (
     ToBasicBlockNormalForm(),  # after merging, by which a branch may use what is outside
     RecognizeAttention(),  # before fusion, which would make several kernels of it
     FuseOps(fuse_opt_level=2),  # last: fused functions are opaque to the others
+    HandOverConstants(),
 )
 
 # What level 3 does before layouts are chosen, and what it does afterwards.
@@ -100,6 +104,7 @@ FUSED: tuple[Pass, ...] = (
     ToBasicBlockNormalForm(),
     RecognizeAttention(),
     FuseOps(fuse_opt_level=2),
+    HandOverConstants(),
 )
 
 # The default: other weights and other layouts than the model has, and the same results.

@@ -21,6 +21,7 @@ from relay.transform.fold_constant import FoldConstant
 from relay.transform.fold_explicit_padding import FoldExplicitPadding
 from relay.transform.fold_scale_axis import FoldScaleAxis
 from relay.transform.fuse_ops import FuseOps
+from relay.transform.hand_over_constants import HandOverConstants
 from relay.transform.infer_type import InferType
 from relay.transform.inline_composites import InlineComposites
 from relay.transform.lambda_lift import LambdaLift
@@ -55,6 +56,7 @@ IN_ORDER: tuple[Pass, ...] = (
 LEVEL_0: tuple[Pass, ...] = (
     *FIRST_ORDER,
     FuseOps(fuse_opt_level=0),
+    HandOverConstants(),
     *IN_ORDER,
 )
 
@@ -65,6 +67,7 @@ LEVEL_1: tuple[Pass, ...] = (
     DeadCodeElimination(),
     ToBasicBlockNormalForm(),
     FuseOps(fuse_opt_level=0),
+    HandOverConstants(),
     *IN_ORDER,
 )
 
@@ -118,6 +121,7 @@ FUSED: tuple[Pass, ...] = (
     ToBasicBlockNormalForm(),  # after merging, by which a branch may use what is outside
     RecognizeAttention(),  # before fusion, which would make several kernels of it
     FuseOps(fuse_opt_level=2),
+    HandOverConstants(),  # code for a kernel has no room for tensors, if fusion left some inside
     *IN_ORDER,
 )
 

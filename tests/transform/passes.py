@@ -90,6 +90,7 @@ PASSES: dict[str, Tried] = {
     "FoldScaleAxis": Tried(),
     "ForwardFoldScaleAxis": Tried(),
     "FuseOps": Tried(),
+    "HandOverConstants": Tried(first=lambda: (transform.FuseOps(),)),
     "InferType": Tried(),
     "Inline": Tried(),
     "InlineCompilerFunctionsBoundTo": Tried(
