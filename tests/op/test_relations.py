@@ -209,7 +209,7 @@ REFUSED: list[tuple[Any, str]] = [
     (relay.bitwise_and(x23, x23), "`bitwise_and`: argument `lhs` has the wrong element type"),
     (relay.left_shift(tensor(dtype="bool"), tensor(dtype="bool")), "`left_shift`: argument `lhs`"),
     (relay.logical_not(i23), "`logical_not`: argument `data`"),
-    (relay.sum(tensor(2, dtype="bool")), "`sum`: argument `data`"),
+    (relay.prod(tensor(2, dtype="bool")), "`prod`: argument `data`"),
     (relay.all(x23), "`all`: argument `data`"),
     (relay.exp(relay.Tuple((x23,))), "`exp`: argument `data` must be a tensor"),
     # axes
