@@ -65,7 +65,7 @@ GROUPS = {
         "qnn",
         "fixed_point",
     ),
-    "Annotations": ("annotation",),
+    "Annotations": ("annotation", "require"),
     "Memory and lowered programs": ("memory", "vm"),
 }
 REST = "Others"

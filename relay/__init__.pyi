@@ -227,6 +227,7 @@ from relay.op import prod as prod
 from relay.op import random as random
 from relay.op import reinterpret as reinterpret
 from relay.op import repeat as repeat
+from relay.op import require as require
 from relay.op import reshape as reshape
 from relay.op import reshape_like as reshape_like
 from relay.op import reverse as reverse

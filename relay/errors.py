@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import IntEnum
+from struct import pack, unpack
 from unicodedata import combining, east_asian_width
 
 from relay.immutable import frozen
@@ -110,6 +111,22 @@ class Diagnostic:
             if text is not None:
                 lines.append(f"{indent}{label:<10}{text}")
         return "\n".join(lines)
+
+
+# What stands for a number in a text of a check that a run makes; {:g} is one with a fraction.
+VALUE = "{}"
+REAL_VALUE = "{:g}"
+
+
+def with_value(text: str, value: float) -> str | None:
+    """A text of a check with the number that a run found; None where nothing is to be said.
+
+    One with a fraction may come as the word that its bits are."""
+    if REAL_VALUE not in text:
+        return text.replace(VALUE, f"{value}") or None
+    if not isinstance(value, float):
+        (value,) = unpack("<d", pack("<q", int(value)))
+    return text.replace(REAL_VALUE, f"{value:g}")
 
 
 QUOTED_WIDTH = 120

@@ -51,7 +51,7 @@ from relay.safetensors import ALIGNMENT, save_param_dict, view_param_dict
 from relay.target.target import Target
 
 FORMAT: Final = "relay executable"
-VERSION: Final = 2
+VERSION: Final = 3
 MANIFEST: Final = "manifest.json"
 PROGRAM: Final = "program.txt"
 RUNTIME: Final = "code/runtime.o"

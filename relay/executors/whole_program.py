@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from relay import dtypes
-from relay.errors import Diagnostic, EvaluationError, RelayError
+from relay.errors import Diagnostic, EvaluationError, RelayError, with_value
 from relay.executors.arrays import plain, wrapper
 from relay.executors.executable import Code, Executable, refusal
 from relay.executors.native import Constants, NativeFunction, kernel_failure
@@ -206,7 +206,11 @@ class WholeProgramExecutable(Executable):
         if status == layout.UNEQUAL and site is not None:
             found, expected, _ = context.details
             return EvaluationError(
-                Diagnostic(f"{site.message}{where}", expected=str(expected), found=str(found))
+                Diagnostic(
+                    f"{site.message}{where}",
+                    expected=with_value(site.expected, expected),
+                    found=with_value(site.found, found),
+                )
             )
         if site is not None and status == layout.FAILED:
             return EvaluationError(Diagnostic(f"{site.message}{where}"))

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from relay.errors import VALUE
 from relay.immutable import frozen
 from relay.ir.dims import Dim
 from relay.lower.kernel import Lowered, Step
@@ -48,11 +49,17 @@ class Variable:
 
 @frozen
 class Requirement:
-    """Two dimensions that are equal, or the run ends with the message."""
+    """Two dimensions that are equal, or the run ends with the message.
+
+    The texts show what was found and what was expected, in this order, of `shown`, as those of
+    `relay.program.program.RequireEqual` do; without any these are the two dimensions."""
 
     left: Dim
     right: Dim
     message: str
+    expected: str = VALUE
+    found: str = VALUE
+    shown: tuple[Dim, ...] = ()
 
 
 @frozen

@@ -73,7 +73,16 @@ def _dynamic(made: Dynamic) -> dict[str, Any]:
 
 
 def _required(required: tuple[Requirement, ...]) -> list[Any]:
-    return [[_plain(one.left), _plain(one.right), one.message] for one in required]
+    return [
+        [
+            *map(_plain, (one.left, one.right)),
+            one.message,
+            one.expected,
+            one.found,
+            list(map(_plain, one.shown)),
+        ]
+        for one in required
+    ]
 
 
 def _plain(dim: Dim) -> Any:
@@ -92,4 +101,7 @@ def _dim(given: Any) -> Dim:
 
 
 def _requirements(given: list[Any]) -> tuple[Requirement, ...]:
-    return tuple(Requirement(_dim(left), _dim(right), message) for left, right, message in given)
+    return tuple(
+        Requirement(_dim(left), _dim(right), message, expected, found, tuple(map(_dim, shown)))
+        for left, right, message, expected, found, shown in given
+    )

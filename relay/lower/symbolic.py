@@ -15,7 +15,7 @@ whoever runs the program, the rest is a kernel of its own.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,7 +23,7 @@ from itertools import chain
 from typing import Any
 
 from relay import dtypes, te, tree
-from relay.errors import Diagnostic, DiagnosticError, LowerError
+from relay.errors import VALUE, Diagnostic, DiagnosticError, LowerError
 from relay.ir import dims
 from relay.ir.dims import Dim, Symbol
 from relay.ir.expr import Call, Expr, Function, Var
@@ -42,7 +42,7 @@ from relay.lower.kernel import Lowered, Options
 from relay.lower.lower import lower_computed
 from relay.lower.sizes import Size, from_te, sizes_in, to_te
 from relay.lower.to_compute import Computed, Shapes, Value, error_at, keywords, to_compute
-from relay.op.opdef import OpDef
+from relay.op.opdef import Condition, OpDef
 from relay.op.site import Site, better_known
 from relay.target.target import Target
 from relay.te.compute import Computation, Tensor
@@ -380,10 +380,18 @@ class _Symbolic(Shapes):
         self.require(left, right, text)
         return True
 
-    def require(self, left: Dim, right: Dim, message: str) -> None:
+    def require(
+        self,
+        left: Dim,
+        right: Dim,
+        message: str,
+        expected: str = VALUE,
+        found: str = VALUE,
+        shown: tuple[Dim, ...] = (),
+    ) -> None:
         """The two are equal, or the run ends."""
         if not any((one.left, one.right) == (left, right) for one in self.required):
-            self.required.append(Requirement(left, right, message))
+            self.required.append(Requirement(left, right, message, expected, found, shown))
 
     def require_stretched(self, a: Dim, b: Dim, stretched: Sequence[Dim], message: str) -> None:
         """The two are equal, or one of those in `stretched` is 1."""
@@ -391,7 +399,8 @@ class _Symbolic(Shapes):
         for dim in stretched:
             distance = dims.maximum(dims.subtract(dim, 1), dims.subtract(1, dim))
             matters = dims.multiply(matters, dims.minimum(distance, 1))
-        self.require(dims.multiply(a, matters), dims.multiply(b, matters), message)
+        left, right = dims.multiply(a, matters), dims.multiply(b, matters)
+        self.require(left, right, message, f"{VALUE}, or 1", VALUE, (a, b))
 
     def _learn(self, a: Dim, b: Dim) -> tuple[Symbol, Dim] | None:
         """Of two equal dimensions: a size of unknown name, and what it is."""
@@ -444,7 +453,8 @@ class _Symbolic(Shapes):
         """The dimension is not negative, or the run ends."""
         sign = dims.sign_of(dim)
         if not isinstance(dim, dims.Any) and (sign is None or sign < 0):
-            self.require(dims.minimum(dim, 0), 0, f"`{op.name}`: {message}")
+            texts = ("0 or more", VALUE, (dim, 0))
+            self.require(dims.minimum(dim, 0), 0, f"`{op.name}`: {message}", *texts)
 
     def some(self, op: OpDef, extent: Dim, wanted: Sequence[Dim], message: str) -> None:
         """The dimension is 1 or more, or one of those wanted is 0, or the run ends."""
@@ -463,12 +473,12 @@ class _Symbolic(Shapes):
         tell = op.capacity or op.extents
         if tell is None:
             raise error_at(call, f"operator `{op.name}` does not say how its shape is found")
-        needs: list[tuple[te.Expr, str]] = []
+        needs: list[Condition] = []
         more: dict[str, Any] = {}
         if op.capacity is not None:
             self.counted = True
         else:
-            more["need"] = lambda condition, message: needs.append((condition, message))
+            more["need"] = lambda *said: needs.append(Condition(*said))
         shapes = tell(*args, **more, **keywords(call, op))
         types = [one for one in tree.postorder(ty) if isinstance(one, TensorType)]
         wanted = [te.index(extent) for shape in shapes for extent in shape]
@@ -487,27 +497,36 @@ class _Symbolic(Shapes):
         op: OpDef,
         known: Sequence[Dim],
         wanted: Sequence[te.Expr],
-        needs: Sequence[tuple[te.Expr, str]],
+        needs: Sequence[Condition],
     ) -> list[Dim]:
         found: list[Dim] = []
         open_: dict[te.Expr, Size] = {}
         required: list[Requirement] = []
-        natural: set[te.Expr] = set()
-        for condition, message in needs:
-            simple = self._settled(condition)
+        natural: dict[te.Expr, str] = {}  # numbers, and what to say of negative ones
+        for need in needs:
+            simple = self._settled(need.condition)
             if isinstance(simple, te.Const) and simple.value:
                 continue
-            natural.update(_not_negative(simple))
+            natural.update((number, need.message) for number in _not_negative(simple))
             flag = self.params.fresh(f"s{self.calls}_need{len(required)}")
             open_[te.select(simple, te.index(0), te.index(1))] = flag
-            required.append(Requirement(flag, 0, f"`{op.name}`: {message}"))
+            shown = []
+            for place, number in enumerate(need.shown):
+                value = self._settled(te.index(number))
+                dim = from_te(value, partial(self._leaf, op, {}))
+                if dim is None:
+                    name = f"s{self.calls}_need{len(required)}_{place}"
+                    dim = open_.setdefault(value, self.params.fresh(name))
+                shown.append(dim)
+            message = f"`{op.name}`: {need.message}"
+            required.append(Requirement(flag, 0, message, need.expected, need.found, tuple(shown)))
         for position, (dim, extent) in enumerate(zip(known, wanted, strict=True)):
             if not isinstance(dim, dims.Any) and op.capacity is None:
                 found.append(dim)
                 continue
             simple = self._settled(extent)
             # a formula may have negative numbers in it, which are no sizes; a size itself may not
-            leaves = natural | {_without_casts(simple)}
+            leaves = {_without_casts(simple): "a size is negative"} | natural
             made = from_te(simple, partial(self._leaf, op, leaves))
             if made is None:
                 if simple not in open_:
@@ -552,8 +571,8 @@ class _Symbolic(Shapes):
                 return expr
             expr = following
 
-    def _leaf(self, op: OpDef, natural: Collection[te.Expr], part: te.Expr) -> Dim | None:
-        """A size, or an element of a parameter of integers that is `natural`."""
+    def _leaf(self, op: OpDef, natural: Mapping[te.Expr, str], part: te.Expr) -> Dim | None:
+        """A size, or an element of a parameter of integers that is `natural`, or else a message."""
         if isinstance(part, te.Var):
             return self.dim_of(part) if part in self.sizes.values() else None
         part = _without_casts(part)
@@ -575,7 +594,7 @@ class _Symbolic(Shapes):
         if where not in self.elements:
             size = self.params.fresh(f"e{number}_{index}")
             self.anonymous.add(size)
-            message = f"`{op.name}`: a size is negative"
+            message = f"`{op.name}`: {natural.get(part, 'a size is negative')}"
             self.elements[where] = Variable(size.name, where, message)
         return Size(self.elements[where].name)
 
@@ -674,7 +693,7 @@ def _without_unused(made: Dynamic) -> Dynamic:
     required = [made.required, *(one.required for one in made.variants)]
     required += [one.required for one in made.searches]
     for requirement in chain.from_iterable(required):
-        wanted += [requirement.left, requirement.right]
+        wanted += [requirement.left, requirement.right, *requirement.shown]
     used |= sizes_in(wanted)
     kept = tuple(one for one in made.variables if one.name in used)
     return Dynamic(kept, made.required, made.variants, made.searches, made.counted)

@@ -81,6 +81,7 @@ from relay.op.relayout import (
     layout_transform,
     meta_schedule_layout_transform,
 )
+from relay.op.require import require
 from relay.op.reshape import reshape, reshape_like, reverse_reshape
 from relay.op.scan import cumprod, cumsum
 from relay.op.scatter import scatter_elements, scatter_nd
@@ -229,6 +230,7 @@ __all__ = [
     "prod",
     "reinterpret",
     "repeat",
+    "require",
     "reshape",
     "reshape_like",
     "reverse",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from relay import te
-from relay.errors import Diagnostic, EvaluationError
+from relay.errors import VALUE, Diagnostic, EvaluationError
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Constant, Expr
@@ -146,13 +146,14 @@ def _collapse_sum_to_shape(
 
 
 def _collapsed_extents(
-    data: te.Tensor, shape: te.Tensor, /, need: Callable[[te.Expr, str], None], **_: Any
+    data: te.Tensor, shape: te.Tensor, /, need: Callable[..., None], **_: Any
 ) -> tuple[Sequence[te.Scalar], ...]:
     (count,) = te.numbers(shape.shape)
     wanted = [te.index(shape[i]) for i in range(count)]
     for whole, extent in zip(data.shape[data.rank - count :], wanted, strict=True):
         fits = te.equal(extent, 1) | te.equal(extent, whole)
-        need(fits, "the shape does not broadcast to that of data")
+        message = "the shape does not broadcast to that of data"
+        need(fits, message, f"{VALUE}, or 1", VALUE, (extent, whole))
     return (wanted,)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from relay import dtypes, te
-from relay.errors import Diagnostic, EvaluationError
+from relay.errors import REAL_VALUE, Diagnostic, EvaluationError
 from relay.extents import LARGEST_SIZE, has_room, too_large
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
@@ -21,7 +21,7 @@ from relay.op.known import is_known
 from relay.op.numerics import convert
 from relay.op.opdef import DType, FusionKind, OpDef, Tensor, define, get, sample
 from relay.op.site import INTEGER, NUMERIC, Site
-from relay.te.expr import call
+from relay.te.expr import INDEX, call
 
 # --- one value everywhere ----------------------------------------------------------------------
 
@@ -247,17 +247,21 @@ def _arange_extents(
     first: te.Tensor,
     last: te.Tensor,
     distance: te.Tensor,
-    need: Callable[[te.Expr, str], None],
+    need: Callable[..., None],
     **_: Any,
 ) -> tuple[Sequence[te.Scalar], ...]:
     numbers = [tensor[()] for tensor in (first, last, distance)]
     if all(dtypes.is_integer(number.dtype) for number in numbers):
-        need(te.not_equal(te.index(numbers[2]), 0), "the step is zero")
+        step = te.index(numbers[2])
+        need(te.not_equal(step, 0), "the step is zero", "a step other than 0", "0")
         return ((_steps_between(*numbers),),)
     start, stop, step = (te.cast(number, "float64") for number in numbers)
-    need(te.not_equal(step, te.const(0.0, "float64")), "the step is zero")
+    is_some = te.not_equal(step, te.const(0.0, "float64"))
+    need(is_some, "the step is zero", "a step other than 0", "0")
     for number in (start, stop, step):
-        need(te.every(number > -math.inf, number < math.inf), "it never ends")
+        finite = te.every(number > -math.inf, number < math.inf)
+        bits = te.bitcast(number, INDEX)
+        need(finite, "it never ends", "finite numbers", REAL_VALUE, (bits, 0))
     steps = call("ceil", (stop - start) / step)
     return ((te.maximum(te.index(steps), 0),),)
 

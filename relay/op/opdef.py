@@ -29,6 +29,7 @@ import numpy as np
 
 from relay import te
 from relay.errors import OperatorError, RelayError
+from relay.immutable import frozen
 from relay.ir.attrs import Attrs, DictAttrs
 from relay.ir.expr import (
     Call,
@@ -68,8 +69,22 @@ OpPattern = FusionKind
 Compute = Callable[..., te.Tensor | tuple[te.Tensor, ...]]
 # The most each result can hold: (*tensors, **attributes) -> a shape for each result.
 Capacity = Callable[..., tuple[Sequence[te.Scalar], ...]]
-# The shape each result has: (*tensors, need, **attributes); need(condition, message)
+# The shape each result has: (*tensors, need, **attributes); `need` takes what a `Condition` has
 Extents = Callable[..., tuple[Sequence[te.Scalar], ...]]
+
+
+@frozen
+class Condition:
+    """What values that a run finds must fulfil, or it ends with the message.
+
+    `expected` and `found` say more; `{}` in them is a number of `shown`: found, then expected.
+    """
+
+    condition: te.Expr
+    message: str
+    expected: str = ""
+    found: str = ""
+    shown: tuple[te.Scalar, ...] = ()  # none, or both
 
 
 @node
@@ -266,7 +281,7 @@ def define(
 
     Where the values of arguments decide the shape (`dyn.full`), `extents` says how, in expressions
     that read elements of the arguments: a shape for each result, of which the extents are looked at
-    that the relation leaves open. What the values must fulfil it tells `need(condition, message)`.
+    that the relation leaves open. What the values must fulfil it tells `need` (see `Condition`).
     """
     op = OpDef(
         name,

@@ -59,6 +59,7 @@ from relay.program.program import (
 from relay.program.scalars import OPERATIONS, SIZE_OPERATIONS, result_type
 
 SIZE = ScalarSpec("int64")
+REAL = ScalarSpec("float64")
 TRUTH = ScalarSpec("bool")
 
 
@@ -224,8 +225,11 @@ class InstructionTypes:
                 if op not in SIZE_OPERATIONS:
                     listed = " or ".join(SIZE_OPERATIONS)
                     yield self.problem("sizes are not computed so", listed, op)
-            case RequireEqual(left, right):
+            case RequireEqual(left, right, shown=shown):
                 yield from self.expect("types of sizes", [left, right], [SIZE, SIZE])
+                if any(specs[one] not in (SIZE, REAL) for one in shown):
+                    found = ", ".join(spec_text(specs[one]) for one in shown)
+                    yield self.problem("a check shows an int64 or a float64", found=found)
             case Retain(register) | Release(register):
                 if isinstance(specs[register], ScalarSpec):
                     yield self.problem("scalars are not counted")

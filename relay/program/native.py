@@ -5,17 +5,20 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from relay.errors import VALUE
 from relay.immutable import frozen
 
 
 @frozen
 class Site:
     """A place where a run can end early: what to say, and where in the source it is. For a failing
-    kernel `kernel` is its name."""
+    kernel `kernel` is its name; for a check the texts show its numbers (`RequireEqual`)."""
 
     message: str
     where: str
     kernel: str = ""
+    expected: str = VALUE
+    found: str = VALUE
 
 
 @frozen

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
+from relay.errors import VALUE
 from relay.lower.kernel import Kernel
 from relay.program.program import (
     AllocTensor,
@@ -180,8 +181,12 @@ def instruction_text(instruction: Instruction, function: Function) -> str:
             return f"{typed(output)} = element %{tensor}[{index}]"
         case ComputeSize(output, op, left, right, where):
             return f"{typed(output)} = compute {op} %{left}, %{right}{_where(where)}"
-        case RequireEqual(left, right, message, where):
-            return f"require %{left} = %{right} {string_text(message)}{_where(where)}"
+        case RequireEqual(left, right, message, where, expected, found, shown):
+            texts = ""
+            if (expected, found, shown) != (VALUE, VALUE, ()):
+                texts = f" expected {string_text(expected)} found {string_text(found)}"
+                texts += f" shows ({_registers(shown)})" if shown else ""
+            return f"require %{left} = %{right} {string_text(message)}{texts}{_where(where)}"
         case MakeData(output, constructor, parts):
             return f"{typed(output)} = data {name_text(constructor)}({_registers(parts)})"
         case GetField(output, data, constructor, index):

@@ -54,7 +54,7 @@ from math import prod
 from typing import Any
 
 from relay import dtypes
-from relay.errors import RelayError
+from relay.errors import VALUE, RelayError
 from relay.immutable import frozen
 from relay.lower.kernel import Kernel, TensorSpec
 from relay.tree import Steps, run
@@ -245,12 +245,25 @@ class ComputeSize:
 @frozen
 class RequireEqual:
     """`require %5 = %6 "…" where "…"`: two int64 must be equal, or the run ends with this message,
-    `where` being the place in the source."""
+    `where` being the place in the source.
+
+    `expected` and `found` say more, `{}` (`{:g}` for a float64) in them being the value of the
+    register in `shown`, found first; without any these are the two numbers. An empty text is not
+    shown."""
 
     left: Register
     right: Register
     message: str
     where: str = ""
+    expected: str = VALUE
+    found: str = VALUE
+    shown: tuple[Register, ...] = ()
+
+    @property
+    def details(self) -> tuple[Register, Register]:
+        """Where the values are that the texts show: what was found, and what was expected."""
+        found, expected = self.shown or (self.left, self.right)
+        return found, expected
 
 
 # --- instructions: data, functions, cells -------------------------------------------------------

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from relay import dtypes
-from relay.errors import Diagnostic, ParseError, SourceName, Span, did_you_mean
+from relay.errors import VALUE, Diagnostic, ParseError, SourceName, Span, did_you_mean
 from relay.lower.kernel import Kernel, TensorSpec
 from relay.program.printer import NOTES, VERSION
 from relay.program.program import (
@@ -638,7 +638,24 @@ class _FunctionReader:
         left = self.use()
         self.reader.expect("=")
         right = self.use()
-        return RequireEqual(left, right, self.reader.string(), self.reader.where())
+        message, expected, found = self.reader.string(), VALUE, VALUE
+        shown: tuple[Register, ...] = ()
+        if self.reader.accept("expected"):
+            expected = self.reader.string()
+            self.reader.expect("found")
+            found = self.reader.string()
+            shown = self.shown()
+        where = self.reader.where()
+        return RequireEqual(left, right, message, where, expected, found, shown)
+
+    def shown(self) -> tuple[Register, ...]:
+        """The two registers that a check shows, if it shows others than those it compares."""
+        if not self.reader.accept("shows"):
+            return ()
+        found = self.uses()
+        if len(found) != 2:
+            raise self.reader.error("a check shows two registers")
+        return found
 
     def write(self) -> WriteReference:
         return WriteReference(self.use(), self.uses())

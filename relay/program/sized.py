@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from relay.errors import AnySpan
+from relay.errors import VALUE, AnySpan
 from relay.ir.dims import Dim, Symbol
 from relay.lower.dynamic import Dynamic, ElementOf, Requirement, Search, Variable, Variant
 from relay.lower.kernel import TensorSpec
@@ -102,7 +102,8 @@ class _Call:
         if variable.message:
             zero = literal(self.builder, 0, SIZE)
             least = operation(self.builder, "min", (register, zero), SIZE)
-            self.builder.add(RequireEqual(least, zero, variable.message, self.where))
+            texts = ("0 or more", VALUE, (register, zero))
+            self.builder.add(RequireEqual(least, zero, variable.message, self.where, *texts))
 
     def element(self, value: At, spec: Spec, index: int) -> Register:
         assert isinstance(spec, TensorSpec | ScalarSpec)
@@ -115,7 +116,10 @@ class _Call:
     def require(self, required: Iterable[Requirement]) -> None:
         for one in required:
             left, right = self.dim(one.left), self.dim(one.right)
-            self.builder.add(RequireEqual(left, right, one.message, self.where))
+            shown = tuple(map(self.dim, one.shown))
+            self.builder.add(
+                RequireEqual(left, right, one.message, self.where, one.expected, one.found, shown)
+            )
 
     def holds(self, conditions: Sequence[tuple[Dim, Dim]]) -> Register:
         found: Register | None = None

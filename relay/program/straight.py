@@ -14,6 +14,7 @@ from relay.ir.expr import Let
 from relay.ir.module import IRModule
 from relay.ir.types import FuncType, TensorType, TupleType, Type
 from relay.ir.variables import free_vars
+from relay.op.require import REQUIRE
 
 _BRANCHES = (expr.If, expr.Match, expr.RefCreate, expr.RefRead, expr.RefWrite, expr.Constructor)
 
@@ -31,6 +32,8 @@ def is_straight_line(module: IRModule) -> bool:
             return False
         for node in tree.postorder(module[function]):
             if isinstance(node, _BRANCHES) or _is_open(node) or _is_recursive(node):
+                return False
+            if node is REQUIRE:  # a run may end there
                 return False
     return True
 

@@ -77,7 +77,7 @@ def uses(instruction: Instruction, registers: Sequence[Spec]) -> Uses:
         case ComputeSize():
             return Uses((instruction.left, instruction.right), written=(instruction.output,))
         case RequireEqual():
-            return Uses((instruction.left, instruction.right))
+            return Uses((instruction.left, instruction.right, *instruction.shown))
         case MakeData():
             return Uses(consumed=instruction.fields, written=(instruction.output,))
         case GetField():

@@ -41,6 +41,7 @@ from relay.lower.kernel import TensorSpec
 from relay.lower.to_compute import to_compute
 from relay.nd import NDArray
 from relay.op.opdef import OpDef
+from relay.op.require import REQUIRE, RequireAttrs
 from relay.program import scalar_code
 from relay.program.builder import At, Builder, OpenBlock
 from relay.program.lower import KILL, is_annotation, require_own
@@ -519,6 +520,8 @@ class Body:
                 return self.atom(call.args[0])
             case expr.Op(name=name) if name == KILL:
                 return ()
+            case OpDef() if call.op is REQUIRE:
+                return self.check(call)
             case expr.Op():
                 return self.operator(call, call.op)
             case expr.Constructor():
@@ -539,6 +542,19 @@ class Body:
         self.builder.add(CallClosure(outputs, self.register(callee), args))
         held = self.held(call.checked_type, outputs)
         return self.fitted(held, None, call.checked_type, call.span, "what the function gives")
+
+    def check(self, call: Call) -> Any:
+        """What the program itself requires of its values."""
+        data, *rest = (self.atom(arg) for arg in call.args)
+        condition, found, bound = self.registers(*rest)
+        known = call.attrs
+        assert isinstance(known, RequireAttrs)
+        holds = scalar_code.operation(self.builder, "cast", (condition,), scalar_code.SIZE)
+        yes = scalar_code.literal(self.builder, 1, scalar_code.SIZE)
+        where = "" if call.span is None else str(call.span)
+        texts = (known.expected, known.shown, (found, bound))
+        self.builder.add(RequireEqual(holds, yes, known.message, where, *texts))
+        return data
 
     def arguments(self, call: Call) -> tuple[Register, ...]:
         """The arguments, with the sizes that the function's parameters have."""

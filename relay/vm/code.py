@@ -19,7 +19,7 @@ from typing import Any, assert_never
 import numpy as np
 
 from relay import dtypes
-from relay.errors import Diagnostic, EvaluationError, SourceName, Span
+from relay.errors import Diagnostic, EvaluationError, SourceName, Span, with_value
 from relay.executors.arrays import address
 from relay.executors.memory import allocate, typed
 from relay.extents import EXPECTED, filled, has_room, is_size, size_text, tensor_text
@@ -408,12 +408,13 @@ def _require(instruction: RequireEqual) -> Step:
 
     def step(registers: Registers, _: Run) -> None:
         if registers[left] != registers[right]:
+            found, expected = (registers[one] for one in instruction.details)
             raise EvaluationError(
                 Diagnostic(
                     instruction.message,
                     place(instruction.where),
-                    expected=str(registers[right]),
-                    found=str(registers[left]),
+                    expected=with_value(instruction.expected, expected),
+                    found=with_value(instruction.found, found),
                 )
             )
 

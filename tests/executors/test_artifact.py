@@ -383,6 +383,9 @@ def @main(%n: int32) -> int32 { if (%n <= 0) { 0 } else { 1 + @main(%n - 1) } }
         load(tmp_path / "deep.relayx", stack=1 << 20)(100_000)
 
 
+SITE = dict.fromkeys(("message", "where", "kernel", "expected", "found"), "")
+
+
 def with_native(**changes):
     def change(old):
         manifest = json.loads(old)
@@ -402,8 +405,8 @@ def with_native(**changes):
         (with_manifest(native=[]), "not complete"),
         (with_native(entry=1), "not complete"),
         (with_native(sites=[{"message": ""}]), "not complete"),
-        (with_native(sites=[{"message": "", "where": 1, "kernel": ""}]), "not complete"),
-        (with_native(sites=[{"message": "", "where": "", "kernel": "k"}]), "calls kernel `k`"),
+        (with_native(sites=[SITE | {"where": 1}]), "not complete"),
+        (with_native(sites=[SITE | {"kernel": "k"}]), "calls kernel `k`"),
         (with_native(constants=[1]), "not complete"),
         (with_native(constants=["other"]), "reads constant 'other'"),
         (with_native(entry="other"), "cannot be loaded"),

@@ -34,7 +34,6 @@ FORMATS: Final[Mapping[str, str]] = {
     "elements": "a tensor of %lld bytes is made of NULL",
     "memory": "there is not enough memory for %s: %lld kB are in use",
     "stack": "%s recurses deeper than its stack of %lld kB",
-    "unequal": "%s: expected %lld, found %lld",
     "range": "an index is out of range in %s: %lld of %lld",
     "text": "%s",
 }
@@ -202,12 +201,28 @@ stack:
       ptr @relay_format_stack, ptr %site, i64 %stack.kilobytes)
   ret void
 unequal:
+  br i1 %known, label %say.unequal, label %other
+say.unequal:                             ; the site's own formats, with a number each
   %found.at = getelementptr i8, ptr %model, i64 $detail_0
   %found = load i64, ptr %found.at
   %expected.at = getelementptr i8, ptr %model, i64 $detail_1
   %expected = load i64, ptr %expected.at
-  %length.unequal = call i32 (ptr, i64, ptr, ...) @snprintf(ptr %message, i64 $message_size,
-      ptr @relay_format_unequal, ptr %site, i64 %expected, i64 %found)
+  %first.at = getelementptr ptr, ptr @relay_expecteds, i64 %number
+  %first = load ptr, ptr %first.at
+  %length.expected = call i32 (ptr, i64, ptr, ...) @snprintf(ptr %message, i64 $message_size,
+      ptr %first, i64 %expected)
+  %length.wide = zext i32 %length.expected to i64
+  %room = sub i64 $message_size, %length.wide
+  %fits = icmp sgt i64 %room, 1
+  br i1 %fits, label %say.found, label %said
+say.found:
+  %rest = getelementptr i8, ptr %message, i64 %length.wide
+  %second.at = getelementptr ptr, ptr @relay_founds, i64 %number
+  %second = load ptr, ptr %second.at
+  %length.found = call i32 (ptr, i64, ptr, ...) @snprintf(ptr %rest, i64 %room,
+      ptr %second, i64 %found)
+  br label %said
+said:
   ret void
 failed:
   %length.failed = call i32 (ptr, i64, ptr, ...) @snprintf(ptr %message, i64 $message_size,

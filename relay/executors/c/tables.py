@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from relay.errors import REAL_VALUE, VALUE
 from relay.executors.c.model import string_text
 from relay.executors.c.types import CConstructor, Place
 from relay.lower.kernel import TensorSpec
@@ -111,7 +112,25 @@ def constructors_text(constructors: Sequence[CConstructor], sizes: Sizes) -> str
 
 
 def sites_text(sites: Sequence[Site]) -> str:
-    return strings_text("relay_site", [_site(site) for site in sites])
+    """What sites are called; and for checks, formats of what they expected and found."""
+    expected, found = [], []
+    for site in sites:
+        name = _site(site).replace("%", "%%")
+        expected.append(f"{name}: expected {_format(site.expected)}" if site.expected else name)
+        comma = "," if site.expected else ":"
+        found.append(f"{comma} found {_format(site.found)}" if site.found else "")
+    names = strings_text("relay_site", [_site(site) for site in sites])
+    formats = strings_text("relay_expected", expected), strings_text("relay_found", found)
+    return "\n".join([names, *formats])
+
+
+def _format(text: str) -> str:
+    """A text of a check for `snprintf`, which gets its number as a word."""
+    before, shown, after = text.partition(VALUE)
+    parts = [
+        part.replace("%", "%%").replace(REAL_VALUE, "another number") for part in (before, after)
+    ]
+    return ("%lld" if shown else "").join(parts)
 
 
 def _site(site: Site) -> str:

@@ -5,14 +5,17 @@ Then all that comes after goes both ways (`Fork`), to where its results are of o
 
     y = If(n == 1, Squeeze(x), x); z = f(y)  ->  z = if (n == 1) { f(squeeze(x)) } else { f(x) }
 
-A way on which the rest of the graph means nothing ends the run when it is taken.
+A way on which the rest of the graph means nothing ends the run when it is taken. The same happens
+where the number of axes depends on a size: `Squeeze` goes one way where it is 1 and another where
+it is not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from relay.errors import AnySpan, FrontendError, SourceName, Span
+from relay import tree
+from relay.errors import AnySpan, FrontendError
 from relay.frontend.onnx.boxed import LIST, box, is_boxed
 from relay.frontend.onnx.joining import is_open, joined
 from relay.frontend.onnx.scope import Scope, is_nothing, type_of
@@ -30,8 +33,10 @@ from relay.ir.expr import (
     Tuple,
     TupleGetItem,
     Var,
+    const,
 )
 from relay.ir.types import IncompleteType, TensorType, TupleType, Type, TypeCall
+from relay.op import require
 from relay.prelude import import_from_std
 
 TRUTH = TensorType((), "bool")
@@ -41,11 +46,15 @@ Way = tuple[Scope, list[Expr]]  # what is named on it, and the values it gives
 
 @frozen
 class Fork:
-    """The two ways of an `If` whose values have no type in common; `condition` is a scalar."""
+    """The two ways of an `If` whose values have no type in common; `condition` is a scalar.
+
+    With `again` the ways give no values yet: the node is translated on each of them, which knows
+    more than was known before (`Scope.ones`)."""
 
     condition: Expr
     ways: tuple[Way, Way]
     reason: FrontendError
+    again: bool = False
 
 
 def types_of_both(one: Way, other: Way) -> list[Type] | tuple[Type, Type]:
@@ -81,19 +90,20 @@ def closed(scope: Scope, results: Sequence[Expr], types: Sequence[Type]) -> Expr
     return scope.closed(given[0] if len(given) == 1 else Tuple(tuple(given)))
 
 
-def dead_end(scope: Scope, types: Sequence[Type], reason: FrontendError) -> Expr:
-    """What ends the run, in place of values of these types."""
+def dead_end(
+    scope: Scope, types: Sequence[Type], reason: FrontendError, span: AnySpan | None
+) -> Expr:
+    """What ends the run, in place of values of these types; `span` is where the ways part."""
     ty = types[0] if len(types) == 1 else TupleType(tuple(types))
     first = reason.diagnostics[0]
-    where = "" if first.span is None else f"{first.span}: "
-    span = Span(SourceName(f"{where}{first.message}, found {first.found}"))
     cons, nil = scope.module.get_constructor("Cons"), scope.module.get_constructor("Nil")
-    none = Var("none", TypeCall(cons.belong_to, (ty,)))
+    none, ended = (Var(name, TypeCall(cons.belong_to, (ty,))) for name in ("none", "ended"))
+    texts = (first.message, first.expected or "", first.found or "")
+    end = tree.replace(require(none, const(False), *texts), span=first.span or span)
     value = Var("value")
     taken = PatternConstructor(cons, (PatternVar(value), PatternWildcard()))
-    match = Match(none, (Clause(taken, value),), complete=False, span=span)
-    inner = Scope(scope.module, bindings=[(none, Call(nil, ()))])
-    return inner.closed(match)
+    match = Match(ended, (Clause(taken, value),), complete=False, span=span)
+    return Scope(scope.module, bindings=[(none, Call(nil, ())), (ended, end)]).closed(match)
 
 
 def filled(ty: Type) -> Type:

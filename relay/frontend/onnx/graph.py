@@ -114,7 +114,8 @@ class GraphImporter:
             self.bodies.count()
             if (fork := self._add(node, scope)) is not None:
                 wanted = {one: n for one, n in outputs.items() if scope.find(one) is None}
-                self.deeper()._add_both_ways(fork, node, nodes[place + 1 :], scope, wanted)
+                rest = nodes[place if fork.again else place + 1 :]
+                self.deeper()._add_both_ways(fork, node, rest, scope, wanted)
                 return
 
     def _add_both_ways(
@@ -140,11 +141,11 @@ class GraphImporter:
         types = types_of_both(possible[0], possible[-1])
         if isinstance(types, tuple):
             raise fork.reason
+        span = fork.reason.diagnostics[0].span
         branches = [
-            closed(*way, types) if isinstance(way, tuple) else dead_end(scope, types, way)
+            closed(*way, types) if isinstance(way, tuple) else dead_end(scope, types, way, span)
             for way in ways
         ]
-        span = fork.reason.diagnostics[0].span
         values = either(scope, fork.condition, branches, types, span)
         scope.values.update(zip(outputs, values, strict=True))
 
@@ -159,7 +160,13 @@ class GraphImporter:
         found = self.output(name, scope)
         ty = type_of(found)
         if rank is not None and isinstance(ty, TensorType) and len(ty.shape) != rank:
-            raise FrontendError(Diagnostic(f"output {shown(name)} has {rank} axes", found=str(ty)))
+            raise FrontendError(
+                Diagnostic(
+                    f"output {shown(name)} has another number of axes than it is declared with",
+                    expected=str(rank),
+                    found=str(ty),
+                )
+            )
         return found
 
     def constant(self, array: Any) -> Constant:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from relay.errors import Diagnostic, FrontendError, Span
+from relay.errors import Diagnostic, FrontendError, Span, with_value
 from relay.frontend.onnx.elements import Elements
 from relay.frontend.onnx.scope import Scope, type_of
 from relay.frontend.onnx.types import MOST_AXES
@@ -25,7 +25,7 @@ from relay.ir.dims import Any as AnyDim
 from relay.ir.dims import Dim
 from relay.ir.expr import Constant, Expr, Tuple, Var, const
 from relay.ir.types import TensorType, Type
-from relay.op import dyn, shape_of, stack, take, zeros
+from relay.op import dyn, require, shape_of, stack, take, zeros
 
 if TYPE_CHECKING:
     from relay.frontend.onnx.graph import GraphImporter, Subgraph
@@ -72,6 +72,11 @@ class Node:
         """The type that the graph says its first output has, where it does."""
         said = self.scope.declared.get(self.outputs[0])
         return None if said is None else self.importer.declared_type(said)
+
+    def declared_rank(self) -> int | None:
+        """How many axes the graph says its first output has, where it does."""
+        ty = self.declared()
+        return len(ty.shape) if isinstance(ty, TensorType) else None
 
     def tensor_type(self, value: Expr) -> TensorType:
         ty = self.type_of(value)
@@ -161,6 +166,38 @@ class Node:
         """
         given = name or next(filter(None, self.outputs), self.operator)
         return self.scope.bind(value, given, self.span, declared)
+
+    def checked(
+        self,
+        value: Expr,
+        condition: Expr,
+        message: str,
+        expected: str = "",
+        shown: str = "",
+        found: Expr | None = None,
+        bound: Expr | None = None,
+    ) -> Expr:
+        """A value under a condition that a run looks at: what `refused` says of constants.
+
+        `{}` in `shown` is the scalar `found`, in `expected` the scalar `bound` (`relay.require`).
+        """
+        test = self.let(condition)
+        known = self.constant(test)
+        if known is not None:
+            if known.item():
+                return value
+            numbers = [self.constant(one) if one is not None else None for one in (bound, found)]
+            texts = [
+                with_value(text, 0 if number is None else number.item())
+                for text, number in zip((expected, shown), numbers, strict=True)
+            ]
+            raise self.refused(message, *texts)
+        given = [None if one is None else self.let(one) for one in (found, bound)]
+        text = f"{self.operator}: {message}"
+        made = self.let(require(value, test, text, expected, shown, *given))
+        if (elements := self.elements(value)) is not None:
+            self.scope.elements[made] = elements
+        return made
 
     def number(self, value: float | int | bool, like: Expr) -> Constant:
         """A scalar of the element type of another value."""

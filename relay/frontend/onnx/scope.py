@@ -19,6 +19,7 @@ from relay.check.infer import infer_expr
 from relay.errors import AnySpan
 from relay.frontend.onnx.elements import Elements, elements_of_array
 from relay.frontend.onnx.folding import folded
+from relay.ir.dims import Dim
 from relay.ir.expr import (
     Call,
     Constant,
@@ -47,6 +48,8 @@ class Scope:
     elements: dict[Expr, Elements] = field(default_factory=dict)
     # what the graph says of the types of its values
     declared: dict[str, ValueInfoProto] = field(default_factory=dict)
+    # sizes of which is known here whether they are 1: dimensions, or axes of values
+    ones: dict[Dim | tuple[Expr, int], bool] = field(default_factory=dict)
 
     def find(self, name: str) -> Expr | None:
         """The value of that name, here or outside."""
@@ -57,6 +60,10 @@ class Scope:
         while scope is not None:
             yield scope
             scope = scope.parent
+
+    def is_one(self, size: Dim | tuple[Expr, int]) -> bool | None:
+        """Whether a size is 1; None where that is not known."""
+        return next((s.ones[size] for s in self._outwards() if size in s.ones), None)
 
     def everything(self) -> Iterator[Expr]:
         """All values that have a name, those around first."""

@@ -12,11 +12,12 @@ from math import prod
 from typing import Any
 
 from relay import te
+from relay.errors import REAL_VALUE, VALUE
 from relay.op.layouts import read_layout
 from relay.op.slicing import UNBOUNDED, first_place, slice_from, value_at
-from relay.te.expr import call
+from relay.te.expr import INDEX, call
 
-Need = Callable[[te.Expr, str], None]
+Need = Callable[..., None]  # takes what a `relay.op.opdef.Condition` has
 Shapes = tuple[Sequence[te.Scalar], ...]
 
 
@@ -50,7 +51,7 @@ def broadcast(data: te.Tensor, shape: te.Tensor, need: Need, **_: Any) -> Shapes
     wanted = integers(shape)
     for own, extent in zip(reversed(data.shape), reversed(wanted), strict=False):
         fits = some(te.equal(own, 1), te.equal(own, extent))
-        need(fits, "the shape does not broadcast")
+        need(fits, "the shape does not broadcast", VALUE, VALUE, (extent, own))
     return (wanted,)
 
 
@@ -63,7 +64,8 @@ def with_depth(
 
 def resized(data: te.Tensor, size: te.Tensor, _: te.Tensor, need: Need, **attrs: Any) -> Shapes:
     height, width = integers(size)
-    need(te.every(height > 0, width > 0), "the size of the result is not positive")
+    for extent in (height, width):
+        need(extent > 0, "the size of the result is not positive", "1 or more", VALUE, (extent, 0))
     new = {"H": height, "W": width}
     return (_relaid(data, attrs["layout"], new),)
 
@@ -84,7 +86,7 @@ def _relaid(data: te.Tensor, layout: str, new: dict[str, te.Expr]) -> list[te.Ex
 def tiled(data: te.Tensor, reps: te.Tensor, need: Need) -> Shapes:
     counts = integers(reps)
     for count in counts:
-        need(count >= 0, "`reps` has a negative value")
+        need(count >= 0, "`reps` has a negative value", "0 or more", VALUE, (count, 0))
     rank = max(len(counts), data.rank)
     own = [te.index(1)] * (rank - data.rank) + list(data.shape)
     each = [te.index(1)] * (rank - len(counts)) + counts
@@ -94,7 +96,8 @@ def tiled(data: te.Tensor, reps: te.Tensor, need: Need) -> Shapes:
 def expanded(data: te.Tensor, axis: te.Tensor, need: Need, num_newaxis: int) -> Shapes:
     rank = data.rank
     given = te.index(axis[()])
-    need(te.every(given >= -rank - 1, given <= rank), "`axis` is out of range")
+    inside = te.every(given >= -rank - 1, given <= rank)
+    need(inside, "`axis` is out of range", *_axis_texts(rank + 1), (given, 0))
     first = te.select(given < 0, given + (rank + 1), given)
     shape = []
     for place in range(rank + num_newaxis):
@@ -105,18 +108,27 @@ def expanded(data: te.Tensor, axis: te.Tensor, need: Need, num_newaxis: int) -> 
     return (shape,)
 
 
+def _axis_texts(rank: int) -> tuple[str, str]:
+    """What an axis has to be, and what it is."""
+    return f"axis in [{-rank}, {rank}) for rank {rank}", f"axis = {VALUE}"
+
+
 def squeezed(data: te.Tensor, axes: te.Tensor, need: Need) -> Shapes:
     rank, given = data.rank, integers(axes)
     gone = [te.select(axis < 0, axis + rank, axis) for axis in given]
     for number, one in enumerate(gone):
-        need(te.every(one >= 0, one < rank), "`axis` is out of range")
+        shown = (given[number], 0)
+        inside = te.every(one >= 0, one < rank)
+        need(inside, "`axis` is out of range", *_axis_texts(rank), shown)
         repeated = some(*(te.equal(one, other) for other in gone[:number]))
-        need(~repeated, "`axis` names an axis twice")
+        text = f"axis = {VALUE}, and once more"
+        need(~repeated, "`axis` names an axis twice", "different axes", text, shown)
     before: te.Expr = te.index(0)  # how many axes stay of those so far
     shape: list[te.Expr] = [te.index(1)] * (rank - len(gone))
     for axis, extent in enumerate(data.shape):
         goes = some(*(te.equal(one, axis) for one in gone))
-        need(some(~goes, te.equal(extent, 1)), f"axis {axis} is not of extent 1")
+        fits = some(~goes, te.equal(extent, 1))
+        need(fits, f"axis {axis} is not of extent 1", "extent 1", VALUE, (extent, 1))
         for place, found in enumerate(shape):
             here = te.every(~goes, te.equal(before, place))
             shape[place] = te.select(here, extent, found)
@@ -136,10 +148,22 @@ def reshaped(data: te.Tensor, newshape: te.Tensor, need: Need, allowzero: bool) 
     for code in codes:
         copies = te.equal(code, 0) if not allowzero else te.const(False, "bool")
         merges, infers = te.equal(code, -3), te.equal(code, -1)
-        need(some(code >= -1, merges), "a code of `newshape` changes the number of axes in a run")
+        need(
+            some(code >= -1, merges),
+            "a code of `newshape` changes the number of axes in a run",
+            "extents, or the codes 0, -1 and -3",
+            VALUE,
+            (code, 0),
+        )
         first, second = _extent_at(old, position), _extent_at(old, position + 1)
         last = te.select(merges, position + 1, position)
-        need(some(~some(copies, merges), last < len(old)), "a code of `newshape` finds no extent")
+        need(
+            some(~some(copies, merges), last < len(old)),
+            "a code of `newshape` finds no extent",
+            f"codes for {len(old)} extents",
+            f"code {VALUE} for one more",
+            (code, 0),
+        )
         plain = ~some(copies, merges)
         before = before * te.select(plain, first, te.index(1))
         after = after * te.select(te.every(plain, ~infers), code, te.index(1))
@@ -148,7 +172,9 @@ def reshaped(data: te.Tensor, newshape: te.Tensor, need: Need, allowzero: bool) 
         position = last + 1
     for axis, extent in enumerate(old):
         before = before * te.select(position <= axis, extent, te.index(1))
-    need(unknown <= 1, "`newshape`: -1 stands twice")
+    need(
+        unknown <= 1, "`newshape`: -1 stands twice", "at most once", f"{VALUE} times", (unknown, 1)
+    )
     whole = before // after
     need(
         te.select(
@@ -157,6 +183,9 @@ def reshaped(data: te.Tensor, newshape: te.Tensor, need: Need, allowzero: bool) 
             te.equal(before, after),
         ),
         "the number of elements changes",
+        VALUE,
+        f"{VALUE}, or a multiple of it where -1 stands",
+        (after, before),
     )
     return ([te.select(te.equal(extent, -1), whole, extent) for extent in shape],)
 
@@ -191,7 +220,7 @@ def sliced(
             shape[axis] = te.select(wanted < 0, rest, te.minimum(rest, wanted))
             continue
         start, stride = slice_from(begin, strides, number)
-        need(te.not_equal(stride, 0), "a stride is zero")
+        need(te.not_equal(stride, 0), "a stride is zero", "strides other than 0", "0")
         forward = stride > 0
         first = first_place(start, stride, extent)
         stop = value_at(end, number, te.select(forward, te.index(UNBOUNDED), -UNBOUNDED))
@@ -205,7 +234,9 @@ def sliced(
 def topmost(data: te.Tensor, k: te.Tensor, need: Need, **attrs: Any) -> Shapes:
     axis = attrs["axis"] % data.rank
     extent, wanted = data.shape[axis], te.index(k[()])
-    need(wanted <= extent, f"axis {axis} has fewer than `k` elements")
+    fits = wanted <= extent
+    message = f"axis {axis} has fewer than `k` elements"
+    need(fits, message, f"{VALUE} or more", VALUE, (extent, wanted))
     found = te.select(wanted < 1, extent, wanted)
     shape = (*data.shape[:axis], found, *data.shape[axis + 1 :])
     return (shape, shape) if attrs["ret_type"] == "both" else (shape,)
@@ -227,11 +258,13 @@ def padded(data: te.Tensor, widths: te.Tensor, _: te.Tensor, need: Need, pad_mod
         before, after = te.index(widths[axis, 0]), te.index(widths[axis, 1])
         wanted = extent + before + after
         if pad_mode == "constant":
-            need(wanted >= 0, f"axis {axis} is too short for so many elements to be taken away")
+            message = f"axis {axis} is too short for so many elements to be taken away"
+            need(wanted >= 0, message, "0 elements or more", VALUE, (wanted, 0))
         else:
             left = extent + te.minimum(before, 0) + te.minimum(after, 0)
             needed = _NEEDED[pad_mode](te.maximum(te.maximum(before, after), 0))
-            need(left >= needed, f"axis {axis} is too short to be padded with its own elements")
+            message = f"axis {axis} is too short to be padded with its own elements"
+            need(left >= needed, message, f"{VALUE} elements or more", VALUE, (left, needed))
         shape.append(wanted)
     return (shape,)
 
@@ -245,7 +278,8 @@ def scaled(spatial: str) -> Callable[..., Shapes]:
         for letter, factor in zip(spatial, factors, strict=True):
             number = te.cast(factor[()], "float64")
             finite = te.every(number > 0.0, number < 1e18)
-            need(finite, f"`scale_{letter.lower()}` is no factor")
+            message = f"`scale_{letter.lower()}` is no factor"
+            need(finite, message, "a positive number", REAL_VALUE, (te.bitcast(number, INDEX), 0))
             outer, *_ = layout.places(letter)
             own = data.shape[outer] * prod(layout.blocks(letter))
             exact = te.cast(own, "float64") * number + 0.5

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from relay import te
+from relay.errors import VALUE
 from relay.ir import dims
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.dyn.extents import Need, Shapes, integers
@@ -31,7 +32,7 @@ def _draw_type(site: Site) -> Type | None:
 def _draw_extents(key: te.Tensor, *args: te.Tensor, need: Need, **_: Any) -> Shapes:
     shape = integers(args[2])
     for extent in shape:
-        need(extent >= 0, "`out_shape` has a negative extent")
+        need(extent >= 0, "`out_shape` has a negative extent", "0 or more", VALUE, (extent, 0))
     return key.shape, shape
 
 

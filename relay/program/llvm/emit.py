@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from relay.errors import VALUE
 from relay.native import layout
 from relay.program.llvm.scalars import expression, legal, literal_text, operand
 from relay.program.llvm.types import needs_extension, value_type, widening, word_type
@@ -145,9 +146,15 @@ class Emitter(Expressions):
 
     # --- failing
 
-    def site(self, message: str = "", where: str | None = None, kernel: str = "") -> int:
+    def site(
+        self,
+        message: str = "",
+        where: str | None = None,
+        kernel: str = "",
+        texts: tuple[str, str] = (VALUE, VALUE),
+    ) -> int:
         place = self.function.where if where is None else where
-        return self.unit.site(Site(message, place, kernel))
+        return self.unit.site(Site(message, place, kernel, *texts))
 
     def unwind_if(self, condition: str, status: str) -> None:
         """Leave the function with a status, if so."""

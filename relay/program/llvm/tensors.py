@@ -13,7 +13,7 @@ from relay.lower.kernel import Kernel, TensorSpec
 from relay.native import layout
 from relay.program.frame import Frame, plan_frame
 from relay.program.llvm.emit import Emitter
-from relay.program.llvm.types import symbol
+from relay.program.llvm.types import symbol, value_type
 from relay.program.llvm.unit import Unit
 from relay.program.program import (
     AllocTensor,
@@ -170,8 +170,15 @@ class Tensors(Emitter):
     def require_equal(self, instruction: RequireEqual) -> None:
         left, right = self.text_of(instruction.left), self.text_of(instruction.right)
         differ = self.make(f"icmp ne i64 {left}, {right}", "i1").text
-        site = self.site(instruction.message, instruction.where)
-        self.fail_if(differ, str(layout.UNEQUAL), site, (left, right))
+        texts = (instruction.expected, instruction.found)
+        site = self.site(instruction.message, instruction.where, texts=texts)
+        details = [self.word_of(register) for register in instruction.details]
+        self.fail_if(differ, str(layout.UNEQUAL), site, details)
+
+    def word_of(self, register: Register) -> str:
+        """A scalar of eight bytes as a whole number."""
+        text, kind = self.text_of(register), value_type(self.spec(register))
+        return text if kind == "i64" else self.make(f"bitcast {kind} {text} to i64", "i64").text
 
     # --- kernels
 

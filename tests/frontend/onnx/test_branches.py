@@ -57,7 +57,7 @@ def test_a_way_on_which_the_rest_means_nothing_ends_the_run_with_the_reason() ->
         output=value("y", "float32", ["n", "n"]),
     )
     agree(made, ROWS[:, :, None])
-    with pytest.raises(EvaluationError, match="no clause of the match fits") as found:
+    with pytest.raises(EvaluationError, match="Gemm: ") as found:
         ours(made, np.ones((2, 3, 4), "float32"))
     assert "product" in str(found.value)
 
@@ -65,7 +65,7 @@ def test_a_way_on_which_the_rest_means_nothing_ends_the_run_with_the_reason() ->
 def test_the_declared_axes_of_an_output_decide() -> None:
     made = squeezed(NODE("Relu", ["squeezed"], ["y"]), output=value("y", "float32", ["n", 3]))
     agree(made, ROWS[:, :, None])
-    with pytest.raises(EvaluationError, match="output `y` has 2 axes"):
+    with pytest.raises(EvaluationError, match="output `y` has another number of axes"):
         ours(made, np.ones((2, 3, 4), "float32"))
 
 

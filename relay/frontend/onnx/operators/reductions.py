@@ -158,7 +158,7 @@ def _of_rows(reduction: Reduction, node: Node, data: Expr, axes: Expr) -> Expr:
     results = reduction(node, rows, (1,), False)
     if not keepdims:
         assert isinstance(count, int)
-        kept = op.take(extents, _places(node, op.logical_not(gone), rank - count), axis=0)
+        kept = op.take(extents, places_of(node, op.logical_not(gone), rank - count), axis=0)
     return op.reshape(results, kept, allowzero=True)
 
 
@@ -188,7 +188,7 @@ def _offsets(node: Node, extents: Expr, steps: Expr) -> Expr:
     return node.let(op.sum(op.multiply(digits, op.expand_dims(steps, 0)), axis=1))
 
 
-def _places(node: Node, mask: Expr, count: int) -> Expr:
+def places_of(node: Node, mask: Expr, count: int) -> Expr:
     """The places of the first so many that hold: before each are all that have fewer up to them."""
     so_far = op.cumsum(op.cast(mask, "int64"), axis=0)
     numbers = op.arange(const(count, "int64"), dtype="int64")

@@ -12,10 +12,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from relay import op
+from relay.errors import VALUE
+from relay.frontend.onnx.branches import Fork
 from relay.frontend.onnx.computations.broadcast import without_names
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.elements import Elements
 from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.operators.reductions import places_of
+from relay.frontend.onnx.scope import Scope
 from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr, const
@@ -143,13 +147,13 @@ def flatten(node: Node, data: Expr) -> Expr:
 
 
 @table("Squeeze")
-def squeeze_by_attribute(node: Node, data: Expr) -> Expr:
+def squeeze_by_attribute(node: Node, data: Expr) -> Expr | Fork:
     axes = node.attribute("axes")
     return _squeezed_all(node, data) if axes is None else _squeezed(node, data, axes)
 
 
 @table("Squeeze", since=13)
-def squeeze(node: Node, data: Expr, axes: Expr | None = None) -> Expr:
+def squeeze(node: Node, data: Expr, axes: Expr | None = None) -> Expr | Fork:
     if axes is None:
         return _squeezed_all(node, data)
     found = node.constant(axes)
@@ -170,17 +174,59 @@ def _squeezed(node: Node, data: Expr, axes: Sequence[int]) -> Expr:
     return op.squeeze(data, tuple(axes))
 
 
-def _squeezed_all(node: Node, data: Expr) -> Expr:
-    """Without all axes of extent 1. The rank depends on them, so one of an extent that is not known
-    is taken to be longer; where all may be meant, the model does not say enough."""
+MOST_FORKS = 2  # sizes of which both is tried: each makes twice as much of the rest of the graph
+
+
+def _squeezed_all(node: Node, data: Expr) -> Expr | Fork:
+    """Without all axes of extent 1.
+
+    How many axes are left depends on sizes that only a run knows: the rest of the graph goes two
+    ways for each of them, and the declared ranks of outputs tell which ones are possible.
+    """
     extents = node.shape(data)
-    if 1 not in extents and any(isinstance(one, dims.Any) for one in extents):
-        raise node.refused(
-            "which axes have extent 1 must be known before the model runs",
-            found=str(node.type_of(data)),
-            hint="give sizes with from_onnx(model, shape={input: (…)})",
-        )
-    return op.squeeze(data, tuple(axis for axis, one in enumerate(extents) if one == 1))
+    sizes = [(data, axis) if isinstance(one, dims.Any) else one for axis, one in enumerate(extents)]
+    ones = [
+        one == 1 if isinstance(one, int) else node.scope.is_one(size)
+        for one, size in zip(extents, sizes, strict=True)
+    ]
+    gone = [axis for axis, is_one in enumerate(ones) if is_one]
+    if None not in ones:
+        return _squeezed(node, data, gone)
+    open_ = [axis for axis, is_one in enumerate(ones) if is_one is None]
+    reason = node.refused(
+        "which axes have extent 1 must be known before the model runs",
+        expected="outputs that are declared with a number of axes",
+        found=str(node.type_of(data)),
+        hint="give sizes with from_onnx(model, shape={input: (…)})",
+    )
+    if len(open_) > MOST_FORKS:
+        left = node.declared_rank()
+        if left is None or not 0 <= len(extents) - len(gone) - left <= len(open_):
+            raise reason
+        return _squeezed_to(node, data, left)
+    axis = open_[0]
+    ways = [Scope(node.scope.module, node.scope, elements=node.scope.elements) for _ in range(2)]
+    for way, is_one in zip(ways, (True, False), strict=True):
+        way.declared = node.scope.declared
+        way.ones[sizes[axis]] = is_one
+    test = node.let(op.equal(node.size(data, axis), const(1, "int64")))
+    return Fork(test, ((ways[0], []), (ways[1], [])), reason, again=True)
+
+
+def _squeezed_to(node: Node, data: Expr, count: int) -> Expr:
+    """Without the axes of extent 1, of which so many are left, or the run ends."""
+    extents = node.let(op.shape_of(data, dtype="int64"))
+    stays = node.let(op.not_equal(extents, const(1, "int64")))
+    found = node.let(op.sum(op.cast(stays, "int64"), axis=0))
+    extents = node.checked(
+        extents,
+        op.equal(found, const(count, "int64")),
+        "the result has another number of axes than is declared",
+        f"{count} axes",
+        f"{VALUE} axes of another extent than 1",
+        found,
+    )
+    return op.reshape(data, op.take(extents, places_of(node, stays, count), axis=0), allowzero=True)
 
 
 @table("Unsqueeze")

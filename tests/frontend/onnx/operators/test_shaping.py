@@ -132,6 +132,60 @@ def test_axes_go_by_attribute_by_constant_and_by_input() -> None:
     agree(model("Squeeze", ONES, ints(0), opset=13), ONES, ints(0))
 
 
+def _squeezed_and_joined(rank: int | None, opset: int) -> onnx.ModelProto:
+    """All axes of extent 1 go, and the first two parts of what is left are put in front of it."""
+    nodes = [
+        helper.make_node("Squeeze", ["x"], ["s"], name="all"),
+        helper.make_node("Slice", ["s", "from", "to"], ["front"]),
+        helper.make_node("Concat", ["front", "s"], ["y"], axis=0),
+    ]
+    numbers = {"from": ints(0), "to": ints(2)}
+    constants = [numpy_helper.from_array(array, name) for name, array in numbers.items()]
+    shape = [None] * (rank or 0)
+    result = onnx.ValueInfoProto(name="y") if rank is None else value("y", "float32", shape)
+    return of_graph(nodes, [value("x", "float32", ("n", 1, 4))], [result], constants, opset)
+
+
+@pytest.mark.parametrize("opset", [11, 17])
+@pytest.mark.parametrize(("rank", "extents"), [(2, (2, 3)), (1, (1,))])
+def test_the_declared_rank_says_which_sizes_squeeze_may_find(
+    opset: int, rank: int, extents: tuple[int, ...]
+) -> None:
+    given = _squeezed_and_joined(rank, opset)
+    for n in extents:
+        agree(given, np.random.default_rng(0).random((n, 1, 4), "float32"))
+    wrong = np.zeros((1 if rank == 2 else 3, 1, 4), "float32")
+    with pytest.raises(
+        EvaluationError, match="another number of axes than it is declared"
+    ) as caught:
+        ours(given, wrong)
+    assert "node `all` (Squeeze)" in str(caught.value)
+
+
+def test_squeeze_goes_both_ways_where_the_result_has_one_rank() -> None:
+    given = _squeezed_and_joined(None, 17)
+    given.graph.node.append(helper.make_node("ReduceSum", ["y"], ["z"], keepdims=0))
+    given.graph.output[0].CopyFrom(value("z", "float32", ()))
+    for n in (1, 2, 3):
+        agree(given, np.random.default_rng(0).random((n, 1, 4), "float32"))
+
+
+def test_squeeze_is_refused_where_nothing_tells_the_rank() -> None:
+    with pytest.raises(FrontendError, match="which axes have extent 1") as caught:
+        from_onnx(_squeezed_and_joined(None, 17))
+    assert "node `all` (Squeeze)" in str(caught.value)
+
+
+def test_squeeze_of_many_open_axes_has_the_rank_that_is_declared() -> None:
+    node = helper.make_node("Squeeze", ["x"], ["y"])
+    shape = (None, None, None, 4, "n")
+    given = of_graph([node], [value("x", "float32", shape)], [value("y", "float32", ("p", "q"))])
+    for extents in ((1, 1, 1, 4, 3), (1, 1, 5, 4, 1), (2, 1, 1, 4, 1)):
+        agree(given, np.random.default_rng(0).random(extents, "float32"))
+    with pytest.raises(EvaluationError, match="another number of axes than is declared"):
+        ours(given, np.zeros((1, 2, 3, 4, 1), "float32"))
+
+
 def test_axes_come_by_attribute_by_constant_and_by_input() -> None:
     agree(model("Unsqueeze", X, opset=11, axes=[0, 4]), X)
     agree(model("Unsqueeze", X, Fixed(ints(-1, 1)), opset=13), X)

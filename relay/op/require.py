@@ -1,0 +1,116 @@
+"""What a program needs of values that a run finds, said in the program itself.
+
+    require(%k, %k >= 0, %k, 0, message="`k` is negative", expected="0 or more", shown="k = {}")
+
+Operators look at what decides their shapes by themselves (`OpDef.extents`). A frontend knows more:
+what the standard of its models forbids, and what it took for granted where the model left it open.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from relay.errors import Diagnostic, EvaluationError, with_value
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.expr import Call, Expr, const
+from relay.ir.types import IncompleteType, Type
+from relay.op.opdef import define, sample
+from relay.op.site import Elements, Site
+
+_SHOWN = Elements("int64 or float64", frozenset({"int64", "float64"}))
+
+
+@attrs
+class RequireAttrs(Attrs):
+    """message: what is wrong where the condition does not hold
+    expected: what would be right; `{}` in it is `bound`, an empty text says nothing
+    shown: what there is; `{}` in it is `found`, an empty text says nothing
+    """
+
+    message: str
+    expected: str = ""
+    shown: str = ""
+
+
+def _require_type(site: Site) -> Type | None:
+    """The type of data; the condition is a truth value, and what is shown are numbers."""
+    site.expect(1, (), "bool")
+    for index in (2, 3):
+        site.tensor(index, rank=0)
+        site.require_elements(index, _SHOWN)
+    if not isinstance(site.args[0], IncompleteType):
+        return site.args[0]
+    site.assign(0, site.result)
+    return site.result
+
+
+def _require(
+    data: Any, condition: Any, found: Any, bound: Any, message: str, expected: str, shown: str
+) -> Any:
+    if not condition.item():
+        raise EvaluationError(
+            Diagnostic(
+                message,
+                expected=with_value(expected, bound.item()),
+                found=with_value(shown, found.item()),
+            )
+        )
+    return data
+
+
+def require(
+    data: Expr,
+    condition: Expr,
+    message: str,
+    expected: str = "",
+    shown: str = "",
+    found: Expr | None = None,
+    bound: Expr | None = None,
+) -> Call:
+    """Data, where a condition holds; otherwise the run ends with the message.
+
+    `{}` in `shown` is the scalar `found`, in `expected` the scalar `bound`, of int64; that of a
+    float64 is `{:g}`.
+    """
+    none = const(0, "int64")
+    return REQUIRE(
+        data,
+        condition,
+        none if found is None else found,
+        none if bound is None else bound,
+        message=message,
+        expected=expected,
+        shown=shown,
+    )
+
+
+REQUIRE = define(
+    "require",
+    doc="data; where the condition does not hold, the run ends with a message.",
+    arguments=[
+        ("data", "anything"),
+        ("condition", "what has to hold, a truth value"),
+        ("found", "a number that the message shows, int64 or float64"),
+        ("bound", "another one, which says what would be right"),
+    ],
+    attrs=RequireAttrs,
+    relation=_require_type,
+    reference=_require,
+    helper=require,
+    samples=[
+        sample((2, 3), np.array(True), np.array(1), np.array(0), message="this is fine"),
+        sample(
+            (),
+            np.array(True),
+            np.array(0.5),
+            np.array(0),
+            message="so is this",
+            expected="more than {}",
+            shown="{:g}",
+            dtype="bool",
+        ),
+    ],
+    on_values=True,
+)
