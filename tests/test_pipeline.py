@@ -111,6 +111,25 @@ def test_the_level_of_the_context_does_not_count_but_disabled_passes_do():
         assert isinstance(pipeline.passes(2)(module)["main"].body, relay.Call)
 
 
+@pytest.mark.parametrize("level", pipeline.LEVELS)
+def test_a_pass_of_a_higher_level_runs_where_the_context_requires_it(level):
+    x = relay.var("x", shape=(3,))
+    with PassContext(opt_level=level, required_pass=["FastMath"]):
+        result, _ = relay.optimize(relay.Function([x], relay.exp(x)))
+    (kernel,) = primitives(result)
+    assert operators(kernel) == ["fast_exp"]
+    with PassContext(required_pass=["FastMath"], disabled_pass=["FastMath"]):
+        (kernel,) = primitives(pipeline.passes(level)(relay.IRModule.from_expr(relay.exp(x))))
+    assert operators(kernel) == ["exp"]
+
+
+def test_a_required_pass_takes_the_place_it_has_at_the_highest_level():
+    for lists in (straight_line.LEVELS, whole_lists.LEVELS):
+        found = pipeline._with_required(lists[3], lists[4], {"FastMath"})
+        assert found == list(lists[4])
+        assert pipeline._with_required(lists[3], lists[4], {"Nobody"}) == list(lists[3])
+
+
 def test_optimize_binds_parameters_and_takes_the_level_of_the_context():
     module, params = mlp.get_workload(batch_size=1)
     left = {"nobody": np.ones(1)}

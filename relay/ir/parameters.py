@@ -43,6 +43,11 @@ def _constant(param: Var, value: Any) -> Expr:
             )
     elif isinstance(value, bool | int | float) and isinstance(declared, TensorType):
         found = const(value, declared.dtype)
+        if not dtypes.is_float(declared.dtype) and found.data.item() != value:
+            raise RelayError(
+                f"parameter `{param.name_hint}` is a {declared}, and was given {value!r}, which is "
+                f"no {declared.dtype}; convert it first, or declare the parameter with another type"
+            )
     else:
         try:
             if isinstance(value, nd.PYTHON) and isinstance(declared, TensorType):

@@ -259,8 +259,10 @@ def deformable_conv2d(
 DEFORMABLE_CONV2D = define(
     "nn.deformable_conv2d",
     doc="`nn.conv2d` with each element of each window moved by an offset. Between the elements of "
-    "data the four neighbours count by nearness; around data there are zeros. The channels of "
-    "offset are, for each deformable group and element of the window, a y and an x.",
+    "data the four neighbours count by nearness; around data there are zeros, so that a place less "
+    "than 1 beyond a border still has a share of the elements there, as in DeformConv of ONNX and "
+    "in torchvision. The channels of offset are, for each deformable group and element of the "
+    "window, a y and an x.",
     arguments=[
         ("data", "images"),
         ("offset", "how far each element of each window is moved"),

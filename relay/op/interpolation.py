@@ -175,8 +175,8 @@ def nearest(places: np.ndarray, extent: int, rounding: str) -> np.ndarray:
 
 
 def default_rounding(mode: str) -> str:
-    """The rounding that makes resizing to twice the extent double each element."""
-    return "floor" if mode in ("asymmetric", "tf_half_pixel_for_nn") else "round"
+    """What `rounding_method=""` stands for."""
+    return "round" if mode == "align_corners" else "floor"
 
 
 def linear_taps(places: np.ndarray, extent: int) -> Taps:

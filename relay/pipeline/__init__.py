@@ -14,7 +14,7 @@ read when it is wanted. Which of them it is shows after `typed`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from relay.errors import PassError
@@ -34,14 +34,39 @@ EXACT = 3  # the last level without approximations
 class Pipeline(Sequential):
     """Runs all its passes but those that the PassContext disables.
 
-    The passes were chosen for a level already, so the level of the context does not count.
+    The passes were chosen for a level already, so the level of the context does not count. Of
+    `others`, which are the passes of the highest level, those run too that the context requires.
     """
 
+    others: Sequence[Pass] = ()
+
     def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
-        for member in self.passes:
+        for member in _with_required(self.passes, self.others, context.required_pass):
             if member.name not in context.disabled_pass:
                 module = _all_of(member)(module)
         return module
+
+
+def _with_required(
+    members: Sequence[Pass], others: Sequence[Pass], required: Collection[str]
+) -> list[Pass]:
+    """`members`, and in the same order as there those of `others` that are required and that
+    `members` lacks: each behind the nearest of those before it that both have."""
+    lacking = set(required).difference(member.name for member in members)
+    made = list(members)
+    for number, other in enumerate(others):
+        if other.name not in lacking:
+            continue
+        place = 0
+        for before in reversed(range(number)):
+            name = others[before].name
+            turn = sum(one.name == name for one in others[:before])
+            places = [index for index, one in enumerate(made) if one.name == name]
+            if turn < len(places):
+                place = places[turn] + 1
+                break
+        made.insert(place, other)
+    return made
 
 
 def _all_of(member: Pass) -> Pass:
@@ -68,8 +93,7 @@ def passes(level: int, target: Any = None) -> Sequential:
     """The passes of a level from 0 to 4, as one; for a target, or for that of the settings."""
     from relay.pipeline import straight_line
 
-    members = _for_target(straight_line.LEVELS[_checked(level)], target)
-    return Pipeline(members, name=f"level {level}")
+    return _pipeline(straight_line.LEVELS, level, target, f"level {level}")
 
 
 def whole_program(level: int, target: Any = None) -> Sequential:
@@ -77,8 +101,12 @@ def whole_program(level: int, target: Any = None) -> Sequential:
     target, or for that of the settings."""
     from relay.pipeline import whole
 
-    members = _for_target(whole.LEVELS[_checked(level)], target)
-    return Pipeline(members, name=f"whole program, level {level}")
+    return _pipeline(whole.LEVELS, level, target, f"whole program, level {level}")
+
+
+def _pipeline(levels: Sequence[Sequence[Pass]], level: int, target: Any, name: str) -> Sequential:
+    members, others = (_for_target(levels[n], target) for n in (_checked(level), -1))
+    return Pipeline(members, name=name, others=others)
 
 
 def _for_target(members: Sequence[Pass], target: Any) -> Sequence[Pass]:

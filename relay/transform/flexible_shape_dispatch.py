@@ -57,8 +57,9 @@ from relay.tree import Steps
 class FlexibleShapeDispatch(ModulePass):
     """Puts a function that looks at the size of its inputs in the place of `main`.
 
-    `axis` is the dimension that varies, in the inputs `input_indices` (all unless told otherwise)
-    and in the results. `buckets` are the sizes there is code for.
+    `axis` is the dimension that varies, in the inputs `input_indices` (the first alone unless told
+    otherwise: the others are mostly weights) and in the results. `buckets` are the sizes there is
+    code for.
     """
 
     required = ("InferType",)
@@ -93,9 +94,7 @@ class FlexibleShapeDispatch(ModulePass):
         return infer_module(module)
 
     def _varying(self, main: Function) -> list[Var]:
-        indices = self.input_indices
-        if indices is None:
-            indices = range(len(main.params))
+        indices = (0,) if self.input_indices is None else self.input_indices
         if not indices or not all(0 <= i < len(main.params) for i in indices):
             raise PassError(
                 f"input_indices name parameters of `@main`, which has {len(main.params)}, "

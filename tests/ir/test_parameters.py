@@ -66,6 +66,14 @@ def test_a_value_of_another_type_is_an_error(function, value):
         bind_params_by_name(function, {"w": value})
 
 
+@pytest.mark.parametrize(("dtype", "value"), [("int32", 0.5), ("int8", 300), ("bool", 2)])
+def test_a_number_that_the_type_of_the_parameter_does_not_hold_is_an_error(dtype, value):
+    x = relay.var("x", shape=(), dtype=dtype)
+    with pytest.raises(relay.RelayError, match=f"was given {value}, which is no {dtype}; convert"):
+        bind_params_by_name(relay.Function([x], x), {"x": value})
+    assert bind_params_by_name(relay.Function([x], x), {"x": 1.0}).body.data.item() == 1
+
+
 def test_unknown_extents_take_any():
     x = relay.var("x", shape=(relay.Any(), 3))
     bound = bind_params_by_name(relay.Function([x], x), {"x": np.ones((5, 3), "float32")})

@@ -19,6 +19,7 @@ from relay.lower.symbolic import lower_dynamic
 from relay.op.opdef import get
 from relay.target.target import Target
 from relay.testing.dynamic import DynamicFunction
+from tests.frontend.onnx.judge import model, runtime
 
 ANY = relay.Any()
 n = ShapeVar("n")
@@ -300,6 +301,15 @@ def test_an_offset_that_leads_far_away_or_nowhere_finds_zero() -> None:
     for far in (99.0, -99.0, np.inf, -np.inf, np.nan):
         offsets = np.full((1, 2, 3, 3), far)
         assert not run("nn.deformable_conv2d", x, offsets, w).any()
+
+
+def test_at_a_border_the_elements_there_fade_as_in_onnx_runtime() -> None:
+    x, w = uniform(1, 1, 3, 3).astype("float32"), np.ones((1, 1, 1, 1), "float32")
+    for move in (-1.25, -1.0, -0.5, 0.5, 1.0, 1.25):
+        offsets = np.full((1, 2, 3, 3), move, "float32")
+        (expected,) = runtime(model("DeformConv", x, w, offsets, opset=19), x, w, offsets)
+        found = run("nn.deformable_conv2d", x, offsets, w)
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("layout", ["".join(p) for p in itertools.permutations("NCHW")][::5])

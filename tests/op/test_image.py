@@ -95,6 +95,27 @@ def test_resizing_agrees_with_torch(
     )
 
 
+@pytest.mark.parametrize("kind", ["debug", "graph", "vm"])
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_without_a_rounding_method_places_are_cut_off_except_with_aligned_corners(
+    kind: str, rank: int
+) -> None:
+    resize = {1: relay.image.resize1d, 2: relay.image.resize2d, 3: relay.image.resize3d}[rank]
+    ones = (1,) * (rank - 1)
+    data = np.arange(4, dtype="float32").reshape(1, 1, *ones, 4)
+    for mode, expected in {
+        "half_pixel": [0, 0, 0, 1, 1, 2, 2, 3],
+        "asymmetric": [0, 0, 1, 1, 2, 2, 3, 3],
+        "align_corners": [0, 0, 1, 1, 2, 2, 3, 3],
+    }.items():
+        x = relay.var("x", shape=data.shape)
+        y = resize(
+            x, (*ones, 8), None, ("NCW", "NCHW", "NCDHW")[rank - 1], "nearest_neighbor", mode
+        )
+        found = relay.create_executor(kind, relay.IRModule.from_expr(relay.Function([x], y)))
+        assert found.evaluate()(data).numpy().ravel().tolist() == expected
+
+
 @pytest.mark.parametrize("method", ["nearest_neighbor", "linear", "cubic"])
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int64"])
 def test_an_even_image_of_integers_stays_even(method: str, dtype: str) -> None:
@@ -112,10 +133,16 @@ def test_integers_saturate_where_a_cubic_curve_leaves_their_range() -> None:
 
 
 @pytest.mark.parametrize(
-    "mode", ["half_pixel", "asymmetric", "tf_half_pixel_for_nn", "pytorch_half_pixel"]
+    ("mode", "rounding"),
+    [
+        ("half_pixel", "round"),
+        ("asymmetric", ""),
+        ("tf_half_pixel_for_nn", ""),
+        ("pytorch_half_pixel", "round"),
+    ],
 )
 @pytest.mark.parametrize("factor", [1, 2, 3, 7])
-def test_by_default_a_whole_factor_repeats_each_element(mode: str, factor: int) -> None:
+def test_a_whole_factor_repeats_each_element(mode: str, rounding: str, factor: int) -> None:
     signal = np.arange(5.0).reshape(1, 1, 5)
     x = relay.const(signal, "float64")
     call = relay.image.resize1d(
@@ -123,6 +150,7 @@ def test_by_default_a_whole_factor_repeats_each_element(mode: str, factor: int) 
         5 * factor,
         method="nearest_neighbor",
         coordinate_transformation_mode=mode,
+        rounding_method=rounding,
     )
     found = relay.create_executor("debug").evaluate(call).numpy()
     np.testing.assert_array_equal(found, signal.repeat(factor, -1))

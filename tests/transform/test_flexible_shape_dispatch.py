@@ -68,6 +68,13 @@ def test_each_size_is_computed(size):
     np.testing.assert_allclose(total, y.sum(0), rtol=1e-4, atol=1e-6)
 
 
+def test_unless_told_otherwise_the_first_input_varies_and_weights_do_not():
+    after = dispatching(NETWORK, [1, 2])
+    types = [str(param.type_annotation) for param in after["main"].params]
+    assert types == ["Tensor[(?, 3), float32]", "Tensor[(4, 3), float32]"]
+    assert_structural_equal(after, dispatching(NETWORK, [1, 2], input_indices=[0]))
+
+
 def test_a_size_without_code_fails_and_says_so():
     after = dispatching(NETWORK, [2, 4], input_indices=[0])
     with pytest.raises(EvaluationError, match="wrong extent in dimension 0"):

@@ -59,8 +59,8 @@ class ResizeAttrs(Attrs):
     centres, "asymmetric" the centres of the first elements; "pytorch_half_pixel" is "half_pixel"
     but for a single element, which it takes from the first; "tf_half_pixel_for_nn" is "half_pixel"
     moved by a half, for method nearest_neighbor; "tf_crop_and_resize" aligns centres with `roi`
-    rounding_method: how a place becomes the nearest element; "" is "floor" for modes "asymmetric"
-    and "tf_half_pixel_for_nn" and "round" for the others; "round" takes halves up
+    rounding_method: how a place becomes the nearest element; "" is "round" for mode
+    "align_corners" and "floor" for the others; "round" takes halves up
     cubic_alpha: the slope of the cubic weights at distance 1
     cubic_exclude: elements beyond the ends have no weight in method cubic, instead of being those
     at the ends

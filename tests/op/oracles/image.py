@@ -45,7 +45,7 @@ def original(x, length, resized, mode, start, end):
 
 def nearest(x, rounding, mode):
     if rounding == "":
-        rounding = "floor" if mode in ("asymmetric", "tf_half_pixel_for_nn") else "round"
+        rounding = "round" if mode == "align_corners" else "floor"
     near = round(x * 2**40) / 2**40  # what arithmetic left of a half or a whole number
     floor = math.floor(near)
     if rounding == "floor":
@@ -163,9 +163,6 @@ def upsampling3d(data, scale_d, scale_h, scale_w, layout, method, coordinate_tra
         large = F.interpolate(
             volumes, size, mode="trilinear", align_corners=mode == "align_corners"
         )
-    elif method == "nearest_neighbor" and mode == "half_pixel":
-        # of places halfway between two elements there are none in the samples
-        large = F.interpolate(volumes, size, mode="nearest-exact")
     else:
         name = "linear" if method == "trilinear" else method
         return resize(data, size, None, layout, name, mode, "", -0.5, False, 0.0, None)

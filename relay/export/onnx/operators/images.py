@@ -8,6 +8,7 @@ from relay.export.onnx.exporters import Exporters
 from relay.export.onnx.graph import Value
 from relay.export.onnx.operators.convolution import SPACE, channels_first, in_layout
 from relay.export.onnx.step import Step
+from relay.op.interpolation import default_rounding
 
 table = Exporters()
 
@@ -52,8 +53,7 @@ def resize(step: Step, data: Value) -> str:
         raise step.refused(f"no places as in mode {mode}")
     if data.dtype not in ("float32", "float64", "float16", "bfloat16") and method != "nearest":
         raise step.refused("integers between others are not rounded alike")
-    usual = "floor" if mode == "asymmetric" else "round"
-    rounding = ROUNDINGS[attrs.rounding_method or usual]
+    rounding = ROUNDINGS[attrs.rounding_method or default_rounding(mode)]
     more: dict[str, Any] = {"nearest_mode": rounding} if method == "nearest" else {}
     if method == "cubic":
         more = {
@@ -69,7 +69,7 @@ def upsampling(step: Step, data: Value) -> str:
     places = "align_corners" if step.attrs.align_corners else "asymmetric"
     more: dict[str, Any] = {}
     if method == "nearest":
-        more["nearest_mode"] = "round_prefer_ceil" if step.attrs.align_corners else "floor"
+        more["nearest_mode"] = ROUNDINGS[default_rounding(places)]
     elif method == "cubic":
         more["cubic_coeff_a"] = -0.5
     return resized(step, data, mode=method, coordinate_transformation_mode=places, **more)
@@ -83,5 +83,5 @@ def upsampling3d(step: Step, data: Value) -> str:
         raise step.refused(f"no places as in mode {places}")
     more: dict[str, Any] = {}
     if method == "nearest":
-        more["nearest_mode"] = "floor" if places == "asymmetric" else "round_prefer_ceil"
+        more["nearest_mode"] = ROUNDINGS[default_rounding(places)]
     return resized(step, data, mode=method, coordinate_transformation_mode=places, **more)
