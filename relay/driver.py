@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from relay import nd, settings, tree
+from relay import nd, tree
 from relay.cache import Cache, cached_program_runtime, cached_runtime, key_of
 from relay.errors import RelayError
 from relay.executors.executable import Code, Executable
@@ -42,7 +42,7 @@ from relay.program.stages import Lowering
 from relay.program.straight import is_straight_line
 from relay.program_cache import ProgramCache, Stored
 from relay.target.llvm.compile import Level, compile_module
-from relay.target.target import Target
+from relay.target.target import Target, wanted
 from relay.transform.context import PassContext
 from relay.transform.fusion_dataflow import PRIMITIVE
 from relay.transform.lift_weights import WEIGHTS
@@ -150,7 +150,7 @@ def compile_program(
     default only where it is not.
     """
     started = time.perf_counter()
-    machine = Target(target or settings.TARGET.read() or "llvm")
+    machine = wanted(target)
     cache = Cache.default() if cache is None else _expect(cache, Cache, "cache")
     given = {} if params is None else _expect(params, Mapping, "params")
     module = as_module(model)

@@ -6,13 +6,20 @@
     module.run()
     y = module.get_output(0).numpy()
 
+The older form takes the three parts of a model one by one:
+
+    graph, lib, params = relay.build(mod, target="llvm", params=params)
+    module = relay.graph_executor.create(graph, lib, relay.cpu(0))
+    module.set_input(**params)
+
 `relay.compile` gives the same thing as a function, `y = exe(x)`.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,15 +27,20 @@ import numpy as np
 from relay import dtypes
 from relay.errors import Diagnostic, EvaluationError, RelayError, did_you_mean
 from relay.executors.arrays import TensorInfo, read
+from relay.executors.graph_json import graph_json
 from relay.executors.report import BenchmarkResult, time_calls
 from relay.executors.straight_line import StraightLineExecutable
 from relay.files import as_path
-from relay.nd import Device, NDArray
+from relay.nd import Device, NDArray, StoredTensor
 from relay.serialize import load_param_dict
 
 
 class GraphLibrary:
-    """What `relay.build` gives. `lib["default"](device)` is what a GraphModule is made of."""
+    """What `relay.build` gives. `lib["default"](device)` is what a GraphModule is made of.
+
+    It can be taken apart into a graph, a library and weights. The library is the whole again: its
+    code has the graph inside, and the weights are where its kernels want them.
+    """
 
     def __init__(self, executable: StraightLineExecutable, name: str = "default") -> None:
         self.executable = executable
@@ -45,9 +57,28 @@ class GraphLibrary:
 
         return create
 
-    def get_params(self) -> dict[str, NDArray]:
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.get_graph_json(), self.lib, self.params))
+
+    def get_graph_json(self) -> str:
+        """What is computed from what, for people and tools to look at."""
+        return graph_json(self.executable)
+
+    @property
+    def lib(self) -> GraphLibrary:
+        return self
+
+    def get_lib(self) -> GraphLibrary:
+        return self
+
+    @property
+    def params(self) -> dict[str, NDArray]:
         """The weights it was built with."""
         return self.executable.params
+
+    def get_params(self) -> dict[str, NDArray]:
+        """The weights it was built with."""
+        return self.params
 
     def export_library(self, path: str | os.PathLike[str]) -> None:
         """Write it to a file: `.so`, `.o` and `.a` for C, anything else for `relay.load`."""
@@ -59,6 +90,23 @@ class GraphLibrary:
 
     def __repr__(self) -> str:
         return f"<Relay library {self.name!r} of {self.executable!r}>"
+
+
+def create(
+    graph_json_str: str,
+    libmod: GraphLibrary | StraightLineExecutable,
+    device: Device | None = None,
+) -> GraphModule:
+    """The module of a library, whose graph is given too: it must be the one it was built with."""
+    library = libmod if isinstance(libmod, GraphLibrary) else GraphLibrary(libmod)
+    module = GraphModule(library["default"](device))
+    try:
+        same = json.loads(graph_json_str) == json.loads(library.get_graph_json())
+    except (TypeError, ValueError) as error:
+        raise RelayError(f"a graph is the text of lib.get_graph_json(): {error}") from None
+    if not same:
+        raise RelayError("the graph and the library were not built together")
+    return module
 
 
 class GraphModule:
@@ -183,10 +231,14 @@ def _given(value: NDArray, out: Any) -> NDArray:
     """`value`, or, where the caller brought an array for it, that."""
     if out is None:
         return value
+    if isinstance(out, StoredTensor):
+        out.write(value)
+        return out
     if not isinstance(out, np.ndarray) or out.shape != value.shape or not out.flags.writeable:
         raise RelayError(
-            f"`out` must be a NumPy array of shape {value.shape} that may be written, found "
-            f"{type(out).__name__}; without `out` a result is memory of its own anyway"
+            f"`out` must be a NumPy array of shape {value.shape} that may be written, or a tensor "
+            f"of relay.nd.empty, found {type(out).__name__}; without `out` a result is memory of "
+            "its own anyway"
         )
     out[...] = value.array
     return NDArray(out)

@@ -1,6 +1,7 @@
 """Tensors as values: an immutable NumPy array with its device, as `relay.nd.array` makes them.
 
-Only programs that manage memory themselves have tensors that change: those that lie in a `Storage`.
+Only tensors that lie in a `Storage` change: those of programs that manage memory themselves, and
+those that `empty` makes for results to be written to.
 
 What comes from outside where a tensor of a certain element type is wanted follows one rule
 (`as_tensor`), for inputs and weights of every engine:
@@ -73,6 +74,12 @@ class NDArray:
         made = self.array.astype(dtypes.to_numpy(dtypes.canonical(dtype)))
         return NDArray(made, self.device)
 
+    def copyto(self, target: Device | StoredTensor) -> NDArray:
+        """A copy on a device, or in a tensor that can be written."""
+        if not isinstance(target, Device):
+            return target.copyfrom(self)
+        return NDArray(self.array.copy(), target)
+
     def item(self) -> Any:
         return self.array.item()
 
@@ -131,9 +138,11 @@ def array(data: Any, device: Device | None = None) -> NDArray:
     return NDArray(np.array(as_numpy(data)), device)
 
 
-def empty(shape: tuple[int, ...], dtype: str = "float32", device: Device | None = None) -> NDArray:
-    """A tensor of zeros (memory is never handed out with old contents in it)."""
-    return NDArray(np.zeros(shape, dtypes.to_numpy(dtypes.canonical(dtype))), device)
+def empty(
+    shape: tuple[int, ...], dtype: str = "float32", device: Device | None = None
+) -> StoredTensor:
+    """A tensor that can be written; zeros (memory is never handed out with old contents in it)."""
+    return StoredTensor(np.zeros(shape, dtypes.to_numpy(dtypes.canonical(dtype))), device or HOST)
 
 
 class Storage:
@@ -190,6 +199,11 @@ class StoredTensor(NDArray):
                 f"of shape {self.shape} and type {self.dtype}"
             )
         self._memory[...] = value.array
+
+    def copyfrom(self, source: Any) -> StoredTensor:
+        """The same for whatever `array` takes."""
+        self.write(source if isinstance(source, NDArray) else array(source))
+        return self
 
 
 # --- from outside --------------------------------------------------------------------------------

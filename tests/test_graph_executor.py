@@ -5,7 +5,7 @@ import pytest
 
 import relay
 from relay.errors import EvaluationError, RelayError
-from relay.graph_executor import GraphLibrary, GraphModule
+from relay.graph_executor import GraphLibrary, GraphModule, create
 
 X = np.arange(6, dtype="float32").reshape(2, 3)
 Y = np.full((2, 3), 10, "float32")
@@ -79,8 +79,38 @@ def test_outputs_stay_as_they_are(module):
     out = np.empty((2, 3), "float32")
     module.get_output(1, out)
     np.testing.assert_array_equal(out, 2 * Y)
-    with pytest.raises(RelayError, match="must be a NumPy array"):
-        module.get_output(1, relay.nd.empty((2, 3)))
+    with pytest.raises(RelayError, match=r"or a tensor of relay\.nd\.empty"):
+        module.get_output(1, relay.nd.array(out))
+
+
+def test_an_output_goes_into_a_tensor_that_can_be_written(module):
+    module.run(x=X, y=Y)
+    out = relay.nd.empty((2, 3))
+    assert module.get_output(1, out) is out
+    np.testing.assert_array_equal(out.numpy(), X + Y)
+    with pytest.raises(RelayError, match=r"cannot be written to one of shape \(3, 2\)"):
+        module.get_output(1, relay.nd.empty((3, 2)))
+
+
+def test_a_library_comes_apart_into_graph_code_and_weights(library):
+    graph, lib, params = library
+    assert graph == library.get_graph_json()
+    assert params.keys() == library.params.keys() == library.get_params().keys() == {"w"}
+    module = create(graph, lib, relay.cpu(0))
+    module.set_input(x=X, y=Y, **params)
+    module.run()
+    np.testing.assert_array_equal(module.get_output(1).numpy(), X + Y)
+    assert library.lib is library.get_lib()
+    create(graph, library.executable).run(x=X)
+
+
+def test_a_graph_belongs_to_its_library(library):
+    x = relay.var("x", shape=(2,))
+    other = relay.build(relay.Function([x], relay.exp(x)))
+    with pytest.raises(RelayError, match="not built together"):
+        create(other.get_graph_json(), library)
+    with pytest.raises(RelayError, match="a graph is the text of"):
+        create("no graph", library)
 
 
 def test_it_says_what_it_takes(module):

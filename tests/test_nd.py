@@ -148,7 +148,21 @@ def test_empty_is_zero():
     assert nd.empty((1,), np.float64).dtype == "float64"
     assert nd.empty((1,), "bfloat16").dtype == "bfloat16"
     with pytest.raises(RelayError, match="unknown element type"):
-        nd.empty((1,), "float")
+        nd.empty((1,), "floats")
+
+
+def test_what_is_empty_can_be_written_and_a_constant_of_it_stays():
+    made = nd.empty((2,), "float32")
+    constant = relay.Constant(made)
+    assert nd.array(np.float32([1, 2])).copyto(made) is made
+    np.testing.assert_array_equal(made.numpy(), [1, 2])
+    assert not constant.data.array.any()
+    made.copyfrom(np.float32([3, 4]))
+    copy = made.copyto(nd.cpu())
+    made.copyfrom(np.float32([5, 6]))
+    np.testing.assert_array_equal(copy.numpy(), [3, 4])
+    with pytest.raises(RelayError, match="cannot be written"):
+        made.copyfrom([1, 2, 3])
 
 
 def test_a_tensor_behaves_like_a_number_or_a_sequence():

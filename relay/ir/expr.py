@@ -207,7 +207,8 @@ class Constant(Expr):
     data: nd.NDArray
 
     def __post_init__(self) -> None:
-        if not isinstance(self.data, nd.NDArray):
+        if not isinstance(self.data, nd.NDArray) or isinstance(self.data, nd.StoredTensor):
+            # what is known at compile time does not change later
             object.__setattr__(self, "data", nd.array(self.data))
 
     @property

@@ -4,8 +4,10 @@
     mod, params = relay.optimize(mod, target, params)
     mod = relay.pipeline.whole_program(2)(mod)
 
-A level is a tuple of passes in the order they run; the reason for each stands beside it. All have
-FuseOps, after which every operator is in a primitive function and is compiled as one kernel.
+A level is a tuple of passes in the order they run; the reason for each stands beside it. What the
+PassContext disables does not run, and what it requires does, where the highest level has it. All
+levels have FuseOps, after which every operator is in a primitive function and is compiled as one
+kernel.
 
 Straight-line code over tensors goes through `passes`, every other program through `whole_program`,
 which leaves it in the form of `relay.analysis.check_lowerable`. The lists are in two files, each

@@ -1,5 +1,5 @@
 """The machines Relay makes code for; one folder each."""
 
-from relay.target.target import Target
+from relay.target.target import Target, TargetKind
 
-__all__ = ["Target"]
+__all__ = ["Target", "TargetKind"]

@@ -8,14 +8,24 @@
 
 A target is a value: two that mean the same machine are equal, and `Target(str(target))` is
 `target` on whatever machine it is read.
+
+    with Target("llvm -mcpu=skylake-avx512"):
+        lib = relay.build(mod, params=params)
+
+What is compiled inside without a target of its own is compiled for the innermost one. That is
+ambient state, as the PassContext is: a context variable, so threads and tasks have their own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, NoReturn
+from types import TracebackType
+from typing import Any, Final, NoReturn
 
+from relay import settings
 from relay.errors import Diagnostic, TargetError, did_you_mean
 from relay.target.llvm import features as table
 
@@ -27,24 +37,71 @@ OPTIONS: Final = {
 }
 
 
+class TargetKind(str):
+    """What kind of code a target takes: `llvm`. It has a `name`, which is itself."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        return str(self)
+
+
 @dataclass(frozen=True, init=False, repr=False)
 class Target:
-    """The machine that code is made for."""
+    """The machine that code is made for.
 
-    kind: str
+    `host` is the machine that calls this code. Code for a processor runs where it is called, so it
+    must be of the same kind, and changes nothing.
+    """
+
+    kind: TargetKind
     triple: str
     cpu: str
     features: str  # what differs from the processor's own extensions: "+avx512vnni,-fma"
 
-    def __init__(self, description: str | Target = "llvm") -> None:
+    def __init__(
+        self,
+        description: str | Target | Mapping[str, Any] = "llvm",
+        host: str | Target | None = None,
+    ) -> None:
+        if isinstance(description, Mapping):
+            description = _written(description)
         if isinstance(description, Target):
             fields = description.kind, description.triple, description.cpu, description.features
         elif isinstance(description, str):
-            fields = _parse(description)
+            kind, *rest = _parse(description)
+            fields = TargetKind(kind), *rest
         else:
             _refuse("a target is a string such as `llvm`", description)
         for name, value in zip(("kind", "triple", "cpu", "features"), fields, strict=True):
             object.__setattr__(self, name, value)
+        if host is None:
+            return
+        calling = Target(host)
+        if (calling.arch, calling.system) != (self.arch, self.system):
+            _refuse("a target and its host are machines of one kind", calling, expected=str(self))
+
+    @staticmethod
+    def current(allow_none: bool = True) -> Target | None:
+        """The innermost target that was entered with `with`; outside of all, None."""
+        if entered := _entered.get():
+            return entered[-1]
+        if not allow_none:
+            _refuse("no target was entered", "none", hint='enter one: with Target("llvm"): …')
+        return None
+
+    def __enter__(self) -> Target:
+        _entered.set((*_entered.get(), self))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        _entered.set(_entered.get()[:-1])
 
     @classmethod
     def host(cls) -> Target:
@@ -137,6 +194,15 @@ class Target:
         return not self.missing(other)
 
 
+_entered: ContextVar[tuple[Target, ...]] = ContextVar("relay targets", default=())
+
+
+def wanted(given: str | Target | Mapping[str, Any] | None) -> Target:
+    """The target that is given; else the one that was entered, that of the settings, this
+    machine."""
+    return Target(given or Target.current() or settings.TARGET.read() or "llvm")
+
+
 @lru_cache(maxsize=256)
 def _enabled(arch: str, cpu: str, features: str) -> frozenset[str]:
     return table.enabled(arch, cpu, filter(None, features.split(",")))
@@ -149,6 +215,16 @@ def _refuse(
     message: str, found: object, expected: str | None = None, hint: str | None = None
 ) -> NoReturn:
     raise TargetError(Diagnostic(message, expected=expected, found=str(found), hint=hint))
+
+
+def _written(options: Mapping[str, Any]) -> str:
+    """{"kind": "llvm", "mattr": ["+avx2"]} -> `llvm -mattr=+avx2`"""
+    words = [str(options.get("kind", ""))]
+    for name, value in options.items():
+        if name != "kind":
+            text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+            words.append(f"-{name}={text}")
+    return " ".join(words)
 
 
 def _parse(text: str) -> tuple[str, str, str, str]:

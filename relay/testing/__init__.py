@@ -4,7 +4,15 @@
     inputs = random_inputs(module, Seeded(7))
 
 With Hypothesis, `relay.testing.strategies` makes such programs and shrinks those that fail.
+
+The models beside are read when they are asked for: `relay.testing.resnet.get_workload()`.
 """
+
+from __future__ import annotations
+
+import importlib
+from pkgutil import iter_modules
+from typing import Any
 
 from relay.testing.generate import assert_generated_ok, random_module
 from relay.testing.generator.choices import Choices, Seeded
@@ -28,3 +36,28 @@ __all__ = [
     "run_infer_type",
     "run_opt_pass",
 ]
+
+# What is found here and lives in a file that is read when it is wanted.
+_HOMES = {
+    "add_nat_definitions": "nat",
+    "count": "nat",
+    "create_workload": "init",
+    "make_nat_expr": "nat",
+    "make_nat_value": "nat",
+}
+
+
+def _files() -> list[str]:
+    return [module.name for module in iter_modules(__path__)]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    if not name.startswith("_") and name in _files():
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_HOMES, *_files()})

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from relay import settings
 from relay.errors import Diagnostic, PassError
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function
@@ -52,9 +51,9 @@ def _alteration(given: Any) -> Alter:
     """What is done with a single call."""
     # targets know passes; what this pass asks one of them, it asks when it runs
     from relay.target.llvm.layouts import preferred
-    from relay.target.target import Target
+    from relay.target.target import wanted
 
-    target = Target(given or settings.TARGET.read() or "llvm")
+    target = wanted(given)
 
     def alter(call: Call) -> Expr | None:
         op = call.op

@@ -4,7 +4,7 @@
         mod = sequence(mod)
 
 A Sequential runs a pass that is not disabled and either required or of a level not above
-`opt_level`. Contexts nest; the innermost one counts alone. This is one of the three places with
+`opt_level`. Contexts nest; the innermost one counts alone. This is one of the few places with
 ambient state: the stack of contexts is a context variable, so threads and tasks have their own.
 """
 

@@ -1,7 +1,10 @@
 """Targets the way people write them: what they mean, and what is wrong with them."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
+import relay
 from relay.errors import TargetError
 from relay.target import Target
 
@@ -143,3 +146,35 @@ def test_a_target_is_a_string():
 def test_a_target_does_not_change():
     with pytest.raises(AttributeError):
         Target().cpu = "haswell"
+
+
+def test_a_target_that_was_entered_is_the_one_things_are_compiled_for():
+    assert Target.current() is None
+    with pytest.raises(TargetError, match="no target was entered"):
+        Target.current(allow_none=False)
+    x = relay.var("x", shape=(4,))
+    program = relay.Function([x], relay.exp(x))
+    with Target("llvm -level=baseline") as outer:
+        assert Target.current() is outer
+        with Target("llvm -level=avx2") as inner:
+            assert Target.current() is inner
+        assert relay.build(program).executable.target == outer
+        assert relay.compile(program, target=inner).target == inner
+    assert Target.current() is None
+
+
+def test_a_target_that_was_entered_is_that_of_the_thread():
+    with Target("llvm -level=baseline"), ThreadPoolExecutor(1) as pool:
+        assert pool.submit(Target.current).result() is None
+
+
+def test_targets_as_they_are_written_elsewhere():
+    target = Target("llvm", host="llvm")
+    assert target == Target("llvm") == Target(Target("llvm"), "llvm -level=baseline")
+    assert target.kind == "llvm" == target.kind.name
+    options = {"kind": "llvm", "mcpu": "x86-64", "mattr": ["+avx2", "+fma"]}
+    assert Target(options) == Target("llvm -mcpu=x86-64 -mattr=+avx2,+fma")
+    with pytest.raises(TargetError, match="machines of one kind"):
+        Target("llvm -mtriple=aarch64-linux-gnu", host="llvm -mtriple=x86_64-linux-gnu")
+    with pytest.raises(TargetError, match="no option"):
+        Target({"kind": "llvm", "cores": 3})

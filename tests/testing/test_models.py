@@ -103,3 +103,11 @@ def test_synthetic_has_its_weights_inside():
 def test_the_same_seed_gives_the_same_weights():
     first, second = mlp.get_workload(1)[1], mlp.get_workload(1)[1]
     assert all((first[name].numpy() == second[name].numpy()).all() for name in first)
+
+
+def test_models_are_read_when_they_are_asked_for():
+    assert relay.testing.resnet.get_workload is resnet.get_workload
+    assert relay.testing.create_workload is relay.testing.init.create_workload
+    assert {"resnet", "mlp", "layers", "create_workload"} <= set(dir(relay.testing))
+    with pytest.raises(AttributeError, match="no attribute 'nobody'"):
+        _ = relay.testing.nobody
