@@ -70,8 +70,8 @@ class Target:
         if isinstance(description, Target):
             fields = description.kind, description.triple, description.cpu, description.features
         elif isinstance(description, str):
-            kind, *rest = _parse(description)
-            fields = TargetKind(kind), *rest
+            kind, triple, cpu, features = _parse(description)
+            fields = TargetKind(kind), triple, cpu, features
         else:
             _refuse("a target is a string such as `llvm`", description)
         for name, value in zip(("kind", "triple", "cpu", "features"), fields, strict=True):

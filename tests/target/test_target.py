@@ -158,8 +158,8 @@ def test_a_target_that_was_entered_is_the_one_things_are_compiled_for():
         assert Target.current() is outer
         with Target("llvm -level=avx2") as inner:
             assert Target.current() is inner
-        assert relay.build(program).executable.target == outer
-        assert relay.compile(program, target=inner).target == inner
+        assert relay.build(program).executable.code.target == outer
+        assert relay.compile(program, target=inner).code.target == inner
     assert Target.current() is None
 
 
