@@ -1,4 +1,7 @@
-"""Element types by name (`float32`, `int8`, `bool`, `bfloat16`, …) and their NumPy counterparts."""
+"""Element types by name (`float32`, `int8`, `bool`, `bfloat16`, …) and their NumPy counterparts.
+
+`float`, `int` and `uint` mean 32 bits, as in programs, where NumPy and Python's types mean 64.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,14 @@ if TYPE_CHECKING:
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 SIGNED = ("int2", "int4", "int8", "int16", "int32", "int64")
-UNSIGNED = ("uint1", "uint2", "uint4", "uint8", "uint16", "uint32", "uint64")
+UNSIGNED = ("uint2", "uint4", "uint8", "uint16", "uint32", "uint64")
 FLOAT8 = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
 # What microscaling formats store: scales, which are powers of two, and elements that have no NaN.
 # They are moved and converted, and not computed with.
 MICROSCALING = ("float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn")
 NAMES = (*FLOATS, *SIGNED, *UNSIGNED, *FLOAT8, *MICROSCALING, "bool")
+# Other names: of 32 bits unless they say how many, and one bit is a truth value.
+ALIASES = {"float": "float32", "int": "int32", "uint": "uint32", "uint1": "bool"}
 # What NumPy has only through ml_dtypes.
 EXTENSIONS = ("bfloat16", "int2", "uint2", "int4", "uint4", *FLOAT8, *MICROSCALING)
 
@@ -26,19 +31,27 @@ _LANES = re.compile(r"(.+?)x([1-9][0-9]{0,3})")
 
 
 @cache
-def is_dtype(name: str) -> bool:
-    """Whether `name` is an element type; `float32x4` is four lanes of float32."""
+def find(name: str) -> str | None:
+    """The element type that `name` means, None when it means none; `float32x4` is four lanes of
+    float32."""
     if name in NAMES:
-        return True
+        return name
     lanes = _LANES.fullmatch(name)
-    return lanes is not None and lanes[1] in NAMES and int(lanes[2]) > 1
+    if lanes is not None and lanes[1] in NAMES and int(lanes[2]) > 1:
+        return name
+    return ALIASES.get(name)
+
+
+def is_dtype(name: str) -> bool:
+    """Whether `name` is an element type."""
+    return find(name) is not None
 
 
 def canonical(dtype: object) -> str:
     """The name of `dtype`, which may be a name, a NumPy dtype or a Python scalar type."""
     if isinstance(dtype, str):
-        if is_dtype(dtype):
-            return dtype
+        if (found := find(dtype)) is not None:
+            return found
         raise RelayError(
             f"unknown element type `{dtype}`"
             + (f"; {hint}" if (hint := did_you_mean(dtype, NAMES)) else "")
@@ -79,8 +92,6 @@ def to_numpy(dtype: str) -> np.dtype:
     """The NumPy dtype that stores `dtype`; the narrow ones come from ml_dtypes."""
     import numpy as np
 
-    if dtype == "uint1":
-        return np.dtype(bool)
     if dtype in EXTENSIONS:
         import ml_dtypes
 

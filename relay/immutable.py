@@ -17,6 +17,9 @@ from typing import Any, TypeVar, dataclass_transform
 
 T = TypeVar("T")
 
+# Metadata of a keyword: it may also be given by place, behind the fields of all derived classes.
+LAST = "relay: by keyword, or as the last"
+
 
 def immutable(cls: type[T], *, kw_only: bool = False, weakref_slot: bool = False) -> type[T]:
     """`cls` as a frozen dataclass with slots; comparing, hashing and repr are left as they are."""
@@ -70,7 +73,7 @@ class _WrittenOnUse:
 def _constructor(made: Any) -> Any:
     """The `__init__` that `dataclass(frozen=True)` would have written for `made`."""
     scope: dict[str, Any] = {"_set": object.__setattr__, "_open": MISSING}
-    places, names, body = ["self"], list[str](), list[str]()
+    places, ends, names, body = ["self"], list[str](), list[str](), list[str]()
     for known in fields(made):
         name, default = known.name, f"_default_{known.name}"
         parameter, content = name, name
@@ -87,11 +90,12 @@ def _constructor(made: Any) -> Any:
         elif not known.init:
             continue
         if known.init:
-            (names if known.kw_only else places).append(parameter)
+            last = known.metadata.get(LAST)
+            (names if known.kw_only and not last else ends if last else places).append(parameter)
         body.append(f"_set(self, {name!r}, {content})")
     if hasattr(made, "__post_init__"):
         body.append("self.__post_init__()")
-    parameters = ", ".join([*places, *(["*", *names] if names else [])])
+    parameters = ", ".join([*places, *ends, *(["*", *names] if names else [])])
     lines = "".join(f"\n {line}" for line in body or ["pass"])
     exec(f"def __init__({parameters}):{lines}", scope)
     written = scope["__init__"]

@@ -8,7 +8,8 @@ p.l(relay.scalar_type("int32"))     # p.l, p.optional, p.tree: the data types
 In a `relay.function` the same is found by name: `relay.prelude.map`, `.Cons`, `.List[A]`.
 
 Tensor arrays (`relay.tensor_array`) are there for every element type and shape; a family of them is
-defined in the module when something in it is first looked up.
+defined in the module when something in it is first looked up, here or in the module itself
+(`mod["tensor_array_read_float32"]`, `mod.get_type("tensor_float32_t")`).
 """
 
 from __future__ import annotations
@@ -97,6 +98,13 @@ def _match_constructors(ours: TypeData, theirs: TypeData) -> dict[Syntax, Syntax
     return dict(zip(ours.constructors, theirs.constructors, strict=True))
 
 
+def define_tensor_array(module: IRModule, name: str) -> bool:
+    """Define the family of tensor arrays that has something of that name, where one has."""
+    from relay.tensor_array import define_family_of  # most programs have no tensor arrays
+
+    return define_family_of(module, name)
+
+
 class Prelude:
     """A module with the prelude in it; functions, data types and constructors are attributes.
 
@@ -115,6 +123,7 @@ class Prelude:
     def __init__(self, mod: IRModule | None = None) -> None:
         self.mod = IRModule() if mod is None else mod
         import_from_std(self.mod, "prelude.rly")
+        self.mod.accept(define_tensor_array)
 
     def __getattr__(self, name: str) -> Any:
         if name == "mod":  # not there yet: a copy or a pickle is being put together
@@ -138,11 +147,8 @@ class Prelude:
 
     def _of_tensor_arrays(self, name: str) -> GlobalVar | GlobalTypeVar | Constructor | None:
         """`tensor_array_read_float32`, `tensor1_float32`, … of the families of all ranks."""
-        from relay.tensor_array import TensorArrayOps, family_of
-
-        if (dtype := family_of(name)) is None:
+        if not define_tensor_array(self.mod, name):
             return None
-        TensorArrayOps(self, dtype)
         if name in self.mod:
             return self.mod.get_global_var(name)
         defined = self.mod.find_type(name)

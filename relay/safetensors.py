@@ -50,7 +50,6 @@ _STORED_AS: Final = {
 }
 _RANGES: Final = {
     "bool": (0, 1),
-    "uint1": (0, 1),
     "uint2": (0, 3),
     "int2": (-2, 1),
     "uint4": (0, 15),

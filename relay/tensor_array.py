@@ -352,7 +352,15 @@ def family_of(name: str) -> str | None:
     else:
         canonical, _, dtype = name.rpartition("_")
     known = canonical in ("tensor_t", *OPERATIONS, *CONSTRUCTORS)
-    return dtype if known and dtypes.is_dtype(dtype) else None
+    return dtypes.find(dtype) if known else None
+
+
+def define_family_of(module: IRModule, name: str) -> bool:
+    """Define the dynamic family that has something called `name` in a module, if there is one."""
+    if (dtype := family_of(name)) is None:
+        return False
+    add_definitions(module, _dynamic_family(dtype))
+    return True
 
 
 # --- the families --------------------------------------------------------------------------------

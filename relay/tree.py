@@ -32,6 +32,10 @@ class Node:
     __slots__ = ()
     family: ClassVar[type[Node]]
 
+    def same_as(self, other: object) -> bool:
+        """Whether it is the same node: `==` on types asks whether they are equal."""
+        return self is other
+
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
 def node(cls: type[T]) -> type[T]:

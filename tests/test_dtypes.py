@@ -4,8 +4,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import relay
 from relay import dtypes
 from relay.errors import RelayError
+from relay.ir.compare import assert_structural_equal
+from relay.ir.types import TensorType
 
 
 @pytest.mark.parametrize("name", dtypes.NAMES)
@@ -14,7 +17,7 @@ def test_every_name_is_canonical(name):
     assert dtypes.canonical(name) == name
 
 
-@pytest.mark.parametrize("name", [n for n in dtypes.NAMES if n != "uint1"])
+@pytest.mark.parametrize("name", dtypes.NAMES)
 def test_numpy_and_back(name):
     made = dtypes.to_numpy(name)
     assert isinstance(made, np.dtype)
@@ -23,8 +26,16 @@ def test_numpy_and_back(name):
     assert dtypes.canonical(made.type) == name
 
 
-def test_one_bit_is_kept_as_bool():
-    assert dtypes.to_numpy("uint1") == np.dtype(bool)
+@pytest.mark.parametrize(("alias", "name"), dtypes.ALIASES.items())
+def test_other_names_mean_the_same_type(alias, name):
+    assert dtypes.canonical(alias) == name
+    assert TensorType((2,), alias) == TensorType((2,), name)
+    assert TensorType((2,), alias).dtype == name
+    assert relay.const(1, alias).data.dtype == name
+    assert relay.var("x", shape=(), dtype=alias).type_annotation == relay.scalar_type(name)
+    text = f"fn (%x: {alias}, %y: Tensor[(2), {alias}]) {{ cast(%x, dtype={alias!r}) }}"
+    wanted = text.replace(alias, name)
+    assert_structural_equal(*(relay.parse_expr(t.replace("'", '"')) for t in (text, wanted)))
 
 
 @pytest.mark.parametrize(
@@ -93,6 +104,6 @@ def test_floats_integers_and_booleans_are_told_apart():
 
 def test_every_type_has_a_number_of_bits():
     widths = {name: dtypes.bits(name) for name in dtypes.NAMES}
-    assert widths["bool"] == widths["uint1"] == 1 and widths["int4"] == 4
+    assert widths["bool"] == 1 and widths["int4"] == 4
     assert widths["uint2"] == 2 and widths["float4_e2m1fn"] == 4 and widths["float6_e3m2fn"] == 6
     assert widths["float8_e4m3fn"] == 8 and widths["bfloat16"] == 16 and widths["float64"] == 64

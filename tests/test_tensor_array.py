@@ -363,3 +363,12 @@ def test_a_program_that_builds_a_tensor_array_runs():
     p.mod["main"] = relay.Function([x], p.get_global_var("tensor_array_stack", "float32")(array))
     result = relay.create_executor("debug", p.mod).evaluate()(np.array([2, 3], "float32"))
     same(to_python(result), np.array([[2, 3], [4, 9]]))
+
+
+def test_a_module_with_the_prelude_has_every_family():
+    module = relay.IRModule()
+    Prelude(module)
+    header, nil, *_ = module.get_type("tensor_float32_t")
+    assert (header.name_hint, nil.name_hint) == ("tensor_float32_t", "tensor_nil_float32")
+    assert len(module["tensor_array_read_int16"].params) == 2
+    assert module.get_constructor("tensor2_int8").belong_to.name_hint == "tensor_int8_t"

@@ -51,6 +51,8 @@ def check_kind(ty: Type, module: IRModule | None = None, span: AnySpan | None = 
                 _require_types((*arg_types, ret_type), part, where)
             case RefType(value=value):
                 _require_types((value,), part, where)
+            case TypeRelation(args=args):
+                _require_types(args, part, where)
             case TypeCall():
                 _check_type_call(part, module, where)
     return kind_of(ty)
@@ -70,6 +72,13 @@ def kind_of(ty: Type) -> TypeKind:
 
 def check_definition(definition: TypeData, module: IRModule | None = None) -> None:
     """A data type's constructors hold types over the data type's own parameters."""
+    if definition.header.kind is not TypeKind.AdtHandle:
+        _fail(
+            f"`{definition.header}` is not the name of a data type",
+            "a name of kind AdtHandle",
+            f"kind {definition.header.kind.name}",
+            definition.span,
+        )
     for param in definition.type_vars:
         if param.kind is not TypeKind.Type:
             _fail(
@@ -141,11 +150,11 @@ def _require_types(
 
 
 def _check_type_call(call: TypeCall, module: IRModule | None, span: AnySpan | None) -> None:
-    if not isinstance(call.func, GlobalTypeVar):
+    if not isinstance(call.func, GlobalTypeVar) or call.func.kind is not TypeKind.AdtHandle:
         _fail(
             f"`{call.func}` cannot be applied to types",
-            "the name of a data type",
-            str(call.func),
+            "the name of a data type, of kind AdtHandle",
+            f"{call.func} of kind {kind_of(call.func).name}",
             span,
         )
     _require_types(call.args, call, span)

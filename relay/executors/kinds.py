@@ -178,8 +178,8 @@ def decoder(dtype: str) -> Callable[[int], Number]:
     stored = dtypes.to_numpy(dtype)
     bits = 8 * stored.itemsize
     mask = (1 << bits) - 1
-    if dtype in ("bool", "uint1"):
-        return lambda word: bool(word & mask) if dtype == "bool" else int(bool(word & mask))
+    if dtype == "bool":
+        return lambda word: bool(word & mask)
     if dtypes.is_integer(dtype):
         half = 0 if dtype.startswith("u") else 1 << (bits - 1)
         return lambda word: ((word + half) & mask) - half

@@ -60,7 +60,8 @@ class TupleValue(ObjectValue):
 
 
 class ConstructorValue(ObjectValue):
-    """What calling a constructor gives: its tag and the values it was called with."""
+    """What calling a constructor gives: its tag and the values it was called with, which it indexes
+    and iterates over."""
 
     __slots__ = ("constructor", "fields", "tag")
 
@@ -68,6 +69,18 @@ class ConstructorValue(ObjectValue):
         self.tag = tag
         self.fields: tuple[Value, ...] = tuple(fields)
         self.constructor = constructor
+
+    def __getitem__(self, index: int) -> Value:
+        return self.fields[index]
+
+    def __iter__(self) -> Iterator[Value]:
+        return iter(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def __bool__(self) -> bool:
+        return True  # a constructor without fields is a value like any other
 
     def is_built_by(self, constructor: Constructor) -> bool:
         """Whether that constructor made this value; data types are known by name."""

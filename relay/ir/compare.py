@@ -3,8 +3,9 @@
 Both come from one canonical form: the sequence of a program's nodes in post-order, where each entry
 holds the node's kind, its own data, and the positions of its children in the sequence. Variables
 are numbered in the order they appear, so renaming does not show; a computation that is shared is
-one entry, so sharing does. Two programs are equal when their sequences are, and the first entries
-that differ are the first difference.
+one entry, so sharing does; `()` computes nothing, so it is the same wherever it stands. Two
+programs are equal when their sequences are, and the first entries that differ are the first
+difference. Numbers among attributes may differ by rounding (`NEAR`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -33,6 +34,7 @@ from relay.ir.expr import (
     Op,
     Pattern,
     Syntax,
+    Tuple,
     TupleGetItem,
     Var,
     is_atom,
@@ -40,6 +42,9 @@ from relay.ir.expr import (
 from relay.ir.module import IRModule
 from relay.ir.types import FuncType, Occurs, TensorType, Type, TypeVar, substitute
 from relay.ir.variables import binders
+
+# How far apart two numbers among attributes may be that count as the same one.
+NEAR: Final = 1e-9
 
 Comparable = IRModule | Syntax | Type | nd.NDArray | Attrs | DictAttrs
 
@@ -111,7 +116,7 @@ class _Canonical:
                 continue
             below = tuple(self.reference(child) for child in tree.children(node))
             key = (type(node).__name__, *self.own_data(node), below)
-            if isinstance(node, Pattern | Clause):
+            if isinstance(node, Pattern | Clause) or (isinstance(node, Tuple) and not node.fields):
                 # they compute nothing, so two of the same form are as good as one
                 if key in syntax:
                     self.positions[id(node)] = syntax[key]
@@ -270,11 +275,30 @@ def first_difference(a: Comparable, b: Comparable, map_free_vars: bool = False) 
     left = _Canonical(map_free_vars).entries(a, "")
     right = _Canonical(map_free_vars).entries(b, "")
     for x, y in zip_longest(left, right):
-        if x is not None and y is not None and x.key == y.key:
+        if x is not None and y is not None and _same(x.key, y.key):
             continue
         place = next((f" in {e.where}" for e in (x, y) if e and e.where), "")
         return f"{_explain(x, y)}{place}:\n  left:  {_brief(x)}\n  right: {_brief(y)}"
     return None
+
+
+def _same(mine: Any, other: Any) -> bool:
+    """Whether two keys are equal, up to rounding of floats: see `data_key`."""
+    if mine == other:
+        return True
+    pending = [(mine, other)]
+    while pending:
+        a, b = pending.pop()
+        if a == b:
+            continue
+        if type(a) is not tuple or type(b) is not tuple or len(a) != len(b):
+            return False
+        if a[:1] == b[:1] == ("float",) and len(a) == 2 and isinstance(a[1], str):
+            if not abs(float.fromhex(a[1]) - float.fromhex(b[1])) < NEAR:
+                return False
+        else:
+            pending.extend(zip(a, b, strict=True))
+    return True
 
 
 def _contents(module: IRModule) -> set[str]:
@@ -295,7 +319,7 @@ def _explain(x: Entry | None, y: Entry | None) -> str:
     if isinstance(x.node, Call) and below[0] != beside[0]:
         return f"calls of {_reference(below[0])} and {_reference(beside[0])}"
     for (name, mine), (_, other) in zip(data, other_data, strict=True):
-        if mine != other:
+        if not _same(mine, other):
             return f"different {name} in {what}"
     if len(below) != len(beside):
         return f"{what} has {len(below)} parts on one side and {len(beside)} on the other"
@@ -361,6 +385,7 @@ def assert_structural_equal(a: Comparable, b: Comparable, map_free_vars: bool = 
 
 
 def structural_hash(item: Comparable, map_free_vars: bool = False) -> int:
-    """Equal for structurally equal items, within one process."""
+    """Equal for structurally equal items, within one process, unless rounding of attributes is all
+    they differ in: what is nearly the same has no hash in common."""
     canonical = _Canonical(map_free_vars)
     return hash(tuple(entry.key for entry in canonical.entries(item, "")))

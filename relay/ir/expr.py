@@ -24,6 +24,7 @@ import numpy as np
 
 from relay import dtypes, nd, tree
 from relay.errors import AnySpan, OperatorError, RelayError, did_you_mean
+from relay.immutable import LAST
 from relay.ir.attrs import Attrs, DictAttrs
 from relay.ir.dims import Dim, Symbol
 from relay.ir.types import FuncType, GlobalTypeVar, TensorType, Type, TypeVar
@@ -35,7 +36,7 @@ class Syntax(Node):
     """Everything a program is written with: expressions, patterns and clauses."""
 
     family: ClassVar[type[Node]]
-    span: AnySpan | None = field(default=None, kw_only=True)
+    span: AnySpan | None = field(default=None, kw_only=True, metadata={LAST: True})
 
     def __repr__(self) -> str:
         return self.astext(show_meta_data=False)
@@ -599,10 +600,19 @@ def var(
     return Var(name_hint, type_annotation, span=span)
 
 
-def const(value: Any, dtype: str | None = None, span: AnySpan | None = None) -> Constant:
+def const(
+    value: Any, dtype: str | TensorType | None = None, span: AnySpan | None = None
+) -> Constant:
     """A constant. Python numbers are int32, float32 or bool; 64-bit arrays are narrowed to 32 bits
     unless `dtype` says otherwise. What does not fit into 32 bits is not narrowed silently.
+
+    `dtype` may be a whole type, and then the value must have its shape.
     """
+    if isinstance(dtype, TensorType):
+        made = const(value, dtype.dtype, span)
+        if made.tensor_type != dtype:
+            raise RelayError(f"expected a constant of type {dtype}, found {made.tensor_type}")
+        return made
     if isinstance(value, nd.NDArray) and dtype is None:
         return Constant(value, span=span)
     array = nd.as_numpy(value)

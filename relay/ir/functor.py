@@ -56,6 +56,10 @@ _TYPE_METHODS: dict[type, str] = {
 }
 
 
+class NotVisited(RelayError, NotImplementedError):
+    """A visitor has no method for what it meets."""
+
+
 class _Functor(Generic[R]):
     """Dispatch by class, with memory and an endless stack."""
 
@@ -92,7 +96,7 @@ class ExprFunctor(_Functor[R]):
     _methods = _EXPR_METHODS
 
     def _undefined(self, expr: Any) -> R:
-        raise RelayError(
+        raise NotVisited(
             f"{type(self).__name__} does not define a method for {type(expr).__name__}"
         )
 
@@ -159,7 +163,7 @@ class TypeFunctor(_Functor[R]):
     _methods = _TYPE_METHODS
 
     def _undefined(self, ty: Any) -> R:
-        raise RelayError(f"{type(self).__name__} has no method for {type(ty).__name__}")
+        raise NotVisited(f"{type(self).__name__} has no method for {type(ty).__name__}")
 
     visit_type_var = visit_incomplete_type = visit_tensor_type = visit_func_type = _undefined
     visit_tuple_type = visit_type_relation = visit_ref_type = _undefined

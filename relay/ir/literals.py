@@ -4,8 +4,8 @@
     int8   3i8      float16  1.5f16        bfloat16  1.5bf16        uint2  3u2
 
 A number without a suffix is int32, or int64 where it does not fit, or float32 when it has a point
-or an exponent. What cannot be said exactly (a NaN with a payload), and floats of 8 bits and fewer,
-have no literal.
+or an exponent; `i`, `u` and `f` alone mean 32 bits. What cannot be said exactly (a NaN with a
+payload), and floats of 8 bits and fewer, have no literal.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ _FLOAT_SUFFIXES: Final = {
     "bf16": "bfloat16",
 }
 _INTEGER_SUFFIXES: Final = {
+    "i": "int32",
+    "u": "uint32",
     **{f"i{bits}": f"int{bits}" for bits in (2, 4, 8, 16, 32, 64)},
     **{f"u{bits}": f"uint{bits}" for bits in (2, 4, 8, 16, 32, 64)},
 }
@@ -122,7 +124,7 @@ def _read_integer(digits: str, suffix: str, sign: int) -> np.ndarray:
     if not suffix:
         suffix = "i32" if -(2**31) <= number < 2**31 else "i64"
     dtype = _INTEGER_SUFFIXES[suffix]
-    bits = int(suffix[1:])
+    bits = dtypes.bits(dtype)
     low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if suffix[0] == "i" else (0, 2**bits)
     if not low <= number < high:
         raise ValueError(f"`{digits}` does not fit in {dtype}, which holds {low} to {high - 1}")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol, runtime_checkable
 
+from relay import tree
 from relay.errors import RelayError, SourceName, did_you_mean
 from relay.ir.adt import TypeData
 from relay.ir.attrs import DictAttrs
 from relay.ir.expr import Constructor, Expr, Function, GlobalVar, as_expr
-from relay.ir.types import GlobalTypeVar
+from relay.ir.types import GlobalTypeVar, Occurs, TypeKind, TypeVar
 from relay.ir.variables import free_type_vars, free_vars
+
+# Defines what goes by a name in a module, if it has it, and says whether it did.
+Offer = Callable[["IRModule", str], bool]
 
 
 class IRModule:
@@ -27,6 +31,7 @@ class IRModule:
         self._constructors: dict[str, Constructor] = {}
         self.attrs = DictAttrs(attrs)
         self.source_map: dict[str, SourceName] = {}
+        self._offers: tuple[Offer, ...] = ()
         for header, definition in (type_definitions or {}).items():
             self[header] = definition
         for name, function in (functions or {}).items():
@@ -68,7 +73,7 @@ class IRModule:
 
     def _find(self, name: str | GlobalVar) -> tuple[GlobalVar, Function]:
         key = _name(name)
-        if key in self._functions:
+        if key in self._functions or (self._defined_now(key) and key in self._functions):
             return self._functions[key]
         raise RelayError(f"the module has no function `@{key}`" + self._hint(key, self._functions))
 
@@ -80,8 +85,7 @@ class IRModule:
         if isinstance(name, str):
             known = self._functions.get(key)
             name = known[0] if known else GlobalVar(key)
-        if not isinstance(value, Function):
-            value = _close(as_expr(value))
+        value = _bound(value) if isinstance(value, Function) else _close(as_expr(value))
         self._functions[key] = (name, value)
 
     def __contains__(self, name: object) -> bool:
@@ -125,7 +129,7 @@ class IRModule:
 
     def type_definition(self, name: str) -> TypeData:
         """The definition of data type `name`."""
-        if name in self._types:
+        if name in self._types or (self._defined_now(name) and name in self._types):
             return self._types[name]
         raise RelayError(f"the module has no type `{name}`" + self._hint(name, self._types))
 
@@ -178,10 +182,22 @@ class IRModule:
                 if constructor.name_hint == name:
                     return constructor
             raise RelayError(f"type `{tag}` has no constructor `{name}`")
+        if isinstance(tag, str) and tag not in self._constructors:
+            self._defined_now(tag)
         for constructor in self._constructors.values():
             if tag in (constructor.tag, constructor.name_hint):
                 return constructor
         raise RelayError(f"the module has no constructor {tag!r}")
+
+    # --- definitions that are made when somebody looks for them
+
+    def accept(self, offer: Offer) -> None:
+        """Ask `offer` for what is looked up and not there."""
+        if offer not in self._offers:
+            self._offers = (*self._offers, offer)
+
+    def _defined_now(self, name: str) -> bool:
+        return any(offer(self, name) for offer in self._offers)
 
     # --- the whole
 
@@ -193,6 +209,7 @@ class IRModule:
         made._constructors = dict(self._constructors)
         made.attrs = self.attrs
         made.source_map = dict(self.source_map)
+        made._offers = self._offers
         return made
 
     shallow_copy = copy
@@ -237,6 +254,22 @@ def _name(name: object) -> str:
     if isinstance(name, GlobalVar):
         return name.name_hint
     raise RelayError(f"a function is named by a string or a relay.GlobalVar, found {name!r}")
+
+
+def _bound(function: Function) -> Function:
+    """The function with the shape variables among its type parameters that its parameters use and
+    nobody binds: a function of a module is for every size of them."""
+    used: dict[TypeVar, None] = {}
+    for param in function.params:
+        ty = param.type_annotation
+        if ty is not None and ty.occurs & Occurs.VARIABLE:
+            used.update(dict.fromkeys(free_type_vars(ty)))
+    open_ones = [
+        one for one in used if one.kind is TypeKind.ShapeVar and one not in function.type_params
+    ]
+    if not open_ones:
+        return function
+    return tree.replace(function, type_params=(*function.type_params, *open_ones))
 
 
 def _close(expr: Expr) -> Function:

@@ -210,7 +210,7 @@ class TensorType(Type):
                 raise RelayError(f"a shape is a tuple of dimensions, found {shape!r}{hint}")
             shape = tuple(as_dim(d) for d in shape)
             object.__setattr__(self, "shape", shape)
-        if not isinstance(self.dtype, str) or not dtypes.is_dtype(self.dtype):
+        if type(self.dtype) is not str or dtypes.find(self.dtype) is not self.dtype:
             object.__setattr__(self, "dtype", dtypes.canonical(self.dtype))
         occurs = Occurs.NOTHING
         key: list[object] = [TensorType, self.dtype]

@@ -87,6 +87,11 @@ class Condition:
     shown: tuple[te.Scalar, ...] = ()  # none, or both
 
 
+def _open(place: int) -> tuple[str, str]:
+    """An argument that nobody has described."""
+    return f"arg{place}", ""
+
+
 @node
 class OpDef(Op):
     """The record of an operator. It is also the operator in a call, and a function building one."""
@@ -192,11 +197,15 @@ class OpDef(Op):
         self.extras.pop(key, None)
 
     def add_argument(self, name: str, type: str = "", description: str = "") -> None:
-        _change(self, arguments=(*self.arguments, (name, description)))
+        """Describe the next argument: one that `set_num_inputs` has made room for, or one more."""
+        place = next((i for i, given in enumerate(self.arguments) if given == _open(i)), None)
+        kept = self.arguments if place is None else self.arguments[:place]
+        rest = () if place is None else self.arguments[place + 1 :]
+        _change(self, arguments=(*kept, (name, description), *rest))
 
     def set_num_inputs(self, count: int) -> None:
         named = self.arguments[:count] if count >= 0 else self.arguments
-        extra = tuple((f"arg{i}", "") for i in range(len(named), max(count, 0)))
+        extra = tuple(map(_open, range(len(named), max(count, 0))))
         _change(self, arguments=named + extra, variadic=count < 0)
 
     def add_type_rel(

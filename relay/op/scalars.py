@@ -23,7 +23,7 @@ Function = Callable[..., te.Expr]
 
 def wide(dtype: str) -> str:
     """The type that arithmetic on elements of `dtype` is carried out in."""
-    return "bool" if dtype == "uint1" else str(computing_dtype(dtypes.to_numpy(dtype)))
+    return str(computing_dtype(dtypes.to_numpy(dtype)))
 
 
 def widened(value: te.Expr) -> te.Expr:
@@ -52,7 +52,7 @@ def is_float(value: te.Expr) -> bool:
 
 
 def is_truth(value: te.Expr) -> bool:
-    return value.dtype in ("bool", "uint1")
+    return value.dtype == "bool"
 
 
 # --- division ----------------------------------------------------------------------------------

@@ -29,12 +29,10 @@ class Elements:
     allowed: frozenset[str]
 
 
-BOOLEAN = Elements("bool", frozenset(("bool", "uint1")))
+BOOLEAN = Elements("bool", frozenset(("bool",)))
 # microscaling floats are no numbers to compute with
 FLOATING = Elements("floating-point", frozenset((*dtypes.FLOATS, *dtypes.FLOAT8)))
-INTEGER = Elements(
-    "integer", frozenset((*dtypes.SIGNED, *dtypes.UNSIGNED)).difference(BOOLEAN.allowed)
-)
+INTEGER = Elements("integer", frozenset((*dtypes.SIGNED, *dtypes.UNSIGNED)))
 NUMERIC = Elements("numeric", FLOATING.allowed | INTEGER.allowed)
 BITS = Elements("integer or bool", INTEGER.allowed | BOOLEAN.allowed)
 ADDABLE = Elements("numeric or bool", NUMERIC.allowed | BOOLEAN.allowed)

@@ -383,7 +383,7 @@ def _is_literal(value: bool | int | float, spec: Spec) -> bool:
         return False
     if dtypes.is_float(spec.dtype):
         return not isinstance(value, bool)
-    if spec.dtype in ("bool", "uint1"):
+    if spec.dtype == "bool":
         return value in (0, 1)
     if not isinstance(value, int) or isinstance(value, bool):
         return False

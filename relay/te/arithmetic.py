@@ -38,7 +38,6 @@ _CARRIERS = {
     **dict.fromkeys(("float16", "bfloat16", *dtypes.FLOAT8, *dtypes.MICROSCALING), "float32"),
     **dict.fromkeys(("int2", "int4"), "int8"),
     **dict.fromkeys(("uint2", "uint4"), "uint8"),
-    "uint1": "bool",
 }
 
 
@@ -60,7 +59,7 @@ def store(value: Array, dtype: str) -> Array:
 
 def is_truth(dtype: str) -> bool:
     """One bit, carried as NumPy's bool."""
-    return dtype in ("bool", "uint1")
+    return dtype == "bool"
 
 
 def wrap(value: Array, dtype: str) -> Array:

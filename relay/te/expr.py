@@ -402,7 +402,7 @@ def same(left: Expr, right: Expr) -> bool:
 
 def const(value: int | float | bool, dtype: str) -> Const:
     """The number as an element of that type: integers wrapped, floats rounded."""
-    if dtype == "bool" or dtype == "uint1":
+    if dtype == "bool":
         return Const(dtype, bool(value))
     if dtypes.is_float(dtype):
         if dtype == "float64":

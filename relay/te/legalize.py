@@ -55,7 +55,7 @@ def carrier(dtype: str) -> str:
     """The type that values of `dtype` are computed in."""
     if dtype in narrow.NARROW_FLOATS:
         return "float32"
-    return "bool" if dtype == "uint1" else narrow.STORAGE.get(dtype, dtype)
+    return narrow.STORAGE.get(dtype, dtype)
 
 
 def legalize(statement: Statement, facts: Facts) -> Statement:

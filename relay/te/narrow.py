@@ -225,7 +225,7 @@ def expand_cast(operand: Expr, source: str, target: str, facts: Facts) -> Expr:
     """A cast from `source` to `target`, each in its carrier."""
     if source == target:
         return operand
-    if target in ("bool", "uint1"):
+    if target == "bool":
         return operand if operand.dtype == "bool" else not_equal(operand, const(0, operand.dtype))
     if target in NARROW_FLOATS:
         return from_narrow(to_narrow(_single(operand, target), target, facts), facts)

@@ -45,7 +45,7 @@ class Range:
 @cache
 def of_dtype(dtype: str) -> Range:
     """The values of an element type."""
-    if dtype in ("bool", "uint1"):
+    if dtype == "bool":
         return Range(0, 1)
     if not dtypes.is_integer(dtype):
         return Range(-inf, inf)
@@ -89,9 +89,9 @@ def is_lossless(source: str, target: str) -> bool:
         return True
     if target == "float8_e8m0fnu":  # which has no zero
         return False
-    if source in ("bool", "uint1"):
+    if source == "bool":
         return True
-    if target in ("bool", "uint1"):
+    if target == "bool":
         return False
     if dtypes.is_integer(source):
         return of_dtype(source).within(exact_integers(target))
@@ -108,7 +108,7 @@ def is_lossless(source: str, target: str) -> bool:
 
 def exact_integers(dtype: str) -> Range:
     """The integers that a type tells apart from their neighbours."""
-    if dtype in ("bool", "uint1") or dtypes.is_integer(dtype):
+    if dtype == "bool" or dtypes.is_integer(dtype):
         return of_dtype(dtype)
     if dtype == "float8_e8m0fnu":
         return Range(1, 2)

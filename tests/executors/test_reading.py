@@ -204,7 +204,7 @@ def refcounts(values):
 # --- what is read -------------------------------------------------------------------------------
 
 
-SCALARS = ["bool", "int4", "uint1", "int8", "uint16", "int32", "int64", "uint64"]
+SCALARS = ["bool", "int4", "int8", "uint16", "int32", "int64", "uint64"]
 SCALARS += ["float32", "float64"]
 
 

@@ -127,3 +127,12 @@ def test_the_type_of_tensors_and_tuples():
     assert ty == relay.TupleType([relay.scalar_type("int32"), relay.TensorType((2, 3), "float64")])
     assert type_of(list_value()) is None
     assert type_of(TupleValue([list_value()])) is None
+
+
+def test_data_indexes_and_iterates_over_its_fields():
+    prelude = relay.Prelude()
+    expr = prelude.cons(relay.const(1), prelude.nil())
+    value = relay.create_executor("debug", prelude.mod).evaluate(expr)
+    first, rest = value
+    assert len(value) == 2 and first is value[0] and rest is value[-1] and int(first) == 1
+    assert len(rest) == 0 and list(rest) == [] and rest

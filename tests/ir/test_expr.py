@@ -94,7 +94,7 @@ def test_the_element_type_of_a_constant_can_be_given():
     assert relay.const(300, "int8").data.item() == 44, "integers wrap"
     assert relay.const(1e300, "float32").data.item() == np.inf
     with pytest.raises(RelayError, match="unknown element type"):
-        relay.const(1, "float")
+        relay.const(1, "floats")
 
 
 @pytest.mark.parametrize(
@@ -479,3 +479,31 @@ def test_deep_programs_are_built_and_dropped():
     gone = weakref.ref(expr)
     del expr
     assert gone() is None
+
+
+def test_a_span_may_be_given_by_place(x):
+    span = relay.Span(relay.SourceName("here"), 1, 1, 1, 2)
+    add = relay.op.get("add")
+    assert relay.Call(add, [x, x], None, None, span).span is span
+    made = (
+        relay.Tuple([x], span),
+        relay.TupleGetItem(relay.Tuple([x]), 0, span),
+        relay.Let(x, x, x, span),
+        relay.If(x, x, x, span),
+        relay.Function([x], x, None, None, None, span),
+    )
+    assert all(one.span is span for one in made)
+
+
+def test_same_as_is_identity(x):
+    assert x.same_as(x) and not x.same_as(relay.var("x"))
+    a, b = relay.TensorType((2,)), relay.TensorType((2,))
+    assert a == b and a.same_as(a) and not a.same_as(b)
+
+
+def test_a_constant_may_be_given_a_whole_type():
+    assert relay.const(0, relay.TensorType((), "int32")).data.dtype == "int32"
+    with pytest.raises(
+        relay.RelayError, match=r"expected a constant of type Tensor\[\(2\), int8\]"
+    ):
+        relay.const(0, relay.TensorType((2,), "int8"))

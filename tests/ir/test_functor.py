@@ -231,6 +231,14 @@ def test_what_is_no_expression_cannot_be_visited(thing):
         relay.ExprVisitor().visit(thing)
 
 
+def test_a_missing_method_is_also_what_python_calls_it():
+    with pytest.raises(NotImplementedError) as caught:
+        relay.ExprFunctor().visit(relay.var("x"))
+    assert isinstance(caught.value, relay.RelayError)
+    with pytest.raises(NotImplementedError):
+        relay.TypeFunctor().visit(relay.TensorType(()))
+
+
 def test_a_functor_gives_values():
     class Size(relay.ExprFunctor):
         def visit_var(self, var):

@@ -85,3 +85,9 @@ def test_a_number_in_an_attribute_is_a_python_number() -> None:
     assert found == [3, 3, 3.0, 1e-05, 1.5, float("inf")]
     assert [type(f) for f in found] == [int, int, float, float, float, float]
     assert read_number("1", negative=True) == -1
+
+
+def test_a_suffix_without_a_width_means_32_bits() -> None:
+    for text, dtype in {"42i": "int32", "42u": "uint32", "42f": "float32"}.items():
+        found = read_scalar(text)
+        assert found.dtype == dtype and found.item() == 42

@@ -244,3 +244,41 @@ def test_a_module_has_a_text_form():
     mod = relay.IRModule({"main": identity()})
     assert "def @main(%x: float32) -> float32" in str(mod)
     assert mod.astext().startswith('#[version = "0.0.5"]')
+
+
+def test_shape_variables_that_nobody_binds_become_parameters_of_the_function():
+    n, m = relay.ShapeVar("n"), relay.ShapeVar("m")
+    x, y = relay.var("x", shape=(n, m + 1)), relay.var("y", shape=(n,))
+    module = relay.IRModule.from_expr(relay.Function([x, y], x, None, [m]))
+    assert set(module["main"].type_params) == {n, m}
+    typed = relay.transform.InferType()(module)
+    assert typed["main"].checked_type.ret_type == x.type_annotation
+    closed = relay.Function([x], x, None, [n, m])
+    module["main"] = closed
+    assert module["main"] is closed
+    a = relay.TypeVar("A")
+    module["open"] = relay.Function([z := relay.Var("z", a)], z)
+    assert module["open"].type_params == ()
+
+
+def test_what_is_looked_up_and_not_there_may_be_offered():
+    asked = []
+
+    def offer(module, name):
+        asked.append(name)
+        if name == "wanted":
+            module["wanted"] = relay.Function([], relay.const(1))
+        return name == "wanted"
+
+    module = relay.IRModule()
+    module.accept(offer)
+    module.accept(offer)
+    assert "wanted" not in module
+    assert module.copy()["wanted"].body.data.item() == 1
+    assert "wanted" not in module
+    assert module.get_global_var("wanted").name_hint == "wanted"
+    with pytest.raises(relay.RelayError, match="no function `@other`"):
+        _ = module["other"]
+    with pytest.raises(relay.RelayError, match="no type `T`"):
+        module.get_type("T")
+    assert asked == ["wanted", "wanted", "other", "T"]

@@ -137,6 +137,19 @@ def test_an_operator_registered_step_by_step() -> None:
     assert infer_expr(Call(made, (x,))).checked_type == TensorType((4, 3))
 
 
+def test_described_arguments_are_those_there_is_room_for() -> None:
+    made = op.register("test.two")
+    made.set_num_inputs(2)
+    made.add_argument("left", "Tensor", "the first")
+    assert made.arguments == (("left", "the first"), ("arg1", ""))
+    made.add_argument("right", "Tensor", "the second")
+    assert made.num_inputs == 2
+    made.add_argument("third")
+    assert made.num_inputs == 3
+    made.set_num_inputs(1)
+    assert made.arguments == (("left", "the first"),)
+
+
 def test_without_a_relation_the_result_has_the_type_of_the_first_argument() -> None:
     made = op.register("test.same")
     made.add_argument("data", "Tensor", "the input")

@@ -29,7 +29,7 @@ FLOATS = (*dtypes.FLOATS, *dtypes.FLOAT8)
 
 def values(dtype):
     """Small, large and special numbers of a type."""
-    if dtype in ("bool", "uint1"):
+    if dtype == "bool":
         return np.array([False, True])
     if dtypes.is_float(dtype):
         chosen = [0.0, -0.0, 1.0, -1.5, 3.25, -7.0, 100.0, np.inf, -np.inf, np.nan]

@@ -121,7 +121,7 @@ def test_every_whole_number_operation_is_defined(
 
 @pytest.mark.parametrize(
     ("dtype", "bits"),
-    [("bool", 1), ("uint1", 1), ("int4", 4), ("float8_e4m3fn", 8), ("bfloat16", 16), ("int64", 64)],
+    [("bool", 1), ("int4", 4), ("float8_e4m3fn", 8), ("bfloat16", 16), ("int64", 64)],
 )
 def test_widths(dtype: str, bits: int) -> None:
     assert te.width(dtype) == bits

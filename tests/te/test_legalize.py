@@ -100,7 +100,7 @@ def test_a_name_has_the_type_its_value_is_computed_in() -> None:
 
 
 @pytest.mark.parametrize("facts", [ALL, NONE], ids=["everything", "nothing"])
-@pytest.mark.parametrize("dtype", [*STORAGE, "uint1", "int8", "float16", *dtypes.FLOAT8])
+@pytest.mark.parametrize("dtype", [*STORAGE, "int8", "float16", *dtypes.FLOAT8])
 def test_values_are_those_of_the_definition(dtype: str, facts: Facts) -> None:
     stored = dtypes.to_numpy(dtype)
     some = np.array([0, 1, 2, 3, 7, -1, -2, -8] if dtype[0] in "if" else [0, 1, 0, 1, 1, 1, 0, 0])

@@ -16,7 +16,6 @@ MACHINES = [SimpleNamespace(has_f16c=False), SimpleNamespace(has_f16c=True)]
 CARRIERS = {
     **dict.fromkeys(narrow.NARROW_FLOATS, "float32"),
     **narrow.STORAGE,
-    "uint1": "bool",
 }
 
 
@@ -104,7 +103,7 @@ def test_what_was_only_moved_is_not_converted_twice(dtype: str, facts) -> None:
 def numbers(dtype):
     """Values of a type in its carrier, with the ends of the integers and what is beside them."""
     if not dtypes.is_float(dtype):
-        if dtype in ("bool", "uint1"):
+        if dtype == "bool":
             return np.array([False, True])
         low, high = te.lowest(dtype).value, te.highest(dtype).value
         chosen = [

@@ -23,7 +23,6 @@ ALIGNMENT = 64
 
 _TYPES = {
     "bool": "i1",
-    "uint1": "i1",
     # Bits, until they are converted: LLVM would move half floats it has no instructions for by way
     # of a library.
     "float16": "i16",
@@ -69,7 +68,7 @@ def suffix(type: str, lanes: int) -> str:
 def literal(expr: Const) -> str:
     """A number as LLVM reads it; floats by their bits."""
     value = expr.value
-    if expr.dtype in ("bool", "uint1"):
+    if expr.dtype == "bool":
         return "true" if value else "false"
     if expr.dtype in ("float32", "float64"):
         if value == 0 and str(value)[0] != "-":

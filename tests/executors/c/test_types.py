@@ -26,7 +26,7 @@ def types(params, results="int32"):
 
 def test_numbers_are_those_of_c():
     names = {"float32": "float", "float64": "double", "bool": "bool", "int64": "int64_t"}
-    narrow = {"uint8": "uint8_t", "int4": "int8_t", "uint1": "uint8_t", "uint2": "uint8_t"}
+    narrow = {"uint8": "uint8_t", "int4": "int8_t", "uint2": "uint8_t"}
     only_bits = {"float16": "uint16_t", "bfloat16": "uint16_t", "float4_e2m1fn": "uint8_t"}
     for dtype, name in {**names, **narrow, **only_bits}.items():
         assert c_scalar(dtype) == name

@@ -172,13 +172,13 @@ def numbers_of_lanes() -> dict[str, Case]:
 
 def truth() -> dict[str, Case]:
     p, q, r = (buffer(name, (COUNT,), "bool") for name in "pqr")
-    one = buffer("one", (COUNT,), "uint1")
+    one = buffer("one", (COUNT,), "bool")
     some = numbers((COUNT,), "bool", 0, 2)
 
     def write(b: Builder, at: Expr) -> None:
         b.store(q, at, p[at] & (X[at] < 2.0))
         b.store(r, at, ~p[at] | te.equal(X[at], X[0]))
-        b.store(one, at, te.cast(X[at], "uint1"))
+        b.store(one, at, te.cast(X[at], "bool"))
         b.store(Y, at, te.select(p[at], X[at], te.cast(p[at], "float32") - 1.0))
 
     given = {X: ARRAY, p: some}

@@ -36,8 +36,8 @@ def test_every_element_type_has_a_register_and_a_memory_type() -> None:
 
 
 def test_truth_is_a_bit_in_registers_and_a_byte_in_memory() -> None:
-    assert llvm_type("bool") == llvm_type("uint1") == "i1"
-    assert memory_type("bool") == memory_type("uint1") == "i8"
+    assert llvm_type("bool") == "i1"
+    assert memory_type("bool") == "i8"
 
 
 def test_floats_without_instructions_are_moved_as_bits() -> None:
@@ -58,7 +58,7 @@ def test_intrinsics_are_named_after_their_types() -> None:
     ("value", "dtype", "wanted"),
     [
         (True, "bool", "true"),
-        (False, "uint1", "false"),
+        (False, "bool", "false"),
         (-3, "int8", "-3"),
         (2**64 - 1, "uint64", "18446744073709551615"),
         (0.0, "float32", "0.0"),

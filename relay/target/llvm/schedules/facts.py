@@ -95,7 +95,7 @@ def lanes(stage: Stage, target: Target) -> int:
     widest = 1
     for body in bodies(stage):
         for part in tree.postorder(body):
-            if part.dtype != INDEX and part.dtype not in ("bool", "uint1"):
+            if part.dtype != INDEX and part.dtype != "bool":
                 widest = max(widest, _bytes(part.dtype))
     if all(tensor.dtype == INDEX for tensor in stage.tensors):
         widest = 8
