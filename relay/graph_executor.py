@@ -128,7 +128,11 @@ class GraphModule:
     # --- inputs
 
     def set_input(self, key: str | int | None = None, value: Any = None, **params: Any) -> None:
-        """Set an input by name or number, and any of `params` by name; weights are set too."""
+        """Set an input by name or number, and any of `params` by name; weights are set too.
+
+        What is copied anyway is converted too: floats are rounded to the type of the input, and
+        integers that it holds become it.
+        """
         if key is not None:
             self._set({self._info(key).name if isinstance(key, int) else key: value})
         self._set(params)
@@ -137,9 +141,10 @@ class GraphModule:
         weights = {}
         for name, data in values.items():
             if name in self._inputs:
-                self._inputs[name] = np.array(read(data, self._info(name)))
+                info = self._info(name)
+                self._inputs[name] = np.array(read(_converted(data, info.dtype), info))
             elif (known := self.module.program.constant_table.get(name)) and known.is_given:
-                weights[name] = data
+                weights[name] = _converted(data, known.spec.dtype)
             else:
                 self._info(name)  # says that there is none
         if weights:
@@ -225,6 +230,20 @@ class GraphModule:
                 self.run()
 
         return time_calls(once, repeat, number, min_repeat_ms)
+
+
+def _converted(data: Any, dtype: str) -> Any:
+    """`data` in another element type, where it is an array and that keeps its numbers; otherwise
+    as it is, for others to take or refuse."""
+    wanted = dtypes.to_numpy(dtype)
+    if isinstance(data, NDArray):
+        data = data.array
+    if not isinstance(data, np.ndarray) or data.dtype == wanted or data.dtype.kind not in "biuf":
+        return data
+    with np.errstate(all="ignore"):
+        made = data.astype(wanted)
+    rounds = data.dtype.kind == "f" and dtypes.is_float(dtype)
+    return made if rounds or np.array_equal(made, data) else data
 
 
 def _given(value: NDArray, out: Any) -> NDArray:

@@ -54,6 +54,17 @@ def test_inputs_are_copied_unless_that_is_not_wanted(module):
     np.testing.assert_array_equal(module.get_input(0).numpy(), X)
 
 
+def test_what_is_set_is_converted_where_that_keeps_the_numbers(module):
+    module.set_input("x", X.astype("float64"))
+    module.set_input(y=Y.astype("int64"), w=np.zeros(3))
+    module.run()
+    np.testing.assert_array_equal(module.get_output(0).numpy(), X - Y)
+    with pytest.raises(EvaluationError, match="another element type"):
+        module.set_input("x", np.full((2, 3), 2**24 + 1))
+    with pytest.raises(EvaluationError, match="is no tensor"):
+        module.set_input("x", X.astype("complex64"))
+
+
 def test_what_is_not_set_is_zero(module):
     module.run()
     np.testing.assert_array_equal(module.get_output(0).numpy(), np.zeros((2, 3)))
