@@ -58,6 +58,7 @@ Model: TypeAlias = "IRModule | Expr | HasModule | str | os.PathLike[str] | bytes
 # What marks functions that passes leave alone.
 KEEP_OFF = (PRIMITIVE, "Composite", "Compiler", "Extern", "SkipOptimization")
 
+NEAR = 0.75  # how alike two names are, from 0 to 1, when one of them may be a mistake
 PROGRAM_LEVEL: Level = 3  # of LLVM: small functions are inlined
 # A program of more text is a long model rather than a tight loop: it calls kernel after kernel, and
 # to put small functions into it takes twice as long to compile for nothing that shows.
@@ -154,6 +155,7 @@ def compile_program(
     cache = Cache.default() if cache is None else _expect(cache, Cache, "cache")
     given = {} if params is None else _expect(params, Mapping, "params")
     module = as_module(model)
+    _check_names(given, module["main"])
     level = min(level, EXACT) if exact else level
     programs = ProgramCache(cache, machine, (level, exact, checked))
     key = None
@@ -161,7 +163,6 @@ def compile_program(
         named, weights = with_weights(module.copy(), given)
         key = programs.key(named, weights)
         if key is not None and (found := programs.get(key)) is not None:
-            _warn_of_unknown(given, weights)
             cached_runtime(cache)
             log.info(
                 "a program of %d kernels for %s, compiled before: %.2f s",
@@ -188,7 +189,6 @@ def compile_program(
         module, weights = with_weights(module, given)
         module = passes(level, machine)(module)
         lower = lower_module
-    _warn_of_unknown(given, weights)
     kernels.prepare(*requests(module, lower))
     program, constants = lower(module, kernels)
     if exact and (loose := [kernel.name for kernel in program.kernels if kernel.approximate]):
@@ -315,9 +315,23 @@ def with_constant_weights(
     return module, weights
 
 
-def _warn_of_unknown(params: Mapping[str, Any], weights: Mapping[str, Any]) -> None:
-    if unknown := [name for name in params if name not in weights]:
-        log.warning("`@main` has no parameters for the weights %s", ", ".join(unknown))
+def _check_names(params: Mapping[str, Any], main: Function) -> None:
+    """A name that is nearly that of a parameter without a value is a mistake, which would make the
+    real weight an input. Others are passed over: weights often come for several functions."""
+    names = {param.name_hint for param in main.params}
+    unknown = [name for name in params if name not in names]
+    if not unknown:
+        return
+    from difflib import get_close_matches
+
+    left = {name.casefold(): name for name in names if name not in params}
+    for name in unknown:
+        if close := get_close_matches(str(name).casefold(), left, n=1, cutoff=NEAR):
+            raise RelayError(
+                f"`@main` has no parameter `{name}`, and `{left[close[0]]}` has no value; "
+                f"did you mean `{left[close[0]]}`? leave out what is no weight of this model"
+            )
+    log.warning("`@main` has no parameters for the weights %s", ", ".join(map(str, unknown)))
 
 
 def _expect(value: Any, kind: type, name: str) -> Any:

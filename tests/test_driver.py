@@ -213,6 +213,19 @@ def test_weights_that_do_not_fit_are_refused(cache, caplog):
     assert "no parameters for the weights v" in caplog.text
 
 
+@pytest.mark.parametrize("typo", ["weigth", "Weight", "weights", "wieght"])
+def test_a_name_that_is_nearly_that_of_a_weight_without_a_value_is_a_mistake(cache, typo):
+    text = (
+        "def @main(%data: Tensor[(2, 3), float32], %weight: Tensor[(4, 3), float32]) "
+        "{ nn.dense(%data, %weight) }"
+    )
+    module = relay.parse(text)
+    with pytest.raises(RelayError, match=f"no parameter `{typo}`.*did you mean `weight`"):
+        relay.compile(module, {typo: np.ones((4, 3), "float32")}, cache=cache)
+    both = {"weight": np.ones((4, 3), "float32"), typo: np.ones(2)}
+    assert [info.name for info in relay.compile(module, both, cache=cache).inputs] == ["data"]
+
+
 def test_options_that_mean_nothing_are_refused(cache):
     with pytest.raises(TargetError):
         relay.compile(relay.const(1), target="abacus", cache=cache)

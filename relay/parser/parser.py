@@ -111,7 +111,7 @@ class _ModuleParser(ExpressionParser):
 
     def module(self) -> IRModule:
         """Definitions up to the end."""
-        self._version(required=True)
+        self._version()
         if self.kind == "#[":
             self.result.attrs = DictAttrs({**self.result.attrs, **self._attributes()})
         self._read_types()
@@ -126,7 +126,7 @@ class _ModuleParser(ExpressionParser):
     def single_expression(self) -> Expr:
         """Declarations of what is free, and an expression."""
         self.is_single = True
-        self._version(required=False)
+        self._version()
         while self.kind in ("free_var", "free_type_var"):
             self.index += 1
             if self.kinds[self.index - 1] == "free_type_var":
@@ -173,20 +173,15 @@ class _ModuleParser(ExpressionParser):
 
     # --- headers
 
-    def _version(self, required: bool) -> None:
-        """`#[version = "0.0.5"]`"""
+    def _version(self) -> None:
+        """`#[version = "0.0.5"]`; without it, the text is of the version that is current."""
         if self.kind != "#[":
-            if required:
-                raise self.error(
-                    "the version of the text is missing",
-                    self.index,
-                    expected=f'#[version = "{VERSION}"]',
-                    found=self.shown,
-                    hint=f'put `#[version = "{VERSION}"]` before the definitions',
-                )
             return
         opened = self.index
         self.index += 1
+        if self.at_word("attributes") and not self.is_single:
+            self.index = opened
+            return
         if not self.at_word("version"):
             raise self.unexpected(f'#[version = "{VERSION}"]')
         self.index += 1

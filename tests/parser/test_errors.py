@@ -28,11 +28,12 @@ def place(found: Diagnostic) -> tuple[int, int]:
 # --- the header --------------------------------------------------------------------------------
 
 
-def test_a_module_needs_its_version() -> None:
-    found = refused("def @main() { 1 }")
-    assert found.message == "the version of the text is missing"
-    assert found.hint == f"put `{HEADER.strip()}` before the definitions"
-    assert refused("").message == "the version of the text is missing"
+def test_the_version_may_be_left_out() -> None:
+    text = "def @main() { 1 }"
+    assert relay.parse(text).astext() == relay.parse(HEADER + text).astext()
+    assert relay.parse(f'#[attributes = {{"a": 1}}]\n{text}').attrs["a"] == 1
+    assert not relay.parse("").functions
+    assert refused("1 + 2").message.startswith("unexpected")
 
 
 @pytest.mark.parametrize(
@@ -381,10 +382,10 @@ def test_errors_go_to_the_renderer_first() -> None:
     override_renderer(lambda context: shown.extend(context.diagnostics))
     try:
         with pytest.raises(ParseError):
-            relay.parse("")
+            relay.parse("}")
     finally:
         override_renderer(None)
-    assert [d.message for d in shown] == ["the version of the text is missing"]
+    assert [d.message for d in shown] == ["unexpected token"]
 
 
 @pytest.mark.parametrize("text", [b"def", None, 3, ["def"]])
