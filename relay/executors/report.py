@@ -94,20 +94,37 @@ class Kernels(tuple[KernelInfo, ...]):
 
 @frozen
 class StepTime:
-    """One call of a kernel, and how long it took."""
+    """The calls of a kernel that are one step, and how long they took together."""
 
     kernel: KernelInfo
     seconds: float
 
+    def rate(self, amount: int | None) -> str:
+        """So much of something a call, in billions a second; nothing where it is not known."""
+        if amount is None or not self.seconds:
+            return ""
+        return f"{amount * self.kernel.calls / self.seconds / 1e9:.1f}"
+
 
 class Profile(tuple[StepTime, ...]):
-    """The calls of a program in order, each with the time it took."""
+    """Where the time of a call goes: its steps, each with the time it took.
 
-    __slots__ = ()
+    Straight-line code has a step for every call of a kernel, in order. A whole program calls its
+    kernels as often as its inputs make it: a step is a kernel with all its calls, the one that
+    takes longest first, and `outside` is the time of all the rest.
+    """
+
+    outside: float = 0.0  # seconds between the kernels: control flow, memory, values in and out
+
+    @classmethod
+    def of(cls, steps: Iterable[StepTime], outside: float) -> Profile:
+        made = cls(steps)
+        made.outside = outside
+        return made
 
     @property
     def seconds(self) -> float:
-        return sum(step.seconds for step in self)
+        return sum(step.seconds for step in self) + self.outside
 
     def __str__(self) -> str:
         whole = self.seconds or 1.0
@@ -115,16 +132,21 @@ class Profile(tuple[StepTime, ...]):
             (
                 str(position),
                 step.kernel.name,
+                str(step.kernel.calls),
                 time_text(step.seconds),
                 f"{100 * step.seconds / whole:.1f} %",
-                f"{(step.kernel.flops or 0) / step.seconds / 1e9:.1f}" if step.seconds else "",
-                f"{(step.kernel.bytes or 0) / step.seconds / 1e9:.1f}" if step.seconds else "",
+                step.rate(step.kernel.flops),
+                step.rate(step.kernel.bytes),
                 " ".join(step.kernel.operators),
             )
             for position, step in enumerate(self)
         ]
-        head = ("", "kernel", "time", "share", "GFLOP/s", "GB/s", "operators")
-        return table_text(head, rows, "><>>>><") + f"\nall steps: {time_text(self.seconds)}"
+        head = ("", "kernel", "calls", "time", "share", "GFLOP/s", "GB/s", "operators")
+        lines = [table_text(head, rows, "><>>>>><")]
+        if self.outside:
+            share = f"{100 * self.outside / whole:.1f} %"
+            lines.append(f"between the kernels: {time_text(self.outside)}, {share}")
+        return "\n".join([*lines, f"all steps: {time_text(self.seconds)}"])
 
 
 @frozen

@@ -11,6 +11,7 @@ many fields is what that constructor builds.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,10 @@ import numpy as np
 from relay import dtypes
 from relay.errors import Diagnostic, EvaluationError, RelayError, with_value
 from relay.executors.arrays import plain, wrapper
-from relay.executors.executable import Code, Executable, refusal
+from relay.executors.executable import Code, Executable, expect_positive, refusal
 from relay.executors.native import Constants, NativeFunction, kernel_failure
 from relay.executors.program_function import ProgramFunction
-from relay.executors.report import Kernels, Memory
+from relay.executors.report import KernelInfo, Kernels, Memory, Profile, StepTime
 from relay.executors.style import VALUES, as_tensors, python_style
 from relay.executors.weights import Weights
 from relay.extents import EXPECTED, filled
@@ -32,9 +33,11 @@ from relay.interpreter.values import Value
 from relay.lower.kernel import TensorSpec
 from relay.native import layout
 from relay.native.call import ConstantObjects, ProgramContext, program_runtime
+from relay.program.native import workspace_name
 from relay.program.program import MAIN, Function, Program, ScalarSpec, spec_text
 from relay.target import abi
 from relay.target.llvm.jit import load
+from relay.target.llvm.objects import undefined_symbols
 
 
 @frozen
@@ -80,15 +83,8 @@ class WholeProgramExecutable(Executable):
             program_runtime().symbols,
         )
         main = program[MAIN]
-        self._main = ProgramFunction(
-            program,
-            main,
-            self._library.address(self._native.entry),
-            self._failure,
-            threads=self.threads,
-            stack=stack,
-            memory=memory,
-        )
+        self._limits = {"stack": stack, "memory": memory}
+        self._main = self._entered_at(self._library.address(self._native.entry))
         self.inputs = tuple(
             ValueInfo(param.name, spec_text(_typed(main, param.value))) for param in main.params
         )
@@ -100,6 +96,17 @@ class WholeProgramExecutable(Executable):
         )
         self._weights = Weights(program, self._bind, weights, prepared)
         self._objects: tuple[Constants, ConstantObjects] | None = None
+
+    def _entered_at(self, address: int) -> ProgramFunction:
+        """`main`, whose code begins there."""
+        return ProgramFunction(
+            self.program,
+            self.program[MAIN],
+            address,
+            self._failure,
+            threads=self.threads,
+            **self._limits,
+        )
 
     def _bind(self, function: Function) -> NativeFunction:
         return NativeFunction(self.program, function, self._library.address, self.threads)
@@ -171,8 +178,7 @@ class WholeProgramExecutable(Executable):
 
     @property
     def options(self) -> dict[str, Any]:
-        limits = {"stack": self._main.stack, "memory": self._main.memory}
-        return {**super().options, **limits, "classes": self._classes}
+        return {**super().options, **self._limits, "classes": self._classes}
 
     # --- what went wrong
 
@@ -218,6 +224,45 @@ class WholeProgramExecutable(Executable):
         return EvaluationError(Diagnostic(f"the program ended early: {meaning}{where}"))
 
     # --- looking at it
+
+    def profile(self, *args: Any, repeat: int = 10, **named: Any) -> Profile:
+        """The time of every kernel, all its calls together, and of what is between them: medians of
+        `repeat` runs of the whole program, in native code as always."""
+        from relay.executors.timing import TimedKernels  # it compiles, and calls do not need it
+
+        expect_positive(repeat=repeat)
+        if not args and not named:
+            args = self.example_inputs()
+        given = tuple(self.in_order(args, named))
+        called = undefined_symbols(self._native.code)
+        kernels = [kernel for kernel in self.program.kernels if kernel.name in called]
+        names = [kernel.name for kernel in kernels]
+        timed = TimedKernels({name: self._library.address(name) for name in names})
+        imports = program_runtime().symbols | timed.imports
+        sizes = [size for name in names if (size := workspace_name(name)) in called]
+        imports |= {size: self._library.address(size) for size in sizes}
+        library = load(self._native.code, [self._native.entry], imports)
+        main = self._entered_at(library.address(self._native.entry))
+        counts: list[np.ndarray] = []
+        seconds: list[np.ndarray] = []
+        outside: list[float] = []
+        for _ in range(repeat + 1):  # the first one only warms up
+            timed.reset()
+            start = time.perf_counter()
+            main(given, self._constants(), self._style)
+            whole = time.perf_counter() - start
+            counts.append(timed.counts)
+            seconds.append(timed.seconds)
+            outside.append(max(0.0, whole - float(timed.seconds.sum())))
+        steps = [
+            StepTime(KernelInfo.of(kernel, int(count)), float(taken))
+            for kernel, count, taken in zip(
+                kernels, counts[-1], np.median(seconds[1:], axis=0), strict=True
+            )
+            if count
+        ]
+        steps.sort(key=lambda step: -step.seconds)
+        return Profile.of(steps, float(np.median(outside[1:])))
 
     @property
     def memory(self) -> Memory:

@@ -43,3 +43,8 @@ class NativeProgram:
         """What `facts` and `code` were read from."""
         sites = tuple(Site(**site) for site in facts["sites"])
         return NativeProgram(code, facts["entry"], sites, tuple(facts["constants"]))
+
+
+def workspace_name(kernel: str) -> str:
+    """The function, beside a kernel, that says how much memory it wants."""
+    return f"{kernel}_workspace"

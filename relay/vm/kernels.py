@@ -12,6 +12,7 @@ from relay.executors.memory import address_of, allocate
 from relay.executors.native import kernel_failure
 from relay.lower.kernel import Kernel
 from relay.native.runtime import Context, Request, runtime
+from relay.program.native import workspace_name
 from relay.program.program import Program
 
 # i64 (context, args): how much workspace a kernel wants for the sizes it is given
@@ -31,7 +32,9 @@ class Entry:
         self._table = np.array([symbol(kernel.name), indices, count + self.has_workspace], np.int64)
         self.table = address_of(self._table)
         self.size_of_workspace = (
-            _SizeOfWorkspace(symbol(f"{kernel.name}_workspace")) if kernel.sized_workspace else None
+            _SizeOfWorkspace(symbol(workspace_name(kernel.name)))
+            if kernel.sized_workspace
+            else None
         )
 
 

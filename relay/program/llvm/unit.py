@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from relay.lower.lower import machine
 from relay.program.llvm.building import building_calls
 from relay.program.llvm.signature import Signature
-from relay.program.native import Site
+from relay.program.native import Site, workspace_name
 from relay.program.program import (
     CallClosure,
     CallFunction,
@@ -57,7 +57,7 @@ class Unit:
 
     def workspace_of(self, kernel: str) -> str:
         """The function that says how much memory a kernel wants."""
-        name = f"{kernel}_workspace"
+        name = workspace_name(kernel)
         self.workspaces[name] = None
         return name
 
