@@ -238,7 +238,7 @@ class WholeProgramExecutable(Executable):
         kernels = [kernel for kernel in self.program.kernels if kernel.name in called]
         names = [kernel.name for kernel in kernels]
         timed = TimedKernels({name: self._library.address(name) for name in names})
-        imports = program_runtime().symbols | timed.imports
+        imports = {**program_runtime().symbols, **timed.imports}
         sizes = [size for name in names if (size := workspace_name(name)) in called]
         imports |= {size: self._library.address(size) for size in sizes}
         library = load(self._native.code, [self._native.entry], imports)
