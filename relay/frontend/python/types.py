@@ -147,8 +147,8 @@ class TypeReader:
 
     def element_type(self, given: Any, span: AnySpan | None) -> str:
         """The name of an element type."""
-        if isinstance(given, str) and dtypes.is_dtype(given):
-            return given
+        if isinstance(given, str) and (known := dtypes.find(given)) is not None:
+            return known
         if isinstance(given, type | np.dtype) and (found := _element_type(given)) is not None:
             return found
         hint = did_you_mean(given, dtypes.NAMES) if isinstance(given, str) else None
