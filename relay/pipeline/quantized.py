@@ -11,7 +11,7 @@ from relay.transform.qnn_canonicalize import QnnCanonicalize
 from relay.transform.qnn_legalize import QnnLegalize
 
 QUANTIZED: tuple[Pass, ...] = (
-    FakeQuantizationToInteger(),
+    FakeQuantizationToInteger(thorough=False),  # what gains, and gives what floats would
     QnnLegalize(),  # of operators on quantised numbers, as long as there are some
     QnnCanonicalize(),  # products of bytes, and terms of weights that are folded
 )

@@ -13,8 +13,9 @@ conversions. The rules are in two files: `quantized_products` has those by which
 integers, whether or not integers are made of the result; `quantized_steps` those of all that stands
 between two conversions. Scales and zero points must be constants.
 
-Left on floats is what no rule knows, and what would not gain: a chain of steps element by element
-between two conversions is one kernel after fusion, that reads and writes integers.
+Left on floats is what no rule knows. What would not gain need not be exchanged: a chain of steps
+element by element between two conversions is one kernel after fusion, that reads and writes
+integers.
 
 An operator may have a rule of its own, the attribute `FTVMFakeQuantizationToInteger`: a function of
 the call and of the window through which it sees the program, as `relay.transform.peephole` says. It
@@ -47,7 +48,9 @@ class FakeQuantizationToInteger(ModulePass):
 
     With `hard_fail` it is an error if some are left; `optional_qnn_ops` names operators that are
     exchanged on request only: "nn.softmax". `use_qat` asks for products of integers whose results
-    are not made into integers, and these are had without asking.
+    are not made into integers, and these are had without asking. `thorough` exchanges also what
+    gains nothing, because fusion makes one kernel of it anyway, and what is rounded once more: a
+    mean before a product. `relay.compile` does without.
     """
 
     opt_level = 0
@@ -55,6 +58,7 @@ class FakeQuantizationToInteger(ModulePass):
     hard_fail: bool = False
     use_qat: bool = False
     optional_qnn_ops: tuple[str, ...] = ()
+    thorough: bool = True
 
     def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
         if not any(_has_conversions(function) for function in module.functions.values()):
@@ -64,7 +68,7 @@ class FakeQuantizationToInteger(ModulePass):
         rules = merged(
             _own_rules(module),
             quantized_products.RULES,
-            quantized_steps.rules(self.optional_qnn_ops),
+            quantized_steps.rules(self.optional_qnn_ops, self.thorough),
         )
         for name, function in [*module.functions.items()]:
             if not is_foreign(function) and _has_conversions(function):

@@ -26,6 +26,7 @@ from relay.op.qnn.matmul import BATCH_MATMUL
 from relay.op.window import pad_pairs
 from relay.transform.peephole import Rules
 from relay.transform.quantized_values import (
+    TINY,
     Affine,
     Quantized,
     constant,
@@ -40,7 +41,6 @@ from relay.transform.rule_window import Window
 SUMS = "int32"
 # Products of 8 bits with and without a sign, that are sure to fit into a sum of 32 bits.
 MOST = 2**31 // (255 * 255)
-TINY = float(np.finfo(np.float32).smallest_normal)
 # A constant that is added leaves so much room for the sums.
 ROOM = 2**30
 

@@ -17,6 +17,7 @@ from relay.op.qnn import op as qnn
 from relay.transform.rule_window import Window
 
 BYTES = ("int8", "uint8")
+TINY = float(np.finfo(np.float32).smallest_normal)  # the least scale
 
 
 @frozen
@@ -45,11 +46,11 @@ class Affine:
             and self.axis == other.axis
         )
 
-    def integer(self, value: float, dtype: str) -> int:
-        """What a real number becomes, with one scale."""
+    def integers(self, value: float, dtype: str) -> np.ndarray:
+        """What a real number becomes, for each of the scales."""
         ends = np.iinfo(dtype)
         whole = np.rint(np.float32(value) / self.scale) + np.float64(self.zero_point)
-        return int(np.clip(whole, ends.min, ends.max))
+        return np.asarray(np.clip(whole, ends.min, ends.max), np.int64)
 
 
 @frozen
@@ -59,6 +60,13 @@ class Quantized:
     data: Expr
     dtype: str
     by: Affine
+
+    @property
+    def largest(self) -> float:
+        """The largest distance from 0 that integers of the type can stand for."""
+        ends, zero = np.iinfo(self.dtype), self.by.zero_point.astype(np.float64)
+        far = np.maximum(np.abs(ends.min - zero), np.abs(ends.max - zero))
+        return float(np.max(far * self.by.scale))
 
     @property
     def is_bytes(self) -> bool:

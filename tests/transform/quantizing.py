@@ -26,9 +26,10 @@ def parse(body: str, params: str) -> relay.IRModule:
 
     def name(match: re.Match[str]) -> str:
         text = match[1]
-        kind = "float32" if "f" in text else "int32"
+        kind = "float32" if "f" in text else "uint8" if "u8" in text else "int32"
         variable = f"list{len(found)}"
-        found[variable] = np.array(ast.literal_eval(text.replace("f", "")), kind)
+        plain = text.replace("f", "").replace("u8", "")
+        found[variable] = np.array(ast.literal_eval(plain), kind)
         return f"%{variable}"
 
     plain = LIST.sub(name, body)

@@ -18,10 +18,10 @@ def test_integers_stand_for_the_same_numbers_with_the_same_scales():
 
 def test_a_number_becomes_the_nearest_integer_there_is():
     by = affine(0.5, 10)
-    assert by.integer(6.0, "uint8") == 22
-    assert by.integer(-99.0, "uint8") == 0
-    assert by.integer(1e30, "int8") == 127
-    assert by.integer(float("inf"), "uint8") == 255
+    assert by.integers(6.0, "uint8") == 22
+    assert by.integers(-99.0, "uint8") == 0
+    assert by.integers(1e30, "int8") == 127
+    assert by.integers(float("inf"), "uint8") == 255
 
 
 def test_scales_lie_along_an_axis():

@@ -1,13 +1,13 @@
 """Functions of real numbers, on the integers that stand for them.
 
 Each is computed in float64 and rounded once, so that for integers of 8 bits it is a table of 256
-entries; `leaky_relu`, which only scales, is computed with integers.
+entries; `leaky_relu`, which only scales, is computed with integers unless it is told otherwise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from relay.op.qnn.fixed_point import centred, saturated, scaled
 from relay.op.qnn.parameters import (
     QUANTIZED,
     affine,
+    distance,
     parameter_at,
     parameters_known,
     quantized,
@@ -185,9 +186,13 @@ abs_ = _define("abs", "The absolute value.", unary.abs_, te.absolute, 0.05, 0.03
 
 @attrs
 class LeakyReluAttrs(Attrs):
-    """alpha: the slope below 0"""
+    """alpha: the slope below 0
+    compute_dtype: "int64" computes with integers; "float32" with real numbers, which are rounded
+        once, halves to the even number; "None" is "int64"
+    """
 
     alpha: float = 0.25
+    compute_dtype: Literal["None", "int64", "float32"] = "None"
 
 
 def _leaky_relu(
@@ -197,8 +202,14 @@ def _leaky_relu(
     output_scale: np.ndarray,
     output_zero_point: np.ndarray,
     alpha: float,
+    compute_dtype: str,
 ) -> Any:
     values = centred(x, zero_point.reshape(()))
+    if compute_dtype == "float32":
+        numbers = values.astype(np.float32) * scale.reshape(())
+        bent = np.where(numbers < 0, numbers * np.float32(alpha), numbers)
+        old = output_scale.reshape(()), output_zero_point.reshape(())
+        return quantized(bent, *old, x.dtype.name)[0]
     factor = scale.reshape(()).astype(np.float64) / output_scale.reshape(()).astype(np.float64)
     above, below = scaled(values, factor), scaled(values, factor * alpha)
     return saturated(
@@ -214,7 +225,17 @@ def _leaky_relu_compute(
     output_zero_point: te.Tensor,
     out: te.Spec,
     alpha: float,
+    compute_dtype: str,
 ) -> te.Tensor:
+    def real_result(*i: te.Expr) -> te.Expr:
+        number = distance(x[i], parameter_at(zero_point)) * parameter_at(scale)
+        bent = te.select(number < 0.0, number * te.const(alpha, number.dtype), number)
+        new = parameter_at(output_scale), parameter_at(output_zero_point)
+        return quantized_element(bent, *new, out.dtype)
+
+    if compute_dtype == "float32":
+        return te.compute(out.shape, real_result)
+
     def quotient() -> te.Expr:
         old, new = (te.cast(parameter_at(p), "float64") for p in (scale, output_scale))
         return old / new
@@ -237,17 +258,18 @@ def leaky_relu(
     input_zero_point: Expr,
     output_scale: Expr,
     output_zero_point: Expr,
+    compute_dtype: str = "None",
 ) -> Call:
     """Numbers below 0 times `alpha`, the others as they are."""
-    return LEAKY_RELU(
-        x, input_scale, input_zero_point, output_scale, output_zero_point, alpha=alpha
-    )
+    parameters = input_scale, input_zero_point, output_scale, output_zero_point
+    return LEAKY_RELU(x, *parameters, alpha=alpha, compute_dtype=compute_dtype)
 
 
 LEAKY_RELU = define(
     "qnn.leaky_relu",
     doc="Numbers below 0 times alpha, the others as they are. The quotient of the scales, and its "
-    "product with alpha, are multiplied in fixed point; halves go up.",
+    "product with alpha, are multiplied in fixed point, and halves go up, unless `compute_dtype` "
+    "says otherwise.",
     arguments=[
         ("data", "integers that stand for real numbers"),
         ("input_scale", "the scale of data"),
@@ -261,7 +283,11 @@ LEAKY_RELU = define(
     compute=_leaky_relu_compute,
     fusion=FusionKind.ELEMWISE,
     helper=leaky_relu,
-    samples=[*_samples(0.05, 0.04), *_samples(0.02, 0.05, alpha=0.1)],
+    samples=[
+        *_samples(0.05, 0.04),
+        *_samples(0.02, 0.05, alpha=0.1),
+        *_samples(0.02, 0.05, alpha=0.1, compute_dtype="float32"),
+    ],
 )
 
 # --- softmax -----------------------------------------------------------------------------------

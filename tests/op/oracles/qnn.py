@@ -165,10 +165,14 @@ FUNCTIONS = {
 }
 
 
-def leaky_relu(data, scale, zero_point, output_scale, output_zero_point, alpha):
+def leaky_relu(data, scale, zero_point, output_scale, output_zero_point, alpha, compute_dtype):
     s, z, t, w = (p.item() for p in (scale, zero_point, output_scale, output_zero_point))
 
     def one(q):
+        if compute_dtype == "float32":
+            real = np.float32(q - z) * np.float32(s)
+            bent = torch.nn.functional.leaky_relu(torch.tensor(real), alpha).numpy()
+            return to_integer(float(bent / np.float32(t)), w, data.dtype)
         factor = s / t if q >= z else s / t * alpha
         return bounded(upward((q - z) * with_31_bits(factor)) + w, data.dtype)
 
