@@ -100,7 +100,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "TypeMutator",
     ),
     "relay.ir.printer": ("astext", "pretty_print"),
-    "relay.nd": ("cpu",),
+    "relay.nd": ("cpu", "device"),
     "relay.parser": ("parse", "parse_expr", "fromtext"),
     "relay.serialize": ("save_json", "load_json", "save_param_dict", "load_param_dict"),
     "relay.builder": ("ScopeBuilder",),
@@ -122,11 +122,18 @@ _ALIASES = {
 }
 
 _MODULES: dict[str, str] = {
+    "adt": "relay.ir.adt",
     "annotation": "relay.op.annotation",
+    "expr": "relay.ir.expr",
+    "expr_functor": "relay.ir.functor",
     "image": "relay.op.image",
     "nn": "relay.op.nn",
+    "param_dict": "relay.serialize",
     "qnn": "relay.qnn",
     "random": "relay.op.random",
+    "scope_builder": "relay.builder",
+    "ty": "relay.ir.types",
+    "type_functor": "relay.ir.functor",
     "vision": "relay.op.vision",
     **{
         name: f"relay.{name}"

@@ -3,6 +3,7 @@
 from relay import analysis as analysis
 from relay import build_module as build_module
 from relay import builder as builder
+from relay import builder as scope_builder
 from relay import cache as cache
 from relay import check as check
 from relay import data_dep_optimization as data_dep_optimization
@@ -23,6 +24,7 @@ from relay import parser as parser
 from relay import pipeline as pipeline
 from relay import prelude as prelude
 from relay import qnn as qnn
+from relay import serialize as param_dict
 from relay import serialize as serialize
 from relay import settings as settings
 from relay import target as target
@@ -58,6 +60,11 @@ from relay.export import to_onnx as to_onnx
 from relay.frontend.python import Tensor as Tensor
 from relay.frontend.python import data as data
 from relay.frontend.python import function as function
+from relay.ir import adt as adt
+from relay.ir import expr as expr
+from relay.ir import functor as expr_functor
+from relay.ir import functor as type_functor
+from relay.ir import types as ty
 from relay.ir.adt import TypeData as TypeData
 from relay.ir.attrs import Attrs as Attrs
 from relay.ir.attrs import DictAttrs as DictAttrs
@@ -125,6 +132,7 @@ from relay.ir.types import TypeVar as TypeVar
 from relay.ir.types import is_dynamic as is_dynamic
 from relay.ir.types import scalar_type as scalar_type
 from relay.nd import cpu as cpu
+from relay.nd import device as device
 from relay.op import abs as abs
 from relay.op import acos as acos
 from relay.op import acosh as acosh

@@ -44,6 +44,13 @@ def cpu(index: int = 0) -> Device:
     return Device("cpu", index)
 
 
+def device(kind: str, index: int = 0) -> Device:
+    """The device of that name, or the one that a target of that name runs on."""
+    if kind.partition(" ")[0] in ("cpu", "llvm"):
+        return cpu(index)
+    raise RelayError(f"there is no device {kind!r}; there is the CPU, relay.cpu(0)")
+
+
 HOST = cpu()
 
 

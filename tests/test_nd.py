@@ -227,3 +227,10 @@ def test_a_storage_that_was_given_back_holds_nothing():
     assert tensor.numpy().tolist() == [0, 0]  # what is out there stays readable
     with pytest.raises(RelayError, match="given back"):
         storage.tensor(0, (0,))
+
+
+def test_devices_are_found_by_name_or_target():
+    assert relay.device("llvm", 0) == relay.device("cpu") == relay.cpu(0)
+    assert relay.device("llvm -mcpu=native", 1) == relay.cpu(1)
+    with pytest.raises(RelayError, match="there is no device 'cuda'"):
+        relay.device("cuda", 0)

@@ -1,11 +1,18 @@
-"""Algebraic data types: `type List[A] { Cons(A, List[A]), Nil }`."""
+"""Algebraic data types: `type List[A] { Cons(A, List[A]), Nil }`, and what takes them apart."""
 
 from __future__ import annotations
 
 import zlib
 
 from relay.errors import RelayError
-from relay.ir.expr import Constructor
+from relay.ir.expr import Clause as Clause
+from relay.ir.expr import Constructor as Constructor
+from relay.ir.expr import Match as Match
+from relay.ir.expr import Pattern as Pattern
+from relay.ir.expr import PatternConstructor as PatternConstructor
+from relay.ir.expr import PatternTuple as PatternTuple
+from relay.ir.expr import PatternVar as PatternVar
+from relay.ir.expr import PatternWildcard as PatternWildcard
 from relay.ir.types import FuncType, GlobalTypeVar, Occurs, Type, TypeCall, TypeVar
 from relay.tree import node
 

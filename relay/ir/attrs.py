@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields
+from enum import Enum
 from typing import Any, TypeVar, dataclass_transform
 
 from relay.immutable import immutable
@@ -12,7 +13,8 @@ T = TypeVar("T")
 
 
 def freeze(value: Any) -> Any:
-    """`value` as immutable data: lists become tuples, NumPy scalars become Python ones."""
+    """`value` as immutable data: lists become tuples, NumPy scalars and other numbers and strings
+    that are more than that become Python's."""
     kind = type(value)
     if kind in (int, float, str, bool, type(None)):
         return value
@@ -22,6 +24,9 @@ def freeze(value: Any) -> Any:
         return DictAttrs(value)
     if hasattr(value, "tolist") and hasattr(value, "dtype") and not isinstance(value, type):
         return freeze(value.tolist())
+    for plain in (int, float, str):
+        if isinstance(value, plain) and not isinstance(value, Enum):
+            return plain(value)
     return value
 
 

@@ -63,6 +63,9 @@ from relay.op.opdef import Sample as Sample
 from relay.op.opdef import define as define
 from relay.op.opdef import get as get
 from relay.op.opdef import register as register
+from relay.op.opdef import register_alter_op_layout as register_alter_op_layout
+from relay.op.opdef import register_convert_op_layout as register_convert_op_layout
+from relay.op.opdef import register_legalize as register_legalize
 from relay.op.opdef import register_op_attr as register_op_attr
 from relay.op.opdef import register_pattern as register_pattern
 from relay.op.opdef import register_stateful as register_stateful

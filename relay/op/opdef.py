@@ -364,6 +364,21 @@ def register_stateful(name: str, stateful: bool = True, level: int = 10) -> None
     get(name).set_attr("TOpIsStateful", stateful, level)
 
 
+def register_legalize(name: str, function: Any = None, level: int = 10) -> Any:
+    """Attach what the pass `Legalize` puts in place of a call; also as a decorator."""
+    return register_op_attr(name, "FTVMLegalize", function, level)
+
+
+def register_alter_op_layout(name: str, function: Any = None, level: int = 10) -> Any:
+    """Attach what the pass `AlterOpLayout` puts in place of a call; also as a decorator."""
+    return register_op_attr(name, "FTVMAlterOpLayout", function, level)
+
+
+def register_convert_op_layout(name: str, function: Any = None, level: int = 10) -> Any:
+    """Attach what the pass `ConvertLayout` puts in place of a call; also as a decorator."""
+    return register_op_attr(name, "FTVMConvertOpLayout", function, level)
+
+
 @contextmanager
 def temporary_operators() -> Iterator[None]:
     """Operators registered inside are gone afterwards, and changes to the others are undone."""
@@ -399,6 +414,9 @@ __all__ = [
     "free_attrs",
     "get",
     "register",
+    "register_alter_op_layout",
+    "register_convert_op_layout",
+    "register_legalize",
     "register_op_attr",
     "register_pattern",
     "register_stateful",

@@ -217,8 +217,11 @@ def _refuse(
     raise TargetError(Diagnostic(message, expected=expected, found=str(found), hint=hint))
 
 
-def _written(options: Mapping[str, Any]) -> str:
-    """{"kind": "llvm", "mattr": ["+avx2"]} -> `llvm -mattr=+avx2`"""
+def _written(options: Mapping[Any, Any]) -> Any:
+    """{"kind": "llvm", "mattr": ["+avx2"]} -> `llvm -mattr=+avx2`; {"cpu": "llvm"}, which gives
+    each device its target, -> `llvm`"""
+    if "kind" not in options and [str(device).partition("(")[0] for device in options] == ["cpu"]:
+        return next(iter(options.values()))
     words = [str(options.get("kind", ""))]
     for name, value in options.items():
         if name != "kind":

@@ -48,7 +48,7 @@ LAYERS = (
 # Small modules beside the layers, with the layer they stand next to.
 BESIDE = {
     "arena": "errors",
-    "build_module": "transform",
+    "build_module": "driver",
     "builder": "check",
     "data_dep_optimization": "transform",
     "extents": "dtypes",

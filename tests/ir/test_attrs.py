@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import relay
 from relay.ir.attrs import Attrs, DictAttrs, attrs, freeze
 
 
@@ -141,3 +142,10 @@ def test_free_attributes_change_by_copying():
 
 def test_free_attributes_have_a_readable_form():
     assert repr(DictAttrs({"x": [1]})) == "DictAttrs({'x': (1,)})"
+
+
+def test_numbers_that_remember_more_become_plain_ones():
+    marked = relay.Function([], relay.const(1)).with_attr("Primitive", relay.tir.IntImm("int32", 1))
+    assert type(marked.attrs["Primitive"]) is int
+    module = relay.IRModule.from_expr(marked)
+    assert relay.ir.structural_equal(relay.load_json(relay.save_json(module)), module)

@@ -21,3 +21,14 @@ def test_they_are_the_same_things_as_elsewhere():
 def test_other_names_are_no_attributes():
     with pytest.raises(AttributeError, match=r"'relay\.ir' has no attribute 'Nonsense'"):
         _ = ir.Nonsense
+
+
+def test_modules_are_found_by_the_names_older_programs_use():
+    assert relay.expr.Call is relay.Call and relay.ty.TensorType is relay.TensorType
+    assert relay.adt.Match is relay.Match and relay.adt.TypeData is relay.TypeData
+    assert relay.expr_functor.ExprMutator is relay.ExprMutator
+    assert relay.type_functor.TypeMutator is relay.TypeMutator
+    assert relay.scope_builder.ScopeBuilder is relay.ScopeBuilder
+    assert relay.param_dict.save_param_dict is relay.save_param_dict
+    assert relay.build_module.build is relay.build
+    assert relay.build_module.create_executor is relay.create_executor

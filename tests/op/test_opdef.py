@@ -200,6 +200,20 @@ def test_facts_are_attached_by_decorators() -> None:
     assert op.get("nn.relu").get_attr("FTVMLegalize") == "other"
 
 
+def test_rules_of_passes_are_attached_by_name() -> None:
+    for attach, key in (
+        (op.register_legalize, "FTVMLegalize"),
+        (op.register_alter_op_layout, "FTVMAlterOpLayout"),
+        (op.register_convert_op_layout, "FTVMConvertOpLayout"),
+    ):
+
+        @attach("add", level=11)
+        def rule(*_: Any) -> None:
+            return None
+
+        assert op.get("add").get_attr(key) is rule
+
+
 def test_fusion_and_effects_are_facts_too() -> None:
     made = op.register("test.effect")
     assert made.get_attr("TOpPattern") is op.OpPattern.OPAQUE

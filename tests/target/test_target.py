@@ -174,6 +174,7 @@ def test_targets_as_they_are_written_elsewhere():
     assert target.kind == "llvm" == target.kind.name
     options = {"kind": "llvm", "mcpu": "x86-64", "mattr": ["+avx2", "+fma"]}
     assert Target(options) == Target("llvm -mcpu=x86-64 -mattr=+avx2,+fma")
+    assert Target({"cpu": "llvm"}) == Target({relay.cpu(0): Target("llvm")}) == target
     with pytest.raises(TargetError, match="machines of one kind"):
         Target("llvm -mtriple=aarch64-linux-gnu", host="llvm -mtriple=x86_64-linux-gnu")
     with pytest.raises(TargetError, match="no option"):
