@@ -8,6 +8,12 @@
            %loop(0, go_on, state, nothing)
 
 What a body takes from around it, it simply sees. Sizes that change from turn to turn become `?`.
+Where the first turns make something else of the state (its number of axes changes, or a sequence
+begins as an empty tensor of no meaning), they are written out before the loop:
+
+    Loop(limit, go_on, state, body)
+      ->   if (go_on and 0 < limit) { body(0, state); Loop of the other turns } else { state }
+
 How rows are collected is in `computations/stacking.py`.
 """
 
@@ -16,11 +22,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from relay.errors import FrontendError
 from relay.frontend.onnx.branches import (
     TRUTH,
     Fork,
     closed,
+    dead_end,
     either,
     filled,
     types_of_both,
@@ -51,6 +60,9 @@ from relay.op import (
 table = Converters()
 
 COUNT = TensorType((), "int64")
+
+WRITTEN_OUT = 2  # turns of a loop, before it
+FEW_AROUND = 3  # graphs around a loop of which turns are written out
 
 
 def scalar(node: Node, value: Expr) -> Expr:
@@ -143,13 +155,19 @@ class Collected:
 
 
 # (scope, the number of the turn, whether to go on, state) -> a turn
-Body = Callable[[Scope, Var, Var, Sequence[Expr]], Turn]
+Body = Callable[[Scope, Expr, Expr, Sequence[Expr]], Turn]
 
 
 def loop(
-    node: Node, body: Body, limit: Expr | None, go_on: Expr, state: Sequence[Expr]
+    node: Node,
+    body: Body,
+    limit: Expr | None,
+    go_on: Expr,
+    state: Sequence[Expr],
+    made: Sequence[Turn] = (),
 ) -> tuple[list[Expr], list[Collected]]:
-    """The last state, and for every row that a turn gives all of them."""
+    """The last state, and for every row that a turn gives all of them, with those of the turns that
+    were `made` before."""
     types = [node.type_of(value) for value in state]
     while True:
         turn, variables = _turn(node, body, types, state)
@@ -160,7 +178,7 @@ def loop(
         if found == types and not any(map(is_open, types)):
             break
         types = [*map(filled, types)] if found == types else found
-    return _written(node, turn, variables, types, limit, go_on, state)
+    return _written(node, turn, variables, types, limit, go_on, state, made)
 
 
 def _turn(
@@ -185,9 +203,10 @@ def _written(
     limit: Expr | None,
     go_on: Expr,
     state: Sequence[Expr],
+    made: Sequence[Turn],
 ) -> tuple[list[Expr], list[Collected]]:
     module = node.scope.module
-    rows = [node.tensor_type(row) for row in turn.rows]
+    rows = _row_types(node, [*made, turn])
     kinds = [*map(Rows.of, rows)]
     list_types = [ty for kind in kinds for ty in kind.types]
     lists = [Var(f"rows_{place}", ty) for place, ty in enumerate(list_types)]
@@ -209,12 +228,35 @@ def _written(
     ended = Tuple((*variables[2:], *lists))
     function = Function((*variables, *lists), If(condition, scope.closed(step), ended), result)
     begin = [with_type(node.scope, v, ty) for v, ty in zip(state, types, strict=True)]
-    empty = [Call(module.get_constructor("Nil"), ()) for _ in lists]
-    call = Call(again, (const(0, "int64"), go_on, *begin, *empty))
+    collected_before = _collected(node, made, kinds)
+    call = Call(again, (const(len(made), "int64"), go_on, *begin, *collected_before))
     whole = node.let(Let(again, function, call), declared=result)
     fields: list[Expr] = [node.let(TupleGetItem(whole, place)) for place in range(len(all_types))]
-    last, made = fields[: len(types)], fields[len(types) :]
-    return last, [*map(Collected, made[::2], made[1::2], kinds, rows)]
+    last, parts = fields[: len(types)], fields[len(types) :]
+    return last, [*map(Collected, parts[::2], parts[1::2], kinds, rows)]
+
+
+def _row_types(node: Node, turns: Sequence[Turn]) -> list[TensorType]:
+    """The types of rows that all turns give."""
+    found: list[Type] = [node.tensor_type(row) for row in turns[-1].rows]
+    for turn in turns[:-1]:
+        types = [node.tensor_type(row) for row in turn.rows]
+        found = [
+            _joined(node, a, b, "turns of the loop") for a, b in zip(found, types, strict=True)
+        ]
+    return [ty for ty in found if isinstance(ty, TensorType)]
+
+
+def _collected(node: Node, turns: Sequence[Turn], kinds: Sequence[Rows]) -> list[Expr]:
+    """Lists of rows and chunks, alternately, with what a few turns gave."""
+    cons, nil = (node.scope.module.get_constructor(name) for name in ("Cons", "Nil"))
+    found: list[Expr] = []
+    for place, kind in enumerate(kinds):
+        rows: Expr = Call(nil, ())
+        for turn in turns:
+            rows = Call(cons, (with_type(node.scope, turn.rows[place], kind.row), rows))
+        found += [rows, Call(nil, ())]
+    return found
 
 
 def stacked(node: Node, given: Collected, count: Dim) -> Expr:
@@ -237,7 +279,7 @@ def loop_(node: Node, limit: Expr | None, go_on: Expr | None, *state: Expr) -> S
             found=f"{len(graph.inputs)} and {len(graph.outputs)}",
         )
 
-    def body(scope: Scope, number: Var, going: Var, values: Sequence[Expr]) -> Turn:
+    def body(scope: Scope, number: Expr, going: Expr, values: Sequence[Expr]) -> Turn:
         given = _as_declared(scope, graph, [number, going], values)
         inner, results = graph.translate(scope, given)
         scope.bindings += inner.bindings
@@ -245,13 +287,92 @@ def loop_(node: Node, limit: Expr | None, go_on: Expr | None, *state: Expr) -> S
         return Turn(scope, next_one, results[1 : 1 + carried], results[1 + carried :])
 
     trips = None if limit is None else scalar(node, limit)
-    start: Expr = const(True) if go_on is None else scalar(node, go_on)
-    last, rows = loop(node, body, trips, start, state)
+    always_true = node.importer.constant(np.array(True))
+    start: Expr = always_true if go_on is None else scalar(node, go_on)
     known = node.elements(trips) if trips is not None else None
     always = known is not None and _goes_on(graph, start, node)
     found = known[0] if known is not None and always else None
     count = Any() if found is None else dims.maximum(found, 0)
-    return [*last, *(stacked(node, one, count) for one in rows)]
+    return _turns(node, body, trips, start, state, count, [])
+
+
+def _turns(
+    node: Node,
+    body: Body,
+    limit: Expr | None,
+    go_on: Expr,
+    state: Sequence[Expr],
+    count: Dim,
+    made: Sequence[Turn],
+) -> list[Expr]:
+    """The last state and the rows of a loop, of which some turns were `made` before."""
+    try:
+        last, rows = loop(node, body, limit, go_on, state, made)
+        return [*last, *(stacked(node, one, count) for one in rows)]
+    except FrontendError as reason:
+        # every loop around this one may try as often
+        if len(made) == WRITTEN_OUT or node.importer.depth > FEW_AROUND:
+            raise
+        try:
+            return _after_a_turn(node, body, limit, go_on, state, count, made)
+        except FrontendError:
+            raise reason from None
+
+
+def _after_a_turn(
+    node: Node,
+    body: Body,
+    limit: Expr | None,
+    go_on: Expr,
+    state: Sequence[Expr],
+    count: Dim,
+    made: Sequence[Turn],
+) -> list[Expr]:
+    """The same, with a turn before the loop: its number and its state are what they are."""
+    number = node.importer.constant(np.array(len(made), "int64"))
+    condition = go_on if limit is None else node.let(logical_and(go_on, less(number, limit)))
+    inner = Scope(node.scope.module, node.scope, elements=node.scope.elements)
+    there = replace(node, scope=inner)
+    turn = body(inner, number, node.importer.constant(np.array(True)), state)
+    results = _turns(there, body, limit, turn.go_on, turn.state, count, [*made, turn])
+    known = node.constant(condition)
+    if known is not None and known.item():
+        node.scope.bindings += inner.bindings
+        return results
+    other = Scope(node.scope.module, node.scope, elements=node.scope.elements)
+    rest = _without_a_turn(replace(node, scope=other), state, results, made)
+    types = types_of_both((inner, results), (other, rest))
+    if not isinstance(types, tuple):
+        branches = [closed(inner, results, types), closed(other, rest, types)]
+        return either(node.scope, condition, branches, types, node.span)
+    after, before = types
+    reason = node.refused(
+        f"the loop makes no more than {len(made)} turns, and its results have other axes then",
+        expected=str(after),
+        found=str(before),
+    )
+    types = [node.type_of(one) for one in results]
+    branches = [closed(inner, results, types), dead_end(node.scope, types, reason)]
+    return either(node.scope, condition, branches, types, node.span)
+
+
+def _without_a_turn(
+    node: Node, state: Sequence[Expr], results: Sequence[Expr], made: Sequence[Turn]
+) -> list[Expr]:
+    """What a loop gives that ends at once; a single element has the axes it would get."""
+    found = []
+    for value, wanted in zip(state, results, strict=False):
+        types = [node.type_of(value), node.type_of(wanted)]
+        shapes = [ty.shape for ty in types if isinstance(ty, TensorType)]
+        if len(shapes) == 2 and all(one == 1 for shape in shapes for one in shape):
+            value = _with_axes(node, node.scope, value, len(shapes[1]))
+        found.append(value)
+    whole = [node.tensor_type(one) for one in results[len(state) :]]
+    rows = [TensorType(ty.shape[1:], ty.dtype) for ty in whole]
+    kinds = [*map(Rows.of, rows)]
+    lists = _collected(node, made, kinds)
+    given = map(Collected, lists[::2], lists[1::2], kinds, rows)
+    return [*found, *(stacked(node, one, len(made)) for one in given)]
 
 
 def _goes_on(graph: Subgraph, start: Expr, node: Node) -> bool:
@@ -267,7 +388,7 @@ def _goes_on(graph: Subgraph, start: Expr, node: Node) -> bool:
 
 
 def _as_declared(
-    scope: Scope, graph: Subgraph, control: Sequence[Var], values: Sequence[Expr]
+    scope: Scope, graph: Subgraph, control: Sequence[Expr], values: Sequence[Expr]
 ) -> list[Expr]:
     """The inputs of a body; some say that the first two are tensors of one element."""
     found: list[Expr] = []
@@ -298,7 +419,7 @@ def scan_in_batches(node: Node, lengths: Expr | None, *inputs: Expr) -> Sequence
     backwards = node.numbers("directions", scanned)
     size, batches = _length(node, inputs[0], 0)
 
-    def of_batch(scope: Scope, number: Var, going: Var, values: Sequence[Expr]) -> Turn:
+    def of_batch(scope: Scope, number: Expr, going: Expr, values: Sequence[Expr]) -> Turn:
         there = replace(node, scope=scope)
         own = [there.let(take(value, number, axis=0, mode="clip")) for value in inputs]
         first = [0] * scanned
@@ -352,7 +473,7 @@ def _scanned(
     """The last state, and the rows with how many there are."""
     count, length = _length(node, sequences[0], in_axes[0])
 
-    def body(scope: Scope, number: Var, going: Var, values: Sequence[Expr]) -> Turn:
+    def body(scope: Scope, number: Expr, going: Expr, values: Sequence[Expr]) -> Turn:
         slices = []
         for value, axis, is_back in zip(sequences, in_axes, backwards, strict=True):
             last = subtract(length, const(1, "int64"))

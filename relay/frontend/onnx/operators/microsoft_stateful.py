@@ -22,7 +22,7 @@ from relay.frontend.onnx.operators.control import Turn, loop, stacked
 from relay.frontend.onnx.scope import Scope
 from relay.immutable import frozen
 from relay.ir.dims import Dim
-from relay.ir.expr import Expr, Var, const
+from relay.ir.expr import Expr, const
 from relay.ir.types import TensorType
 
 table = Converters("com.microsoft")
@@ -197,7 +197,7 @@ def _attended(
     """What queries find, (steps, batch, heads, group * n), and the states at the end, the last one
     last. `first` is the state, and as many zeros as there are states in the window."""
 
-    def body(scope: Scope, number: Var, going: Var, state: Sequence[Expr]) -> Turn:
+    def body(scope: Scope, number: Expr, going: Expr, state: Sequence[Expr]) -> Turn:
         there = replace(node, scope=scope)
         own = {
             name: there.let(op.take(value, number, axis=0, mode="clip"))

@@ -17,7 +17,7 @@ from relay import op
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.control import Turn, loop
 from relay.frontend.onnx.scope import Scope
-from relay.ir.expr import Expr, Var, const
+from relay.ir.expr import Expr, const
 
 LOWEST = 1e-7  # a probability of a pair
 TURNS = 100
@@ -33,7 +33,7 @@ def coupled(node: Node, first: Expr, classes: int) -> Expr:
     limit = node.number(PRECISION / classes, form)
     start = op.full_like(op.sum(form, axis=2), node.number(1 / classes, form))
 
-    def body(scope: Scope, number: Var, going: Var, state: Sequence[Expr]) -> Turn:
+    def body(scope: Scope, number: Expr, going: Expr, state: Sequence[Expr]) -> Turn:
         there = replace(node, scope=scope)
         (shares,) = state
         slopes = there.let(op.sum(op.multiply(form, op.expand_dims(shares, 1)), axis=2))

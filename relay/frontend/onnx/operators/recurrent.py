@@ -19,7 +19,7 @@ from relay.frontend.onnx.operators.control import Turn, loop, stacked
 from relay.frontend.onnx.scope import Scope
 from relay.immutable import frozen
 from relay.ir.dims import Dim
-from relay.ir.expr import Expr, Tuple, TupleGetItem, Var, const
+from relay.ir.expr import Expr, Tuple, TupleGetItem, const
 from relay.op import abs as absolute
 from relay.op import (
     add,
@@ -112,7 +112,7 @@ class Layer:
         prepared = self._prepared(data)
         length = node.size(data, 0)
 
-        def body(scope: Scope, number: Var, going: Var, state: Sequence[Expr]) -> Turn:
+        def body(scope: Scope, number: Expr, going: Expr, state: Sequence[Expr]) -> Turn:
             there = replace(node, scope=scope)
             own = there.let(take(prepared, number, axis=0, mode="clip"))
             following = [there.let(one) for one in step(there, self, own, list(state))]

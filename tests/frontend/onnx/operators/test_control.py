@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 
 import relay
 from relay.errors import FrontendError
@@ -160,6 +160,108 @@ def test_a_state_may_grow() -> None:
     assert main_type(from_onnx(made)[0]) == "Tensor[(?, 3), float32]"
     for turns in (0, 3):
         agree(made, np.array(turns), X)
+
+
+WORDS, WIDTH = 11, 4
+
+
+def decoder() -> onnx.ModelProto:
+    """Greedy decoding: tokens grow by the most likely one, a cache by its key, and the scores of
+    every step are collected."""
+    random = np.random.default_rng(0)
+    weights = {
+        "embedding": random.standard_normal((WORDS, WIDTH)),
+        "key": random.standard_normal((WIDTH, WIDTH)),
+        "head": random.standard_normal((WIDTH, WORDS)),
+    }
+    node = helper.make_node
+    body = graph(
+        [
+            node("Gather", ["tokens", "last"], ["token"], axis=1),
+            node("Gather", ["embedding", "token"], ["x"]),
+            node("MatMul", ["x", "key"], ["k"]),
+            node("Unsqueeze", ["k", "one"], ["newest"]),
+            node("Concat", ["cache", "newest"], ["keys"], axis=1),
+            node("Unsqueeze", ["x", "one"], ["query"]),
+            node("Transpose", ["keys"], ["turned"], perm=[0, 2, 1]),
+            node("MatMul", ["query", "turned"], ["scores"]),
+            node("Softmax", ["scores"], ["shares"], axis=-1),
+            node("MatMul", ["shares", "keys"], ["found"]),
+            node("MatMul", ["found", "head"], ["logits"]),
+            node("ArgMax", ["logits"], ["next"], axis=2, keepdims=0),
+            node("Concat", ["tokens", "next"], ["longer"], axis=1),
+            node("Squeeze", ["logits", "one"], ["row"]),
+            node("Identity", ["go"], ["on"]),
+        ],
+        [value("i", "int64", ()), value("go", bool, ()), name("tokens"), name("cache")],
+        [value("on", bool, ()), name("longer"), name("keys"), name("row")],
+    )
+    decode = node("Loop", ["m", "", "start", "empty"], ["all", "end", "rows"], body=body)
+    constants = [numpy_helper.from_array(one.astype("float32"), n) for n, one in weights.items()]
+    constants += [
+        numpy_helper.from_array(np.zeros((2, 0, WIDTH), "float32"), "empty"),
+        numpy_helper.from_array(np.array(-1), "last"),
+        numpy_helper.from_array(np.array([1]), "one"),
+    ]
+    described = [value("m", "int64", ()), value("start", "int64", (2, "length"))]
+    return of_graph([decode], described, [name(one) for one in decode.output], constants, 17)
+
+
+def test_a_decoder_grows_its_tokens_and_its_cache() -> None:
+    made = decoder()
+    for turns, begin in ((9, [[1], [2]]), (2, [[3, 4, 5], [6, 7, 8]])):
+        tokens, cache, _ = agree(made, np.array(turns), np.array(begin), atol=1e-5)
+        assert (tokens.shape[1], cache.shape[1]) == (len(begin[0]) + turns, turns)
+
+
+def changing(nodes: Any, first: Any, **constants: Any) -> onnx.ModelProto:
+    """A loop whose state is made by these nodes: `s2` of `s`, and of the number `i` of the turn."""
+    body = graph(
+        [*nodes, helper.make_node("Identity", ["go"], ["on"])],
+        [value("i", "int64", ()), value("go", bool, ()), name("s")],
+        [value("on", bool, ()), name("s2")],
+    )
+    node = helper.make_node("Loop", ["m", "", "first"], ["y"], body=body)
+    given = {"first": np.asarray(first, "float32"), **constants}
+    weights = [numpy_helper.from_array(np.asarray(one), n) for n, one in given.items()]
+    return of_graph([node], [value("m", "int64", ())], [name("y")], weights, 17)
+
+
+@pytest.mark.parametrize("first", [np.zeros(0), 0.0, np.zeros((0, 0, 0))])
+def test_a_sequence_may_begin_as_a_tensor_of_no_meaning(first: Any) -> None:
+    """The first turn takes the new element, the others concatenate."""
+    new = [value("x", "float32", (2, 1, 4))]
+    begin = graph([helper.make_node("Identity", ["x"], ["a"])], [], [name("a")])
+    go_on = graph([helper.make_node("Concat", ["s", "x"], ["b"], axis=1)], [], [name("b")])
+    nodes = [
+        helper.make_node("Equal", ["i", "zero"], ["is_first"]),
+        helper.make_node("If", ["is_first"], ["s2"], then_branch=begin, else_branch=go_on),
+    ]
+    made = changing(nodes, first, zero=np.array(0))
+    made.graph.input.extend(new)
+    x = np.arange(8, dtype="float32").reshape(2, 1, 4)
+    for turns in (1, 3):
+        agree(made, np.array(turns), x)
+
+
+@pytest.mark.parametrize(("first", "shape"), [(np.ones((2, 3)), [-1]), ([1], []), (1.0, [1])])
+def test_a_state_may_change_its_axes_in_the_first_turn(first: Any, shape: list[int]) -> None:
+    reshape = helper.make_node("Reshape", ["s", "shape"], ["s2"])
+    made = changing([reshape], first, shape=np.array(shape, "int64"))
+    agree(made, np.array(3))
+    exe = relay.compile(made)
+    if np.size(first) == 1:
+        assert exe(np.array(0)).item() == 1
+        return
+    with pytest.raises(relay.RelayError, match=r"no more than 0 turns.*other axes"):
+        exe(np.array(0))
+
+
+def test_a_state_with_more_axes_in_every_turn_is_refused() -> None:
+    unsqueeze = helper.make_node("Unsqueeze", ["s", "zero"], ["s2"])
+    made = changing([unsqueeze], np.ones(3), zero=np.array([0]))
+    with pytest.raises(FrontendError, match="turns of the loop give values of different types"):
+        from_onnx(made)
 
 
 def test_a_body_that_does_not_fit_is_refused() -> None:
