@@ -107,7 +107,11 @@ class GraphImporter:
 
     def add_nodes(self, nodes: Iterable[NodeProto], scope: Scope, outputs: Outputs) -> None:
         """Translate nodes in the scope; where they go two ways, only `outputs` have values then."""
-        self._add_all(in_order(nodes, scope), scope, outputs)
+        ordered = in_order(nodes, scope)
+        for node in ordered:
+            for name in node.input:
+                scope.readers.setdefault(name, []).append(node)
+        self._add_all(ordered, scope, outputs)
 
     def _add_all(self, nodes: Sequence[NodeProto], scope: Scope, outputs: Outputs) -> None:
         for place, node in enumerate(nodes):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from relay.errors import Diagnostic, FrontendError, Span, with_value
+from relay.errors import VALUE, Diagnostic, FrontendError, Span, with_value
 from relay.frontend.onnx.elements import Elements
 from relay.frontend.onnx.scope import Scope, type_of
 from relay.frontend.onnx.types import MOST_AXES
@@ -25,7 +25,7 @@ from relay.ir.dims import Any as AnyDim
 from relay.ir.dims import Dim
 from relay.ir.expr import Constant, Expr, Tuple, Var, const
 from relay.ir.types import TensorType, Type
-from relay.op import dyn, require, shape_of, stack, take, zeros
+from relay.op import dyn, equal, require, shape_of, stack, take, zeros
 
 if TYPE_CHECKING:
     from relay.frontend.onnx.graph import GraphImporter, Subgraph
@@ -72,11 +72,6 @@ class Node:
         """The type that the graph says its first output has, where it does."""
         said = self.scope.declared.get(self.outputs[0])
         return None if said is None else self.importer.declared_type(said)
-
-    def declared_rank(self) -> int | None:
-        """How many axes the graph says its first output has, where it does."""
-        ty = self.declared()
-        return len(ty.shape) if isinstance(ty, TensorType) else None
 
     def tensor_type(self, value: Expr) -> TensorType:
         ty = self.type_of(value)
@@ -151,7 +146,30 @@ class Node:
             f"{what} must be a list of so many elements",
             expected=f"one axis, of an extent that is a number up to {MOST_AXES}",
             found=str(self.type_of(value)),
+            hint="or an output that is declared with a number of axes",
         )
+
+    def has_open_length(self, value: Expr) -> bool:
+        """Whether a list has as many elements as a run finds."""
+        shape = self.shape(value)
+        return len(shape) == 1 and not isinstance(shape[0], int)
+
+    def of_length(self, value: Expr, count: int, what: str) -> Expr:
+        """A list that must have so many elements; where its length is open, a run looks at it."""
+        if self.has_open_length(value) and 0 <= count <= MOST_AXES:
+            dtype, found = self.dtype(value), self.size(value, 0)
+            whole = self.checked(
+                self.let(value, declared=TensorType((AnyDim(),), dtype)),
+                equal(found, const(count, "int64")),
+                f"{what} must be a list of so many elements",
+                f"{count}",
+                VALUE,
+                found,
+            )
+            return self.let(whole, declared=TensorType((count,), dtype))
+        if (length := self.length(value, what)) != count:
+            raise self.refused(f"{what} have the wrong length", f"{count}", f"{length}")
+        return value
 
     def elements(self, value: Expr) -> Elements | None:
         """What is known of the elements of a tensor of integers; dimensions may have names."""

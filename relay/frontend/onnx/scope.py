@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from onnx import ValueInfoProto
+from onnx import NodeProto, ValueInfoProto
 
 from relay import tree
 from relay.check.infer import infer_expr
@@ -50,6 +50,8 @@ class Scope:
     declared: dict[str, ValueInfoProto] = field(default_factory=dict)
     # sizes of which is known here whether they are 1: dimensions, or axes of values
     ones: dict[Dim | tuple[Expr, int], bool] = field(default_factory=dict)
+    # the nodes of the graph that a value is an input of
+    readers: dict[str, list[NodeProto]] = field(default_factory=dict)
 
     def find(self, name: str) -> Expr | None:
         """The value of that name, here or outside."""
@@ -64,6 +66,14 @@ class Scope:
     def is_one(self, size: Dim | tuple[Expr, int]) -> bool | None:
         """Whether a size is 1; None where that is not known."""
         return next((s.ones[size] for s in self._outwards() if size in s.ones), None)
+
+    def declaration(self, name: str) -> ValueInfoProto | None:
+        """What the graph says of the type of a value."""
+        return next((s.declared[name] for s in self._outwards() if name in s.declared), None)
+
+    def readers_of(self, name: str) -> list[NodeProto]:
+        """The nodes that a value is an input of."""
+        return next((s.readers[name] for s in self._outwards() if name in s.readers), [])
 
     def everything(self) -> Iterator[Expr]:
         """All values that have a name, those around first."""

@@ -352,7 +352,7 @@ def _after_a_turn(
         found=str(before),
     )
     types = [node.type_of(one) for one in results]
-    branches = [closed(inner, results, types), dead_end(node.scope, types, reason)]
+    branches = [closed(inner, results, types), dead_end(node.scope, types, reason, node.span)]
     return either(node.scope, condition, branches, types, node.span)
 
 

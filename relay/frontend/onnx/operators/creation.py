@@ -8,6 +8,7 @@ from relay import op
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.elements import Elements
 from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.operators.shaping import whole_shape
 from relay.frontend.onnx.types import element_type
 from relay.ir import dims
 from relay.ir.dims import Dim
@@ -23,7 +24,7 @@ def constant_of_shape(node: Node, wanted: Expr) -> Expr:
     if given.size != 1:
         raise node.refused("`value` has other than one element", "1", str(given.size))
     value = node.importer.constant(given.reshape(()))
-    node.length(wanted, "the shape")
+    wanted = whole_shape(node, wanted)
     found = op.full(value, wanted, dtype=node.dtype(value))
     known = node.elements(wanted)
     if known is None or node.constant(wanted) is not None:

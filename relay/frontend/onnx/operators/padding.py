@@ -111,6 +111,8 @@ def tile_along_an_axis(node: Node, data: Expr, count: Expr, axis: Expr) -> Expr:
 @table("Tile", since=6)
 def tile(node: Node, data: Expr, counts: Expr) -> Expr:
     known = node.elements(counts)
+    if node.has_open_length(counts):
+        counts = node.of_length(counts, node.rank(data), "the copies")
     found = op.tile(data, counts)
     if known is None or len(known) != node.rank(data) or node.constant(counts) is not None:
         return found

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from relay import op
-from relay.frontend.onnx.computations.broadcast import best_known, joinable, of_shape
+from relay.frontend.onnx.computations.broadcast import best_known, joinable, of_shape, without_names
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.elements import Elements
 from relay.frontend.onnx.node import Node
@@ -51,7 +51,17 @@ def slice_by_inputs(
     axes: Expr | None = None,
     steps: Expr | None = None,
 ) -> Expr:
-    count = node.length(starts, "where slices start")
+    lists = [one for one in (starts, ends, axes, steps) if one is not None]
+    counts = [node.length(one, "bounds") for one in lists if not node.has_open_length(one)]
+    if not counts:
+        return _sliced_anywhere(node, data, starts, ends, axes, steps)
+    count = counts[0]
+    if len(counts) < len(lists):
+        starts, ends = (node.of_length(one, count, "bounds") for one in (starts, ends))
+        axes, steps = (
+            one if one is None else node.of_length(one, count, "axes and steps")
+            for one in (axes, steps)
+        )
     named = list(range(count)) if axes is None else _numbers(node.elements(axes))
     strides = [1] * count if steps is None else _numbers(node.elements(steps))
     bounds = node.elements(starts), node.elements(ends)
@@ -143,9 +153,12 @@ def _sliced_anywhere(
     node: Node, data: Expr, starts: Expr, ends: Expr, axes: Expr | None, steps: Expr | None
 ) -> Expr:
     """A slice along axes that a run finds: all axes are sliced, most of them from end to end."""
-    assert axes is not None
     rank = node.rank(data)
-    places = node.let(op.cast(axes, "int64"))
+    starts, ends = without_names(node, starts), without_names(node, ends)
+    steps = steps if steps is None else without_names(node, steps)
+    if axes is None:
+        axes = node.let(op.arange(node.size(starts, 0), dtype="int64"))
+    places = _different_axes(node, node.let(op.cast(without_names(node, axes), "int64")), rank)
 
     def spread(default: int, values: Expr) -> Expr:
         return op.scatter_elements(
@@ -157,6 +170,21 @@ def _sliced_anywhere(
         return op.strided_slice(data, first, last)
     first = _not_before(first, op.shape_of(data, dtype="int64"))
     return op.strided_slice(data, first, last, spread(1, steps))
+
+
+def _different_axes(node: Node, axes: Expr, rank: int) -> Expr:
+    """Axes that a run finds, and looks at."""
+    whole = const(rank, "int64")
+    places = op.where(op.less(axes, const(0, "int64")), op.add(axes, whole), axes)
+    every = op.arange(whole, dtype="int64")
+    hits = node.let(op.equal(op.expand_dims(every, 1), op.expand_dims(places, 0)))
+    seen = op.sum(op.cast(op.any(hits, axis=1), "int64"), axis=0)
+    return node.checked(
+        axes,
+        op.equal(seen, node.size(axes, 0)),
+        "axes are out of range, or named twice",
+        f"different axes of {rank}",
+    )
 
 
 # --- pieces ------------------------------------------------------------------------------------

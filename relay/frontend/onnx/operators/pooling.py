@@ -338,10 +338,7 @@ def max_unpool(node: Node, data: Expr, places: Expr, wanted: Expr | None = None)
     )
     if wanted is None:
         return found
-    if node.length(wanted, "the shape") != rank:
-        raise node.refused(
-            "the shape has the wrong length", f"{rank} sizes", str(node.type_of(wanted))
-        )
+    wanted = node.of_length(wanted, rank, "the sizes")
     known = node.elements(wanted) or (None,) * rank
     behind = op.subtract(op.cast(wanted, "int64"), own)
     widths = op.stack([op.zeros_like(behind), behind], axis=1)

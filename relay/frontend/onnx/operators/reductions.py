@@ -17,6 +17,7 @@ from relay import dtypes, op
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.indexing import chosen_axis
+from relay.frontend.onnx.ranks import expected_rank
 from relay.ir.expr import Expr, const
 
 table = Converters()
@@ -137,6 +138,8 @@ for _name, _reduction in REDUCTIONS.items():
 def _of_rows(reduction: Reduction, node: Node, data: Expr, axes: Expr) -> Expr:
     rank, keepdims = node.rank(data), _keeps(node)
     node.must_have_axes(axes, 1, "axes")
+    if node.has_open_length(axes) and not keepdims and (left := expected_rank(node)) is not None:
+        axes = node.of_length(axes, rank - left, "axes")
     (count,) = node.shape(axes)
     if count == rank:
         return reduction(node, data, tuple(range(rank)), keepdims)

@@ -137,10 +137,10 @@ def _resized(
     if not all(-rank <= one < rank for one in named):
         raise node.refused("an axis is out of range", f"axes of {rank}", str(list(named)))
     numbers = [int(one) % rank for one in named]
-    for value, count in ((scales, 1), (sizes, 1), (region, 2)):
-        if value is not None and node.length(value, "the sizes") != count * len(numbers):
-            expected = f"{count * len(numbers)} elements"
-            raise node.refused("sizes do not fit the axes", expected, str(node.type_of(value)))
+    scales, sizes, region = (
+        value if value is None else node.of_length(value, count * len(numbers), "the sizes")
+        for value, count in ((scales, 1), (sizes, 1), (region, 2))
+    )
     if scales is not None:
         axes = _by_factors(node, data, numbers, scales)
     else:

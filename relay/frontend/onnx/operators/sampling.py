@@ -5,6 +5,7 @@ from __future__ import annotations
 from relay import dtypes, op
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.operators.shaping import whole_shape
 from relay.ir.expr import Expr, const
 from relay.ir.types import TensorType
 
@@ -17,7 +18,7 @@ table = Converters()
 def affine_grid(node: Node, matrices: Expr, size: Expr) -> Expr:
     """For each element of images, or volumes, the place it is read from: x, y and z run from -1 to
     1 along the last axes, and a matrix is multiplied with (x, y, 1), or (x, y, z, 1)."""
-    count = node.length(size, "the size") - 2
+    count = node.length(size := whole_shape(node, size), "the size") - 2
     if count not in (2, 3):
         raise node.refused("a grid is for images or volumes", "4 or 5 sizes", str(count + 2))
     node.must_have_axes(matrices, 3, "matrices")

@@ -19,6 +19,7 @@ from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.elements import Elements
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.reductions import places_of
+from relay.frontend.onnx.ranks import expected_rank
 from relay.frontend.onnx.scope import Scope
 from relay.ir import dims
 from relay.ir.dims import Dim
@@ -71,8 +72,7 @@ def reshape(node: Node, data: Expr, wanted: Expr) -> Expr:
     allowzero = bool(node.attribute("allowzero", 0))
     elements = node.elements(wanted)
     if elements is None:
-        node.length(wanted, "the shape")
-        return op.reshape(data, wanted, allowzero=allowzero)
+        return op.reshape(data, whole_shape(node, wanted), allowzero=allowzero)
     old = node.shape(data)
     new = _reshaped(elements, old, allowzero)
     codes = _codes(elements, old, allowzero)
@@ -83,6 +83,14 @@ def reshape(node: Node, data: Expr, wanted: Expr) -> Expr:
         return op.reshape(data, codes, allowzero=allowzero)
     found = op.reshape(data, wanted if codes is None else codes, allowzero=allowzero)
     return node.let(found, declared=TensorType(new, node.dtype(data)))
+
+
+def whole_shape(node: Node, wanted: Expr) -> Expr:
+    """The shape of the result, with as many elements as it is known to have axes."""
+    if node.has_open_length(wanted) and (rank := expected_rank(node)) is not None:
+        return node.of_length(wanted, rank, "the shape")
+    node.length(wanted, "the shape")
+    return wanted
 
 
 def _codes(elements: Elements, old: Sequence[Dim], allowzero: bool) -> tuple[int, ...] | None:
@@ -154,10 +162,12 @@ def squeeze_by_attribute(node: Node, data: Expr) -> Expr | Fork:
 
 @table("Squeeze", since=13)
 def squeeze(node: Node, data: Expr, axes: Expr | None = None) -> Expr | Fork:
-    if axes is None:
+    if axes is None or node.shape(axes) == (0,):  # as ONNX Runtime
         return _squeezed_all(node, data)
     found = node.constant(axes)
     if found is None:
+        if node.has_open_length(axes) and (left := expected_rank(node)) is not None:
+            axes = node.of_length(axes, node.rank(data) - left, "the axes")
         return op.squeeze(data, axes)
     return _squeezed(node, data, [int(one) for one in found.reshape(-1)])
 
@@ -200,7 +210,7 @@ def _squeezed_all(node: Node, data: Expr) -> Expr | Fork:
         hint="give sizes with from_onnx(model, shape={input: (…)})",
     )
     if len(open_) > MOST_FORKS:
-        left = node.declared_rank()
+        left = expected_rank(node)
         if left is None or not 0 <= len(extents) - len(gone) - left <= len(open_):
             raise reason
         return _squeezed_to(node, data, left)
@@ -239,8 +249,10 @@ def unsqueeze(node: Node, data: Expr, axes: Expr) -> Expr:
     found = node.constant(axes)
     if found is not None:
         return _unsqueezed(node, data, [int(one) for one in found.reshape(-1)])
-    count = node.length(axes, "the axes")
-    rank = node.rank(data) + count
+    axes = node.let(op.reshape(op.cast(axes, "int64"), (-1,))) if node.rank(axes) == 0 else axes
+    if node.has_open_length(axes) and (known := expected_rank(node)) is not None:
+        axes = node.of_length(axes, known - node.rank(data), "the axes")
+    rank = node.rank(data) + node.length(axes, "the axes")
     places = op.where(op.less(axes, const(0, "int64")), op.add(axes, const(rank, "int64")), axes)
     hits = op.equal(
         op.expand_dims(op.arange(const(rank, "int64"), dtype="int64"), 1), op.expand_dims(places, 0)
@@ -280,6 +292,10 @@ def transpose(node: Node, data: Expr) -> Expr:
 def expand(node: Node, data: Expr, wanted: Expr) -> Expr:
     """Data and a shape broadcast against each other: either may be stretched."""
     own = node.shape(data)
+    if node.rank(wanted) == 0:
+        wanted = node.let(op.reshape(wanted, (1,)))
+    if node.has_open_length(wanted) and (known := expected_rank(node)) is not None:
+        wanted = _with_ones(node, wanted, known)
     count = node.length(wanted, "the shape")
     elements = node.elements(wanted) or (None,) * count
     rank = max(len(own), count)
@@ -297,6 +313,23 @@ def expand(node: Node, data: Expr, wanted: Expr) -> Expr:
     extents = _in_front(node, op.shape_of(data, dtype="int64"), rank - len(own))
     both = op.where(op.equal(asked, const(1, "int64")), extents, asked)
     return node.let(op.broadcast_to(data, both), declared=TensorType(found, node.dtype(data)))
+
+
+def _with_ones(node: Node, extents: Expr, rank: int) -> Expr:
+    """A shape of up to so many elements, with ones in front."""
+    own = node.let(op.cast(extents, "int64"))
+    count, most = node.size(own, 0), const(rank, "int64")
+    count = node.checked(
+        count,
+        op.less_equal(count, most),
+        "the shape has more elements than the result has axes",
+        f"at most {rank}",
+        VALUE,
+        count,
+    )
+    missing = op.reshape(op.subtract(most, count), (1,))
+    ones = node.let(op.dyn.ones(missing, "int64"))
+    return node.of_length(node.let(op.concatenate([ones, own], axis=0)), rank, "the shape")
 
 
 def _stretched(node: Node, own: Dim, asked: Dim | None) -> Dim:

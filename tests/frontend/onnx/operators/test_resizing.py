@@ -291,7 +291,7 @@ def test_upsample_of_version_1_names_two_factors() -> None:
             lambda: several({}, scales=Fixed(floats(1, 1)), sizes=Fixed(ints(1, 2))),
             "either `scales` or `sizes`",
         ),
-        (lambda: several({}, sizes=Fixed(ints(1, 2))), "do not fit the axes"),
+        (lambda: several({}, sizes=Fixed(ints(1, 2))), "the sizes have the wrong length"),
         (lambda: several({}, sizes=Fixed(ints(1, 2, 3, -4))), "negative"),
         (lambda: several({}, scales=Fixed(floats(1, 1, 0, 2))), "not positive"),
         (lambda: several({"axes": [7]}, sizes=Fixed(ints(1))), "out of range"),

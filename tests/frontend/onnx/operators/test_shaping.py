@@ -247,3 +247,14 @@ def test_space_becomes_channels_and_channels_space() -> None:
 def test_what_makes_no_sense_is_refused(given: Any, message: str) -> None:
     with pytest.raises(FrontendError, match=message):
         from_onnx(given())
+
+
+def test_what_onnx_runtime_takes_beyond_the_standard() -> None:
+    """A scalar in place of a list of one element, and an empty list of axes for none at all."""
+    one = np.ones(1, "float32")
+    agree(model("Expand", one, Fixed(np.array(3)), opset=17), one)
+    data = np.ones((3, 1, 4), "float32")
+    agree(model("Unsqueeze", data, np.array(1), opset=17), data, np.array(1))
+    empty = np.zeros(0, "int64")
+    agree(model("Squeeze", data, Fixed(empty), opset=17), data)
+    agree(model("Squeeze", data, empty, opset=17), data, empty)

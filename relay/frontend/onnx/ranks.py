@@ -1,0 +1,101 @@
+"""How many axes a value has, where what it is computed from does not tell: Reshape to a shape whose
+length a run finds.
+
+    y is declared with three axes, as an output or in `value_info`      3
+    Transpose(y, perm=[2, 0, 1])                                        3
+    z = Relu(y + bias), and z is declared with three axes               3, if bias has fewer
+
+What the graph says of the value, or of what is made of it, is taken for true; a run looks at it.
+"""
+
+from __future__ import annotations
+
+from onnx import NodeProto, helper
+
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.scope import Scope, type_of
+from relay.frontend.onnx.types import lacks_shape
+from relay.ir.types import TensorType
+
+# The result has the axes of the first input.
+LIKE_FIRST = frozenset(
+    {
+        "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BatchNormalization", "Cast",
+        "CastLike", "Ceil", "Celu", "Clip", "Cos", "Cosh", "CumSum", "Dropout", "Elu", "Erf", "Exp",
+        "Floor", "Gelu", "HardSigmoid", "HardSwish", "Hardmax", "Identity", "InstanceNormalization",
+        "IsInf", "IsNaN", "LRN", "LayerNormalization", "LeakyRelu", "Log", "LogSoftmax",
+        "LpNormalization", "Mish", "Neg", "Not", "Pad", "Reciprocal", "Relu", "Round", "Selu",
+        "Sigmoid", "Sign", "Sin", "Sinh", "Slice", "Softmax", "Softplus", "Softsign", "Sqrt", "Tan",
+        "Tanh", "ThresholdedRelu", "Tile", "Transpose", "Trilu",
+    }
+)  # fmt: skip
+# The result has the axes of the input that has most of them.
+BROADCAST = frozenset(
+    {
+        "Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal", "Greater",
+        "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Mean", "Min", "Mod", "Mul", "Or", "Pow",
+        "Sub", "Sum", "Where", "Xor",
+    }
+)  # fmt: skip
+# All inputs have as many axes.
+ALIKE = frozenset({"Concat", "Conv", "ConvTranspose"})
+# The first input has so many axes.
+FIXED = {"GRU": 3, "Gemm": 2, "LSTM": 3, "RNN": 3}
+
+MOST_NAMES = 100  # that are looked at for one
+
+
+def expected_rank(node: Node) -> int | None:
+    """How many axes the first output of a node has, by what the graph says, where it does."""
+    scope = node.scope
+    # names, and how many axes what they were combined with has: as many may come from there
+    pending = [(node.outputs[0], -1)]
+    for name, others in pending:
+        found = [_declared(scope, name)]
+        for reader in scope.readers_of(name):
+            found.append(_needed(scope, reader, name))
+            if len(pending) < MOST_NAMES and reader.output:
+                pending += _made(scope, reader, name, others)
+        known = [rank for rank in found if rank is not None and rank > others]
+        if known:
+            return known[0]
+    return None
+
+
+def _declared(scope: Scope, name: str) -> int | None:
+    said = scope.declaration(name)
+    if said is None or lacks_shape(said.type) or said.type.WhichOneof("value") != "tensor_type":
+        return None
+    return len(said.type.tensor_type.shape.dim)
+
+
+def _rank(scope: Scope, name: str) -> int | None:
+    """How many axes a value is known to have."""
+    value = scope.find(name)
+    ty = None if value is None else type_of(value)
+    return len(ty.shape) if isinstance(ty, TensorType) else _declared(scope, name)
+
+
+def _needed(scope: Scope, reader: NodeProto, name: str) -> int | None:
+    """How many axes a node wants an input to have."""
+    if reader.op_type in ALIKE:
+        others = [_rank(scope, one) for one in reader.input[:2] if one != name]
+        return next((one for one in others if one is not None), None)
+    if reader.input[0] != name:
+        return None
+    if reader.op_type == "Transpose":
+        order = next((one for one in reader.attribute if one.name == "perm"), None)
+        return None if order is None else len(helper.get_attribute_value(order))
+    return FIXED.get(reader.op_type)
+
+
+def _made(scope: Scope, reader: NodeProto, name: str, others: int) -> list[tuple[str, int]]:
+    """The result of a node, where it tells how many axes an input has."""
+    is_first = reader.input[0] == name
+    if reader.op_type == "Concat" or (reader.op_type in LIKE_FIRST and is_first):
+        return [(reader.output[0], others)]
+    if reader.op_type not in BROADCAST:
+        return []
+    ranks = [_rank(scope, one) for one in reader.input if one != name]
+    known = [one for one in ranks if one is not None]
+    return [(reader.output[0], max([others, *known]))] if len(known) == len(ranks) else []
