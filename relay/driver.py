@@ -154,7 +154,8 @@ def compile_program(
     machine = wanted(target)
     cache = Cache.default() if cache is None else _expect(cache, Cache, "cache")
     given = {} if params is None else _expect(params, Mapping, "params")
-    module = as_module(model)
+    module, own = as_module_with_weights(model)
+    given = {**own, **given}
     _check_names(given, module["main"])
     level = min(level, EXACT) if exact else level
     programs = ProgramCache(cache, machine, (level, exact, checked))
@@ -246,6 +247,19 @@ def build(
 
 
 # --- the stages that are not elsewhere -----------------------------------------------------------
+
+
+def as_module_with_weights(model: Any) -> tuple[IRModule, Mapping[str, nd.NDArray]]:
+    """The program of a model, and the weights that come with it, by the names they have there."""
+    if not isinstance(model, str | bytes | os.PathLike) and type(model).__name__ != "ModelProto":
+        return as_module(model), {}
+    # who has no such model needs no package that reads them
+    from relay.frontend import from_onnx
+
+    try:
+        return from_onnx(model, freeze_params=None)  # type: ignore[no-any-return]
+    except RelayError:  # it may need to know a weight after all
+        return from_onnx(model)  # type: ignore[no-any-return]
 
 
 def as_module(model: Any) -> IRModule:

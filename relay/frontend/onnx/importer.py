@@ -21,6 +21,7 @@ from relay.frontend.onnx.survey import survey
 from relay.frontend.onnx.tensors import Files, array_of, dense
 from relay.frontend.onnx.types import Dimensions
 from relay.frontend.onnx.versions import check_version, versions_of
+from relay.frontend.onnx.weights import weights_of
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr, Function, Tuple, Var
 from relay.ir.module import IRModule
@@ -38,7 +39,7 @@ def from_onnx(
     shape: Shapes | None = None,
     dtype: str | Mapping[str, str] | None = None,
     opset: int | None = None,
-    freeze_params: bool = True,
+    freeze_params: bool | None = True,
     *,
     operators: Sequence[Converters] = (),
 ) -> tuple[IRModule, dict[str, NDArray]]:
@@ -47,7 +48,8 @@ def from_onnx(
     `shape` gives the shapes of inputs, or the sizes of named dimensions; `dtype` their element
     types, all of them or by name. `opset` takes the place of the version that the model says.
     With `freeze_params` the weights are constants; otherwise they are parameters of `main`, and
-    are returned. `operators` translates operators of the user's own.
+    are returned: all tensors of floats, or, with None, those that layers compute with, which is
+    what `relay.compile` does. `operators` translates operators of the user's own.
     """
     proto, files, origin = load(model)
     check_text(proto)
@@ -66,7 +68,7 @@ def from_onnx(
     params: dict[str, NDArray] = {}
     weights: list[Var] = []
     if not freeze_params:
-        for name, data in _weights(proto, files):
+        for name, data in _weights(proto, files, freeze_params is None):
             params[name] = data
             weights.append(Var(name, TensorType(data.shape, data.dtype)))
         scope.values.update((variable.name_hint, variable) for variable in weights)
@@ -139,8 +141,12 @@ def _inputs(
     return found
 
 
-def _weights(proto: onnx.ModelProto, files: Files) -> list[tuple[str, NDArray]]:
+def _weights(proto: onnx.ModelProto, files: Files, of_layers: bool) -> list[tuple[str, NDArray]]:
     """Tensors of numbers that are computed with; integers rather are axes and shapes."""
-    found = [(t.name, NDArray(array_of(t, files))) for t in proto.graph.initializer]
-    found += [(s.values.name, NDArray(dense(s, files))) for s in proto.graph.sparse_initializer]
+    tensors, sparse = list(proto.graph.initializer), list(proto.graph.sparse_initializer)
+    if of_layers:
+        wanted = weights_of(proto.graph)
+        tensors, sparse = [t for t in tensors if t.name in wanted], []
+    found = [(t.name, NDArray(array_of(t, files))) for t in tensors]
+    found += [(s.values.name, NDArray(dense(s, files))) for s in sparse]
     return [(name, data) for name, data in found if "float" in data.dtype and data.shape]
