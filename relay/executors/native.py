@@ -127,7 +127,10 @@ class NativeFunction:
         frame = self.frame(constants)
         self._write(frame.slots, 0, *addresses)
         if status := self._call(frame.request.address):
-            raise kernel_failure(status, frame.context, self.steps[frame.context.record])
+            context = frame.context
+            raise context.raised(status) or kernel_failure(
+                status, context, self.steps[context.record]
+            )
         self._free.append(frame)
 
     def one_by_one(
@@ -143,7 +146,9 @@ class NativeFunction:
 
             def run() -> None:
                 if status := self._call(request.address):
-                    raise kernel_failure(status, frame.context, self.steps[index])
+                    raise frame.context.raised(status) or kernel_failure(
+                        status, frame.context, self.steps[index]
+                    )
 
             return run
 

@@ -9,6 +9,7 @@ runtime.py  both of them, loaded into this process
 layout.py   objects of whole programs, and the context of a running call
 heap.py     memory for objects
 objects.py  objects: made, held, freed
+watch.py    signals that come while native code runs
 stack.py    the stack that programs run on, and how they are interrupted
 exchange.py values in and out; export.py the way out
 call.py     all of that, loaded into this process; contexts

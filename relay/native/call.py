@@ -13,7 +13,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from threading import get_ident
 from typing import Any, Final
@@ -24,6 +24,7 @@ from relay.immutable import frozen
 from relay.native import exchange, heap, layout, objects, python_values, stack
 from relay.native.cores import default_threads
 from relay.native.runtime import portable, runtime
+from relay.native.watch import Signals
 from relay.target import abi
 from relay.target.llvm.jit import Library, load
 from relay.target.target import Target
@@ -142,26 +143,6 @@ def program_runtime(code: bytes | None = None) -> ProgramRuntime:
 
 
 _TWO_BUFFERS: Final = struct.Struct("6q").unpack_from
-_CALLBACK: Final = ctypes.CFUNCTYPE(ctypes.c_int32)
-
-
-def _signals(raised: list[BaseException]) -> Generator[int, None, None]:
-    """Let Python handle signals: 1 when a handler raised an exception, which is then in `raised`.
-
-    Python looks for signals before it goes on. A function would do so before it is in its `try`;
-    a generator goes on inside of it.
-    """
-    answer = 0
-    while True:
-        try:
-            while True:
-                yield answer
-                answer = 0
-        except GeneratorExit:
-            return
-        except BaseException as error:  # whatever it is, it is raised again after the call
-            raised.append(error)
-            answer = 1
 
 
 class _Memory:
@@ -223,11 +204,7 @@ class ProgramContext:
         runtime().prepare(self.address, wanted)
         self[layout.STACK_SIZE] = stack
         self[layout.LIMIT] = memory
-        self._raised: list[BaseException] = []
-        watch = _signals(self._raised)
-        next(watch)
-        self._callback = _CALLBACK(watch.__next__)
-        self._callback_address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
+        self._signals = Signals()
         self._main = threading.main_thread().ident
         self._watches = False
         self._constants: ConstantObjects | None = None
@@ -271,11 +248,11 @@ class ProgramContext:
         main = get_ident() == self._main
         if main is not self._watches:
             self._watches = main
-            self[layout.CALLBACK] = self._callback_address if main else 0
+            self[layout.CALLBACK] = self._signals.function if main else 0
 
     def raised(self, status: int) -> BaseException | None:
         """What the handler of a signal has raised, which ended a request with that status."""
-        return self._raised.pop() if status == abi.INTERRUPTED and self._raised else None
+        return self._signals.raised(status)
 
     # --- looking at it
 

@@ -112,6 +112,7 @@ SMALL_LISTS: Final = 512  # of every small class the first free object
 SMALL_CLASSES: Final = 65  # class c has 64 * c bytes; there is none of class 0
 BLOCK_LISTS: Final = SMALL_LISTS + 8 * SMALL_CLASSES
 BLOCK_CLASSES: Final = 120
+WATCH: Final = BLOCK_LISTS + 8 * BLOCK_CLASSES  # that of this call, where there is a callback
 PROGRAM_CONTEXT_SIZE: Final = 2048
 
 # --- slabs and blocks: what lies before their memory

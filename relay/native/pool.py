@@ -19,6 +19,13 @@ A thread that finds nothing to do spins for a moment, then spins and yields, the
 word changes (a futex under Linux, a condition variable elsewhere). It notes in `asleep` that it
 does, so that starting a loop makes a system call only when one of its threads sleeps.
 
+Where somebody watches the call (`relay.target.abi`), shares are run in pieces of some milliseconds.
+Between two of them the thread that called asks whether to go on; if not, it leaves `INTERRUPTED` in
+the context, and all threads end their shares where they are. A share that is done within a
+millisecond is two pieces: its first turn, and the rest. What runs in one thread runs the same way.
+A loop that is short, or whose turns have an order of their own, gives `-extent`: its shares are not
+cut, and nobody is asked.
+
 The pool belongs to one caller at a time. Who finds it taken, and that includes a parallel loop
 inside a parallel loop, runs the whole loop itself: nobody ever waits for the pool.
 
@@ -30,6 +37,7 @@ from __future__ import annotations
 from string import Template
 from typing import Final, Literal
 
+from relay.target import abi
 from relay.target.abi import MOST_THREADS, THREADS
 from relay.target.target import Target
 
@@ -41,6 +49,12 @@ Parking = Literal["futex", "condition", "serial"]
 SPIN: Final = 20_000
 AWAKE: Final = 1_000_000
 CALLER_SPIN: Final = 20_000
+
+# Pieces of shares, in nanoseconds. Asking takes microseconds, and may have to wait for Python.
+SHORT_REST: Final = 1_000_000  # what will not take longer is not cut
+SHORT_PIECE: Final = 1_000_000  # the next one is larger
+LONG_PIECE: Final = 16_000_000  # the next one is smaller
+BETWEEN_QUESTIONS: Final = 50_000_000
 
 _PARTICIPANTS: Final = 0xFFF  # the bits of the word that say how many threads take part
 _STOP: Final = _PARTICIPANTS  # as a number of threads: end
@@ -72,14 +86,14 @@ def parking(target: Target) -> Parking:
 
 
 def text(target: Target, how: Parking | None = None) -> str:
-    """`relay_parallel`, `relay_pool_stop` and `relay_pool_reset` for `target`."""
+    """`relay_parallel`, `relay_look`, `relay_pool_stop` and `relay_pool_reset` for `target`."""
     how = how or parking(target)
     if how == "serial":
         return _SERIAL
     sleeping = _FUTEX if how == "futex" else _CONDITION_VARIABLE
     return "".join(
         part.substitute(_names(target))
-        for part in (_DECLARATIONS, _PARALLEL, _WORKER, _GROW, _STOPPING, sleeping)
+        for part in (_DECLARATIONS, _PIECES, _PARALLEL, _WORKER, _GROW, _STOPPING, sleeping)
     )
 
 
@@ -95,6 +109,7 @@ _THREADS: Final = frozenset(
     {
         "pthread_create",
         "pthread_join",
+        "pthread_self",
         "pthread_sigmask",
         "sigfillset",
         "sigdelset",
@@ -149,6 +164,16 @@ def _names(target: Target) -> dict[str, object]:
         "caller_spin": CALLER_SPIN,
         "relax": f"call void {relax}",
         "plain_arithmetic": plain_arithmetic(target),
+        "error": abi.ERROR,
+        "watch": abi.WATCH,
+        "asked": abi.ASKED,
+        "thread": abi.THREAD,
+        "interrupted": abi.INTERRUPTED,
+        "short_rest": SHORT_REST,
+        "short_piece": SHORT_PIECE,
+        "long_piece": LONG_PIECE,
+        "between": BETWEEN_QUESTIONS,
+        "many": 1 << 38,  # times nanoseconds: still in 64 bits
         "futex": 202 if x86 else 98,
         "wait_bitset": 9 | 128,  # with a set of bits, within one process
         "wake_bitset": 10 | 128,
@@ -173,7 +198,13 @@ def plain_arithmetic(target: Target) -> str:
 
 _SERIAL: Final = """\
 define void @relay_parallel(ptr %context, ptr %body, ptr %closure, i64 %extent) nounwind {
-  call void %body(ptr %context, ptr %closure, i64 0, i64 %extent, i64 0)
+  %nothing = icmp eq ptr %body, null
+  br i1 %nothing, label %done, label %work
+work:
+  %whole = call i64 @llvm.abs.i64(i64 %extent, i1 true)
+  call void %body(ptr %context, ptr %closure, i64 0, i64 %whole, i64 0)
+  br label %done
+done:
   ret void
 }
 define i32 @relay_pool_stop() nounwind {
@@ -182,8 +213,8 @@ define i32 @relay_pool_stop() nounwind {
 define void @relay_pool_reset() nounwind {
   ret void
 }
-define ptr @relay_pool_address() nounwind {
-  ret ptr null
+define void @relay_look(ptr %context) nounwind {
+  ret void
 }
 """
 
@@ -192,15 +223,12 @@ _DECLARATIONS: Final = Template("""\
 
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_join(i64, ptr)
+declare i64 @pthread_self()
 declare i32 @pthread_sigmask(i32, ptr, ptr)
 declare i32 @sigfillset(ptr)
 declare i32 @sigdelset(ptr, i32)
 declare i32 @sched_yield()
 declare i32 @clock_gettime(i32, ptr)
-
-define ptr @relay_pool_address() nounwind {
-  ret ptr @relay_pool
-}
 
 define internal i64 @relay_now() nounwind {
   %time = alloca [2 x i64]
@@ -241,21 +269,128 @@ define internal void @relay_share(i64 %worker, i64 %count) nounwind {
   %body = load ptr, ptr $body
   %closure = load ptr, ptr $closure
   %context = load ptr, ptr $context
-  %extent = load i64, ptr $extent
+  %given = load i64, ptr $extent
+  %extent = call i64 @llvm.abs.i64(i64 %given, i1 true)
   %next = add i64 %worker, 1
   %begin.scaled = mul i64 %extent, %worker
   %end.scaled = mul i64 %extent, %next
   %begin = udiv i64 %begin.scaled, %count
   %end = udiv i64 %end.scaled, %count
-  call void %body(ptr %context, ptr %closure, i64 %begin, i64 %end, i64 %worker)
+  %cut = icmp sgt i64 %given, 0
+  call void @relay_pieces(ptr %context, ptr %body, ptr %closure, i64 %begin, i64 %end, i64 %worker,
+                          i1 %cut)
   %left = atomicrmw sub ptr $pending, i64 1 release
   ret void
 }
 """)
 
-_PARALLEL: Final = Template("""
-define void @relay_parallel(ptr %context, ptr %body, ptr %closure, i64 %extent) nounwind {
+_PIECES: Final = Template("""
+; Ask the watch of a call, if this is its thread and the last time is long ago.
+define internal void @relay_ask(ptr %context, ptr %watch, i64 %now) nounwind {
 entry:
+  %asked.at = getelementptr i8, ptr %watch, i64 $asked
+  %thread.at = getelementptr i8, ptr %watch, i64 $thread
+  %thread = load i64, ptr %thread.at
+  %self = call i64 @pthread_self()
+  %ours = icmp eq i64 %thread, %self
+  br i1 %ours, label %when, label %done
+when:
+  %asked = load i64, ptr %asked.at
+  %since = sub i64 %now, %asked
+  %recent = icmp ult i64 %since, $between
+  br i1 %recent, label %done, label %ask
+ask:
+  %function = load ptr, ptr %watch
+  %answer = call i32 %function(ptr %context)
+  %after = call i64 @relay_now()
+  store i64 %after, ptr %asked.at
+  %stop = icmp ne i32 %answer, 0
+  br i1 %stop, label %end, label %done
+end:
+  %error.at = getelementptr i8, ptr %context, i64 $error
+  store atomic i64 $interrupted, ptr %error.at monotonic, align 8
+  br label %done
+done:
+  ret void
+}
+
+define void @relay_look(ptr %context) nounwind {
+entry:
+  %watch.at = getelementptr i8, ptr %context, i64 $watch
+  %watch = load ptr, ptr %watch.at
+  %nobody = icmp eq ptr %watch, null
+  br i1 %nobody, label %done, label %look
+look:
+  %now = call i64 @relay_now()
+  call void @relay_ask(ptr %context, ptr %watch, i64 %now)
+  br label %done
+done:
+  ret void
+}
+
+define internal void @relay_pieces(ptr %context, ptr %body, ptr %closure, i64 %begin, i64 %end,
+                                   i64 %worker, i1 %cut) nounwind {
+entry:
+  %watch.at = getelementptr i8, ptr %context, i64 $watch
+  %watch = load ptr, ptr %watch.at
+  %nobody = icmp eq ptr %watch, null
+  %length = sub i64 %end, %begin
+  %single = icmp sle i64 %length, 1
+  %not.cut = xor i1 %cut, true
+  %unasked = or i1 %nobody, %not.cut
+  %whole = or i1 %unasked, %single
+  br i1 %whole, label %all, label %pieces
+all:
+  call void %body(ptr %context, ptr %closure, i64 %begin, i64 %end, i64 %worker)
+  ret void
+pieces:
+  %error.at = getelementptr i8, ptr %context, i64 $error
+  %start = call i64 @relay_now()
+  br label %piece
+piece:
+  %from = phi i64 [ %begin, %pieces ], [ %to, %next ]
+  %count = phi i64 [ 1, %pieces ], [ %count.next, %next ]
+  %before = phi i64 [ %start, %pieces ], [ %now, %next ]
+  %left = sub i64 %end, %from
+  %fitting = call i64 @llvm.smin.i64(i64 %count, i64 %left)
+  %to = add i64 %from, %fitting
+  call void %body(ptr %context, ptr %closure, i64 %from, i64 %to, i64 %worker)
+  %more = icmp slt i64 %to, %end
+  br i1 %more, label %look, label %done
+look:
+  %now = call i64 @relay_now()
+  call void @relay_ask(ptr %context, ptr %watch, i64 %now)
+  %error = load atomic i64, ptr %error.at monotonic, align 8
+  %stop = icmp ne i64 %error, 0
+  br i1 %stop, label %done, label %next
+next:
+  %took = sub i64 %now, %before
+  %rest = sub i64 %end, %to
+  %took.bounded = call i64 @llvm.umin.i64(i64 %took, i64 $long_piece)
+  %rest.bounded = call i64 @llvm.umin.i64(i64 %rest, i64 $many)
+  %count.bounded = call i64 @llvm.umin.i64(i64 %fitting, i64 $many)
+  %expected = mul i64 %took.bounded, %rest.bounded
+  %allowed = mul i64 %count.bounded, $short_rest
+  %at.once = icmp ule i64 %expected, %allowed
+  %quick = icmp ult i64 %took, $short_piece
+  %slow = icmp ugt i64 %took, $long_piece
+  %larger = shl i64 %fitting, 3
+  %half = lshr i64 %fitting, 1
+  %smaller = call i64 @llvm.umax.i64(i64 %half, i64 1)
+  %shrunk = select i1 %slow, i64 %smaller, i64 %fitting
+  %adapted = select i1 %quick, i64 %larger, i64 %shrunk
+  %count.next = select i1 %at.once, i64 %rest, i64 %adapted
+  br label %piece
+done:
+  ret void
+}
+""")
+
+_PARALLEL: Final = Template("""
+define void @relay_parallel(ptr %context, ptr %body, ptr %closure, i64 %given) nounwind {
+entry:
+  %extent = call i64 @llvm.abs.i64(i64 %given, i1 true)
+  %cut = icmp sgt i64 %given, 0
   %since = alloca i64
   %looks = alloca i32
   %threads.at = getelementptr i8, ptr %context, i64 $threads_offset
@@ -283,7 +418,16 @@ unlock:
   store atomic i32 0, ptr $lock release, align 4
   br label %alone
 alone:
-  call void %body(ptr %context, ptr %closure, i64 0, i64 %extent, i64 0)
+  %nothing = icmp eq ptr %body, null
+  br i1 %nothing, label %look, label %work
+work:
+  call void @relay_pieces(ptr %context, ptr %body, ptr %closure, i64 0, i64 %extent, i64 0,
+                          i1 %cut)
+  br i1 %cut, label %look, label %end
+look:
+  call void @relay_look(ptr %context)
+  ret void
+end:
   ret void
 
 begin:
@@ -291,7 +435,7 @@ begin:
   store ptr %body, ptr $body
   store ptr %closure, ptr $closure
   store ptr %context, ptr $context
-  store i64 %extent, ptr $extent
+  store i64 %given, ptr $extent
   %last = sub i64 %count, 1
   store atomic i64 %last, ptr $pending monotonic, align 8
   %word = call i64 @relay_next_word(i64 %count)
@@ -327,8 +471,9 @@ wake.them:
   br label %share
 
 share:
-  %end = udiv i64 %extent, %count
-  call void %body(ptr %context, ptr %closure, i64 0, i64 %end, i64 0)
+  %first.end = udiv i64 %extent, %count
+  call void @relay_pieces(ptr %context, ptr %body, ptr %closure, i64 0, i64 %first.end, i64 0,
+                          i1 %cut)
   store i64 0, ptr %since
   store i32 0, ptr %looks
   br label %wait
@@ -371,10 +516,11 @@ clock:                                   ; the rest has been begun by others
   br i1 %long, label %yield, label %wait
 yield:                                   ; this core may be what they are waiting for
   %yielded = call i32 @sched_yield()
+  call void @relay_look(ptr %context)
   br label %wait
 done:
   store atomic i32 0, ptr $lock release, align 4
-  ret void
+  br i1 %cut, label %look, label %end
 }
 """)
 

@@ -9,7 +9,8 @@ its arguments are in, and how many those are:
     { ptr kernel, ptr indices, i64 count }      indices: i32, one per argument
 
 For every call the arguments are gathered and the kernel runs; the first status that is not zero
-ends the program, and the number of its call is left in the context.
+ends the program, and the number of its call is left in the context. Long loops look up from time to
+time whether to go on (`pool.py`); for kernels without, this does so after every sixteenth.
 
 Kernels run with the floating-point environment of a fresh process: a library that has set the
 processor to flush denormals to zero changes neither our results nor, because the pool's threads
@@ -33,7 +34,6 @@ def text(target: Target) -> str:
         arguments=_ARGUMENTS,
         parallel=abi.PARALLEL,
         threads=abi.THREADS,
-        pool=abi.POOL,
         error=abi.ERROR,
         record=abi.RECORD,
         size=abi.CONTEXT_SIZE // 8,
@@ -78,7 +78,7 @@ define internal void @relay_set_arithmetic(i64 %value) nounwind {
 
 _RUN: Final = Template("""
 declare void @relay_parallel(ptr, ptr, ptr, i64)
-declare ptr @relay_pool_address()
+declare void @relay_look(ptr)
 
 define void @relay_context(ptr %context, i64 %threads) nounwind {
   store [$size x i64] zeroinitializer, ptr %context
@@ -86,9 +86,6 @@ define void @relay_context(ptr %context, i64 %threads) nounwind {
   store ptr @relay_parallel, ptr %parallel
   %threads.at = getelementptr i8, ptr %context, i64 $threads
   store i64 %threads, ptr %threads.at
-  %pool = getelementptr i8, ptr %context, i64 $pool
-  %address = call ptr @relay_pool_address()
-  store ptr %address, ptr %pool
   ret void
 }
 
@@ -136,7 +133,7 @@ begin:
   %any = icmp sgt i64 %count, 0
   br i1 %any, label %loop, label %end
 loop:
-  %i = phi i64 [ 0, %begin ], [ %i.next, %after ]
+  %i = phi i64 [ 0, %begin ], [ %i.next, %next ]
   %call = getelementptr { ptr, ptr, i64 }, ptr %table, i64 %i
   %kernel = load ptr, ptr %call
   %indices.at = getelementptr { ptr, ptr, i64 }, ptr %call, i64 0, i32 1
@@ -159,14 +156,25 @@ called:
   br i1 %fine, label %after, label %failed
 after:
   %i.next = add i64 %i, 1
+  %some = and i64 %i.next, 15
+  %due = icmp eq i64 %some, 0
+  br i1 %due, label %look, label %next
+look:
+  call void @relay_look(ptr %context)
+  %told = load i64, ptr %error
+  %ended = trunc i64 %told to i32
+  %go.on = icmp eq i32 %ended, 0
+  br i1 %go.on, label %next, label %failed
+next:
   %more = icmp slt i64 %i.next, %count
   br i1 %more, label %loop, label %end
 failed:
+  %reason = phi i32 [ %status, %called ], [ %ended, %look ]
   %record = getelementptr i8, ptr %context, i64 $record
   store i64 %i, ptr %record
   br label %end
 end:
-  %result = phi i32 [ 0, %begin ], [ 0, %after ], [ %status, %failed ]
+  %result = phi i32 [ 0, %begin ], [ 0, %next ], [ %reason, %failed ]
   br i1 %usual, label %leave, label %restore
 restore:
   call void @relay_set_arithmetic(i64 %before)

@@ -21,6 +21,7 @@ from typing import Any
 from relay.immutable import frozen
 from relay.native import pool, run
 from relay.native.cores import default_threads
+from relay.native.watch import Watch
 from relay.target import abi
 from relay.target.llvm.jit import Library, load
 from relay.target.target import Target
@@ -121,7 +122,7 @@ def start(code: bytes) -> Runtime:
 class Context:
     """What the kernels of one running call share. Not for two calls at the same time."""
 
-    __slots__ = ("_words", "address")
+    __slots__ = ("_watch", "_words", "address")
 
     def __init__(self, threads: int | None = None, *, within: Runtime | None = None) -> None:
         self._words = (ctypes.c_int64 * (abi.CONTEXT_SIZE // 8))()
@@ -130,6 +131,8 @@ class Context:
         if not 1 <= wanted <= abi.MOST_THREADS:
             raise ValueError(f"a call uses 1 to {abi.MOST_THREADS} threads, not {wanted}")
         (within or runtime()).prepare(self.address, wanted)
+        self._watch = Watch()
+        self._words[abi.WATCH // 8] = self._watch.address
 
     @property
     def threads(self) -> int:
@@ -150,6 +153,10 @@ class Context:
         """What explains the error."""
         first, second, third = (self._words[offset // 8] for offset in abi.DETAILS)
         return first, second, third
+
+    def raised(self, status: int) -> BaseException | None:
+        """What the handler of a signal has raised, which ended a call with that status."""
+        return self._watch.raised(status)
 
     @property
     def record(self) -> int:

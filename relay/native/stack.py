@@ -16,7 +16,8 @@ What a deep call has used of both goes back to the system when it has ended.
 
 Code that may run for long counts down, and calls `relay_poll` at zero. That sees to it that the
 next time is some milliseconds away, however much happens between two counts; and when the last time
-is long ago, it asks the callback of the context, on the caller's stack, whether to go on.
+is long ago, it asks the callback of the context, on the caller's stack, whether to go on. Kernels
+ask it too (`relay.target.abi`), in the thread that entered.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def imports(target: Target) -> frozenset[str]:
     """The functions of the system that the code calls."""
     if not has_own_stack(target):
         return frozenset()
-    return frozenset({"mmap", "munmap", "mprotect", "madvise", "clock_gettime"})
+    return frozenset({"mmap", "munmap", "mprotect", "madvise", "clock_gettime", "pthread_self"})
 
 
 def text(target: Target) -> str:
@@ -62,6 +63,9 @@ def text(target: Target) -> str:
         **layout.numbers(),
         "error": abi.ERROR,
         "interrupted": abi.INTERRUPTED,
+        "watch_at": abi.WATCH,
+        "ask": layout.WATCH + abi.ASK,
+        "thread": layout.WATCH + abi.THREAD,
         "out_of_memory": abi.OUT_OF_MEMORY,
         "stack_default": STACK,
         "frames_default": FRAMES,
@@ -149,6 +153,7 @@ declare ptr @mmap(ptr, i64, i32, i32, i32, i64)
 declare i32 @munmap(ptr, i64)
 declare i32 @mprotect(ptr, i64, i32)
 declare i32 @madvise(ptr, i64, i32)
+declare i64 @pthread_self()
 
 ; Reserve memory: as much as wanted, or the largest half, quarter, … that there is. Its size is
 ; stored where the wanted one was. Null when there is none.
@@ -285,6 +290,18 @@ fail:
 define internal i32 @relay_run_there(ptr %context, ptr %function, ptr %args, ptr %results)
     nounwind {
 entry:
+  %callback.at = getelementptr i8, ptr %context, i64 $callback
+  %callback = load ptr, ptr %callback.at
+  %nobody = icmp eq ptr %callback, null
+  %own.watch = getelementptr i8, ptr %context, i64 $watch
+  %watch = select i1 %nobody, ptr null, ptr %own.watch
+  %watch.at = getelementptr i8, ptr %context, i64 $watch_at
+  store ptr %watch, ptr %watch.at
+  %ask.at = getelementptr i8, ptr %context, i64 $ask
+  store ptr @relay_call_back, ptr %ask.at
+  %self = call i64 @pthread_self()
+  %thread.at = getelementptr i8, ptr %context, i64 $thread
+  store i64 %self, ptr %thread.at
   %top.at = getelementptr i8, ptr %context, i64 $stack_top
   %top = load ptr, ptr %top.at
   %saved = getelementptr i8, ptr %context, i64 $caller_stack
@@ -362,6 +379,18 @@ define internal i64 @relay_clock() nounwind {
   ret i64 %now
 }
 
+; What the callback says. It runs on the caller's stack: nobody knows how much it needs.
+define internal i32 @relay_call_back(ptr %context) noinline cold nounwind {
+  %here = alloca i64
+  %callback.at = getelementptr i8, ptr %context, i64 $callback
+  %callback = load ptr, ptr %callback.at
+  %caller.at = getelementptr i8, ptr %context, i64 $caller_stack
+  %caller = load ptr, ptr %caller.at
+  %answer = call i32 @relay_switch(ptr %caller, ptr %callback, ptr %context, ptr null, ptr null,
+                                   ptr %here)
+  ret i32 %answer
+}
+
 define i32 @relay_poll(ptr %context) noinline cold nounwind {
 entry:
   %here = alloca i64
@@ -409,10 +438,7 @@ measured:
   %go.on = or i1 %recent, %none
   br i1 %go.on, label %fine, label %call
 call:
-  %caller.at = getelementptr i8, ptr %context, i64 $caller_stack
-  %caller = load ptr, ptr %caller.at
-  %answer = call i32 @relay_switch(ptr %caller, ptr %callback, ptr %context, ptr null, ptr null,
-                                   ptr %here)
+  %answer = call i32 @relay_call_back(ptr %context)
   %after = call i64 @relay_clock()
   store i64 %after, ptr %called.at
   store i64 %after, ptr %polled.at

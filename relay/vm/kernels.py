@@ -83,7 +83,7 @@ class KernelFrame:
         if entry.has_workspace:
             self.slots[entry.workspace_slot] = self._workspace(entry)
         if status := runtime().call(request.address):
-            raise kernel_failure(status, self.context, entry.kernel)
+            raise self.context.raised(status) or kernel_failure(status, self.context, entry.kernel)
 
     def _workspace(self, entry: Entry) -> int:
         """The address of as much memory as the kernel wants."""

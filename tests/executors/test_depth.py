@@ -1,17 +1,23 @@
 """Native programs recurse as deep as their stack allows and loop as long as they like; what goes
-too far is an error, and what goes on too long can be interrupted."""
+too far is an error, and what goes on too long can be interrupted, within half a second."""
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
+import numpy as np
 import pytest
 
 import relay
+import relay.vm
+from relay.driver import compile_program
 from relay.errors import EvaluationError
+from relay.executors.make import make_executable
 from relay.prelude import Prelude
 
 HEAD = '#[version = "0.0.5"]\n'
@@ -186,3 +192,111 @@ def test_a_program_without_an_end_is_interrupted_by_the_user(name):
             assert process.wait(30) == 0
         finally:
             process.kill()
+
+
+def assert_interrupted(run, *args, after=0.15):
+    """The user presses Ctrl-C, and is answered within half a second: at least once out of three
+    times, because the machine may have something else to do."""
+    waited = []
+    while not waited or (min(waited) >= 0.5 and len(waited) < 3):
+        sent = []
+        timer = threading.Timer(after, lambda sent=sent: press(sent))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            run(*args)
+        waited.append(time.perf_counter() - sent[0])
+        timer.join()
+    assert min(waited) < 0.5
+
+
+def press(sent):
+    sent.append(time.perf_counter())
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def product(size, layers):
+    """Matrix products in a row, each a kernel."""
+    x, w = relay.var("x", shape=(size, size)), relay.var("w", shape=(size, size))
+    y = x
+    for _ in range(layers):
+        y = relay.nn.dense(y, w)
+    return relay.IRModule.from_expr(relay.Function([x, w], y))
+
+
+def runs_as(kind, module, threads):
+    """What runs a module: in a straight line, as a whole program, or one instruction at a time."""
+    compiled = compile_program(module, whole=kind != "straight")
+    if kind == "vm":
+        executable = relay.vm.Executable(compiled.program, compiled.code, compiled.weights, threads)
+        return relay.vm.VirtualMachine(executable).run
+    return make_executable(compiled.program, compiled.code, compiled.weights, threads)
+
+
+WAYS = [("straight", 1), ("straight", 2), ("whole", 1), ("vm", 1)]
+
+
+@pytest.mark.parametrize(("kind", "threads"), WAYS)
+def test_one_long_kernel_is_interrupted_and_runs_again(kind, threads, interruptible):
+    size = 3072
+    run = runs_as(kind, product(size, 1), threads)
+    x = np.ones((size, size), np.float32)
+    for after in (0.15, 0.1):
+        assert_interrupted(run, x, x, after=after)
+    assert np.array_equal(np.asarray(run(x, x)), size * x)
+    if kind == "whole":
+        assert run.live_objects == run.leaked_objects == 0
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("kind", "threads"), [*WAYS, ("whole", 2), ("vm", 2)])
+def test_a_kernel_of_half_a_minute_is_interrupted(kind, threads, interruptible):
+    run = runs_as(kind, product(8192, 1), threads)
+    x = np.ones((8192, 8192), np.float32)
+    for _ in range(3):
+        assert_interrupted(run, x, x)
+
+
+@pytest.mark.parametrize(("kind", "threads"), WAYS)
+def test_many_kernels_in_a_row_are_interrupted(kind, threads, interruptible):
+    run = runs_as(kind, product(1536, 60), threads)
+    x = np.ones((1536, 1536), np.float32)
+    assert_interrupted(run, x, x)
+
+
+@pytest.mark.parametrize("kind", ["straight", "whole"])
+def test_many_short_kernels_in_a_row_are_interrupted(kind, interruptible):
+    x = relay.var("x", shape=(1 << 16,))
+    y = x
+    for _ in range(400):
+        y = relay.op.annotation.stop_fusion(relay.erf(y))
+    run = runs_as(kind, relay.IRModule.from_expr(relay.Function([x], y)), 1)
+    value = np.ones(1 << 16, np.float32)
+
+    def again_and_again():
+        for _ in range(1000):
+            run(value)
+
+    assert_interrupted(again_and_again, after=0.01)
+
+
+def test_the_interpreter_is_interrupted_between_operators(interruptible):
+    x = relay.var("x", shape=(256, 256))
+    y = x
+    for _ in range(3000):
+        y = relay.nn.dense(y, x)
+    function = relay.create_executor("debug", relay.IRModule.from_expr(relay.Function([x], y)))
+    run = function.evaluate()
+    assert_interrupted(run, np.ones((256, 256), np.float32))
+    assert np.asarray(relay.create_executor("debug").evaluate(relay.const(1))) == 1
+
+
+def test_other_threads_are_not_asked(interruptible):
+    """Python handles signals in its main thread; a call in another one goes on to its end."""
+    run = runs_as("straight", product(1024, 3), 1)
+    x = np.full((1024, 1024), 1 / 1024, np.float32)
+    found = []
+    thread = threading.Thread(target=lambda: found.append(np.asarray(run(x, x))))
+    thread.start()
+    assert_interrupted(time.sleep, 60, after=0.05)
+    thread.join()
+    np.testing.assert_allclose(found[0], x, rtol=1e-4)

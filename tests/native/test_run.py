@@ -105,6 +105,4 @@ def test_denormals_are_kept_whatever_the_caller_has_set(program, threads):
 )
 def test_every_system_has_its_code(triple):
     target = Target(f"llvm -mtriple={triple}")
-    assert compile_module(
-        [run.text(target)], target, imports=["relay_parallel", "relay_pool_address"]
-    )
+    assert compile_module([run.text(target)], target, imports=["relay_parallel", "relay_look"])

@@ -44,6 +44,7 @@ class Emitter(Expressions):
         self.numbers: dict[Register, Expr] = {}  # registers that hold a number known now
         self.loaded: dict[object, str] = {}  # parts of objects, as far as this block knows them
         self.unwinding: list[tuple[str, str]] = []  # (status, block it comes from)
+        self.kernels = 0  # how many calls of kernels there are so far
         self.ways_out: list[WayOut] = []
         self.shared: dict[tuple[str, int], str] = {}  # those that do the same
         self.stacked: dict[str, int] = {}  # memory on the stack: words, by name
@@ -212,6 +213,13 @@ class Emitter(Expressions):
     def poll(self) -> None:
         """Count down to the next look at whether the run shall go on."""
         self.check_call(self.make("call i32 @relay_tick(ptr %ctx)", "i32").text)
+
+    def poll_after_kernel(self) -> None:
+        """A look after every eighth kernel: long ones look up themselves, but many short ones take
+        long too."""
+        self.kernels += 1
+        if self.kernels % 8 == 0:
+            self.check_call(self.make("call i32 @relay_poll(ptr %ctx)", "i32").text)
 
     def poll_if(self, due: str) -> tuple[str, str]:
         """(block that comes from not asking, block that comes from asking)"""

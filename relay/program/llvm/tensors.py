@@ -219,9 +219,9 @@ class Tensors(Emitter):
         status = self.make(f"call i32 {name}(ptr %ctx, ptr {args})", "i32").text
         if workspace is not None:
             self.store("ptr", workspace, "%ctx", layout.FRAME)
-        if kernel.checks:  # else there is nothing that it could find wrong
-            failed = self.make(f"icmp ne i32 {status}, 0", "i1").text
-            self.fail_if(failed, status, self.site(kernel=kernel.name))
+        failed = self.make(f"icmp ne i32 {status}, 0", "i1").text
+        self.fail_if(failed, status, self.site(kernel=kernel.name))
+        self.poll_after_kernel()
         for register, place in written:
             spec = self.spec(register)
             assert isinstance(spec, ScalarSpec)

@@ -172,10 +172,13 @@ def _entry(kernel: Kernel, inputs: int, takes: _Arguments, variants: Sequence[st
     if len(variants) > 1:
         lines += _aligned([f"%b{i}" for i in range(inputs, takes.tensors)])
         lines += ["  br i1 %aligned, label %streaming, label %plain", "streaming:"]
-        lines += [f"  call void @{kernel.name}.streaming({arguments})", "  ret i32 0", "plain:"]
+        streaming = f"  call void @{kernel.name}.streaming({arguments})"
+        lines += [streaming, "  br label %done", "plain:"]
     lines.append(f"  call void @{kernel.name}.body({arguments})")
+    if len(variants) > 1:
+        lines += ["  br label %done", "done:"]
     status = "0"
-    if kernel.checked:
+    if kernel.checked or kernel.may_stop:
         lines.append(f"  %error.at = getelementptr i8, ptr %context, i64 {abi.ERROR}")
         lines.append("  %error = load i64, ptr %error.at, align 8")
         lines.append("  %code = trunc i64 %error to i32")

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from relay import tree
 from relay.errors import RelayError
+from relay.target import abi
 from relay.target.llvm.dot_product import DotProducts
 from relay.target.llvm.schedules.facts import PARALLEL_WORK
 from relay.target.llvm.writer import (
@@ -40,6 +41,11 @@ from relay.te.work import work
 from relay.tree import Steps
 
 _STACK_BYTES = 8192  # what is larger goes to the workspace
+
+# in steps (`relay.te.work`): loops that do more look up whether to go on, after so much at a time
+LONG = 1 << 26
+LOOK = 1 << 22
+CUT = 1 << 23  # parallel loops that do less, some milliseconds, run in one piece
 
 # stand for numbers that are known when the whole kernel is written
 SHARED, PER_WORKER = "@shared@", "@per_worker@"
@@ -112,9 +118,16 @@ class Function(DotProducts):
             raise RelayError("a loop runs as often for every lane of a vector")
 
     def _range(
-        self, loop: For, begin: Value, end: Value, backwards: str | None = None
+        self,
+        loop: For,
+        begin: Value,
+        end: Value,
+        backwards: str | None = None,
+        *,
+        is_piece: bool = False,
     ) -> Steps[None]:
-        """The loop from `begin` to `end`; in the other direction where a condition holds."""
+        """The loop from `begin` to `end`; in the other direction where a condition holds. A piece
+        of a loop need not look up whether to go on."""
         writes = _stores(loop.body)
         self.written(writes)
         head, done = self.label("loop"), self.label("done")
@@ -127,6 +140,8 @@ class Function(DotProducts):
             self.line(f"br i1 {some.text}, label %{start}, label %{done}")
             self.place(start)
             before = start
+        often = None if self.looked or is_piece else self._how_often(loop)
+        self.looked = self.looked or often is not None
         self.line(f"br label %{head}")
         self.place(head)
         var = self.fresh("i")
@@ -143,6 +158,9 @@ class Function(DotProducts):
         self.simplify.bind(loop.var, loop.extent)
         with self.scope():
             yield self._statement(loop.body)
+        if often is not None:
+            self.looked = False
+            self._look(var, often)
         after = self.fresh("n")
         self.line(f"{after} = add nuw nsw i64 {var}, 1")
         again = self.make(f"icmp slt i64 {after}, {end.text}", "i1")
@@ -152,6 +170,46 @@ class Function(DotProducts):
         self.line(f"br i1 {again.text}, label %{head}, label %{done}, !llvm.loop !0")
         self.place(done)
         self.written(writes)
+
+    def _how_often(self, loop: For) -> str | None:
+        """How many turns less one, a mask, go by until the next look whether to go on. None where
+        the loop is short, or its turns are long, so that loops inside look up, and in turns of
+        parallel loops over sizes that a run finds: those are short as a rule."""
+        turn = self.simplify(work(loop.body))
+        whole = self.simplify(turn * loop.extent)
+        if isinstance(whole, Const) and isinstance(turn, Const):
+            if int(whole.value) < LONG or int(turn.value) >= LONG:
+                return None
+            count = LOOK // max(1, int(turn.value))
+            return str((1 << max(0, count.bit_length() - 1)) - 1)
+        if (self.in_parallel and loop.kind is not Kind.ALTERNATING) or any(
+            var not in self.variables for var in variables(turn)
+        ):
+            return None
+        amount = self.make(f"call i64 @llvm.smax.i64({self.integer(turn)}, i64 1)", "i64")
+        turns = self.make(f"udiv i64 {LOOK}, {amount.text}", "i64")
+        zeros = self.make(f"call i64 @llvm.ctlz.i64({turns}, i1 false)", "i64")
+        shifted = self.make(f"lshr i64 -1, {zeros.text}", "i64")
+        return self.make(f"lshr {shifted}, 1", "i64").text
+
+    def _look(self, turn: str, often: str) -> None:
+        """Ask whether to go on, if somebody wants to be asked; else leave. A parallel loop without
+        a body does nothing but that."""
+        looking, asking, further = self.label("looking"), self.label("asking"), self.label("goes")
+        some = self.make(f"and i64 {turn}, {often}", "i64")
+        due = self.make(f"icmp eq {some}, {often}", "i1")
+        self.line(f"br i1 {due.text}, label %{looking}, label %{further}")
+        self.place(looking)
+        at = self.make(f"getelementptr i8, ptr %context, i64 {abi.WATCH}", "ptr")
+        watch = self.make(f"load ptr, ptr {at.text}, align 8", "ptr")
+        nobody = self.make(f"icmp eq ptr {watch.text}, null", "i1")
+        self.line(f"br i1 {nobody.text}, label %{further}, label %{asking}")
+        self.place(asking)
+        run = self.make("load ptr, ptr %context, align 8", "ptr")
+        self.line(f"call void {run.text}(ptr %context, ptr null, ptr null, i64 0)")
+        self._unless_stopped()
+        self.line(f"br label %{further}")
+        self.place(further)
 
     def _vector(self, loop: For) -> Steps[None]:
         if not isinstance(loop.extent, Const):
@@ -352,18 +410,35 @@ class Function(DotProducts):
             "i64 %end",
             *parameters,
         ]
-        yield inner._range(loop, Value("%begin", "i64"), Value("%end", "i64"), backwards)
+        bounds = Value("%begin", "i64"), Value("%end", "i64")
+        yield inner._range(loop, *bounds, backwards, is_piece=backwards is None)
         inner.finish()
         kernel.functions.append(inner.text(f"internal void @{name}.part", parameters))
         closure = self._closure(name, captured)
         extent = self.integer(loop.extent)
-        done = self._unless_little(loop, name, closure, extent) if kernel.has_sizes else None
+        done, total = None, None
+        if kernel.has_sizes:
+            done, total = self._unless_little(loop, name, closure, extent)
         run = self.make("load ptr, ptr %context, align 8", "ptr")
-        self.line(f"call void {run.text}(ptr %context, ptr @{name}, ptr {closure}, {extent})")
+        turns = self._cut(loop, extent, total) if backwards is None else self._whole(extent)
+        self.line(f"call void {run.text}(ptr %context, ptr @{name}, ptr {closure}, {turns})")
+        self._unless_stopped()
         if done is not None:
             self.line(f"br label %{done}")
             self.place(done)
         self.written(_stores(loop.body))
+
+    def _unless_stopped(self) -> None:
+        """A loop that was interrupted, or failed, has not computed what the rest relies on."""
+        self.kernel.may_stop = True
+        at = self.make(f"getelementptr i8, ptr %context, i64 {abi.ERROR}", "ptr")
+        error = self.make(f"load atomic i64, ptr {at.text} monotonic, align 8", "i64")
+        fine = self.make(f"icmp eq {error}, 0", "i1")
+        stopped, further = self.label("stopped"), self.label("further")
+        self.line(f"br i1 {fine.text}, label %{further}, label %{stopped}")
+        self.place(stopped)
+        self.finish()
+        self.place(further)
 
     def _other_way(self, name: str) -> str:
         """Whether an alternating loop goes backwards now: not if it did so the last time.
@@ -378,9 +453,27 @@ class Function(DotProducts):
         self.line(f"store atomic {now}, {note}")
         return self.make(f"trunc {before} to i1", "i1").text
 
-    def _unless_little(self, loop: For, name: str, closure: str, extent: Value) -> str:
+    def _whole(self, extent: Value) -> Value:
+        """An extent that says: do not cut the ranges into pieces, between which one can ask whether
+        to go on."""
+        return self.make(f"sub i64 0, {extent.text}", "i64")
+
+    def _cut(self, loop: For, extent: Value, total: Value | None) -> Value:
+        """An extent that says so where there is too little to do for that."""
+        if total is not None:
+            short = self.make(f"icmp slt i64 {total.text}, {CUT}", "i1")
+            whole = self._whole(extent)
+            return self.make(f"select i1 {short.text}, {whole}, {extent}", "i64")
+        amount = self.simplify(work(loop.body) * loop.extent)
+        if isinstance(amount, Const) and int(amount.value) < CUT:
+            return self._whole(extent)
+        return extent
+
+    def _unless_little(
+        self, loop: For, name: str, closure: str, extent: Value
+    ) -> tuple[str, Value]:
         """Where a run shows that there is little to do, all of it is done right here; otherwise
-        what follows is. The label of the end."""
+        what follows is. The label of the end, and how much there is to do."""
         amount = self.simplify(work(loop.body))
         if any(var not in self.variables for var in variables(amount)):
             amount = const(1, INDEX)
@@ -393,7 +486,7 @@ class Function(DotProducts):
         self.line(f"call void @{name}({given})")
         self.line(f"br label %{done}")
         self.place(spread)
-        return done
+        return done, total
 
     def _closure(self, name: str, captured: Sequence[tuple[str, str]]) -> str:
         """The function the pool calls, and what it is to be given."""

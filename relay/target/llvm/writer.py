@@ -131,6 +131,7 @@ class Kernel:
     shared: Memory = field(default_factory=Memory)
     per_worker: Memory = field(default_factory=Memory)
     parallel_loops: int = 0
+    may_stop: bool = False  # it ends early where a loop was interrupted
 
     def add_check(self, what: str) -> int:
         """The number of a check, of which `.outside` leaves a note when it fails."""
@@ -177,6 +178,7 @@ class Writer:
         self.mask: Value | None = None
         self.wider: dict[str, str | None] = {}  # for each mask one that has all its lanes
         self.in_parallel = False
+        self.looked = False  # a loop around looks up whether to go on
         self.worker = "0"
         self.widths: dict[Var, int] = {}  # of vector loops so far
         self.dependent: dict[Expr, bool] = {}  # on the lane

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import os
+import signal
+import threading
 from collections.abc import Callable
 
 import numpy as np
@@ -11,6 +15,7 @@ import pytest
 from relay import te
 from relay.errors import RelayError
 from relay.native.runtime import Context
+from relay.target import abi
 from relay.target.llvm.compile import assembly, compile_module
 from relay.target.llvm.jit import load
 from relay.target.target import Target
@@ -338,6 +343,56 @@ def test_an_alternating_loop_goes_back_the_way_it_came() -> None:
     batch = Batch([function_of(loops_of([X], [Y], write), WIDEST)], WIDEST)
     found = [batch.run(0, [ARRAY]).results[0][0] for _ in range(4)]
     assert found == [N - 1, 0, N - 1, 0]
+
+
+# --- interrupts
+
+
+SERIAL, TURNS = Kind.SERIAL, 1 << 40
+NESTS = {
+    "one loop": [(TURNS, SERIAL)],
+    "the inner one of two": [(2, SERIAL), (TURNS, SERIAL)],
+    "a parallel loop": [(TURNS, Kind.PARALLEL)],
+    "in a turn of a parallel loop": [(2, Kind.PARALLEL), (TURNS, SERIAL)],
+    "an alternating loop": [(TURNS, Kind.ALTERNATING)],
+}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("open_sizes", [False, True])
+@pytest.mark.parametrize("name", NESTS)
+def test_a_long_loop_can_be_interrupted(
+    name: str, open_sizes: bool, threads: int, interruptible: None
+) -> None:
+    if open_sizes and name == "in a turn of a parallel loop":
+        pytest.skip("turns of parallel loops over open sizes are short")
+    n = Var("int64", "n")
+    kinds = [kind for _, kind in NESTS[name]]
+
+    def write(b: Builder) -> None:
+        sizes = [n if open_sizes and size == TURNS else te.index(size) for size, _ in NESTS[name]]
+        with contextlib.ExitStack() as loops:
+            for size, kind in zip(sizes, kinds, strict=True):
+                loops.enter_context(b.loop(size, kind=kind))
+            b.store(Y, 0, Y[0] * 0.5 + X[1])
+
+    made = function_of(loops_of([X], [Y], write), WIDEST, sizes=[n] if open_sizes else [])
+    batch = Batch([made], WIDEST)
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    outcome = batch.run(0, [ARRAY], threads=threads, sizes={"n": TURNS}, shapes=[(N,)])
+    timer.join()
+    assert outcome.status == abi.INTERRUPTED
+
+
+def test_short_loops_ask_nobody() -> None:
+    def write(b: Builder) -> None:
+        with b.loop(1 << 10, kind=Kind.PARALLEL), b.loop(1 << 10):
+            b.store(Y, 0, X[1])
+
+    text = code_of(loops_of([X], [Y], write)).ir
+    assert "asking" not in text
+    assert "i64 -1024" in text or "sub i64 0, 1024" in text  # ranges are not cut
 
 
 # --- the checked mode
