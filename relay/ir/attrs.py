@@ -30,7 +30,25 @@ def freeze(value: Any) -> Any:
     return value
 
 
-class Attrs:
+class _ByKind:
+    """Attributes looked up by name and read as a kind of data."""
+
+    __slots__ = ()
+
+    def __getitem__(self, name: str) -> Any:
+        raise KeyError(name)
+
+    def get_int(self, name: str) -> int:
+        return int(self[name])
+
+    def get_str(self, name: str) -> str:
+        return str(self[name])
+
+    def get_int_tuple(self, name: str) -> tuple[int, ...]:
+        return tuple(map(int, self[name]))
+
+
+class Attrs(_ByKind):
     """The base of every operator's attributes; make one with `@attrs`."""
 
     __slots__ = ()
@@ -86,7 +104,7 @@ def attrs(cls: type[T]) -> type[T]:
     return immutable(cls, kw_only=True)
 
 
-class DictAttrs(Mapping[str, Any]):
+class DictAttrs(_ByKind, Mapping[str, Any]):
     """Attributes with free names, as functions and modules have them. Immutable, hashable."""
 
     __slots__ = ("_items",)

@@ -223,6 +223,16 @@ class Op(Expr):
 
     name: str
 
+    @staticmethod
+    def get(name: str) -> Op:
+        """The operator of that name."""
+        return get_op(name)
+
+    @staticmethod
+    def list_op_names() -> list[str]:
+        """The names of all operators, sorted."""
+        return op_names()
+
 
 @node
 class Constructor(Expr):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,13 +15,15 @@ from relay.transform.base import Pass
 from relay.transform.infer_type import InferType
 
 
-def run_opt_pass(expr: Expr, opt_pass: Pass, import_prelude: bool = False) -> Expr:
-    """`expr` after a pass over a module that has it as its main function."""
+def run_opt_pass(expr: Expr, opt_pass: Pass | Sequence[Pass], import_prelude: bool = False) -> Expr:
+    """`expr` after a pass, or several, over a module that has it as its main function."""
     module = IRModule.from_expr(expr)
     if import_prelude:
         Prelude(module)
     name = expr.attrs.get("global_symbol", "main") if isinstance(expr, Function) else "main"
-    entry: Function = opt_pass(module)[name]
+    for one in [opt_pass] if isinstance(opt_pass, Pass) else opt_pass:
+        module = one(module)
+    entry: Function = module[name]
     return entry if isinstance(expr, Function) else entry.body
 
 

@@ -149,3 +149,12 @@ def test_numbers_that_remember_more_become_plain_ones():
     assert type(marked.attrs["Primitive"]) is int
     module = relay.IRModule.from_expr(marked)
     assert relay.ir.structural_equal(relay.load_json(relay.save_json(module)), module)
+
+
+def test_attributes_are_read_as_a_kind_of_data():
+    found = relay.nn.max_pool2d(relay.var("x", shape=(1, 1, 4, 4)), strides=2).attrs
+    assert found.get_int_tuple("strides") == (2, 2)
+    assert found.get_str("layout") == "NCHW" and found.get_int("ceil_mode") == 0
+    assert DictAttrs({"a": 1}).get_int("a") == 1
+    with pytest.raises(KeyError):
+        found.get_int("nothing")

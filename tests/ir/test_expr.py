@@ -507,3 +507,8 @@ def test_a_constant_may_be_given_a_whole_type():
         relay.RelayError, match=r"expected a constant of type Tensor\[\(2\), int8\]"
     ):
         relay.const(0, relay.TensorType((2,), "int8"))
+
+
+def test_operators_are_found_by_their_class():
+    assert relay.Op.get("add") is relay.op.get("add")
+    assert "nn.conv2d" in relay.Op.list_op_names()

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import relay
+from relay import transform
 from relay.testing import count_ops, rand, run_infer_type, run_opt_pass
 
 
@@ -63,3 +64,10 @@ def test_random_tensors_follow_numpys_seed():
     np.random.seed(5)
     assert (rand("float32", 3).numpy() == first).all()
     assert rand("float32").shape == ()
+
+
+def test_several_passes_run_one_after_the_other():
+    both = [transform.FoldConstant(), transform.ToANormalForm()]
+    x = relay.var("x", shape=())
+    result = run_opt_pass(x + (relay.const(1.0) + relay.const(2.0)), both)
+    assert count_ops(result) == {"add": 1} and isinstance(result, relay.Let)

@@ -1,0 +1,15 @@
+"""The program on the page for people who bring programs along runs."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+PAGE = (Path(__file__).parents[2] / "docs/porting.md").read_text(encoding="utf-8")
+
+
+def test_the_program_runs():
+    names = {}
+    (program,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    exec(compile(program, "porting.md", "exec"), names)
+    np.testing.assert_allclose(names["out"].numpy().sum(), 1, rtol=1e-5)
