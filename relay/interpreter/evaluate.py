@@ -26,7 +26,7 @@ from typing import Any, Final
 
 from relay.errors import Diagnostic, EvaluationError
 from relay.interpreter.frames import Closure, Frame, Program, Stack
-from relay.interpreter.operators import act, operate
+from relay.interpreter.operators import act, operate, require_room
 from relay.interpreter.promises import bind_extents, check
 from relay.interpreter.values import (
     UNIT,
@@ -256,6 +256,8 @@ def _apply(callee: Value, args: list[Value], e: Call, frame: Frame) -> Value | E
         case OpDef(on_values=True):
             return _act(callee, args, e, frame)
         case OpDef():
+            if e.ty is not None:
+                require_room(e.ty, e.span)
             result = operate(callee, args, e.attrs, e.span, _is_proven(e))
             if e.ty is not None:
                 check(result, e.ty, frame.extents, f"the result of `{callee.name}`", e.span)

@@ -37,7 +37,8 @@ def operate(
 ) -> Value:
     """The result of an operator. Called without attributes, as a value may be, it has defaults.
 
-    `proven`: inference has shown that the arguments fit. Otherwise the type relation is asked.
+    `proven`: inference has shown that the arguments fit. Otherwise, and where values decide the
+    shape, the type relation is asked.
     """
     reference = _reference(op, args, span)
     arrays = [
@@ -45,9 +46,9 @@ def operate(
         for index, arg in enumerate(args)
     ]
     given = op.make_attrs({}) if attrs is None else attrs
-    if not proven and op.relation is not None:
+    if op.relation is not None and (not proven or op.extents is not None):
         types = [run(_type_of(array)) for array in arrays]
-        _require_room(output_type(op, types, given, arrays, span), span)
+        require_room(output_type(op, types, given, arrays, span), span)
     try:
         result = reference(*arrays, **_keywords(given))
     except Exception as error:  # whatever the reference says is wrong is wrong with the program
@@ -55,10 +56,13 @@ def operate(
     return _from_arrays(result)
 
 
-def _require_room(ty: Type, span: AnySpan | None) -> None:
-    """The result is one that there can be; NumPy does not always say so."""
+def require_room(ty: Type, span: AnySpan | None) -> None:
+    """A result of that type is one that there can be. NumPy is not asked for others: some of its
+    functions give an empty array then, or write where there is none."""
     for part in postorder(ty):
-        if isinstance(part, TensorType) and not has_room(part.concrete_shape, part.dtype):
+        if not isinstance(part, TensorType) or part.occurs:
+            continue
+        if not has_room(part.concrete_shape, part.dtype):
             raise EvaluationError(too_large(part.concrete_shape, part.dtype, span))
 
 

@@ -80,6 +80,9 @@ class Variant:
     required: tuple[Requirement, ...]
     lowered: Lowered  # its kernels say which sizes they take, and in which order
     results: tuple[tuple[Dim, ...], ...]  # what to allocate for each result
+    # shapes of what is computed on the way and lies nowhere: there can be such tensors, or the run
+    # ends, since positions in them are computed (`relay.extents`)
+    rooms: tuple[tuple[Dim, ...], ...] = ()
 
 
 @frozen

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from relay import te, tree
+from relay.errors import Diagnostic, LowerError
+from relay.extents import EXPECTED, is_size
 from relay.ir import dims
 from relay.ir.dims import Dim, DimCall, DimExpr, Symbol
 from relay.te.expr import Binary, binary
@@ -171,6 +173,8 @@ def to_te(dim: Dim, variables: Mapping[str, te.Expr]) -> te.Expr:
     made: list[te.Expr] = []
     for step in steps:
         if step.op == "constant":
+            if not is_size(int(step.value)):
+                raise LowerError(Diagnostic(f"a size would be {step.value}", expected=EXPECTED))
             made.append(te.index(int(step.value)))
         elif step.op == "size":
             made.append(variables[str(step.value)])

@@ -32,7 +32,8 @@ def from_bytes(data: bytes) -> Dynamic:
                 tuple((_dim(left), _dim(right)) for left, right in one["conditions"]),
                 _requirements(one["required"]),
                 from_plain(one["lowered"]),
-                tuple(tuple(map(_dim, shape)) for shape in one["results"]),
+                _shapes(one["results"]),
+                _shapes(one["rooms"]),
             )
             for one in given["variants"]
         ),
@@ -57,6 +58,7 @@ def _dynamic(made: Dynamic) -> dict[str, Any]:
                 "required": _required(one.required),
                 "lowered": to_plain(one.lowered),
                 "results": [list(map(_plain, shape)) for shape in one.results],
+                "rooms": [list(map(_plain, shape)) for shape in one.rooms],
             }
             for one in made.variants
         ],
@@ -98,6 +100,10 @@ def _dim(given: Any) -> Dim:
         return given
     steps = [Operation(op, tuple(operands), value) for op, operands, value in given]
     return from_operations(steps)[-1]
+
+
+def _shapes(given: list[Any]) -> tuple[tuple[Dim, ...], ...]:
+    return tuple(tuple(map(_dim, shape)) for shape in given)
 
 
 def _requirements(given: list[Any]) -> tuple[Requirement, ...]:

@@ -15,6 +15,7 @@ whoever runs the program, the rest is a kernel of its own.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from typing import Any
 
 from relay import dtypes, te, tree
 from relay.errors import VALUE, Diagnostic, DiagnosticError, LowerError
+from relay.extents import EXPECTED, TENSOR_BYTES
 from relay.ir import dims
 from relay.ir.dims import Dim, Symbol
 from relay.ir.expr import Call, Expr, Function, Var
@@ -47,7 +49,11 @@ from relay.op.site import Site, better_known
 from relay.target.target import Target
 from relay.te.compute import Computation, Tensor
 from relay.te.expr import INDEX, Binary, Cast, Compare, Read, remake, substitute
+from relay.te.intervals import Interval
+from relay.te.overflow import overflow
 from relay.te.simplify import Simplifier
+
+LENGTH: Interval = (0, TENSOR_BYTES - 1)  # what a size can be
 
 
 def lower_dynamic(
@@ -71,7 +77,9 @@ def lower_dynamic(
             tuple(shapes.dim_of(extent) for extent in tensor.shape)
             for tensor in shapes.computed.outputs
         )
-        variants.append(Variant(tuple(shapes.conditions), tuple(shapes.required), lowered, results))
+        required = tuple(shapes.required)
+        rooms = shapes.other_rooms(results)
+        variants.append(Variant(tuple(shapes.conditions), required, lowered, results, rooms))
     searches = tuple(
         Search(
             lower_computed(one.computed, constant, target, options, general.variables),
@@ -301,6 +309,8 @@ class _Symbolic(Shapes):
         self.elements: dict[ElementOf, Variable] = {}
         self.searches: list[_Finding] = []
         self.inputs: list[te.Tensor] = []
+        # the shapes of all results, by their extents in any order
+        self.rooms: dict[frozenset[tuple[Dim, int]], tuple[Dim, ...]] = {}
 
     @property
     def variables(self) -> list[te.Extent]:
@@ -446,8 +456,21 @@ class _Symbolic(Shapes):
 
     def _natural(self, op: OpDef, ty: Type) -> None:
         for part in tree.postorder(ty):
-            for dim in part.shape if isinstance(part, TensorType) else ():
-                self.natural(op, dim, "a result would have less than no elements")
+            if isinstance(part, TensorType):
+                self.rooms.setdefault(frozenset(Counter(part.shape).items()), part.shape)
+                for dim in part.shape:
+                    self.natural(op, dim, "a result would have less than no elements")
+
+    def other_rooms(self, results: Sequence[tuple[Dim, ...]]) -> tuple[tuple[Dim, ...], ...]:
+        """The shapes that are computed on the way, besides those of parameters and results: these
+        come to lie in memory, where they are looked at."""
+        given = [tuple(map(self.dim_of, tensor.shape)) for tensor in self.inputs]
+        there = {frozenset(Counter(shape).items()) for shape in (*given, *results)}
+        return tuple(
+            shape
+            for extents, shape in self.rooms.items()
+            if extents not in there and not all(isinstance(dim, int) for dim in shape)
+        )
 
     def natural(self, op: OpDef, dim: Dim, message: str) -> None:
         """The dimension is not negative, or the run ends."""
@@ -502,6 +525,7 @@ class _Symbolic(Shapes):
         found: list[Dim] = []
         open_: dict[te.Expr, Size] = {}
         required: list[Requirement] = []
+        computed: list[te.Expr] = []  # what must not wrap
         natural: dict[te.Expr, str] = {}  # numbers, and what to say of negative ones
         for need in needs:
             simple = self._settled(need.condition)
@@ -510,6 +534,7 @@ class _Symbolic(Shapes):
             natural.update((number, need.message) for number in _not_negative(simple))
             flag = self.params.fresh(f"s{self.calls}_need{len(required)}")
             open_[te.select(simple, te.index(0), te.index(1))] = flag
+            computed.append(simple)
             shown = []
             for place, number in enumerate(need.shown):
                 value = self._settled(te.index(number))
@@ -532,10 +557,26 @@ class _Symbolic(Shapes):
                 if simple not in open_:
                     open_[simple] = self.params.fresh(f"s{self.calls}_{position}")
                     self.anonymous.add(open_[simple])
+                computed.append(simple)
                 made = open_[simple]
             found.append(made)
+        if (wrapped := self._overflow(computed)) is not None:
+            open_[wrapped] = self.params.fresh(f"s{self.calls}_over")
+            message = f"`{op.name}`: a size is too large"
+            required.append(Requirement(open_[wrapped], 0, message, EXPECTED))
         if open_:
             self._search(list(open_), tuple(size.name for size in open_.values()), required)
+        return found
+
+    def _overflow(self, values: Sequence[te.Expr]) -> te.Expr | None:
+        """0, or a number with which one of the values would wrap; None where none can."""
+        ranges: dict[te.Var, Interval] = dict.fromkeys(self.sizes.values(), LENGTH)
+        parts = [part for value in values if not _is_zero(part := overflow(value, ranges))]
+        if not parts:
+            return None
+        found = parts[-1]
+        for part in reversed(parts[:-1]):
+            found = te.select(te.equal(part, 0), found, part)
         return found
 
     def _search(
@@ -676,6 +717,10 @@ def _not_negative(condition: te.Expr) -> Iterator[te.Expr]:
                 yield _without_casts(number)
 
 
+def _is_zero(expr: te.Expr) -> bool:
+    return isinstance(expr, te.Const) and not expr.value
+
+
 def _without_casts(number: te.Expr) -> te.Expr:
     while isinstance(number, Cast):
         number = number.operand
@@ -688,7 +733,7 @@ def _without_unused(made: Dynamic) -> Dynamic:
     used |= {name for one in made.searches for name in _names(one.lowered)}
     wanted: list[Dim] = []
     for one in made.variants:
-        wanted += [dim for shape in one.results for dim in shape]
+        wanted += [dim for shape in (*one.results, *one.rooms) for dim in shape]
         wanted += [dim for pair in one.conditions for dim in pair]
     required = [made.required, *(one.required for one in made.variants)]
     required += [one.required for one in made.searches]

@@ -224,7 +224,7 @@ def _sparse_fill_empty_rows_shape(
 def _filled_rows_capacity(
     indices: te.Tensor, values: te.Tensor, dense_shape: te.Tensor, _: te.Tensor
 ) -> tuple[tuple[te.Scalar, ...], ...]:
-    rows = te.maximum(te.index(dense_shape[0]), 0)
+    rows = te.index(dense_shape[0])
     most = indices.shape[0] + rows
     return (most, indices.shape[1]), (most,), (rows,)
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from relay import dtypes
-from relay.errors import AnySpan, EvaluationError, RelayError
+from relay.errors import AnySpan, Diagnostic, EvaluationError, RelayError
 from relay.ir.dims import Dim
 from relay.ir.types import IncompleteType, TensorType, TupleType, Type, is_dynamic
 from relay.op.opdef import OpDef
@@ -51,7 +51,13 @@ def output_type(
         raise RelayError(f"operator `{op.name}` does not say how its shape depends on values")
     if values is None:
         raise RelayError(f"the shape of `{op.name}` depends on the values of its arguments")
-    shapes = op.runtime_shape(*values, **(dict(attrs.items()) if attrs is not None else {}))
+    try:
+        shapes = op.runtime_shape(*values, **(dict(attrs.items()) if attrs is not None else {}))
+    except RelayError:
+        raise
+    except Exception as error:  # whatever it says is wrong is wrong with the values
+        message = f"the shape of `{op.name}` is not found: {error or type(error).__name__}"
+        raise EvaluationError(Diagnostic(message, span)) from error
     return _with_shapes(op, found, shapes)
 
 

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from relay.errors import VALUE, AnySpan
+from relay.extents import EXPECTED, TENSOR_BYTES
 from relay.ir.dims import Dim, Symbol
 from relay.lower.dynamic import Dynamic, ElementOf, Requirement, Search, Variable, Variant
 from relay.lower.kernel import TensorSpec
@@ -32,7 +33,7 @@ from relay.program.program import (
     ScalarSpec,
     Spec,
 )
-from relay.program.scalar_code import SIZE, emit_dim, literal, operation
+from relay.program.scalar_code import SIZE, emit_dim, literal, operation, size_operation
 from relay.program.specs import UNKNOWN
 from relay.program.stages import Stages
 
@@ -121,6 +122,19 @@ class _Call:
                 RequireEqual(left, right, one.message, self.where, one.expected, one.found, shown)
             )
 
+    def require_room(self, shape: Sequence[Dim]) -> None:
+        """There are not too many elements, where an extent of 0 counts as 1."""
+        count = one = literal(self.builder, 1, SIZE)
+        for dim in shape:
+            extent = operation(self.builder, "max", (self.dim(dim), one), SIZE)
+            if count != one:
+                extent = size_operation(self.builder, "mul", count, extent, self.where)
+            count = extent
+        most = literal(self.builder, TENSOR_BYTES - 1, SIZE)
+        least = operation(self.builder, "min", (count, most), SIZE)
+        message = "a tensor that is computed on the way has too many elements"
+        self.builder.add(RequireEqual(count, least, message, self.where, EXPECTED))
+
     def holds(self, conditions: Sequence[tuple[Dim, Dim]]) -> Register:
         found: Register | None = None
         for left, right in conditions:
@@ -145,6 +159,8 @@ class _Call:
 
     def variant(self, dynamic: Dynamic, variant: Variant, results: Sequence[Spec]) -> list[At]:
         self.require(variant.required)
+        for room in variant.rooms:
+            self.require_room(room)
         specs: list[Spec] = []
         extents: list[list[Register]] = []
         for position, shape in enumerate(variant.results):

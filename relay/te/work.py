@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from relay import tree
-from relay.te.expr import INDEX, Binary, Call, Expr, Extent, Read, const, variables
+from relay.te.expr import (
+    INDEX,
+    Binary,
+    Call,
+    Const,
+    Expr,
+    Extent,
+    Read,
+    const,
+    substitute,
+    variables,
+)
 from relay.te.loops import Allocate, Block, For, If, Let, Statement, Store, While
 from relay.te.simplify import Simplifier
 from relay.tree import Steps
@@ -58,3 +71,62 @@ def _cost(value: Expr) -> int:
         elif isinstance(part, Binary | Read) and part.dtype != INDEX:
             total += 1
     return total
+
+
+# --- loops that do nothing ----------------------------------------------------------------------
+
+
+def without_idle_loops(statement: Statement) -> Statement:
+    """The statement with its outermost loops left out where a run shows that the loops inside of
+    them have nothing to do: an empty tensor may be 2^40 long along the axes before the empty one.
+    """
+
+    def walk(part: Statement) -> Steps[Statement]:
+        match part:
+            case For():
+                condition = _busy(part.body)
+                known = condition is not None and _is_size(condition)
+                return If(condition, part) if known else part
+            case Block():
+                steps = []
+                for step in part.steps:
+                    steps.append((yield walk(step)))
+                return replace(part, steps=tuple(steps))
+            case Allocate():
+                return replace(part, body=(yield walk(part.body)))
+            case _:
+                return part
+
+    return tree.run(walk(statement))
+
+
+def _busy(statement: Statement) -> Expr | None:
+    """Whether a statement does something, as far as sizes say; None where it does in any case."""
+
+    def walk(part: Statement) -> Steps[Expr | None]:
+        match part:
+            case For():
+                inside = yield walk(part.body)
+                if inside is not None and part.var in variables(inside):
+                    inside = None
+                if isinstance(part.extent, Const):
+                    return inside
+                some = part.extent > 0
+                return some if inside is None else some & inside
+            case Let():
+                inside = yield walk(part.body)
+                return None if inside is None else substitute(inside, {part.var: part.value})
+            case Allocate():
+                return (yield walk(part.body))
+            case Block() if part.steps:
+                found: Expr | None = None
+                for step in part.steps:
+                    one = yield walk(step)
+                    if one is None:
+                        return None
+                    found = one if found is None else found | one
+                return found
+            case _:
+                return None
+
+    return tree.run(walk(statement))

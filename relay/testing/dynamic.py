@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from relay.errors import Diagnostic, EvaluationError
+from relay.extents import has_room
 from relay.lower.dynamic import Dynamic, ElementOf, Requirement, Variable, Variant
 from relay.lower.sizes import evaluate
 from relay.target.target import Target
@@ -43,6 +44,9 @@ class DynamicFunction:
             _look(search.required, sizes)
         number, variant = self.chosen(sizes)
         _look(variant.required, sizes)
+        for room in variant.rooms:
+            if not has_room([evaluate(dim, sizes) for dim in room], "int8"):
+                raise EvaluationError(Diagnostic("a tensor has too many elements"))
         shapes = [tuple(evaluate(dim, sizes) for dim in shape) for shape in variant.results]
         outcome = self.batch.run(
             len(made.searches) + number,

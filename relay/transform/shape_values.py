@@ -23,7 +23,7 @@ import numpy as np
 
 from relay import dtypes
 from relay.errors import RelayError
-from relay.interpreter.operators import operate
+from relay.interpreter.operators import operate, require_room
 from relay.interpreter.values import TupleValue
 from relay.ir import dims
 from relay.ir.expr import Call
@@ -153,6 +153,8 @@ def _operated(op: OpDef, arrays: Sequence[Any], call: Call) -> np.ndarray | None
         TupleValue(tuple(map(NDArray, array))) if isinstance(array, tuple) else NDArray(array)
         for array in arrays
     ]
+    if call.ty is not None:
+        require_room(call.ty, call.span)
     result = operate(op, values, call.attrs, call.span, proven=True)
     return result.array if isinstance(result, NDArray) else None
 

@@ -19,6 +19,7 @@ from relay.target.target import Target
 from relay.te.expr import Const, Expr, Var, variables
 from relay.te.loops import Statement, Store
 from relay.te.lower import Lowered
+from relay.te.work import without_idle_loops
 
 
 @frozen
@@ -50,11 +51,12 @@ def generate(
     # (checked code goes element by element)
     if not checked and any(map(_is_streaming, tree.postorder(loops.body))):
         variants.append("streaming")
+    statement = without_idle_loops(loops.body) if sizes else loops.body
     for variant in variants:
         kernel.streams = variant == "streaming"
         body = Function(kernel, f"{name}.{variant}")
         parameters = _parameters(body, loops, sizes)
-        body.statement(loops.body)
+        body.statement(statement)
         body.finish()
         kernel.functions.append(body.text(f"internal void @{name}.{variant}", parameters))
     memory = [kernel.shared.most, kernel.per_worker.most]
@@ -89,6 +91,7 @@ def _amounts(kernel: Kernel, sizes: Sequence[Var], memory: Sequence[Expr]) -> li
     made = []
     for what, most in zip(("shared", "per_worker"), memory, strict=True):
         function = Function(kernel, f"{kernel.name}.{what}")
+        function.saturates = True  # memory that nobody has is refused by whoever gives it
         parameters = _sizes(function, sizes)
         value = function.integer(function.simplify(most))
         function.line(f"ret {value}")
@@ -105,8 +108,8 @@ def _workspace(kernel: Kernel, takes: _Arguments) -> str:
     lines += [
         f"  %threads.at = getelementptr i8, ptr %context, i64 {abi.THREADS}",
         "  %threads = load i64, ptr %threads.at, align 8",
-        "  %own = mul i64 %per_worker, %threads",
-        "  %bytes = add i64 %shared, %own",
+        "  %own = call i64 @llvm.smul.fix.sat.i64(i64 %per_worker, i64 %threads, i32 0)",
+        "  %bytes = call i64 @llvm.sadd.sat.i64(i64 %shared, i64 %own)",
         "  ret i64 %bytes",
     ]
     header = f"define i64 @{kernel.name}_workspace(ptr %context, ptr %args) {kernel.attributes} {{"

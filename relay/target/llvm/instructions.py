@@ -74,6 +74,8 @@ class Instructions(Writer):
             return self._extremum(expr, left, right, "fcmp olt" if expr.op == "max" else "fcmp ogt")
         signed = is_signed(expr.dtype)
         match expr.op:
+            case "add" | "sub" | "mul" if self.saturates:
+                return self._saturated(expr.op, left, right)
             case "add" | "sub" | "mul":
                 never = not left.lanes and self._never_wraps(expr)
                 return op(f"{expr.op} nsw" if never else expr.op)
@@ -86,6 +88,12 @@ class Instructions(Writer):
                 return self._shift(expr, left, right, signed)
             case _:
                 return self._division(expr, left, right, signed)
+
+    def _saturated(self, op: str, left: Value, right: Value) -> Value:
+        """What does not fit is the largest number that does, or the smallest."""
+        name, more = (f"s{op}.sat", "") if op != "mul" else ("smul.fix.sat", ", i32 0")
+        given = f"{left}, {right}{more}"
+        return self.make(f"call {left.type} @llvm.{name}.{left.type}({given})", left.type)
 
     def _extremum(self, expr: Binary, left: Value, right: Value, less: str) -> Value:
         """`right` where left is on the wrong side of it, and NaN where either is."""

@@ -179,6 +179,7 @@ class Writer:
         self.wider: dict[str, str | None] = {}  # for each mask one that has all its lanes
         self.in_parallel = False
         self.looked = False  # a loop around looks up whether to go on
+        self.saturates = False  # instead of wrapping
         self.worker = "0"
         self.widths: dict[Var, int] = {}  # of vector loops so far
         self.dependent: dict[Expr, bool] = {}  # on the lane
