@@ -1,5 +1,7 @@
 """Sizes that a run computes are checked: what does not fit is refused, by every engine."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -44,7 +46,7 @@ FULL = "def @main(%s: Tensor[(3), int64]) { dyn.full(1f, %s, dtype='int8') }".re
         ),
         (TILE_OPEN, (floats(0, 1), ints(1, 2**62)), "0 x 4611686018427387904"),
         (EXPAND, (floats(1, 1), ints(2**31, 2**31)), "2147483648 x 2147483648 elements of float32"),
-        (PAD, (floats(2, 4), np.full((2, 2), LARGEST)), "2 + 9223372036854775807"),
+        (PAD, (floats(2, 4), np.full((2, 2), LARGEST)), "9223372036854775807"),
         (RESHAPE, (floats(0), ints(-1, 2**62)), "0 x 4611686018427387904"),
         (FULL, (ints(2**40, 0, 2**40),), "1099511627776 x 0 x 1099511627776 elements of int8"),
     ],
@@ -54,7 +56,7 @@ def test_sizes_that_do_not_fit_are_refused_with_what_was_asked_for(text, args, a
     with pytest.raises(relay.RelayError):
         interpreter(program)(*args)
     for run in engines(program).values():
-        with pytest.raises(relay.RelayError, match=asked.replace("*", r"\*").replace("+", r"\+")):
+        with pytest.raises(relay.RelayError, match=re.escape(asked)):
             run(*args)
 
 

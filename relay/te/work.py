@@ -85,8 +85,9 @@ def without_idle_loops(statement: Statement) -> Statement:
         match part:
             case For():
                 condition = _busy(part.body)
-                known = condition is not None and _is_size(condition)
-                return If(condition, part) if known else part
+                if condition is None or not _is_size(condition):
+                    return part
+                return If(condition, part)
             case Block():
                 steps = []
                 for step in part.steps:
@@ -104,6 +105,7 @@ def _busy(statement: Statement) -> Expr | None:
     """Whether a statement does something, as far as sizes say; None where it does in any case."""
 
     def walk(part: Statement) -> Steps[Expr | None]:
+        inside: Expr | None
         match part:
             case For():
                 inside = yield walk(part.body)
@@ -117,14 +119,15 @@ def _busy(statement: Statement) -> Expr | None:
                 inside = yield walk(part.body)
                 return None if inside is None else substitute(inside, {part.var: part.value})
             case Allocate():
-                return (yield walk(part.body))
+                inside = yield walk(part.body)
+                return inside
             case Block() if part.steps:
                 found: Expr | None = None
                 for step in part.steps:
-                    one = yield walk(step)
-                    if one is None:
+                    inside = yield walk(step)
+                    if inside is None:
                         return None
-                    found = one if found is None else found | one
+                    found = inside if found is None else found | inside
                 return found
             case _:
                 return None

@@ -44,8 +44,8 @@ class DynamicFunction:
             _look(search.required, sizes)
         number, variant = self.chosen(sizes)
         _look(variant.required, sizes)
-        for room in variant.rooms:
-            if not has_room([evaluate(dim, sizes) for dim in room], "int8"):
+        for shape in variant.rooms:
+            if not has_room([evaluate(dim, sizes) for dim in shape], "int8"):
                 raise EvaluationError(Diagnostic("a tensor has too many elements"))
         shapes = [tuple(evaluate(dim, sizes) for dim in shape) for shape in variant.results]
         outcome = self.batch.run(

@@ -6,11 +6,14 @@ from collections.abc import Callable
 
 from relay import te
 from relay.te.expr import INDEX, call
-from relay.te.work import work
+from relay.te.loops import If
+from relay.te.work import without_idle_loops, work
 
 N = te.Extent(INDEX, "n")
 X = te.Buffer("x", (N,), "float32")
 Y = te.Buffer("y", (N,), "float32")
+M = te.Extent(INDEX, "m")
+Z = te.Buffer("z", (M, N), "float32")
 
 
 def written(write: Callable[[te.Builder], None]) -> te.Expr:
@@ -56,3 +59,22 @@ def test_what_depends_on_values_is_taken_for_one_turn() -> None:
             b.store(Y, 0, 0.0)
 
     assert written(write) == te.index(2)
+
+
+def test_a_loop_over_an_empty_one_is_left_out() -> None:
+    b = te.Builder()
+    with b.loop(M) as i, b.loop(N, "j") as j:
+        b.store(Z, (i, j), X[j])
+    guarded = without_idle_loops(b.finish())
+    assert isinstance(guarded, If)
+    assert guarded.condition == (N > 0)
+
+
+def test_a_loop_that_does_something_is_not_left_out() -> None:
+    b = te.Builder()
+    with b.loop(M) as i:
+        b.store(Z, (i, 0), X[i])
+        with b.loop(N, "j") as j:
+            b.store(Z, (i, j), X[j])
+    loop = b.finish()
+    assert without_idle_loops(loop) == loop
