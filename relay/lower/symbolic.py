@@ -44,6 +44,7 @@ from relay.lower.kernel import Lowered, Options
 from relay.lower.lower import lower_computed
 from relay.lower.sizes import Size, from_te, sizes_in, to_te
 from relay.lower.to_compute import Computed, Shapes, Value, error_at, keywords, to_compute
+from relay.op.dyn.form import STATIC_FORM
 from relay.op.opdef import Condition, OpDef
 from relay.op.site import Site, better_known
 from relay.target.target import Target
@@ -353,7 +354,7 @@ class _Symbolic(Shapes):
         made = op.relation(site)
         if made is None:
             raise error_at(call, f"the types of the arguments do not determine `{op.name}`")
-        if is_dynamic(made) or op.capacity is not None:
+        if is_dynamic(made) or op.capacity is not None or op.has_attr(STATIC_FORM):
             made = self._found(call, op, args, made)
         self._natural(op, made)
         return made

@@ -410,26 +410,36 @@ def _lrn(
 ) -> np.ndarray:
     number = data.dtype.type
     squares = np.moveaxis(np.square(data), axis, -1)
-    widths = [(0, 0)] * (data.ndim - 1) + [(size // 2, (size - 1) // 2)]
-    padded = np.pad(squares, widths)
+    # there are no more neighbours than elements
+    sides = [min(side, squares.shape[-1]) for side in (size // 2, (size - 1) // 2)]
+    padded = np.pad(squares, [(0, 0)] * (data.ndim - 1) + [(sides[0], sides[1])])
     total = np.zeros_like(squares)
-    for first in range(size):
+    for first in range(sum(sides) + 1):
         total += padded[..., first : first + squares.shape[-1]]
     divisor = np.power(number(bias) + total * number(alpha / size), number(beta))
     result: np.ndarray = data / np.moveaxis(divisor, -1, axis)
     return result
 
 
+WIDE_WINDOW = 64  # neighbours of an element
+
+
 def _lrn_compute(
     data: te.Tensor, out: te.Spec, size: int, axis: int, bias: float, alpha: float, beta: float
 ) -> te.Tensor:
     axis %= data.rank
-    step = te.axis(size)
     computed = wide(data.dtype)
+    extent = data.shape[axis]
+    most = extent.value if isinstance(extent, te.Const) else WIDE_WINDOW
+    is_wide = size > most  # then all elements are looked at: there are fewer
+    step = te.axis(extent if is_wide else size)
 
     def square(*i: te.Expr) -> te.Expr:
-        place = i[axis] + step - size // 2
-        inside = te.every(place >= 0, place < data.shape[axis])
+        place = step if is_wide else i[axis] + step - size // 2
+        inside = te.every(place >= 0, place < extent)
+        if is_wide:
+            away = place - i[axis]
+            inside = te.every(away >= -(size // 2), away <= (size - 1) // 2)
         value = te.select(
             inside, widened(data[(*i[:axis], place, *i[axis + 1 :])]), te.const(0.0, computed)
         )

@@ -14,6 +14,8 @@ from relay.ir.expr import Let
 from relay.ir.module import IRModule
 from relay.ir.types import FuncType, TensorType, TupleType, Type
 from relay.ir.variables import free_vars
+from relay.op.dyn.form import STATIC_FORM
+from relay.op.opdef import OpDef
 from relay.op.require import REQUIRE
 
 _BRANCHES = (expr.If, expr.Match, expr.RefCreate, expr.RefRead, expr.RefWrite, expr.Constructor)
@@ -33,9 +35,15 @@ def is_straight_line(module: IRModule) -> bool:
         for node in tree.postorder(module[function]):
             if isinstance(node, _BRANCHES) or _is_open(node) or _is_recursive(node):
                 return False
-            if node is REQUIRE:  # a run may end there
+            if node is REQUIRE or looks_at_values(node):  # a run may end there
                 return False
     return True
+
+
+def looks_at_values(node: object) -> bool:
+    """Whether it is an operator that a run asks whether it can be: even where the type of its
+    result is known, the values of its arguments may not fit."""
+    return isinstance(node, OpDef) and node.has_attr(STATIC_FORM)
 
 
 def is_tensors(ty: Type) -> bool:

@@ -79,7 +79,7 @@ from relay.program.program import (
 from relay.program.sized import lower_sized
 from relay.program.specs import Specs
 from relay.program.stages import Lowering, Stages
-from relay.program.straight import is_tensors
+from relay.program.straight import is_tensors, looks_at_values
 from relay.tree import Steps
 
 
@@ -593,7 +593,9 @@ class Body:
         if not all(isinstance(one, At) for one in given):
             raise LowerError(Diagnostic("a kernel over functions", call.span))
         specs = self.specs.flat(call.checked_type)
-        if not all(map(is_tensors, types_of(function))):
+        if not all(map(is_tensors, types_of(function))) or any(
+            map(looks_at_values, tree.postorder(function.body))
+        ):
             return self.sized(call, function, given, specs)
         if self.has_scalars(function, all):
             computed = to_compute(function)

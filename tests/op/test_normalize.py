@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import relay
 from relay.check.infer import infer_expr
@@ -88,3 +89,16 @@ def test_the_python_default_of_lrn_is_another_one() -> None:
 def test_what_cannot_be_normalized_is_refused(build: Any, message: str) -> None:
     with pytest.raises(TypeCheckError, match=message):
         infer_expr(build(tensor(2, 6, 5), tensor(6)))
+
+
+@pytest.mark.parametrize("channels", [5, relay.Any()])
+def test_a_window_has_no_more_neighbours_than_there_are_elements(channels: Any) -> None:
+    data = np.random.default_rng(0).standard_normal((2, 5, 3), "float32")
+    # the mean is that of all channels, whatever the window: its size is also the factor
+    wanted = torch.nn.functional.local_response_norm(torch.from_numpy(data), 11, 11.0, 0.75, 2.0)
+    x = tensor(2, channels, 3)
+    for size in (2**40, 2**31 - 1, 11):
+        function = relay.Function([x], relay.nn.lrn(x, size=size, alpha=float(size)))
+        np.testing.assert_allclose(relay.compile(function)(data), wanted, rtol=1e-5)
+        found = run("nn.lrn", data, size=size, alpha=float(size))
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)

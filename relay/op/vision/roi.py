@@ -74,6 +74,22 @@ def _roi_type(site: Site) -> Type | None:
     return TensorType(shape, data.dtype)
 
 
+# of places in a cell along an axis: more of them only take time
+MOST_PLACES = 1024
+
+
+def _roi_align_type(site: Site) -> Type | None:
+    """That of `_roi_type`, where no cell has too many places."""
+    ratio = site.attrs.sample_ratio
+    site.require(
+        ratio <= MOST_PLACES,
+        "`sample_ratio` is too large",
+        f"at most {MOST_PLACES}",
+        f"sample_ratio = {ratio}",
+    )
+    return _roi_type(site)
+
+
 def _chosen(images: np.ndarray, region: np.ndarray) -> Any:
     """The image that a region is of; a number that names none is clamped."""
     return images[int(np.clip(region[0], 0, len(images) - 1))]
@@ -84,14 +100,25 @@ def _chosen(images: np.ndarray, region: np.ndarray) -> Any:
 
 def _cell_taps(
     start: float, end: float, cells: int, extent: int, ratio: int, aligned: bool
-) -> Taps:
-    """What is read along an axis: places spread evenly over each of the cells, cell by cell."""
+) -> tuple[int, list[Taps]]:
+    """How many places there are in each cell along an axis, spread evenly; and what is read at
+    those of each cell that are not outside of data. A region without end has none."""
     length = end - start if aligned else max(end - start, 1.0)
-    each = ratio if ratio > 0 else max(math.ceil(length / cells), 0)
-    places = start + (np.arange(cells * each) + 0.5) * (length / max(cells * each, 1))
-    taps = linear_taps(np.clip(places, 0, extent - 1), extent)
-    exists = (places >= -1) & (places <= extent)
-    return Taps(taps.positions, np.where(exists[:, None], taps.weights, 0))
+    if not math.isfinite(length):
+        return 0, []
+    each = ratio if ratio > 0 else max(math.ceil(min(length / cells, roi_loops.FAR)), 0)
+    step = length / max(cells * each, 1)
+    found = []
+    for cell in range(cells):
+        begin = start + (cell * each + 0.5) * step
+        first, last = 0, each
+        if step > 0:  # a region may be far larger than data; rounding does not matter here
+            first = min(max(math.floor((-1 - begin) / step) - 1, 0), each)
+            last = min(max(math.ceil((extent - begin) / step) + 2, first), each)
+        places = start + (cell * each + np.arange(first, last) + 0.5) * step
+        places = places[(places >= -1) & (places <= extent)]
+        found.append(linear_taps(np.clip(places, 0, extent - 1), extent))
+    return each, found
 
 
 def _roi_align(
@@ -110,17 +137,21 @@ def _roi_align(
     for result, region in zip(pooled, rois.astype(np.float64), strict=True):
         left, top, right, bottom = region[1:] * spatial_scale - (0.5 if aligned else 0.0)
         image = _chosen(images, region)
-        rows = _cell_taps(top, bottom, height, image.shape[1], sample_ratio, aligned)
-        columns = _cell_taps(left, right, width, image.shape[2], sample_ratio, aligned)
-        down, across = len(rows.positions) // height, len(columns.positions) // width
-        if not down or not across:
-            continue
-        if mode == "max_term":
-            read = _terms(image, rows, columns).max((2, 4))
-        else:
-            read = resampled(resampled(image, 1, rows), 2, columns)
-        cells = read.reshape(len(read), height, down, width, across)
-        result[:] = cells.mean((2, 4)) if mode == "avg" else cells.max((2, 4))
+        down, rows = _cell_taps(top, bottom, height, image.shape[1], sample_ratio, aligned)
+        across, columns = _cell_taps(left, right, width, image.shape[2], sample_ratio, aligned)
+        for y, x in np.ndindex(height, width) if down and across else ():
+            count = len(rows[y].positions) * len(columns[x].positions)
+            if not count:
+                continue
+            if mode == "max_term":
+                read = _terms(image, rows[y], columns[x]).max((2, 4))
+            else:
+                read = resampled(resampled(image, 1, rows[y]), 2, columns[x])
+            if mode == "avg":
+                result[:, y, x] = read.sum((1, 2)) / (down * across)
+            else:  # what lies outside reads 0
+                found = read.max((1, 2))
+                result[:, y, x] = found if count == down * across else np.maximum(found, 0)
     return blocked(pooled.astype(data.dtype), "NCHW", layout)
 
 
@@ -148,7 +179,7 @@ roi_align = define(
         ("rois", "for each region the number of the image, left, top, right and bottom"),
     ],
     attrs=ROIAlignAttrs,
-    relation=_roi_type,
+    relation=_roi_align_type,
     reference=_roi_align,
     compute=roi_loops.roi_align,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,

@@ -91,14 +91,20 @@ def roi_align(
             _samples(b, start, end, cells, sample_ratio, aligned)
             for (start, end), cells in zip(cell.region, pooled_size, strict=True)
         ]
+        inside = [
+            _inside(b, start, count, step, index, extent)
+            for (start, _), (count, step), index, extent in zip(
+                cell.region, samples, cell.place, cell.extents, strict=True
+            )
+        ]
         totals = b.local(wide, (cell.channels,), "totals")
         with b.loop(cell.channels) as c:
             b.store(totals, c, 0.0 if mode == "avg" else te.lowest(wide))
-        with nest(b, [count for count, _ in samples]) as numbers:
+        with nest(b, [last - first for first, last in inside]) as numbers:
             rows, columns = (
-                _taps(b, start + (te.cast(index * count + n, "float64") + 0.5) * step, extent, wide)
-                for (start, _), (count, step), index, n, extent in zip(
-                    cell.region, samples, cell.place, numbers, cell.extents, strict=True
+                _taps(b, _place(start, count, step, index, first + n), extent, wide)
+                for (start, _), (count, step), index, (first, _), n, extent in zip(
+                    cell.region, samples, cell.place, inside, numbers, cell.extents, strict=True
                 )
             )
             with b.loop(cell.channels) as c:
@@ -108,12 +114,19 @@ def roi_align(
                 )
                 together = totals[c] + value if mode == "avg" else te.maximum(totals[c], value)
                 b.store(totals, c, together)
-        number = b.let(samples[0][0] * samples[1][0])
+        counts = [te.cast(count, "float64") for count, _ in samples]
+        number = b.let(te.cast(te.maximum(counts[0] * counts[1], 1.0), wide))
+        read = [last - first for first, last in inside]
+        some = b.let(te.every(*(count > 0 for count in read)))
+        every = b.let(
+            te.every(*(te.equal(n, count) for n, (count, _) in zip(read, samples, strict=True)))
+        )
         with b.loop(cell.channels) as c:
             if mode == "avg":
-                cell.put(c, totals[c] / te.cast(te.maximum(number, 1), wide))
-            else:
-                cell.put(c, te.select(number > 0, totals[c], 0.0))
+                cell.put(c, totals[c] / number)
+            else:  # what lies outside reads 0
+                least = te.maximum(totals[c], 0.0)
+                cell.put(c, te.select(some, te.select(every, totals[c], least), 0.0))
 
     shift = 0.5 if aligned else 0.0
     return _cell_by_cell(data, rois, pooled_size, spatial_scale, layout, out, fill, shift)
@@ -126,10 +139,39 @@ def _samples(
     length = b.let(end - start if aligned else te.maximum(end - start, 1.0))
     count = te.index(ratio)
     if ratio <= 0:
-        # of a region without end nothing is read
-        whole = te.cast(te.call("ceil", length / float(cells)), "int64")
-        count = b.let(te.select(te.call("isfinite", length), te.maximum(whole, 0), 0))
+        each = te.minimum(length / float(cells), FAR)
+        count = te.maximum(te.cast(te.call("ceil", each), "int64"), 0)
+    # of a region without end nothing is read
+    count = b.let(te.select(te.call("isfinite", length), count, 0))
     return count, b.let(length / te.cast(count * cells, "float64"))
+
+
+FAR = 1e15  # places: a region that large has none in data but at one end
+
+
+def _place(
+    start: te.Expr, count: te.Expr, step: te.Expr, cell: te.Expr, number: te.Expr
+) -> te.Expr:
+    """Where a place of a cell is."""
+    return start + (te.cast(cell * count + number, "float64") + 0.5) * step
+
+
+def _inside(
+    b: te.Builder, start: te.Expr, count: te.Expr, step: te.Expr, cell: te.Expr, extent: te.Expr
+) -> tuple[te.Expr, te.Expr]:
+    """From which place of a cell to which data is read: a region may be far larger than data, and
+    what is further outside than rounding may err reads 0."""
+    begin = b.let(_place(start, count, step, cell, te.index(0)))
+    forward = b.let(te.every(step > 0.0, count > 0))
+    most = te.cast(count, "float64")
+
+    def number(place: te.Expr, more: float) -> te.Expr:
+        steps = te.call("floor", (place - begin) / te.select(forward, step, 1.0)) + more
+        return te.cast(te.minimum(te.maximum(steps, 0.0), most), "int64")
+
+    first = b.let(te.select(forward, number(te.const(-1.0, "float64"), -1.0), 0))
+    last = number(te.cast(extent, "float64"), 3.0)
+    return first, b.let(te.maximum(te.select(forward, last, count), first))
 
 
 def _taps(

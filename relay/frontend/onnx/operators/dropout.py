@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from relay import op
+from relay.errors import REAL_VALUE
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.random import uniform
@@ -32,7 +33,16 @@ def dropout(
     mode = node.constant(training)
     if training is None or (mode is not None and not mode.any()):
         return [data, op.cast(op.ones_like(data), "bool")]
-    share = const(0.5, "float64") if ratio is None else op.cast(op.reshape(ratio, ()), "float64")
+    share: Expr = const(0.5, "float64")
+    if ratio is not None:
+        share = node.let(op.cast(op.reshape(ratio, ()), "float64"))
+        low, high = (
+            op.greater_equal(share, const(0.0, "float64")),
+            op.less(share, const(1.0, "float64")),
+        )
+        fits = op.logical_and(low, high)
+        message = "the ratio is out of range"
+        share = node.checked(share, fits, message, "0 or more, and less than 1", REAL_VALUE, share)
     kept = op.greater_equal(_drawn(node, data), share)
     scale = op.divide(const(1.0, "float64"), op.subtract(const(1.0, "float64"), share))
     if mode is None:

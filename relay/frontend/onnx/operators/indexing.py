@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from relay import op
+from relay.errors import VALUE
 from relay.frontend.onnx.computations.broadcast import best_known, of_shape
+from relay.frontend.onnx.computations.checking import as_one, within
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.ir.expr import Expr, const
@@ -134,6 +136,10 @@ def tensor_scatter(node: Node, cache: Expr, update: Expr, starts: Expr | None = 
     steps = op.arange(length, dtype="int64")
     places = op.expand_dims(steps, 1, num_newaxis=rank - axis - 1) if axis < rank - 1 else steps
     if starts is not None:
+        if node.attribute("mode", "linear") != "circular":
+            room = node.let(op.subtract(most, length))
+            message = "an update reaches beyond the cache"
+            starts = within(node, starts, 0, room, message, f"a start up to {VALUE}")
         places = op.add(op.expand_dims(starts, 1, num_newaxis=rank - 1), places)
     if node.attribute("mode", "linear") == "circular":
         places = op.floor_mod(places, most)
@@ -153,7 +159,11 @@ def _extent(node: Node, data: Expr, axis: int) -> Expr:
 def one_hot(node: Node, indices: Expr, depth: Expr, values: Expr) -> Expr:
     """Values are what is off and what is on."""
     places = op.cast(indices, "int64")
-    length = node.let(op.reshape(op.cast(depth, "int64"), ()))
+    length = as_one(node, node.let(op.cast(depth, "int64")), "the depth is not one number")
+    length = within(node, length, 1, None, "the depth is not positive", "1 or more")
+    values = of_shape(node, values, [2])
+    if node.shape(values) != (2,):
+        raise node.refused("values are what is off and what is on", "2", str(node.type_of(values)))
     from_front = op.where(op.less(places, const(0, "int64")), op.add(places, length), places)
     off, on = (op.take(values, const(place, "int64"), axis=0) for place in (0, 1))
     number, axis = node.constant(length), node.attribute("axis", -1)

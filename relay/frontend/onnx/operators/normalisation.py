@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from relay import dtypes, op
 from relay.frontend.onnx.computations.broadcast import best_known, broadcastable, of_shape
+from relay.frontend.onnx.computations.checking import as_long
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.indexing import chosen_axis
@@ -115,9 +116,10 @@ def _with_channels(node: Node, data: Expr, *vectors: Expr) -> list[Expr]:
     for one in vectors:
         node.must_have_axes(one, 1, "scales and offsets")
     channels = best_known([shape[1], *(node.shape(one)[0] for one in vectors)])
+    message = "there is not a number for each channel"
     return [
         of_shape(node, data, (shape[0], channels, *shape[2:])),
-        *(of_shape(node, one, (channels,)) for one in vectors),
+        *(as_long(node, of_shape(node, one, (channels,)), 0, data, 1, message) for one in vectors),
     ]
 
 
@@ -177,10 +179,22 @@ def layer_normalization(
     inverse = node.let(op.rsqrt(op.add(spread, node.number(epsilon, values))))
     apart = op.multiply(op.subtract(values, mean), inverse)
     normal = node.let(apart if given == wide else op.cast(apart, given))
-    found = op.multiply(*broadcastable(node, normal, scale))
+    found = op.multiply(*broadcastable(node, normal, _stretching(node, scale, normal)))
     if bias is not None:
-        found = op.add(*broadcastable(node, node.let(found), bias))
+        found = op.add(*broadcastable(node, node.let(found), _stretching(node, bias, normal)))
     return [found, *(one if stash == wide else op.cast(one, stash) for one in (mean, inverse))]
+
+
+def _stretching(node: Node, vector: Expr, data: Expr) -> Expr:
+    """A tensor that broadcasts to data, and does not stretch it."""
+    if node.rank(vector) > node.rank(data):
+        raise node.refused(
+            "scales have too many axes", f"{node.rank(data)} at most", str(node.type_of(vector))
+        )
+    message = "the shape of scales and offsets does not fit"
+    for back in range(1, node.rank(vector) + 1):
+        vector = as_long(node, vector, -back, data, -back, message, or_one=True)
+    return vector
 
 
 def _is_a_row(node: Node, data: Expr, axis: int, vector: Expr) -> bool:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from relay import op
+from relay.errors import VALUE
+from relay.frontend.onnx.computations.checking import within
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.indexing import chosen_axis
@@ -39,7 +43,7 @@ def _position(node: Node, data: Expr, operator: op.OpDef) -> Expr:
 
 @table("TopK")
 def top_by_attribute(node: Node, data: Expr) -> Sequence[Expr]:
-    return _top(node, data, const(node.required("k"), "int64"))
+    return _top(node, data, node.importer.constant(np.array([node.required("k")], "int64")))
 
 
 @table("TopK", since=10)
@@ -49,6 +53,8 @@ def top(node: Node, data: Expr, count: Expr) -> Sequence[Expr]:
 
 def _top(node: Node, data: Expr, count: Expr) -> Sequence[Expr]:
     axis, known = chosen_axis(node, data, -1), node.elements(count)
+    if known is None or not all(isinstance(one, int) and one >= 0 for one in known):
+        count = within(node, count, 0, None, "`k` is negative", "0 or more", f"k = {VALUE}")
     smallest = not node.attribute("largest", 1)
 
     def ranked(most: int | Expr) -> Expr:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from relay import op
+from relay.frontend.onnx.computations.checking import axes_within, within
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.elements import Elements
 from relay.frontend.onnx.node import Node
@@ -58,7 +59,12 @@ def pad(
 
 def _on_all_axes(node: Node, widths: Elements, axes: Elements | None, rank: int) -> Elements:
     """Widths for every axis, where some axes are named."""
-    named = [one % rank for one in axes or () if isinstance(one, int) and -rank <= one < rank]
+    given = [one for one in axes or () if isinstance(one, int)]
+    if not all(-rank <= one < rank for one in given):
+        raise node.refused("an axis is out of range", f"axes of {rank}", str(given))
+    named = [one % rank for one in given]
+    if len(set(named)) < len(named):
+        raise node.refused("an axis is named twice", "different axes", str(given))
     if len(widths) != 2 * len(named):
         raise node.refused("the widths do not fit the axes", str(2 * len(named)), str(len(widths)))
     found: list[Dim | None] = [0] * (2 * rank)
@@ -89,6 +95,7 @@ def _padded_in_a_run(node: Node, data: Expr, widths: Expr, value: Expr, axes: Ex
     before_and_after = op.reshape(op.cast(widths, "int64"), (2, -1))
     pairs = op.transpose(before_and_after, (1, 0))
     if axes is not None:
+        axes = axes_within(node, axes, node.rank(data), different=True)
         none = node.importer.constant(np.zeros((node.rank(data), 2), "int64"))
         pairs = op.scatter_nd(none, op.expand_dims(op.cast(axes, "int64"), 0), pairs)
     return op.nn.pad(data, pairs, value, pad_mode=_mode(node))
@@ -134,6 +141,7 @@ def center_crop_pad(node: Node, data: Expr, wanted: Expr) -> Expr:
     if not all(-rank <= axis < rank for axis in named):
         raise node.refused("an axis is out of range", f"axes of {rank}", str(list(named)))
     axes = [axis % rank for axis in named]
+    wanted = within(node, wanted, 0, None, "a size is negative", "0 or more")
     known = node.elements(wanted) or (None,) * len(axes)
     shape: list[Dim | None] = list(own)
     if len(known) != len(axes):

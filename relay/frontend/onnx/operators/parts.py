@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
+import numpy as np
+
 from relay import op
+from relay.errors import VALUE
 from relay.frontend.onnx.computations.broadcast import best_known, joinable, of_shape, without_names
+from relay.frontend.onnx.computations.checking import axes_within, summing_up, within
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.elements import Elements
 from relay.frontend.onnx.node import Node
@@ -158,7 +162,8 @@ def _sliced_anywhere(
     steps = steps if steps is None else without_names(node, steps)
     if axes is None:
         axes = node.let(op.arange(node.size(starts, 0), dtype="int64"))
-    places = _different_axes(node, node.let(op.cast(without_names(node, axes), "int64")), rank)
+    given = node.let(op.cast(without_names(node, axes), "int64"))
+    places = axes_within(node, given, rank, different=True)
 
     def spread(default: int, values: Expr) -> Expr:
         return op.scatter_elements(
@@ -172,21 +177,6 @@ def _sliced_anywhere(
     return op.strided_slice(data, first, last, spread(1, steps))
 
 
-def _different_axes(node: Node, axes: Expr, rank: int) -> Expr:
-    """Axes that a run finds, and looks at."""
-    whole = const(rank, "int64")
-    places = op.where(op.less(axes, const(0, "int64")), op.add(axes, whole), axes)
-    every = op.arange(whole, dtype="int64")
-    hits = node.let(op.equal(op.expand_dims(every, 1), op.expand_dims(places, 0)))
-    seen = op.sum(op.cast(op.any(hits, axis=1), "int64"), axis=0)
-    return node.checked(
-        axes,
-        op.equal(seen, node.size(axes, 0)),
-        "axes are out of range, or named twice",
-        f"different axes of {rank}",
-    )
-
-
 # --- pieces ------------------------------------------------------------------------------------
 
 
@@ -194,7 +184,9 @@ def _different_axes(node: Node, axes: Expr, rank: int) -> Expr:
 def split_by_attribute(node: Node, data: Expr, sizes: Expr | None = None) -> Sequence[Expr]:
     """Version 1 has the sizes as an input or as an attribute, version 2 as an attribute."""
     given = node.attribute("split")
-    return _split(node, data, sizes if given is None else const(given, "int64"))
+    if given is not None:
+        sizes = node.importer.constant(np.array(given, "int64"))
+    return _split(node, data, sizes)
 
 
 @table("Split", since=13)
@@ -204,11 +196,12 @@ def split(node: Node, data: Expr, sizes: Expr | None = None) -> Sequence[Expr]:
 
 def _split(node: Node, data: Expr, sizes: Expr | None) -> Sequence[Expr]:
     axis, count = chosen_axis(node, data), len(node.outputs)
-    if count == 1:
-        return [data]
     extent = node.shape(data)[axis]
     if sizes is not None:
         known: Elements = node.elements(sizes) or (None,) * count
+        sizes = summing_up(node, of_shape(node, sizes, [count]), data, axis)
+    elif count == 1:
+        return [data]
     else:
         sizes, known = _even_pieces(node, data, axis, count)
     if len(known) != count:
@@ -228,10 +221,19 @@ def _split(node: Node, data: Expr, sizes: Expr | None) -> Sequence[Expr]:
     return pieces
 
 
+_FEW = "there are fewer elements than parts"
+
+
 def _even_pieces(node: Node, data: Expr, axis: int, count: int) -> tuple[Expr, Elements]:
-    """The sizes of so many pieces, the last one smaller where they cannot be equal."""
+    """The sizes of so many pieces, the last one smaller where they cannot be equal: from version 18
+    on."""
     extent = node.shape(data)[axis]
+    uneven, multiple = "the axis cannot be split into equal parts", f"a multiple of {count}"
     if isinstance(extent, int):
+        if node.version < 18 and extent % count:
+            raise node.refused(uneven, multiple, str(extent))
+        if node.version >= 18 and extent < count:
+            raise node.refused(_FEW, f"{count} or more", str(extent))
         longest = -(-extent // count)
         numbers = [max(min(longest, extent - longest * place), 0) for place in range(count)]
         return const(numbers, "int64"), tuple(numbers)
@@ -241,6 +243,13 @@ def _even_pieces(node: Node, data: Expr, axis: int, count: int) -> tuple[Expr, E
     )
     starts = op.minimum(op.multiply(const(list(range(count)), "int64"), most), whole)
     sizes = node.let(op.minimum(op.subtract(whole, starts), most))
+    length, number = node.size(data, axis), const(count, "int64")
+    if node.version < 18:
+        fits = op.equal(op.floor_mod(length, number), const(0, "int64"))
+        sizes = node.checked(sizes, fits, uneven, multiple, VALUE, length)
+    else:
+        fits = op.greater_equal(length, number)
+        sizes = node.checked(sizes, fits, _FEW, f"{count} or more", VALUE, length)
     part = dims.exact_quotient(extent, count)
     return sizes, (part,) * count
 
@@ -265,10 +274,24 @@ def _slices(node: Node, data: Expr, sizes: Expr, known: Elements, axis: int) -> 
 @table("Compress")
 def compress(node: Node, data: Expr, condition: Expr) -> Expr:
     """What a list of truth values picks along an axis, or of all elements in order."""
-    places = op.squeeze(op.argwhere(condition), (1,))
+    node.must_have_axes(condition, 1, "conditions")
     if "axis" not in node.attributes:
-        return op.take(op.reshape(data, (-1,)), places, axis=0)
-    return op.take(data, places, axis=chosen_axis(node, data))
+        data = node.let(op.reshape(data, (-1,)))
+    axis = chosen_axis(node, data)
+    places = node.let(op.cast(op.squeeze(op.argwhere(condition), (1,)), "int64"))
+    last = node.let(op.subtract(node.size(data, axis), const(1, "int64")))
+    message = "the condition is longer than the axis"
+    expected, found = f"places up to {VALUE}", f"place {VALUE}"
+    return op.take(data, _picked(node, places, last, message, expected, found), axis=axis)
+
+
+def _picked(node: Node, places: Expr, last: Expr, message: str, expected: str, found: str) -> Expr:
+    """Places, of which the last is the greatest."""
+    none = const([-1], "int64")
+    every = node.let(op.concatenate([none, places], axis=0))
+    greatest = node.let(op.max(every, axis=0))
+    fits = op.less_equal(greatest, last)
+    return node.checked(places, fits, message, expected, found, greatest, last)
 
 
 @table("ReverseSequence")
@@ -278,6 +301,8 @@ def reverse_sequence(node: Node, data: Expr, lengths: Expr) -> Expr:
     if sorted((time, batch)) != [0, 1] or len(shape) < 2:
         raise node.refused("the axes are others", "0 and 1", f"{time} and {batch}")
     shape[batch] = best_known([shape[batch], *node.shape(lengths)])
+    steps, message = node.size(data, time), "a sequence is longer than there are steps"
+    lengths = within(node, lengths, 0, steps, message, f"0 to {VALUE}")
     return op.reverse_sequence(
         of_shape(node, data, shape),
         of_shape(node, lengths, [shape[batch]]),

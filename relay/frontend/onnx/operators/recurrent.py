@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from relay.errors import VALUE
 from relay.frontend.onnx.computations.broadcast import of_shape
+from relay.frontend.onnx.computations.checking import within
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.control import Turn, loop, stacked
@@ -210,6 +212,9 @@ def recurrent(
     if not isinstance(node.shape(data)[2], int):
         data = of_shape(node, data, (*node.shape(data)[:2], size))
     hidden = rows // gates
+    if lengths is not None:
+        steps, message = node.size(data, 0), "a sequence is longer than there are steps"
+        lengths = within(node, lengths, 0, steps, message, f"0 to {VALUE}")
     _check_sizes(node, directions, hidden, gates, data, weight, recurrence, bias)
     functions = _activations(node, defaults, directions, data)
     both = node.attribute("direction", "forward")

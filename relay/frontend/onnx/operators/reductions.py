@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 
 from relay import dtypes, op
+from relay.frontend.onnx.computations.checking import axes_within
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.indexing import chosen_axis
@@ -125,7 +126,10 @@ def _from_front(node: Node, data: Expr, axes: object) -> Axes:
     chosen = [int(axis) for axis in axes]  # type: ignore[attr-defined]
     if not all(-rank <= axis < rank for axis in chosen):
         raise node.refused("an axis is out of range", f"axes of {rank}", str(chosen))
-    return tuple(sorted({axis % rank for axis in chosen}))
+    places = sorted(axis % rank for axis in chosen)
+    if len(set(places)) < len(places):
+        raise node.refused("an axis is named twice", "different axes", str(chosen))
+    return tuple(places)
 
 
 for _name, _reduction in REDUCTIONS.items():
@@ -141,14 +145,20 @@ def _of_rows(reduction: Reduction, node: Node, data: Expr, axes: Expr) -> Expr:
     if node.has_open_length(axes) and not keepdims and (left := expected_rank(node)) is not None:
         axes = node.of_length(axes, rank - left, "axes")
     (count,) = node.shape(axes)
-    if count == rank:
-        return reduction(node, data, tuple(range(rank)), keepdims)
     if not isinstance(count, int) and not keepdims:
-        raise node.refused(
-            "how many axes go must be known before the model runs",
-            found=str(node.type_of(axes)),
-            hint="keepdims=1 leaves the number of axes as it is",
-        )
+        left = expected_rank(node)
+        if left is None or not 0 < rank - left <= rank:
+            raise node.refused(
+                "how many axes go must be known before the model runs",
+                expected="a result that is declared with a number of axes",
+                found=str(node.type_of(axes)),
+                hint="keepdims=1 leaves the number of axes as it is",
+            )
+        count = rank - left
+        axes = node.of_length(axes, count, "the axes")
+    if isinstance(count, int) and count > rank:
+        raise node.refused("an axis is named twice", f"axes of {rank}", f"{count} axes")
+    axes = axes_within(node, axes, rank, different=True)
     gone = _mask(node, data, axes)
     extents = node.let(op.shape_of(data, dtype="int64"))
     one = const(1, "int64")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relay import dtypes, op
+from relay.errors import REAL_VALUE, VALUE
+from relay.frontend.onnx.computations.checking import within
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.ir import dims
@@ -42,6 +44,9 @@ def _aligned(node: Node, data: Expr, regions: Expr, images: Expr, coordinates: s
     node.must_have_axes(data, 4, "feature maps")
     node.must_have_axes(regions, 2, "regions")
     dtype = node.dtype(data)
+    last = node.let(op.subtract(node.size(data, 0), const(1, "int64")))
+    message = "a region is in an image that is not there"
+    images = within(node, images, 0, last, message, f"0 to {VALUE}")
     # numbers of images may be more than a short float can count
     wide = dtype if dtypes.bits(dtype) >= 32 else "float32"
     numbers = op.expand_dims(op.cast(images, wide), 1)
@@ -84,6 +89,8 @@ def non_max_suppression(
         boxes = _corners(boxes)
     none = const(0, "int64")
     count = none if most is None else op.maximum(op.reshape(op.cast(most, "int64"), ()), none)
+    if overlap is not None:
+        overlap = _as_share(node, overlap)
     rows = node.let(
         op.vision.all_class_non_max_suppression(
             boxes,
@@ -95,6 +102,15 @@ def non_max_suppression(
     )
     kept, length = (TupleGetItem(rows, place) for place in (0, 1))
     return op.strided_slice(kept, const([0], "int64"), length, const([1], "int64"))
+
+
+def _as_share(node: Node, overlap: Expr) -> Expr:
+    """How much of two boxes may be common: from 0 to 1."""
+    share = node.let(op.cast(op.reshape(overlap, ()), "float64"))
+    zero, one = const(0.0, "float64"), const(1.0, "float64")
+    fits = op.logical_and(op.greater_equal(share, zero), op.less_equal(share, one))
+    message = "the threshold of overlap is out of range"
+    return node.checked(overlap, fits, message, "0 to 1", REAL_VALUE, share)
 
 
 def _corners(boxes: Expr) -> Expr:

@@ -15,6 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from relay import dtypes, op
+from relay.frontend.onnx.computations.checking import positive, within
 from relay.frontend.onnx.computations.resampling import Axis, Way, axis_by_axis, real
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
@@ -180,7 +181,9 @@ def _by_factors(node: Node, data: Expr, numbers: Sequence[int], scales: Expr) ->
     for place, number in enumerate(numbers):
         old, given = node.shape(data)[number], known[place]
         factor = _part(node, scales, place) if given is None else real(given)
-        if given is not None and not 0 < given < np.inf:
+        if given is None:
+            factor = positive(node, factor, "a factor is not positive")
+        elif not 0 < given < np.inf:
             raise node.refused("a factor is not positive", "a number above 0", str(given))
         extent = node.size(data, number)
         # in 32 bits, in which exporters choose factors that give the extents they want
@@ -231,6 +234,8 @@ def _by_sizes(node: Node, data: Expr, numbers: Sequence[int], sizes: Expr) -> li
         if isinstance(new, int) and new < 0:
             raise node.refused("a size is negative", "0 or more", str(new))
         extent, count = node.size(data, number), _part(node, sizes, place, "int64")
+        if new is None:
+            count = within(node, count, 0, None, "a size is negative", "0 or more")
         below, above = (node.let(op.cast(one, "float64")) for one in (extent, count))
         found = dims.ANY if new is None else new
         axes.append(Axis(number, old, found, extent, count, above, below, True))

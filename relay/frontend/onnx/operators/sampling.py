@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from relay import dtypes, op
+from relay.errors import VALUE
+from relay.frontend.onnx.computations.checking import within
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.shaping import whole_shape
@@ -24,6 +26,11 @@ def affine_grid(node: Node, matrices: Expr, size: Expr) -> Expr:
     node.must_have_axes(matrices, 3, "matrices")
     aligned, dtype = bool(node.attribute("align_corners", 0)), node.dtype(matrices)
     known = node.elements(size) or (None,) * (count + 2)
+    size = within(node, size, 1, None, "a size is not positive", "1 or more")
+    images = node.let(op.take(op.cast(size, "int64"), const(0, "int64"), axis=0))
+    batch = node.size(matrices, 0)
+    message = "there is not a matrix for each image"
+    size = node.checked(size, op.equal(images, batch), message, VALUE, VALUE, batch, images)
     column: list[Expr] = [_column(node, matrices, number, count) for number in range(count + 1)]
     place = column[count]
     # x is the last axis, y the one before

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from relay import op
+from relay.frontend.onnx.computations.checking import as_one, within
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.ir.expr import Call, Expr, If
@@ -26,10 +27,10 @@ def _scan(operator: Callable[..., Call], node: Node, data: Expr, axis: Expr) -> 
         if not -rank <= number < rank:
             raise node.refused("the axis is out of range", f"an axis of {rank}", str(number))
         return _along(operator, node, data, number % rank)
+    given = as_one(node, axis, "the axis is not one number")
+    expected = f"an axis of {rank}"
+    data = within(node, given, -rank, rank - 1, "the axis is out of range", expected, of=data)
     found = _along(operator, node, data, rank - 1)
-    if rank == 1:
-        return found
-    given = op.reshape(axis, ())
     for front in range(rank - 1):
         chosen = [op.equal(given, node.number(one, axis)) for one in (front, front - rank)]
         test = node.let(op.logical_or(*chosen))

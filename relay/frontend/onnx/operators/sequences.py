@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from relay.frontend.onnx.boxed import LIST, is_boxed, unbox
 from relay.frontend.onnx.branches import with_type
+from relay.frontend.onnx.computations.checking import summing_up, within
 from relay.frontend.onnx.computations.stacking import concatenated, opened
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.joining import of_elements
@@ -212,6 +213,9 @@ def split_to_sequence(node: Node, data: Expr, sizes: Expr | None = None) -> Expr
     return make_list(node, fields, common(node, [node.type_of(field) for field in fields]))
 
 
+_WIDTH = "parts have no elements"
+
+
 def _split_at_run_time(node: Node, data: Expr, axis: int, sizes: Expr, keep: bool) -> Expr:
     """Parts whose sizes, or number, a run finds: a loop from the first to the last.
 
@@ -226,9 +230,11 @@ def _split_at_run_time(node: Node, data: Expr, axis: int, sizes: Expr, keep: boo
     start, number, again = Var("start", count), Var("number", count), Var("split")
     each = node.let(cast(sizes, "int64"))
     if node.rank(each) == 0:
+        each = within(node, each, 1, None, _WIDTH, "1 or more")
         step: Expr = each
         going = less(start, node.size(data, axis))
     else:
+        each = summing_up(node, each, data, axis)
         step = take(each, number, axis=0, mode="clip")
         going = less(number, node.size(each, 0))
     end = Var("end", count)
@@ -258,8 +264,13 @@ def _widths(node: Node, sizes: Expr | None, extent: int) -> list[int]:
     given = node.must_be_constant(sizes, "where a tensor is split")
     if given.ndim == 0:
         step = int(given)
+        if step < 1:
+            raise node.refused(_WIDTH, "1 or more", str(step))
         return [min(step, extent - start) for start in range(0, extent, step)]
-    return [int(one) for one in given]
+    widths = [int(one) for one in given.reshape(-1)]
+    if sum(widths) != extent or min(widths, default=0) < 0:
+        raise node.refused("the sizes do not fit the axis", str(extent), str(widths))
+    return widths
 
 
 @table("ConcatFromSequence")

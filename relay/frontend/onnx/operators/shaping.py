@@ -15,6 +15,7 @@ from relay import op
 from relay.errors import VALUE
 from relay.frontend.onnx.branches import Fork
 from relay.frontend.onnx.computations.broadcast import without_names
+from relay.frontend.onnx.computations.checking import axes_within, within
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.elements import Elements
 from relay.frontend.onnx.node import Node
@@ -71,6 +72,9 @@ def reshape_by_attribute(node: Node, data: Expr) -> Expr:
 def reshape(node: Node, data: Expr, wanted: Expr) -> Expr:
     allowzero = bool(node.attribute("allowzero", 0))
     elements = node.elements(wanted)
+    if elements is None or not all(_is_extent(one) for one in elements):
+        message = "the shape has a number that is neither an extent nor -1"
+        wanted = within(node, wanted, -1, None, message, "-1 or more")
     if elements is None:
         return op.reshape(data, whole_shape(node, wanted), allowzero=allowzero)
     old = node.shape(data)
@@ -91,6 +95,11 @@ def whole_shape(node: Node, wanted: Expr) -> Expr:
         return node.of_length(wanted, rank, "the shape")
     node.length(wanted, "the shape")
     return wanted
+
+
+def _is_extent(one: Dim | None) -> bool:
+    """Whether an element of a shape is known to be an extent, or -1."""
+    return one == -1 or (one is not None and dims.sign_of(one) in (0, 1))
 
 
 def _codes(elements: Elements, old: Sequence[Dim], allowzero: bool) -> tuple[int, ...] | None:
@@ -253,6 +262,7 @@ def unsqueeze(node: Node, data: Expr, axes: Expr) -> Expr:
     if node.has_open_length(axes) and (known := expected_rank(node)) is not None:
         axes = node.of_length(axes, known - node.rank(data), "the axes")
     rank = node.rank(data) + node.length(axes, "the axes")
+    axes = axes_within(node, axes, rank, different=True)
     places = op.where(op.less(axes, const(0, "int64")), op.add(axes, const(rank, "int64")), axes)
     hits = op.equal(
         op.expand_dims(op.arange(const(rank, "int64"), dtype="int64"), 1), op.expand_dims(places, 0)
@@ -261,8 +271,8 @@ def unsqueeze(node: Node, data: Expr, axes: Expr) -> Expr:
     # how many old axes there are up to each place
     old = op.cumsum(op.cast(op.logical_not(new), "int64"), axis=0)
     extents = op.concatenate([const([1], "int64"), op.shape_of(data, dtype="int64")], axis=0)
-    wanted = op.where(new, const(1, "int64"), op.take(extents, old, axis=0))
-    return op.reshape(data, wanted, allowzero=True)
+    sizes = op.where(new, const(1, "int64"), op.take(extents, old, axis=0))
+    return op.reshape(data, sizes, allowzero=True)
 
 
 def _unsqueezed(node: Node, data: Expr, axes: Sequence[int]) -> Expr:
@@ -302,11 +312,14 @@ def expand(node: Node, data: Expr, wanted: Expr) -> Expr:
     left = (*[1] * (rank - len(own)), *own)
     right = (*[1] * (rank - count), *elements)
     found = tuple(_stretched(node, a, b) for a, b in zip(left, right, strict=True))
-    if len(own) == rank and all(map(_is_same, found, own)):
+    numbers = [one for one in found if isinstance(one, int)]
+    stays = len(own) == rank and all(map(_is_same, found, own))
+    if stays or len(numbers) == rank:  # no operator will look at the shape
+        data = _broadcasting(node, data, left, wanted, right)
+    if stays:
         return data
     if not all(b == 1 or a == 1 or _is_same(b, a) for a, b in zip(left, right, strict=True)):
         data = without_names(node, data)
-    numbers = [one for one in found if isinstance(one, int)]
     if len(numbers) == rank:
         return op.broadcast_to(data, numbers)
     asked = _in_front(node, op.cast(wanted, "int64"), rank - count)
@@ -330,6 +343,26 @@ def _with_ones(node: Node, extents: Expr, rank: int) -> Expr:
     missing = op.reshape(op.subtract(most, count), (1,))
     ones = node.let(op.dyn.ones(missing, "int64"))
     return node.of_length(node.let(op.concatenate([ones, own], axis=0)), rank, "the shape")
+
+
+def _broadcasting(
+    node: Node, data: Expr, left: Sequence[Dim], wanted: Expr, right: Sequence[Dim | None]
+) -> Expr:
+    """Data whose extents are those that a run asks for, or 1 is asked for."""
+    unsure = [
+        place - len(left)  # counted from the back
+        for place, (own, one) in enumerate(zip(left, right, strict=True))
+        if own != 1 and not isinstance(one, int) and not _is_same(one, own)
+    ]
+    (count,) = node.shape(wanted)
+    for place in unsure:
+        at = const(place + int(count), "int64")  # type: ignore[arg-type]
+        asked = node.let(op.take(op.cast(wanted, "int64"), at, axis=0))
+        extent = node.size(data, place)
+        fits = op.logical_or(op.equal(asked, const(1, "int64")), op.equal(asked, extent))
+        message = "the shape does not broadcast"
+        data = node.checked(data, fits, message, VALUE, VALUE, asked, extent)
+    return data
 
 
 def _stretched(node: Node, own: Dim, asked: Dim | None) -> Dim:

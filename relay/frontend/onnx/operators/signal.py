@@ -9,7 +9,9 @@ import math
 from dataclasses import replace
 
 from relay import op
+from relay.errors import VALUE
 from relay.frontend.onnx.branches import with_type
+from relay.frontend.onnx.computations.checking import as_one, within
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.joining import joined
 from relay.frontend.onnx.node import Node
@@ -41,6 +43,11 @@ def dft(node: Node, data: Expr, length: Expr | None = None, axis: Expr | None = 
 def _along_one_of(node: Node, data: Expr, length: Expr | None, axis: Expr) -> Expr:
     """The transform along an axis that only a run knows: there is a branch for every one."""
     rank = node.rank(data)
+    message, expected = "the axis is not one of the signal", f"0 to {rank - 2}"
+    axis = as_one(node, axis, "the axis is not one number")
+    axis = within(node, axis, -rank, rank - 2, message, expected)
+    last = op.not_equal(axis, node.number(-1, axis))
+    axis = node.checked(axis, last, message, expected, "-1")
     ways = []
     for place in range(rank - 1):
         inner = Scope(node.scope.module, node.scope, elements=node.scope.elements)
@@ -235,6 +242,9 @@ def _frames(
     else:
         size = node.size(data, 1) if window is None else node.size(window, 0)
     distance = node.let(op.reshape(op.cast(step, "int64"), ()))
+    message = "a frame is not one of the signal"
+    size = within(node, size, 1, node.size(data, 1), message, f"1 to {VALUE}")
+    distance = within(node, distance, 1, None, "lengths are positive", "1 or more")
     room = op.subtract(node.size(data, 1), size)
     count = node.let(op.add(op.floor_divide(room, distance), one))
     starts = op.multiply(_numbers(node, count, None), distance)
@@ -253,6 +263,13 @@ MEL = 2595.0  # how mels are counted: 2595 log10(1 + hertz / 700)
 HERTZ = 700.0
 
 
+_LEAST = {
+    "the number of bands is not positive": 1,
+    "the length is negative": 0,
+    "the rate of samples is not positive": 1,
+}
+
+
 @table("MelWeightMatrix", since=17)
 def mel_weight_matrix(
     node: Node, bands: Expr, length: Expr, rate: Expr, lowest: Expr, highest: Expr
@@ -261,7 +278,10 @@ def mel_weight_matrix(
     dtype = element_type(node.attribute("output_datatype", 1))
     two, one = const(2, "int64"), const(1, "int64")
     scalars = [node.let(op.reshape(value, ())) for value in (bands, length, rate)]
-    count, size, samples = (node.let(op.cast(value, "int64")) for value in scalars)
+    count, size, samples = (
+        within(node, node.let(op.cast(value, "int64")), low, None, message, f"{low} or more")
+        for value, (message, low) in zip(scalars, _LEAST.items(), strict=True)
+    )
     low, high = (_mels(node, value) for value in (lowest, highest))
     edges = node.let(op.add(count, two))
     step = op.divide(op.subtract(high, low), op.cast(edges, "float64"))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from relay import create_executor
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
 from tests.frontend.onnx.judge import Fixed, agree, main_type, model, reference
@@ -139,3 +140,22 @@ def test_blocks_of_volumes_with_gaps() -> None:
 def test_what_makes_no_sense_is_refused(given: Any, message: str) -> None:
     with pytest.raises(FrontendError, match=message):
         from_onnx(given())
+
+
+@pytest.mark.parametrize("mode", ["avg", "max"])
+def test_a_region_may_be_far_larger_than_what_is_read(mode: str) -> None:
+    data = np.random.default_rng(0).standard_normal((2, 3, 6, 7), "float32")
+    regions = np.array([[-200, -150, 220, 90], [1, 2, 300, 5]], "float32")
+    images, sizes = np.array([1, 0]), {"output_height": 2, "output_width": 3}
+    given = model("RoiAlign", data, regions, images, opset=16, mode=mode, **sizes)
+    agree(given, data, regions, images)
+    huge = np.array([[-1e9, -1e9, 1e9, 1e9], [-1e30, 0, 5, 5]], "float32")
+    wanted = create_executor("debug", from_onnx(given)[0]).evaluate()(data, huge, images)
+    agree(given, data, huge, images, wanted=[wanted.numpy()])
+
+
+def test_a_cell_is_not_read_at_any_number_of_places() -> None:
+    data, regions = np.zeros((1, 1, 4, 4), "float32"), np.zeros((1, 4), "float32")
+    given = model("RoiAlign", data, regions, np.array([0]), opset=16, sampling_ratio=2**31 - 1)
+    with pytest.raises(FrontendError, match="`sample_ratio` is too large"):
+        from_onnx(given)
