@@ -75,6 +75,7 @@ def slice_by_inputs(
     if strides is not None and numbers[0] is not None and numbers[1] is not None:
         return _sliced(node, data, numbers[0], numbers[1], strides, named)
     _require_as_many(node, count, named, strides, *bounds)
+    named = _from_front(node, named, node.rank(data))
     first: Expr = op.cast(starts, "int64")
     if strides is None or min(strides, default=1) < 0:
         own = op.take(op.shape_of(data, dtype="int64"), const(named, "int64"), axis=0)
@@ -100,6 +101,13 @@ def _require_as_many(node: Node, count: int, *lists: Sequence[object] | None) ->
             raise node.refused("lists of different lengths", str(count), str(len(one)))
 
 
+def _from_front(node: Node, axes: Sequence[int], rank: int) -> list[int]:
+    """Axes that are counted from the front."""
+    if not all(-rank <= axis < rank for axis in axes):
+        raise node.refused("an axis is out of range", f"axes of {rank}", str(list(axes)))
+    return [axis % rank for axis in axes]
+
+
 def _not_before(starts: Expr, extents: Expr) -> Expr:
     """Starts that are not before the first element, where those of Relay may be by one when a
     slice goes backwards."""
@@ -123,8 +131,7 @@ def _sliced(
 ) -> Expr:
     shape = node.shape(data)
     _require_as_many(node, len(starts), ends, steps, axes)
-    if not all(-len(shape) <= axis < len(shape) for axis in axes):
-        raise node.refused("an axis is out of range", f"axes of {len(shape)}", str(list(axes)))
+    axes = _from_front(node, axes, len(shape))
     low = []
     for start, axis in zip(starts, axes, strict=True):
         extent = shape[axis]

@@ -77,6 +77,7 @@ def reshape(node: Node, data: Expr, wanted: Expr) -> Expr:
         wanted = within(node, wanted, -1, None, message, "-1 or more")
     if elements is None:
         return op.reshape(data, whole_shape(node, wanted), allowzero=allowzero)
+    elements = tuple(None if _may_be_a_code(one) else one for one in elements)
     old = node.shape(data)
     new = _reshaped(elements, old, allowzero)
     codes = _codes(elements, old, allowzero)
@@ -119,6 +120,14 @@ def _codes(elements: Elements, old: Sequence[Dim], allowzero: bool) -> tuple[int
         return None
     # what is not known may be one of those codes itself
     return None if any(elements[place] is None for place in rest) else tuple(codes)
+
+
+def _may_be_a_code(one: Dim | None) -> bool:
+    """Whether a run may find -1 there, though an extent is computed: n - 4 of small models."""
+    if one is None or isinstance(one, int | dims.Any) or dims.sign_of(one) == 1:
+        return False
+    least = dims.substitute(one, lambda symbol: 1)
+    return isinstance(least, int) and least < 0
 
 
 def _is_same(one: Dim | None, other: Dim) -> bool:

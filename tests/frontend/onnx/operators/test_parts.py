@@ -167,3 +167,10 @@ def test_sequences_are_turned_around() -> None:
 def test_what_makes_no_sense_is_refused(given: Any, message: str) -> None:
     with pytest.raises(FrontendError, match=message):
         from_onnx(given())
+
+
+@pytest.mark.parametrize("step", [2, -1])
+def test_a_start_before_the_first_element_of_an_axis_counted_from_the_back(step: int) -> None:
+    lists = ints(-9), ints(9 if step > 0 else -9), ints(-1), ints(step)
+    given = model("Slice", X, *lists[:2], Fixed(lists[2]), lists[3], opset=13)
+    agree(given, X, *lists[:2], lists[3])

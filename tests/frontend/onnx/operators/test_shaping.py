@@ -258,3 +258,25 @@ def test_what_onnx_runtime_takes_beyond_the_standard() -> None:
     empty = np.zeros(0, "int64")
     agree(model("Squeeze", data, Fixed(empty), opset=17), data)
     agree(model("Squeeze", data, empty, opset=17), data, empty)
+
+
+def test_a_computed_extent_may_be_the_code_for_what_is_left() -> None:
+    nodes = [
+        helper.make_node("Shape", ["x"], ["shape"]),
+        helper.make_node("Gather", ["shape", "first"], ["n"]),
+        helper.make_node("Sub", ["n", "four"], ["less"]),
+        helper.make_node("Concat", ["less", "two"], ["wanted"], axis=0),
+        helper.make_node("Reshape", ["x", "wanted"], ["y"]),
+    ]
+    numbers = {"first": [0], "four": [4], "two": [2]}
+    constants = [numpy_helper.from_array(np.array(v, "int64"), k) for k, v in numbers.items()]
+    given = of_graph(
+        nodes, [value("x", "float32", ["n", 4])], [value("y", "float32", [None, None])], constants
+    )
+    for count in (3, 8):
+        data = np.arange(4 * count, dtype="float32").reshape(count, 4)
+        if count == 3:  # n - 4 is -1
+            agree(given, data)
+        else:  # 4 x 2 elements are not 32
+            with pytest.raises(EvaluationError):
+                ours(given, data)
