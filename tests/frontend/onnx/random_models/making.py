@@ -13,6 +13,11 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 T = TypeVar("T")
 
 
+def tensor_type(dtype: str) -> int:
+    """The number of an element type in ONNX."""
+    return int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+
+
 class Choices(Protocol):
     """Whoever decides."""
 
@@ -69,6 +74,8 @@ class Maker:
     used: set[str] = field(default_factory=set)
     count: int = 0
     prefix: str = "v"
+    # integers that a run is given, where the model is open; None where all are known
+    fed: dict[str, np.ndarray] | None = None
 
     # --- choosing
 
@@ -116,6 +123,44 @@ class Maker:
             self.nodes.append(made)
         return tensor.name
 
+    def numbers(self, values: Any, dtype: str = "int64") -> str:
+        """Integers that a node asks for: a constant, or in an open model what a run computes from
+        the sizes of its inputs, or is given."""
+        array = np.asarray(values).astype(dtype)
+        how = 0 if self.fed is None or self.prefix != "v" else self.choices.number(0, 4)
+        if how >= 3 and array.ndim <= 1 and array.size and dtype == "int64":
+            try:
+                return self._computed(array)
+            except Nothing:
+                pass
+        if how == 2 and self.fed is not None:
+            name = f"s{len(self.fed)}"
+            self.fed[name] = array
+            return name
+        return self.constant(array, dtype)
+
+    def _computed(self, array: np.ndarray) -> str:
+        """The numbers as extents of a value, and what has to be added to these."""
+        data = self.some(lambda one: one.rank > 0 and one.name.startswith("x"))
+        (shape,) = self.node("Shape", data.name)
+        parts = []
+        for wanted in array.reshape(-1).tolist():
+            axis = self.choices.number(0, data.rank - 1)
+            (part,) = self.node("Gather", shape, self.constant([axis]), axis=0)
+            detour = self.choices.choice([None, None, "int32", "float32"])
+            if detour is not None:
+                (part,) = self.node("Cast", part, to=tensor_type(detour))
+            more = wanted - data.shape[axis]
+            if more:
+                (part,) = self.node("Add", part, self.constant([more], detour or "int64"))
+            if detour is not None:
+                (part,) = self.node("Cast", part, to=tensor_type("int64"))
+            parts.append(part)
+        joined = parts[0] if len(parts) == 1 else self.node("Concat", *parts, axis=0)[0]
+        if array.ndim == 1:
+            return joined
+        return self.node("Reshape", joined, self.constant([]))[0]
+
     def weights(self, *shape: int, dtype: str = "float32") -> str:
         """Small numbers, that are the same every day."""
         places = np.arange(prod(shape)).reshape(shape)
@@ -148,7 +193,7 @@ class Maker:
         """A node with axes as its operator set has them: an attribute, or an input."""
         if self.opset < since:
             return self.node(operator, data.name, axes=list(axes), **attributes)[0]
-        return self.node(operator, data.name, self.constant(list(axes)), **attributes)[0]
+        return self.node(operator, data.name, self.numbers(list(axes)), **attributes)[0]
 
 
 # something a graph may do next

@@ -10,7 +10,10 @@ comparisons, to `Floor`, to integers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 import onnx
@@ -24,22 +27,46 @@ FAMILIES = (elements, reductions, shapes, products, subgraphs)
 RULES = [rule for family in FAMILIES for rule in family.rule.all]
 
 
+@dataclass(frozen=True)
+class Made:
+    """A model, and inputs for it: those it was made with first, then others of its open sizes."""
+
+    model: onnx.ModelProto
+    calls: list[list[np.ndarray]]
+
+
 def random_model(choices: Choices, steps: int = 12) -> tuple[onnx.ModelProto, list[np.ndarray]]:
     """A model, and inputs for it."""
-    make = Maker(choices, choices.choice([11, 13, 17, 18, 21]))
-    sizes = {name: choices.number(1, 4) for name in NAMES}
-    described, inputs = [], []
+    made = _made(choices, steps, [*NAMES, *range(1, 5), *range(1, 5)], None)
+    return made.model, made.calls[0]
+
+
+def open_model(choices: Choices, steps: int = 10, calls: int = 4) -> Made:
+    """A model whose extents have names, or are just open, and which computes, or is given in a run,
+    the numbers that nodes ask for; with inputs of several sizes."""
+    extents = [*NAMES, *NAMES, None, None, *range(1, 5)]
+    return _made(choices, steps, extents, {}, calls)
+
+
+def _made(
+    choices: Choices,
+    steps: int,
+    extents: Sequence[str | int | None],
+    fed: dict[str, np.ndarray] | None,
+    calls: int = 1,
+) -> Made:
+    make = Maker(choices, choices.choice([11, 13, 17, 18, 21]), fed=fed)
+    sizes: dict[Any, int] = {name: choices.number(1, 4) for name in NAMES}
+    said: list[tuple[str, list[str | int | None]]] = []
     for place in range(choices.number(1, 3)):
         dtype = choices.choice(["float32", "float32", "float32", "int64", "float64", "bool"])
         rank = choices.choice([0, 1, 2, 2, 3, 4, 4])
-        said: list[str | int] = [
-            choices.choice([*NAMES, *range(1, 5), *range(1, 5)]) for _ in range(rank)
-        ]
-        shape = tuple(sizes[one] if isinstance(one, str) else one for one in said)
-        name = f"x{place}"
-        described.append(value(name, dtype, said))
-        make.keep(Tensor(name, dtype, shape))
-        inputs.append(_elements(shape, dtype, place))
+        dims = [choices.choice(extents) for _ in range(rank)]
+        for axis, one in enumerate(dims):
+            if one is None:
+                sizes[place, axis] = choices.number(1, 4)
+        said.append((dtype, dims))
+        make.keep(Tensor(f"x{place}", dtype, _shape(place, dims, sizes)))
     given = len(make.values)
     wanted, tries = choices.number(1, steps), 0
     while wanted and tries < 4 * steps:
@@ -52,9 +79,35 @@ def random_model(choices: Choices, steps: int = 12) -> tuple[onnx.ModelProto, li
     made = make.values[given:]
     results = [one for one in made if one.name not in make.used][-3:] or made[-1:]
     if not results:
-        results = [make.add("Identity", [make.values[0]], make.values[0].dtype, inputs[0].shape)]
+        first = make.values[0]
+        results = [make.add("Identity", [first], first.dtype, first.shape)]
     outputs = [value(one.name, one.dtype, [None] * one.rank) for one in results]
-    return of_graph(make.nodes, described, outputs, make.constants, make.opset), inputs
+    described = [value(f"x{place}", *one) for place, one in enumerate(said)]
+    more = fed or {}
+    described += [value(name, array.dtype, array.shape) for name, array in more.items()]
+    model = of_graph(make.nodes, described, outputs, make.constants, make.opset)
+    found = []
+    for number in range(calls):
+        if number:
+            sizes = {key: choices.choice([0, 1, 1, 2, 3, 5]) for key in sizes}
+        data = [
+            _elements(_shape(place, dims, sizes), dtype, place)
+            for place, (dtype, dims) in enumerate(said)
+        ]
+        near = [array + _change(choices, array) if number else array for array in more.values()]
+        found.append([*data, *near])
+    return Made(model, found)
+
+
+def _change(choices: Choices, array: np.ndarray) -> np.ndarray:
+    """What is added to numbers that a run is given: nothing, or a little."""
+    little = [choices.choice([0, 0, 0, 1, -1]) for _ in range(array.size)]
+    return np.array(little, array.dtype).reshape(array.shape)
+
+
+def _shape(place: int, dims: Sequence[str | int | None], sizes: dict[Any, int]) -> tuple[int, ...]:
+    keys = [(place, axis) if one is None else one for axis, one in enumerate(dims)]
+    return tuple(one if isinstance(one, int) else sizes[one] for one in keys)
 
 
 def _elements(shape: tuple[int, ...], dtype: str, place: int) -> np.ndarray:

@@ -51,7 +51,7 @@ def position(make: Maker) -> None:
 def running(make: Maker) -> None:
     data = make.some(lambda one: one.rank > 0 and one.dtype in ("float32", "int64", "int32"))
     axis = make.axis(data)
-    where_to = make.constant(make.signed(axis, data.rank))
+    where_to = make.numbers(make.signed(axis, data.rank))
     make.add(
         "CumSum", [data, where_to], data.dtype, data.shape, data.exact,
         data.large * data.shape[axis], exclusive=int(make.yes()), reverse=int(make.yes()),

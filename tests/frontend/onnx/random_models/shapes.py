@@ -30,9 +30,9 @@ def reshape(make: Maker) -> None:
     new = [*data.shape[:axis], data.shape[axis] * data.shape[axis + 1], *data.shape[axis + 2 :]]
     how = make.choices.number(0, 3)
     if how == 0:
-        wanted = make.constant(new)
+        wanted = make.numbers(new)
     elif how == 1:
-        wanted = make.constant([*[0] * axis, -1, *new[axis + 1 :]])
+        wanted = make.numbers([*[0] * axis, -1, *new[axis + 1 :]])
     else:
         shape = shape_of(make, data)
         parts = [extent(make, shape, one) for one in range(axis)]
@@ -88,7 +88,7 @@ def expand(make: Maker) -> None:
         shape = np.broadcast_shapes(data.shape, other.shape)
     except ValueError:
         raise Nothing from None
-    wanted = shape_of(make, other) if make.yes() else make.constant(other.shape)
+    wanted = shape_of(make, other) if make.yes() else make.numbers(other.shape)
     make.add("Expand", [data, wanted], data.dtype, shape, data.exact, data.large)
 
 
@@ -97,7 +97,7 @@ def tile(make: Maker) -> None:
     data = make.some(lambda one: one.rank > 0 and one.dtype in ("float32", "int64", "bool"))
     times = [make.choices.number(1, 2) for _ in data.shape]
     shape = [one * extent_ for one, extent_ in zip(times, data.shape, strict=True)]
-    make.add("Tile", [data, make.constant(times)], data.dtype, shape, data.exact, data.large)
+    make.add("Tile", [data, make.numbers(times)], data.dtype, shape, data.exact, data.large)
 
 
 @rule(3)
@@ -111,7 +111,8 @@ def slice_(make: Maker) -> None:
     # bounds before the beginning are clamped by ONNX as by Python
     if kept == 0:
         raise Nothing
-    lists = [make.constant([one]) for one in (start, end, make.signed(axis, data.rank), step)]
+    where = make.constant([make.signed(axis, data.rank)])
+    lists = [make.numbers([start]), make.numbers([end]), where, make.numbers([step])]
     shape = [kept if at == axis else e for at, e in enumerate(data.shape)]
     make.add("Slice", [data, *lists], data.dtype, shape, data.exact, data.large)
 
@@ -145,7 +146,7 @@ def split(make: Maker) -> None:
     if make.opset < 13:
         names = make.node("Split", data.name, outputs=2, axis=axis, split=sizes)
     else:
-        names = make.node("Split", data.name, make.constant(sizes), outputs=2, axis=axis)
+        names = make.node("Split", data.name, make.numbers(sizes), outputs=2, axis=axis)
     for name, size in zip(names, sizes, strict=True):
         shape = tuple(size if at == axis else e for at, e in enumerate(data.shape))
         make.keep(Tensor(name, data.dtype, shape, data.exact, data.large))
@@ -162,7 +163,7 @@ def pad(make: Maker) -> None:
     ends = zip(data.shape, widths[: data.rank], widths[data.rank :], strict=True)
     shape = [sum(one) for one in ends]
     more = [make.constant(1, data.dtype)] if mode == "constant" and make.yes() else []
-    inputs = [data, make.constant(widths), *more]
+    inputs = [data, make.numbers(widths), *more]
     make.add("Pad", inputs, data.dtype, shape, data.exact, data.large, mode=mode)
 
 
@@ -173,7 +174,7 @@ def gather(make: Maker) -> None:
     size = data.shape[axis]
     count = make.choices.choice([(), (1,), (2,), (2, 2)])
     places = [make.choices.number(-size, size - 1) for _ in range(prod(count))]
-    indices = make.constant(np.array(places).reshape(count))
+    indices = make.numbers(np.array(places).reshape(count))
     shape = [*data.shape[:axis], *count, *data.shape[axis + 1 :]]
     make.add("Gather", [data, indices], data.dtype, shape, data.exact, data.large, axis=axis)
 
@@ -189,7 +190,7 @@ def of_a_shape(make: Maker) -> None:
         return
     axis = make.axis(data)
     length = extent(make, shape, axis, as_list=False)
-    start, step = make.constant(0), make.constant(1)
+    start, step = make.numbers(0), make.numbers(1)
     make.add("Range", [start, length, step], "int64", [data.shape[axis]], True, 5)
 
 
@@ -198,7 +199,7 @@ def best(make: Maker) -> None:
     data = make.some(lambda one: one.rank > 0 and one.exact and one.dtype in ("float32", "int64"))
     axis = make.axis(data)
     count = make.choices.number(1, data.shape[axis])
-    wanted = make.constant([count])
+    wanted = make.numbers([count])
     names = make.node("TopK", data.name, wanted, outputs=2, axis=axis, largest=int(make.yes()))
     shape = tuple(count if at == axis else e for at, e in enumerate(data.shape))
     make.keep(Tensor(names[0], data.dtype, shape, data.exact, data.large))
@@ -232,7 +233,7 @@ def one_hot(make: Maker) -> None:
     axis = make.choices.number(0, data.rank)
     shape = [*data.shape[:axis], depth, *data.shape[axis:]]
     # indices beyond either end name nothing
-    inputs = [data, make.constant(depth), make.constant([-1, 2], "float32")]
+    inputs = [data, make.numbers(depth), make.constant([-1, 2], "float32")]
     make.add("OneHot", inputs, "float32", shape, True, 2, axis=axis)
 
 
@@ -241,7 +242,7 @@ def triangle(make: Maker) -> None:
     data = make.some(lambda one: one.rank >= 2 and one.dtype in ("float32", "int64"))
     if make.opset < 14:
         raise Nothing
-    k = make.constant(make.choices.number(-2, 2))
+    k = make.numbers(make.choices.number(-2, 2))
     upper = int(make.yes())
     make.add("Trilu", [data, k], data.dtype, data.shape, data.exact, data.large, upper=upper)
 
@@ -256,6 +257,6 @@ def resized(make: Maker) -> None:
     if mode == "nearest":
         attributes |= {"nearest_mode": "floor", "coordinate_transformation_mode": "asymmetric"}
     empty = "" if make.opset >= 13 else make.constant([], "float32")
-    inputs = [data, empty, empty, make.constant(shape)]
+    inputs = [data, empty, empty, make.numbers(shape)]
     exact = data.exact and mode == "nearest"
     make.add("Resize", inputs, "float32", shape, exact, data.large, **attributes)

@@ -67,7 +67,7 @@ def loop(make: Maker) -> None:
         helper.make_tensor_value_info(row, TensorProto.FLOAT, []),
     ]
     graph = helper.make_graph(there.nodes, "body", inputs_of, outputs)
-    limit, start = make.constant(turns), make.constant(True, "bool")
+    limit, start = make.numbers(turns), make.constant(True, "bool")
     last, rows = make.node("Loop", limit, start, state.name, outputs=2, body=graph)
     large = state.large * 4
     make.keep(Tensor(last, "float32", state.shape, False, large))

@@ -1,0 +1,143 @@
+"""Open models, one after another, through the compiler and through ONNX Runtime:
+
+    python -m tests.frontend.onnx.random_models.open_run FIRST LAST MEGABYTES
+
+For each there is a line, `NUMBER what came of it`: `agrees`, how many calls ONNX Runtime refused,
+`refused: …` by the importer, or in a run with what was assumed at import, `no judge`, or
+`FAILS: …`. The line of its number stands before a model is tried, so that one that ends the process
+is known.
+"""
+
+from __future__ import annotations
+
+import random
+import resource
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+import onnx
+import onnxruntime
+
+from relay.driver import compile as compile_model
+from relay.errors import FrontendError, RelayError
+from relay.frontend.onnx.importer import from_onnx
+from tests.frontend.onnx.judge import close, reference, session_of
+from tests.frontend.onnx.random_models.models import Made, open_model
+
+T = TypeVar("T")
+
+# What only we refuse in a run, and why.
+ASSUMED = (
+    # an extent without a name, beside one with a name, is taken for that one or 1; the name is 1
+    "operands do not broadcast",
+    # no window lies in an image of no rows
+    "the window is larger than the padded input",
+)
+# Of nothing, ONNX Runtime gives other shapes than the standard has.
+OF_NOTHING = ("Reduce", "ArgMin", "ArgMax")
+
+
+class Seeded:
+    """Decisions that are the same for the same number."""
+
+    def __init__(self, number: int) -> None:
+        self._random = random.Random(number)
+
+    def choice(self, options: Sequence[T]) -> T:
+        return self._random.choice(options)
+
+    def number(self, low: int, high: int) -> int:
+        return self._random.randint(low, high)
+
+
+def model_of(number: int) -> Made:
+    return open_model(Seeded(number))
+
+
+def tried(made: Made) -> str:
+    """What comes of a model."""
+    onnx.checker.check_model(made.model)
+    lacks = onnxruntime.capi.onnxruntime_pybind11_state.NotImplemented
+    try:
+        session = session_of(made.model)
+    except lacks:
+        return "no judge"
+    except Exception as error:
+        return f"no judge: {str(error).splitlines()[0][:200]}"
+    try:
+        mod, params = from_onnx(made.model)
+    except FrontendError as error:
+        return f"refused: {_line(error)}"
+    run = compile_model(mod, params)
+    refused = 0
+    for number, inputs in enumerate(made.calls):
+        names = [one.name for one in session.get_inputs()]
+        try:
+            theirs = session.run(None, dict(zip(names, inputs, strict=True)))
+        except lacks:
+            return "no judge"
+        except Exception:
+            refused += 1
+            theirs = None
+        try:
+            found = run(*inputs)
+        except RelayError as error:
+            if theirs is None:
+                continue
+            if any(text in str(error) for text in ASSUMED):
+                return f"refused: call {number}: {_line(error)}"
+            return f"FAILS: call {number}: only we refuse: {_line(error)}"
+        mine = list(found) if len(made.model.graph.output) > 1 else [found]
+        why = None if theirs is None else difference(mine, theirs)
+        if why and not is_about_nothing(made.model, inputs, mine):
+            return f"FAILS: call {number}: {why}"
+    return f"agrees, {refused} refused"
+
+
+def is_about_nothing(
+    model: onnx.ModelProto, inputs: Sequence[np.ndarray], mine: Sequence[object]
+) -> bool:
+    """Whether there is nothing in an input, and ONNX Runtime is known to be wrong about that, or
+    the reference of the standard says what we do."""
+    if all(array.size for array in inputs):
+        return False
+    if any(node.op_type.startswith(OF_NOTHING) for node in model.graph.node):
+        return True
+    try:
+        return difference(mine, reference(model, *inputs)) is None
+    except Exception:
+        return False
+
+
+def difference(mine: Sequence[object], theirs: Sequence[object]) -> str | None:
+    for place, (one, other) in enumerate(zip(mine, theirs, strict=True)):
+        left, right = np.asarray(one), np.asarray(other)
+        if (left.shape, left.dtype) != (right.shape, right.dtype):
+            return f"output {place}: {left.dtype}{left.shape}, not {right.dtype}{right.shape}"
+        if not close(left, right):
+            return f"output {place}: {left.reshape(-1)[:6]}, not {right.reshape(-1)[:6]}"
+    return None
+
+
+def _line(error: Exception) -> str:
+    return " | ".join(line.strip() for line in str(error).splitlines())[:300]
+
+
+def main() -> None:
+    first, last, megabytes = map(int, sys.argv[1:])
+    if megabytes:
+        resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
+    for number in range(first, last):
+        print(number, end=" ", flush=True)
+        try:
+            outcome = tried(model_of(number))
+        except Exception:
+            outcome = "FAILS: " + " | ".join(traceback.format_exc().splitlines()[-6:])
+        print(outcome, flush=True)
+
+
+if __name__ == "__main__":
+    main()
