@@ -198,7 +198,7 @@ class GraphModule:
         """A result of the last run; later runs leave it as it is."""
         if self._outputs is None:
             raise RelayError("there is no output before the first run()")
-        if not 0 <= index < len(self._outputs):
+        if not isinstance(index, int) or not 0 <= index < len(self._outputs):
             raise RelayError(f"the model has {len(self._outputs)} outputs, none of number {index}")
         return _given(self._outputs[index], out)
 

@@ -149,7 +149,11 @@ def empty(
     shape: tuple[int, ...], dtype: str = "float32", device: Device | None = None
 ) -> StoredTensor:
     """A tensor that can be written; zeros (memory is never handed out with old contents in it)."""
-    return StoredTensor(np.zeros(shape, dtypes.to_numpy(dtypes.canonical(dtype))), device or HOST)
+    try:
+        zeros = np.zeros(shape, dtypes.to_numpy(dtypes.canonical(dtype)))
+    except (ValueError, TypeError, MemoryError) as error:
+        raise RelayError(f"there is no tensor of shape {shape!r}: {error}") from None
+    return StoredTensor(zeros, device or HOST)
 
 
 class Storage:

@@ -116,6 +116,8 @@ def array_from_bytes(data: bytes | memoryview, dtype: str, shape: tuple[Any, ...
 
 def save_param_dict(params: Mapping[str, Any]) -> bytes:
     """Named tensors (anything `relay.nd.array` takes) as bytes that `load_param_dict` reads."""
+    if not isinstance(params, Mapping):
+        raise RelayError(f"parameters are saved by name, found {type(params).__name__}")
     arrays: dict[str, tuple[np.ndarray, str]] = {}
     for name, value in params.items():
         if not isinstance(name, str) or name == _METADATA:

@@ -36,6 +36,12 @@ class Node:
         """Whether it is the same node: `==` on types asks whether they are equal."""
         return self is other
 
+    def __copy__(self: T) -> T:
+        return self  # what never changes needs no copy
+
+    def __deepcopy__(self: T, memo: object) -> T:
+        return self
+
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
 def node(cls: type[T]) -> type[T]:

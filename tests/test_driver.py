@@ -233,6 +233,9 @@ def test_options_that_mean_nothing_are_refused(cache):
         relay.compile(relay.const(1), level=9, cache=cache)
     with pytest.raises(RelayError, match="1 to 1024 threads"):
         relay.compile(relay.const(1), threads=0, cache=cache)
+    for limit in ({"stack": -1}, {"memory": "1 GB"}, {"memory": True}):
+        with pytest.raises(RelayError, match=f"`{next(iter(limit))}` is a number of bytes"):
+            relay.compile(relay.const(1), cache=cache, **limit)
 
 
 def test_the_module_is_left_as_it_is(cache):

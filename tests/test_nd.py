@@ -165,6 +165,11 @@ def test_what_is_empty_can_be_written_and_a_constant_of_it_stays():
         made.copyfrom([1, 2, 3])
 
 
+def test_a_shape_has_no_negative_sizes():
+    with pytest.raises(RelayError, match="no tensor of shape"):
+        nd.empty((2, -1))
+
+
 def test_a_tensor_behaves_like_a_number_or_a_sequence():
     assert int(nd.array(3)) == 3
     assert float(nd.array(2.5)) == 2.5

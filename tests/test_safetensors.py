@@ -152,3 +152,8 @@ def test_garbled_bytes_load_or_raise_relay_errors(seed):
 def test_the_functions_are_public():
     assert relay.save_param_dict is save_param_dict
     assert relay.load_param_dict is load_param_dict
+
+
+def test_parameters_are_saved_by_name():
+    with pytest.raises(RelayError, match="saved by name, found list"):
+        save_param_dict([1])

@@ -2,7 +2,9 @@
 
 import base64
 import contextlib
+import copy
 import json
+import pickle
 import random
 
 import ml_dtypes
@@ -413,3 +415,30 @@ def test_bfloat16_constants_round_trip():
     loaded = round_trip(constant)
     assert loaded.data.array.dtype == ml_dtypes.bfloat16
     assert loaded.data.array.tolist() == [1.5, -2.0]
+
+
+# --- pickles and copies
+
+
+def test_programs_and_their_parts_are_pickled():
+    module = random_module(Seeded(3))
+    assert_structural_equal(pickle.loads(pickle.dumps(module)), module)
+    ty = relay.TensorType((2, relay.Any()), "int8")
+    assert pickle.loads(pickle.dumps(ty)) == ty
+    deep = relay.var("x", shape=(2,))
+    for _ in range(5000):
+        deep = relay.negative(deep)
+    again = pickle.loads(pickle.dumps(relay.Function([], relay.const(1))))
+    assert again.body.data.item() == 1
+    assert len(list(tree.postorder(pickle.loads(pickle.dumps(deep))))) == len(
+        list(tree.postorder(deep))
+    )
+
+
+def test_what_never_changes_is_not_copied_and_a_module_is():
+    module = random_module(Seeded(3))
+    copied = copy.deepcopy(module)
+    assert copied["main"] is module["main"]
+    copied["more"] = relay.Function([], relay.const(1))
+    assert "more" not in module
+    assert copy.copy(module["main"]) is module["main"]

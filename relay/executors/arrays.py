@@ -9,7 +9,7 @@ Out: results are NumPy arrays in memory of a pool, handed out as the kind the ca
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from ctypes import addressof, c_char
 from math import prod
 from typing import Any, Final
@@ -64,9 +64,9 @@ def read(data: Any, wanted: TensorInfo) -> np.ndarray:
     try:
         array = nd.as_tensor(data, dtypes.to_numpy(wanted.dtype))
     except RelayError as error:
-        raise EvaluationError(
-            Diagnostic(f"input `{wanted.name}` is no tensor: {error}", expected=str(wanted))
-        ) from None
+        hint = "inputs by name: exe(**inputs)" if isinstance(data, Mapping) else None
+        message = f"input `{wanted.name}` is no tensor: {error}"
+        raise EvaluationError(Diagnostic(message, expected=str(wanted), hint=hint)) from None
     if array.dtype != dtypes.to_numpy(wanted.dtype):
         raise _mismatch("element type", wanted, array, data)
     if array.shape != wanted.shape:

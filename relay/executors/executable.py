@@ -83,7 +83,11 @@ class Executable(ABC):
                 raise refusal(f"input `{name}` is given twice", self.signature)
             given[names.index(name)] = data
         if missing := [f"`{name}`" for place, name in enumerate(names) if place not in given]:
-            raise refusal(f"no value for {', '.join(missing)}", self.signature)
+            hint = None
+            if len(args) == 1 and isinstance(args[0], Mapping | list | tuple):
+                stars = "**" if isinstance(args[0], Mapping) else "*"
+                hint = f"inputs are given one by one: exe({stars}inputs)"
+            raise refusal(f"no value for {', '.join(missing)}", self.signature, hint=hint)
         return [given[place] for place in range(len(params))]
 
     @property
@@ -186,7 +190,9 @@ def expect_positive(**counts: int) -> None:
             raise RelayError(f"`{name}` is a number from 1 on, found {count!r}")
 
 
-def refusal(message: str, expected: object, found: object = None) -> EvaluationError:
+def refusal(
+    message: str, expected: object, found: object = None, hint: str | None = None
+) -> EvaluationError:
     """What a call or a change of weights is refused with."""
     seen = None if found is None else str(found)
-    return EvaluationError(Diagnostic(message, expected=str(expected), found=seen))
+    return EvaluationError(Diagnostic(message, expected=str(expected), found=seen, hint=hint))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from relay.errors import RelayError
 from relay.executors.executable import Code, Executable
 from relay.executors.straight_line import StraightLineExecutable
 from relay.program.program import Program
@@ -25,6 +26,9 @@ def make_executable(
     """The executable of a program. `weights` are the constants that come from outside, by name;
     `prepared` those that were computed from them already, if they were. `stack` and `memory`
     limit the calls of a whole program, `classes` are those of which it makes results."""
+    for name, limit in (("stack", stack), ("memory", memory)):
+        if type(limit) is not int or limit < 0:
+            raise RelayError(f"`{name}` is a number of bytes, 0 for the usual one, found {limit!r}")
     if code.program is None:
         return StraightLineExecutable(program, code, weights, threads, prepared)
     from relay.executors.whole_program import WholeProgramExecutable  # not for straight-line code

@@ -47,6 +47,12 @@ class Syntax(Node):
 
         return astext(self, show_meta_data, annotate)
 
+    def __reduce__(self) -> Any:
+        """Python pickles it as JSON: programs nest deeper than its stack."""
+        from relay.serialize import load_json, save_json
+
+        return load_json, (save_json(self),)
+
 
 Syntax.family = Syntax
 

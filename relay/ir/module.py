@@ -201,6 +201,15 @@ class IRModule:
 
     # --- the whole
 
+    def __deepcopy__(self, memo: object) -> IRModule:
+        return self.copy()
+
+    def __reduce__(self) -> Any:
+        """Python pickles it as JSON: programs nest deeper than its stack."""
+        from relay.serialize import load_json, save_json
+
+        return load_json, (save_json(self),)
+
     def copy(self) -> IRModule:
         """A module of its own over the same functions and types."""
         made = IRModule()

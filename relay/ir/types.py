@@ -58,6 +58,12 @@ class Type(Node):
     occurs: int = field(default=Occurs.NOTHING, init=False)
     _hash: int = field(default=0, init=False)
 
+    def __reduce__(self) -> Any:
+        """Python pickles it as JSON: programs nest deeper than its stack."""
+        from relay.serialize import load_json, save_json
+
+        return load_json, (save_json(self),)
+
     def _summarise(self, key: object, occurs: int) -> None:
         object.__setattr__(self, "_hash", hash(key))
         object.__setattr__(self, "occurs", occurs)

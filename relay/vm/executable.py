@@ -183,6 +183,8 @@ class Executable:
         if not isinstance(lib, Library):
             raise RelayError(f"kernels come in a relay.vm.Library, found {type(lib).__name__}")
         what = "this is no program of a virtual machine"
+        if not isinstance(bytecode, bytes | bytearray | memoryview):
+            raise RelayError(f"{what}: expected bytes, found {type(bytecode).__name__}")
         members = _unpack(bytes(bytecode), what, [PROGRAM, PARAMS])
         program = parse(members[PROGRAM].decode(), PROGRAM)
         weights = {name: data.array for name, data in load_param_dict(members[PARAMS]).items()}

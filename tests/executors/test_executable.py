@@ -502,3 +502,17 @@ def test_calls_and_steps_are_timed(weighted):
     for time in (weighted.benchmark, weighted.profile):
         with pytest.raises(RelayError, match="`repeat` is a number from 1 on, found 0"):
             time(repeat=0)
+
+
+def test_inputs_in_a_mapping_or_a_list_are_told_how_to_be_given(add):
+    with pytest.raises(EvaluationError, match=r"no value for `y`[^$]*exe\(\*\*inputs\)"):
+        add({"x": X, "y": Y})
+    with pytest.raises(EvaluationError, match=r"no value for `y`[^$]*exe\(\*inputs\)"):
+        add([X, Y])
+    with pytest.raises(EvaluationError, match=r"`y` is no tensor[^$]*exe\(\*\*inputs\)"):
+        add(X, {"y": Y})
+
+
+def test_a_weight_has_a_name(weighted):
+    with pytest.raises(EvaluationError, match="there is no weight `1`"):
+        weighted.set_params({1: X})
