@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Final
 
 import relay
 from relay import settings
+from relay.files import as_path
 from relay.immutable import frozen
 from relay.native.runtime import Runtime, portable, runtime, runtime_object, runtime_texts
 from relay.target.llvm.compile import (
@@ -71,7 +72,7 @@ class Cache:
     """A folder of at most `limit` bytes; None for the folder is a cache that keeps nothing."""
 
     def __init__(self, path: str | os.PathLike[str] | None, limit: int | None = None) -> None:
-        self.path = None if path is None else Path(path)
+        self.path = None if path is None else as_path(path)
         self.limit = settings.DEFAULT_CACHE_SIZE if limit is None else limit
         self.statistics = Statistics()
         self._lock = threading.Lock()

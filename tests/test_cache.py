@@ -68,6 +68,11 @@ def test_a_cache_without_a_folder_keeps_nothing():
     cache.clear()
 
 
+def test_a_cache_is_a_folder():
+    with pytest.raises(relay.RelayError, match="a string or a path, found int"):
+        Cache(3)
+
+
 def test_clearing_removes_entries_and_nothing_else(cache):
     cache.put(KEY, b"code")
     other = cache.path / "ab" / "notes.txt"

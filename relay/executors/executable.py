@@ -83,11 +83,10 @@ class Executable(ABC):
                 raise refusal(f"input `{name}` is given twice", self.signature)
             given[names.index(name)] = data
         if missing := [f"`{name}`" for place, name in enumerate(names) if place not in given]:
-            hint = None
-            if len(args) == 1 and isinstance(args[0], Mapping | list | tuple):
-                stars = "**" if isinstance(args[0], Mapping) else "*"
-                hint = f"inputs are given one by one: exe({stars}inputs)"
-            raise refusal(f"no value for {', '.join(missing)}", self.signature, hint=hint)
+            together = len(args) == 1 and isinstance(args[0], Mapping | list | tuple)
+            stars = "**" if together and isinstance(args[0], Mapping) else "*"
+            advice = f"inputs are given one by one: exe({stars}inputs)" if together else None
+            raise refusal(f"no value for {', '.join(missing)}", self.signature, hint=advice)
         return [given[place] for place in range(len(params))]
 
     @property

@@ -38,6 +38,8 @@ class Executor(ABC):
             mod = mod.__relay_module__()
         if not isinstance(mod, IRModule | None):
             raise RelayError(f"an executor runs a relay.IRModule, found {type(mod).__name__}")
+        if not isinstance(params, Mapping | None):
+            raise RelayError(f"`params` is a mapping of names, found {type(params).__name__}")
         self.mod = IRModule() if mod is None else mod
         self.device = device
         self.target = target

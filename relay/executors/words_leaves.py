@@ -48,7 +48,7 @@ def _boolean_reader(stored: np.dtype) -> Read:
         if value is False:
             return 0
         if type(value) is int:  # a number is none, as a truth value is no number
-            raise Mismatch("bool", describe(value))
+            raise Mismatch("bool", describe(value), "convert it: bool(x)")
         return int(bool(_zero_rank(value, "bool", stored)))
 
     return read
@@ -112,8 +112,10 @@ def _infinity(value: float, dtype: str) -> float:
 def _zero_rank(value: Any, dtype: str, stored: np.dtype) -> np.ndarray:
     """A number that is not Python's: a tensor without dimensions, of the type wanted."""
     array = _array(value, ScalarSpec(dtype), stored)
-    if array.dtype != stored or array.shape != ():
+    if array.dtype != stored:
         raise Mismatch(dtype, _found(value, array), _conversion(value, ScalarSpec(dtype)))
+    if array.shape != ():
+        raise Mismatch(dtype, _found(value, array))
     return array
 
 

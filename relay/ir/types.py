@@ -58,7 +58,7 @@ class Type(Node):
     occurs: int = field(default=Occurs.NOTHING, init=False)
     _hash: int = field(default=0, init=False)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> AnyValue:
         """Python pickles it as JSON: programs nest deeper than its stack."""
         from relay.serialize import load_json, save_json
 

@@ -132,7 +132,7 @@ def optimize(
 
     Also gives those of the parameters that `main` does not have. Only layouts depend on the target.
     """
-    module = IRModule.from_expr(mod) if isinstance(mod, Expr) else mod.copy()
+    module = mod.copy() if isinstance(mod, IRModule) else IRModule.from_expr(mod)
     given = dict(params or {})
     if given:
         main = module["main"]
