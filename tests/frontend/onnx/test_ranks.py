@@ -105,7 +105,7 @@ def test_a_rank_that_another_operand_may_have_brought_says_nothing() -> None:
         ("Reshape", [X, ints(2, 6)], 2, "so many elements.*subject.*\n.*2\n.*3"),
         ("Expand", [X[:, :1], ints(3, 4)], 2, "more elements than the result has axes.*subject"),
         ("Tile", [X, ints(3, 4)], None, "so many elements.*subject.*\n.*2\n.*3"),
-        ("Slice", [X, ints(0, 0), ints(1, 1)], None, "axes are out of range.*subject"),
+        ("Slice", [X, ints(0, 0), ints(1, 1)], None, "an axis is out of range.*subject"),
     ],
 )
 def test_another_length_ends_the_run(operator: str, inputs: Any, rank: Any, wrong: str) -> None:
