@@ -5,6 +5,7 @@ Then all that comes after goes both ways (`Fork`), to where its results are of o
 
     y = If(n == 1, Squeeze(x), x); z = f(y)  ->  z = if (n == 1) { f(squeeze(x)) } else { f(x) }
 
+Where that happens again and again, ways share what comes after (`continuing.py`).
 A way on which the rest of the graph means nothing ends the run when it is taken. The same happens
 where the number of axes depends on a size: `Squeeze` goes one way where it is 1 and another where
 it is not.

@@ -17,6 +17,7 @@ from relay import tree
 from relay.check.infer import infer_expr
 from relay.errors import Diagnostic, DiagnosticError, FrontendError, SourceName, Span
 from relay.frontend.onnx.branches import Fork, Way, closed, dead_end, either, types_of_both
+from relay.frontend.onnx.continuing import Paths, brought, used_soon
 from relay.frontend.onnx.converters import Converters, find
 from relay.frontend.onnx.elements import ELEMENT_TYPES, propagate
 from relay.frontend.onnx.functions import DEEPEST, Bodies, bound_nodes, graphs_of, too_deep
@@ -75,6 +76,7 @@ class GraphImporter:
     versions: Mapping[str, int]  # of the operator sets, by domain
     origin: str  # what errors call the model
     depth: int = 0
+    paths: Paths | None = None  # the ways there are, where the graph has gone two already
 
     def deeper(self, versions: Mapping[str, int] | None = None) -> GraphImporter:
         """The same for a graph inside this one."""
@@ -111,7 +113,7 @@ class GraphImporter:
         for node in ordered:
             for name in node.input:
                 scope.readers.setdefault(name, []).append(node)
-        self._add_all(ordered, scope, outputs)
+        replace(self, paths=None)._add_all(ordered, scope, outputs)
 
     def _add_all(self, nodes: Sequence[NodeProto], scope: Scope, outputs: Outputs) -> None:
         for place, node in enumerate(nodes):
@@ -119,7 +121,11 @@ class GraphImporter:
             if (fork := self._add(node, scope)) is not None:
                 wanted = {one: n for one, n in outputs.items() if scope.find(one) is None}
                 rest = nodes[place if fork.again else place + 1 :]
-                self.deeper()._add_both_ways(fork, node, rest, scope, wanted)
+                if self.paths is None:
+                    rest = used_soon(rest, [names_used(one) for one in rest])
+                paths = (self.paths or Paths(scope)).further()
+                again = replace(self.deeper(), paths=paths)
+                again._add_both_ways(fork, node, rest, scope, wanted)
                 return
 
     def _add_both_ways(
@@ -135,8 +141,7 @@ class GraphImporter:
         for inner, results in fork.ways:
             inner.values = dict(zip(node.output, results, strict=False))
             try:
-                self._add_all(rest, inner, outputs)
-                ways.append((inner, [self._of_rank(n, name, inner) for name, n in outputs.items()]))
+                ways.append(self._go_on(rest, (id(node), fork.again), inner, outputs))
             except FrontendError as reason:
                 ways.append(reason)
         possible = [way for way in ways if isinstance(way, tuple)]
@@ -152,6 +157,30 @@ class GraphImporter:
         ]
         values = either(scope, fork.condition, branches, types, span)
         scope.values.update(zip(outputs, values, strict=True))
+
+    def _go_on(
+        self, rest: Sequence[NodeProto], place: object, inner: Scope, outputs: Outputs
+    ) -> Way:
+        """Translate the rest of the nodes on one way, unless another way has brought the same."""
+        paths = self.paths
+        if paths is None or not paths.is_shared:
+            return inner, self._outputs(rest, inner, outputs)
+        used = set(outputs).union(*map(names_used, rest))
+        there = brought(inner, paths.root, used, place)
+        if there.key not in paths.made:
+            try:
+                results = self._outputs(rest, there.scope, outputs)
+                paths.made[there.key] = there.close(results, paths.root)
+            except FrontendError as reason:
+                paths.made[there.key] = reason
+        found = paths.made[there.key]
+        if isinstance(found, FrontendError):
+            raise found
+        return there.call(found, inner)
+
+    def _outputs(self, rest: Sequence[NodeProto], scope: Scope, outputs: Outputs) -> list[Expr]:
+        self._add_all(rest, scope, outputs)
+        return [self._of_rank(rank, name, scope) for name, rank in outputs.items()]
 
     def output(self, name: str, scope: Scope) -> Expr:
         """The value of an output of a graph."""

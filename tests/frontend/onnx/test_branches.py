@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import onnx
 import pytest
 from onnx import helper
 
+import relay
 from relay.errors import EvaluationError, FrontendError
 from relay.frontend.onnx.importer import from_onnx
 from tests.frontend.onnx.judge import agree, of_graph, ours, value
@@ -73,3 +75,69 @@ def test_results_that_have_no_type_in_common_are_refused() -> None:
     made = squeezed(NODE("Relu", ["squeezed"], ["y"]), output=onnx.ValueInfoProto(name="y"))
     with pytest.raises(FrontendError, match="the branches give values of different types"):
         from_onnx(made)
+
+
+# --- many of them
+
+
+def branch(operator: str, inputs: list[str], output: str) -> onnx.GraphProto:
+    node = NODE(operator, inputs, [output])
+    return helper.make_graph([node], output, [], [onnx.ValueInfoProto(name=output)])
+
+
+def many(kind: str, count: int, rows: int | str = 1) -> onnx.ModelProto:
+    """`count` nodes that go two ways. `joined`: what each gives is of one type again before the
+    next; `longer`: each gives one axis more on one of its ways; `together`: all are there before
+    the first is used."""
+    nodes = [
+        NODE("Constant", [], ["zero"], value_ints=[0]),
+        NODE("Constant", [], ["row"], value_ints=[1, 3]),
+    ]
+    given = "x"
+    for i in range(count):
+        changed = "Unsqueeze" if kind == "longer" else "Squeeze"
+        ways: dict[str, Any] = {
+            "then_branch": branch(changed, [given, "zero"], f"a{i}"),
+            "else_branch": branch("Neg", [given], f"b{i}"),
+        }
+        nodes.append(NODE("If", [f"c{i}"], [f"y{i}"], **ways))
+        if kind == "joined":
+            nodes.append(NODE("Reshape", [f"y{i}", "row"], [f"z{i}"]))
+            given = f"z{i}"
+        elif kind == "longer":
+            given = f"y{i}"
+    if kind == "together":
+        given = "y0"
+        for i in range(1, count):
+            nodes.append(NODE("Add", [given, f"y{i}"], [f"s{i}"]))
+            given = f"s{i}"
+    nodes.append(NODE("ReduceSum", [given], ["y"], keepdims=0))
+    conditions = [value(f"c{i}", "bool", []) for i in range(count)]
+    inputs = [value("x", "float32", [rows, 3]), *conditions]
+    return of_graph(nodes, inputs, [value("y", "float32", [])])
+
+
+def conditions(count: int) -> list[np.ndarray]:
+    drawn = np.random.default_rng(count).integers(0, 2, count)
+    return [np.array(bool(one)) for one in drawn]
+
+
+@pytest.mark.parametrize("kind", ["joined", "longer", "together"])
+def test_what_comes_after_many_of_them_is_shared(kind: str) -> None:
+    small, large = (len(from_onnx(many(kind, count))[0].astext()) for count in (7, 14))
+    assert large < 6 * small  # with every one twice as much it would be 128 times as much
+    agree(many(kind, 4), ROWS[:1], *conditions(4))
+
+
+def test_fourteen_of_them_compile_in_seconds() -> None:
+    made = many("joined", 14)
+    agree(many("joined", 1), ROWS[:1], *conditions(1))  # what is loaded on first use
+    started = time.process_time()
+    relay.compile(made, threads=1)
+    assert time.process_time() - started < 5
+    agree(made, ROWS[:1], *conditions(14))
+
+
+def test_what_is_shared_may_have_open_sizes() -> None:
+    made = many("joined", 5, rows="n")
+    agree(made, ROWS[:1], *conditions(5))
