@@ -41,7 +41,7 @@ from relay.ir.expr import (
 from relay.ir.module import IRModule
 from relay.ir.names import UniqueNames
 from relay.ir.types import TensorType, TupleType, Type
-from relay.op.binary import equal, less_equal, multiply, subtract
+from relay.op.binary import equal, less_equal, maximum, multiply, subtract
 from relay.op.indexing import take
 from relay.op.pad import pad
 from relay.op.reshape import reshape
@@ -180,7 +180,9 @@ class FlexibleShapeDispatch(ModulePass):
         axis = self._axis_of(param)
         # how many before and after each axis, of those that are missing
         places = [[0, int(i == axis)] for i in range(len(ty.shape))]
-        width = multiply(const(places, "int64"), subtract(const(bucket, "int64"), size))
+        # one that is too large is not cropped: the function that is called refuses it
+        missing = maximum(subtract(const(bucket, "int64"), size), const(0, "int64"))
+        width = multiply(const(places, "int64"), missing)
         return pad(param, width, const(self.pad_value, ty.dtype))
 
     def _cut(self, e: Expr, ty: Type, size: Var) -> Steps[Expr]:
