@@ -79,7 +79,7 @@ MOST_PLACES = 1024
 
 
 def _roi_align_type(site: Site) -> Type | None:
-    """That of `_roi_type`, where no cell has too many places."""
+    """((n, c, h, w), (regions, 5)) -> (regions, c, *pooled_size)"""
     ratio = site.attrs.sample_ratio
     site.require(
         ratio <= MOST_PLACES,
