@@ -160,6 +160,7 @@ from relay.op import broadcast_to_like as broadcast_to_like
 from relay.op import cast as cast
 from relay.op import cast_like as cast_like
 from relay.op import ceil as ceil
+from relay.op import check_indices as check_indices
 from relay.op import clip as clip
 from relay.op import collapse_sum_like as collapse_sum_like
 from relay.op import collapse_sum_to as collapse_sum_to

@@ -129,6 +129,17 @@ def with_value(text: str, value: float) -> str | None:
     return text.replace(REAL_VALUE, f"{value:g}")
 
 
+# How a check of indices that may be negative names them.
+FROM_BACK = "from either end"
+
+
+def allowed_indices(what: str, extent: int) -> str:
+    """The indices of an axis of that extent; `what` is how a check names the index."""
+    if extent == 0:
+        return "no index: the axis has no elements"
+    return f"{-extent if FROM_BACK in what else 0} to {extent - 1}"
+
+
 QUOTED_WIDTH = 120
 
 

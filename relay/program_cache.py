@@ -23,10 +23,11 @@ import numpy as np
 from relay import nd, tree
 from relay.cache import Cache, key_of
 from relay.immutable import frozen
-from relay.ir.expr import Constant, Syntax, find_op, op_names
+from relay.ir.expr import Call, Constant, Syntax, find_op, op_names
 from relay.ir.module import IRModule
 from relay.kernel_cache import fingerprint, home
 from relay.lower import stored
+from relay.op.index_checks import check_indices
 from relay.op.opdef import OpDef
 from relay.program.program import Program
 from relay.program.text import parse, to_text
@@ -74,6 +75,7 @@ class ProgramCache:
             repr((self.options, context.opt_level, known)),
             repr(_facts()),
             module.astext(),
+            repr(_places(module)),
         )
         return key_of(parts, self.target)
 
@@ -94,6 +96,13 @@ def _constant_bytes(module: IRModule) -> int:
     roots: list[Syntax] = list(module.functions.values())
     nodes = (node for root in roots for node in tree.postorder(root))
     return sum(node.data.array.nbytes for node in nodes if isinstance(node, Constant))
+
+
+def _places(module: IRModule) -> list[str]:
+    """Where a run may end with an error that names the place: text does not say it."""
+    roots: list[Syntax] = list(module.functions.values())
+    nodes = (node for root in roots for node in tree.postorder(root))
+    return [str(node.span) for node in nodes if isinstance(node, Call) and node.op is check_indices]
 
 
 def _operators() -> Iterator[OpDef]:

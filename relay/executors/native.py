@@ -18,7 +18,7 @@ from typing import Protocol
 
 import numpy as np
 
-from relay.errors import Diagnostic, EvaluationError
+from relay.errors import Diagnostic, EvaluationError, allowed_indices
 from relay.executors.memory import address_of, allocate
 from relay.lower.kernel import Kernel
 from relay.native.runtime import Context, Request, runtime
@@ -72,6 +72,7 @@ class NativeFunction:
         self.slots = self._number_slots()
         self.constants = [(p.name, n) for p, n in self.slots.items() if isinstance(p, InConstant)]
         self.steps: list[Kernel] = []
+        self.places: list[str] = []  # of every step: in the source
         self.arguments: list[list[int]] = []  # of every step: the slots they are in
         self.table = self._make_table(program.kernel_table, symbol)
         self._write = Struct(f"{self.inputs + self.outputs}q").pack_into
@@ -100,6 +101,7 @@ class NativeFunction:
                 places.append(Arena(self.plan.workspaces[position]))
             self.arguments.append([self.slots[place] for place in places])
             self.steps.append(kernels[call.kernel])
+            self.places.append(call.where)
         self._indices = np.array([slot for row in self.arguments for slot in row], np.int32)
         self._entries = np.empty((len(self.steps), abi.CALL_SIZE // 8), np.int64)
         begin = address_of(self._indices)
@@ -127,11 +129,13 @@ class NativeFunction:
         frame = self.frame(constants)
         self._write(frame.slots, 0, *addresses)
         if status := self._call(frame.request.address):
-            context = frame.context
-            raise context.raised(status) or kernel_failure(
-                status, context, self.steps[context.record]
-            )
+            raise self._failure(status, frame, frame.context.record)
         self._free.append(frame)
+
+    def _failure(self, status: int, frame: Frame, step: int) -> BaseException:
+        return frame.context.raised(status) or kernel_failure(
+            status, frame.context, self.steps[step], self.places[step]
+        )
 
     def one_by_one(
         self, constants: Constants, addresses: Sequence[int]
@@ -146,9 +150,7 @@ class NativeFunction:
 
             def run() -> None:
                 if status := self._call(request.address):
-                    raise frame.context.raised(status) or kernel_failure(
-                        status, frame.context, self.steps[index]
-                    )
+                    raise self._failure(status, frame, index)
 
             return run
 
@@ -164,18 +166,21 @@ class HasDetails(Protocol):
         ...
 
 
-def kernel_failure(status: int, context: HasDetails, kernel: Kernel) -> EvaluationError:
-    """What the status of a kernel means."""
-    where = f"in kernel `{kernel.name}`"
+def kernel_failure(
+    status: int, context: HasDetails, kernel: Kernel, place: str = ""
+) -> EvaluationError:
+    """What the status of a kernel means; `place` is where it is called in the source."""
+    where = f"in {place}" if place else f"in kernel `{kernel.name}`"
     operators = ", ".join(f"`{name}`" for name in kernel.operators)
-    hint = f"the kernel computes {operators}" if operators else None
+    told = not operators or (place and len(kernel.operators) == 1)
+    hint = None if told else f"the kernel computes {operators}"
     if status == abi.OUT_OF_RANGE:
         check, index, extent = context.details
         what = kernel.checks[check] if 0 <= check < len(kernel.checks) else "an index"
         return EvaluationError(
             Diagnostic(
                 f"{what} is out of range {where}",
-                expected=f"0 to {extent - 1}",
+                expected=allowed_indices(what, extent),
                 found=str(index),
                 hint=hint,
             )

@@ -187,7 +187,8 @@ class WholeProgramExecutable(Executable):
         site = sites[context.site] if 0 <= context.site < len(sites) else None
         where = f" in {site.where}" if site is not None and site.where else ""
         if site is not None and site.kernel:
-            return kernel_failure(status, context, self.program.kernel_table[site.kernel])
+            kernel = self.program.kernel_table[site.kernel]
+            return kernel_failure(status, context, kernel, site.where)
         if status == layout.STACK_OVERFLOW:
             function = (site.message if site is not None else "") or "the program"
             return EvaluationError(

@@ -60,6 +60,7 @@ class Requirement:
     expected: str = VALUE
     found: str = VALUE
     shown: tuple[Dim, ...] = ()
+    operator: int = -1  # of which of the function's calls it is required, in their order
 
 
 @frozen

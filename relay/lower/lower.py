@@ -46,6 +46,7 @@ from relay.te.loops import (
     Store,
     map_expressions,
     rolled,
+    unchecked,
 )
 from relay.te.schedule import Schedule
 from relay.te.tidy import tidy
@@ -166,7 +167,7 @@ def _kernel(
 ) -> Kernel:
     loops = te_lower.lower(s)
     # checked code goes element by element: copies of loops would be checked again and again
-    written = rolled(loops.body) if options.checked else loops.body
+    written = rolled(loops.body) if options.checked else unchecked(loops.body)
     legal = legalize(written, machine(target))
     # code for open sizes is there several times, for whole tiles and for what is left
     body = tidy(over_copies(legal) if sizes else legal)
@@ -183,8 +184,8 @@ def _kernel(
     inputs, outputs = (tuple(map(_spec, tensors)) for tensors in (s.inputs, s.outputs))
     named = tuple(size.name for size in used)
     # the name says what is inside, and a digest of the code makes it the kernel's own: with the
-    # types, for the same code may do for several
-    described = f"{target}\n{inputs} {outputs} {named}\n{code.ir}"
+    # types and the words of checks, for the same code may do for several
+    described = f"{target}\n{inputs} {outputs} {named} {code.checks or ''}\n{code.ir}"
     digest = hashlib.sha256(described.encode()).hexdigest()[:16]
     # what prepares a weight is the same whatever reads it later
     words = [role] if role else [re.sub(r"\W", "_", one.removeprefix("nn.")) for one in operators]

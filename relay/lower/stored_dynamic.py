@@ -82,6 +82,7 @@ def _required(required: tuple[Requirement, ...]) -> list[Any]:
             one.expected,
             one.found,
             list(map(_plain, one.shown)),
+            one.operator,
         ]
         for one in required
     ]
@@ -108,6 +109,8 @@ def _shapes(given: list[Any]) -> tuple[tuple[Dim, ...], ...]:
 
 def _requirements(given: list[Any]) -> tuple[Requirement, ...]:
     return tuple(
-        Requirement(_dim(left), _dim(right), message, expected, found, tuple(map(_dim, shown)))
-        for left, right, message, expected, found, shown in given
+        Requirement(
+            *map(_dim, (left, right)), message, expected, found, tuple(map(_dim, shown)), operator
+        )
+        for left, right, message, expected, found, shown, operator in given
     )

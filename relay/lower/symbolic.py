@@ -306,6 +306,7 @@ class _Symbolic(Shapes):
         self.learnt_by: list[tuple[Dim, Dim]] = []  # those that taught what a size is
         self.stretched = False
         self.counted = False
+        self.operator = -1  # the number of the call that is looked at
         self.calls = 0  # of operators whose results have sizes that depend on values
         self.elements: dict[ElementOf, Variable] = {}
         self.searches: list[_Finding] = []
@@ -333,6 +334,7 @@ class _Symbolic(Shapes):
         return to_te(dim, self.sizes)
 
     def result(self, call: Call, op: OpDef, args: Sequence[Value]) -> Type:
+        self.operator += 1
         types = tuple(self._type(arg) for arg in args)
         attrs = op.make_attrs({}) if call.attrs is None else call.attrs
         if op.relation is None:
@@ -402,7 +404,8 @@ class _Symbolic(Shapes):
     ) -> None:
         """The two are equal, or the run ends."""
         if not any((one.left, one.right) == (left, right) for one in self.required):
-            self.required.append(Requirement(left, right, message, expected, found, shown))
+            texts = (message, expected, found, shown)
+            self.required.append(Requirement(left, right, *texts, self.operator))
 
     def require_stretched(self, a: Dim, b: Dim, stretched: Sequence[Dim], message: str) -> None:
         """The two are equal, or one of those in `stretched` is 1."""
@@ -487,7 +490,8 @@ class _Symbolic(Shapes):
             matters = dims.multiply(matters, dims.minimum(dim, 1))
         there = dims.minimum(extent, 1)
         if dims.equal(there, 1) is not True:
-            self.require(dims.multiply(there, matters), matters, f"`{op.name}`: {message}")
+            texts = (f"`{op.name}`: {message}", "1 or more", VALUE, (extent, 1))
+            self.require(dims.multiply(there, matters), matters, *texts)
 
     # --- sizes that depend on values
 
@@ -545,7 +549,8 @@ class _Symbolic(Shapes):
                     dim = open_.setdefault(value, self.params.fresh(name))
                 shown.append(dim)
             message = f"`{op.name}`: {need.message}"
-            required.append(Requirement(flag, 0, message, need.expected, need.found, tuple(shown)))
+            texts = (message, need.expected, need.found, tuple(shown))
+            required.append(Requirement(flag, 0, *texts, self.operator))
         for position, (dim, extent) in enumerate(zip(known, wanted, strict=True)):
             if not isinstance(dim, dims.Any) and op.capacity is None:
                 found.append(dim)

@@ -104,6 +104,21 @@ def _expression(
                 raise error_at(expr, f"{type(expr).__name__} cannot be part of a kernel")
 
 
+def calls_of(function: Function) -> list[Call]:
+    """The calls of operators in a function, in the order in which they become tensors."""
+    found: dict[Expr, None] = {}
+    body = function.body
+    roots: list[Expr] = []
+    while isinstance(body, Let):
+        roots.append(body.value)
+        body = body.body
+    for root in (*roots, body):
+        for expr in tree.postorder(root, lambda e: e not in found and not isinstance(e, OpDef)):
+            if isinstance(expr, Call) and isinstance(expr.op, OpDef):
+                found[expr] = None
+    return [expr for expr in found if isinstance(expr, Call)]
+
+
 def _call(expr: Call, op: OpDef, args: Sequence[Value], shapes: Shapes) -> Value:
     if op.compute is None:
         raise error_at(expr, f"operator `{op.name}` does not say how it is computed")

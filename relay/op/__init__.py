@@ -53,6 +53,7 @@ from relay.op.extend import broadcast_to, broadcast_to_like, meshgrid, repeat, t
 from relay.op.fast import fast_erf, fast_exp, fast_tanh
 from relay.op.fixed_point import fixed_point_multiply, fixed_point_multiply_per_axis
 from relay.op.fourier import dft, rfft, stft
+from relay.op.index_checks import check_indices
 from relay.op.indexing import adv_index, gather, gather_nd, take
 from relay.op.matrix import matrix_set_diag, trilu
 from relay.op.matrix_inverse import matrix_inverse
@@ -161,6 +162,7 @@ __all__ = [
     "cast",
     "cast_like",
     "ceil",
+    "check_indices",
     "clip",
     "collapse_sum_like",
     "collapse_sum_to",

@@ -105,6 +105,8 @@ def sparse_to_dense_loops(
                 for axis in range(rank)
             ]
             inside = [te.every(n >= 0, n < d) for n, d in zip(named, out.shape, strict=True)]
+            for axis, fits in enumerate(inside):
+                b.expect(fits, named[axis], out.shape[axis], f"an index along axis {axis}")
             with b.if_(te.every(*inside)):
                 b.store(result, tuple(named), values[own if values.rank else ()])
 

@@ -1,6 +1,8 @@
 """Elements named by index tensors.
 
-An index tensor never reads outside: indices are clamped to the axis, or wrapped where asked for.
+An index tensor never reads outside: indices are clamped to the axis, or wrapped where asked for. An
+axis without elements has nothing to read, whatever the index: that is an error, unless there are no
+indices. Who wants an error for every index outside says so with `check_indices`.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
 from relay.op.elements import moved, place, size, stretched
-from relay.op.opdef import FusionKind, Tensor, define, sample
+from relay.op.opdef import FusionKind, Selection, Tensor, define, sample
 from relay.op.relations import broadcast_types
 from relay.op.site import INTEGER, Site
 
@@ -154,6 +156,12 @@ def _take_compute(
     return moved(data, out, source)
 
 
+def _taken(known: Any, types: Sequence[TensorType]) -> list[Selection]:
+    """Those that are wrapped around may count from the back."""
+    axes = () if known.axis is None else (known.axis % len(types[0].shape),)
+    return [Selection(1, axes=axes, negative=known.mode == "wrap")]
+
+
 take = define(
     "take",
     doc="The elements that indices name along an axis.",
@@ -162,6 +170,7 @@ take = define(
     relation=_take_type,
     reference=_take,
     compute=_take_compute,
+    selects=_taken,
     fusion=FusionKind.INJECTIVE,
     samples=[
         sample((4, 3), Tensor((2, 5), "int32", 0, 12)),
@@ -237,6 +246,7 @@ GATHER = define(
     relation=_gather_type,
     reference=_gather,
     compute=_gather_compute,
+    selects=lambda known, types: [Selection(1, axes=((known.axis or 0) % len(types[0].shape),))],
     fusion=FusionKind.INJECTIVE,
     helper=gather,
     samples=[
@@ -333,6 +343,13 @@ def _gather_nd_compute(
     return moved(data, out, source)
 
 
+def _gathered(known: Any, types: Sequence[TensorType]) -> list[Selection]:
+    count = types[1].shape[0] if known.index_rank is None else known.index_rank
+    assert isinstance(count, int)
+    axes = tuple(range(known.batch_dims, known.batch_dims + count))
+    return [Selection(1, axes=axes)] if axes else []
+
+
 gather_nd = define(
     "gather_nd",
     doc="The elements, or slices of the last axes, at places that several indices name. Indices "
@@ -345,6 +362,7 @@ gather_nd = define(
     relation=_gather_nd_type,
     reference=_gather_nd,
     compute=_gather_nd_compute,
+    selects=_gathered,
     fusion=FusionKind.INJECTIVE,
     samples=[
         sample((4, 3), Tensor((2, 5), "int32", 0, 4)),
@@ -421,6 +439,9 @@ adv_index = define(
     relation=_adv_index_type,
     reference=_adv_index,
     compute=_adv_index_compute,
+    selects=lambda known, types: [
+        Selection(number, axes=(number - 1,), negative=True) for number in range(1, len(types))
+    ],
     fusion=FusionKind.INJECTIVE,
     samples=[
         sample([(4, 3), Tensor((5,), "int32", -4, 4)]),

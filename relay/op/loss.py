@@ -12,7 +12,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
 from relay.op.elements import Indices, folded
 from relay.op.numerics import rounded_once
-from relay.op.opdef import Compute, FusionKind, Tensor, define, sample
+from relay.op.opdef import Compute, FusionKind, Selection, Tensor, define, sample
 from relay.op.scalars import wide, widened
 from relay.op.site import FLOATING, INTEGER, Site
 
@@ -179,6 +179,9 @@ nll_loss = define(
     relation=_nll_loss_type,
     reference=rounded_once(_nll_loss),
     compute=_nll_loss_compute,
+    selects=lambda known, types: [
+        Selection(1, axes=(_class_axis(len(types[0].shape)),), ignored=known.ignore_index)
+    ],
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=[
         sample((4, 3), Tensor((4,), "int32", 0, 3), (3,)),

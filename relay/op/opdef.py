@@ -43,7 +43,7 @@ from relay.ir.expr import (
     op_names,
     remove_op,
 )
-from relay.ir.types import IncompleteType, Type
+from relay.ir.types import IncompleteType, TensorType, Type
 from relay.op import attributes
 from relay.op.attributes import DType
 from relay.op.sample import Sample, Tensor, sample
@@ -92,6 +92,22 @@ def _open(place: int) -> tuple[str, str]:
     return f"arg{place}", ""
 
 
+@frozen
+class Selection:
+    """Indices among the arguments of a call, and what they select from. Arguments are counted one
+    by one, the parts of tuples too."""
+
+    indices: int
+    data: int = 0
+    axes: tuple[int, ...] = (0,)  # of data, as for `check_indices`
+    negative: bool = False  # whether they may count from the back
+    ignored: int | None = None  # an index that stands for none
+
+
+# (attributes, types of the arguments one by one) -> what is selected
+Selects = Callable[[Any, Sequence[TensorType]], Sequence[Selection]]
+
+
 @node
 class OpDef(Op):
     """The record of an operator. It is also the operator in a call, and a function building one."""
@@ -107,6 +123,8 @@ class OpDef(Op):
     capacity: Capacity | None = None
     # where the values of arguments, and nothing that is computed, decide the shape
     extents: Extents | None = None
+    # of what the arguments are indices, where those outside are clamped or left out
+    selects: Selects | None = None
     fusion: FusionKind = FusionKind.OPAQUE
     # where extents depend on values: (*arrays, **attributes) -> shape, or a tuple of shapes
     runtime_shape: Callable[..., Any] | None = None
@@ -261,6 +279,7 @@ def define(
     compute: Compute | None = None,
     capacity: Capacity | None = None,
     extents: Extents | None = None,
+    selects: Selects | None = None,
     arguments: Iterable[tuple[str, str]] = (),
     attrs: type[Attrs] | None = None,
     fusion: FusionKind = FusionKind.OPAQUE,
@@ -302,6 +321,7 @@ def define(
         compute=compute,
         capacity=capacity,
         extents=extents,
+        selects=selects,
         fusion=fusion,
         runtime_shape=runtime_shape,
         helper=helper,

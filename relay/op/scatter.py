@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 
 from relay import dtypes, te
+from relay.errors import FROM_BACK
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
@@ -137,6 +138,11 @@ def _named(b: te.Builder, position: te.Expr, extent: te.Expr) -> tuple[te.Expr, 
     return named, (named >= 0) & (named < extent)
 
 
+def _name(axis: int) -> str:
+    """How a check calls an index."""
+    return f"an index along axis {axis}, counted {FROM_BACK},"
+
+
 def _with_numbers(site: Site, mode: str, name: str, data: TensorType) -> None:
     site.require(
         mode in ("update", "min", "max") or data.dtype != "bool",
@@ -209,6 +215,7 @@ def _scatter_elements_loops(
         with spread(b, indices.shape[:axis]) as outer, nest(b, indices.shape[axis:]) as inner:
             source = (*outer, *inner)
             place, inside = _named(b, indices[source], data.shape[axis])
+            b.expect(inside, te.index(indices[source]), data.shape[axis], _name(axis))
             with b.if_(inside):
                 put((*outer, place, *inner[1:]), updates[source])
 
@@ -294,6 +301,9 @@ def _scatter_nd_loops(
     def walk(b: te.Builder, put: Put) -> None:
         with nest(b, indices.shape[1:]) as number:
             named = [_named(b, indices[axis, *number], data.shape[axis]) for axis in range(count)]
+            for axis, (_, inside) in enumerate(named):
+                given = te.index(indices[axis, *number])
+                b.expect(inside, given, data.shape[axis], _name(axis))
             with (
                 b.if_(te.every(*(inside for _, inside in named))),
                 nest(b, data.shape[count:]) as rest,

@@ -138,18 +138,21 @@ def stored_in_row(
 ) -> Iterator[tuple[te.Expr, te.Expr]]:
     """The number and the column of each block that is stored in a row of blocks.
 
-    Bounds and columns that name nothing, which the interpreter refuses, are passed over.
+    Bounds and columns that name nothing end the run, as in the interpreter.
     """
     stored = indices.shape[0]
-    begin, end = (
-        te.minimum(te.maximum(te.cast(indptr[i], "int64"), 0), stored) for i in (row, row + 1)
-    )
-    begin = b.let(begin)
-    with b.loop(te.maximum(end - begin, 0)) as i:
+    begin, end = (b.let(te.cast(indptr[i], "int64")) for i in (row, row + 1))
+    with b.if_((begin < 0) | (begin > stored)):
+        b.fail(begin, stored + 1, "where a row of a sparse matrix begins")
+    with b.if_((end < begin) | (end > stored)):
+        b.fail(end, stored + 1, "where a row of a sparse matrix ends")
+    with b.loop(end - begin) as i:
         number = b.let(begin + i)
         column = b.let(te.cast(indices[number], "int64"))
         with b.if_((column >= 0) & (column < columns)):
             yield number, column
+        with b.else_():
+            b.fail(column, columns, "the column of a stored element")
 
 
 PARTS = [

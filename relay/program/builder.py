@@ -87,15 +87,17 @@ class Builder:
         outputs: Sequence[Spec],
         sizes: Sequence[Register] = (),
         allocated: Sequence[Sequence[Register]] | None = None,
+        where: str = "",
     ) -> tuple[Register, ...]:
         """New registers, written by a kernel. `sizes` are those the kernel is given, `allocated`
-        those of each output that are known at run time only."""
+        those of each output that are known at run time only; `where` is the place in the source."""
         registers = tuple(map(self.new, outputs))
         for position, register in enumerate(registers):
             if isinstance(outputs[position], TensorSpec):
                 known = () if allocated is None else tuple(allocated[position])
                 self.add(AllocTensor(register, known, where=self.where if known else ""))
-        self.add(InvokeKernel(kernel.name, tuple(inputs), registers, tuple(sizes)))
+        place = where if kernel.checks else ""
+        self.add(InvokeKernel(kernel.name, tuple(inputs), registers, tuple(sizes), place))
         return registers
 
     # --- blocks

@@ -294,8 +294,13 @@ class _StraightLine:
             (tensor,) = given
             return At(tensor.stage, tensor.stage.view(tensor.register, specs[0]))
         lowered = self.stages.lower(function, given)
-        made = self.stages.steps(lowered, given, specs, self.main)
+        made = self.stages.steps(lowered, given, specs, self.main, where=place_of(call))
         return unflatten(structure(result_type), made)
+
+
+def place_of(call: Call) -> str:
+    """Where a call stands in the source, for errors; nothing where that is not known."""
+    return "" if call.span is None else str(call.span)
 
 
 # --- what a program may have --------------------------------------------------------------------

@@ -171,10 +171,10 @@ def instruction_text(instruction: Instruction, function: Function) -> str:
             return f"{typed(output)} = {kind}{_sizes(sizes)}{_where(where)}"
         case ViewTensor(output, source, sizes, where):
             return f"{typed(output)} = view %{source}{_sizes(sizes)}{_where(where)}"
-        case InvokeKernel(kernel, inputs, outputs, sizes):
+        case InvokeKernel(kernel, inputs, outputs, sizes, where):
             written = ", ".join(_output_text(function, typed, output) for output in outputs)
             called = f"{symbol_text(kernel)}({_registers(inputs)})"
-            return f"invoke {called} -> ({written}){_sizes(sizes)}"
+            return f"invoke {called} -> ({written}){_sizes(sizes)}{_where(where)}"
         case ReadSize(output, tensor, axis):
             return f"{typed(output)} = size %{tensor}[{axis}]"
         case ReadElement(output, tensor, index):

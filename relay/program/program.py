@@ -202,14 +202,15 @@ class ViewTensor:
 
 @frozen
 class InvokeKernel:
-    """`invoke @k(%0, %1) -> (%2, %3: int32) [%5]`: the outputs, tensors allocated before, are
-    overwritten; an output that is a scalar is written by this. `sizes` are the kernel's, in its
-    order."""
+    """`invoke @k(%0, %1) -> (%2, %3: int32) [%5] where "…"`: the outputs, tensors allocated before,
+    are overwritten; an output that is a scalar is written by this. `sizes` are the kernel's, in its
+    order. Of a kernel that may end the run, `where` is the place in the source."""
 
     kernel: str
     inputs: tuple[Register, ...]
     outputs: tuple[Register, ...]
     sizes: tuple[Register, ...] = ()
+    where: str = ""
 
 
 @frozen

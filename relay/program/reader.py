@@ -626,7 +626,7 @@ class _FunctionReader:
         reader.expect("->")
         reader.expect("(")
         outputs = tuple(self.kernel_output() for _ in reader.separated(")"))
-        return InvokeKernel(name, inputs, outputs, self.sizes())
+        return InvokeKernel(name, inputs, outputs, self.sizes(), reader.where())
 
     def kernel_output(self) -> Register:
         """A tensor that was allocated before, or a scalar that is written here."""

@@ -47,11 +47,12 @@ def lower_sized(
     span: AnySpan | None,
     *,
     only_shapes: bool = False,
+    places: Sequence[str] = (),
 ) -> list[At]:
     """The results of a primitive function. With `only_shapes` the elements of its one argument are
-    those of its one result."""
+    those of its one result. `places` are those of its operators in the source."""
     builder.where = "" if span is None else str(span)
-    call = _Call(builder, stages, args, builder.where, only_shapes)
+    call = _Call(builder, stages, args, builder.where, places, only_shapes)
     for variable in dynamic.variables:
         call.read(variable)
     call.require(dynamic.required)
@@ -83,6 +84,7 @@ class _Call:
     stages: Stages
     args: Sequence[At]
     where: str
+    places: Sequence[str]
     only_shapes: bool
     sizes: dict[Symbol, Register] = field(default_factory=dict)
 
@@ -117,10 +119,9 @@ class _Call:
     def require(self, required: Iterable[Requirement]) -> None:
         for one in required:
             left, right = self.dim(one.left), self.dim(one.right)
-            shown = tuple(map(self.dim, one.shown))
-            self.builder.add(
-                RequireEqual(left, right, one.message, self.where, one.expected, one.found, shown)
-            )
+            texts = (one.expected, one.found, tuple(map(self.dim, one.shown)))
+            where = self.places[one.operator] if 0 <= one.operator < len(self.places) else ""
+            self.builder.add(RequireEqual(left, right, one.message, where or self.where, *texts))
 
     def require_room(self, shape: Sequence[Dim]) -> None:
         """There are not too many elements, where an extent of 0 counts as 1."""
@@ -148,7 +149,7 @@ class _Call:
     def search(self, search: Search) -> None:
         spec = TensorSpec((len(search.names),), SIZE)
         (found,) = self.stages.steps(
-            search.lowered, self.args, [spec], self.builder, self.by_name(), [()]
+            search.lowered, self.args, [spec], self.builder, self.by_name(), [()], self.where
         )
         for index, name in enumerate(search.names):
             self.sizes[Size(name)] = self.element(found, spec, index)
@@ -173,7 +174,9 @@ class _Call:
             tensor = self.stages.register(self.args[0], self.builder)
             return [At(self.builder, self.builder.view(tensor, specs[0], extents[0]))]
         lowered = variant.lowered
-        made = self.stages.steps(lowered, self.args, specs, self.builder, self.by_name(), extents)
+        made = self.stages.steps(
+            lowered, self.args, specs, self.builder, self.by_name(), extents, self.where
+        )
         return self.counted(made, specs) if dynamic.counted else made
 
     def counted(self, made: list[At], specs: list[Spec]) -> list[At]:

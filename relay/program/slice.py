@@ -59,8 +59,9 @@ def prune(function: Function) -> Function:
                 body.append(AllocTensor(number[output]))
             case ViewTensor(output, source):
                 body.append(ViewTensor(number[output], number[source]))
-            case InvokeKernel(kernel, inputs, outputs):
-                body.append(InvokeKernel(kernel, renumbered(inputs), renumbered(outputs)))
+            case InvokeKernel(kernel, inputs, outputs, where=where):
+                named = renumbered(inputs), renumbered(outputs)
+                body.append(InvokeKernel(kernel, *named, where=where))
     registers = tuple(function.registers[register] for register in kept)
     return replace(function, registers=registers, blocks=(Block(tuple(body)),))
 

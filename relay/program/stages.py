@@ -128,11 +128,12 @@ class Stages:
         stage: Builder,
         sizes: Mapping[str, Register] | None = None,
         extents: Sequence[Sequence[Register]] | None = None,
+        where: str = "",
     ) -> list[At]:
         """Append the steps of a primitive function; what they result in.
 
         Where sizes show at run time, `sizes` are those that kernels ask for, and `extents` for each
-        result those of its sizes that are no numbers.
+        result those of its sizes that are no numbers. `where` is the place in the source.
         """
         places: dict[Place, At] = {Param(i): arg for i, arg in enumerate(args)}
         for step in lowered.steps:
@@ -140,9 +141,10 @@ class Stages:
             inputs = [places[place] for place in step.inputs]
             known = all(value.stage is self.prepare for value in inputs)
             assert known or not step.constant, f"{kernel.name} reads what is not constant"
-            kept = known and inputs and not kernel.sizes and is_worth_keeping(kernel)
-            if step.constant or kept:
-                outputs = self.prepare_step(kernel, [value.register for value in inputs])
+            # what may end a run does so in the run that comes to it
+            kept = known and inputs and not kernel.sizes and not kernel.checks
+            if step.constant or (kept and is_worth_keeping(kernel)):
+                outputs = self.prepare_step(kernel, [value.register for value in inputs], where)
                 made = [At(self.prepare, register) for register in outputs]
             else:
                 specs: list[Spec] = list(kernel.outputs)
@@ -156,16 +158,18 @@ class Stages:
                     for value, spec in zip(inputs, kernel.inputs, strict=True)
                 ]
                 asked = [sizes[name] for name in kernel.sizes] if sizes is not None else []
-                registers = stage.invoke(kernel, given, specs, asked, allocated)
+                registers = stage.invoke(kernel, given, specs, asked, allocated, where)
                 made = [At(stage, register) for register in registers]
             places.update(zip(step.outputs, made, strict=True))
         return [places[Result(i)] for i in range(len(results))]
 
-    def prepare_step(self, kernel: Kernel, inputs: Sequence[Register]) -> tuple[Register, ...]:
+    def prepare_step(
+        self, kernel: Kernel, inputs: Sequence[Register], where: str
+    ) -> tuple[Register, ...]:
         """One weight used in several places is prepared once."""
         key = (kernel.name, *inputs)
         if key not in self.done:
-            self.done[key] = self.prepare.invoke(kernel, inputs, kernel.outputs)
+            self.done[key] = self.prepare.invoke(kernel, inputs, kernel.outputs, where=where)
         return self.done[key]
 
     def lower(self, function: expr.Function, args: Sequence[At]) -> Lowered:

@@ -38,13 +38,13 @@ from relay.ir.expr import Call, Expr, GlobalVar, Let, Tuple, TupleGetItem, Var
 from relay.ir.module import IRModule
 from relay.ir.types import FuncType, TensorType, TupleType, Type
 from relay.lower.kernel import TensorSpec
-from relay.lower.to_compute import to_compute
+from relay.lower.to_compute import calls_of, to_compute
 from relay.nd import NDArray
 from relay.op.opdef import OpDef
 from relay.op.require import REQUIRE, RequireAttrs
 from relay.program import scalar_code
 from relay.program.builder import At, Builder, OpenBlock
-from relay.program.lower import KILL, is_annotation, require_own
+from relay.program.lower import KILL, is_annotation, place_of, require_own
 from relay.program.matching import Part, Row, lower_match
 from relay.program.program import (
     MAIN,
@@ -607,7 +607,7 @@ class Body:
             assert isinstance(spec, TensorSpec)
             return At(value.stage, value.stage.view(value.register, spec))
         lowered = self.stages.lower(function, given)
-        results = self.stages.steps(lowered, given, specs, self.builder)
+        results = self.stages.steps(lowered, given, specs, self.builder, where=place_of(call))
         return unflatten(self.specs(call.checked_type), results)
 
     def sized(
@@ -622,6 +622,7 @@ class Body:
             specs,
             call.span,
             only_shapes=only_reshapes(function) and not self.has_scalars(function, any),
+            places=[place_of(one) for one in calls_of(function)],
         )
         value = unflatten(self.specs(call.checked_type), results)
         return self.fitted(value, None, call.checked_type, call.span, "a result")

@@ -40,6 +40,7 @@ from relay.te.loops import (
     Allocate,
     Block,
     Buffer,
+    Fail,
     For,
     If,
     Let,
@@ -150,12 +151,22 @@ class _Machine:
                     assert current.otherwise is not None
                     pending += [partial(self._place, past), current.otherwise]
                     pending += [otherwise, current.then]
-                case Prefetch():
+                case Prefetch() | Fail(optional=True):
                     pass
+                case Fail():
+                    self._fail(current)
                 case Statement():
                     raise RelayError(f"{type(current).__name__} is not a statement")
                 case _:
                     current()
+
+    def _fail(self, statement: Fail) -> None:
+        index, extent = self._scalar(statement.index), self._scalar(statement.extent)
+
+        def step(position: int) -> int:
+            raise RelayError(f"{statement.what} is out of range: {index()} of {extent()}")
+
+        self._steps.append(step)
 
     def _place(self, label: _Label) -> None:
         label.position = len(self._steps)

@@ -149,6 +149,17 @@ class Prefetch(Statement):
     level: int = 3  # 3: into the nearest cache; 2, 1: further out
 
 
+@node
+class Fail(Statement):
+    """The kernel ends here: an index lies outside of an axis of that extent. What it has written so
+    far means nothing. An `optional` one is there in the checked mode only."""
+
+    index: Expr
+    extent: Expr
+    what: str  # the index, in words
+    optional: bool = False
+
+
 def block(steps: Sequence[Statement]) -> Statement:
     """The steps in order; a single one is itself."""
     flat: list[Statement] = []
@@ -183,6 +194,8 @@ def map_expressions(
                 if isinstance(after, Prefetch):
                     return Prefetch(buffer, indices, after.level)
                 return Store(buffer, indices, change(after.value), after.streaming)
+            case Fail():
+                return Fail(change(after.index), change(after.extent), after.what, after.optional)
             case _:
                 return after
 
@@ -197,6 +210,22 @@ def serial(statement: Statement) -> Statement:
 def rolled(statement: Statement) -> Statement:
     """The statement with no loop to be written out."""
     return _plain(statement, Kind.UNROLLED)
+
+
+def unchecked(statement: Statement) -> Statement:
+    """The statement without what only the checked mode looks at."""
+    if not any(isinstance(part, Fail) and part.optional for part in tree.postorder(statement)):
+        return statement
+
+    def step(before: Statement, after: Statement) -> Statement:
+        match after:
+            case If(then=Fail(optional=True), otherwise=None):
+                return Block(())
+            case Block():
+                return block([part for part in after.steps if part != Block(())])
+        return after
+
+    return tree.transform(statement, step)
 
 
 def _plain(statement: Statement, *kinds: Kind) -> Statement:
@@ -247,6 +276,14 @@ class Builder:
         if len(each) != buffer.rank:
             raise RelayError(f"`{buffer.name}` has {buffer.rank} axes, found {len(each)} indices")
         self._add(Store(buffer, tuple(map(index, each)), as_expr(value, buffer.dtype)))
+
+    def fail(self, position: Expr, extent: Scalar, what: str) -> None:
+        """End the kernel: an index lies outside of an axis of that extent."""
+        self._add(Fail(position, index(extent), what))
+
+    def expect(self, inside: Expr, position: Expr, extent: Scalar, what: str) -> None:
+        """In the checked mode the kernel ends where an index is not inside of an axis."""
+        self._add(If(~inside, Fail(position, index(extent), what, optional=True)))
 
     def local(self, dtype: str, shape: Sequence[Scalar] = (), name: str = "local") -> Buffer:
         """Memory until the end of the block: a scalar in a register, arrays in the workspace."""

@@ -25,6 +25,7 @@ from relay.te.loops import (
     Allocate,
     Block,
     Buffer,
+    Fail,
     For,
     If,
     Let,
@@ -165,6 +166,9 @@ class _Writer:
                 case Prefetch():
                     element = self.element(current.buffer, current.indices)
                     self.lines.append(f"{space}prefetch {element}")
+                case Fail():
+                    found = f"{self.text(current.index)} of {self.text(current.extent)}"
+                    self.lines.append(f"{space}fail: {current.what}, {found}")
                 case Statement():
                     raise TypeError(f"{type(current).__name__} is not a statement")
                 case _:

@@ -33,6 +33,7 @@ from relay.te.intervals import Interval
 from relay.te.loops import (
     Allocate,
     Block,
+    Fail,
     For,
     If,
     Kind,
@@ -70,6 +71,8 @@ def _tidy(statement: Statement, simplify: Simplifier) -> Tidying:
             indices = tuple(map(simplify, statement.indices))
             value = simplify(statement.value)
             return Store(statement.buffer, indices, value, statement.streaming)
+        case Fail():
+            return map_expressions(statement, simplify)
         case Prefetch():
             indices = tuple(map(simplify, statement.indices))
             return Prefetch(statement.buffer, indices, statement.level)
@@ -210,7 +213,7 @@ def _smaller(statement: Statement, simplify: Simplifier) -> Tidying:
                 simplify.limit(statement.var, simplify.interval(value))
             body = yield _smaller(statement.body, simplify)
             return Let(statement.var, value, body)
-        case Store() | Prefetch():
+        case Store() | Prefetch() | Fail():
             return map_expressions(statement, simplify)
         case While():
             return statement  # what it reads changes from turn to turn

@@ -56,6 +56,8 @@ class DynamicFunction:
             sizes=sizes,
             shapes=shapes,
         )
+        if outcome.status and not outcome.problem.startswith("axis"):
+            raise EvaluationError(Diagnostic(outcome.problem))
         assert outcome.status == 0, outcome.problem
         if not made.counted:
             return outcome.results

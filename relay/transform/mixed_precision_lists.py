@@ -132,6 +132,7 @@ _WINDOWS: Final = frozenset(
     {
         "argmax",
         "argmin",
+        "check_indices",
         "max",
         "mean",
         "min",

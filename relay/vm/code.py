@@ -317,7 +317,7 @@ class _Translator:
                     written.append((register, place, dtype))
                     words.append(address(place))
             words += [int(registers[size]) for size in sizes]
-            run.kernels.invoke(name, words)
+            run.kernels.invoke(name, words, call.where)
             for register, place, dtype in written:
                 registers[register] = from_memory(place, dtype)
 

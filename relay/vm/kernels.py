@@ -72,8 +72,8 @@ class KernelFrame:
         self.requests: dict[str, Request] = {}
         self.workspace = allocate(0)
 
-    def invoke(self, name: str, words: Sequence[int]) -> None:
-        """Call a kernel: addresses of inputs and outputs, and sizes."""
+    def invoke(self, name: str, words: Sequence[int], where: str = "") -> None:
+        """Call a kernel: addresses of inputs and outputs, and sizes. `where` is in the source."""
         entry = self.kernels.entries[name]
         request = self.requests.get(name)
         if request is None:
@@ -83,7 +83,9 @@ class KernelFrame:
         if entry.has_workspace:
             self.slots[entry.workspace_slot] = self._workspace(entry)
         if status := runtime().call(request.address):
-            raise self.context.raised(status) or kernel_failure(status, self.context, entry.kernel)
+            raise self.context.raised(status) or kernel_failure(
+                status, self.context, entry.kernel, where
+            )
 
     def _workspace(self, entry: Entry) -> int:
         """The address of as much memory as the kernel wants."""

@@ -68,10 +68,6 @@ UNREFUSED = {
     "strided_set",
     "nn.contrib_conv2d_winograd_without_weight_transform",
     "nn.contrib_conv3d_winograd_without_weight_transform",
-    "nn.internal.sparse_dense_padded",
-    "nn.sparse_add",
-    "nn.sparse_conv2d",
-    "nn.sparse_dense",
 }
 
 

@@ -16,7 +16,7 @@ from relay.op.interpolation import Method, as_dtype, outside, read, region_place
 from relay.op.interpolation_compute import Grid, Places, Region, inside, real, resampled
 from relay.op.layouts import blocked, blocked_shape, require_layout, unblocked, unblocked_shape
 from relay.op.numerics import convert
-from relay.op.opdef import DType, FusionKind, Tensor, define, sample
+from relay.op.opdef import DType, FusionKind, Selection, Tensor, define, sample
 from relay.op.site import FLOATING, INTEGER, NUMERIC, Site
 from relay.op.views import Place, along, view
 
@@ -158,6 +158,7 @@ CROP_AND_RESIZE = define(
     relation=_crop_and_resize_type,
     reference=_crop_and_resize,
     compute=_crop_and_resize_compute,
+    selects=lambda known, types: [Selection(2, axes=(known.layout.index("N"),))],
     fusion=FusionKind.INJECTIVE,
     helper=crop_and_resize,
     samples=[

@@ -51,6 +51,9 @@ def _cell_by_cell(
             last = te.cast(images.extent("N") - 1, "float64")
             number = te.cast(rois[region, 0], "float64")
             image = b.let(te.cast(te.minimum(te.maximum(number, 0.0), last), "int64"))
+            count = images.extent("N")
+            named = te.every(number >= 0.0, number <= last)
+            b.expect(named, te.cast(number, "int64"), count, "the number of an image")
             left, top, right, bottom = (
                 b.let(te.cast(rois[region, i], "float64") * spatial_scale - shift)
                 for i in range(1, 5)

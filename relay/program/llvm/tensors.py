@@ -220,7 +220,7 @@ class Tensors(Emitter):
         if workspace is not None:
             self.store("ptr", workspace, "%ctx", layout.FRAME)
         failed = self.make(f"icmp ne i32 {status}, 0", "i1").text
-        self.fail_if(failed, status, self.site(kernel=kernel.name))
+        self.fail_if(failed, status, self.site(where=instruction.where, kernel=kernel.name))
         self.poll_after_kernel()
         for register, place in written:
             spec = self.spec(register)

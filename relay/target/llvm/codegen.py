@@ -181,7 +181,7 @@ def _entry(kernel: Kernel, inputs: int, takes: _Arguments, variants: Sequence[st
     if len(variants) > 1:
         lines += ["  br label %done", "done:"]
     status = "0"
-    if kernel.checked or kernel.may_stop:
+    if kernel.checks or kernel.may_stop:
         lines.append(f"  %error.at = getelementptr i8, ptr %context, i64 {abi.ERROR}")
         lines.append("  %error = load i64, ptr %error.at, align 8")
         lines.append("  %code = trunc i64 %error to i32")

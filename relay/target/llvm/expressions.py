@@ -395,12 +395,15 @@ class Expressions(Instructions):
             good, bad = self.label("inside"), self.label("outside")
             self.line(f"br i1 {inside.text}, label %{good}, label %{bad}")
             self.place(bad)
-            number = self.kernel.add_check(f"axis {axis} of `{buffer.name}`")
-            given = f"i64 {number}, i64 {place.text}, i64 {limit.text}"
-            self.line(f"call void @{self.kernel.name}.outside(ptr %context, {given})")
-            self.line("ret void")
+            self.leave(f"axis {axis} of `{buffer.name}`", place.text, limit.text)
             self.place(good)
             self.remember(key, inside)
+
+    def leave(self, what: str, index: str, extent: str) -> None:
+        """Leave the kernel, with a note of an index that is out of range."""
+        given = f"i64 {self.kernel.add_check(what)}, i64 {index}, i64 {extent}"
+        self.line(f"call void @{self.kernel.name}.outside(ptr %context, {given})")
+        self.line("ret void")
 
 
 def read_from(buffer: Source, total: Linear) -> frozenset[int]:

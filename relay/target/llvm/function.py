@@ -26,6 +26,7 @@ from relay.te.loops import (
     Allocate,
     Block,
     Buffer,
+    Fail,
     For,
     If,
     Kind,
@@ -88,6 +89,10 @@ class Function(DotProducts):
                 pointer = self.address(statement.buffer, statement.indices)
                 given = f"ptr {pointer}, i32 0, i32 {statement.level}, i32 1"
                 self.line(f"call void @llvm.prefetch.p0({given})")
+            case Fail():
+                index, extent = self.integer(statement.index), self.integer(statement.extent)
+                self.leave(statement.what, index.text, extent.text)
+                self.place(self.label("left"))  # nobody comes here
             case _:
                 raise TypeError(f"{type(statement).__name__} is not a statement")
 
@@ -575,6 +580,9 @@ def _free(loop: For) -> tuple[list[Buffer], list[Var]]:
                     look(position)
                 if isinstance(part, Store):
                     look(part.value)
+            case Fail():
+                look(part.index)
+                look(part.extent)
     bound.add(loop.var)
     return (
         [buffer for key, buffer in buffers.items() if key not in made],

@@ -72,4 +72,19 @@ def adv_index(inputs):
     return by_place((*indices[0].shape, *data.shape[len(indices) :]), source)
 
 
-ORACLES = {"take": take, "gather": gather, "gather_nd": gather_nd, "adv_index": adv_index}
+def check_indices(indices, data, axes, negative, reader):
+    rows = indices if len(axes) > 1 else [indices]
+    extents = [data.shape[axis] for axis in axes] or [data.size]
+    for row, extent in zip(rows, extents, strict=True):
+        for index in np.ravel(row):
+            range(-extent if negative else 0, extent).index(int(index))
+    return np.zeros(())
+
+
+ORACLES = {
+    "take": take,
+    "gather": gather,
+    "gather_nd": gather_nd,
+    "adv_index": adv_index,
+    "check_indices": check_indices,
+}

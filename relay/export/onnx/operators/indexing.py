@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from relay.export.onnx.exporters import Exporters
 from relay.export.onnx.graph import Value
 from relay.export.onnx.step import Step, axis_of
@@ -108,6 +110,26 @@ def gather_nd(step: Step, data: Value, indices: Value) -> str:
     zero = step.number(0, "int64")
     places = step.node("Max", step.node("Min", places, step.integers(*most)), zero)
     return step.node("GatherND", data, places, batch_dims=batch)
+
+
+@table("check_indices")
+def check_indices(step: Step, indices: Value, data: Value) -> str:
+    """Gather of ONNX takes indices out of range for errors: it reads as many zeros as there are
+    elements along the axis."""
+    axes = [axis_of(axis, data.rank) for axis in step.attrs.axes]
+    extents = [data.shape[axis] for axis in axes] or [prod(data.shape)]
+    places = step.cast(indices, "int64")
+    total: str | None = None
+    for number, extent in enumerate(extents):
+        own = places
+        if len(axes) > 1:
+            own = step.node("Gather", places, step.number(number, "int64"), axis=0)
+        zeros = step.node("Expand", step.number(0, "int64"), step.integers(extent))
+        read = step.node("Gather", zeros, own, axis=0)
+        found = step.node("ReduceSum", read, keepdims=0)
+        total = found if total is None else step.node("Add", total, found)
+    assert total is not None
+    return step.as_result(total, "int64")
 
 
 @table("argwhere")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from relay import op
 from relay.frontend.onnx.computations.attending import Attention, join_heads, split_heads, with_past
+from relay.frontend.onnx.computations.indices import in_range
 from relay.frontend.onnx.computations.rotation import rotated
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
@@ -112,6 +113,7 @@ def rotary_embedding(
     node.must_have_axes(data, 4, "the inputs")
     if numbers is not None:
         # a row of the tables for every position
+        numbers = in_range(node, numbers, cosines)
         cosines, sines = (node.let(op.take(one, numbers, axis=0)) for one in (cosines, sines))
     found = rotated(
         node,

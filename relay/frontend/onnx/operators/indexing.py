@@ -8,6 +8,7 @@ from relay import op
 from relay.errors import VALUE
 from relay.frontend.onnx.computations.broadcast import best_known, of_shape
 from relay.frontend.onnx.computations.checking import as_one, within
+from relay.frontend.onnx.computations.indices import in_range
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.ir.expr import Expr, const
@@ -17,7 +18,9 @@ table = Converters()
 
 
 def from_front(node: Node, indices: Expr, data: Expr, axis: int) -> Expr:
-    """Indices along an axis that count from its front; those of ONNX may count from the back."""
+    """Indices along an axis that count from its front; those of ONNX may count from the back, and
+    must not lie outside."""
+    indices = in_range(node, indices, data, [axis], negative=True)
     extent = node.shape(data)[axis]
     dtype = node.dtype(indices)
     known = node.constant(indices)
@@ -70,11 +73,12 @@ def gather_nd(node: Node, data: Expr, indices: Expr) -> Expr:
     else:
         all_extents = op.shape_of(data, dtype="int64")
         extents = op.strided_slice(all_extents, [axes.start], [axes.stop])
-    negative = op.less(indices, const(0, "int64"))
-    places = op.where(negative, op.add(indices, extents), indices)
-    return op.gather_nd(
-        data, _components_first(node, indices, places), batch_dims=shared, index_rank=count
-    )
+    places = _components_first(node, indices)
+    places = in_range(node, places, data, axes, negative=True) if count else places
+    lengths = op.reshape(extents, (count, *(1,) * (node.rank(indices) - 1)))
+    negative = op.less(places, const(0, "int64"))
+    places = op.where(negative, op.add(places, lengths), places)
+    return op.gather_nd(data, places, batch_dims=shared, index_rank=count)
 
 
 def _places_named(node: Node, indices: Expr) -> int:
@@ -89,10 +93,10 @@ def _places_named(node: Node, indices: Expr) -> int:
     return extents[-1]
 
 
-def _components_first(node: Node, indices: Expr, places: Expr) -> Expr:
-    """Places with their indices along the first axis, where ONNX has them along the last."""
+def _components_first(node: Node, indices: Expr) -> Expr:
+    """Indices of places along the first axis, where ONNX has them along the last."""
     rank = node.rank(indices)
-    return places if rank == 1 else op.transpose(places, (rank - 1, *range(rank - 1)))
+    return indices if rank == 1 else node.let(op.transpose(indices, (rank - 1, *range(rank - 1))))
 
 
 # --- writing -----------------------------------------------------------------------------------
@@ -110,13 +114,15 @@ def _reduction(node: Node) -> str:
 @table("Scatter", "ScatterElements")
 def scatter_elements(node: Node, data: Expr, indices: Expr, updates: Expr) -> Expr:
     axis = chosen_axis(node, data)
+    indices = in_range(node, indices, data, [axis], negative=True)
     return op.scatter_elements(data, indices, updates, axis=axis, reduction=_reduction(node))
 
 
 @table("ScatterND")
 def scatter_nd(node: Node, data: Expr, indices: Expr, updates: Expr) -> Expr:
     count = _places_named(node, indices)
-    places = _components_first(node, indices, indices)
+    places = _components_first(node, indices)
+    places = in_range(node, places, data, range(count), negative=True) if count else places
     own, new = node.shape(data), node.shape(updates)
     # what an update and the slice it goes to have in common
     rest = [

@@ -11,7 +11,7 @@ from relay import op
 from relay.frontend.onnx.computations.broadcast import of_shape
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
-from relay.ir.expr import Expr
+from relay.ir.expr import Expr, const
 
 table = Converters()
 
@@ -47,12 +47,15 @@ def _loss(node: Node, predictions: Expr, targets: Expr, weights: Expr | None) ->
     reduction = node.attribute("reduction", "mean")
     if reduction not in ("mean", "sum", "none"):
         raise node.refused("there is no such reduction", "mean, sum or none", str(reduction))
+    nobody = node.attribute("ignore_index", NOBODY)
+    ignored = op.equal(targets, const(nobody, node.dtype(targets)))
+    wanted = node.let(op.where(ignored, op.zeros_like(targets), targets))
     return op.nn.nll_loss(
         predictions,
-        targets,
+        node.let(op.add(targets, op.check_indices(wanted, predictions, axes=(1,)))),
         weights,
         reduction=reduction,
-        ignore_index=node.attribute("ignore_index", NOBODY),
+        ignore_index=nobody,
     )
 
 

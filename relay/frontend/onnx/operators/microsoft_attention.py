@@ -13,6 +13,7 @@ from relay.frontend.onnx.computations.attending import (
     with_past,
 )
 from relay.frontend.onnx.computations.broadcast import broadcastable
+from relay.frontend.onnx.computations.indices import in_range
 from relay.frontend.onnx.computations.rotation import rotated
 from relay.frontend.onnx.computations.standing_in import standard
 from relay.frontend.onnx.converters import Converters
@@ -378,6 +379,7 @@ def rotary_embedding(node: Node, data: Expr, numbers: Expr, cosines: Expr, sines
     node.must_have_axes(data, 4, "the inputs")
     if node.rank(numbers) == 1:
         numbers = op.expand_dims(op.add(numbers, places(node, data, 2)), 0)
+    numbers = in_range(node, numbers, cosines)
     angles = [node.let(op.take(one, numbers, axis=0)) for one in (cosines, sines)]
     interleaved = bool(node.attribute("interleaved", 0))
     found = rotated(node, data, *angles, width=width, interleaved=interleaved)

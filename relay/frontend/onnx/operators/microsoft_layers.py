@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from relay import op
 from relay.frontend.onnx.computations.attending import places
 from relay.frontend.onnx.computations.broadcast import broadcastable
+from relay.frontend.onnx.computations.indices import in_range
 from relay.frontend.onnx.computations.standing_in import activated, standard
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
@@ -167,11 +168,12 @@ def embed_layer_normalization(
 ) -> Sequence[Expr]:
     """Rows of tables for words, their places and their segments, added and normalized; how many
     words count; and the sum of the rows."""
-    total = node.let(op.take(word_rows, words, axis=0))
+    total = node.let(op.take(word_rows, in_range(node, words, word_rows), axis=0))
     at = places(node, words, 1) if numbers is None else numbers
-    total = node.let(op.add(total, op.take(place_rows, at, axis=0)))
+    total = node.let(op.add(total, op.take(place_rows, in_range(node, at, place_rows), axis=0)))
     if segments is not None and segment_rows is not None:
-        total = node.let(op.add(total, op.take(segment_rows, segments, axis=0)))
+        chosen = in_range(node, segments, segment_rows)
+        total = node.let(op.add(total, op.take(segment_rows, chosen, axis=0)))
     (found,) = _layer_norm(node, total, scale, offset, node.outputs[:1])
     counted = op.zeros_like(words) if mask is None else op.cast(mask, "int32")
     return [found, op.sum(op.cast(counted, "int32"), axis=1), total]

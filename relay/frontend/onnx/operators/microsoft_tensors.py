@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from relay import op
 from relay.frontend.onnx.computations.broadcast import broadcastable
+from relay.frontend.onnx.computations.indices import in_range
 from relay.frontend.onnx.computations.standing_in import standard
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
@@ -157,7 +158,7 @@ def crop_and_resize(node: Node, data: Expr, boxes: Expr, images: Expr, size: Exp
     return op.image.crop_and_resize(
         data,
         boxes,
-        node.let(op.cast(images, "int32")),
+        node.let(op.cast(in_range(node, images, data), "int32")),
         crop_size=(height, width),
         layout="NCHW",
         method="bilinear" if mode == "bilinear" else "nearest_neighbor",

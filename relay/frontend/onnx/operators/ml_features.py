@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from relay import dtypes, op
+from relay.frontend.onnx.computations.indices import in_range
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.ir.expr import Constant, Expr, const
@@ -195,4 +196,5 @@ def array_feature_extractor(node: Node, data: Expr, places: Expr) -> Expr:
     chosen = op.reshape(places, (-1,))
     if node.rank(data) == 1:
         data = op.expand_dims(data, 0)
-    return op.take(data, chosen, axis=-1)
+    axis = node.rank(data) - 1
+    return op.take(data, in_range(node, chosen, data, [axis]), axis=axis)

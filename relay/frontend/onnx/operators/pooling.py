@@ -9,6 +9,7 @@ from typing import Any
 import ml_dtypes
 
 from relay import dtypes, op
+from relay.frontend.onnx.computations.indices import in_range
 from relay.frontend.onnx.computations.windows import Windows
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
@@ -330,9 +331,8 @@ def max_unpool(node: Node, data: Expr, places: Expr, wanted: Expr | None = None)
     if all(isinstance(one, int) for one in shape):
         own = const([one for one in shape if isinstance(one, int)], "int64")
     empty = node.let(op.dyn.zeros(op.prod(own, axis=0, keepdims=True), node.dtype(data)))
-    flat = op.scatter_elements(
-        empty, op.reshape(op.cast(places, "int64"), (-1,)), op.reshape(data, (-1,)), axis=0
-    )
+    chosen = in_range(node, node.let(op.reshape(op.cast(places, "int64"), (-1,))), empty)
+    flat = op.scatter_elements(empty, chosen, op.reshape(data, (-1,)), axis=0)
     found = node.let(
         op.reshape(flat, own, allowzero=True), declared=TensorType(shape, node.dtype(data))
     )

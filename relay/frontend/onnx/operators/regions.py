@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relay import dtypes, op
-from relay.errors import REAL_VALUE, VALUE
-from relay.frontend.onnx.computations.checking import within
+from relay.errors import REAL_VALUE
+from relay.frontend.onnx.computations.indices import in_range
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.ir import dims
@@ -44,12 +44,9 @@ def _aligned(node: Node, data: Expr, regions: Expr, images: Expr, coordinates: s
     node.must_have_axes(data, 4, "feature maps")
     node.must_have_axes(regions, 2, "regions")
     dtype = node.dtype(data)
-    last = node.let(op.subtract(node.size(data, 0), const(1, "int64")))
-    message = "a region is in an image that is not there"
-    images = within(node, images, 0, last, message, f"0 to {VALUE}")
     # numbers of images may be more than a short float can count
     wide = dtype if dtypes.bits(dtype) >= 32 else "float32"
-    numbers = op.expand_dims(op.cast(images, wide), 1)
+    numbers = op.expand_dims(op.cast(in_range(node, images, data), wide), 1)
     found = op.vision.roi_align(
         op.cast(data, wide) if wide != dtype else data,
         op.concatenate([numbers, op.cast(regions, wide)], axis=1),
