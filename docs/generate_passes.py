@@ -93,6 +93,7 @@ GROUPS = {
         "AnnotateSpans",
         "CapturePostDfsIndexInSpans",
         "SpanCheck",
+        "CheckIndices",
         "LabelOps",
         "PrintIR",
         "Sequential",

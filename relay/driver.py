@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from relay import nd, tree
+from relay import nd, settings, tree
 from relay.cache import Cache, cached_program_runtime, cached_runtime, key_of
 from relay.errors import RelayError
 from relay.executors.executable import Code, Executable
@@ -43,8 +43,10 @@ from relay.program.straight import is_straight_line
 from relay.program_cache import ProgramCache, Stored
 from relay.target.llvm.compile import Level, compile_module
 from relay.target.target import Target, wanted
+from relay.transform.check_indices import CheckIndices
 from relay.transform.context import PassContext
 from relay.transform.fusion_dataflow import PRIMITIVE
+from relay.transform.infer_type import InferType
 from relay.transform.lift_weights import WEIGHTS
 
 if TYPE_CHECKING:
@@ -87,7 +89,8 @@ def compile(
     `params` are weights, by the names of parameters of `main`; they can be changed later with
     `set_params`. `level` is that of `relay.pipeline`, `threads` the most threads a call uses
     (`RELAY_NUM_THREADS`, else one per core). With `exact` no kernel may approximate; with `checked`
-    kernels check every index. What is compiled is kept in `cache`, by default the user's.
+    (or `RELAY_CHECKED=1`) an index outside of its axis ends the run, also where operators would
+    clamp it or leave it out. What is compiled is kept in `cache`, by default the user's.
 
     Any program compiles: straight-line code over tensors of known sizes into a planned arena, all
     others as a whole. For these `stack` and `memory` limit, in bytes, how deep a call may recurse
@@ -151,12 +154,15 @@ def compile_program(
     default only where it is not.
     """
     started = time.perf_counter()
+    checked = checked or bool(settings.CHECKED.read())
     machine = wanted(target)
     cache = Cache.default() if cache is None else _expect(cache, Cache, "cache")
     given = {} if params is None else _expect(params, Mapping, "params")
     module, own = as_module_with_weights(model)
     given = {**own, **given}
     _check_names(given, module["main"])
+    if checked:
+        module = CheckIndices()(InferType()(module))
     level = min(level, EXACT) if exact else level
     programs = ProgramCache(cache, machine, (level, exact, checked))
     key = None

@@ -8,6 +8,7 @@ What is not understood is an error that names the variable; a misspelt number is
     RELAY_CACHE_DIR     the folder of compiled kernels; `off` keeps none          (the user's cache)
     RELAY_CACHE_SIZE    the most the folder may hold: `512M`, `2G`, bytes         (1G)
     RELAY_WORKERS       the most processes that compile at once                   (one per core)
+    RELAY_CHECKED       `1`: whatever is compiled checks every index              (0)
 """
 
 from __future__ import annotations
@@ -57,6 +58,12 @@ def _count(text: str) -> int:
     return value
 
 
+def _truth(text: str) -> bool:
+    if text not in ("0", "1"):
+        raise ValueError(text)
+    return text == "1"
+
+
 _UNITS: Final = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
@@ -88,7 +95,11 @@ WORKERS: Final = Setting(
     "RELAY_WORKERS", _count, "a number from 1 to 1024", "the most processes that compile at once"
 )
 
-ALL: Final = (TARGET, NUM_THREADS, CACHE_DIR, CACHE_SIZE, WORKERS)
+CHECKED: Final = Setting(
+    "RELAY_CHECKED", _truth, "1 or 0", "whether all that is compiled checks every index"
+)
+
+ALL: Final = (TARGET, NUM_THREADS, CACHE_DIR, CACHE_SIZE, WORKERS, CHECKED)
 DEFAULT_CACHE_SIZE: Final = 2**30
 
 

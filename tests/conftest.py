@@ -14,6 +14,9 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from relay.errors import EvaluationError
+from relay.settings import CHECKED
+
 EXHAUSTIVE = 3000  # seconds that a test marked `full` or `real` may take
 
 settings.register_profile(
@@ -53,11 +56,15 @@ def interruptible() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Exhaustive tests may take longer than the others, unless they say how long themselves."""
+    """Exhaustive tests may take longer than the others, unless they say how long themselves. With
+    `RELAY_CHECKED=1` a test about indices outside of their axes must end in an error."""
+    checked = CHECKED.read()
     for item in items:
         exhaustive = item.get_closest_marker("full") or item.get_closest_marker("real")
         if exhaustive and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(EXHAUSTIVE))
+        if checked and item.get_closest_marker("out_of_range"):
+            item.add_marker(pytest.mark.xfail(raises=EvaluationError, strict=True))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

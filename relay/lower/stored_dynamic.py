@@ -110,7 +110,7 @@ def _shapes(given: list[Any]) -> tuple[tuple[Dim, ...], ...]:
 def _requirements(given: list[Any]) -> tuple[Requirement, ...]:
     return tuple(
         Requirement(
-            *map(_dim, (left, right)), message, expected, found, tuple(map(_dim, shown)), operator
+            _dim(left), _dim(right), message, expected, found, tuple(map(_dim, shown)), operator
         )
         for left, right, message, expected, found, shown, operator in given
     )

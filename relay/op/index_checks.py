@@ -13,6 +13,7 @@ reads the indices and nothing else; whoever uses them adds the 0 it gives, and s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -88,6 +89,14 @@ def _check(
     return np.zeros((), indices.dtype)
 
 
+def _followed(first: Indices, last: te.Expr) -> Indices:
+    return (*first, last)
+
+
+def _alone(first: Indices, _: te.Expr) -> Indices:
+    return first
+
+
 def _check_loops(
     indices: te.Tensor,
     data: te.Tensor,
@@ -126,7 +135,7 @@ def _check_loops(
         with spread(b, outer) as rest:
             for number in range(len(places) if several else 1):
                 first = (te.index(number), *rest) if several else rest
-                row(lambda i, first=first: (*first, i) if shape else first, inner, number)
+                row(partial(_followed if shape else _alone, first), inner, number)
 
     return te.procedure([indices], [(out.shape, out.dtype)], write, "checked")[0]
 
@@ -154,6 +163,7 @@ check_indices = define(
         sample(Tensor((2, 5), "int64", 0, 4), (4, 3)),
         sample(Tensor((5,), "int32", -3, 3), (4, 3), axes=(1,), negative=True),
         sample(Tensor((2, 5), "int32", -3, 3), (4, 3), axes=(0, -1), negative=True),
+        sample(Tensor((2,), "int64", 0, 3), (4, 3), axes=(0, 1)),
         sample(Tensor((), "uint8", 0, 12), (4, 3), axes=(), dtype="int8"),
         sample(Tensor((3,), "uint64", 0, 4), (4,), reader="take"),
         sample(Tensor((0,), "int64"), (0, 3)),

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from relay.ir import expr
 from relay.lower.kernel import Kernel, Lowered, Param, Place, Result, TensorSpec
 from relay.nd import NDArray, Weight
+from relay.op.index_checks import check_indices
 from relay.program.builder import At, Builder
 from relay.program.program import (
     PREPARE,
@@ -30,6 +31,9 @@ from relay.transform import keeping
 
 if TYPE_CHECKING:
     from relay.lower.dynamic import Dynamic
+
+
+CHECK: Final = check_indices.name
 
 
 class Lowering(Protocol):
@@ -142,7 +146,7 @@ class Stages:
             known = all(value.stage is self.prepare for value in inputs)
             assert known or not step.constant, f"{kernel.name} reads what is not constant"
             # what may end a run does so in the run that comes to it
-            kept = known and inputs and not kernel.sizes and not kernel.checks
+            kept = known and inputs and not kernel.sizes and CHECK not in kernel.operators
             if step.constant or (kept and is_worth_keeping(kernel)):
                 outputs = self.prepare_step(kernel, [value.register for value in inputs], where)
                 made = [At(self.prepare, register) for register in outputs]

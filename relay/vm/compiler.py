@@ -22,12 +22,14 @@ def compile(
     *,
     target_host: Any = None,
     threads: int | None = None,
+    checked: bool = False,
 ) -> Executable:
-    """Compile `mod` at the level of the PassContext; `params` are weights, by name."""
+    """Compile `mod` at the level of the PassContext; `params` are weights, by name. With `checked`
+    an index outside of its axis ends the run."""
     from relay.driver import compile_program  # the driver is above, and compiles for any engine
 
     level = PassContext.current().opt_level
-    made = compile_program(mod, params, target=target, level=level, whole=True)
+    made = compile_program(mod, params, target=target, level=level, checked=checked, whole=True)
     return Executable(made.program, made.code, made.weights, threads)
 
 

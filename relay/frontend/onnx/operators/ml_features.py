@@ -195,6 +195,6 @@ def array_feature_extractor(node: Node, data: Expr, places: Expr) -> Expr:
     """Elements of the last axis; of one axis alone there is one row."""
     chosen = op.reshape(places, (-1,))
     if node.rank(data) == 1:
-        data = op.expand_dims(data, 0)
+        data = node.let(op.expand_dims(data, 0))
     axis = node.rank(data) - 1
     return op.take(data, in_range(node, chosen, data, [axis]), axis=axis)
