@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from relay import dtypes
-from relay.errors import Diagnostic, EvaluationError, RelayError, with_value
+from relay.errors import VALUE, Diagnostic, EvaluationError, RelayError, with_value
 from relay.executors.arrays import plain, wrapper
 from relay.executors.executable import Code, Executable, expect_positive, refusal
 from relay.executors.native import Constants, NativeFunction, kernel_failure
@@ -199,10 +199,13 @@ class WholeProgramExecutable(Executable):
                 )
             )
         if status == abi.OUT_OF_MEMORY:
+            used = f"{context.heap_bytes >> 20} MB in use"
+            if site is not None and site.found != VALUE:  # where it is known how much was wanted
+                used = f"{with_value(site.found, context.details[0])}, {used}"
             return EvaluationError(
                 Diagnostic(
                     f"out of memory{where}",
-                    found=f"{context.heap_bytes >> 20} MB in use",
+                    found=used,
                     hint="relay.compile(…, memory=bytes) sets the limit",
                 )
             )

@@ -39,6 +39,7 @@ from relay.nd import NDArray
 from relay.op.opdef import OpDef
 from relay.program.builder import At, Builder
 from relay.program.program import MAIN, Parameter, Program, Register, flatten, unflatten
+from relay.program.specs import require_axes
 from relay.program.stages import Lowering, Stages
 from relay.transform import lift_weights
 from relay.tree import Steps
@@ -320,6 +321,7 @@ def tensor_specs(ty: types.Type, where: Expr, what: str) -> list[TensorSpec]:
             raise _Refusal(f"{what} of type {leaf}", where)
         if any(type(size) is not int for size in leaf.shape):
             raise _Refusal(f"{what} of type {leaf}, whose shape shows at run time", where)
+        require_axes(leaf, where.span)
         specs.append(TensorSpec(leaf.concrete_shape, leaf.dtype))
     return specs
 

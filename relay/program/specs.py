@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from relay import tree
-from relay.errors import Diagnostic, LowerError
+from relay.errors import AnySpan, Diagnostic, LowerError
 from relay.ir.adt import TypeData
 from relay.ir.dims import Dim
 from relay.ir.module import IRModule
@@ -47,6 +47,7 @@ from relay.program.program import (
 from relay.tree import Steps
 
 UNKNOWN = "?"
+MOST_AXES = 64  # of NumPy's arrays
 
 
 @dataclass(eq=False)
@@ -92,6 +93,7 @@ class Specs:
             case TensorType(shape=()):
                 return ScalarSpec(ty.dtype)
             case TensorType():
+                require_axes(ty)
                 return TensorSpec(tuple(_size(d, inside=inside) for d in ty.shape), ty.dtype)
             case TupleType():
                 fields = []
@@ -129,6 +131,19 @@ class Specs:
             self.types[name] = DataType(name, ())  # known, and described later
             self.pending.append((name, definition, ty))
         return DataSpec(name)
+
+
+def require_axes(ty: TensorType, span: AnySpan | None = None) -> None:
+    """Refuse tensors that could not be handed over: NumPy has no arrays of so many axes."""
+    if len(ty.shape) > MOST_AXES:
+        raise LowerError(
+            Diagnostic(
+                "a tensor has too many axes to be in a compiled program",
+                span,
+                expected=f"at most {MOST_AXES}",
+                found=f"{len(ty.shape)} axes",
+            )
+        )
 
 
 def definition_of(ty: Type, module: IRModule) -> TypeData:

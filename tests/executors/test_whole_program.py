@@ -441,3 +441,11 @@ def test_results_of_every_size_around_that_of_the_smallest_block_come_out(rank):
         x = np.arange(size, dtype=np.int8).reshape(size, *[1] * (rank - 1))
         for found, expected in zip(double(x), (x + x, x + x, x), strict=True):
             np.testing.assert_array_equal(found, expected)
+
+
+def test_out_of_memory_says_how_much_was_asked_for():
+    shape = relay.var("shape", shape=(2,), dtype="int64")
+    exe = relay.compile(relay.Function([shape], relay.op.dyn.zeros(shape)), memory=1 << 24)
+    with pytest.raises(relay.RelayError, match="4294967296 bytes asked for"):
+        exe(np.array([1 << 20, 1 << 10]))
+    assert exe(np.array([2, 3])).shape == (2, 3)

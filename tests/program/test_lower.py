@@ -5,7 +5,7 @@ import pytest
 
 import relay
 from relay import tree
-from relay.errors import DiagnosticError
+from relay.errors import DiagnosticError, LowerError
 from relay.lower.kernel import Kernel, Lowered, Param, Result, Step, Temporary, TensorSpec
 from relay.program.lower import lower_module, structure
 from relay.program.program import InvokeKernel, flatten
@@ -297,3 +297,11 @@ def test_what_only_says_something_is_its_argument():
         "  annotation.checkpoint(fn (%p: Tensor[(2), float32], Primitive=1) { exp(%p) }(%x))\n}"
     )
     assert [kernel.name for kernel in program.kernels] == ["exp_2"]
+
+
+@pytest.mark.parametrize("extent", [1, relay.Any()])
+def test_tensors_of_more_axes_than_arrays_have_are_refused(extent):
+    x = relay.var("x", shape=(extent,), dtype="float32")
+    with pytest.raises(LowerError, match="too many axes") as caught:
+        relay.compile(relay.Function([x], relay.reshape(x, [1] * 200)))
+    assert "200 axes" in str(caught.value)

@@ -21,6 +21,7 @@ from relay.te.expr import INDEX, Expr, const
 from relay.te.intervals import ANY_NUMBER
 
 UNLIKELY = "!prof !0"
+ASKED = f"{VALUE} bytes asked for"  # where there is no memory for them
 
 
 @dataclass
@@ -205,10 +206,11 @@ class Emitter(Expressions):
         failed = self.make(f"icmp ne i32 {status}, 0", "i1").text
         self.unwind_if(failed, status)
 
-    def check_memory(self, pointer: str) -> None:
-        """Leave when there was no memory for an object."""
+    def check_memory(self, pointer: str, asked: str = "") -> None:
+        """Leave when there was no memory for an object, or for so many bytes."""
         missing = self.make(f"icmp eq ptr {pointer}, null", "i1").text
-        self.fail_if(missing, str(abi.OUT_OF_MEMORY), self.site())
+        site = self.site(texts=("", ASKED)) if asked else self.site()
+        self.fail_if(missing, str(abi.OUT_OF_MEMORY), site, [asked] if asked else ())
 
     def poll(self) -> None:
         """Count down to the next look at whether the run shall go on."""

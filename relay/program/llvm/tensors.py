@@ -68,7 +68,7 @@ class Tensors(Emitter):
         made = self.make(
             f"call ptr @relay_new_tensor(ptr %ctx, i64 {len(spec.shape)}, i64 {bytes})", "ptr"
         ).text
-        self.check_memory(made)
+        self.check_memory(made, bytes)
         self._store_sizes(register, made)
         self.set(register, made)
 
@@ -245,5 +245,5 @@ class Tensors(Emitter):
     def take_frame(self, size: str) -> str:
         """Memory that is free again when `FRAME` is set back to it."""
         taken = self.make(f"call ptr @relay_frame(ptr %ctx, i64 {size})", "ptr").text
-        self.check_memory(taken)
+        self.check_memory(taken, size)
         return taken

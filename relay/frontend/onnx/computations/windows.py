@@ -40,8 +40,9 @@ class Windows:
         count = len(sizes)
         strides = node.numbers("strides", count, 1)
         dilations = node.numbers("dilations", count, 1)
-        if min((*strides, *dilations), default=1) < 1:
-            raise node.refused("strides and dilations are 1 at least", found=f"{strides}")
+        for name, numbers in (("strides", strides), ("dilations", dilations)):
+            if min(numbers, default=1) < 1:
+                raise node.refused(f"`{name}` are not positive", "1 or more", f"{name} = {numbers}")
         automatic = automatic_padding(node)
         found = cls(sizes, strides, dilations, automatic, None)
         if automatic in SAME:

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
+from relay.errors import VALUE
 from relay.frontend.onnx.boxed import LIST, is_boxed, unbox
-from relay.frontend.onnx.branches import with_type
+from relay.frontend.onnx.branches import dead_end, with_type
 from relay.frontend.onnx.computations.checking import summing_up, within
 from relay.frontend.onnx.computations.stacking import concatenated, opened
 from relay.frontend.onnx.converters import Converters
@@ -42,11 +45,12 @@ from relay.op import (
     cast,
     dyn,
     expand_dims,
+    greater_equal,
     less,
+    logical_and,
     split,
     squeeze,
     stack,
-    subtract,
     take,
     where,
 )
@@ -130,7 +134,7 @@ def insert(node: Node, sequence: Expr, value: Expr, position: Expr | None = None
     behind = Call(cons, (given, Call(nil, ())))
     if position is None:
         return Call(_function(node, "concat"), (whole, behind))
-    place = _place(node, whole, position)
+    place = _place(node, whole, position, behind=1)
     return Call(_function(node, "insert_at"), (whole, place, given))
 
 
@@ -144,14 +148,39 @@ def _as_list_of(node: Node, sequence: Expr, element: Type) -> Expr:
     return _loosely(node, sequence, lambda one: one, element)
 
 
-def _place(node: Node, sequence: Expr, position: Expr) -> Expr:
-    """A position, counted from the end when it is negative, as the functions on lists want it."""
-    given = node.let(cast(scalar(node, position), "int32"))
-    known = node.constant(given)
-    if known is not None and known >= 0:
-        return given
-    length = node.let(Call(_function(node, "length"), (sequence,)))
-    return node.let(where(less(given, const(0, "int32")), add(given, length), given))
+_BEYOND = "the position is out of range"
+
+
+def _place(node: Node, sequence: Expr, position: Expr, behind: int = 0) -> Expr:
+    """A position, counted from the end when it is negative, as the functions on lists want it;
+    there are so many `behind` the last."""
+    given = node.let(cast(scalar(node, position), "int64"))
+    count = node.let(cast(Call(_function(node, "length"), (sequence,)), "int64"))
+    place = node.let(where(less(given, const(0, "int64")), add(given, count), given))
+    last = add(count, const(behind, "int64"))
+    fits = logical_and(greater_equal(place, const(0, "int64")), less(place, last))
+    expected, found = f"a position of {VALUE} elements", VALUE
+    place = node.checked(place, fits, _BEYOND, expected, found, given, count)
+    return node.let(cast(place, "int32"))
+
+
+# of positions: those before are looked at one by one
+NEAR = 8
+
+
+def _element(node: Node, sequence: Expr, position: Expr) -> Expr:
+    """An element. One near the front is found without counting all there are."""
+    known = node.constant(position)
+    if known is None or not 0 <= known.item() < NEAR:
+        return Call(_function(node, "nth"), (sequence, _place(node, sequence, position)))
+    cons, number = _constructor(node, "Cons"), int(known.item())
+    element = Var("element", element_of(node, sequence))
+    pattern = PatternConstructor(cons, (PatternVar(element), PatternWildcard()))
+    for _ in range(number):
+        pattern = PatternConstructor(cons, (PatternWildcard(), pattern))
+    reason = node.refused(_BEYOND, "a position of the sequence", str(number))
+    end = dead_end(node.scope, [element_of(node, sequence)], reason, node.span)
+    return Match(sequence, (Clause(pattern, element), Clause(PatternWildcard(), end)))
 
 
 # --- looking -------------------------------------------------------------------------------------
@@ -166,8 +195,7 @@ def length(node: Node, sequence: Expr) -> Expr:
 
 @table("SequenceAt")
 def at(node: Node, sequence: Expr, position: Expr) -> Expr:
-    place = _place(node, sequence, position)
-    found = Call(_function(node, "nth"), (sequence, place))
+    found = _element(node, sequence, position)
     if not is_boxed(element_of(node, sequence)):
         return found
     declared = node.declared()
@@ -182,11 +210,8 @@ def at(node: Node, sequence: Expr, position: Expr) -> Expr:
 
 @table("SequenceErase")
 def erase(node: Node, sequence: Expr, position: Expr | None = None) -> Expr:
-    if position is None:
-        count = Call(_function(node, "length"), (sequence,))
-        place = node.let(subtract(count, const(1, "int32")))
-    else:
-        place = _place(node, sequence, position)
+    last = node.importer.constant(np.array(-1, "int64"))
+    place = _place(node, sequence, last if position is None else position)
     return Call(_function(node, "erase_at"), (sequence, place))
 
 

@@ -206,7 +206,7 @@ def test_more_than_three_axes_are_laid_out_as_a_convolution() -> None:
         ),
         (
             lambda: model("Conv", tensor(1, 2, 5), tensor(4, 2, 3), opset=11, strides=[0]),
-            "1 at least",
+            "are not positive",
         ),
         (
             lambda: model("Conv", tensor(1, 2, 5), tensor(4, 2, 3), opset=11, kernel_shape=[3, 3]),
@@ -225,3 +225,10 @@ def test_more_than_three_axes_are_laid_out_as_a_convolution() -> None:
 def test_what_makes_no_sense_is_refused(given: Any, message: str) -> None:
     with pytest.raises(FrontendError, match=message):
         from_onnx(given())
+
+
+def test_dilations_are_not_taken_for_strides() -> None:
+    data, weight = np.zeros((1, 1, 5, 5), "float32"), np.zeros((1, 1, 2, 2), "float32")
+    with pytest.raises(FrontendError, match="`dilations` are not positive") as caught:
+        from_onnx(model("Conv", data, weight, opset=11, dilations=[0, 0]))
+    assert "dilations = [0, 0]" in str(caught.value)

@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import helper
 
-from relay import onnx_backend
+from relay import create_executor, onnx_backend
 from relay.errors import EvaluationError, FrontendError
 from relay.frontend.onnx.importer import from_onnx
 from tests.frontend.onnx.judge import agree, of_graph, ours, reference, value
@@ -201,3 +201,25 @@ def test_an_axis_of_any_size_is_split_into_single_rows(keep: int) -> None:
     made = of_graph(nodes, [value("x", "float32", ["n", 3])], [name("y"), name("count")])
     for rows in (1, 4):
         agree(made, np.arange(3 * rows, dtype="float32").reshape(rows, 3))
+
+
+@pytest.mark.parametrize(("operator", "at"), [("At", 3), ("At", -4), ("At", 2**32), ("Erase", 3)])
+def test_a_position_out_of_range_ends_the_run_at_the_node(operator: str, at: int) -> None:
+    node = helper.make_node(f"Sequence{operator}", ["s", "at"], ["found"], name="chosen")
+    nodes = [node, helper.make_node("SequenceLength", ["found"], ["y"])]
+    if operator == "At":
+        nodes = [node, helper.make_node("Identity", ["found"], ["y"])]
+    run = create_executor("debug", from_onnx(of_sequence(*nodes))[0]).evaluate()
+    with pytest.raises(EvaluationError, match="the position is out of range") as caught:
+        run(X, np.array(at))
+    said = caught.value.diagnostics[0]
+    assert "node `chosen`" in str(said.span)
+    assert (said.expected, said.found) == ("a position of 3 elements", str(at))
+
+
+def test_a_constant_position_out_of_range_ends_the_run_at_the_node() -> None:
+    at = helper.make_node("Constant", [], ["fourth"], value_int=3)
+    node = helper.make_node("SequenceAt", ["s", "fourth"], ["y"], name="chosen")
+    with pytest.raises(EvaluationError, match="the position is out of range") as caught:
+        ours(of_sequence(at, node), X, np.array(0))
+    assert "node `chosen`" in str(caught.value)
