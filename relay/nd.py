@@ -141,8 +141,18 @@ class Weight(NDArray):
 def array(data: Any, device: Device | None = None) -> NDArray:
     """A tensor with a copy of `data` (anything NumPy or DLPack understands)."""
     if isinstance(data, NDArray):
-        return NDArray(data.array.copy(), device or data.device)
-    return NDArray(np.array(as_numpy(data)), device)
+        return NDArray(copied(data.array), device or data.device)
+    return NDArray(copied(as_numpy(data)), device)
+
+
+def copied(array: np.ndarray) -> np.ndarray:
+    """A copy whose elements lie one after the other. What an array repeats takes memory there."""
+    try:
+        return np.array(array, order="C", copy=True)
+    except (MemoryError, ValueError):
+        sizes = " x ".join(map(str, array.shape))
+        message = f"there is no memory for a copy of {sizes} elements of {array.dtype.name}"
+        raise RelayError(message) from None
 
 
 def empty(

@@ -163,3 +163,13 @@ def test_a_tensor_has_no_room_beyond_the_limit(shape):
 def test_numbers_fill_a_text_as_far_as_there_are_any():
     assert extents.filled("? x 8 x ?", [2]) == "2 x 8 x ?"
     assert extents.filled("? x 8 x ?", [2, 3, 4]) == "2 x 8 x 3"
+
+
+def test_an_array_that_repeats_its_elements_needs_memory_for_all_of_them():
+    repeated = np.lib.stride_tricks.as_strided(np.zeros(1, "float32"), (2**28, 2**28), (0, 0))
+    text = "def @main(%x: Tensor[(SIZES), float32]) { sum(%x) }"
+    for sizes in ("?, ?", "268435456, 268435456"):
+        program = module(text.replace("SIZES", sizes))
+        for run in (relay.compile(program), *engines(program).values(), interpreter(program)):
+            with pytest.raises(relay.RelayError, match="268435456 x 268435456"):
+                run(repeated)

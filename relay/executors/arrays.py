@@ -73,7 +73,7 @@ def read(data: Any, wanted: TensorInfo) -> np.ndarray:
         raise _mismatch("shape", wanted, array, data)
     if array.flags.c_contiguous and array.flags.aligned:
         return array
-    return np.array(array, order="C", copy=True)
+    return nd.copied(array)
 
 
 def writable(data: Any, wanted: TensorInfo) -> np.ndarray:

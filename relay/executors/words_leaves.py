@@ -163,7 +163,7 @@ def tensor_reader(spec: TensorSpec, number: int) -> Read:
             _check_sizes(sizes, spec, array, message)
         place = place_of(array)
         if place & misaligned or not array.flags.c_contiguous:
-            array = np.array(array, order="C", copy=True)
+            array = nd.copied(array)
             message.held.append(array)
             place = place_of(array)
         index = message.count

@@ -193,7 +193,7 @@ def _tensor(spec: TensorSpec, data: Any) -> np.ndarray:
         raise _Misfit("it is another tensor", spec_text(spec), describe(value), hint)
     if array.flags.c_contiguous and array.flags.aligned:
         return array
-    return np.array(array, order="C", copy=True)
+    return nd.copied(array)
 
 
 def _has_shape(shape: tuple[int, ...], spec: TensorSpec) -> bool:

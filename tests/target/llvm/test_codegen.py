@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 
 from relay import te
+from relay.native.runtime import Context
 from relay.target.llvm.codegen import Code, generate
 from relay.target.llvm.compile import compile_module
+from relay.target.llvm.jit import load
 from relay.target.llvm.objects import undefined_symbols
 from relay.target.target import Target
 from relay.te.expr import Var
@@ -156,3 +159,30 @@ def test_long_expressions_take_no_stack() -> None:
         x = te.maximum(x, -x) if step % 3 == 0 else x + 1.0
     loops = loops_of([X], [Z], lambda b: b.store(Z, 0, x))
     assert generate("kernel", loops, WIDEST).ir.count("fadd") > 6_000
+
+
+def test_memory_that_nobody_has_is_asked_for_as_such() -> None:
+    n, m = te.Extent("int64", "n"), te.Extent("int64", "m")
+    x = buffer("x", (n,))
+
+    def write(b: Builder) -> None:
+        held = b.local("float32", (n * m,), "held")
+        with b.loop(n) as i:
+            b.store(held, i * m, x[i])
+            b.store(x, i, held[i * m])
+
+    host = Target.host()
+    code = code_of(loops_of([], [x], write), host, sizes=[n, m])
+    library = load(compile_module([code.ir], host), ["kernel_workspace"])
+    kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+    wanted = kind(library.address("kernel_workspace"))
+
+    def asked(*sizes: int) -> int:
+        slots = (ctypes.c_int64 * 3)(0, *sizes)
+        context = Context(4)
+        return wanted(context.address, ctypes.addressof(slots))
+
+    assert asked(3, 50) == 3 * 50 * 4 + 40  # a multiple of 64
+    assert asked(2**31, 2**31) > 2**62
+    assert asked(2**40, 2**40) > 2**62
+    assert asked(2**62, 4) > 2**62
