@@ -16,6 +16,7 @@ entry:
   %message = getelementptr i8, ptr %model, i64 $message_at
   %rank = sext i32 %rank.given to i64
   %lower = sub i64 %rank, 1
+  %limit.item = shl i64 %item, 2          ; a tensor takes less than 2^62 bytes
   %possible = icmp ult i64 %lower, $most_dimensions
   br i1 %possible, label %look, label %say.shape
 say.shape:
@@ -25,13 +26,19 @@ say.shape:
 look:
   %axis = phi i64 [ 0, %entry ], [ %axis.next, %multiply ]
   %bytes = phi i64 [ %item, %entry ], [ %product, %multiply ]
+  %limit = phi i64 [ %limit.item, %entry ], [ %limit.more, %multiply ]
   %left = icmp ult i64 %axis, %rank
   br i1 %left, label %size, label %made.of
 size:
   %size.at = getelementptr i64, ptr %sizes, i64 %axis
   %size.here = load i64, ptr %size.at
   %negative = icmp slt i64 %size.here, 0
-  br i1 %negative, label %say.negative, label %multiply
+  %least = call i64 @llvm.umax.i64(i64 %size.here, i64 1)
+  %both = call { i64, i1 } @llvm.umul.with.overflow.i64(i64 %limit, i64 %least)
+  %limit.more = extractvalue { i64, i1 } %both, 0
+  %large = extractvalue { i64, i1 } %both, 1
+  %refused = or i1 %negative, %large
+  br i1 %refused, label %say.negative, label %multiply
 say.negative:
   %length.negative = call i32 (ptr, i64, ptr, ...) @snprintf(ptr %message, i64 $message_size,
       ptr @relay_format_negative, i64 %axis, i64 %size.here)

@@ -337,6 +337,9 @@ static void errors(void) {
             one(shapes_float32_borrow(model, numbers, 2, minus))),
         SHAPES_WRONG_VALUE, "dimension 1 of a tensor is -3");
   fails(run(rows(2), rows(2), 1, shapes_Figure_Circle(model, 1),
+            one(shapes_float32_borrow(model, numbers, 2, (int64_t[]){4, INT64_MAX / 2 + 1}))),
+        SHAPES_WRONG_VALUE, "dimension 1 of a tensor is 4611686018427387904");
+  fails(run(rows(2), rows(2), 1, shapes_Figure_Circle(model, 1),
             one(shapes_float32_borrow(model, numbers, 65, minus))),
         SHAPES_WRONG_VALUE, "a tensor cannot have 65 dimensions");
   fails(run(rows(2), rows(2), 1, shapes_Figure_Circle(model, 1),
