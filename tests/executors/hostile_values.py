@@ -7,6 +7,7 @@ it. `first` instead of `all` takes one sample of each, with open sizes and one v
 """
 
 import dataclasses
+import gc
 import resource
 import sys
 from collections.abc import Iterator
@@ -138,6 +139,7 @@ def main(mode: str, wanted: list[str]) -> int:
                 for said in check(op, sample, is_open, everywhere=first):
                     wrong += 1
                     print(said, flush=True)
+                gc.collect()  # the addresses of the programs before
     return min(wrong, 1)
 
 
