@@ -99,8 +99,10 @@ class Scope:
     ) -> Expr:
         """A variable for a value, or the constant it is; `declared` is what is known of its type
         besides what inference finds, and is checked when the program runs."""
-        if declared is None and (isinstance(value, Var | Constant) or is_nothing(value)):
+        if declared is None and (isinstance(value, Var) or is_nothing(value)):
             return value
+        if declared is None and isinstance(value, Constant):
+            return value if value.ty is not None else infer_expr(value)
         value = _with_spans(value, span)
         typed = infer_expr(value, None if _is_plain(value) else self.module)
         if (folded := _folded(typed)) is not None:
