@@ -93,7 +93,7 @@ def test_a_few_agree_with_onnx_runtime(data: st.DataObject) -> None:
 
 # --- open extents, and numbers that a run finds or is given -------------------------------------
 
-MEMORY = 8000  # MB that models may reserve
+MEMORY = 6000  # MB that models may reserve
 
 
 def outcomes(first: int, last: int) -> dict[int, str]:

@@ -10,6 +10,7 @@ is known.
 
 from __future__ import annotations
 
+import gc
 import random
 import resource
 import sys
@@ -29,6 +30,7 @@ from tests.frontend.onnx.random_models.models import Made, open_model
 
 T = TypeVar("T")
 
+ROOM = 1 << 30  # bytes that a call may use
 # What only we refuse in a run, and why.
 ASSUMED = (
     # an extent without a name, beside one with a name, is taken for that one or 1; the name is 1
@@ -73,17 +75,18 @@ def tried(made: Made) -> str:
         mod, params = from_onnx(made.model)
     except FrontendError as error:
         return f"refused: {_line(error)}"
-    run = compile_model(mod, params)
+    run = compile_model(mod, params, memory=ROOM)
     refused = 0
     for number, inputs in enumerate(made.calls):
         names = [one.name for one in session.get_inputs()]
+        theirs = None
         try:
-            theirs = session.run(None, dict(zip(names, inputs, strict=True)))
+            if not number or not ends_runtime(made.model):
+                theirs = session.run(None, dict(zip(names, inputs, strict=True)))
         except lacks:
             return "no judge"
         except Exception:
             refused += 1
-            theirs = None
         try:
             found = run(*inputs)
         except RelayError as error:
@@ -97,6 +100,11 @@ def tried(made: Made) -> str:
         if why and not is_about_nothing(made.model, inputs, mine):
             return f"FAILS: call {number}: {why}"
     return f"agrees, {refused} refused"
+
+
+def ends_runtime(model: onnx.ModelProto) -> bool:
+    """Whether ONNX Runtime divides by zero where tensors are empty, and ends the process."""
+    return any(node.op_type == "Einsum" for node in model.graph.node)
 
 
 def is_about_nothing(
@@ -139,6 +147,7 @@ def main() -> None:
         except Exception:
             outcome = "FAILS: " + " | ".join(traceback.format_exc().splitlines()[-6:])
         print(outcome, flush=True)
+        gc.collect()  # a model keeps the addresses of its memory until it goes
 
 
 if __name__ == "__main__":
