@@ -9,12 +9,10 @@ module = relay.graph_executor.GraphModule(lib["default"](relay.cpu(0)))
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -122,21 +120,7 @@ class Compiled:
     weights: dict[str, np.ndarray]
 
 
-@contextmanager
-def without_collection() -> Iterator[None]:
-    """Python's collector of cycles stands still: programs are trees, of which passes make many, and
-    it would look through all of them again and again, a fifth of the time, and find nothing."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
-
-@without_collection()
+@tree.without_collection()
 def compile_program(
     model: Model,
     params: Mapping[str, Any] | None = None,

@@ -9,11 +9,14 @@ so no node writes its own visitor. Nothing here recurses: programs nest deeper t
     rebuild(n, kids)     n with other children; n itself when they are the same objects
     transform(n, f)      n rewritten bottom-up by f(before, after)
     run(steps)           drive a generator that yields sub-computations: recursion without a stack
+    without_collection() a context in which many nodes are made
 """
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import field, fields
 from functools import cache
 from operator import attrgetter, is_not
@@ -255,3 +258,18 @@ def run(steps: Steps[T], waiting: list[Any] | None = None) -> T:
         finally:
             del error  # or it and this frame, in its traceback, keep each other alive
     return value  # type: ignore[no-any-return]
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Python's collector of cycles stands still: programs are trees, of which passes make many, and
+    it would look through all of them again and again, most of the time in a deep text, and find
+    nothing."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

@@ -5,6 +5,10 @@
 
 Type variables are known by identity, so two of the same name get two names. A data type is known
 by its name, which is put between backquotes where a variable or a word of the language has it too.
+
+A type may share parts, and its text, which cannot, be exponentially longer. So a type that would
+take more than a million characters is written `_` in a program: inference finds it again, except
+for parameters. Shown by itself, in messages too, a type ends in `…` after some thousands.
 """
 
 from __future__ import annotations
@@ -44,11 +48,15 @@ KIND_NAMES: Final = {
 }
 
 
+MAX_TEXT: Final = 1_000_000  # characters of one type in a program
+MAX_SHOWN: Final = 20_000  # and by itself
+
+
 def type_text(ty: Type) -> str:
-    """`ty` as text."""
+    """`ty` as text; a very long one ends in `…`."""
     if isinstance(ty, TypeData):
         return definition_text(ty)
-    return TypeWriter().text(ty)
+    return TypeWriter().brief(ty, MAX_SHOWN)
 
 
 class TypeWriter:
@@ -61,23 +69,24 @@ class TypeWriter:
         self._texts: dict[Type, str] = {}
 
     def text(self, ty: Type) -> str:
-        """`ty` in full."""
+        """`ty` in full, or `_` where that would be too long for a text."""
         if (known := self._texts.get(ty)) is None:
-            known = self._texts[ty] = "".join(self._write(ty))
+            started = self._start(ty, MAX_TEXT)
+            known = self._texts[ty] = "_" if len(started) > MAX_TEXT else started
         return known
 
     def brief(self, ty: Type, limit: int) -> str:
         """`ty`, cut off after `limit` characters."""
-        return self._start(ty, limit)[:limit] + "…" if self.is_longer(ty, limit) else self.text(ty)
+        started = self._start(ty, limit)
+        return started[:limit] + "…" if len(started) > limit else started
 
     def is_longer(self, ty: Type, limit: int) -> bool:
         """Whether the text of `ty` has more than `limit` characters; written only that far."""
-        known = self._texts.get(ty)
-        return len(known if known is not None else self._start(ty, limit)) > limit
+        return len(self._start(ty, limit)) > limit
 
     def _start(self, ty: Type, limit: int) -> str:
         """The text of `ty` up to the piece that reaches beyond `limit`."""
-        if (known := self._texts.get(ty)) is not None:
+        if (known := self._texts.get(ty)) is not None and known != "_":
             return known
         size = 0
         pieces = []

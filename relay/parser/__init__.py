@@ -6,10 +6,12 @@ from relay.check.infer import infer_module
 from relay.ir.expr import Expr
 from relay.ir.module import IRModule
 from relay.parser.parser import MetaTable, parse_expression, parse_module
+from relay.tree import without_collection
 
 __all__ = ["fromtext", "parse", "parse_expr"]
 
 
+@without_collection()
 def parse(
     source: str,
     source_name: str = "from_string",
@@ -29,6 +31,7 @@ def fromtext(source: str, source_name: str = "from_string") -> IRModule:
     return parse(source, source_name)
 
 
+@without_collection()
 def parse_expr(
     source: str,
     source_name: str = "from_string",

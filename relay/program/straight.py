@@ -48,12 +48,10 @@ def looks_at_values(node: object) -> bool:
 
 def is_tensors(ty: Type) -> bool:
     """Whether a type is that of a tensor of known sizes, or of a tuple of them."""
-    pending = [ty]
-    while pending:
-        part = pending.pop()
+    for part in tree.postorder(ty):
         if isinstance(part, TupleType):
-            pending += part.fields
-        elif not isinstance(part, TensorType) or any(type(n) is not int for n in part.shape):
+            continue
+        if not isinstance(part, TensorType) or any(type(n) is not int for n in part.shape):
             return False
     return True
 

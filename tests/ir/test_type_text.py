@@ -97,6 +97,37 @@ def test_a_long_type_can_be_cut() -> None:
     assert len(writer.brief(ty, 1000)) == 1001 and writer.brief(boolean, 4) == "bool"
 
 
+def shared(depth: int) -> IRModule:
+    """A program whose types share their parts: in full they have 2 ** depth of them."""
+    x = relay.var("x", shape=(2,))
+    e: Any = x
+    for _ in range(depth):
+        e = relay.Tuple([e, e])
+    return relay.transform.InferType()(IRModule.from_expr(relay.Function([x], e)))
+
+
+@pytest.mark.parametrize("depth", [40, 300])
+def test_types_that_share_their_parts_have_a_text(depth: int) -> None:
+    module = shared(depth)
+    ty = module["main"].body.checked_type
+    assert len(str(ty)) < 30_000 and str(ty).endswith("…")
+    text = module.astext()
+    assert len(text) < 1_000_000 and "-> _ {" in text
+    again = relay.parse(text)
+    assert again["main"].body.checked_type == ty
+    assert relay.ir.structural_hash(again) == relay.ir.structural_hash(module)
+    assert not relay.analysis.free_type_vars(ty)
+    assert relay.ir.structural_equal(relay.load_json(relay.save_json(module)), module)
+
+
+def test_errors_about_such_types_are_short() -> None:
+    function = shared(60)["main"]
+    wrong = relay.Function(function.params, relay.add(function.body, function.params[0]))
+    with pytest.raises(relay.RelayError, match="must be a tensor") as found:
+        relay.transform.InferType()(IRModule.from_expr(wrong))
+    assert len(str(found.value)) < 50_000
+
+
 def test_definitions_have_a_constructor_a_line() -> None:
     constructors = (
         Constructor("P", (a, TypeCall(pair, (a,))), pair),
