@@ -225,7 +225,7 @@ class Node:
         """How long a tensor is along an axis, as a scalar of 64 bits."""
         extent = self.shape(value)[axis]
         if isinstance(extent, int):
-            return self.let(const(extent, "int64"))
+            return self.importer.constant(np.array(extent, "int64"))
         sizes = shape_of(value, "int64")
         return self.let(take(sizes, const(axis % self.rank(value), "int64"), axis=0))
 
