@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -356,6 +357,11 @@ def test_metadata_of_the_wrong_kind_is_refused() -> None:
 def test_nesting_in_attributes_is_bounded() -> None:
     found = refused("fn (a=" + "[" * 100 + "]" * 100 + ") { 1 }", single=True)
     assert found.message == "the value is nested too deeply"
+
+
+def test_blocks_that_are_never_closed_are_refused_however_many_there_are() -> None:
+    assert refused("{" * 20_000, single=True).message == "unexpected end of text"
+    assert gc.isenabled()
 
 
 # --- the whole ---------------------------------------------------------------------------------
