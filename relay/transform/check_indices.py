@@ -59,6 +59,8 @@ def _checked(before: Syntax, after: Syntax) -> Syntax:
     changed = dict(enumerate(part for part, _ in leaves))
     for one in op.selects(attrs, [ty for _, ty in leaves]):
         changed[one.indices] = _guarded(one, leaves, after)
+    if all(changed[place] is part for place, (part, _) in enumerate(leaves)):
+        return after
     rest = iter(changed.values())
     args = [
         Tuple(tuple(next(rest) for _ in parts)) if is_tuple(whole) else next(rest)
@@ -91,6 +93,8 @@ def _parts(arg: Expr, before: Expr) -> list[Leaf]:
 def _guarded(one: Selection, leaves: Sequence[Leaf], call: Call) -> Expr:
     """The indices, with a check before them."""
     indices, ty = leaves[one.indices]
+    if _has_check(indices):
+        return indices
     looked_at = indices
     if one.ignored is not None:
         is_none = equal(indices, const(one.ignored, ty.dtype))
@@ -100,3 +104,11 @@ def _guarded(one: Selection, leaves: Sequence[Leaf], call: Call) -> Expr:
     attrs = check_indices.make_attrs(said)
     fine = Call(check_indices, (looked_at, leaves[one.data][0]), attrs, span=call.span)
     return Call(add, (indices, fine), span=call.span)
+
+
+def _has_check(indices: Expr) -> bool:
+    """Whether a check stands before the indices already."""
+    match indices:
+        case Call(op=OpDef() as op, args=(_, Call(op=OpDef() as second))):
+            return op is add and second is check_indices
+    return False

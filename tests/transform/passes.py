@@ -63,6 +63,7 @@ PASSES: dict[str, Tried] = {
     "BatchingOps": Tried(),
     "BindConstantArguments": Tried(),
     "CanonicalizeCast": Tried(),
+    "CheckIndices": Tried(),
     "CanonicalizeOps": Tried(),
     "CapturePostDfsIndexInSpans": Tried(),
     "ChangeBatch": Tried(lambda: transform.ChangeBatch({})),  # parameters are named
