@@ -10,13 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from relay.errors import Diagnostic, EvaluationError, with_value
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr, const
 from relay.ir.types import IncompleteType, Type
-from relay.op.opdef import define, sample
+from relay.op.opdef import define
 from relay.op.site import Elements, Site
 
 _SHOWN = Elements("int64 or float64", frozenset({"int64", "float64"}))
@@ -99,18 +97,5 @@ REQUIRE = define(
     relation=_require_type,
     reference=_require,
     helper=require,
-    samples=[
-        sample((2, 3), np.array(True), np.array(1), np.array(0), message="this is fine"),
-        sample(
-            (),
-            np.array(True),
-            np.array(0.5),
-            np.array(0),
-            message="so is this",
-            expected="more than {}",
-            shown="{:g}",
-            dtype="bool",
-        ),
-    ],
     on_values=True,
 )
