@@ -126,6 +126,9 @@ unravel_index = define(
 )
 
 
+_NUMBER = "a number of `invert_permutation`, each of them once,"
+
+
 def _invert_permutation(data: np.ndarray) -> np.ndarray:
     if not np.array_equal(np.sort(widened(data)), np.arange(len(data))):
         raise EvaluationError(
@@ -140,13 +143,18 @@ def _invert_permutation(data: np.ndarray) -> np.ndarray:
 
 def _invert_permutation_loops(data: te.Tensor, out: te.Spec) -> te.Tensor:
     def write(b: te.Builder, result: te.Buffer) -> None:
-        # what is no permutation leaves places that nothing is written to
-        with spread(b, result.shape) as i:
-            b.store(result, i, 0)
-        with nest(b, data.shape) as i:
+        (count,) = data.shape
+        seen = b.local("bool", (count,), "seen")
+        with spread(b, (count,)) as i:
+            b.store(seen, i, False)
+        with nest(b, (count,)) as i:
             number = b.let(te.index(data[i]))
-            with b.if_(te.every(number >= 0, number < data.shape[0])):
-                b.store(result, number, te.cast(i[0], out.dtype))
+            with b.if_(te.some(number < 0, number >= count)):
+                b.fail(number, count, _NUMBER)
+            with b.if_(seen[number]):
+                b.fail(number, count, _NUMBER)
+            b.store(seen, number, True)
+            b.store(result, number, te.cast(i[0], out.dtype))
 
     return te.procedure([data], [(out.shape, out.dtype)], write, "invert_permutation")[0]
 

@@ -275,6 +275,14 @@ def test_a_slice_takes_only_what_fits_into_it() -> None:
         run("strided_set", data, np.ones((2, 2)), *(np.array([1, 1, 1]),) * 3)
 
 
+@pytest.mark.parametrize("numbers", [[0, 2, 2], [0, 3, 1], [0, -1, 1]])
+def test_compiled_code_refuses_what_is_no_permutation(numbers: list[int]) -> None:
+    x = relay.var("x", shape=(relay.Any(),), dtype="int64")
+    inverted = relay.compile(relay.Function([x], relay.invert_permutation(x)))
+    with pytest.raises(EvaluationError, match="each of them once, is out of range"):
+        inverted(np.array(numbers))
+
+
 def test_runs_refuse_what_types_could_not_tell() -> None:
     with pytest.raises(EvaluationError, match="is no permutation"):
         run("invert_permutation", np.array([0, 2, 2]))
