@@ -47,6 +47,13 @@ MANY = 100_000  # elements of a large tensor every day: beyond the first cache, 
 
 on_x86 = pytest.mark.skipif(Target.host().arch != "x86_64", reason="levels are of x86-64")
 
+# Samples of these have regions of an image that there is not: the operators clamp its number, and
+# checked kernels report it.
+OUT_OF_RANGE = {
+    "vision.roi_align": "the number of an image",
+    "vision.roi_pool": "the number of an image",
+}
+
 # On how many threads, and in which memory.
 RUNS = (
     (1, Memory()),
@@ -141,7 +148,7 @@ def check(group: Sequence[Case], references: References) -> None:
         wanted = references(case.use)
         assert wanted is not None
         try:
-            run(batch, i, case.use, arrays, wanted)
+            run(batch, i, case, arrays, wanted)
         except AssertionError as error:
             problems.append(f"{case.name}: {error}")
     assert not problems, "\n".join(problems)
@@ -150,18 +157,21 @@ def check(group: Sequence[Case], references: References) -> None:
 def run(
     batch: Batch,
     i: int,
-    use: Use,
+    case: Case,
     arrays: Sequence[np.ndarray],
     wanted: tuple[np.ndarray, ...],
 ) -> None:
     first: list[bytes] | None = None
     for threads, memory in RUNS:
         outcome = batch.run(i, arrays, threads=threads, memory=memory)
+        outside = OUT_OF_RANGE.get(case.use.op.name)
+        if MODES[case.mode] and outside is not None and outcome.problem.startswith(outside):
+            continue
         assert outcome.status == 0, outcome.problem
-        found = trimmed(use.op, outcome.results)
+        found = trimmed(case.use.op, outcome.results)
         held = [array.tobytes() for array in found]
         if first is None:
-            assert_agree(use, found, wanted)
+            assert_agree(case.use, found, wanted)
             first = held
         assert held == first, f"{threads} threads, or other memory, give other bits"
 
