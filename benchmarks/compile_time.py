@@ -73,7 +73,7 @@ def compile_in_stages(name: str, small: bool, file: str) -> dict[str, Any]:
     module, params = network(name, small=small)
     x = picture(module)
     clock = Clock()
-    from relay import driver
+    from relay import driver, tree
     from relay.cache import Cache, cached_runtime
     from relay.executors.executable import Code
     from relay.executors.make import make_executable
@@ -84,7 +84,7 @@ def compile_in_stages(name: str, small: bool, file: str) -> dict[str, Any]:
     from relay.target.target import Target
 
     clock.lap("imports")
-    with driver.without_collection():
+    with tree.without_collection():
         cache, target = Cache.default(), Target.host()
         module, weights = driver.with_weights(driver.as_module(module), params)
         clock.lap("weights")

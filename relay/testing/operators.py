@@ -79,7 +79,7 @@ def _largest(array: np.ndarray) -> float:
 # --- what ---------------------------------------------------------------------------------------
 
 # Storage, closures, functions and devices: nothing that is computed from elements.
-NOT_COMPUTED = ("memory.", "vm.", "call_lowered")
+NOT_COMPUTED = ("memory.", "vm.", "call_lowered", "require")
 
 # Element types an operator may take besides those its samples have.
 ELEMENTS = (
@@ -240,7 +240,7 @@ def with_extents(sample: Sample, extents: Sequence[int]) -> Iterator[Sample]:
     """The same, legal or not."""
     seen = {_shapes(sample)}
     for extent in extents:
-        for changed in _changes(sample, lambda *_, extent=extent: extent):
+        for changed in changed_extents(sample, lambda *_, extent=extent: extent):
             if _shapes(changed) not in seen and size(changed) <= SMALL:
                 seen.add(_shapes(changed))
                 yield changed
@@ -257,7 +257,7 @@ def _shape_text(sample: Sample) -> str:
 Change = Callable[[int, tuple[int, ...]], tuple[int, ...]]  # number of the tensor, its shape
 
 
-def _changes(sample: Sample, new: Callable[[int, int], int]) -> Iterator[Sample]:
+def changed_extents(sample: Sample, new: Callable[[int, int], int]) -> Iterator[Sample]:
     """The sample with another extent, in one place or wherever its number stands.
 
     `new` is given the extent, and how many elements the tensors have in which it changes.
@@ -304,7 +304,7 @@ def _with_extent(op: OpDef, extent: int, turn: int) -> Iterator[tuple[int, Sampl
     """Samples with that extent somewhere, and their numbers; where it begins is another sample and
     another place in every turn."""
     for i in _rotated(range(len(op.samples)), turn):
-        for changed in _rotated(list(_changes(op.samples[i], lambda *_: extent)), turn):
+        for changed in _rotated(list(changed_extents(op.samples[i], lambda *_: extent)), turn):
             yield i, changed
 
 
@@ -322,7 +322,7 @@ def _enlarged(op: OpDef, large: int) -> list[Sample]:
 
     for sample in op.samples:
         if 0 < size(sample) < large:
-            changed = list(_changes(sample, grown))
+            changed = list(changed_extents(sample, grown))
             outer = next((one for one in changed if _is_large(op, one, large)), None)
             inner = next((one for one in reversed(changed) if _is_large(op, one, large)), None)
             if outer is not None and inner is not None:

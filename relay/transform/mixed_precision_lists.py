@@ -362,6 +362,7 @@ _OTHERS: Final = frozenset(
         "random.threefry_split",
         "random.uniform",
         "relay.op.annotation.simulated_quantize",
+        "require",
         "right_shift",
         "scatter_elements",
         "scatter_nd",

@@ -37,6 +37,7 @@ MOST_AXES = 32
 # Where the values of arguments decide, so that a run may still refuse what has a type.
 VALUES_DECIDE = {
     "arange": "how many steps there are",
+    "check_indices": "whether the indices are in range",
     "collapse_sum_to": "the shape",
     "invert_permutation": "whether it is a permutation",
     "nn.internal.sparse_dense_padded": "where elements are stored",
