@@ -144,6 +144,7 @@ def reshaped(data: te.Tensor, newshape: te.Tensor, need: Need, allowzero: bool) 
     unknown: te.Expr = te.index(0)  # how often -1 stands
     before: te.Expr = te.index(1)  # the elements that are neither copied nor merged …
     after: te.Expr = te.index(1)  # … and what the codes make of them
+    kept: te.Expr = te.index(1)  # the elements that are copied or merged
     shape: list[te.Expr] = []
     for code in codes:
         copies = te.equal(code, 0) if not allowzero else te.const(False, "bool")
@@ -169,6 +170,7 @@ def reshaped(data: te.Tensor, newshape: te.Tensor, need: Need, allowzero: bool) 
         after = after * te.select(te.every(plain, ~infers), code, te.index(1))
         unknown = unknown + te.select(infers, te.index(1), te.index(0))
         shape.append(te.select(merges, first * second, te.select(copies, first, code)))
+        kept = kept * te.select(plain, te.index(1), shape[-1])
         position = last + 1
     for axis, extent in enumerate(old):
         before = before * te.select(position <= axis, extent, te.index(1))
@@ -180,7 +182,7 @@ def reshaped(data: te.Tensor, newshape: te.Tensor, need: Need, allowzero: bool) 
         te.select(
             te.equal(unknown, 1),
             te.every(te.not_equal(after, 0), te.equal(whole * after, before)),
-            te.equal(before, after),
+            some(te.equal(before, after), te.equal(kept, 0)),
         ),
         "the number of elements changes",
         VALUE,

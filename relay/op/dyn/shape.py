@@ -60,6 +60,7 @@ reshape = define_dynamic(
         sample((2, 3, 4), ints(4, -1)),
         sample((2, 3), ints(0, -1, 1, dtype="int32"), dtype="int8"),
         sample((0, 3), ints(3, 0), allowzero=True),
+        sample((2, 3, 0, 0), ints(6, 0, 0), dtype="bool"),
         sample((1, 1), ints(), dtype="bfloat16"),
     ],
 )
