@@ -77,10 +77,16 @@ def reshape(node: Node, data: Expr, wanted: Expr) -> Expr:
         wanted = within(node, wanted, -1, None, message, "-1 or more")
     if elements is None:
         return op.reshape(data, whole_shape(node, wanted), allowzero=allowzero)
-    elements = tuple(None if _may_be_a_code(one) else one for one in elements)
     old = node.shape(data)
+    copied = set() if allowzero else _copied_where_empty(elements, old)
+    elements = tuple(
+        None if _may_be_a_code(one) or place in copied else one
+        for place, one in enumerate(elements)
+    )
     new = _reshaped(elements, old, allowzero)
     codes = _codes(elements, old, allowzero)
+    if codes is not None and _is_number_for_name(codes, old, new):
+        codes = None
     if _product(old) != _product(new):
         # what a run counts may be equal all the same, which names would not allow
         data = without_names(node, data)
@@ -128,6 +134,34 @@ def _may_be_a_code(one: Dim | None) -> bool:
         return False
     least = dims.substitute(one, lambda symbol: 1)
     return isinstance(least, int) and least < 0
+
+
+def _copied_where_empty(elements: Elements, old: Sequence[Dim]) -> set[int]:
+    """Places of names that, where they are 0, copy another extent of a tensor without elements:
+    (m, m) for a tensor (k, m) is then (k, 0). If nothing else were 0, a run would refuse them."""
+    found: set[int] = set()
+    named = [one for one in elements if one is not None and not isinstance(one, int | dims.Any)]
+    for symbol in {symbol for one in named for symbol in dims.atoms(one)}:
+        empty = [place for place, one in enumerate(elements) if _is_zero_at(one, symbol)]
+        copies = [place for place in empty if place < len(old)]
+        if any(_is_zero_at(old[place], symbol) for place in copies):
+            found |= {place for place in copies if not _is_zero_at(old[place], symbol)}
+    return found
+
+
+def _is_zero_at(one: Dim | None, symbol: dims.Symbol) -> bool:
+    """Whether a dimension is 0 where a name in it is."""
+    if one is None or isinstance(one, int | dims.Any):
+        return False
+    return dims.substitute(one, lambda other: 0 if other == symbol else other) == 0
+
+
+def _is_number_for_name(codes: Sequence[int], old: Sequence[Dim], new: Sequence[Dim]) -> bool:
+    """Whether -1 stands for a name, and numbers alone say what it is: (n,) for (2, 3)."""
+    if -1 not in codes or isinstance(new[codes.index(-1)], int | dims.Any):
+        return False
+    left = [one for place, one in enumerate(old) if place >= len(codes) or codes[place] != 0]
+    return isinstance(_product(left), int)
 
 
 def _is_same(one: Dim | None, other: Dim) -> bool:

@@ -58,6 +58,12 @@ def test_zero_is_an_extent_where_that_is_allowed() -> None:
     agree(model("Reshape", data, Fixed(ints(3, 0)), opset=14, allowzero=1), data)
 
 
+def test_where_an_extent_of_zero_is_copied_the_others_need_not_be_the_same() -> None:
+    data = np.zeros((2, 3, 0, 0), "float32")
+    agree(model("Reshape", data, Fixed(ints(6, 0, 0)), opset=13), data)
+    agree(model("Reshape", data, ints(6, 0, 0), opset=13), data, ints(6, 0, 0))
+
+
 def test_names_stay_where_a_shape_has_zeros() -> None:
     given = model("Reshape", X, Fixed(ints(0, -1)), opset=13, shapes={0: ("n", "m", 4)})
     assert result_type(given) == "Tensor[(n, 4 * m), float32]"
@@ -70,7 +76,9 @@ def test_named_dimensions_may_make_up_numbers(shape: tuple[int, ...]) -> None:
     agree(given, X if shape != (0, 2, -1) else X[:, :2])
 
 
-def _regrouped(last: np.ndarray, *parts: int) -> onnx.ModelProto:
+def _regrouped(
+    last: np.ndarray, *parts: int, shape: tuple[str | int, ...] = ("n", "m", 4)
+) -> onnx.ModelProto:
     """Reshape(x, Concat(those elements of Shape(x), last)), as exporters write it."""
     nodes = [
         helper.make_node("Shape", ["x"], ["shape"]),
@@ -80,7 +88,7 @@ def _regrouped(last: np.ndarray, *parts: int) -> onnx.ModelProto:
     ]
     return of_graph(
         nodes,
-        [value("x", "float32", ("n", "m", 4))],
+        [value("x", "float32", shape)],
         [onnx.ValueInfoProto(name="y")],
         [numpy_helper.from_array(ints(*parts), "parts"), numpy_helper.from_array(last, "last")],
     )
@@ -102,6 +110,27 @@ def test_shapes_that_a_graph_computes_keep_names(
     given = _regrouped(ints(*last), *parts)
     assert result_type(given) == wanted
     agree(given, X)
+
+
+def test_an_extent_that_a_run_finds_to_be_zero_copies() -> None:
+    for parts in ((1, 2, 0), (1, 2)):
+        given = _regrouped(ints(), *parts, shape=("k", "m", "m"))
+        agree(given, np.zeros((2, 0, 0), "float32"))  # as 2, 0 and what is there
+        agree(given, np.ones((1, 3, 3), "float32"))
+
+
+def test_a_name_may_stand_for_a_number_that_only_a_run_finds() -> None:
+    nodes = [
+        helper.make_node("Shape", ["rows"], ["n"]),
+        helper.make_node("Add", ["n", "one"], ["wanted"]),
+        helper.make_node("Reshape", ["x", "wanted"], ["y"]),
+    ]
+    described = [value("x", "float32", (2, 3)), value("rows", "float32", ["n"])]
+    constants = [numpy_helper.from_array(ints(1), "one")]
+    given = of_graph(nodes, described, [onnx.ValueInfoProto(name="y")], constants)
+    agree(given, X[0, :2, :3], np.zeros(5, "float32"))
+    with pytest.raises(EvaluationError, match="the number of elements changes"):
+        ours(given, X[0, :2, :3], np.zeros(4, "float32"))
 
 
 def test_a_computed_shape_of_other_elements_is_refused_as_soon_as_it_is_known() -> None:
