@@ -14,9 +14,11 @@ ROOT = Path(__file__).parent.parent.parent
 
 def run(mode, wanted):
     paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    # the interpreter is the oracle, which clamps indices: nothing reports them
+    settings = {name: value for name, value in os.environ.items() if name != "RELAY_CHECKED"}
     done = subprocess.run(
         [sys.executable, "-m", "tests.executors.hostile_values", mode, *wanted],
-        env={**os.environ, "PYTHONPATH": paths},
+        env={**settings, "PYTHONPATH": paths},
         capture_output=True,
         text=True,
         check=False,

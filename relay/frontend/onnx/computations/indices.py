@@ -1,7 +1,7 @@
 """Indices that ONNX calls an error where they lie outside of their axis.
 
 The operators of Relay clamp such an index or leave it out; a model that has one is wrong, and says
-so in a run.
+so in a run. Where the standard itself clamps, `clamped` says so in the program.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from relay import op
 from relay.frontend.onnx.node import Node
-from relay.ir.expr import Expr
+from relay.ir.expr import Expr, const
 from relay.op.index_checks import checked
 
 
@@ -27,6 +28,13 @@ def in_range(
     if known is None or not _lie_inside(node, known, data, axes, negative):
         return node.let(checked(indices, data, axes, negative))
     return indices
+
+
+def clamped(positions: Expr, extent: Expr) -> Expr:
+    """Positions, an int64 each, in an axis of that extent: the first and the last element stand for
+    what is beyond them."""
+    one, zero = const(1, "int64"), const(0, "int64")
+    return op.maximum(op.minimum(positions, op.subtract(extent, one)), zero)
 
 
 def _lie_inside(

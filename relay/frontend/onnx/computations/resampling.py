@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from relay import dtypes, op
+from relay.frontend.onnx.computations.indices import clamped
 from relay.frontend.onnx.node import Node
 from relay.immutable import frozen
 from relay.ir.dims import Dim
@@ -72,7 +73,8 @@ def axis_by_axis(node: Node, data: Expr, axes: Sequence[Axis], way: Way) -> Expr
         places = node.let(_places(node, axis, way))
         found = node.let(found)
         if way.mode == "nearest":
-            found = op.take(found, node.let(_nearest(axis, places, way)), axis=axis.number)
+            nearest = clamped(_nearest(axis, places, way), axis.extent)
+            found = op.take(found, node.let(nearest), axis=axis.number)
         else:
             found = _weighted(node, found, axis, places, way)
         if way.crops:
@@ -168,7 +170,7 @@ def _weighted(node: Node, data: Expr, axis: Axis, places: Expr, way: Way) -> Exp
         total = op.sum(weights, axis=1, keepdims=True)
         weights = weights / op.where(op.equal(total, real(0)), real(1), total)
     weights = node.let(op.cast(weights, node.dtype(data)))
-    taken = op.take(data, positions, axis=axis.number)
+    taken = op.take(data, clamped(positions, axis.extent), axis=axis.number)
     spread = _along(weights, node.rank(data) - axis.number - 1)
     return op.sum(taken * spread, axis=axis.number + 1)
 

@@ -12,6 +12,7 @@ from relay import op
 from relay.errors import VALUE
 from relay.frontend.onnx.branches import with_type
 from relay.frontend.onnx.computations.checking import as_one, within
+from relay.frontend.onnx.computations.indices import clamped
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.joining import joined
 from relay.frontend.onnx.node import Node
@@ -140,8 +141,9 @@ def _resized(node: Node, data: Expr, length: Expr) -> Expr:
             return node.let(op.strided_slice(data, (0,), (wanted,), axes=(last,)))
         return node.let(op.nn.pad(data, [*[(0, 0)] * last, (0, wanted - own)]))
     numbers = _numbers(node, length, wanted)
-    inside = op.less(numbers, node.size(data, last))
-    found = op.take(data, numbers, axis=last, mode="clip")
+    extent = node.size(data, last)
+    inside = op.less(numbers, extent)
+    found = op.take(data, clamped(numbers, extent), axis=last)
     return node.let(op.where(inside, found, node.number(0, data)))
 
 

@@ -92,7 +92,7 @@ def _sequences(node: Node, shortest: int, longest: int) -> list[tuple[tuple[int,
 def _read(node: Node, values: np.ndarray, places: Expr, otherwise: int) -> Expr:
     """The values at places; at those that are negative, something else."""
     none = op.less(places, const(0, "int64"))
-    read = op.take(node.importer.constant(values), places, axis=0)
+    read = op.take(node.importer.constant(values), op.maximum(places, const(0, "int64")), axis=0)
     return node.let(op.where(none, const(otherwise, "int64"), read))
 
 
@@ -102,7 +102,8 @@ def _looked_up(node: Node, values: np.ndarray, wanted: Expr) -> Expr:
         return op.full_like(wanted, const(-1, "int64"))
     known = node.importer.constant(values)
     place = node.let(op.searchsorted(known, wanted, dtype="int64"))
-    is_there = op.equal(op.take(known, place, axis=0), wanted)
+    near = op.minimum(place, const(len(values) - 1, "int64"))
+    is_there = op.equal(op.take(known, near, axis=0), wanted)
     return op.where(is_there, place, const(-1, "int64"))
 
 
