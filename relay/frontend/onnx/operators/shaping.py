@@ -7,7 +7,7 @@ it, and otherwise by a declared type, which a run checks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -80,7 +80,7 @@ def reshape(node: Node, data: Expr, wanted: Expr) -> Expr:
     old = node.shape(data)
     copied = set() if allowzero else _copied_where_empty(elements, old)
     elements = tuple(
-        None if _may_be_a_code(one) or place in copied else one
+        None if _may_be_a_code(one, old) or place in copied else one
         for place, one in enumerate(elements)
     )
     new = _reshaped(elements, old, allowzero)
@@ -128,12 +128,21 @@ def _codes(elements: Elements, old: Sequence[Dim], allowzero: bool) -> tuple[int
     return None if any(elements[place] is None for place in rest) else tuple(codes)
 
 
-def _may_be_a_code(one: Dim | None) -> bool:
-    """Whether a run may find -1 there, though an extent is computed: n - 4 of small models."""
+def _may_be_a_code(one: Dim | None, old: Sequence[Dim]) -> bool:
+    """Whether a run may find -1 there, though an extent is computed: n - 4 of small models. What
+    is an extent of the data is never negative."""
     if one is None or isinstance(one, int | dims.Any) or dims.sign_of(one) == 1:
         return False
-    least = dims.substitute(one, lambda symbol: 1)
-    return isinstance(least, int) and least < 0
+    if any(_is_same(one, extent) for extent in old):
+        return False
+    names = set(dims.atoms(one))
+    corners = [names, set(), *({name} for name in names)]  # the names that are 0; others are 1
+    return any(_is_negative_at(one, zero) for zero in corners)
+
+
+def _is_negative_at(one: Dim, zero: Collection[dims.Symbol]) -> bool:
+    size = dims.substitute(one, lambda name: 0 if name in zero else 1)
+    return isinstance(size, int) and size < 0
 
 
 def _copied_where_empty(elements: Elements, old: Sequence[Dim]) -> set[int]:

@@ -309,3 +309,27 @@ def test_a_computed_extent_may_be_the_code_for_what_is_left() -> None:
         else:  # 4 x 2 elements are not 32
             with pytest.raises(EvaluationError):
                 ours(given, data)
+
+
+def _by_two(operator: str) -> onnx.ModelProto:
+    """Reshape(x, Concat(what an operator makes of two extents of x, the third))."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["shape"]),
+        helper.make_node("Split", ["shape", "ones"], ["n", "m", "k"], axis=0),
+        helper.make_node(operator, ["n", "m"], ["first"]),
+        helper.make_node("Concat", ["first", "k"], ["wanted"], axis=0),
+        helper.make_node("Reshape", ["x", "wanted"], ["y"]),
+    ]
+    constants = [numpy_helper.from_array(ints(1, 1, 1), "ones")]
+    described = [value("x", "float32", ["n", "m", "k"])]
+    return of_graph(nodes, described, [value("y", "float32", [None, None])], constants)
+
+
+def test_a_computed_extent_of_nothing_may_be_the_code_for_what_is_left() -> None:
+    given = _by_two("Sub")
+    agree(given, np.zeros((0, 1, 3), "float32"))  # n - m is -1
+    agree(given, np.zeros((2, 3, 4), "float32"))
+
+
+def test_a_computed_extent_may_be_a_quotient_of_names() -> None:
+    agree(_by_two("Div"), np.ones((4, 1, 3), "float32"))
