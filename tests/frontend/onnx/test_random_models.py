@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from tests.frontend.onnx.judge import close, ours, reference, runtime
 from tests.frontend.onnx.random_models.models import random_model
+from tests.frontend.onnx.random_models.open_run import model_of, tried
 
 T = TypeVar("T")
 
@@ -127,6 +128,18 @@ def check_all(first: int, last: int) -> None:
 
 def test_a_few_open_models_agree_with_onnx_runtime() -> None:
     check_all(0, 12)
+
+
+# What ONNX Runtime does not look at where there is nothing: axes, a reduced axis of size 0, rows.
+@pytest.mark.parametrize("number", [408, 680, 973, 1345, 1483])
+def test_what_the_standard_says_of_nothing_is_no_failure(number: int) -> None:
+    assert tried(model_of(number)).startswith("agrees")
+
+
+# Extents of 0 and -1 that a run computes for Reshape, and a number for a name.
+@pytest.mark.parametrize("number", [330, 339, 403, 1462])
+def test_reshapes_that_a_run_decides_agree_with_onnx_runtime(number: int) -> None:
+    assert tried(model_of(number)).startswith("agrees")
 
 
 @pytest.mark.full
