@@ -119,6 +119,21 @@ def test_an_extent_that_a_run_finds_to_be_zero_copies() -> None:
         agree(given, np.ones((1, 3, 3), "float32"))
 
 
+def test_rows_that_are_left_keep_the_name_of_their_length() -> None:
+    nodes = [
+        helper.make_node("Shape", ["x"], ["m"], start=2),
+        helper.make_node("Concat", ["left", "m"], ["wanted"], axis=0),
+        helper.make_node("Reshape", ["x", "wanted"], ["y"]),
+    ]
+    described = [value("x", "float32", ("n", "k", "m"))]
+    constants = [numpy_helper.from_array(ints(-1), "left")]
+    given = of_graph(nodes, described, [onnx.ValueInfoProto(name="y")], constants)
+    assert result_type(given) == "Tensor[(k * n, m), float32]"
+    agree(given, X)
+    with pytest.raises(EvaluationError, match="node `y`"):  # 0 would copy k
+        ours(given, X[:, :, :0])
+
+
 def test_a_name_may_stand_for_a_number_that_only_a_run_finds() -> None:
     nodes = [
         helper.make_node("Shape", ["rows"], ["n"]),

@@ -50,7 +50,7 @@ NOT_LOOKED_AT = (
     ("Pad", "is too short to be padded with its own elements"),
     ("Concat", "long in tried"),
 )
-# (-1, m) of (n, m) is said to have m columns; where m is 0, that is the code for n of them.
+# (-1, m) of (n, k, m) is said to have m columns; where m is 0, that is the code for k of them.
 COPIED = (("Reshape", "long in tried"),)
 
 
