@@ -36,10 +36,18 @@ def constant_of_shape(node: Node, wanted: Expr) -> Expr:
 @table("Range")
 def arange(node: Node, start: Expr, limit: Expr, delta: Expr) -> Expr:
     dtype = node.dtype(start)
-    first, last, step = (op.reshape(one, ()) for one in (start, limit, delta))
-    found = op.arange(node.let(first), node.let(last), node.let(step), dtype=dtype)
+    first, last, step = (_scalar(node, one) for one in (start, limit, delta))
+    found = op.arange(first, last, step, dtype=dtype)
     length = _steps(node.elements(start), node.elements(limit), node.elements(delta))
     return found if length is None else node.let(found, declared=TensorType((length,), dtype))
+
+
+def _scalar(node: Node, value: Expr) -> Expr:
+    """A scalar; as a constant also where it is the extent of a tensor, and that is a number."""
+    known = node.elements(value)
+    if known and isinstance(known[0], int):
+        return const(known[0], node.dtype(value))
+    return node.let(op.reshape(value, ()))
 
 
 def _steps(start: Elements | None, limit: Elements | None, delta: Elements | None) -> Dim | None:

@@ -37,8 +37,8 @@ def test_numbers_in_a_row(start: Any, limit: Any, delta: Any, dtype: str) -> Non
     agree(model("Range", *map(Fixed, numbers), opset=11))
 
 
-def _counted(operator: str) -> onnx.ModelProto:
-    """What is as long as the first axis of x: its positions, or zeros."""
+def _counted(operator: str, axis: str = "zero") -> onnx.ModelProto:
+    """What is as long as an axis of x: its positions, or zeros."""
     constants = [
         numpy_helper.from_array(np.array(place, "int64"), name)
         for name, place in (("zero", 0), ("one", 1))
@@ -46,7 +46,7 @@ def _counted(operator: str) -> onnx.ModelProto:
     nodes = [helper.make_node("Shape", ["x"], ["shape"])]
     if operator == "Range":
         nodes += [
-            helper.make_node("Gather", ["shape", "zero"], ["n"]),
+            helper.make_node("Gather", ["shape", axis], ["n"]),
             helper.make_node("Range", ["zero", "n", "one"], ["y"]),
         ]
     else:
@@ -61,6 +61,11 @@ def test_what_is_made_of_a_named_dimension_has_its_name() -> None:
     agree(_counted("Range"), X)
     assert main_type(from_onnx(_counted("ConstantOfShape"))[0]) == "Tensor[(n, 4), float32]"
     agree(_counted("ConstantOfShape"), X)
+
+
+def test_positions_of_an_axis_whose_extent_is_a_number_are_as_many() -> None:
+    assert main_type(from_onnx(_counted("Range", "one"))[0]) == "Tensor[(4), int64]"
+    agree(_counted("Range", "one"), X)
 
 
 @pytest.mark.parametrize("diagonal", [0, 1, -2, 9])
