@@ -41,11 +41,11 @@ from relay.program.straight import is_straight_line
 from relay.program_cache import ProgramCache, Stored
 from relay.target.llvm.compile import Level, compile_module
 from relay.target.target import Target, wanted
-from relay.transform.check_indices import CheckIndices
 from relay.transform.context import PassContext
-from relay.transform.fusion_dataflow import PRIMITIVE
+from relay.transform.debug.check_indices import CheckIndices
+from relay.transform.fusion.fusion_dataflow import PRIMITIVE
 from relay.transform.infer_type import InferType
-from relay.transform.lift_weights import WEIGHTS
+from relay.transform.memory.lift_weights import WEIGHTS
 
 if TYPE_CHECKING:
     from onnx import ModelProto

@@ -27,8 +27,8 @@ from relay.ir.expr import Call, Constant, Syntax, find_op, op_names
 from relay.ir.module import IRModule
 from relay.kernel_cache import fingerprint, home
 from relay.lower import stored
-from relay.op.index_checks import check_indices
 from relay.op.opdef import OpDef
+from relay.op.tensor.index_checks import check_indices
 from relay.program.program import Program
 from relay.program.text import parse, to_text
 from relay.safetensors import load_param_dict, save_param_dict

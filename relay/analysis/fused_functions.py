@@ -13,8 +13,8 @@ def extract_fused_functions(mod: IRModule) -> dict[int, Function]:
 
     Operators that are in none yet are put into kernels first, by SimplifyInference and FuseOps.
     """
-    from relay.transform.fuse_ops import FuseOps
-    from relay.transform.simplify_inference import SimplifyInference
+    from relay.transform.fusion.fuse_ops import FuseOps
+    from relay.transform.simplify.simplify_inference import SimplifyInference
 
     found: dict[int, Function] = {}
     for function in FuseOps(fuse_opt_level=3)(SimplifyInference()(mod)).functions.values():

@@ -9,8 +9,8 @@ from relay.analysis.sparse_conv2d import process_params
 from relay.data_dep_optimization.run import run_pass
 from relay.ir.expr import Function
 from relay.ir.parameters import bind_params_by_name
-from relay.transform.conv2d_to_sparse import Conv2dToSparse
-from relay.transform.conv2d_to_sparse2 import Conv2dToSparse2
+from relay.transform.sparse.conv2d_to_sparse import Conv2dToSparse
+from relay.transform.sparse.conv2d_to_sparse2 import Conv2dToSparse2
 
 
 def convert(

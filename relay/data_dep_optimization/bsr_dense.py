@@ -8,7 +8,7 @@ from typing import Any
 from relay.analysis.sparse_dense import process_params
 from relay.data_dep_optimization.run import run_pass
 from relay.ir.expr import Function
-from relay.transform.dense_to_sparse import DenseToSparse
+from relay.transform.sparse.dense_to_sparse import DenseToSparse
 
 
 def convert(

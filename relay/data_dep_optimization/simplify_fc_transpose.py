@@ -11,7 +11,7 @@ from relay import nd
 from relay.analysis.fc_transpose import search_fc_transpose
 from relay.data_dep_optimization.run import run_pass
 from relay.ir.expr import Function
-from relay.transform.simplify_fc_transpose import SimplifyFCTranspose
+from relay.transform.simplify.simplify_fc_transpose import SimplifyFCTranspose
 
 
 def convert(func: Function, params: Mapping[str, Any]) -> tuple[Function, dict[str, Any]]:

@@ -19,10 +19,10 @@ from relay.ir.module import IRModule
 from relay.ir.types import TensorType
 from relay.lower.kernel import Param, Place, Temporary, TensorSpec
 from relay.op.opdef import FusionKind, OpDef
-from relay.transform.fusion_dataflow import PRIMITIVE, Dataflow
-from relay.transform.fusion_groups import Groups
-from relay.transform.fusion_kernels import Kernels
-from relay.transform.fusion_reductions import ROW_OPERATORS
+from relay.transform.fusion.fusion_dataflow import PRIMITIVE, Dataflow
+from relay.transform.fusion.fusion_groups import Groups
+from relay.transform.fusion.fusion_kernels import Kernels
+from relay.transform.fusion.fusion_reductions import ROW_OPERATORS
 
 _LEVEL, _MOST = 2, 256  # of fusion
 

@@ -14,7 +14,29 @@ from relay.op import random as random
 from relay.op import vision as vision
 from relay.op import vm as vm
 from relay.op.annotation import debug, device_copy
-from relay.op.binary import (
+from relay.op.linalg.determinant import determinant
+from relay.op.linalg.einsum import einsum
+from relay.op.linalg.matrix import matrix_set_diag, trilu
+from relay.op.linalg.matrix_inverse import matrix_inverse
+from relay.op.nn.trees import tree_leaves
+from relay.op.opdef import FusionKind as FusionKind
+from relay.op.opdef import OpDef as OpDef
+from relay.op.opdef import OpPattern as OpPattern
+from relay.op.opdef import Sample as Sample
+from relay.op.opdef import define as define
+from relay.op.opdef import get as get
+from relay.op.opdef import register as register
+from relay.op.opdef import register_alter_op_layout as register_alter_op_layout
+from relay.op.opdef import register_convert_op_layout as register_convert_op_layout
+from relay.op.opdef import register_legalize as register_legalize
+from relay.op.opdef import register_op_attr as register_op_attr
+from relay.op.opdef import register_pattern as register_pattern
+from relay.op.opdef import register_stateful as register_stateful
+from relay.op.opdef import sample as sample
+from relay.op.opdef import temporary_operators as temporary_operators
+from relay.op.signal.fourier import dft, rfft, stft
+from relay.op.sparse.coordinates import sparse_fill_empty_rows, sparse_reshape, sparse_to_dense
+from relay.op.tensor.binary import (
     add,
     bitwise_and,
     bitwise_or,
@@ -43,61 +65,39 @@ from relay.op.binary import (
     trunc_mod,
     where,
 )
-from relay.op.collapse import collapse_sum_like, collapse_sum_to
-from relay.op.convert import cast, cast_like, reinterpret
-from relay.op.coordinates import sparse_fill_empty_rows, sparse_reshape, sparse_to_dense
-from relay.op.creation import arange, full, full_like, one_hot, ones, zeros
-from relay.op.determinant import determinant
-from relay.op.einsum import einsum
-from relay.op.extend import broadcast_to, broadcast_to_like, meshgrid, repeat, tile
-from relay.op.fast import fast_erf, fast_exp, fast_tanh
-from relay.op.fixed_point import fixed_point_multiply, fixed_point_multiply_per_axis
-from relay.op.fourier import dft, rfft, stft
-from relay.op.index_checks import check_indices
-from relay.op.indexing import adv_index, gather, gather_nd, take
-from relay.op.matrix import matrix_set_diag, trilu
-from relay.op.matrix_inverse import matrix_inverse
-from relay.op.opdef import FusionKind as FusionKind
-from relay.op.opdef import OpDef as OpDef
-from relay.op.opdef import OpPattern as OpPattern
-from relay.op.opdef import Sample as Sample
-from relay.op.opdef import define as define
-from relay.op.opdef import get as get
-from relay.op.opdef import register as register
-from relay.op.opdef import register_alter_op_layout as register_alter_op_layout
-from relay.op.opdef import register_convert_op_layout as register_convert_op_layout
-from relay.op.opdef import register_legalize as register_legalize
-from relay.op.opdef import register_op_attr as register_op_attr
-from relay.op.opdef import register_pattern as register_pattern
-from relay.op.opdef import register_stateful as register_stateful
-from relay.op.opdef import sample as sample
-from relay.op.opdef import temporary_operators as temporary_operators
-from relay.op.positions import argwhere, invert_permutation, unravel_index
-from relay.op.rearrange import concatenate, reverse, split, stack, transpose
-from relay.op.reduce import all_ as all
-from relay.op.reduce import any_ as any
-from relay.op.reduce import argmax, argmin, mean, prod, variance
-from relay.op.reduce import max_ as max
-from relay.op.reduce import min_ as min
-from relay.op.reduce import sum_ as sum
-from relay.op.relayout import (
+from relay.op.tensor.collapse import collapse_sum_like, collapse_sum_to
+from relay.op.tensor.convert import cast, cast_like, reinterpret
+from relay.op.tensor.creation import arange, full, full_like, one_hot, ones, zeros
+from relay.op.tensor.extend import broadcast_to, broadcast_to_like, meshgrid, repeat, tile
+from relay.op.tensor.fast import fast_erf, fast_exp, fast_tanh
+from relay.op.tensor.fixed_point import fixed_point_multiply, fixed_point_multiply_per_axis
+from relay.op.tensor.index_checks import check_indices
+from relay.op.tensor.indexing import adv_index, gather, gather_nd, take
+from relay.op.tensor.positions import argwhere, invert_permutation, unravel_index
+from relay.op.tensor.rearrange import concatenate, reverse, split, stack, transpose
+from relay.op.tensor.reduce import all_ as all
+from relay.op.tensor.reduce import any_ as any
+from relay.op.tensor.reduce import argmax, argmin, mean, prod, variance
+from relay.op.tensor.reduce import max_ as max
+from relay.op.tensor.reduce import min_ as min
+from relay.op.tensor.reduce import sum_ as sum
+from relay.op.tensor.relayout import (
     auto_scheduler_layout_transform,
     layout_transform,
     meta_schedule_layout_transform,
 )
-from relay.op.require import require
-from relay.op.reshape import reshape, reshape_like, reverse_reshape
-from relay.op.scan import cumprod, cumsum
-from relay.op.scatter import scatter_elements, scatter_nd
-from relay.op.search import searchsorted, unique
-from relay.op.sequence import reverse_sequence, sequence_mask
-from relay.op.shape import expand_dims, ndarray_size, shape_of, squeeze
-from relay.op.slicing import slice_like, sliding_window, strided_set, strided_slice
-from relay.op.sort import argsort, sort, topk
-from relay.op.statistics import logsumexp, mean_std, mean_variance, segment_sum, std
-from relay.op.trees import tree_leaves
-from relay.op.unary import abs_ as abs
-from relay.op.unary import (
+from relay.op.tensor.require import require
+from relay.op.tensor.reshape import reshape, reshape_like, reverse_reshape
+from relay.op.tensor.scan import cumprod, cumsum
+from relay.op.tensor.scatter import scatter_elements, scatter_nd
+from relay.op.tensor.search import searchsorted, unique
+from relay.op.tensor.sequence import reverse_sequence, sequence_mask
+from relay.op.tensor.shape import expand_dims, ndarray_size, shape_of, squeeze
+from relay.op.tensor.slicing import slice_like, sliding_window, strided_set, strided_slice
+from relay.op.tensor.sort import argsort, sort, topk
+from relay.op.tensor.statistics import logsumexp, mean_std, mean_variance, segment_sum, std
+from relay.op.tensor.unary import abs_ as abs
+from relay.op.tensor.unary import (
     acos,
     acosh,
     asin,
@@ -133,7 +133,7 @@ from relay.op.unary import (
     trunc,
     zeros_like,
 )
-from relay.op.unary import round_ as round
+from relay.op.tensor.unary import round_ as round
 
 __all__ = [
     "abs",

@@ -18,7 +18,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr, Function
 from relay.ir.types import IncompleteType, TensorType, Type
 from relay.nd import Device
-from relay.op.elements import copied
+from relay.op.building.elements import copied
 from relay.op.opdef import DType, FusionKind, OpDef, Sample, define, sample
 from relay.op.site import Site
 

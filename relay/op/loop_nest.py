@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from relay import te
-from relay.op.elements import Indices, place, size
+from relay.op.building.elements import Indices, place, size
 from relay.te.loops import Kind
 
 

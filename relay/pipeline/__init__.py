@@ -80,9 +80,9 @@ def _all_of(member: Pass) -> Pass:
 
 def typed(level: int) -> Sequential:
     """What says all that is known of types: from level 2 on, which sizes are known after all."""
-    from relay.transform.dynamic_to_static import DynamicToStatic
-    from relay.transform.hand_over_constants import HandOverConstants
     from relay.transform.infer_type import InferType
+    from relay.transform.memory.hand_over_constants import HandOverConstants
+    from relay.transform.simplify.dynamic_to_static import DynamicToStatic
 
     # kernels that come with the program are called where they stand, before anybody asks for values
     members: tuple[Pass, ...] = (InferType(), HandOverConstants())
@@ -112,7 +112,7 @@ def _pipeline(levels: Sequence[Sequence[Pass]], level: int, target: Any, name: s
 
 
 def _for_target(members: Sequence[Pass], target: Any) -> Sequence[Pass]:
-    from relay.transform.alter_op_layout import AlterOpLayout
+    from relay.transform.layout.alter_op_layout import AlterOpLayout
 
     if target is None:
         return members

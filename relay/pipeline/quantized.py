@@ -6,9 +6,9 @@ They come before constants are folded, which would make numbers of the integers 
 from __future__ import annotations
 
 from relay.transform.base import Pass
-from relay.transform.fake_quantization_to_integer import FakeQuantizationToInteger
-from relay.transform.qnn_canonicalize import QnnCanonicalize
-from relay.transform.qnn_legalize import QnnLegalize
+from relay.transform.quantized.fake_quantization_to_integer import FakeQuantizationToInteger
+from relay.transform.quantized.qnn_canonicalize import QnnCanonicalize
+from relay.transform.quantized.qnn_legalize import QnnLegalize
 
 QUANTIZED: tuple[Pass, ...] = (
     FakeQuantizationToInteger(thorough=False),  # what gains, and gives what floats would

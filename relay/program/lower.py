@@ -41,7 +41,7 @@ from relay.program.builder import At, Builder
 from relay.program.program import MAIN, Parameter, Program, Register, flatten, unflatten
 from relay.program.specs import require_axes
 from relay.program.stages import Lowering, Stages
-from relay.transform import lift_weights
+from relay.transform.memory import lift_weights
 from relay.tree import Steps
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from relay.ir import expr
 from relay.lower.kernel import Kernel, Lowered, Param, Place, Result, TensorSpec
 from relay.nd import NDArray, Weight
-from relay.op.index_checks import check_indices
+from relay.op.tensor.index_checks import check_indices
 from relay.program.builder import At, Builder
 from relay.program.program import (
     PREPARE,
@@ -27,7 +27,7 @@ from relay.program.program import (
     nbytes,
 )
 from relay.program.slice import prune
-from relay.transform import keeping
+from relay.transform.memory import keeping
 
 if TYPE_CHECKING:
     from relay.lower.dynamic import Dynamic

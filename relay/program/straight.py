@@ -16,7 +16,7 @@ from relay.ir.types import FuncType, TensorType, TupleType, Type
 from relay.ir.variables import free_vars
 from relay.op.dyn.form import STATIC_FORM
 from relay.op.opdef import OpDef
-from relay.op.require import REQUIRE
+from relay.op.tensor.require import REQUIRE
 
 _BRANCHES = (expr.If, expr.Match, expr.RefCreate, expr.RefRead, expr.RefWrite, expr.Constructor)
 

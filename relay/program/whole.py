@@ -41,7 +41,7 @@ from relay.lower.kernel import TensorSpec
 from relay.lower.to_compute import calls_of, to_compute
 from relay.nd import NDArray
 from relay.op.opdef import OpDef
-from relay.op.require import REQUIRE, RequireAttrs
+from relay.op.tensor.require import REQUIRE, RequireAttrs
 from relay.program import scalar_code
 from relay.program.builder import At, Builder, OpenBlock
 from relay.program.lower import KILL, is_annotation, place_of, require_own

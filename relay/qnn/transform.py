@@ -4,7 +4,7 @@ relay.qnn.transform.Legalize()           relay.transform.QnnLegalize()
 relay.qnn.transform.CanonicalizeOps()    relay.transform.QnnCanonicalize()
 """
 
-from relay.transform.qnn_canonicalize import QnnCanonicalize as CanonicalizeOps
-from relay.transform.qnn_legalize import QnnLegalize as Legalize
+from relay.transform.quantized.qnn_canonicalize import QnnCanonicalize as CanonicalizeOps
+from relay.transform.quantized.qnn_legalize import QnnLegalize as Legalize
 
 __all__ = ["CanonicalizeOps", "Legalize"]

@@ -1,8 +1,8 @@
 """The file system is the registry of passes: `FoldConstant` lives in `fold_constant.py`.
 
-A file of this folder offers the name it is called after, and whatever its `__all__` lists besides.
-Nothing is imported before somebody asks for it by name. A function must not be called like its own
-file, because Python then gives the name to the file.
+A file of this folder, or of a folder in it, offers the name it is called after, and whatever its
+`__all__` lists besides. Nothing is imported before somebody asks for it by name. A function must
+not be called like its own file, because Python then gives the name to the file.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import importlib
 import importlib.util
 import pkgutil
 import re
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -28,10 +29,18 @@ def file_name(name: str) -> str:
 
 
 @cache
-def files() -> frozenset[str]:
-    """The modules of this folder."""
+def files() -> Mapping[str, str]:
+    """The modules of this folder and of the folders in it, by their own names: where each lives."""
     package = importlib.import_module(PACKAGE)
-    return frozenset(module.name for module in pkgutil.iter_modules(package.__path__))
+    found: dict[str, str] = {}
+    for module in pkgutil.iter_modules(package.__path__):
+        if not module.ispkg:
+            found[module.name] = f"{PACKAGE}.{module.name}"
+            continue
+        folder = f"{PACKAGE}.{module.name}"
+        inside = importlib.import_module(folder).__path__
+        found.update((one.name, f"{folder}.{one.name}") for one in pkgutil.iter_modules(inside))
+    return found
 
 
 @cache
@@ -57,13 +66,13 @@ def find(name: str) -> Any | None:
         if found is None:
             return None
         home = found
-    return getattr(importlib.import_module(f"{PACKAGE}.{home}"), name, None)
+    return getattr(importlib.import_module(files()[home]), name, None)
 
 
 def _source(file: str) -> str:
-    spec = importlib.util.find_spec(f"{PACKAGE}.{file}")
+    spec = importlib.util.find_spec(files()[file])
     loader: Any = spec.loader if spec else None
-    return loader.get_source(f"{PACKAGE}.{file}") or "" if loader else ""
+    return loader.get_source(files()[file]) or "" if loader else ""
 
 
 def _listed(source: str) -> list[str]:

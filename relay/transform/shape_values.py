@@ -29,7 +29,7 @@ from relay.ir import dims
 from relay.ir.expr import Call
 from relay.ir.types import TensorType, TypeVar
 from relay.nd import NDArray
-from relay.op.numerics import limits
+from relay.op.building.numerics import limits
 from relay.op.opdef import FusionKind, OpDef
 
 # The integers that shapes are computed with.

@@ -29,8 +29,8 @@ from relay.ir.expr import (
 )
 from relay.ir.types import TensorType
 from relay.op.opdef import OpDef
-from relay.transform.fusion_dataflow import is_sealed
-from relay.transform.lift_weights import WEIGHTS
+from relay.transform.fusion.fusion_dataflow import is_sealed
+from relay.transform.memory.lift_weights import WEIGHTS
 
 # Who uses a value, and as which argument of a call; -1 where it is none.
 Use = tuple[Syntax, int]

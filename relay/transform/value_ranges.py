@@ -19,8 +19,8 @@ import ml_dtypes
 from relay import dtypes
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr
-from relay.op.numerics import limits
-from relay.transform.rule_window import Window
+from relay.op.building.numerics import limits
+from relay.transform.simplify.rule_window import Window
 
 _finfo: Any = ml_dtypes.finfo
 

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import relay
-from relay.transform import explain_fusion, fusion_cost
+from relay.transform import explain_fusion
+from relay.transform.fusion import fusion_cost
 
 PAGE = (Path(__file__).parents[2] / "docs" / "fusion.md").read_text()
 HEADER = '#[version = "0.0.5"]\n'

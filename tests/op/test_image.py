@@ -13,7 +13,7 @@ import relay
 from relay.check.infer import infer_expr
 from relay.errors import EvaluationError, TypeCheckError
 from relay.ir.types import ShapeVar, TensorType
-from relay.op.interpolation import as_dtype, source_places
+from relay.op.building.interpolation import as_dtype, source_places
 from relay.op.opdef import get
 
 RANDOM = np.random.default_rng(3)

@@ -7,7 +7,7 @@ import pytest
 
 from relay import dtypes, te
 from relay.errors import RelayError
-from relay.op.numerics import convert
+from relay.op.building.numerics import convert
 from relay.te import arithmetic
 from relay.te.evaluate import evaluate, run
 from relay.te.expr import (

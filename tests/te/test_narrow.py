@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from relay import dtypes, te
-from relay.op.numerics import convert
+from relay.op.building.numerics import convert
 from relay.te import narrow
 from relay.te.evaluate import evaluate
 from relay.te.expr import Cast

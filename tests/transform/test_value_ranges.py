@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from relay import dtypes
-from relay.op.numerics import convert
-from relay.transform.rule_window import Window
+from relay.op.building.numerics import convert
+from relay.transform.simplify.rule_window import Window
 from relay.transform.value_ranges import (
     Range,
     clip_bounds,

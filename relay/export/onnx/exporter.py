@@ -24,7 +24,7 @@ from relay.ir.expr import Expr, Function
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType
 from relay.nd import NDArray
-from relay.transform.to_a_normal_form import ToANormalForm
+from relay.transform.functional.to_a_normal_form import ToANormalForm
 
 OLDEST = 21  # the version of the operators that the exporters write
 IR_VERSION = 10  # the form of files that goes with it

@@ -28,7 +28,7 @@ from relay.ir.module import IRModule
 from relay.ir.types import TensorType
 from relay.nd import NDArray
 from relay.prelude import Prelude
-from relay.transform.remove_unused_functions import RemoveUnusedFunctions
+from relay.transform.functional.remove_unused_functions import RemoveUnusedFunctions
 
 Shapes = Mapping[str, Sequence[Dim] | int]
 

@@ -41,8 +41,8 @@ from relay.ir.expr import (
     op_names,
 )
 from relay.ir.types import FuncType, IncompleteType, TensorType, TupleType, Type
-from relay.op.convert import cast
 from relay.op.opdef import FusionKind, OpDef
+from relay.op.tensor.convert import cast
 from relay.tree import Steps
 
 # Functions of Python that are functions of the prelude on lists.

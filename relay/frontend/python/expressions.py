@@ -35,10 +35,10 @@ from relay.ir.expr import (
     is_atom,
 )
 from relay.ir.types import IncompleteType, TensorType, TypeCall
-from relay.op.convert import cast
-from relay.op.indexing import take
-from relay.op.rearrange import transpose
-from relay.op.shape import shape_of
+from relay.op.tensor.convert import cast
+from relay.op.tensor.indexing import take
+from relay.op.tensor.rearrange import transpose
+from relay.op.tensor.shape import shape_of
 from relay.tree import Steps
 
 

@@ -23,11 +23,11 @@ from relay.frontend.python.operators import Operators
 from relay.frontend.python.unit import Value
 from relay.ir.expr import Call, Expr, TupleGetItem
 from relay.ir.types import IncompleteType, TensorType, TupleType
-from relay.op.convert import cast
-from relay.op.indexing import take
-from relay.op.rearrange import stack
-from relay.op.shape import expand_dims
-from relay.op.slicing import strided_slice
+from relay.op.tensor.convert import cast
+from relay.op.tensor.indexing import take
+from relay.op.tensor.rearrange import stack
+from relay.op.tensor.shape import expand_dims
+from relay.op.tensor.slicing import strided_slice
 from relay.tree import Steps
 
 _TO_THE_END = 2**31 - 1

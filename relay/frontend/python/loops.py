@@ -41,7 +41,7 @@ from relay.ir.expr import (
     is_atom,
 )
 from relay.ir.types import TensorType, Type, TypeCall
-from relay.op.indexing import take
+from relay.op.tensor.indexing import take
 from relay.tree import Steps
 
 # Makes the body of the loop's function of a turn and of what happens when there is none.

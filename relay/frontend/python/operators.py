@@ -23,8 +23,8 @@ from relay.frontend.python.standard import List, Option
 from relay.frontend.python.unit import Value
 from relay.ir.expr import Call, Expr, If, Let, Op, get_op
 from relay.ir.types import BOOL, IncompleteType, TensorType, Type, TypeCall
-from relay.op.convert import cast as cast_elements
-from relay.op.matmul import batch_matmul, matmul
+from relay.op.linalg.matmul import batch_matmul, matmul
+from relay.op.tensor.convert import cast as cast_elements
 from relay.tree import Steps
 
 ARITHMETIC: Mapping[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {

@@ -6,14 +6,14 @@ import numpy as np
 
 from relay.ir import dims
 from relay.ir.types import TensorType, Type
-from relay.op.coordinates import SPARSE_TO_DENSE, sparse_to_dense_loops, sparse_values_type
-from relay.op.creation import FULL, ONE_HOT, ONES, ZEROS, one_hot_compute
+from relay.op.building.elements import filled
 from relay.op.dyn import extents
 from relay.op.dyn.form import define_dynamic, require_scalar, value_count
 from relay.op.dyn.shape import ints
-from relay.op.elements import filled
 from relay.op.opdef import OpDef, Tensor, sample
 from relay.op.site import INTEGER, Site
+from relay.op.sparse.coordinates import SPARSE_TO_DENSE, sparse_to_dense_loops, sparse_values_type
+from relay.op.tensor.creation import FULL, ONE_HOT, ONES, ZEROS, one_hot_compute
 
 _SHAPE = ("shape", "the shape of the result, integers")
 

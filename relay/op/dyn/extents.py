@@ -13,8 +13,8 @@ from typing import Any
 
 from relay import te
 from relay.errors import REAL_VALUE, VALUE
-from relay.op.layouts import read_layout
-from relay.op.slicing import UNBOUNDED, first_place, slice_from, value_at
+from relay.op.building.layouts import read_layout
+from relay.op.tensor.slicing import UNBOUNDED, first_place, slice_from, value_at
 from relay.te.expr import INDEX, call
 
 Need = Callable[..., None]  # takes what a `relay.op.opdef.Condition` has

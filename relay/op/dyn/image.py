@@ -9,11 +9,11 @@ import numpy as np
 from relay import te
 from relay.ir import dims
 from relay.ir.types import TensorType, Type
+from relay.op.building.layouts import blocked_shape, require_layout, unblocked_shape
 from relay.op.dyn import extents
 from relay.op.dyn.form import define_dynamic
 from relay.op.dyn.shape import ints
 from relay.op.image.resize import RESIZE2D, require_elements, resize_compute
-from relay.op.layouts import blocked_shape, require_layout, unblocked_shape
 from relay.op.opdef import sample
 from relay.op.site import FLOATING, INTEGER, NUMERIC, Site
 

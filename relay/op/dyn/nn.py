@@ -7,14 +7,14 @@ import numpy as np
 from relay import te
 from relay.ir import dims
 from relay.ir.types import TensorType, Type
+from relay.op.building.layouts import blocked_shape, require_layout, unblocked_shape
 from relay.op.dyn import extents
 from relay.op.dyn.form import define_dynamic
 from relay.op.image.resize import require_elements
-from relay.op.layouts import blocked_shape, require_layout, unblocked_shape
+from relay.op.nn.pad import PAD, padded
+from relay.op.nn.upsampling import UPSAMPLING, UPSAMPLING3D
 from relay.op.opdef import OpDef, Sample, Tensor, sample
-from relay.op.pad import PAD, padded
 from relay.op.site import FLOATING, INTEGER, NUMERIC, Relation, Site
-from relay.op.upsampling import UPSAMPLING, UPSAMPLING3D
 
 __all__ = ["pad", "upsampling", "upsampling3d"]
 

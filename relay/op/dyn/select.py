@@ -14,8 +14,8 @@ from relay.op.dyn.form import define_dynamic, require_scalar
 from relay.op.dyn.shape import ints
 from relay.op.opdef import sample
 from relay.op.site import INTEGER, Site
-from relay.op.slicing import STRIDED_SLICE, UNBOUNDED, slice_from, sliced
-from relay.op.sort import TOPK, ranked_first, topk_fields
+from relay.op.tensor.slicing import STRIDED_SLICE, UNBOUNDED, slice_from, sliced
+from relay.op.tensor.sort import TOPK, ranked_first, topk_fields
 
 
 def _strided_slice_type(site: Site) -> Type | None:

@@ -12,11 +12,11 @@ from relay.ir.dims import Dim
 from relay.ir.types import TensorType, Type
 from relay.op.dyn import extents
 from relay.op.dyn.form import define_dynamic, require_scalar, value_count
-from relay.op.extend import BROADCAST_TO, TILE, broadcast, tiled
 from relay.op.opdef import FusionKind, sample
-from relay.op.reshape import RESHAPE, reshaped
-from relay.op.shape import EXPAND_DIMS, SQUEEZE
 from relay.op.site import Site
+from relay.op.tensor.extend import BROADCAST_TO, TILE, broadcast, tiled
+from relay.op.tensor.reshape import RESHAPE, reshaped
+from relay.op.tensor.shape import EXPAND_DIMS, SQUEEZE
 
 
 def ints(*values: Any, dtype: str = "int64") -> np.ndarray:

@@ -11,14 +11,20 @@ from relay import dtypes, te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.building.interpolation import Method, as_dtype, outside, read, region_places
+from relay.op.building.interpolation_compute import Grid, Places, Region, inside, real, resampled
+from relay.op.building.layouts import (
+    blocked,
+    blocked_shape,
+    require_layout,
+    unblocked,
+    unblocked_shape,
+)
+from relay.op.building.numerics import convert
+from relay.op.building.views import Place, along, view
 from relay.op.image.resize import require_elements
-from relay.op.interpolation import Method, as_dtype, outside, read, region_places
-from relay.op.interpolation_compute import Grid, Places, Region, inside, real, resampled
-from relay.op.layouts import blocked, blocked_shape, require_layout, unblocked, unblocked_shape
-from relay.op.numerics import convert
 from relay.op.opdef import DType, FusionKind, Selection, Tensor, define, sample
 from relay.op.site import FLOATING, INTEGER, NUMERIC, Site
-from relay.op.views import Place, along, view
 
 
 @attrs

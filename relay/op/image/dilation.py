@@ -10,14 +10,18 @@ from relay import dtypes, te
 from relay.ir.attrs import attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
-from relay.op.contraction import converted
-from relay.op.layouts import blocked, blocked_shape, require_layout, unblocked, unblocked_shape
-from relay.op.numerics import computing_dtype, convert, limits
-from relay.op.opdef import DType, FusionKind, define, sample
-from relay.op.scalars import wide
-from relay.op.site import NUMERIC, Site, better_known
-from relay.op.views import Place, fill, view
-from relay.op.window import (
+from relay.op.building.contraction import converted
+from relay.op.building.layouts import (
+    blocked,
+    blocked_shape,
+    require_layout,
+    unblocked,
+    unblocked_shape,
+)
+from relay.op.building.numerics import computing_dtype, convert, limits
+from relay.op.building.scalars import wide
+from relay.op.building.views import Place, fill, view
+from relay.op.building.window import (
     Sizes,
     WindowAttrs,
     pad_pairs,
@@ -26,6 +30,8 @@ from relay.op.window import (
     window_counts,
     windows,
 )
+from relay.op.opdef import DType, FusionKind, define, sample
+from relay.op.site import NUMERIC, Site, better_known
 
 
 @attrs

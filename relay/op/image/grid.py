@@ -13,11 +13,10 @@ import numpy as np
 from relay import te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
-from relay.op.image.resize import require_elements
-from relay.op.interpolation import cubic_weights, in_floats
-from relay.op.interpolation_compute import Taps, real
-from relay.op.interpolation_compute import cubic_weights as cubic_weights_compute
-from relay.op.layouts import (
+from relay.op.building.interpolation import cubic_weights, in_floats
+from relay.op.building.interpolation_compute import Taps, real
+from relay.op.building.interpolation_compute import cubic_weights as cubic_weights_compute
+from relay.op.building.layouts import (
     blocked,
     blocked_shape,
     require_layout,
@@ -25,11 +24,12 @@ from relay.op.layouts import (
     unblocked,
     unblocked_shape,
 )
-from relay.op.numerics import rounded_once
+from relay.op.building.numerics import rounded_once
+from relay.op.building.scalars import wide
+from relay.op.building.views import Place, fill, view
+from relay.op.image.resize import require_elements
 from relay.op.opdef import FusionKind, Tensor, define, sample
-from relay.op.scalars import wide
 from relay.op.site import FLOATING, Site
-from relay.op.views import Place, fill, view
 
 # --- affine_grid -------------------------------------------------------------------------------
 

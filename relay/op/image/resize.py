@@ -12,7 +12,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
-from relay.op.interpolation import (
+from relay.op.building.interpolation import (
     CoordinateMode,
     Method,
     Rounding,
@@ -22,16 +22,15 @@ from relay.op.interpolation import (
     read,
     source_places,
 )
-from relay.op.interpolation_compute import (
+from relay.op.building.interpolation_compute import (
     Grid,
     Places,
     Region,
     real,
     resampled,
 )
-from relay.op.interpolation_compute import source_places as places_of
-from relay.op.known import as_tensor, is_known
-from relay.op.layouts import (
+from relay.op.building.interpolation_compute import source_places as places_of
+from relay.op.building.layouts import (
     blocked,
     blocked_shape,
     require_layout,
@@ -39,11 +38,12 @@ from relay.op.layouts import (
     unblocked,
     unblocked_shape,
 )
-from relay.op.numerics import convert
+from relay.op.building.numerics import convert
+from relay.op.building.views import extent_in, view
+from relay.op.building.window import per_axis
+from relay.op.known import as_tensor, is_known
 from relay.op.opdef import DType, FusionKind, Sample, define, get, sample
 from relay.op.site import NUMERIC, Relation, Site
-from relay.op.views import extent_in, view
-from relay.op.window import per_axis
 
 
 @attrs

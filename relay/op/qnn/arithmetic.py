@@ -15,7 +15,7 @@ from relay import te
 from relay.immutable import frozen
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import Type
-from relay.op.elements import Indices, stretched_index
+from relay.op.building.elements import Indices, stretched_index
 from relay.op.opdef import Compute, FusionKind, OpDef, define, sample
 from relay.op.qnn import words
 from relay.op.qnn.convert import rescaled, rescaled_tensor
@@ -39,10 +39,10 @@ from relay.op.qnn.parameters import (
     spread,
     uint8,
 )
-from relay.op.rearrange import JoinAttrs, joined
-from relay.op.rearrange import concatenate as join
 from relay.op.relations import broadcast_types
 from relay.op.site import Site
+from relay.op.tensor.rearrange import JoinAttrs, joined
+from relay.op.tensor.rearrange import concatenate as join
 
 # --- two tensors, element by element -----------------------------------------------------------
 

@@ -13,10 +13,12 @@ from relay.ir.attrs import attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
-from relay.op import conv as dense_conv
-from relay.op import conv_transpose
-from relay.op.conv_compute import convolution, transposed_convolution
-from relay.op.layouts import read_layout, unblocked
+from relay.op.building.layouts import read_layout, unblocked
+from relay.op.building.views import place_in, view
+from relay.op.building.window import Sizes
+from relay.op.conv import conv as dense_conv
+from relay.op.conv import conv_transpose
+from relay.op.conv.conv_compute import convolution, transposed_convolution
 from relay.op.opdef import DType, FusionKind, Tensor, define, sample
 from relay.op.qnn.parameters import int8, is_scalar, parameter_at, spread, uint8
 from relay.op.qnn.products import (
@@ -31,8 +33,6 @@ from relay.op.qnn.products import (
     with_parameters,
 )
 from relay.op.site import Site
-from relay.op.views import place_in, view
-from relay.op.window import Sizes
 
 # --- convolution -------------------------------------------------------------------------------
 

@@ -10,7 +10,8 @@ from relay import te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
-from relay.op.numerics import convert, widened
+from relay.op.building.numerics import convert, widened
+from relay.op.building.scalars import widened as widened_element
 from relay.op.opdef import DType, FusionKind, Tensor, define, sample
 from relay.op.qnn import words
 from relay.op.qnn.fixed_point import Rounding, centred, nearest, saturated, scaled
@@ -32,7 +33,6 @@ from relay.op.qnn.parameters import (
     require_dtype,
     spread,
 )
-from relay.op.scalars import widened as widened_element
 from relay.op.site import FLOATING, Elements, Relation, Site
 
 _REALS = Elements("float32 or narrower", frozenset(("float32", "float16", "bfloat16")))

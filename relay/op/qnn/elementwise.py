@@ -15,9 +15,9 @@ from relay import te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import Type
-from relay.op import unary
-from relay.op.activation import SoftmaxAttrs, exact_softmax
-from relay.op.activation import softmax as real_softmax
+from relay.op.building.scalars import Function
+from relay.op.nn.activation import SoftmaxAttrs, exact_softmax
+from relay.op.nn.activation import softmax as real_softmax
 from relay.op.opdef import Compute, FusionKind, OpDef, Sample, Tensor, define, sample
 from relay.op.qnn import words
 from relay.op.qnn.fixed_point import centred, saturated, scaled
@@ -33,8 +33,8 @@ from relay.op.qnn.parameters import (
     real_element,
 )
 from relay.op.relations import same_type_of
-from relay.op.scalars import Function
 from relay.op.site import Site
+from relay.op.tensor import unary
 
 _ARGUMENTS = [
     ("x", "integers that stand for real numbers"),

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from relay import dtypes
-from relay.op.numerics import limits
+from relay.op.building.numerics import limits
 
 Rounding = Literal["UPWARD", "TONEAREST", "TOEVEN"]
 

@@ -10,8 +10,9 @@ from relay import te
 from relay.ir.attrs import attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
-from relay.op import matmul
-from relay.op.layouts import read_layout, unblocked
+from relay.op.building.layouts import read_layout, unblocked
+from relay.op.building.views import place_in
+from relay.op.linalg import matmul
 from relay.op.opdef import DType, FusionKind, OpDef, Tensor, define, sample
 from relay.op.qnn.parameters import int8, parameter_at, spread, uint8
 from relay.op.qnn.products import (
@@ -26,7 +27,6 @@ from relay.op.qnn.products import (
     with_parameters,
 )
 from relay.op.site import Relation, Site
-from relay.op.views import place_in
 
 
 @attrs

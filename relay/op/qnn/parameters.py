@@ -16,9 +16,9 @@ import numpy as np
 from relay import dtypes, te
 from relay.ir.dims import Dim
 from relay.ir.types import TensorType
-from relay.op.elements import Indices, Shape, common_extent
-from relay.op.norm import along
-from relay.op.numerics import convert
+from relay.op.building.elements import Indices, Shape, common_extent
+from relay.op.building.numerics import convert
+from relay.op.nn.norm import along
 from relay.op.sample import Tensor
 from relay.op.site import Elements, Site
 

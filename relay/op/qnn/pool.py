@@ -10,11 +10,19 @@ from relay import te
 from relay.ir.attrs import attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import Type
-from relay.op import pool_compute
-from relay.op.layouts import read_layout
-from relay.op.numerics import convert
+from relay.op.building.layouts import read_layout
+from relay.op.building.numerics import convert
+from relay.op.building.views import Place, along, extent_in, fill, indices_in, view
+from relay.op.building.window import Sizes
 from relay.op.opdef import FusionKind, Tensor, define, sample
-from relay.op.pool import AvgPool2DAttrs, counted, pool_windows, pooled_type, with_whole_axes
+from relay.op.pool import pool_compute
+from relay.op.pool.pool import (
+    AvgPool2DAttrs,
+    counted,
+    pool_windows,
+    pooled_type,
+    with_whole_axes,
+)
 from relay.op.qnn import words
 from relay.op.qnn.fixed_point import centred, saturated, scaled
 from relay.op.qnn.parameters import (
@@ -26,8 +34,6 @@ from relay.op.qnn.parameters import (
     uint8,
 )
 from relay.op.site import Site
-from relay.op.views import Place, along, extent_in, fill, indices_in, view
-from relay.op.window import Sizes
 
 
 @attrs

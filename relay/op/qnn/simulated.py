@@ -14,7 +14,7 @@ from relay.errors import RelayError, did_you_mean
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr, const
 from relay.ir.types import Type
-from relay.op.numerics import limits
+from relay.op.building.numerics import limits
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.qnn.parameters import (
     SCALE,

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from relay import te
 from relay.immutable import frozen
-from relay.op.elements import Shape
+from relay.op.building.elements import Shape
 from relay.op.qnn.fixed_point import Rounding
 from relay.op.qnn.parameters import places
 

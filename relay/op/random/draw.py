@@ -24,7 +24,7 @@ from relay.op.loop_nest import spread
 from relay.op.opdef import DType, FusionKind, OpDef, Tensor, define, get, sample
 from relay.op.random import threefry
 from relay.op.site import FLOATING, Site
-from relay.op.sort_loops import lower_bound
+from relay.op.tensor.sort_loops import lower_bound
 
 GENERATOR = TensorType((threefry.WORDS,), "uint64")
 

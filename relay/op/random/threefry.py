@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 from relay import te
-from relay.op.elements import place, size
+from relay.op.building.elements import place, size
 from relay.te.loops import Kind
 
 WORDS: Final = 10  # of a generator

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from relay import te
 from relay.immutable import frozen
-from relay.op.sort_loops import sort_key, sort_positions
+from relay.op.tensor.sort_loops import sort_key, sort_positions
 
 Box = Sequence[te.Expr]  # the lowest and the highest corner: four numbers
 At = Callable[[te.Expr], te.Expr]  # (number of a box) -> something of it

@@ -13,10 +13,10 @@ from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Expr, TupleWrapper
 from relay.ir.types import TensorType, TupleType, Type
-from relay.op import scalars
-from relay.op.elements import place
+from relay.op.building import scalars
+from relay.op.building.elements import place
+from relay.op.building.numerics import widened
 from relay.op.loop_nest import spread
-from relay.op.numerics import widened
 from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.site import FLOATING, Site
 from relay.op.vision import box_loops

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from relay import te
-from relay.op import scalars
+from relay.op.building import scalars
 from relay.op.loop_nest import nest, spread
-from relay.op.sort_loops import sort_key, sort_positions
+from relay.op.tensor.sort_loops import sort_key, sort_positions
 from relay.op.vision.box_loops import At, Box, best_boxes, by_score, corners
 
 

@@ -12,10 +12,10 @@ from relay import te
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
-from relay.op import scalars
-from relay.op.elements import place, size
+from relay.op.building import scalars
+from relay.op.building.elements import place, size
+from relay.op.building.numerics import rounded_once
 from relay.op.loop_nest import spread
-from relay.op.numerics import rounded_once
 from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.site import FLOATING, Site
 from relay.op.vision import box_loops

@@ -8,10 +8,10 @@ from relay import te
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
-from relay.op.blocks import divided
-from relay.op.elements import moved, regrouped
+from relay.op.building.elements import moved, regrouped
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import Site
+from relay.op.tensor.blocks import divided
 
 
 @attrs

@@ -10,10 +10,16 @@ import numpy as np
 
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
+from relay.op.building.interpolation import Taps, linear_taps, resampled
+from relay.op.building.layouts import (
+    blocked,
+    blocked_shape,
+    require_layout,
+    unblocked,
+    unblocked_shape,
+)
+from relay.op.building.numerics import widened
 from relay.op.image.resize import require_elements
-from relay.op.interpolation import Taps, linear_taps, resampled
-from relay.op.layouts import blocked, blocked_shape, require_layout, unblocked, unblocked_shape
-from relay.op.numerics import widened
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import FLOATING, Site
 from relay.op.vision import roi_loops

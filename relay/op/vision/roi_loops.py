@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from relay import te
 from relay.immutable import frozen
-from relay.op import scalars
+from relay.op.building import scalars
+from relay.op.building.views import View, along, extent_in, indices_in, view
 from relay.op.loop_nest import nest, spread
-from relay.op.views import View, along, extent_in, indices_in, view
 
 
 @frozen

@@ -42,7 +42,7 @@ from typing import Any
 from relay import dtypes
 from relay.ir.expr import Call
 from relay.ir.types import TensorType
-from relay.op.conv_blocked import CONV2D_NCHWC, DEPTHWISE_CONV2D_NCHWC
+from relay.op.conv.conv_blocked import CONV2D_NCHWC, DEPTHWISE_CONV2D_NCHWC
 from relay.op.opdef import OpDef
 from relay.target.llvm.schedules.integers import instructions
 from relay.target.target import Target

@@ -8,7 +8,7 @@ from relay.export.onnx.exporters import Exporters
 from relay.export.onnx.graph import Value
 from relay.export.onnx.operators.convolution import SPACE, channels_first, in_layout
 from relay.export.onnx.step import Step
-from relay.op.interpolation import default_rounding
+from relay.op.building.interpolation import default_rounding
 
 table = Exporters()
 

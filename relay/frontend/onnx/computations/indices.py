@@ -13,7 +13,7 @@ import numpy as np
 from relay import op
 from relay.frontend.onnx.node import Node
 from relay.ir.expr import Expr, const
-from relay.op.index_checks import checked
+from relay.op.tensor.index_checks import checked
 
 
 def in_range(

@@ -1,7 +1,7 @@
 """Ensembles of decision trees (`ai.onnx.ml`): the leaves that rows come to, and what those say.
 
-The inner nodes of all trees are one table (`relay.op.trees`), and so are the leaves: for each a row
-of weights, one for every target or class.
+The inner nodes of all trees are one table (`relay.op.nn.trees`), and so are the leaves: for each a
+row of weights, one for every target or class.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from relay.frontend.onnx.operators.ml_scores import (
 )
 from relay.immutable import frozen
 from relay.ir.expr import Expr, const
-from relay.op.trees import EQUAL, GREATER, LESS, NONE
+from relay.op.nn.trees import EQUAL, GREATER, LESS, NONE
 
 table = Converters("ai.onnx.ml")
 

@@ -18,7 +18,7 @@ from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr, const
 from relay.ir.types import TensorType
-from relay.op.numerics import limits
+from relay.op.building.numerics import limits
 
 table = Converters()
 

@@ -18,7 +18,7 @@ from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr, Tuple, const
 from relay.ir.types import TensorType
-from relay.op.einsum import REST, Equation, parse_equation
+from relay.op.linalg.einsum import REST, Equation, parse_equation
 
 table = Converters()
 

@@ -9,9 +9,9 @@ import pytest
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
+from relay.transform.functional.to_graph_normal_form import ToGraphNormalForm
+from relay.transform.fusion.recognize_attention import RecognizeAttention
 from relay.transform.infer_type import InferType
-from relay.transform.recognize_attention import RecognizeAttention
-from relay.transform.to_graph_normal_form import ToGraphNormalForm
 from tests.frontend.onnx.judge import agree, main_type, model, reference
 
 RANDOM = np.random.default_rng(7)

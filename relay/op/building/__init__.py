@@ -1,0 +1,1 @@
+"""What operators are built with: views, windows, layouts, interpolation, arithmetic."""

@@ -1,0 +1,431 @@
+"""Products of integers of few bits, counted bit by bit.
+
+Of words that hold one bit of many numbers (`relay.op.conv.bitpack`) a product is a sum of counts of
+ones, count(x & w) << (bit of x + bit of w). Data counts as it is, in its lowest bits. A weight
+counts in one of two ways:
+
+    bipolar     as it is, too: 0 to 2**bits - 1
+    unipolar    a bit is +1 where it is set and -1 where not: -(2**bits - 1) to 2**bits - 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from relay import dtypes, te
+from relay.ir import dims
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.expr import Call, Expr
+from relay.ir.types import TensorType, Type
+from relay.op.building import scalars
+from relay.op.building.layouts import blocked_shape, read_layout, require_layout, unblocked_shape
+from relay.op.building.numerics import widened
+from relay.op.building.window import (
+    Sizes,
+    WindowAttrs,
+    require_padding,
+    require_sizes,
+    window_counts,
+)
+from relay.op.conv.bitpack import (
+    DEFAULT_WORD,
+    require_bits,
+    require_word,
+    unpacked,
+    unpacked_compute,
+    word_width,
+)
+from relay.op.conv.conv import convolve, data_shape
+from relay.op.conv.conv_compute import convolution
+from relay.op.linalg.matmul import dense_compute, multiplied
+from relay.op.opdef import DType, FusionKind, Tensor, define, sample
+from relay.op.site import INTEGER, Site
+
+
+def _counted(numbers: np.ndarray, bits: int, unipolar: bool = False) -> np.ndarray:
+    """What numbers count as, in int64."""
+    mask = (1 << bits) - 1
+    low = widened(numbers).astype(np.int64) & mask
+    return 2 * low - mask if unipolar else low
+
+
+def _counted_compute(
+    numbers: te.Tensor, bits: int, dtype: str, unipolar: bool = False
+) -> te.Tensor:
+    """What numbers count as, in the type that their products are added up in."""
+    mask = (1 << bits) - 1
+
+    def element(*i: te.Expr) -> te.Expr:
+        low = te.cast(numbers[i], "int64") & mask
+        return te.cast(2 * low - mask if unipolar else low, scalars.wide(dtype))
+
+    return te.compute(numbers.shape, element, "counted")
+
+
+# --- convolutions ------------------------------------------------------------------------------
+
+
+@attrs
+class BitserialConv2DAttrs(WindowAttrs):
+    """strides: the distance between windows
+    padding: zeros around data; for each axis, or before each and then after each
+    kernel_size: the extents of the window
+    channels: the number of output channels
+    activation_bits: how many bits of data count
+    weight_bits: how many bits of weight count
+    data_layout: the order of the axes of data, and of the result
+    kernel_layout: the order of the axes of weight; those of packed bits come after them
+    pack_dtype: the element type of packed weights; None is uint32
+    out_dtype: the element type of the result; None is that of data
+    unipolar: bits of weight mean +1 and -1, instead of 1 and 0
+    """
+
+    axes: ClassVar[int] = 2
+
+    strides: tuple[int, ...] = (1, 1)
+    padding: tuple[int, ...] = (0, 0, 0, 0)
+    kernel_size: tuple[int, ...] = (3, 3)
+    channels: int | None = None
+    activation_bits: int = 1
+    weight_bits: int = 1
+    data_layout: str = "NCHW"
+    kernel_layout: str = "OIHW"
+    pack_dtype: DType | None = None
+    out_dtype: DType | None = None
+    unipolar: bool = True
+
+
+def _product_dtype(site: Site, dtype: str, wanted: str | None) -> str:
+    site.require(
+        wanted is None or dtypes.is_integer(wanted),
+        "`out_dtype` does not hold integers",
+        "an integer type",
+        f'out_dtype = "{wanted}"',
+    )
+    return wanted or dtype
+
+
+def _require_packed(site: Site, weight: TensorType, axis: int) -> None:
+    """A weight of packed bits has the words and as many bits as the attributes say."""
+    word = site.attrs.pack_dtype or DEFAULT_WORD
+    site.require(
+        weight.dtype == word, "packed weights have the wrong element type", word, str(weight)
+    )
+    site.require_equal(weight.shape[axis], site.attrs.weight_bits, "packed bits and `weight_bits`")
+
+
+def _bitserial_conv2d_type(site: Site) -> Type | None:
+    """(n, c, h, w) * (o, c, h, w), or (o, words of c, h, w, bits), -> (n, o, windows…)"""
+    known = site.attrs
+    for name in ("strides", "kernel_size"):
+        require_sizes(site, name, 1)
+    require_padding(site, known.padding, 2)
+    require_bits(site, "activation_bits")
+    require_bits(site, "weight_bits")
+    require_word(site, "pack_dtype", known.pack_dtype)
+    site.require_elements(0, INTEGER)
+    site.require_elements(1, INTEGER)
+    shape, data, weight = data_shape(site, "HW"), site.tensor(0), site.tensor(1)
+    kernel_layout = require_layout(site, "kernel_layout", known.kernel_layout, "OIHW")
+    if shape is None or data is None or weight is None:
+        return None
+    batch, inputs, *extents = shape
+    packed = len(weight.shape) == len(kernel_layout.axes) + 1
+    if packed:
+        _require_packed(site, weight, -1)
+        places = [kernel_layout.places(letter)[0] for letter in "OIHW"]
+        outputs, words, *sizes = (weight.shape[place] for place in places)
+        site.require(
+            not any(kernel_layout.blocks(letter) for letter in "OIHW"),
+            "packed weights do not lie in blocks",
+            "a layout of whole axes",
+            f'kernel_layout = "{known.kernel_layout}"',
+        )
+        each = dims.multiply(words, word_width(known.pack_dtype))
+    else:
+        whole = unblocked_shape(site, 1, kernel_layout, "OIHW")
+        assert whole is not None
+        outputs, each, *sizes = whole
+    site.require_equal(inputs, each, "input channels of data and weight")
+    if known.channels is not None:
+        outputs = site.require_equal(outputs, known.channels, "output channels and `channels`")
+    for found, wanted in zip(sizes, known.kernel_size, strict=True):
+        site.require_equal(found, wanted, "extents of weight and `kernel_size`")
+    positions = window_counts(site, extents, known.kernel_size)
+    data_layout = require_layout(site, "data_layout", known.data_layout, "NCHW")
+    result = blocked_shape(site, (batch, outputs, *positions), "NCHW", data_layout)
+    return TensorType(result, _product_dtype(site, data.dtype, known.out_dtype))
+
+
+def _bitserial_conv2d(
+    data: np.ndarray,
+    weight: np.ndarray,
+    strides: Sequence[int],
+    padding: Sequence[int],
+    activation_bits: int,
+    weight_bits: int,
+    data_layout: str,
+    kernel_layout: str,
+    out_dtype: str | None,
+    unipolar: bool,
+    **_: Any,
+) -> Any:
+    """The convolution of the numbers that the bits stand for."""
+    if weight.ndim > len(read_layout(kernel_layout).axes):
+        numbers = unpacked(weight, kernel_layout.index("I"), weight.ndim - 1)
+    else:
+        numbers = weight
+    return convolve(
+        _counted(data, activation_bits),
+        _counted(numbers, weight_bits, unipolar),
+        strides=strides,
+        padding=padding,
+        dilation=(1, 1),
+        groups=1,
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout="",
+        out_dtype=out_dtype or data.dtype.name,
+    )
+
+
+def _bitserial_conv2d_compute(
+    data: te.Tensor,
+    weight: te.Tensor,
+    out: te.Spec,
+    strides: Sequence[int],
+    padding: Sequence[int],
+    activation_bits: int,
+    weight_bits: int,
+    data_layout: str,
+    kernel_layout: str,
+    unipolar: bool,
+    **_: Any,
+) -> te.Tensor:
+    """The convolution of the numbers that the bits stand for."""
+    if weight.rank > len(read_layout(kernel_layout).axes):
+        weight = unpacked_compute(
+            weight, weight_bits, kernel_layout.index("I"), weight.rank - 1, "int64"
+        )
+    return convolution(
+        _counted_compute(data, activation_bits, out.dtype),
+        _counted_compute(weight, weight_bits, out.dtype, unipolar),
+        out,
+        strides=strides,
+        padding=padding,
+        dilation=(1, 1),
+        groups=1,
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout="",
+    )
+
+
+def bitserial_conv2d(
+    data: Expr,
+    weight: Expr,
+    strides: Sizes = (1, 1),
+    padding: Sizes = (0, 0),
+    channels: int | None = None,
+    kernel_size: Sizes = (3, 3),
+    activation_bits: int = 1,
+    weight_bits: int = 1,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    pack_dtype: str = "uint32",
+    out_dtype: str = "int16",
+    unipolar: bool = True,
+) -> Call:
+    """A convolution of images of few bits."""
+    return BITSERIAL_CONV2D(
+        data,
+        weight,
+        strides=strides,
+        padding=padding,
+        channels=channels,
+        kernel_size=kernel_size,
+        activation_bits=activation_bits,
+        weight_bits=weight_bits,
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        pack_dtype=pack_dtype,
+        out_dtype=out_dtype,
+        unipolar=unipolar,
+    )
+
+
+BITSERIAL_CONV2D = define(
+    "nn.bitserial_conv2d",
+    doc="`nn.conv2d` of integers of few bits, the lowest of each element. The weight is given as "
+    "numbers, or packed by `nn.bitpack` along its inputs with the bits as last axis.",
+    arguments=[("data", "images"), ("weight", "numbers, or their bits packed into words")],
+    attrs=BitserialConv2DAttrs,
+    relation=_bitserial_conv2d_type,
+    reference=_bitserial_conv2d,
+    compute=_bitserial_conv2d_compute,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    helper=bitserial_conv2d,
+    samples=[
+        sample((1, 4, 5, 4), (3, 4, 3, 3), dtype="uint32", high=2, out_dtype="int16"),
+        sample(
+            (1, 8, 4, 4),
+            Tensor((3, 1, 2, 2, 2), "uint8", high=256),
+            dtype="int32",
+            low=0,
+            high=8,
+            padding=(1, 0, 0, 1),
+            strides=2,
+            kernel_size=2,
+            channels=3,
+            activation_bits=3,
+            weight_bits=2,
+            pack_dtype="uint8",
+            unipolar=False,
+        ),
+        sample(
+            (1, 3, 4, 16),
+            Tensor((2, 2, 1, 3, 1), "uint16", high=65536),
+            dtype="uint8",
+            high=4,
+            kernel_size=2,
+            activation_bits=2,
+            data_layout="NHWC",
+            kernel_layout="HWIO",
+            pack_dtype="uint16",
+            out_dtype="int32",
+        ),
+    ],
+)
+
+# --- matrices ----------------------------------------------------------------------------------
+
+
+@attrs
+class BitserialDenseAttrs(Attrs):
+    """units: the number of outputs
+    data_bits: how many bits of data count
+    weight_bits: how many bits of weight count
+    pack_dtype: the element type of packed weights; None is uint32
+    out_dtype: the element type of the result; None is that of data
+    unipolar: bits of weight mean +1 and -1, instead of 1 and 0
+    """
+
+    units: int | None = None
+    data_bits: int = 1
+    weight_bits: int = 1
+    pack_dtype: DType | None = None
+    out_dtype: DType | None = None
+    unipolar: bool = True
+
+
+def _bitserial_dense_type(site: Site) -> Type | None:
+    """(…, k) x (units, k), or (units, bits, words of k), -> (…, units)"""
+    known = site.attrs
+    require_bits(site, "data_bits")
+    require_bits(site, "weight_bits")
+    require_word(site, "pack_dtype", known.pack_dtype)
+    site.require_elements(0, INTEGER)
+    site.require_elements(1, INTEGER)
+    site.require_rank(0, at_least=1)
+    data, weight = site.tensor(0), site.tensor(1)
+    if data is None or weight is None:
+        return None
+    if len(weight.shape) == 3:
+        _require_packed(site, weight, 1)
+        depth = dims.multiply(weight.shape[2], word_width(known.pack_dtype))
+    else:
+        site.tensor(1, rank=2)
+        depth = weight.shape[1]
+    site.require_equal(data.shape[-1], depth, "last extents of data and weight")
+    units = weight.shape[0]
+    if known.units is not None:
+        units = site.require_equal(units, known.units, "rows and `units`")
+    dtype = _product_dtype(site, data.dtype, known.out_dtype)
+    return TensorType((*data.shape[:-1], units), dtype)
+
+
+def _bitserial_dense(
+    data: np.ndarray,
+    weight: np.ndarray,
+    units: int | None,
+    data_bits: int,
+    weight_bits: int,
+    pack_dtype: str | None,
+    out_dtype: str | None,
+    unipolar: bool,
+) -> Any:
+    """The matrix product of the numbers that the bits stand for."""
+    numbers = unpacked(weight, pack_axis=2, bit_axis=1) if weight.ndim == 3 else weight
+    return multiplied(
+        lambda x, w: np.matmul(x, w.T),
+        _counted(data, data_bits),
+        _counted(numbers, weight_bits, unipolar),
+        out_dtype or data.dtype.name,
+    )
+
+
+def _bitserial_dense_compute(
+    data: te.Tensor,
+    weight: te.Tensor,
+    out: te.Spec,
+    data_bits: int,
+    weight_bits: int,
+    unipolar: bool,
+    **_: Any,
+) -> te.Tensor:
+    if weight.rank == 3:
+        weight = unpacked_compute(weight, weight_bits, 2, 1, "int64")
+    return dense_compute(
+        _counted_compute(data, data_bits, out.dtype),
+        _counted_compute(weight, weight_bits, out.dtype, unipolar),
+        out,
+    )
+
+
+def bitserial_dense(
+    data: Expr,
+    weight: Expr,
+    units: int | None = None,
+    data_bits: int = 1,
+    weight_bits: int = 1,
+    pack_dtype: str = "uint32",
+    out_dtype: str = "int16",
+    unipolar: bool = True,
+) -> Call:
+    """A fully connected layer for integers of few bits."""
+    return BITSERIAL_DENSE(
+        data, weight, units, data_bits, weight_bits, pack_dtype, out_dtype, unipolar
+    )
+
+
+BITSERIAL_DENSE = define(
+    "nn.bitserial_dense",
+    doc="`nn.dense` of integers of few bits, the lowest of each element. The weight is given as "
+    "numbers, or packed by `nn.bitpack` along its rows with the bits as second axis.",
+    arguments=[("data", "the input, (…, k)"), ("weight", "one row per output, (units, k)")],
+    attrs=BitserialDenseAttrs,
+    relation=_bitserial_dense_type,
+    reference=_bitserial_dense,
+    compute=_bitserial_dense_compute,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    helper=bitserial_dense,
+    samples=[
+        sample((2, 5), (3, 5), dtype="uint8", high=2, out_dtype="int16"),
+        sample(
+            (2, 2, 8),
+            Tensor((3, 2, 1), "uint8", high=256),
+            units=3,
+            data_bits=3,
+            weight_bits=2,
+            pack_dtype="uint8",
+            unipolar=False,
+            dtype="int32",
+            low=0,
+            high=8,
+        ),
+        sample((1, 64), Tensor((3, 1, 2), "uint32", high=2**32), dtype="int16", low=0),
+    ],
+)

@@ -1,0 +1,408 @@
+"""Convolutions over one, two or three spatial axes, in any layout.
+
+One description serves them all: the relation and the reference take the spatial axes as letters
+(`W`, `HW`, `DHW`), and compute with whole axes in the order `NC…` and `OI…`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from relay.ir import dims
+from relay.ir.attrs import attrs
+from relay.ir.dims import Dim
+from relay.ir.types import TensorType, Type
+from relay.op.building.layouts import (
+    blocked,
+    blocked_shape,
+    require_layout,
+    spatial_axes,
+    unblocked,
+    unblocked_shape,
+)
+from relay.op.building.window import (
+    WindowAttrs,
+    pad_pairs,
+    require_padding,
+    require_sizes,
+    window_counts,
+    windows,
+)
+from relay.op.conv.conv_compute import convolution
+from relay.op.linalg.matmul import multiplied, product_dtype
+from relay.op.opdef import DType, FusionKind, Tensor, define, sample
+from relay.op.site import Relation, Site
+
+# --- attributes --------------------------------------------------------------------------------
+
+
+@attrs
+class KernelAttrs(WindowAttrs):
+    """strides: the distance between windows
+    padding: zeros around data; for each axis, or before each and then after each
+    dilation: the distance between the elements of a window
+    groups: channels are divided into so many groups, which do not see each other
+    channels: the number of output channels; with kernel_size it gives the weight its type
+    kernel_size: the extents of the window
+    data_layout: the order of the axes of data
+    kernel_layout: the order of the axes of weight: outputs, inputs, and the window
+    out_layout: the order of the axes of the result; "" is that of data
+    """
+
+    strides: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilation: tuple[int, ...]
+    groups: int = 1
+    channels: int | None = None
+    kernel_size: tuple[int, ...] | None = None
+    data_layout: str
+    kernel_layout: str
+    out_layout: str = ""
+
+
+@attrs
+class ConvAttrs(KernelAttrs):
+    """out_dtype: the element type of the result; None is that of data"""
+
+    out_dtype: DType | None = None
+
+
+@attrs
+class Conv1DAttrs(ConvAttrs):
+    """Defaults for one spatial axis."""
+
+    axes: ClassVar[int] = 1
+
+    strides: tuple[int, ...] = (1,)
+    padding: tuple[int, ...] = (0, 0)
+    dilation: tuple[int, ...] = (1,)
+    data_layout: str = "NCW"
+    kernel_layout: str = "OIW"
+
+
+@attrs
+class Conv2DAttrs(ConvAttrs):
+    """Defaults for two spatial axes."""
+
+    axes: ClassVar[int] = 2
+
+    strides: tuple[int, ...] = (1, 1)
+    padding: tuple[int, ...] = (0, 0, 0, 0)
+    dilation: tuple[int, ...] = (1, 1)
+    data_layout: str = "NCHW"
+    kernel_layout: str = "OIHW"
+
+
+@attrs
+class Conv3DAttrs(ConvAttrs):
+    """Defaults for three spatial axes."""
+
+    axes: ClassVar[int] = 3
+
+    strides: tuple[int, ...] = (1, 1, 1)
+    padding: tuple[int, ...] = (0, 0, 0, 0, 0, 0)
+    dilation: tuple[int, ...] = (1, 1, 1)
+    data_layout: str = "NCDHW"
+    kernel_layout: str = "OIDHW"
+
+
+# --- the relation ------------------------------------------------------------------------------
+
+
+def convolution_type(spatial: str) -> Relation:
+    """(n, c, x…) * (o, c / groups, k…) -> (n, o, windows…), for the spatial axes named."""
+
+    def relation(site: Site) -> Type | None:
+        require_steps(site)
+        layout = require_layout(site, "kernel_layout", site.attrs.kernel_layout, "OI" + spatial)
+        data, weight = data_shape(site, spatial), unblocked_shape(site, 1, layout, "OI" + spatial)
+        if data is None:
+            return None
+        batch, inputs, *extents = data
+        if weight is None:
+            kernel = assigned_weight(site, 1, inputs, spatial)
+        else:
+            kernel = _checked_weight(site, inputs, weight)
+        if kernel is None:
+            return None
+        outputs, sizes = kernel
+        return convolved(site, spatial, batch, outputs, window_counts(site, extents, sizes))
+
+    return relation
+
+
+conv2d_type = convolution_type("HW")
+
+
+def require_steps(site: Site) -> None:
+    """Strides, dilation, padding, groups and the size of the window must make sense."""
+    require_sizes(site, "strides", 1)
+    require_sizes(site, "dilation", 1)
+    require_padding(site, site.attrs.padding, site.attrs.axes)
+    if site.attrs.kernel_size is not None:
+        require_sizes(site, "kernel_size", 1)
+    groups = site.attrs.groups
+    site.require(groups > 0, "`groups` is not positive", "1 or more", f"groups = {groups}")
+
+
+def data_shape(site: Site, spatial: str, index: int = 0) -> tuple[Dim, ...] | None:
+    """(batch, channels, extents…) of data; None while it is not known."""
+    letters = "NC" + spatial
+    known = require_layout(site, "data_layout", site.attrs.data_layout, letters)
+    return unblocked_shape(site, index, known, letters)
+
+
+def convolved(
+    site: Site,
+    spatial: str,
+    batch: Dim,
+    outputs: Dim,
+    positions: Sequence[Dim],
+    weight: int = 1,
+) -> TensorType:
+    """The type of the result; `weight` is the number of that argument."""
+    letters = "NC" + spatial
+    text = site.attrs.out_layout or site.attrs.data_layout
+    out_layout = require_layout(site, "out_layout", text, letters)
+    shape = blocked_shape(site, (batch, outputs, *positions), letters, out_layout)
+    data = site.tensor(0)
+    assert data is not None
+    return TensorType(shape, product_dtype(site, data, site.tensor(weight)))
+
+
+Kernel = tuple[Dim, Sequence[Dim]]  # output channels, extents of the window
+
+
+def assigned_weight(site: Site, index: int, inputs: Dim, spatial: str) -> Kernel | None:
+    """The weight that `channels` and `kernel_size` speak of, which the argument then has."""
+    known = site.attrs
+    if known.channels is None or known.kernel_size is None:
+        return None
+    require_groups(site, inputs, "input")
+    require_groups(site, known.channels, "output")
+    letters = "OI" + spatial
+    each = dims.floor_divide(inputs, known.groups)
+    layout = require_layout(site, "kernel_layout", known.kernel_layout, letters)
+    shape = blocked_shape(site, (known.channels, each, *known.kernel_size), letters, layout)
+    data = site.tensor(0)
+    assert data is not None
+    site.assign(index, TensorType(shape, data.dtype))
+    return known.channels, known.kernel_size
+
+
+def _checked_weight(site: Site, inputs: Dim, weight: Sequence[Dim]) -> Kernel:
+    """What the weight says, compared with the input channels and the attributes."""
+    outputs, each, *sizes = weight
+    depthwise = _written_depthwise(site.attrs.groups, inputs, outputs, each, site.is_open)
+    if depthwise is None:
+        outputs = _either_outputs(site, inputs, outputs, each)
+    elif depthwise:
+        outputs = dims.multiply(outputs, each)
+    else:
+        require_groups(site, outputs, "output")
+        require_inputs(site, inputs, each)
+    return checked_kernel(site, outputs, sizes)
+
+
+def checked_kernel(site: Site, outputs: Dim, sizes: Sequence[Dim]) -> Kernel:
+    """What a weight says, compared with `channels` and `kernel_size`."""
+    known = site.attrs
+    if known.channels is not None:
+        outputs = site.require_equal(outputs, known.channels, "output channels and `channels`")
+    if known.kernel_size is not None:
+        sizes = [
+            site.require_equal(found, wanted, "extents of weight and `kernel_size`")
+            for found, wanted in zip(sizes, known.kernel_size, strict=True)
+        ]
+    return outputs, sizes
+
+
+def _is_any(dim: Dim) -> bool:
+    return isinstance(dim, dims.Any)
+
+
+def _written_depthwise(
+    groups: int, inputs: Dim, outputs: Dim, each: Dim, is_open: Callable[[Dim], bool] = _is_any
+) -> bool | None:
+    """Whether a weight is written (channels, multiplier, …): each input channel is a group of its
+    own and makes `multiplier` outputs. None while `?` leaves it open."""
+    if groups == 1 or each == 1:
+        return False
+    answers = [None if is_open(channels) else channels == groups for channels in (inputs, outputs)]
+    if False in answers:
+        return False
+    return None if None in answers or is_open(each) else True
+
+
+def _either_outputs(site: Site, inputs: Dim, outputs: Dim, each: Dim) -> Dim:
+    """The output channels of a weight of which only a run knows how it is written."""
+    if any(map(_is_any, (inputs, outputs, each))):
+        return dims.ANY
+    groups = site.attrs.groups
+    require_groups(site, outputs, "output")
+    # 0 where every input channel and every row of the weight is a group, else 1
+    is_plain = dims.minimum(dims.maximum(_distance(inputs, groups), _distance(outputs, groups)), 1)
+    require_inputs(site, dims.multiply(inputs, is_plain), dims.multiply(each, is_plain))
+    more = dims.multiply(dims.subtract(1, is_plain), dims.subtract(each, 1))
+    return dims.multiply(outputs, dims.add(more, 1))
+
+
+def _distance(a: Dim, b: Dim) -> Dim:
+    return dims.maximum(dims.subtract(a, b), dims.subtract(b, a))
+
+
+def require_inputs(site: Site, inputs: Dim, each: Dim) -> None:
+    """A weight must have, for each group, as many input channels as data."""
+    groups = site.attrs.groups
+    if not site.unify_dims(dims.multiply(each, groups), inputs):
+        site.fail(
+            "input channels differ",
+            f"{inputs} input channels, as data has, in {groups} group(s)",
+            f"{each} per group in argument `weight`",
+        )
+
+
+def require_groups(site: Site, channels: Dim, what: str, name: str = "groups") -> None:
+    """Channels must fall into groups evenly, where their number is known."""
+    groups = getattr(site.attrs, name)
+    site.require_multiple(
+        channels,
+        groups,
+        f"{what} channels do not form {groups} {name}",
+        f"a multiple of {groups}",
+        str(channels),
+    )
+
+
+# --- the reference -----------------------------------------------------------------------------
+
+
+def columns(
+    data: np.ndarray,
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+) -> tuple[np.ndarray, tuple[int, ...]]:
+    """For each group of channels of data (n, c, x…) a row per channel and element of the window
+    and a column per image and window; and how many windows there are on each axis."""
+    count = len(sizes)
+    view = windows(data, sizes, strides, dilation, pad_pairs(padding, count), fill=0)
+    batch, channels, *positions = view.shape[: 2 + count]
+    grouped = view.reshape(batch, groups, channels // groups, *view.shape[2:])
+    order = (1, 2, *range(3 + count, 3 + 2 * count), 0, *range(3, 3 + count))
+    shape = groups, channels // groups * prod(sizes), batch * prod(positions)
+    return grouped.transpose(order).reshape(shape), tuple(positions)
+
+
+def convolve(
+    data: np.ndarray,
+    weight: np.ndarray,
+    strides: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+    data_layout: str,
+    kernel_layout: str,
+    out_layout: str,
+    out_dtype: str | None,
+    **_: Any,
+) -> Any:
+    """The convolution as one matrix product per group, of the weight with a column per window."""
+    spatial = spatial_axes(data_layout)
+    x = unblocked(data, data_layout, "NC" + spatial)
+    w = unblocked(weight, kernel_layout, "OI" + spatial)
+    if _written_depthwise(groups, x.shape[1], *w.shape[:2]):
+        w = w.reshape(-1, 1, *w.shape[2:])
+    right, positions = columns(x, w.shape[2:], strides, padding, dilation, groups)
+    left = w.reshape(groups, w.shape[0] // groups, prod(w.shape[1:]))
+    result = multiplied(np.matmul, left, right, out_dtype or data.dtype.name)
+    result = result.reshape(w.shape[0], x.shape[0], *positions).swapaxes(0, 1)
+    return blocked(result, "NC" + spatial, out_layout or data_layout)
+
+
+# --- the operators -----------------------------------------------------------------------------
+
+ARGUMENTS = (("data", "the input"), ("weight", "a window of channels for each output channel"))
+_DOC = (
+    "Each window of data times each output channel of weight, added up. A depthwise weight "
+    "(groups equal to the input channels) may also be written (channels, multiplier, …)."
+)
+
+conv1d = define(
+    "nn.conv1d",
+    doc=_DOC,
+    arguments=ARGUMENTS,
+    attrs=Conv1DAttrs,
+    relation=convolution_type("W"),
+    reference=convolve,
+    compute=convolution,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    samples=[
+        sample((2, 3, 7), (4, 3, 3)),
+        sample((1, 4, 9), (6, 2, 3), strides=2, padding=(1, 2), dilation=2, groups=2, channels=6),
+        sample((2, 5, 3), (3, 3, 7), data_layout="NWC", kernel_layout="WIO", kernel_size=3),
+        sample((1, 2, 5), (2, 3, 2), groups=2, out_layout="NWC", dtype="bfloat16"),
+        sample((1, 2, 5), (3, 2, 2), dtype="int8", low=-99, high=99, out_dtype="int32"),
+    ],
+)
+
+conv2d = define(
+    "nn.conv2d",
+    doc=_DOC,
+    arguments=ARGUMENTS,
+    attrs=Conv2DAttrs,
+    relation=conv2d_type,
+    reference=convolve,
+    compute=convolution,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    samples=[
+        sample((2, 3, 7, 8), (4, 3, 3, 3)),
+        sample((1, 3, 9, 8), (4, 3, 3, 2), strides=(2, 3), padding=(1, 2), dilation=(2, 1)),
+        sample((1, 4, 5, 6), (6, 2, 1, 3), groups=2, padding=(0, 1, 2, 3), channels=6),
+        sample((2, 5, 4, 3), (3, 3, 3, 7), data_layout="NHWC", kernel_layout="HWIO", padding=1),
+        sample((5, 4, 3, 2), (3, 2, 3, 7), data_layout="HWCN", kernel_layout="HWIO"),
+        sample((1, 4, 5, 5), (4, 1, 3, 3), groups=4, kernel_size=(3, 3), out_layout="NHWC"),
+        sample((1, 4, 5, 5), (4, 2, 3, 3), groups=4, channels=8, dtype="float64"),
+        sample((1, 5, 5, 4), (3, 3, 4, 1), groups=4, data_layout="NHWC", kernel_layout="HWOI"),
+        sample((1, 5, 5, 4), (3, 3, 1, 8), groups=4, data_layout="NHWC", kernel_layout="HWIO"),
+        sample((1, 2, 4, 4, 3), (3, 6, 3, 3), data_layout="NCHW3c", out_layout="NCHW"),
+        sample(
+            (1, 3, 5, 5), Tensor((2, 3, 3, 3), "int8"), dtype="uint8", high=99, out_dtype="int32"
+        ),
+        sample((1, 2, 4, 4), (3, 2, 3, 3), dtype="bfloat16", strides=2),
+        sample((0, 2, 4, 4), (3, 2, 3, 3), dtype="float16", out_dtype="float32"),
+    ],
+)
+
+conv3d = define(
+    "nn.conv3d",
+    doc=_DOC,
+    arguments=ARGUMENTS,
+    attrs=Conv3DAttrs,
+    relation=convolution_type("DHW"),
+    reference=convolve,
+    compute=convolution,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    samples=[
+        sample((1, 2, 4, 5, 3), (3, 2, 2, 3, 2)),
+        sample((1, 2, 4, 5, 3), (2, 1, 2, 2, 3), strides=(1, 2, 3), padding=(1, 0, 2), groups=2),
+        sample((1, 1, 4, 3, 3), (2, 1, 2, 2, 1), padding=(1, 2, 0, 0, 1, 2), dilation=(2, 1, 3)),
+        sample(
+            (1, 3, 4, 3, 2),
+            (2, 2, 2, 2, 3),
+            data_layout="NDHWC",
+            kernel_layout="DHWIO",
+            channels=3,
+            kernel_size=2,
+            dtype="float64",
+        ),
+        sample((1, 1, 2, 3, 3), (2, 1, 2, 2, 2), out_layout="NDHWC", dtype="float16"),
+        sample((1, 1, 2, 3, 3), (2, 1, 2, 2, 2), dtype="int8", out_dtype="int32"),
+    ],
+)

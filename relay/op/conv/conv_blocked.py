@@ -1,0 +1,162 @@
+"""Convolutions of images whose channels lie in blocks, as processors with vectors like them."""
+
+from __future__ import annotations
+
+from relay.ir.expr import Call, Expr
+from relay.ir.types import Type
+from relay.op.building.window import Sizes
+from relay.op.conv.conv import ARGUMENTS, Conv2DAttrs, conv2d_type, convolve, data_shape
+from relay.op.conv.conv_compute import convolution
+from relay.op.opdef import FusionKind, define, sample
+from relay.op.site import Site
+
+
+def contrib_conv2d_nchwc(
+    data: Expr,
+    kernel: Expr,
+    strides: Sizes = (1, 1),
+    padding: Sizes = (0, 0),
+    dilation: Sizes = (1, 1),
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: Sizes | None = None,
+    data_layout: str = "NCHW8c",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: str = "",
+) -> Call:
+    """A convolution of images whose channels lie in blocks."""
+    return CONV2D_NCHWC(
+        data,
+        kernel,
+        strides,
+        padding,
+        dilation,
+        groups,
+        channels,
+        kernel_size,
+        data_layout,
+        kernel_layout,
+        out_layout,
+        out_dtype,
+    )
+
+
+CONV2D_NCHWC = define(
+    "nn.contrib_conv2d_NCHWc",
+    doc="`nn.conv2d` of images, and weights, whose channels lie in blocks.",
+    arguments=ARGUMENTS,
+    attrs=Conv2DAttrs,
+    relation=conv2d_type,
+    reference=convolve,
+    compute=convolution,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    helper=contrib_conv2d_nchwc,
+    samples=[
+        sample(
+            (1, 2, 4, 5, 2),
+            (2, 2, 3, 3, 2, 3),
+            data_layout="NCHW2c",
+            kernel_layout="OIHW2i3o",
+            out_layout="NCHW3c",
+            padding=(1, 0, 2, 1),
+            strides=(1, 2),
+            dilation=(1, 2),
+        ),
+        sample(
+            (1, 1, 3, 3, 4),
+            (1, 1, 2, 2, 2, 4, 2),
+            data_layout="NCHW4c",
+            kernel_layout="OIHW2i4o2i",
+            channels=4,
+            kernel_size=2,
+            dtype="int8",
+            low=-99,
+            high=99,
+            out_dtype="int32",
+        ),
+        sample(
+            (1, 2, 3, 3, 2),
+            (2, 1, 2, 2, 2, 2),
+            data_layout="NCHW2c",
+            kernel_layout="OIHW2i2o",
+            groups=2,
+        ),
+    ],
+)
+
+
+def _depthwise_type(site: Site) -> Type | None:
+    """A convolution in which every channel is a group of its own."""
+    if (shape := data_shape(site, "HW")) is not None:
+        site.require_equal(shape[1], site.attrs.groups, "input channels and `groups`")
+    return conv2d_type(site)
+
+
+def contrib_depthwise_conv2d_nchwc(
+    data: Expr,
+    kernel: Expr,
+    strides: Sizes = (1, 1),
+    padding: Sizes = (0, 0),
+    dilation: Sizes = (1, 1),
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: Sizes | None = None,
+    data_layout: str = "NCHW8c",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: str = "",
+) -> Call:
+    """A convolution of each channel by itself, of images whose channels lie in blocks."""
+    return DEPTHWISE_CONV2D_NCHWC(
+        data,
+        kernel,
+        strides,
+        padding,
+        dilation,
+        groups,
+        channels,
+        kernel_size,
+        data_layout,
+        kernel_layout,
+        out_layout,
+        out_dtype,
+    )
+
+
+DEPTHWISE_CONV2D_NCHWC = define(
+    "nn.contrib_depthwise_conv2d_NCHWc",
+    doc="`nn.conv2d` of each channel by itself, for images whose channels lie in blocks; `groups` "
+    "is the number of channels.",
+    arguments=ARGUMENTS,
+    attrs=Conv2DAttrs,
+    relation=_depthwise_type,
+    reference=convolve,
+    compute=convolution,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    helper=contrib_depthwise_conv2d_nchwc,
+    samples=[
+        sample(
+            (1, 2, 4, 5, 2),
+            (2, 1, 3, 3, 1, 2),
+            groups=4,
+            data_layout="NCHW2c",
+            kernel_layout="OIHW1i2o",
+            padding=1,
+            strides=2,
+            dilation=(2, 1),
+        ),
+        sample(
+            (1, 1, 3, 3, 2),
+            (2, 1, 2, 2, 1, 2),
+            groups=2,
+            channels=4,
+            kernel_size=2,
+            data_layout="NCHW2c",
+            kernel_layout="OIHW1i2o",
+            out_layout="NCHW4c",
+            dtype="int8",
+            out_dtype="int32",
+        ),
+    ],
+)

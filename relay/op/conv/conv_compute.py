@@ -1,0 +1,322 @@
+"""Convolutions as tensor expressions: sums of products of data and weight, in any layout.
+
+    pad[n, c, y, x]    =  data[n, c, y - top, x - left], or 0
+    conv[n, o, y, x]   =  sum(pad[n, c, y * s + kh * d, x * s + kw * d] * weight[o, c, kh, kw])
+
+The sum runs over the input channels of a group and the window. With groups there is an axis of
+them, so that channels are sums of indices, and a last stage that joins it with the channels; where
+a group has one input channel (depthwise), output channels are divided instead and there is no sum
+over channels.
+
+A transposed convolution lays the elements of data apart and is a convolution then. With zeros
+between the elements most products would be 0: results that are a stride apart are made of the same
+elements of the window, so each of them is a channel of a convolution of data as it is,
+
+    conv[n, y, r, o]   =  sum(pad[n, c, y + k] * weight[c, o, r + (last - k) * s])
+    y[n, o, y * s + r] =  conv[n, y, r, o]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any
+
+from relay import te
+from relay.immutable import frozen
+from relay.op.building.contraction import converted, product
+from relay.op.building.layouts import Layout, read_layout, spatial_axes
+from relay.op.building.scalars import wide
+from relay.op.building.views import (
+    Digits,
+    Place,
+    View,
+    along,
+    common_blocks,
+    extent_in,
+    fill,
+    indices_in,
+    laid_out,
+    padded,
+    running,
+    shape_in,
+    unblocked_axes,
+    view,
+    with_axis_before,
+)
+from relay.op.building.window import pad_pairs
+
+BLOCKS = (16, 8, 4)  # of channels, the widest that vectors of some machine have first
+
+
+@frozen
+class Output:
+    """An output channel: its group, which of the group it is, and which of all."""
+
+    group: Digits
+    place: Digits
+    whole: Digits
+
+
+Taps = Mapping[str, te.Expr]  # a place in the window
+# The element of data in the window of a place of the result, in an input channel.
+Window = Callable[[Place, Digits, Taps], te.Expr]
+
+
+@frozen
+class Kernel:
+    """A weight: its element for an output channel, an input channel of the group and a place in the
+    window; how many input channels a group has and the blocks to count them in; and the extents of
+    the window."""
+
+    at: Callable[[Output, Digits, Taps], te.Expr]
+    inputs: te.Expr
+    blocks: Sequence[int]
+    window: Mapping[str, te.Expr]
+
+
+def convolution(
+    data: te.Tensor,
+    weight: te.Tensor,
+    out: te.Spec,
+    strides: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+    data_layout: str,
+    kernel_layout: str,
+    out_layout: str,
+    **_: Any,
+) -> te.Tensor:
+    """Each window of data times each output channel of weight."""
+    spatial = spatial_axes(data_layout)
+    pads = dict(zip(spatial, pad_pairs(padding, len(spatial)), strict=True))
+    images, kernel = padded(view(data, data_layout), pads), view(weight, kernel_layout)
+    is_depthwise = _is_written_depthwise(kernel, images, groups)
+    if not isinstance(is_depthwise, te.Const):
+        taps = _either_kernel(is_depthwise, kernel, spatial)
+    elif is_depthwise.value:
+        taps = _depthwise_kernel(kernel, spatial)
+    else:
+        taps = plain_kernel(kernel, spatial, images.layout.blocks("C"))
+    layout = read_layout(out_layout or data_layout)
+    return contract(windows(images, strides, dilation), taps, out, layout, groups)
+
+
+def plain_kernel(kernel: View, spatial: str, blocks: Sequence[int] = ()) -> Kernel:
+    """A weight O, I / groups and a window, for data whose channels have these blocks."""
+    return Kernel(
+        lambda output, each, taps: kernel.at(O=output.whole, I=each, **taps),
+        kernel.extent("I"),
+        common_blocks(blocks, kernel.layout.blocks("I")),
+        {letter: kernel.extent(letter) for letter in spatial},
+    )
+
+
+def _depthwise_kernel(kernel: View, spatial: str) -> Kernel:
+    """A weight written (channels, multiplier, …)."""
+    return Kernel(
+        lambda output, _, taps: kernel.at(O=output.group, I=output.place, **taps),
+        te.index(1),
+        (),
+        {letter: kernel.extent(letter) for letter in spatial},
+    )
+
+
+def _either_kernel(is_depthwise: te.Expr, kernel: View, spatial: str) -> Kernel:
+    """A weight of which only a run knows how it is written."""
+
+    def at(output: Output, each: Digits, taps: Taps) -> te.Expr:
+        row = te.select(is_depthwise, output.group.whole, output.whole.whole)
+        column = te.select(is_depthwise, output.place.whole, each.whole)
+        return kernel.at(O=row, I=column, **taps)
+
+    inputs = te.select(is_depthwise, te.index(1), kernel.extent("I"))
+    return Kernel(at, inputs, (), {letter: kernel.extent(letter) for letter in spatial})
+
+
+def _is_written_depthwise(kernel: View, images: View, groups: int) -> te.Expr:
+    """Whether each input channel is a group of its own, and has a row of the weight to itself."""
+    if groups == 1:
+        return te.const(False, "bool")
+    return te.every(
+        te.not_equal(kernel.extent("I"), 1),
+        te.equal(kernel.extent("O"), groups),
+        te.equal(images.extent("C"), groups),
+    )
+
+
+def windows(data: View, strides: Sequence[int], dilation: Sequence[int]) -> Window:
+    """Windows of data, which has room for all of them."""
+
+    def element(place: Place, channel: Digits, taps: Taps) -> te.Expr:
+        inside = {
+            letter: place[letter].whole * stride + tap * step
+            for (letter, tap), stride, step in zip(taps.items(), strides, dilation, strict=True)
+        }
+        return data.at(N=place["N"], C=channel, **inside)
+
+    return element
+
+
+def transposed_convolution(
+    data: te.Tensor,
+    weight: te.Tensor,
+    out: te.Spec,
+    strides: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+    data_layout: str,
+    kernel_layout: str,
+    out_layout: str,
+    **_: Any,
+) -> te.Tensor:
+    """Data with its elements laid `strides` apart, convolved with the window turned around."""
+    spatial = spatial_axes(data_layout)
+    images, kernel = view(data, data_layout), view(weight, kernel_layout)
+    layout = read_layout(out_layout or data_layout)
+    if max(strides) > 1 and max(dilation) == 1:
+        cuts = [before for before, _ in pad_pairs(padding, len(spatial))]
+        steps = dict(zip(spatial, zip(strides, cuts, strict=True), strict=True))
+        return _by_phases(images, kernel, out, layout, steps, groups)
+    window = {letter: kernel.extent(letter) for letter in spatial}
+    reach = {
+        letter: (window[letter] - 1) * step for letter, step in zip(spatial, dilation, strict=True)
+    }
+    pads = pad_pairs(padding, len(spatial))
+    spread = laid_out(
+        images,
+        {letter: extent_in(layout, out.shape, letter) + reach[letter] for letter in spatial},
+        {letter: reach[letter] - cut for letter, (cut, _) in zip(spatial, pads, strict=True)},
+        dict(zip(spatial, strides, strict=True)),
+    )
+
+    def turned(output: Output, each: Digits, taps: Taps) -> te.Expr:
+        places = {letter: window[letter] - 1 - tap for letter, tap in taps.items()}
+        return kernel.at(I=output.group.then(each), O=output.place, **places)
+
+    blocks = common_blocks(images.layout.blocks("C"), kernel.layout.blocks("I"))
+    every = windows(spread, (1,) * len(spatial), dilation)
+    taps = Kernel(turned, kernel.extent("I") // groups, blocks, window)
+    return contract(every, taps, out, layout, groups)
+
+
+def _by_phases(
+    images: View,
+    kernel: View,
+    out: te.Spec,
+    layout: Layout,
+    steps: Mapping[str, tuple[int, int]],
+    groups: int,
+) -> te.Tensor:
+    """A transposed convolution as one of data as it is, with a channel for each output channel and
+    place between elements. `steps`: the stride of each axis, and what is cut off before it."""
+    extents = {letter: extent_in(layout, out.shape, letter) for letter in layout.letters}
+    each = extents["C"] // groups
+    phases = prod(stride for stride, _ in steps.values())
+    taps, grid, starts = {}, {}, {}
+    for letter, (stride, cut) in steps.items():
+        taps[letter] = (kernel.extent(letter) + (stride - 1)) // stride
+        grid[letter] = (extents[letter] + (cut % stride + stride - 1)) // stride
+        starts[letter] = taps[letter] - (1 + cut // stride)
+    spread = laid_out(images, {one: grid[one] + (taps[one] - 1) for one in steps}, starts)
+
+    def turned(output: Output, inputs: Digits, window: Taps) -> te.Expr:
+        phase, channel = output.place.divided(each)
+        number, places, inside = phase.whole, {}, []
+        for letter, (stride, _) in reversed(list(steps.items())):
+            places[letter] = (taps[letter] - 1 - window[letter]) * stride + number % stride
+            number = number // stride
+            if te.equal(kernel.extent(letter) % stride, 0) != te.const(True, "bool"):
+                inside.append(places[letter] < kernel.extent(letter))
+        value = kernel.at(I=output.group.then(inputs), O=channel, **places)
+        return te.select(te.every(*inside), value, 0) if inside else value
+
+    stage = _phase_layout(layout, "".join(steps), each)
+    shape = shape_in(stage, {**extents, **grid, "C": extents["C"] * phases})
+    blocks = common_blocks(images.layout.blocks("C"), kernel.layout.blocks("I"))
+    every = windows(spread, (1,) * len(steps), (1,) * len(steps))
+    window = Kernel(turned, kernel.extent("I") // groups, blocks, taps)
+    sums = contract(every, window, te.Spec(shape, out.dtype), stage, groups)
+
+    def element(place: Place) -> te.Expr:
+        group, channel = place["C"].divided(each) if groups > 1 else (Digits(), place["C"])
+        where, number = {"N": place["N"]}, te.index(0)
+        for letter, (stride, cut) in steps.items():
+            position = place[letter].whole + cut % stride
+            where[letter] = along(position // stride, grid[letter])
+            number = number * stride + position % stride
+        where["C"] = group.then(along(number, phases)).then(channel)
+        return sums[indices_in(stage, where)]
+
+    return fill(out.shape, layout, element, "result")
+
+
+def _phase_layout(layout: Layout, spatial: str, each: te.Expr) -> Layout:
+    """Vectors run along channels: in blocks of them, from where a result with its channels first is
+    gathered without walking far through memory; or all of them last."""
+    if layout.axes[-1] != ("C", 0):
+        for size in layout.blocks("C") or BLOCKS:
+            if te.equal(each % size, 0) == te.const(True, "bool"):
+                return read_layout(f"NC{spatial}{size}c")
+    return read_layout(f"N{spatial}C")
+
+
+def contract(
+    window: Window, kernel: Kernel, out: te.Spec, layout: Layout, groups: int
+) -> te.Tensor:
+    """The sums of the products of windows and a weight."""
+    total = wide(out.dtype)
+    each = extent_in(layout, out.shape, "C") // groups
+    is_depthwise = groups > 1 and kernel.inputs == te.index(1)
+    stage, shape = layout, out.shape
+    if groups > 1 and not is_depthwise:
+        stage, shape = with_groups(layout, out.shape, "C", groups)
+    inputs = Digits()
+    channels: tuple[te.Axis, ...] = ()
+    if not is_depthwise:
+        # a group may have part of a block
+        whole = groups == 1 or isinstance(kernel.inputs, te.Const)
+        inputs, channels = running(kernel.inputs, kernel.blocks if whole else (), "c")
+    taps = {letter: te.axis(size, f"k{letter.lower()}") for letter, size in kernel.window.items()}
+
+    def output(place: Place) -> Output:
+        if "G" in place:
+            return Output(place["G"], place["C"], place["G"].then(place["C"]))
+        if is_depthwise:
+            return Output(*place["C"].divided(each), place["C"])
+        return Output(Digits(), place["C"], place["C"])
+
+    def element(place: Place) -> te.Expr:
+        channel = output(place)
+        factors = window(place, channel.group.then(inputs), taps), kernel.at(channel, inputs, taps)
+        return te.sum(product(factors, total), (*channels, *taps.values()))
+
+    return joined(fill(shape, stage, element, "conv"), stage, out, layout, "C", each)
+
+
+def with_groups(
+    layout: Layout, shape: Sequence[te.Expr], letter: str, groups: int
+) -> tuple[Layout, tuple[te.Expr, ...]]:
+    """The layout with an axis G of groups before an axis of channels, and the shape with it."""
+    extents = {name: extent_in(layout, shape, name) for name in layout.letters}
+    each = extents[letter] // groups
+    are_even = te.equal(each % prod(layout.blocks(letter)), 0) == te.const(True, "bool")
+    stage = with_axis_before(layout if are_even else unblocked_axes(layout, letter), letter, "G")
+    return stage, shape_in(stage, extents | {letter: each, "G": te.index(groups)})
+
+
+def joined(
+    sums: te.Tensor, stage: Layout, out: te.Spec, layout: Layout, letter: str, each: te.Expr
+) -> te.Tensor:
+    """The result from sums that may have an axis of groups, and be of a wider element type."""
+    if stage == layout:
+        return converted(sums, out.dtype)
+
+    def element(place: Place) -> te.Expr:
+        group, inside = place[letter].divided(each)
+        where = {**place, "G": group, letter: inside}
+        return te.cast(sums[indices_in(stage, where)], out.dtype)
+
+    return fill(out.shape, layout, element, "result")

@@ -1,0 +1,230 @@
+"""Convolutions as matrix products with a weight that lies in tiles.
+
+The weight HWIO is a matrix of K = h * w * i rows and N = o columns. Its transform cuts it into
+tiles of (tile_N, tile_K), filled up with zeros, so that a tile is one piece of memory:
+
+    result[a, b, c, d] = matrix[b * tile_K + d, a * tile_N + c]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from relay import te
+from relay.ir import dims
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.dims import Dim
+from relay.ir.types import TensorType, Type
+from relay.op.building import elements
+from relay.op.building.layouts import read_layout
+from relay.op.building.views import view
+from relay.op.building.window import window_counts
+from relay.op.conv.conv import (
+    Conv2DAttrs,
+    convolve,
+    convolved,
+    data_shape,
+    require_groups,
+    require_steps,
+)
+from relay.op.conv.conv_compute import convolution
+from relay.op.opdef import FusionKind, Tensor, define, sample
+from relay.op.relations import size
+from relay.op.site import NUMERIC, Site
+
+
+@attrs
+class GemmTransformAttrs(Attrs):
+    """tile_N: how many output channels a tile has
+    tile_K: how many products of each of them
+    """
+
+    tile_N: int
+    tile_K: int
+
+
+def _tiles(extent: Dim, tile: Dim) -> Dim:
+    """How many tiles cover an extent."""
+    return dims.floor_divide(dims.add(extent, dims.subtract(tile, 1)), tile)
+
+
+def _transform_type(site: Site) -> Type | None:
+    """(h, w, i, o) -> (tiles of o, tiles of h * w * i, tile_N, tile_K)"""
+    columns, rows = site.attrs.tile_N, site.attrs.tile_K
+    site.require_elements(0, NUMERIC)
+    site.require(
+        columns > 0 and rows > 0,
+        "tiles are empty",
+        "1 or more",
+        f"tile_N = {columns}, tile_K = {rows}",
+    )
+    if (weight := site.tensor(0, rank=4)) is None:
+        return None
+    *window, outputs = weight.shape
+    shape = (_tiles(outputs, columns), _tiles(size(window), rows), columns, rows)
+    return TensorType(shape, weight.dtype)
+
+
+def _transform(weights: np.ndarray, tile_N: int, tile_K: int) -> np.ndarray:
+    matrix = weights.reshape(prod(weights.shape[:3]), weights.shape[3])
+    padded = np.pad(matrix, [(0, -matrix.shape[0] % tile_K), (0, -matrix.shape[1] % tile_N)])
+    shape = (padded.shape[0] // tile_K, tile_K, padded.shape[1] // tile_N, tile_N)
+    return padded.reshape(shape).transpose(2, 0, 3, 1)
+
+
+def _transform_compute(weights: te.Tensor, out: te.Spec, tile_N: int, tile_K: int) -> te.Tensor:
+    *window, columns = weights.shape
+    rows = elements.size(window)
+
+    def element(*i: te.Expr) -> te.Expr:
+        across, down, place, depth = i
+        row, column = down * tile_K + depth, across * tile_N + place
+        return te.select(
+            te.every(row < rows, column < columns),
+            weights[(*elements.place(row, window), column)],
+            0,
+        )
+
+    return te.compute(out.shape, element, "tiles")
+
+
+contrib_conv2d_gemm_weight_transform = define(
+    "nn.contrib_conv2d_gemm_weight_transform",
+    doc="The weight of a convolution, HWIO, as a matrix in tiles, filled up with zeros.",
+    arguments=[("weights", "a window of channels for each output channel, in layout HWIO")],
+    attrs=GemmTransformAttrs,
+    relation=_transform_type,
+    reference=_transform,
+    compute=_transform_compute,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    samples=[
+        sample((2, 3, 2, 5), tile_N=4, tile_K=5),
+        sample((1, 1, 4, 6), tile_N=3, tile_K=2, dtype="int8"),
+        sample((2, 2, 1, 3), tile_N=4, tile_K=16, dtype="bfloat16"),
+    ],
+)
+
+
+@attrs
+class GemmConv2DAttrs(Conv2DAttrs):
+    """channels: the number of output channels, which a weight in tiles does not show
+    kernel_size: the extents of the window, which a weight in tiles does not show
+    kernel_layout: the order of the axes of the weight before its transform; not used
+    """
+
+
+def _gemm_type(site: Site) -> Type | None:
+    """A convolution; the weight has as many tiles as it takes."""
+    known = site.attrs
+    require_steps(site)
+    site.require(
+        known.channels is not None and known.kernel_size is not None,
+        "`channels` or `kernel_size` is missing",
+        "both, which a weight in tiles does not show",
+        f"channels = {known.channels}, kernel_size = {known.kernel_size}",
+    )
+    shape, weight = data_shape(site, "HW"), site.tensor(1, rank=4)
+    if shape is None or weight is None:
+        return None
+    batch, inputs, *extents = shape
+    require_groups(site, inputs, "input")
+    require_groups(site, known.channels, "output")
+    depth = dims.multiply(dims.floor_divide(inputs, known.groups), prod(known.kernel_size))
+    across, down, columns, rows = weight.shape
+    site.require(columns != 0 and rows != 0, "tiles are empty", "1 or more", str(weight))
+    site.require_equal(across, _tiles(known.channels, columns), "tiles of output channels")
+    site.require_equal(down, _tiles(depth, rows), "tiles of the products of a channel")
+    positions = window_counts(site, extents, known.kernel_size)
+    return convolved(site, "HW", batch, known.channels, positions)
+
+
+def _gemm(
+    data: np.ndarray,
+    weight: np.ndarray,
+    groups: int,
+    channels: int,
+    kernel_size: Sequence[int],
+    data_layout: str,
+    kernel_layout: str,
+    **known: Any,
+) -> Any:
+    """The convolution with the weight put together again."""
+    layout = read_layout(data_layout)
+    inputs = prod(data.shape[axis] for axis in layout.places("C")) // groups
+    across, down, columns, rows = weight.shape
+    matrix = weight.transpose(1, 3, 0, 2).reshape(down * rows, across * columns)
+    whole = matrix[: prod(kernel_size) * inputs, :channels]
+    return convolve(
+        data,
+        whole.reshape(*kernel_size, inputs, channels),
+        groups=groups,
+        data_layout=data_layout,
+        kernel_layout="HWIO",
+        **known,
+    )
+
+
+def _gemm_compute(
+    data: te.Tensor,
+    weight: te.Tensor,
+    out: te.Spec,
+    groups: int,
+    channels: int,
+    kernel_size: Sequence[int],
+    data_layout: str,
+    kernel_layout: str,
+    **known: Any,
+) -> te.Tensor:
+    """The convolution with the weight taken out of its tiles."""
+    inputs = view(data, data_layout).extent("C") // groups
+    _, _, columns, rows = weight.shape
+    shape = (*map(te.index, kernel_size), inputs, te.index(channels))
+
+    def element(*i: te.Expr) -> te.Expr:
+        *window, output = i
+        row = elements.position(window, shape[:3])
+        return weight[output // columns, row // rows, output % columns, row % rows]
+
+    return convolution(
+        data,
+        te.compute(shape, element, "weight"),
+        out,
+        groups=groups,
+        data_layout=data_layout,
+        kernel_layout="HWIO",
+        **known,
+    )
+
+
+contrib_conv2d_gemm_without_weight_transform = define(
+    "nn.contrib_conv2d_gemm_without_weight_transform",
+    doc="`nn.conv2d` with a weight in tiles, as its transform makes them; `channels` and "
+    "`kernel_size` have to be given.",
+    arguments=[("data", "images"), ("weight", "what the weight transform gave")],
+    attrs=GemmConv2DAttrs,
+    relation=_gemm_type,
+    reference=_gemm,
+    compute=_gemm_compute,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    samples=[
+        sample((1, 2, 5, 4), (2, 3, 4, 5), channels=5, kernel_size=(2, 3)),
+        sample(
+            (1, 5, 5, 2),
+            Tensor((1, 2, 4, 4), "int8"),
+            channels=3,
+            kernel_size=2,
+            strides=2,
+            padding=(1, 0, 1, 1),
+            dilation=(1, 2),
+            data_layout="NHWC",
+            kernel_layout="HWIO",
+            dtype="uint8",
+            out_dtype="int32",
+        ),
+        sample((1, 4, 3, 3), (2, 2, 2, 5), channels=4, kernel_size=2, groups=2, out_layout="NHWC"),
+    ],
+)

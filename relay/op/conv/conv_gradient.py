@@ -1,0 +1,200 @@
+"""The gradient of a convolution with respect to its weight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from relay import te
+from relay.ir import dims
+from relay.ir.expr import Call, Expr
+from relay.ir.types import TensorType, Type
+from relay.op.building.contraction import product
+from relay.op.building.layouts import (
+    blocked,
+    blocked_shape,
+    read_layout,
+    require_layout,
+    unblocked,
+    unblocked_shape,
+)
+from relay.op.building.scalars import wide
+from relay.op.building.views import Digits, Place, fill, padded, view
+from relay.op.building.window import Sizes, pad_pairs, window_counts
+from relay.op.conv.conv import Conv2DAttrs, columns, data_shape, require_groups, require_steps
+from relay.op.conv.conv_compute import joined, with_groups
+from relay.op.linalg.matmul import multiplied, product_dtype
+from relay.op.opdef import FusionKind, define, sample
+from relay.op.site import Site
+
+
+def _backward_weight_type(site: Site) -> Type | None:
+    """(n, o, windows…), (n, c, x…) -> (o, c / groups, k…)"""
+    known = site.attrs
+    require_steps(site)
+    site.require(
+        known.kernel_size is not None,
+        "`kernel_size` is missing",
+        "the extents of the window, which the arguments do not tell",
+        "kernel_size = None",
+    )
+    data, grad_layout = data_shape(site, "HW", index=1), known.out_layout or known.data_layout
+    known_layout = require_layout(site, "out_layout", grad_layout, "NCHW")
+    kernel_layout = require_layout(site, "kernel_layout", known.kernel_layout, "OIHW")
+    grad = unblocked_shape(site, 0, known_layout, "NCHW")
+    values = site.tensor(1)
+    if data is None or values is None:
+        return None
+    batch, inputs, *extents = data
+    positions = window_counts(site, extents, known.kernel_size)
+    if grad is None:
+        if known.channels is None:
+            return None
+        shape = (batch, known.channels, *positions)
+        grad_shape = blocked_shape(site, shape, "NCHW", known_layout)
+        site.assign(0, TensorType(grad_shape, values.dtype))
+        outputs = known.channels
+    else:
+        images, outputs, *places = grad
+        site.require_equal(images, batch, "batches of gradient and data")
+        for place, position in zip(places, positions, strict=True):
+            site.require_equal(place, position, "extents of gradient and windows of data")
+        if known.channels is not None:
+            outputs = site.require_equal(outputs, known.channels, "output channels and `channels`")
+    require_groups(site, inputs, "input")
+    require_groups(site, outputs, "output")
+    weight = (outputs, dims.floor_divide(inputs, known.groups), *known.kernel_size)
+    dtype = product_dtype(site, values, site.tensor(0))
+    return TensorType(blocked_shape(site, weight, "OIHW", kernel_layout), dtype)
+
+
+def _backward_weight(
+    grad: np.ndarray,
+    data: np.ndarray,
+    strides: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+    kernel_size: Sequence[int],
+    data_layout: str,
+    kernel_layout: str,
+    out_layout: str,
+    out_dtype: str | None,
+    **_: Any,
+) -> Any:
+    """One matrix product per group, of the gradient with the columns of the convolution."""
+    x = unblocked(data, data_layout, "NCHW")
+    g = unblocked(grad, out_layout or data_layout, "NCHW").swapaxes(0, 1)
+    right, _positions = columns(x, kernel_size, strides, padding, dilation, groups)
+    left = g.reshape(groups, g.shape[0] // groups, right.shape[2])
+    result = multiplied(np.matmul, left, right.swapaxes(1, 2), out_dtype or data.dtype.name)
+    result = result.reshape(g.shape[0], x.shape[1] // groups, *kernel_size)
+    return blocked(result, "OIHW", kernel_layout)
+
+
+def _backward_weight_compute(
+    grad: te.Tensor,
+    data: te.Tensor,
+    out: te.Spec,
+    strides: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+    data_layout: str,
+    kernel_layout: str,
+    out_layout: str,
+    **_: Any,
+) -> te.Tensor:
+    """The sum over the images and the windows in each, of the elements of windows times the
+    gradient."""
+    images = padded(view(data, data_layout), dict(zip("HW", pad_pairs(padding, 2), strict=True)))
+    slopes, layout = view(grad, out_layout or data_layout), read_layout(kernel_layout)
+    outputs = slopes.extent("C") // groups
+    axes = {letter: te.axis(slopes.extent(letter), f"r{letter.lower()}") for letter in "NHW"}
+    stage, shape = layout, out.shape
+    if groups > 1:
+        stage, shape = with_groups(layout, out.shape, "O", groups)
+    total = wide(out.dtype)
+
+    def element(place: Place) -> te.Expr:
+        group = place.get("G", Digits())
+        window = {
+            letter: axes[letter] * stride + place[letter].whole * step
+            for letter, stride, step in zip("HW", strides, dilation, strict=True)
+        }
+        value = images.at(N=axes["N"], C=group.then(place["I"]), **window)
+        slope = slopes.at(C=group.then(place["O"]), **axes)
+        return te.sum(product((value, slope), total), tuple(axes.values()))
+
+    return joined(fill(shape, stage, element, "gradient"), stage, out, layout, "O", outputs)
+
+
+def conv2d_backward_weight(
+    grad: Expr,
+    data: Expr,
+    strides: Sizes = (1, 1),
+    padding: Sizes = (0, 0),
+    dilation: Sizes = (1, 1),
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: Sizes | None = None,
+    grad_layout: str = "NCHW",
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_dtype: str = "",
+) -> Call:
+    """The gradient of `conv2d` with respect to its weight."""
+    return CONV2D_BACKWARD_WEIGHT(
+        grad,
+        data,
+        strides=strides,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+        channels=channels,
+        kernel_size=kernel_size,
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout="" if grad_layout == data_layout else grad_layout,
+        out_dtype=out_dtype,
+    )
+
+
+CONV2D_BACKWARD_WEIGHT = define(
+    "nn.conv2d_backward_weight",
+    doc="The gradient of `nn.conv2d` with respect to its weight. The attributes are those of the "
+    "convolution: `out_layout` is that of its result, and of grad; `kernel_layout` is that of the "
+    "weight, and of what comes out here.",
+    arguments=[("grad", "the gradient of the convolution"), ("data", "its images")],
+    attrs=Conv2DAttrs,
+    relation=_backward_weight_type,
+    reference=_backward_weight,
+    compute=_backward_weight_compute,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    helper=conv2d_backward_weight,
+    samples=[
+        sample((2, 4, 5, 6), (2, 3, 7, 8), kernel_size=3),
+        sample(
+            (1, 4, 3, 3),
+            (1, 2, 6, 7),
+            kernel_size=(3, 2),
+            strides=(2, 3),
+            padding=(1, 0, 0, 1),
+            groups=2,
+            channels=4,
+        ),
+        sample(
+            (1, 3, 4, 2),
+            (1, 5, 5, 3),
+            kernel_size=2,
+            dilation=(2, 1),
+            data_layout="NHWC",
+            kernel_layout="HWIO",
+            dtype="float64",
+        ),
+        sample((1, 3, 3, 2), (1, 2, 4, 4), kernel_size=2, out_layout="NHWC", dtype="bfloat16"),
+        sample((1, 2, 3, 3), (1, 2, 4, 4), kernel_size=2, dtype="int8", out_dtype="int32"),
+    ],
+)

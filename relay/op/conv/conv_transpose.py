@@ -1,0 +1,307 @@
+"""Transposed convolutions: each element of data, times the weight, is laid out as a window.
+
+As a linear map of data this is the transpose of a convolution, which is where strides, padding and
+dilation have their meaning from: a convolution of the result would have windows where data is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from relay.ir import dims
+from relay.ir.attrs import attrs
+from relay.ir.dims import Dim
+from relay.ir.types import TensorType, Type
+from relay.op.building.layouts import (
+    blocked,
+    blocked_shape,
+    require_layout,
+    spatial_axes,
+    unblocked,
+    unblocked_shape,
+)
+from relay.op.building.window import overlapped, pad_pairs, require_sizes
+from relay.op.conv.conv import (
+    Kernel,
+    KernelAttrs,
+    checked_kernel,
+    convolved,
+    data_shape,
+    require_groups,
+    require_steps,
+)
+from relay.op.conv.conv_compute import transposed_convolution
+from relay.op.linalg.matmul import multiplied
+from relay.op.opdef import DType, FusionKind, Tensor, define, sample
+from relay.op.site import Relation, Site
+
+# --- attributes --------------------------------------------------------------------------------
+
+
+@attrs
+class ConvTransposeAttrs(KernelAttrs):
+    """strides: the distance between the windows of neighbouring elements
+    padding: what is cut off from the result; for each axis, or before each and then after each
+    channels: the number of output channels; with kernel_size it gives the weight its type
+    kernel_layout: the order of the axes of weight: inputs, outputs of a group, and the window
+    output_padding: how much longer each axis of the result is at its end
+    out_dtype: the element type of the result; None is that of data
+    """
+
+    output_padding: tuple[int, ...]
+    out_dtype: DType | None = None
+
+
+@attrs
+class Conv1DTransposeAttrs(ConvTransposeAttrs):
+    """Defaults for one spatial axis."""
+
+    axes: ClassVar[int] = 1
+
+    strides: tuple[int, ...] = (1,)
+    padding: tuple[int, ...] = (0, 0)
+    dilation: tuple[int, ...] = (1,)
+    data_layout: str = "NCW"
+    kernel_layout: str = "IOW"
+    output_padding: tuple[int, ...] = (0,)
+
+
+@attrs
+class Conv2DTransposeAttrs(ConvTransposeAttrs):
+    """Defaults for two spatial axes."""
+
+    axes: ClassVar[int] = 2
+
+    strides: tuple[int, ...] = (1, 1)
+    padding: tuple[int, ...] = (0, 0, 0, 0)
+    dilation: tuple[int, ...] = (1, 1)
+    data_layout: str = "NCHW"
+    kernel_layout: str = "IOHW"
+    output_padding: tuple[int, ...] = (0, 0)
+
+
+@attrs
+class Conv3DTransposeAttrs(ConvTransposeAttrs):
+    """Defaults for three spatial axes."""
+
+    axes: ClassVar[int] = 3
+
+    strides: tuple[int, ...] = (1, 1, 1)
+    padding: tuple[int, ...] = (0, 0, 0, 0, 0, 0)
+    dilation: tuple[int, ...] = (1, 1, 1)
+    data_layout: str = "NCDHW"
+    kernel_layout: str = "IODHW"
+    output_padding: tuple[int, ...] = (0, 0, 0)
+
+
+# --- the relation ------------------------------------------------------------------------------
+
+
+def transposed_type(spatial: str) -> Relation:
+    """(n, c, x…) * (c, o / groups, k…) -> (n, o, extents…), for the spatial axes named."""
+
+    def relation(site: Site) -> Type | None:
+        require_steps(site)
+        require_sizes(site, "output_padding", 0)
+        data = data_shape(site, spatial)
+        if data is None:
+            return None
+        batch, inputs, *positions = data
+        require_groups(site, inputs, "input")
+        kernel = _kernel(site, inputs, spatial)
+        if kernel is None:
+            return None
+        outputs, sizes = kernel
+        return convolved(site, spatial, batch, outputs, _extents(site, positions, sizes))
+
+    return relation
+
+
+def _kernel(site: Site, inputs: Dim, spatial: str) -> Kernel | None:
+    """What the weight says, or what the attributes say of it, which the argument then has."""
+    known = site.attrs
+    letters = "IO" + spatial
+    layout = require_layout(site, "kernel_layout", known.kernel_layout, letters)
+    weight = unblocked_shape(site, 1, layout, letters)
+    if weight is not None:
+        rows, each, *sizes = weight
+        site.require_equal(rows, inputs, "input channels of weight and data")
+        return checked_kernel(site, dims.multiply(each, known.groups), sizes)
+    if known.channels is None or known.kernel_size is None:
+        return None
+    require_groups(site, known.channels, "output")
+    shape = (inputs, known.channels // known.groups, *known.kernel_size)
+    data = site.tensor(0)
+    assert data is not None
+    site.assign(1, TensorType(blocked_shape(site, shape, letters, layout), data.dtype))
+    return known.channels, known.kernel_size
+
+
+def _extents(site: Site, positions: Sequence[Dim], sizes: Sequence[Dim]) -> list[Dim]:
+    """How far the windows of data reach: (x - 1) * stride + dilation * (k - 1) + 1, less padding,
+    plus output padding."""
+    known = site.attrs
+    found: list[Dim] = []
+    for position, size, stride, step, pads, more in zip(
+        positions,
+        sizes,
+        known.strides,
+        known.dilation,
+        pad_pairs(known.padding, known.axes),
+        known.output_padding,
+        strict=True,
+    ):
+        starts = dims.multiply(dims.subtract(position, 1), stride)
+        reach = dims.add(starts, dims.multiply(dims.subtract(size, 1), step))
+        extent = dims.add(reach, 1 - sum(pads) + more)
+        site.require_natural(
+            extent,
+            "padding cuts off more than there is",
+            f"{dims.add(extent, sum(pads))} or less on an axis",
+            f"padding = {known.padding}",
+        )
+        found.append(extent)
+    return found
+
+
+# --- the reference -----------------------------------------------------------------------------
+
+
+def convolve_transposed(
+    data: np.ndarray,
+    weight: np.ndarray,
+    strides: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+    data_layout: str,
+    kernel_layout: str,
+    out_layout: str,
+    output_padding: Sequence[int],
+    out_dtype: str | None,
+    **_: Any,
+) -> Any:
+    """One matrix product per group gives the window of each element; they are added up."""
+    spatial = spatial_axes(data_layout)
+    count = len(spatial)
+    pads = pad_pairs(padding, count)
+
+    def spread(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+        batch, inputs, *positions = x.shape
+        each, *sizes = w.shape[1:]
+        rows = w.reshape(groups, inputs // groups, each * prod(sizes)).swapaxes(1, 2)
+        elements = x.reshape(batch, groups, inputs // groups, prod(positions))
+        parts = np.matmul(rows, elements).reshape(batch, groups * each, *sizes, *positions)
+        # (batch, outputs, window…, positions…) -> (batch, outputs, positions…, window…)
+        parts = parts.transpose(0, 1, *range(2 + count, 2 + 2 * count), *range(2, 2 + count))
+        extents = [
+            (position - 1) * stride + (size - 1) * step + 1 - sum(cut) + more
+            for position, stride, size, step, cut, more in zip(
+                positions, strides, sizes, dilation, pads, output_padding, strict=True
+            )
+        ]
+        return overlapped(parts, extents, strides, dilation, pads)
+
+    x = unblocked(data, data_layout, "NC" + spatial)
+    w = unblocked(weight, kernel_layout, "IO" + spatial)
+    result = multiplied(spread, x, w, out_dtype or data.dtype.name)
+    return blocked(result, "NC" + spatial, out_layout or data_layout)
+
+
+# --- the operators -----------------------------------------------------------------------------
+
+_ARGUMENTS = [("data", "the input"), ("weight", "a window of output channels for each channel")]
+_DOC = (
+    "Each element of data times the window that weight has for its channel, laid out `strides` "
+    "apart and added up where windows overlap."
+)
+
+conv1d_transpose = define(
+    "nn.conv1d_transpose",
+    doc=_DOC,
+    arguments=_ARGUMENTS,
+    attrs=Conv1DTransposeAttrs,
+    relation=transposed_type("W"),
+    reference=convolve_transposed,
+    compute=transposed_convolution,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    samples=[
+        sample((2, 3, 5), (3, 4, 3)),
+        sample((1, 4, 4), (4, 3, 3), strides=3, padding=(1, 2), output_padding=2, groups=2),
+        sample(
+            (1, 5, 2),
+            (3, 3, 2),
+            data_layout="NWC",
+            kernel_layout="WOI",
+            dilation=2,
+            channels=3,
+            kernel_size=3,
+        ),
+        sample((1, 2, 4), (2, 2, 2), out_layout="NWC", dtype="bfloat16"),
+        sample((1, 2, 4), (2, 2, 2), dtype="int8", low=-99, high=99, out_dtype="int32"),
+    ],
+)
+
+conv2d_transpose = define(
+    "nn.conv2d_transpose",
+    doc=_DOC,
+    arguments=_ARGUMENTS,
+    attrs=Conv2DTransposeAttrs,
+    relation=transposed_type("HW"),
+    reference=convolve_transposed,
+    compute=transposed_convolution,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    samples=[
+        sample((2, 3, 4, 3), (3, 4, 3, 2)),
+        sample((1, 3, 3, 4), (3, 2, 4, 4), strides=2, padding=1, channels=2, kernel_size=4),
+        sample((1, 4, 3, 3), (4, 2, 3, 2), groups=2, strides=(2, 3), output_padding=(1, 2)),
+        sample((1, 2, 4, 4), (2, 1, 2, 3), padding=(0, 1, 2, 1), dilation=(2, 1), dtype="float64"),
+        sample((1, 3, 4, 2), (2, 2, 3, 2), data_layout="NHWC", kernel_layout="HWOI"),
+        sample((1, 3, 4, 2), (2, 2, 2, 3), data_layout="NHWC", kernel_layout="HWIO"),
+        sample((1, 1, 3, 3, 2), (2, 4, 2, 2), data_layout="NCHW2c", out_layout="NCHW4c"),
+        sample(
+            (1, 2, 3, 3), Tensor((2, 2, 3, 3), "int8"), dtype="uint8", high=99, out_dtype="int32"
+        ),
+        sample((1, 2, 3, 3), (2, 2, 3, 3), dtype="float16", padding=1),
+        sample((1, 4, 3, 3), (4, 4, 3, 3), strides=2, groups=2, padding=1),
+        sample((1, 2, 5, 4), (2, 16, 2, 5), strides=(3, 2), padding=(4, 1, 0, 2)),
+    ],
+)
+
+conv3d_transpose = define(
+    "nn.conv3d_transpose",
+    doc=_DOC,
+    arguments=_ARGUMENTS,
+    attrs=Conv3DTransposeAttrs,
+    relation=transposed_type("DHW"),
+    reference=convolve_transposed,
+    compute=transposed_convolution,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    samples=[
+        sample((1, 2, 2, 3, 3), (2, 3, 2, 1, 3)),
+        sample(
+            (1, 2, 3, 2, 2),
+            (2, 2, 2, 3, 2),
+            groups=2,
+            strides=(2, 1, 3),
+            output_padding=(1, 0, 2),
+            padding=(0, 1, 0, 1, 1, 1),
+        ),
+        sample(
+            (1, 2, 3, 2, 2),
+            (2, 2, 1, 3, 2),
+            data_layout="NDHWC",
+            kernel_layout="DHWOI",
+            dilation=(2, 1, 1),
+            channels=3,
+            kernel_size=(2, 2, 1),
+            dtype="float64",
+        ),
+        sample((1, 1, 2, 2, 2), (1, 2, 2, 2, 2), out_layout="NDHWC", dtype="float16"),
+        sample((1, 1, 2, 2, 2), (1, 2, 2, 2, 2), dtype="int8", out_dtype="int32"),
+    ],
+)

@@ -1,0 +1,322 @@
+"""Convolutions by Winograd's algorithm, with weights that were transformed before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from relay import dtypes, te
+from relay.immutable import frozen
+from relay.ir import dims
+from relay.ir.attrs import attrs
+from relay.ir.dims import Dim
+from relay.ir.expr import Call, Expr
+from relay.ir.types import TensorType, Type
+from relay.op.building.contraction import converted
+from relay.op.building.numerics import computing_dtype
+from relay.op.building.scalars import wide
+from relay.op.building.tables import applied
+from relay.op.building.window import Sizes, window_counts
+from relay.op.conv.conv import (
+    Conv2DAttrs,
+    Conv3DAttrs,
+    convolve,
+    convolved,
+    data_shape,
+    require_groups,
+    require_inputs,
+    require_steps,
+)
+from relay.op.conv.conv_compute import convolution
+from relay.op.conv.winograd import (
+    along,
+    is_transformed,
+    transform_weight,
+    transformed_window,
+    transforms,
+)
+from relay.op.opdef import FusionKind, Tensor, define, sample
+from relay.op.site import FLOATING, Relation, Site
+
+
+@attrs
+class WinogradConv2DAttrs(Conv2DAttrs):
+    """tile_size: how many results along an axis are computed together
+    kernel_size: the extents of the window before its transform
+    kernel_layout: the order of the axes of the weight before its transform; not used
+    """
+
+    tile_size: int
+
+
+@attrs
+class WinogradConv3DAttrs(Conv3DAttrs):
+    """tile_size: how many results along an axis are computed together
+    kernel_size: the extents of the window before its transform
+    kernel_layout: the order of the axes of the weight before its transform; not used
+    """
+
+    tile_size: int
+
+
+def winograd_type(spatial: str) -> Relation:
+    """(n, c, x…) * (k + tile - 1…, o, c / groups) -> (n, o, windows…), for the axes named."""
+    count = len(spatial)
+
+    def relation(site: Site) -> Type | None:
+        known = site.attrs
+        require_steps(site)
+        site.require_elements(0, FLOATING)
+        site.require(
+            known.kernel_size is not None,
+            "`kernel_size` is missing",
+            "the extents of the window, which a transformed weight does not show",
+            "kernel_size = None",
+        )
+        window = transformed_window(site, known.tile_size, known.kernel_size)
+        shape, weight = data_shape(site, spatial), site.tensor(1, rank=2 + count)
+        data = site.tensor(0)
+        if shape is None or data is None:
+            return None
+        batch, inputs, *extents = shape
+        outputs: Dim
+        if weight is None:
+            if known.channels is None:
+                return None
+            outputs = known.channels
+            require_groups(site, inputs, "input")
+            each = dims.floor_divide(inputs, known.groups)
+            site.assign(1, TensorType((*window, outputs, each), data.dtype))
+        else:
+            *found, outputs, each = weight.shape
+            for extent, wanted in zip(found, window, strict=True):
+                site.require_equal(extent, wanted, "extents of weight and transformed window")
+            require_inputs(site, inputs, each)
+            if known.channels is not None:
+                outputs = site.require_equal(
+                    outputs, known.channels, "output channels and `channels`"
+                )
+        require_groups(site, outputs, "output")
+        positions = window_counts(site, extents, known.kernel_size)
+        return convolved(site, spatial, batch, outputs, positions)
+
+    return relation
+
+
+def _restored(weight: np.ndarray, tile_size: int, sizes: Sequence[int]) -> np.ndarray:
+    """The weight (o, i, k…) that was transformed."""
+    for axis, size in enumerate(sizes):
+        if is_transformed(axis, sizes):
+            weight = along(np.linalg.pinv(transforms(tile_size, size).kernel), weight, axis)
+    return np.moveaxis(weight, (-2, -1), (0, 1))
+
+
+@frozen
+class Transformed(Tensor):
+    """An argument of a sample: a random weight, transformed."""
+
+    window: tuple[int, ...] = ()
+    tile_size: int = 1
+
+    def draw(self, generator: np.random.Generator) -> np.ndarray:
+        """Values of the transformed weight."""
+        plain = Tensor((*self.shape[-2:], *self.window), self.dtype)
+        return transform_weight(plain.draw(generator), self.tile_size)
+
+
+def _winograd(
+    data: np.ndarray,
+    weight: np.ndarray,
+    tile_size: int,
+    kernel_size: Sequence[int],
+    kernel_layout: str,
+    out_dtype: str | None,
+    **known: Any,
+) -> Any:
+    """The convolution with the weight that was transformed."""
+    result = dtypes.to_numpy(out_dtype) if out_dtype else data.dtype
+    wide = computing_dtype(result)
+    plain = _restored(weight.astype(wide), tile_size, kernel_size)
+    kernel_layout = "OI" + "DHW"[3 - len(kernel_size) :]
+    found = convolve(data.astype(wide), plain, kernel_layout=kernel_layout, out_dtype=None, **known)
+    return found.astype(result)
+
+
+def _winograd_compute(
+    data: te.Tensor,
+    weight: te.Tensor,
+    out: te.Spec,
+    tile_size: int,
+    kernel_size: Sequence[int],
+    kernel_layout: str,
+    **known: Any,
+) -> te.Tensor:
+    """The convolution with the weight that was transformed, which is restored axis by axis."""
+    plain = converted(weight, wide(out.dtype))
+    for axis, size in enumerate(kernel_size):
+        if is_transformed(axis, kernel_size):
+            inverse = np.linalg.pinv(transforms(tile_size, size).kernel)
+            plain = applied(inverse, plain, axis, "restored")
+    kernel_layout = "DHW"[3 - len(kernel_size) :] + "OI"
+    return convolution(data, plain, out, kernel_layout=kernel_layout, **known)
+
+
+def contrib_conv2d_winograd_without_weight_transform(
+    data: Expr,
+    weight: Expr,
+    tile_size: int,
+    strides: Sizes = (1, 1),
+    padding: Sizes = (0, 0),
+    dilation: Sizes = (1, 1),
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: Sizes | None = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: str = "",
+) -> Call:
+    """A convolution of images with a weight transformed for Winograd's algorithm."""
+    return CONV2D_WINOGRAD(
+        data,
+        weight,
+        tile_size=tile_size,
+        strides=strides,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+        channels=channels,
+        kernel_size=kernel_size,
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout=out_layout,
+        out_dtype=out_dtype,
+    )
+
+
+_ARGUMENTS = [("data", "the input"), ("weight", "what the weight transform gave")]
+_DOC = (
+    "A convolution whose weight comes from the weight transform with the same `tile_size`: its "
+    "result is that of the convolution with the weight before the transform."
+)
+
+CONV2D_WINOGRAD = define(
+    "nn.contrib_conv2d_winograd_without_weight_transform",
+    doc=_DOC,
+    arguments=_ARGUMENTS,
+    attrs=WinogradConv2DAttrs,
+    relation=winograd_type("HW"),
+    reference=_winograd,
+    compute=_winograd_compute,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    helper=contrib_conv2d_winograd_without_weight_transform,
+    samples=[
+        sample(
+            (1, 3, 6, 7),
+            Transformed((4, 4, 2, 3), window=(3, 3), tile_size=2),
+            tile_size=2,
+            kernel_size=3,
+            padding=1,
+            channels=2,
+        ),
+        sample(
+            (1, 5, 5, 2),
+            Transformed((6, 6, 4, 2), window=(3, 3), tile_size=4),
+            tile_size=4,
+            kernel_size=3,
+            data_layout="NHWC",
+            kernel_layout="HWIO",
+            out_layout="NCHW",
+            out_dtype="float64",
+        ),
+        sample(
+            (1, 4, 6, 7),
+            Transformed((3, 4, 2, 2), "float64", window=(2, 3), tile_size=2),
+            tile_size=2,
+            kernel_size=(2, 3),
+            strides=(2, 1),
+            dilation=(1, 2),
+            groups=2,
+            dtype="float64",
+        ),
+    ],
+)
+
+
+def contrib_conv3d_winograd_without_weight_transform(
+    data: Expr,
+    weight: Expr,
+    tile_size: int,
+    strides: Sizes = (1, 1, 1),
+    padding: Sizes = (0, 0, 0),
+    dilation: Sizes = (1, 1, 1),
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: Sizes | None = None,
+    data_layout: str = "NCDHW",
+    kernel_layout: str = "OIDHW",
+    out_layout: str = "",
+    out_dtype: str = "",
+) -> Call:
+    """A convolution of volumes with a weight transformed for Winograd's algorithm."""
+    return CONV3D_WINOGRAD(
+        data,
+        weight,
+        tile_size=tile_size,
+        strides=strides,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+        channels=channels,
+        kernel_size=kernel_size,
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout=out_layout,
+        out_dtype=out_dtype,
+    )
+
+
+CONV3D_WINOGRAD = define(
+    "nn.contrib_conv3d_winograd_without_weight_transform",
+    doc=_DOC,
+    arguments=_ARGUMENTS,
+    attrs=WinogradConv3DAttrs,
+    relation=winograd_type("DHW"),
+    reference=_winograd,
+    compute=_winograd_compute,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    helper=contrib_conv3d_winograd_without_weight_transform,
+    samples=[
+        sample(
+            (1, 2, 3, 4, 4),
+            Transformed((4, 4, 4, 2, 2), window=(3, 3, 3), tile_size=2),
+            tile_size=2,
+            kernel_size=3,
+            padding=(1, 0, 0, 1, 1, 0),
+            channels=2,
+        ),
+        sample(
+            (1, 3, 4, 3, 2),
+            Transformed((2, 6, 6, 4, 1), "float64", window=(2, 3, 3), tile_size=4),
+            tile_size=4,
+            kernel_size=(2, 3, 3),
+            padding=2,
+            strides=(1, 2, 1),
+            dilation=(1, 1, 2),
+            groups=2,
+            data_layout="NDHWC",
+            kernel_layout="DHWIO",
+            out_layout="NCDHW",
+            dtype="float64",
+        ),
+        sample(
+            (1, 1, 3, 3, 4),
+            Transformed((1, 4, 4, 1, 1), window=(1, 3, 3), tile_size=2),
+            tile_size=2,
+            kernel_size=(1, 3, 3),
+            out_dtype="float64",
+        ),
+    ],
+)

@@ -1,0 +1,198 @@
+"""How much a place in one image is like places near it in another, as optical flow asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from relay import te
+from relay.ir import dims
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.dims import Dim
+from relay.ir.types import TensorType, Type
+from relay.op.building.layouts import (
+    blocked,
+    blocked_shape,
+    read_layout,
+    require_layout,
+    unblocked,
+    unblocked_shape,
+)
+from relay.op.building.numerics import rounded_once
+from relay.op.building.scalars import wide
+from relay.op.building.views import Place, extent_in, fill, padded, view
+from relay.op.building.window import Pair, long_padding, pad_pairs, require_padding
+from relay.op.opdef import FusionKind, define, sample
+from relay.op.site import FLOATING, Site, better_known
+
+
+@attrs
+class CorrelationAttrs(Attrs):
+    """kernel_size: the extent of the patches that are compared, an odd number
+    max_displacement: how far apart compared patches are at most, along each axis
+    stride1: the distance between patches of data1
+    stride2: the distance between the patches of data2 that one is compared with
+    padding: zeros around both images; for each axis, or before each and then after each
+    is_multiply: multiply elements; otherwise take the absolute value of their difference
+    layout: the order of the axes of the images
+    """
+
+    kernel_size: int = 1
+    max_displacement: int = 1
+    stride1: int = 1
+    stride2: int = 1
+    padding: tuple[int, ...] = (0, 0, 0, 0)
+    is_multiply: bool = True
+    layout: str = "NCHW"
+
+    def __post_init__(self) -> None:
+        Attrs.__post_init__(self)
+        object.__setattr__(self, "padding", long_padding(self.padding, 2))
+
+
+def _correlation_type(site: Site) -> Type | None:
+    """((n, c, h, w), same) -> (n, displacements², patches along h, patches along w)"""
+    known: CorrelationAttrs = site.attrs
+    site.require_elements(0, FLOATING)
+    layout = require_layout(site, "layout", known.layout, "NCHW")
+    require_padding(site, known.padding, 2)
+    for name, least in (("max_displacement", 0), ("stride1", 1), ("stride2", 1)):
+        value = known[name]
+        site.require(value >= least, f"`{name}` is too small", f"{least} or more", str(value))
+    site.require(
+        known.kernel_size > 0 and known.kernel_size % 2 == 1,
+        "a patch has no middle",
+        "an odd `kernel_size`",
+        str(known.kernel_size),
+    )
+    first, second = (unblocked_shape(site, index, layout, "NCHW") for index in (0, 1))
+    if first is None or (data := site.tensor(0)) is None:
+        return None
+    site.expect(1, data.shape, data.dtype)
+    batch, _, *extents = map(better_known, first, second or first)
+    positions = map(
+        lambda extent, pads: _patches(site, extent, pads), extents, pad_pairs(known.padding, 2)
+    )
+    shape = (batch, (2 * (known.max_displacement // known.stride2) + 1) ** 2, *positions)
+    return TensorType(blocked_shape(site, shape, "NCHW", layout), data.dtype)
+
+
+def _patches(site: Site, extent: Dim, pads: Pair) -> Dim:
+    """How many patches lie on an axis, displaced ones included."""
+    known: CorrelationAttrs = site.attrs
+    border = known.max_displacement + known.kernel_size // 2
+    room = dims.subtract(dims.add(extent, sum(pads)), 2 * border)
+    site.require_natural(
+        dims.subtract(room, 1),
+        "displaced patches do not fit into the padded image",
+        f"an extent of {2 * border + 1 - sum(pads)} or more",
+        str(extent),
+    )
+    return dims.floor_divide(dims.add(room, known.stride1 - 1), known.stride1)
+
+
+def _correlation(
+    data1: np.ndarray,
+    data2: np.ndarray,
+    kernel_size: int,
+    max_displacement: int,
+    stride1: int,
+    stride2: int,
+    padding: Sequence[int],
+    is_multiply: bool,
+    layout: str,
+) -> Any:
+    widths = [(0, 0), (0, 0), *pad_pairs(padding, 2)]
+    first, second = (np.pad(unblocked(data, layout, "NCHW"), widths) for data in (data1, data2))
+    channels, height, width = first.shape[1:]
+    reach = max_displacement
+    middle = first[:, :, reach : height - reach, reach : width - reach]
+    radius = reach // stride2
+    shifts = range(-radius * stride2, radius * stride2 + 1, stride2)
+    planes = []
+    for down, right in product(shifts, shifts):
+        displaced = second[
+            :,
+            :,
+            reach + down : height - reach + down,
+            reach + right : width - reach + right,
+        ]
+        alike = middle * displaced if is_multiply else np.abs(middle - displaced)
+        patches = np.lib.stride_tricks.sliding_window_view(
+            alike.sum(1, dtype=alike.dtype), (kernel_size, kernel_size), (1, 2)
+        )
+        planes.append(patches[:, ::stride1, ::stride1].sum((-2, -1), dtype=alike.dtype))
+    count = first.dtype.type(kernel_size**2 * channels)
+    return blocked(np.stack(planes, 1) / count, "NCHW", layout)
+
+
+def _correlation_compute(
+    data1: te.Tensor,
+    data2: te.Tensor,
+    out: te.Spec,
+    kernel_size: int,
+    max_displacement: int,
+    stride1: int,
+    stride2: int,
+    padding: Sequence[int],
+    is_multiply: bool,
+    layout: str,
+) -> te.Tensor:
+    """The sums for each displacement down and right; then displacements become channels."""
+    pads = dict(zip("HW", pad_pairs(padding, 2), strict=True))
+    first, second = (padded(view(data, layout), pads) for data in (data1, data2))
+    radius = max_displacement // stride2
+    shifts, start = 2 * radius + 1, max_displacement - radius * stride2
+    target, dtype = read_layout(layout), wide(out.dtype)
+    batch, *spatial = (extent_in(target, out.shape, letter) for letter in "NHW")
+    channel = te.axis(first.extent("C"), "c")
+    rows, columns = te.axis(kernel_size, "kh"), te.axis(kernel_size, "kw")
+
+    def alike(n: te.Expr, down: te.Expr, right: te.Expr, y: te.Expr, x: te.Expr) -> te.Expr:
+        top, left = y * stride1 + rows, x * stride1 + columns
+        mine = te.cast(
+            first.at(N=n, C=channel, H=top + max_displacement, W=left + max_displacement), dtype
+        )
+        shifted = {"H": top + down * stride2 + start, "W": left + right * stride2 + start}
+        other = te.cast(second.at(N=n, C=channel, **shifted), dtype)
+        term = mine * other if is_multiply else te.absolute(mine - other)
+        return te.sum(term, (channel, rows, columns))
+
+    sums = te.compute((batch, shifts, shifts, *spatial), alike, "correlation")
+    count = te.cast(first.extent("C") * kernel_size**2, dtype)
+
+    def mean(place: Place) -> te.Expr:
+        down, right = place["C"].cut((shifts,))
+        where = (place["N"].whole, down, right, place["H"].whole, place["W"].whole)
+        return te.cast(sums[where] / count, out.dtype)
+
+    return fill(out.shape, target, mean, "mean")
+
+
+correlation = define(
+    "nn.correlation",
+    doc="Patches of data1 against patches of data2 displaced by up to max_displacement: for each "
+    "displacement, the mean of the products or of the absolute differences of their elements.",
+    arguments=[("data1", "images"), ("data2", "images of the same type")],
+    attrs=CorrelationAttrs,
+    relation=_correlation_type,
+    reference=rounded_once(_correlation),
+    compute=_correlation_compute,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    samples=[
+        sample((2, 3, 5, 6), (2, 3, 5, 6)),
+        sample((1, 2, 6, 7), (1, 2, 6, 7), kernel_size=3, max_displacement=2, padding=(2, 1)),
+        sample((1, 2, 8, 8), (1, 2, 8, 8), max_displacement=3, stride1=2, stride2=2, padding=1),
+        sample(
+            (1, 5, 5, 2),
+            (1, 5, 5, 2),
+            is_multiply=False,
+            padding=(1, 0, 0, 2),
+            layout="NHWC",
+            dtype="float16",
+        ),
+    ],
+)

@@ -1,0 +1,349 @@
+"""Convolutions whose windows are bent: offsets, which are data too, move each of their elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from relay import dtypes, te
+from relay.ir import dims
+from relay.ir.attrs import attrs
+from relay.ir.expr import Call, Expr
+from relay.ir.types import Type
+from relay.op.building.layouts import (
+    blocked,
+    blocked_shape,
+    read_layout,
+    require_layout,
+    unblocked,
+    unblocked_shape,
+)
+from relay.op.building.numerics import computing_dtype
+from relay.op.building.scalars import wide
+from relay.op.building.views import Digits, Place, View, along, view
+from relay.op.building.window import Sizes, window_counts
+from relay.op.conv.conv import (
+    Conv2DAttrs,
+    assigned_weight,
+    checked_kernel,
+    convolved,
+    data_shape,
+    require_groups,
+    require_inputs,
+    require_steps,
+)
+from relay.op.conv.conv_compute import Taps, contract, plain_kernel
+from relay.op.linalg.matmul import multiplied
+from relay.op.opdef import FusionKind, define, sample
+from relay.op.relations import size
+from relay.op.site import FLOATING, Site
+
+
+@attrs
+class DeformableConv2DAttrs(Conv2DAttrs):
+    """deformable_groups: channels are divided into so many groups that have offsets of their own"""
+
+    deformable_groups: int = 1
+
+
+def _deformable_type(site: Site) -> Type | None:
+    """A convolution; the offsets have a y and an x for each element of each window, and shares one
+    number."""
+    known = site.attrs
+    require_steps(site)
+    parts = known.deformable_groups
+    site.require(
+        parts > 0,
+        "`deformable_groups` is not positive",
+        "1 or more",
+        f"deformable_groups = {parts}",
+    )
+    site.require_elements(0, FLOATING)
+    shape = data_shape(site, "HW")
+    kernel_layout = require_layout(site, "kernel_layout", known.kernel_layout, "OIHW")
+    weight = unblocked_shape(site, 2, kernel_layout, "OIHW")
+    data = site.tensor(0)
+    if shape is None or data is None:
+        return None
+    batch, inputs, *extents = shape
+    require_groups(site, inputs, "input", "deformable_groups")
+    if weight is None:
+        kernel = assigned_weight(site, 2, inputs, "HW")
+        if kernel is None:
+            return None
+    else:
+        outputs, each, *sizes = weight
+        require_groups(site, outputs, "output")
+        require_inputs(site, inputs, each)
+        kernel = checked_kernel(site, outputs, sizes)
+    outputs, window = kernel
+    positions = window_counts(site, extents, window)
+    data_layout = require_layout(site, "data_layout", known.data_layout, "NCHW")
+    for argument, each_one in ((1, 2), (3, 1))[: len(site.args) - 2]:
+        numbers = dims.multiply(size(window), each_one * parts)
+        fitting = blocked_shape(site, (batch, numbers, *positions), "NCHW", data_layout)
+        site.expect(argument, fitting, data.dtype)
+    return convolved(site, "HW", batch, outputs, positions, weight=2)
+
+
+def _between(data: np.ndarray, y: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Elements of images (…, channels, h, w) at places (…, points) that may lie between them, as
+    (…, channels, points): the four neighbours, weighted by nearness. Outside of data is 0."""
+    *_, height, width = data.shape
+    flat = data.reshape(*data.shape[:-2], height * width)
+    total = np.zeros((*data.shape[:-2], y.shape[-1]), data.dtype)
+    for down, right in product((0, 1), repeat=2):
+        row, column = np.floor(y) + down, np.floor(x) + right
+        inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+        nearness = np.where(inside, (1 - abs(y - row)) * (1 - abs(x - column)), 0)
+        place = np.where(inside, row * width + column, 0).astype(np.int64)
+        if flat.shape[-1]:
+            total += np.take_along_axis(flat, place[..., None, :], -1) * nearness[..., None, :]
+    return total
+
+
+def _deformable(
+    data: np.ndarray,
+    offset: np.ndarray,
+    weight: np.ndarray,
+    share: np.ndarray | None = None,
+    *,
+    strides: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+    data_layout: str,
+    kernel_layout: str,
+    out_layout: str,
+    out_dtype: str | None,
+    deformable_groups: int,
+    **_: Any,
+) -> Any:
+    """The elements of all windows are fetched, then it is a matrix product per group."""
+    wide = computing_dtype(dtypes.to_numpy(out_dtype) if out_dtype else data.dtype)
+    x = unblocked(data, data_layout, "NCHW").astype(wide)
+    w = unblocked(weight, kernel_layout, "OIHW")
+    moves = unblocked(offset, data_layout, "NCHW").astype(wide)
+    batch, inputs, *extents = x.shape
+    outputs, each, *sizes = w.shape
+    positions = moves.shape[2:]
+    moves = moves.reshape(batch, deformable_groups, *sizes, 2, *positions)
+
+    def places(axis: int) -> np.ndarray:
+        """Where the elements of windows stand on an axis, (batch, part, elements of windows)."""
+        start = np.arange(positions[axis]) * strides[axis] - padding[axis]
+        inside = np.arange(sizes[axis]) * dilation[axis]
+        grid = inside.reshape(-1, *(1,) * (3 - axis)) + start.reshape(-1, *(1,) * (1 - axis))
+        found: np.ndarray = moves[:, :, :, :, axis] + grid.astype(wide)
+        return found.reshape(batch, deformable_groups, prod(sizes) * prod(positions))
+
+    parted = x.reshape(batch, deformable_groups, inputs // deformable_groups, *extents)
+    fetched = _between(parted, places(0), places(1))
+    if share is not None:
+        counted = unblocked(share, data_layout, "NCHW").astype(wide)
+        places_of_all = prod(sizes) * prod(positions)
+        fetched = fetched * counted.reshape(batch, deformable_groups, 1, places_of_all)
+    right = fetched.reshape(batch, groups, each * prod(sizes), prod(positions))
+    left = w.reshape(groups, outputs // groups, each * prod(sizes))
+    result = multiplied(np.matmul, left, right, out_dtype or data.dtype.name)
+    result = result.reshape(batch, outputs, *positions)
+    return blocked(result, "NCHW", out_layout or data_layout)
+
+
+def _between_compute(images: View, n: te.Expr, c: te.Expr, y: te.Expr, x: te.Expr) -> te.Expr:
+    """The element of images at a place that may lie between elements."""
+    height, width = (te.cast(images.extent(letter), y.dtype) for letter in "HW")
+    top, left = te.call("floor", y), te.call("floor", x)
+    total: te.Expr = te.const(0, y.dtype)
+    for down, right in product((0, 1), repeat=2):
+        row, column = top + down, left + right
+        inside = te.every(row >= 0, row < height, column >= 0, column < width)
+        nearness = (1 - te.absolute(y - row)) * (1 - te.absolute(x - column))
+        value = images.at(N=n, C=c, H=te.cast(row, "int64"), W=te.cast(column, "int64"))
+        total = total + te.select(inside, te.cast(value, y.dtype) * nearness, 0)
+    return total
+
+
+def _deformable_compute(
+    data: te.Tensor,
+    offset: te.Tensor,
+    weight: te.Tensor,
+    share: te.Tensor | None = None,
+    *,
+    out: te.Spec,
+    strides: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+    data_layout: str,
+    kernel_layout: str,
+    out_layout: str,
+    deformable_groups: int,
+    **_: Any,
+) -> te.Tensor:
+    """The elements of all windows are fetched; then they are multiplied with the weight."""
+    images, moves = view(data, data_layout), view(offset, data_layout)
+    kernel = view(weight, kernel_layout)
+    shares = None if share is None else view(share, data_layout)
+    dtype, channels = wide(out.dtype), images.extent("C")
+    window = {letter: kernel.extent(letter) for letter in "HW"}
+
+    def fetched(
+        n: te.Expr, c: te.Expr, kh: te.Expr, kw: te.Expr, y: te.Expr, x: te.Expr
+    ) -> te.Expr:
+        part, _inside = along(c, channels).divided(channels // deformable_groups)
+        element = (part.whole * window["H"] + kh) * window["W"] + kw
+
+        def coordinate(axis: int, position: te.Expr, step: te.Expr) -> te.Expr:
+            start = position * strides[axis] + step * dilation[axis] - padding[axis]
+            move = moves.at(N=n, C=element * 2 + axis, H=y, W=x)
+            return te.cast(move, dtype) + te.cast(start, dtype)
+
+        found = _between_compute(images, n, c, coordinate(0, y, kh), coordinate(1, x, kw))
+        if shares is None:
+            return found
+        return found * te.cast(shares.at(N=n, C=element, H=y, W=x), dtype)
+
+    positions = (moves.extent(letter) for letter in "HW")
+    windows = te.compute(
+        (images.extent("N"), channels, *window.values(), *positions), fetched, "fetched"
+    )
+
+    def window_of(place: Place, channel: Digits, taps: Taps) -> te.Expr:
+        where = (place["H"].whole, place["W"].whole)
+        return windows[(place["N"].whole, channel.whole, *taps.values(), *where)]
+
+    layout = read_layout(out_layout or data_layout)
+    return contract(window_of, plain_kernel(kernel, "HW"), out, layout, groups)
+
+
+def deformable_conv2d(
+    data: Expr,
+    offset: Expr,
+    weight: Expr,
+    strides: Sizes = (1, 1),
+    padding: Sizes = (0, 0),
+    dilation: Sizes = (1, 1),
+    deformable_groups: int = 1,
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: Sizes | None = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: str = "",
+) -> Call:
+    """A convolution of images with windows that offsets bend."""
+    return DEFORMABLE_CONV2D(
+        data,
+        offset,
+        weight,
+        strides=strides,
+        padding=padding,
+        dilation=dilation,
+        deformable_groups=deformable_groups,
+        groups=groups,
+        channels=channels,
+        kernel_size=kernel_size,
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout=out_layout,
+        out_dtype=out_dtype,
+    )
+
+
+DEFORMABLE_CONV2D = define(
+    "nn.deformable_conv2d",
+    doc="`nn.conv2d` with each element of each window moved by an offset. Between the elements of "
+    "data the four neighbours count by nearness; around data there are zeros, so that a place less "
+    "than 1 beyond a border still has a share of the elements there, as in DeformConv of ONNX and "
+    "in torchvision. The channels of offset are, for each deformable group and element of the "
+    "window, a y and an x.",
+    arguments=[
+        ("data", "images"),
+        ("offset", "how far each element of each window is moved"),
+        ("weight", "a window of channels for each output channel"),
+    ],
+    attrs=DeformableConv2DAttrs,
+    relation=_deformable_type,
+    reference=_deformable,
+    compute=_deformable_compute,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    helper=deformable_conv2d,
+    samples=[
+        sample((1, 2, 4, 5), (1, 12, 3, 3), (3, 2, 2, 3)),
+        sample(
+            (2, 4, 5, 4),
+            (2, 16, 3, 2),
+            (2, 2, 2, 2),
+            strides=2,
+            padding=(1, 0, 1, 1),
+            dilation=(2, 1),
+            groups=2,
+            deformable_groups=2,
+            kernel_size=2,
+            channels=2,
+            dtype="float64",
+        ),
+        sample((1, 4, 4, 2), (1, 3, 3, 8), (2, 2, 2, 3), data_layout="NHWC", kernel_layout="HWIO"),
+        sample((1, 1, 3, 3), (1, 2, 3, 3), (2, 1, 1, 1), out_layout="NHWC", dtype="float16"),
+        sample((1, 1, 3, 3), (1, 2, 3, 3), (2, 1, 1, 1), out_dtype="float64"),
+    ],
+)
+
+
+modulated_deformable_conv2d = define(
+    "nn.modulated_deformable_conv2d",
+    doc="`nn.deformable_conv2d` with each element of each window multiplied by a number of its own "
+    "before the window is. The channels of share are, for each deformable group, the elements of "
+    "the window.",
+    arguments=[
+        ("data", "images"),
+        ("offset", "how far each element of each window is moved"),
+        ("weight", "a window of channels for each output channel"),
+        ("share", "how much each element of each window counts"),
+    ],
+    attrs=DeformableConv2DAttrs,
+    relation=_deformable_type,
+    reference=_deformable,
+    compute=_deformable_compute,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    samples=[
+        sample((1, 2, 4, 5), (1, 12, 3, 3), (3, 2, 2, 3), (1, 6, 3, 3)),
+        sample(
+            (2, 4, 5, 4),
+            (2, 16, 3, 2),
+            (2, 2, 2, 2),
+            (2, 8, 3, 2),
+            strides=2,
+            padding=(1, 0, 1, 1),
+            dilation=(2, 1),
+            groups=2,
+            deformable_groups=2,
+            kernel_size=2,
+            channels=2,
+            dtype="float64",
+        ),
+        sample(
+            (1, 4, 4, 2),
+            (1, 3, 3, 8),
+            (2, 2, 2, 3),
+            (1, 3, 3, 4),
+            data_layout="NHWC",
+            kernel_layout="HWIO",
+        ),
+        sample(
+            (1, 1, 3, 3),
+            (1, 2, 3, 3),
+            (2, 1, 1, 1),
+            (1, 1, 3, 3),
+            out_layout="NHWC",
+            dtype="float16",
+        ),
+        sample((1, 1, 3, 3), (1, 2, 3, 3), (2, 1, 1, 1), (1, 1, 3, 3), out_dtype="float64"),
+    ],
+)

@@ -1,0 +1,193 @@
+"""Losses: how far predictions are from what they should be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+
+from relay import te
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.types import TensorType, Type
+from relay.op.building.elements import Indices, folded
+from relay.op.building.numerics import rounded_once
+from relay.op.building.scalars import wide, widened
+from relay.op.opdef import Compute, FusionKind, Selection, Tensor, define, sample
+from relay.op.site import FLOATING, INTEGER, Site
+
+# --- cross entropy -----------------------------------------------------------------------------
+
+
+def _cross_entropy_type(site: Site) -> Type | None:
+    """((n, c), (n, c)) -> (), all of one element type; known from either argument."""
+    found = [site.tensor(index, rank=2) for index in (0, 1)]
+    known = found[1] if found[0] is None else found[0]
+    if known is None:
+        return None
+    for index in (0, 1):
+        site.require_elements(index, FLOATING)
+        site.expect(index, known.shape, known.dtype)
+    return TensorType((), known.dtype)
+
+
+def _cross_entropy_with_logits(x: np.ndarray, y: np.ndarray) -> Any:
+    return -(x * y).sum(dtype=x.dtype) / x.dtype.type(x.shape[0])
+
+
+def _entropy(logarithm: Callable[[te.Expr], te.Expr]) -> Compute:
+    def compute(x: te.Tensor, y: te.Tensor, out: te.Spec) -> te.Tensor:
+        total = folded(x.shape, (0, 1), lambda i: logarithm(widened(x[i])) * widened(y[i]), te.sum)
+        rows = te.cast(x.shape[0], wide(out.dtype))
+        return te.compute((), lambda: te.cast(-total[()] / rows, out.dtype))
+
+    return compute
+
+
+cross_entropy = define(
+    "nn.cross_entropy",
+    doc="The sum of -y * log(x), divided by the number of rows.",
+    arguments=[("x", "predicted probabilities, a row each"), ("y", "the true ones")],
+    relation=_cross_entropy_type,
+    reference=rounded_once(lambda x, y: _cross_entropy_with_logits(np.log(x), y)),
+    compute=_entropy(lambda x: te.call("log", x)),
+    fusion=FusionKind.OPAQUE,
+    samples=[
+        sample((2, 3), (2, 3), low=0.1, high=1),
+        sample((4, 1), (4, 1), low=0.1, high=1, dtype="float64"),
+        sample((3, 5), (3, 5), low=0.1, high=1, dtype="float16"),
+    ],
+)
+
+cross_entropy_with_logits = define(
+    "nn.cross_entropy_with_logits",
+    doc="The sum of -x * y, divided by the number of rows.",
+    arguments=[
+        ("x", "logarithms of predicted probabilities, a row each"),
+        ("y", "the true probabilities"),
+    ],
+    relation=_cross_entropy_type,
+    reference=rounded_once(_cross_entropy_with_logits),
+    compute=_entropy(lambda x: x),
+    fusion=FusionKind.OPAQUE,
+    samples=[
+        sample((2, 3), (2, 3)),
+        sample((4, 1), (4, 1), dtype="float64"),
+        sample((3, 5), (3, 5), dtype="bfloat16"),
+    ],
+)
+
+# --- negative log likelihood -------------------------------------------------------------------
+
+
+@attrs
+class NLLLossAttrs(Attrs):
+    """reduction: "mean" is the sum divided by the sum of the weights, "none" one loss per target
+    ignore_index: a target that does not count
+    """
+
+    reduction: Literal["mean", "sum", "none"] = "mean"
+    ignore_index: int = -100
+
+
+def _class_axis(rank: int) -> int:
+    """The axis of the classes: there may be a batch before it."""
+    return min(rank - 1, 1)
+
+
+def _nll_loss_type(site: Site) -> Type | None:
+    """((n, c, …), (n, …), (c,)) -> () or (n, …)"""
+    site.require_elements(0, FLOATING)
+    site.require_elements(1, INTEGER)
+    site.require_rank(0, at_least=1)
+    predictions, targets = site.tensor(0), site.tensor(1)
+    if predictions is None:
+        return None
+    axis = _class_axis(len(predictions.shape))
+    site.expect(2, (predictions.shape[axis],), predictions.dtype)
+    shape = (*predictions.shape[:axis], *predictions.shape[axis + 1 :])
+    if targets is not None:
+        shape = site.expect(1, shape, targets.dtype).shape
+    return TensorType(shape if site.attrs.reduction == "none" else (), predictions.dtype)
+
+
+def _nll_loss(
+    predictions: np.ndarray,
+    targets: np.ndarray,
+    weights: np.ndarray,
+    reduction: str,
+    ignore_index: int,
+) -> Any:
+    axis = _class_axis(predictions.ndim)
+    wanted = targets.astype(np.int64)
+    counts = (wanted != ignore_index) & (wanted >= 0) & (wanted < len(weights))
+    if not len(weights):  # no target counts: read zeros
+        predictions = np.zeros((*targets.shape[:axis], 1, *targets.shape[axis:]), weights.dtype)
+        weights = np.zeros(1, weights.dtype)
+    inside = np.where(counts, wanted, 0)
+    chosen = np.take_along_axis(predictions, np.expand_dims(inside, axis), axis).squeeze(axis)
+    zero = predictions.dtype.type(0)
+    weight = np.where(counts, weights[inside], zero)
+    losses = np.where(counts, -chosen * weight, zero)
+    if reduction == "none":
+        return losses
+    total = losses.sum(dtype=losses.dtype)
+    return total if reduction == "sum" else total / weight.sum(dtype=weight.dtype)
+
+
+def _nll_loss_compute(
+    predictions: te.Tensor,
+    targets: te.Tensor,
+    weights: te.Tensor,
+    out: te.Spec,
+    reduction: str,
+    ignore_index: int,
+) -> te.Tensor:
+    axis = _class_axis(predictions.rank)
+    zero = te.const(0.0, wide(out.dtype))
+
+    def of_target(indices: Indices) -> tuple[te.Expr, te.Expr]:
+        """The loss, and the weight of its class; both 0 where the target does not count."""
+        wanted = te.index(targets[indices])
+        counts = te.every(
+            te.not_equal(wanted, ignore_index), wanted >= 0, wanted < weights.shape[0]
+        )
+        chosen = widened(predictions[(*indices[:axis], wanted, *indices[axis:])])
+        weight = widened(weights[wanted])
+        return te.select(counts, -chosen * weight, zero), te.select(counts, weight, zero)
+
+    if reduction == "none":
+        return te.compute(out.shape, lambda *i: te.cast(of_target(i)[0], out.dtype))
+    every = range(targets.rank)
+    total = folded(targets.shape, every, lambda i: of_target(i)[0], te.sum)
+    if reduction == "sum":
+        return te.compute((), lambda: te.cast(total[()], out.dtype))
+    weight = folded(targets.shape, every, lambda i: of_target(i)[1], te.sum)
+    return te.compute((), lambda: te.cast(total[()] / weight[()], out.dtype))
+
+
+nll_loss = define(
+    "nn.nll_loss",
+    doc="Minus the prediction for the class that a target names, times the weight of the class. A "
+    "target outside of the classes does not count.",
+    arguments=[
+        ("predictions", "logarithms of probabilities: (n, classes, …), or (classes,)"),
+        ("targets", "true classes, integers: (n, …), or ()"),
+        ("weights", "the weight of each class"),
+    ],
+    attrs=NLLLossAttrs,
+    relation=_nll_loss_type,
+    reference=rounded_once(_nll_loss),
+    compute=_nll_loss_compute,
+    selects=lambda known, types: [
+        Selection(1, axes=(_class_axis(len(types[0].shape)),), ignored=known.ignore_index)
+    ],
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    samples=[
+        sample((4, 3), Tensor((4,), "int32", 0, 3), (3,)),
+        sample((4, 3), Tensor((4,), "int64", 0, 3), (3,), reduction="sum", ignore_index=1),
+        sample((4, 3, 2), Tensor((4, 2), "int32", 0, 3), (3,), reduction="none", ignore_index=2),
+        sample((5, 3), Tensor((5,), "int32", 0, 3), (3,), low=0.1, ignore_index=0, dtype="float16"),
+        sample((3,), Tensor((), "int32", 0, 3), (3,), dtype="float64"),
+    ],
+)

@@ -1,0 +1,486 @@
+"""Normalization by statistics of the data itself: of layers, instances, groups and neighbours.
+
+Batch normalization, whose statistics are given, stands in `relay.op.nn.norm`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from relay import te
+from relay.ir import dims
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.expr import Call, Expr
+from relay.ir.types import TensorType, Type
+from relay.op.building.elements import Body, Indices, Shape, folded, size, without
+from relay.op.building.numerics import rounded_once
+from relay.op.building.scalars import wide, widened
+from relay.op.nn.norm import BatchNormAttrs, along, with_channels
+from relay.op.opdef import Compute, FusionKind, define, sample
+from relay.op.relations import same_type_float
+from relay.op.site import FLOATING, Site
+
+# --- mean and variance -------------------------------------------------------------------------
+
+
+@attrs
+class LayerNormAttrs(BatchNormAttrs):
+    """axis: the axis that is normalized, which has a scale and an offset per element"""
+
+    axis: int = -1
+
+
+@attrs
+class GroupNormAttrs(Attrs):
+    """num_groups: the channels are divided into so many groups of neighbours
+    axis: the axis of the channels
+    epsilon: added to the variance, against division by 0
+    center: add beta
+    scale: multiply by gamma
+    """
+
+    num_groups: int = 0
+    axis: int = 1
+    epsilon: float = 1e-5
+    center: bool = True
+    scale: bool = True
+
+
+def _layer_norm_type(site: Site) -> Type | None:
+    """(data, (c,), (c,)) -> data"""
+    site.require_elements(0, FLOATING)
+    data = site.tensor(0)
+    return None if data is None else with_channels(site, data, range(1, 3))
+
+
+def _instance_norm_type(site: Site) -> Type | None:
+    """(data, (c,), (c,)) -> data, where the first axis is the batch."""
+    if (data := site.tensor(0)) is not None:
+        _channel_axis(site, data)
+    return _layer_norm_type(site)
+
+
+def _channel_axis(site: Site, data: TensorType) -> int:
+    """The axis of the channels, which is not the first."""
+    axis = site.axis(site.attrs.axis, len(data.shape))
+    site.require(
+        axis > 0, "`axis` is the axis of the batch", "an axis after the first", f"axis = {axis}"
+    )
+    return axis
+
+
+def _group_norm_type(site: Site) -> Type | None:
+    """Like instance_norm; the number of groups divides the channels."""
+    groups = site.attrs.num_groups
+    site.require(groups > 0, "`num_groups` is not positive", "1 or more", str(groups))
+    result = _instance_norm_type(site)
+    if isinstance(result, TensorType):
+        channels = result.shape[_channel_axis(site, result)]
+        whole = dims.multiply(dims.floor_divide(channels, groups), groups)
+        if not site.unify_dims(whole, channels):
+            site.fail(
+                f"the channels do not form {groups} groups", f"a multiple of {groups}", str(result)
+            )
+    return result
+
+
+def _mean(data: np.ndarray, axes: tuple[int, ...]) -> Any:
+    count = data.dtype.type(prod(data.shape[axis] for axis in axes))
+    return data.sum(axes, keepdims=True, dtype=data.dtype) / count
+
+
+def _standardized(data: np.ndarray, axes: tuple[int, ...], epsilon: float) -> Any:
+    """The data with mean 0 and variance 1 along the axes."""
+    centered = data - _mean(data, axes)
+    return centered / np.sqrt(_mean(np.square(centered), axes) + data.dtype.type(epsilon))
+
+
+def _affine(
+    data: np.ndarray, gamma: np.ndarray, beta: np.ndarray, axis: int, center: bool, scale: bool
+) -> Any:
+    if scale:
+        data = data * along(gamma, data.ndim, axis)
+    return data + along(beta, data.ndim, axis) if center else data
+
+
+def _layer_norm(
+    data: np.ndarray,
+    gamma: np.ndarray,
+    beta: np.ndarray,
+    axis: int,
+    epsilon: float,
+    center: bool,
+    scale: bool,
+) -> Any:
+    normal = _standardized(data, (axis % data.ndim,), epsilon)
+    return _affine(normal, gamma, beta, axis, center, scale)
+
+
+def _instance_norm(
+    data: np.ndarray,
+    gamma: np.ndarray,
+    beta: np.ndarray,
+    axis: int,
+    epsilon: float,
+    center: bool,
+    scale: bool,
+) -> Any:
+    inside = tuple(a for a in range(1, data.ndim) if a != axis % data.ndim)
+    return _affine(_standardized(data, inside, epsilon), gamma, beta, axis, center, scale)
+
+
+def _group_norm(
+    data: np.ndarray,
+    gamma: np.ndarray,
+    beta: np.ndarray,
+    num_groups: int,
+    axis: int,
+    epsilon: float,
+    center: bool,
+    scale: bool,
+) -> Any:
+    front = np.moveaxis(data, axis, 1)
+    batch, channels, *rest = front.shape
+    groups = front.reshape(batch, num_groups, channels // num_groups, *rest)
+    normal = _standardized(groups, tuple(range(2, groups.ndim)), epsilon).reshape(front.shape)
+    return _affine(np.moveaxis(normal, 1, axis), gamma, beta, axis, center, scale)
+
+
+# --- in tensor expressions ---------------------------------------------------------------------
+
+
+def _statistics(
+    shape: Shape, axes: Sequence[int], element: Body, epsilon: float
+) -> tuple[te.Tensor, te.Tensor]:
+    """The mean, and 1 / sqrt(variance + epsilon), of a grid along some of its axes."""
+    count = size([shape[axis] for axis in axes])
+
+    def average(value: te.Expr, over: Sequence[te.Axis]) -> te.Expr:
+        return te.sum(value, over) / te.cast(count, value.dtype)
+
+    mean = folded(shape, axes, element, average)
+
+    def square(indices: Indices) -> te.Expr:
+        distance = element(indices) - mean[without(indices, axes)]
+        return distance * distance
+
+    inverse = folded(
+        shape,
+        axes,
+        square,
+        lambda value, over: 1.0 / te.call("sqrt", average(value, over) + epsilon),
+    )
+    return mean, inverse
+
+
+def _normalized(
+    data: te.Tensor,
+    gamma: te.Tensor,
+    beta: te.Tensor,
+    out: te.Spec,
+    statistics: tuple[te.Tensor, te.Tensor],
+    row: Callable[[Indices], Indices],
+    axis: int,
+    center: bool,
+    scale: bool,
+) -> te.Tensor:
+    """The data by the statistics at `row`, then by the scale and offset of its channel."""
+    mean, inverse = statistics
+
+    def element(*i: te.Expr) -> te.Expr:
+        place = row(i)
+        result = (widened(data[i]) - mean[place]) * inverse[place]
+        if scale:
+            result = result * widened(gamma[i[axis]])
+        if center:
+            result = result + widened(beta[i[axis]])
+        return te.cast(result, out.dtype)
+
+    return te.compute(out.shape, element)
+
+
+def _along_axes(axes_of: Callable[[int, int], tuple[int, ...]]) -> Compute:
+    """Statistics along the axes that `axes_of(axis, rank)` gives."""
+
+    def compute(
+        data: te.Tensor,
+        gamma: te.Tensor,
+        beta: te.Tensor,
+        out: te.Spec,
+        axis: int,
+        epsilon: float,
+        center: bool,
+        scale: bool,
+    ) -> te.Tensor:
+        axes = axes_of(axis % data.rank, data.rank)
+        found = _statistics(data.shape, axes, lambda i: widened(data[i]), epsilon)
+        return _normalized(
+            data, gamma, beta, out, found, lambda i: without(i, axes), axis, center, scale
+        )
+
+    return compute
+
+
+def _group_norm_compute(
+    data: te.Tensor,
+    gamma: te.Tensor,
+    beta: te.Tensor,
+    out: te.Spec,
+    num_groups: int,
+    axis: int,
+    epsilon: float,
+    center: bool,
+    scale: bool,
+) -> te.Tensor:
+    axis %= data.rank
+    batch, *extents = data.shape
+    channels = extents.pop(axis - 1) // num_groups
+    grid = (batch, te.index(num_groups), channels, *extents)
+
+    def element(indices: Indices) -> te.Expr:
+        first, group, channel, *rest = indices
+        rest.insert(axis - 1, group * channels + channel)
+        return widened(data[(first, *rest)])
+
+    found = _statistics(grid, range(2, len(grid)), element, epsilon)
+    return _normalized(
+        data, gamma, beta, out, found, lambda i: (i[0], i[axis] // channels), axis, center, scale
+    )
+
+
+_SCALE_AND_OFFSET = [
+    ("gamma", "the scale of each channel"),
+    ("beta", "the offset of each channel"),
+]
+
+layer_norm = define(
+    "nn.layer_norm",
+    doc="data less its mean along an axis, divided by the square root of its variance + epsilon, "
+    "then times gamma and plus beta.",
+    arguments=[("data", "the input"), *_SCALE_AND_OFFSET],
+    attrs=LayerNormAttrs,
+    relation=_layer_norm_type,
+    reference=rounded_once(_layer_norm),
+    compute=_along_axes(lambda axis, rank: (axis,)),
+    fusion=FusionKind.OPAQUE,
+    samples=[
+        sample((2, 3, 4), (4,), (4,)),
+        sample((2, 3, 4), (3,), (3,), axis=1, epsilon=0.1, dtype="float64"),
+        sample((2, 5), (5,), (5,), center=False, dtype="float16"),
+        sample((2, 5), (5,), (5,), scale=False, dtype="bfloat16"),
+        sample((0, 5), (5,), (5,)),
+    ],
+)
+
+instance_norm = define(
+    "nn.instance_norm",
+    doc="Each channel of each element of the batch less its mean, divided by the square root of "
+    "its variance + epsilon, then times gamma and plus beta.",
+    arguments=[("data", "the input, the batch first"), *_SCALE_AND_OFFSET],
+    attrs=BatchNormAttrs,
+    relation=_instance_norm_type,
+    reference=rounded_once(_instance_norm),
+    compute=_along_axes(lambda axis, rank: tuple(a for a in range(1, rank) if a != axis)),
+    fusion=FusionKind.OPAQUE,
+    samples=[
+        sample((2, 3, 4, 5), (3,), (3,)),
+        sample((2, 4, 5, 3), (3,), (3,), axis=-1, epsilon=0.1, dtype="float64"),
+        sample((2, 3, 7), (3,), (3,), center=False, dtype="float16"),
+        sample((2, 3, 7), (3,), (3,), scale=False),
+    ],
+)
+
+group_norm = define(
+    "nn.group_norm",
+    doc="Each group of channels of each element of the batch less its mean, divided by the square "
+    "root of its variance + epsilon, then times gamma and plus beta of the channel.",
+    arguments=[("data", "the input, the batch first"), *_SCALE_AND_OFFSET],
+    attrs=GroupNormAttrs,
+    relation=_group_norm_type,
+    reference=rounded_once(_group_norm),
+    compute=_group_norm_compute,
+    fusion=FusionKind.OPAQUE,
+    samples=[
+        sample((2, 6, 4, 5), (6,), (6,), num_groups=3),
+        sample((2, 3, 5, 4), (4,), (4,), num_groups=2, axis=-1, epsilon=0.1, dtype="float64"),
+        sample((2, 4, 3), (4,), (4,), num_groups=1, center=False, dtype="float16"),
+        sample((2, 4), (4,), (4,), num_groups=2, scale=False),
+    ],
+)
+
+# --- lengths -----------------------------------------------------------------------------------
+
+
+@attrs
+class L2NormalizeAttrs(Attrs):
+    """eps: the least sum of squares that is divided by
+    axis: the axes whose elements form a vector, one or several; None is all of them
+    """
+
+    eps: float
+    axis: tuple[int, ...] | None = None
+
+
+def _l2_normalize_type(site: Site) -> Type | None:
+    """The same type; the axes must exist."""
+    data = site.tensor(0)
+    if data is not None and site.attrs.axis is not None:
+        site.axes(site.attrs.axis, len(data.shape))
+    return same_type_float(site)
+
+
+def _l2_normalize(data: np.ndarray, eps: float, axis: Sequence[int] | None) -> Any:
+    axes = None if axis is None else tuple(axis)
+    squares = np.square(data).sum(axes, keepdims=True, dtype=data.dtype)
+    return data / np.sqrt(np.maximum(squares, data.dtype.type(eps)))
+
+
+def _l2_normalize_compute(
+    data: te.Tensor, out: te.Spec, eps: float, axis: Sequence[int] | None
+) -> te.Tensor:
+    axes = range(data.rank) if axis is None else [a % data.rank for a in axis]
+
+    def square(indices: Indices) -> te.Expr:
+        value = widened(data[indices])
+        return value * value
+
+    inverse = folded(
+        data.shape,
+        axes,
+        square,
+        lambda value, over: 1.0 / te.call("sqrt", te.maximum(te.sum(value, over), eps)),
+    )
+    return te.compute(
+        out.shape, lambda *i: te.cast(widened(data[i]) * inverse[without(i, axes)], out.dtype)
+    )
+
+
+l2_normalize = define(
+    "nn.l2_normalize",
+    doc="Vectors divided by their length; the square of the length counts as eps at least.",
+    arguments=[("data", "the input")],
+    attrs=L2NormalizeAttrs,
+    relation=_l2_normalize_type,
+    reference=rounded_once(_l2_normalize),
+    compute=_l2_normalize_compute,
+    fusion=FusionKind.OPAQUE,
+    samples=[
+        sample((2, 3, 4), eps=1e-3, axis=1),
+        sample((2, 3, 4), eps=9.0, axis=(-1, 0), dtype="float64"),
+        sample((2, 3), eps=0.0, dtype="float16"),
+        sample((3, 0), eps=0.5, axis=0),
+    ],
+)
+
+# --- neighbours --------------------------------------------------------------------------------
+
+
+@attrs
+class LRNAttrs(Attrs):
+    """size: how many neighbours along the axis count, the element itself in the middle; of an even
+    number one more stands before it than after it
+    axis: the axis of the channels
+    bias: what the mean square is added to
+    alpha: the factor of the mean square
+    beta: the power of the divisor
+    """
+
+    size: int = 5
+    axis: int = 1
+    bias: float = 2.0
+    alpha: float = 1e-4
+    beta: float = 0.75
+
+
+def _lrn_type(site: Site) -> Type | None:
+    """The same type; the axis must exist."""
+    size = site.attrs.size
+    site.require(size > 0, "`size` is not positive", "1 or more", f"size = {size}")
+    if (data := site.tensor(0)) is not None:
+        site.axis(site.attrs.axis, len(data.shape))
+    return same_type_float(site)
+
+
+def _lrn(
+    data: np.ndarray, size: int, axis: int, bias: float, alpha: float, beta: float
+) -> np.ndarray:
+    number = data.dtype.type
+    squares = np.moveaxis(np.square(data), axis, -1)
+    # there are no more neighbours than elements
+    sides = [min(side, squares.shape[-1]) for side in (size // 2, (size - 1) // 2)]
+    padded = np.pad(squares, [(0, 0)] * (data.ndim - 1) + [(sides[0], sides[1])])
+    total = np.zeros_like(squares)
+    for first in range(sum(sides) + 1):
+        total += padded[..., first : first + squares.shape[-1]]
+    divisor = np.power(number(bias) + total * number(alpha / size), number(beta))
+    result: np.ndarray = data / np.moveaxis(divisor, -1, axis)
+    return result
+
+
+WIDE_WINDOW = 64  # neighbours of an element
+
+
+def _lrn_compute(
+    data: te.Tensor, out: te.Spec, size: int, axis: int, bias: float, alpha: float, beta: float
+) -> te.Tensor:
+    axis %= data.rank
+    computed = wide(data.dtype)
+    extent = data.shape[axis]
+    most = extent.value if isinstance(extent, te.Const) else WIDE_WINDOW
+    is_wide = size > most  # then all elements are looked at: there are fewer
+    step = te.axis(extent if is_wide else size)
+
+    def square(*i: te.Expr) -> te.Expr:
+        place = step if is_wide else i[axis] + step - size // 2
+        inside = te.every(place >= 0, place < extent)
+        if is_wide:
+            away = place - i[axis]
+            inside = te.every(away >= -(size // 2), away <= (size - 1) // 2)
+        value = te.select(
+            inside, widened(data[(*i[:axis], place, *i[axis + 1 :])]), te.const(0.0, computed)
+        )
+        return te.sum(value * value, step)
+
+    total = te.compute(out.shape, square)
+
+    def element(*i: te.Expr) -> te.Expr:
+        divisor = te.call("pow", total[i] * (alpha / size) + bias, te.const(beta, computed))
+        return te.cast(widened(data[i]) / divisor, out.dtype)
+
+    return te.compute(out.shape, element)
+
+
+def lrn(
+    data: Expr,
+    size: int = 5,
+    axis: int = 1,
+    bias: float = 2,
+    alpha: float = 1e-5,
+    beta: float = 0.75,
+) -> Call:
+    """Local response normalization: data divided by a power of the mean square of neighbours."""
+    return LRN(data, size, axis, bias, alpha, beta)
+
+
+LRN = define(
+    "nn.lrn",
+    doc="data / (bias + alpha * m) ** beta, where m is the sum of the squares of the neighbours "
+    "along the axis that exist, divided by size.",
+    arguments=[("data", "the input")],
+    attrs=LRNAttrs,
+    relation=_lrn_type,
+    reference=rounded_once(_lrn),
+    compute=_lrn_compute,
+    fusion=FusionKind.OPAQUE,
+    helper=lrn,
+    samples=[
+        sample((2, 7, 3, 4)),
+        sample((2, 6, 3), size=3, alpha=2.0, beta=1.5, bias=0.5, dtype="float64"),
+        sample((2, 3, 3, 6), size=4, axis=-1, alpha=0.5, dtype="float16"),
+        sample((2, 0, 3), alpha=1.0),
+    ],
+)

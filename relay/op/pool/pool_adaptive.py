@@ -1,0 +1,331 @@
+"""Pools whose windows follow from the size of the result, down to one window over everything.
+
+Window i of o over an axis of extent x reaches from floor(i * x / o) to ceil((i + 1) * x / o).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.dims import Dim
+from relay.ir.expr import Call, Expr
+from relay.ir.types import TensorType, Type
+from relay.op.building.layouts import blocked_shape, require_layout, unblocked_shape
+from relay.op.building.numerics import divide, in_64_bits, limits, rounded_once
+from relay.op.building.window import WindowAttrs, require_sizes
+from relay.op.opdef import FusionKind, define, sample
+from relay.op.pool import pool_compute
+from relay.op.pool.pool import with_whole_axes
+from relay.op.site import NUMERIC, Relation, Site
+
+# --- attributes --------------------------------------------------------------------------------
+
+
+@attrs
+class AdaptivePoolAttrs(WindowAttrs):
+    """output_size: the extents of the result, or one for all axes; () is those of data
+    layout: the order of the axes of data
+    out_layout: the order of the axes of the result; "" is that of data
+    """
+
+    output_size: tuple[int, ...] | None = ()
+    layout: str
+    out_layout: str = ""
+
+    def __post_init__(self) -> None:
+        WindowAttrs.__post_init__(self)
+        if self.output_size is None:
+            object.__setattr__(self, "output_size", ())
+
+
+@attrs
+class AdaptivePool1DAttrs(AdaptivePoolAttrs):
+    """Defaults for one spatial axis."""
+
+    axes: ClassVar[int] = 1
+
+    layout: str = "NCW"
+
+
+@attrs
+class AdaptivePool2DAttrs(AdaptivePoolAttrs):
+    """Defaults for two spatial axes."""
+
+    axes: ClassVar[int] = 2
+
+    layout: str = "NCHW"
+
+
+@attrs
+class AdaptivePool3DAttrs(AdaptivePoolAttrs):
+    """Defaults for three spatial axes."""
+
+    axes: ClassVar[int] = 3
+
+    layout: str = "NCDHW"
+
+
+@attrs
+class GlobalPool2DAttrs(Attrs):
+    """layout: the order of the axes of data
+    out_layout: the order of the axes of the result; "" is that of data
+    """
+
+    layout: str = "NCHW"
+    out_layout: str = ""
+
+
+# --- relations ---------------------------------------------------------------------------------
+
+
+def adaptive_type(spatial: str) -> Relation:
+    """(n, c, x…) -> (n, c, output_size…), for the spatial axes named."""
+
+    def relation(site: Site) -> Type | None:
+        if site.attrs.output_size:
+            require_sizes(site, "output_size", 1)
+        return _resized(site, spatial, site.attrs.output_size)
+
+    return relation
+
+
+def _global_type(site: Site) -> Type | None:
+    """(n, c, h, w) -> (n, c, 1, 1)"""
+    return _resized(site, "HW", (1, 1))
+
+
+def _resized(site: Site, spatial: str, sizes: Sequence[int]) -> TensorType | None:
+    """The type of data with other spatial extents, where sizes are given."""
+    site.require_elements(0, NUMERIC)
+    known, letters = site.attrs, "NC" + spatial
+    layout = require_layout(site, "layout", known.layout, letters)
+    out_layout = require_layout(site, "out_layout", known.out_layout or known.layout, letters)
+    shape, data = unblocked_shape(site, 0, layout, letters), site.tensor(0)
+    if shape is None or data is None:
+        return None
+    result: tuple[Dim, ...] = (*shape[:2], *(sizes or shape[2:]))
+    return TensorType(blocked_shape(site, result, letters, out_layout), data.dtype)
+
+
+# --- references --------------------------------------------------------------------------------
+
+
+def _segments(extent: int, count: int) -> list[slice]:
+    """The windows on an axis."""
+    return [slice(i * extent // count, -(-(i + 1) * extent // count)) for i in range(count)]
+
+
+def _by_axis(
+    data: np.ndarray, sizes: Sequence[int], combine: Callable[[np.ndarray, int], Any]
+) -> np.ndarray:
+    """Windows are products of segments, so one axis is combined after the other."""
+    for axis, count in enumerate(sizes, start=2):
+        if count == 0:  # as many windows as elements
+            continue
+        segments = [
+            combine(data[(slice(None),) * axis + (segment,)], axis)
+            for segment in _segments(data.shape[axis], count)
+        ]
+        data = np.stack(segments, axis)
+    return data
+
+
+def adaptive_max_pool(
+    data: np.ndarray, output_size: Sequence[int], layout: str, out_layout: str
+) -> Any:
+    """The greatest element of each window; of an empty one, the lowest there is."""
+    lowest = limits(data.dtype)[0]
+
+    def pool(x: np.ndarray) -> np.ndarray:
+        return _by_axis(
+            x, output_size or x.shape[2:], lambda part, axis: part.max(axis, initial=lowest)
+        )
+
+    return with_whole_axes(data, layout, out_layout, pool)
+
+
+def adaptive_avg_pool(
+    data: np.ndarray, output_size: Sequence[int], layout: str, out_layout: str
+) -> Any:
+    """The mean of each window."""
+
+    def pool(x: np.ndarray) -> Any:
+        sizes = output_size or x.shape[2:]
+        exact = in_64_bits(x)
+        ones = np.ones((1, 1, *x.shape[2:]), exact.dtype)
+        total, count = (
+            _by_axis(values, sizes, lambda part, axis: part.sum(axis, dtype=exact.dtype))
+            for values in (exact, ones)
+        )
+        return divide(total, count).astype(x.dtype)
+
+    return with_whole_axes(data, layout, out_layout, pool)
+
+
+def global_max_pool(data: np.ndarray, layout: str, out_layout: str) -> Any:
+    """The greatest element over the spatial axes."""
+    return adaptive_max_pool(data, (1, 1), layout, out_layout)
+
+
+def global_avg_pool(data: np.ndarray, layout: str, out_layout: str) -> Any:
+    """The mean over the spatial axes."""
+    return adaptive_avg_pool(data, (1, 1), layout, out_layout)
+
+
+# --- adaptive pools ----------------------------------------------------------------------------
+
+_MAX_DOC = "The greatest element of each of the windows that cut data evenly; NaN if there is one."
+_AVG_DOC = (
+    "The mean of each of the windows that cut data evenly. Integers truncate towards zero; a mean "
+    "over nothing is NaN, or 0 for integers."
+)
+_SAMPLES_1D = (
+    sample((1, 2, 7), output_size=3),
+    sample(
+        (1, 5, 2), output_size=2, layout="NWC", out_layout="NCW", dtype="int8", low=-99, high=99
+    ),
+    sample((1, 2, 3), output_size=5, dtype="float16"),
+    sample((2, 1, 4)),
+)
+_SAMPLES_2D = (
+    sample((1, 2, 7, 5), output_size=(3, 2)),
+    sample((1, 5, 4, 2), output_size=2, layout="NHWC", dtype="int8", low=-99, high=99),
+    sample((1, 2, 3, 6), output_size=(4, 1), out_layout="NHWC", dtype="float16"),
+    sample((1, 1, 3, 4, 2), output_size=2, layout="NCHW2c", dtype="float64"),
+    sample((2, 1, 4, 3)),
+)
+_SAMPLES_3D = (
+    sample((1, 2, 3, 5, 4), output_size=(2, 3, 1)),
+    sample((1, 5, 2, 3, 2), output_size=2, layout="NDHWC", dtype="int8", low=-99, high=99),
+    sample((1, 1, 3, 2, 4), output_size=(1, 3, 2), out_layout="NDHWC", dtype="bfloat16"),
+    sample((2, 1, 2, 3, 2)),
+)
+
+adaptive_max_pool1d = define(
+    "nn.adaptive_max_pool1d",
+    doc=_MAX_DOC,
+    arguments=[("data", "the input")],
+    attrs=AdaptivePool1DAttrs,
+    relation=adaptive_type("W"),
+    reference=rounded_once(adaptive_max_pool),
+    compute=pool_compute.adaptive_max_pool,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    samples=_SAMPLES_1D,
+)
+
+adaptive_max_pool2d = define(
+    "nn.adaptive_max_pool2d",
+    doc=_MAX_DOC,
+    arguments=[("data", "images")],
+    attrs=AdaptivePool2DAttrs,
+    relation=adaptive_type("HW"),
+    reference=rounded_once(adaptive_max_pool),
+    compute=pool_compute.adaptive_max_pool,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    samples=_SAMPLES_2D,
+)
+
+adaptive_max_pool3d = define(
+    "nn.adaptive_max_pool3d",
+    doc=_MAX_DOC,
+    arguments=[("data", "volumes")],
+    attrs=AdaptivePool3DAttrs,
+    relation=adaptive_type("DHW"),
+    reference=rounded_once(adaptive_max_pool),
+    compute=pool_compute.adaptive_max_pool,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    samples=_SAMPLES_3D,
+)
+
+adaptive_avg_pool1d = define(
+    "nn.adaptive_avg_pool1d",
+    doc=_AVG_DOC,
+    arguments=[("data", "the input")],
+    attrs=AdaptivePool1DAttrs,
+    relation=adaptive_type("W"),
+    reference=rounded_once(adaptive_avg_pool),
+    compute=pool_compute.adaptive_avg_pool,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    samples=_SAMPLES_1D,
+)
+
+adaptive_avg_pool2d = define(
+    "nn.adaptive_avg_pool2d",
+    doc=_AVG_DOC,
+    arguments=[("data", "images")],
+    attrs=AdaptivePool2DAttrs,
+    relation=adaptive_type("HW"),
+    reference=rounded_once(adaptive_avg_pool),
+    compute=pool_compute.adaptive_avg_pool,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    samples=_SAMPLES_2D,
+)
+
+adaptive_avg_pool3d = define(
+    "nn.adaptive_avg_pool3d",
+    doc=_AVG_DOC,
+    arguments=[("data", "volumes")],
+    attrs=AdaptivePool3DAttrs,
+    relation=adaptive_type("DHW"),
+    reference=rounded_once(adaptive_avg_pool),
+    compute=pool_compute.adaptive_avg_pool,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    samples=_SAMPLES_3D,
+)
+
+# --- global pools ------------------------------------------------------------------------------
+
+_GLOBAL_SAMPLES = (
+    sample((2, 3, 4, 5)),
+    sample((2, 4, 5, 3), layout="NHWC", dtype="int8", low=-99, high=99),
+    sample((2, 3, 4, 5), out_layout="NHWC", dtype="float16"),
+    sample((1, 2, 3, 4, 2), layout="NCHW2c", dtype="float64"),
+)
+
+global_max_pool2d = define(
+    "nn.global_max_pool2d",
+    doc="The greatest element of each channel; NaN if there is one.",
+    arguments=[("data", "images")],
+    attrs=GlobalPool2DAttrs,
+    relation=_global_type,
+    reference=rounded_once(global_max_pool),
+    compute=pool_compute.adaptive_max_pool,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    samples=_GLOBAL_SAMPLES,
+)
+
+global_avg_pool2d = define(
+    "nn.global_avg_pool2d",
+    doc="The mean of each channel; integers truncate towards zero.",
+    arguments=[("data", "images")],
+    attrs=GlobalPool2DAttrs,
+    relation=_global_type,
+    reference=rounded_once(global_avg_pool),
+    compute=pool_compute.adaptive_avg_pool,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    samples=_GLOBAL_SAMPLES,
+)
+
+
+def global_max_pool1d(data: Expr, layout: str = "NCW", out_layout: str = "") -> Call:
+    """The greatest element of each channel."""
+    return adaptive_max_pool1d(data, 1, layout, out_layout)
+
+
+def global_avg_pool1d(data: Expr, layout: str = "NCW", out_layout: str = "") -> Call:
+    """The mean of each channel."""
+    return adaptive_avg_pool1d(data, 1, layout, out_layout)
+
+
+def global_max_pool3d(data: Expr, layout: str = "NCDHW", out_layout: str = "") -> Call:
+    """The greatest element of each channel."""
+    return adaptive_max_pool3d(data, 1, layout, out_layout)
+
+
+def global_avg_pool3d(data: Expr, layout: str = "NCDHW", out_layout: str = "") -> Call:
+    """The mean of each channel."""
+    return adaptive_avg_pool3d(data, 1, layout, out_layout)

@@ -1,0 +1,404 @@
+"""Pools as tensor expressions: one reduction over the window of each element of the result.
+
+pad[n, c, y]    =  data[n, c, y - before], or what does not count: the lowest value, or 0
+pool[n, c, y]   =  max(pad[n, c, y * stride + k * step])
+mean[n, c, y]   =  sum(pad[n, c, y * stride + k * step]) / how many of them lie in data
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+from relay import dtypes, te
+from relay.immutable import frozen
+from relay.op.building import elements
+from relay.op.building.contraction import converted
+from relay.op.building.layouts import Layout, read_layout, spatial_axes
+from relay.op.building.scalars import divide, wide
+from relay.op.building.views import Place, View, along, extent_in, fill, laid_out, place_in, view
+from relay.op.building.window import pad_pairs
+
+# --- windows that slide ------------------------------------------------------------------------
+
+
+@frozen
+class Slide:
+    """How windows slide along an axis."""
+
+    size: int
+    stride: int
+    step: int
+    before: int
+    after: int
+    sticks_out: bool  # whether the last window may end beyond the padding
+
+    def start(self, position: te.Expr) -> te.Expr:
+        """Where the window of a position begins; data begins at 0."""
+        return position * self.stride - self.before
+
+    def counted(self, position: te.Expr, positions: te.Expr, extent: te.Expr) -> te.Expr:
+        """How many elements of a window lie in data of that extent."""
+        start = self.start(position)
+        first, last = te.index(0), te.index(self.size)
+        if self.before:
+            first = te.maximum(-(start // self.step), 0)
+        may_end_outside = bool(self.after) or self.sticks_out
+        if may_end_outside and not _is_true(self.reach(positions) <= extent):
+            last = te.minimum((extent - 1 - start) // self.step + 1, self.size)
+        return te.maximum(last - first, 0)
+
+    def reach(self, positions: te.Expr) -> te.Expr:
+        """Where the last window ends."""
+        return self.start(positions - 1) + ((self.size - 1) * self.step + 1)
+
+
+def slides(
+    pool_size: Sequence[int],
+    strides: Sequence[int],
+    dilation: Sequence[int],
+    padding: Sequence[int],
+    ceil_mode: bool,
+    layout: str,
+) -> dict[str, Slide]:
+    """How windows slide, for each spatial axis."""
+    letters, pads = spatial_axes(layout), pad_pairs(padding, len(pool_size))
+    return {
+        letter: Slide(size, stride, step, before, after, ceil_mode)
+        for letter, size, stride, step, (before, after) in zip(
+            letters, pool_size, strides, dilation, pads, strict=True
+        )
+    }
+
+
+def _is_true(condition: te.Expr) -> bool:
+    return isinstance(condition, te.Const) and bool(condition.value)
+
+
+def window_elements(
+    data: View, axes: Mapping[str, Slide], out: te.Spec, target: Layout, value: te.Scalar
+) -> tuple[Callable[[Place], te.Expr], tuple[te.Axis, ...]]:
+    """The elements of the window of a place, and the axes that run through them. Around data
+    stands `value`."""
+    extents = {}
+    for letter, slide in axes.items():
+        extents[letter] = data.extent(letter) + (slide.before + slide.after)
+        if slide.sticks_out:
+            end = slide.reach(extent_in(target, out.shape, letter)) + slide.before
+            extents[letter] = te.maximum(extents[letter], end)
+    starts = {letter: slide.before for letter, slide in axes.items()}
+    images = laid_out(data, extents, starts, value=value)
+    taps = _taps(axes)
+
+    def element(place: Place) -> te.Expr:
+        inside = {
+            letter: place[letter].whole * slide.stride + taps[letter] * slide.step
+            for letter, slide in axes.items()
+        }
+        return images.at(N=place["N"], C=place["C"], **inside)
+
+    return element, tuple(taps.values())
+
+
+def max_pool(
+    data: te.Tensor,
+    out: te.Spec,
+    layout: str,
+    out_layout: str,
+    **windows: Any,
+) -> te.Tensor:
+    """The greatest element of each window."""
+    axes = slides(layout=layout, **windows)
+    target = read_layout(out_layout or layout)
+    lowest = te.lowest(data.dtype)
+    element, taps = window_elements(view(data, layout), axes, out, target, lowest)
+    return fill(out.shape, target, lambda place: te.max(element(place), taps), "pool")
+
+
+def avg_pool(
+    data: te.Tensor,
+    out: te.Spec,
+    layout: str,
+    out_layout: str,
+    count_include_pad: bool,
+    **windows: Any,
+) -> te.Tensor:
+    """The mean of each window."""
+    axes = slides(layout=layout, **windows)
+    images, target = view(data, layout), read_layout(out_layout or layout)
+    element, taps = window_elements(images, axes, out, target, 0)
+    dtype = sum_dtype(data.dtype, prod(slide.size for slide in axes.values()))
+
+    def mean(place: Place) -> te.Expr:
+        total = te.sum(te.cast(element(place), dtype), taps)
+        count = counted(images, axes, place, out.shape, target, count_include_pad)
+        return te.cast(divide(total, te.cast(count, dtype)), out.dtype)
+
+    return fill(out.shape, target, mean, "mean")
+
+
+def counted(
+    data: View,
+    axes: Mapping[str, Slide],
+    place: Place,
+    shape: Sequence[te.Expr],
+    target: Layout,
+    count_include_pad: bool,
+) -> te.Expr:
+    """How many elements of the window of a place count; 1 if there are none."""
+    total: te.Expr = te.index(1)
+    for letter, slide in axes.items():
+        extent, positions = data.extent(letter), extent_in(target, shape, letter)
+        if count_include_pad:
+            extent = extent + (slide.before + slide.after)
+            slide = replace(slide, before=0, after=0)
+        total = total * slide.counted(place[letter].whole, positions, extent)
+    return te.maximum(total, 1)
+
+
+def sum_dtype(dtype: str, count: int | None) -> str:
+    """The type that so many elements are added up in without overflow, as far as there is one."""
+    if dtypes.is_float(dtype):
+        return wide(dtype)
+    if count is not None and count <= 2**15 and te.width(dtype) <= 16:
+        return "int32"
+    return "uint64" if dtype in dtypes.UNSIGNED else "int64"
+
+
+# --- windows that cut data evenly --------------------------------------------------------------
+
+
+@frozen
+class Segments:
+    """Window i of `count` over an axis reaches from floor(i * x / count) to
+    ceil((i + 1) * x / count)."""
+
+    extent: te.Expr
+    count: te.Expr
+
+    @property
+    def even(self) -> te.Expr | None:
+        """The length of all windows, where it is known to be the same and they do not overlap."""
+        if self.extent == self.count:
+            return te.index(1)
+        is_even = te.equal(self.extent % self.count, 0) == te.const(True, "bool")
+        return self.extent // self.count if is_even else None
+
+    @property
+    def longest(self) -> te.Expr:
+        """No window is longer."""
+        length = (self.extent + self.count - 1) // self.count + 1
+        return te.minimum(length, self.extent) if self.even is None else self.even
+
+    def start(self, position: te.Expr) -> te.Expr:
+        if self.count == te.index(1):
+            return te.index(0)
+        even = self.even
+        return position * self.extent // self.count if even is None else position * even
+
+    def length(self, position: te.Expr) -> te.Expr:
+        if (even := self.even) is not None:
+            return even
+        end = ((position + 1) * self.extent + self.count - 1) // self.count
+        return end - self.start(position)
+
+
+def _segments(
+    data: te.Tensor, out: te.Spec, layout: str, out_layout: str, value: te.Scalar
+) -> tuple[Callable[[Place], te.Expr], dict[str, Segments], tuple[te.Axis, ...], Layout]:
+    """The elements of the window of a place, or `value` where it is shorter than others; how
+    windows cut each axis, the axes that run through them, and the layout of the result."""
+    images, target = view(data, layout), read_layout(out_layout or layout)
+    cuts = {
+        letter: Segments(images.extent(letter), extent_in(target, out.shape, letter))
+        for letter in spatial_axes(layout)
+    }
+    taps = {letter: te.axis(cut.longest, f"k{letter.lower()}") for letter, cut in cuts.items()}
+
+    def element(place: Place) -> te.Expr:
+        inside = [
+            taps[letter] < cut.length(place[letter].whole)
+            for letter, cut in cuts.items()
+            if cut.even is None
+        ]
+        where = {
+            letter: cut.start(place[letter].whole) + taps[letter] for letter, cut in cuts.items()
+        }
+        return te.select(te.every(*inside), images.at(N=place["N"], C=place["C"], **where), value)
+
+    return element, cuts, tuple(taps.values()), target
+
+
+def adaptive_max_pool(
+    data: te.Tensor, out: te.Spec, layout: str, out_layout: str, **_: Any
+) -> te.Tensor:
+    """The greatest element of each window."""
+    lowest = te.lowest(data.dtype)
+    element, _cuts, taps, target = _segments(data, out, layout, out_layout, lowest)
+    return fill(out.shape, target, lambda place: te.max(element(place), taps), "pool")
+
+
+def adaptive_avg_pool(
+    data: te.Tensor, out: te.Spec, layout: str, out_layout: str, **_: Any
+) -> te.Tensor:
+    """The mean of each window."""
+    element, cuts, taps, target = _segments(data, out, layout, out_layout, 0)
+    most = elements.size([cut.longest for cut in cuts.values()])
+    dtype = sum_dtype(data.dtype, int(most.value) if isinstance(most, te.Const) else None)
+
+    def mean(place: Place) -> te.Expr:
+        total = te.sum(te.cast(element(place), dtype), taps)
+        count = elements.size([cut.length(place[letter].whole) for letter, cut in cuts.items()])
+        return te.cast(divide(total, te.cast(count, dtype)), out.dtype)
+
+    return fill(out.shape, target, mean, "mean")
+
+
+# --- where the greatest elements stand ---------------------------------------------------------
+
+
+def max_pool_positions(
+    data: te.Tensor,
+    out: te.Spec,
+    layout: str,
+    out_layout: str,
+    **windows: Any,
+) -> te.Tensor:
+    """The place of the first greatest element of each window in its channel."""
+    axes = slides(layout=layout, **windows)
+    images, target = view(data, layout), read_layout(out_layout or layout)
+    extents = [images.extent(letter) for letter in axes]
+    first = _first_greatest(
+        images,
+        axes,
+        _taps(axes),
+        out.shape,
+        target,
+        lambda where: elements.position(list(where.values()), extents),
+    )
+    nothing = te.highest("int64")
+    return te.compute(
+        out.shape,
+        lambda *i: te.select(te.equal(first[i], nothing), te.const(-1, "int64"), first[i]),
+    )
+
+
+def _first_greatest(
+    images: View,
+    axes: Mapping[str, Slide],
+    taps: Mapping[str, te.Axis],
+    shape: Sequence[te.Expr],
+    target: Layout,
+    number_of: Callable[[Mapping[str, te.Expr]], te.Expr],
+) -> te.Tensor:
+    """The number of the first greatest element of each window, by the place where it stands; the
+    highest one where a window holds nothing of data."""
+
+    def greatest(*i: te.Expr) -> tuple[te.Expr, ...]:
+        place = place_in(target, i, shape)
+        inside, where = [], {}
+        for letter, slide in axes.items():
+            where[letter] = slide.start(place[letter].whole) + taps[letter] * slide.step
+            inside += [where[letter] >= 0, where[letter] < images.extent(letter)]
+        exists = te.every(*inside)
+        value = images.at(N=place["N"], C=place["C"], **where)
+        # what lies outside of data ties with the lowest values in it, but never comes first
+        return te.argmax(
+            te.select(exists, value, te.lowest(value.dtype)),
+            te.select(exists, number_of(where), te.highest("int64")),
+            tuple(taps.values()),
+        )
+
+    _, first = te.compute_many(shape, greatest, "greatest")
+    return first
+
+
+# --- gradients ---------------------------------------------------------------------------------
+
+
+def max_pool_gradient(
+    out_grad: te.Tensor,
+    data: te.Tensor,
+    out: te.Spec,
+    layout: str,
+    out_layout: str,
+    **windows: Any,
+) -> te.Tensor:
+    """All of the gradient of a window goes to its first greatest element: the number of that
+    element is found first."""
+    axes = slides(layout=layout, **windows)
+    images, grad = view(data, layout), view(out_grad, out_layout or layout)
+    taps = _taps(axes)
+    number = _number(taps, axes)
+    first = _first_greatest(images, axes, taps, out_grad.shape, grad.layout, lambda _: number)
+    numbers = View(first, grad.layout)
+
+    def share(place: Place, tap: te.Expr) -> te.Expr:
+        return te.select(te.equal(numbers.at(**place), tap), grad.at(**place), 0)
+
+    return _shared(share, axes, grad, out, layout)
+
+
+def avg_pool_gradient(
+    out_grad: te.Tensor,
+    data: te.Tensor,
+    out: te.Spec,
+    layout: str,
+    out_layout: str,
+    count_include_pad: bool,
+    **windows: Any,
+) -> te.Tensor:
+    """The gradient of a window is divided among its elements."""
+    axes = slides(layout=layout, **windows)
+    images, grad = view(data, layout), view(out_grad, out_layout or layout)
+    dtype = wide(out.dtype)
+
+    def part(place: Place) -> te.Expr:
+        count = counted(images, axes, place, out_grad.shape, grad.layout, count_include_pad)
+        return te.cast(grad.at(**place), dtype) / te.cast(count, dtype)
+
+    parts = View(fill(out_grad.shape, grad.layout, part, "parts"), grad.layout)
+    return _shared(lambda place, _: parts.at(**place), axes, grad, out, layout)
+
+
+def _shared(
+    share: Callable[[Place, te.Expr], te.Expr],
+    axes: Mapping[str, Slide],
+    grad: View,
+    out: te.Spec,
+    layout: str,
+) -> te.Tensor:
+    """For each element of data the sum of its shares in the windows that hold it. The windows are
+    numbered by which of their elements it is."""
+    taps = _taps(axes)
+    number = _number(taps, axes)
+    dtype = wide(out.dtype)
+
+    def element(place: Place) -> te.Expr:
+        where, holds = dict(place), []
+        for letter, slide in axes.items():
+            positions = grad.extent(letter)
+            start = place[letter].whole + slide.before - taps[letter] * slide.step
+            holds += [start >= 0, start < positions * slide.stride]
+            if slide.stride > 1:
+                holds.append(te.equal(start % slide.stride, 0))
+            where[letter] = along(start // slide.stride, positions)
+        return te.sum(
+            te.select(te.every(*holds), te.cast(share(where, number), dtype), 0),
+            tuple(taps.values()),
+        )
+
+    sums = fill(out.shape, read_layout(layout), element, "gradient")
+    return converted(sums, out.dtype)
+
+
+def _taps(axes: Mapping[str, Slide]) -> dict[str, te.Axis]:
+    return {letter: te.axis(slide.size, f"k{letter.lower()}") for letter, slide in axes.items()}
+
+
+def _number(taps: Mapping[str, te.Axis], axes: Mapping[str, Slide]) -> te.Expr:
+    """Which element of the window it is, counted row by row."""
+    sizes = [te.index(slide.size) for slide in axes.values()]
+    return elements.position(list(taps.values()), sizes)

@@ -1,0 +1,184 @@
+"""How the elements of data share in the gradient of a pool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from relay.ir.expr import Call, Expr
+from relay.ir.types import Type
+from relay.op.building.layouts import blocked, spatial_axes, unblocked
+from relay.op.building.numerics import limits, rounded_once
+from relay.op.building.window import Sizes, overlapped, pad_pairs
+from relay.op.opdef import FusionKind, define, sample
+from relay.op.pool import pool_compute
+from relay.op.pool.pool import (
+    AvgPool2DAttrs,
+    MaxPool2DAttrs,
+    counted,
+    pool_windows,
+    pooled_type,
+)
+from relay.op.site import FLOATING, Site
+
+
+def _gradient_type(site: Site) -> Type | None:
+    """The type of data; the gradient has that of the pool."""
+    site.require_elements(1, FLOATING)
+    if (pooled := pooled_type(site, "HW", 1)) is None:
+        return None
+    site.expect(0, pooled.shape, pooled.dtype)
+    return site.tensor(1)
+
+
+# (gradient, data), both (n, c, x…) -> the share of each element in each window
+Share = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def _shared(
+    out_grad: np.ndarray,
+    data: np.ndarray,
+    share: Share,
+    layout: str,
+    out_layout: str,
+    **known: Any,
+) -> np.ndarray:
+    """The sum over the windows of what each element has of their gradient."""
+    letters = "NC" + spatial_axes(layout)
+    x = unblocked(data, layout, letters)
+    parts = share(unblocked(out_grad, out_layout or layout, letters), x)
+    pads = pad_pairs(known["padding"], 2)
+    result = overlapped(parts, x.shape[2:], known["strides"], known["dilation"], pads)
+    return blocked(result, letters, layout)
+
+
+def max_pool_gradient(
+    out_grad: np.ndarray, data: np.ndarray, layout: str, out_layout: str, **known: Any
+) -> Any:
+    """All of it goes to the first greatest element of the window."""
+
+    def share(grad: np.ndarray, x: np.ndarray) -> np.ndarray:
+        view = pool_windows(x, limits(x.dtype)[0], **known)
+        inside = pool_windows(np.ones((1, 1, *x.shape[2:]), bool), False, **known)
+        flat = view.reshape(*view.shape[: x.ndim], prod(known["pool_size"]))
+        there = np.broadcast_to(inside, view.shape).reshape(flat.shape)
+        greatest = flat.max(-1, keepdims=True)
+        hits = there & ((flat == greatest) | np.isnan(flat))
+        first = hits & (hits.cumsum(-1) == 1)
+        return np.where(first, grad[..., None], x.dtype.type(0)).reshape(view.shape)
+
+    return _shared(out_grad, data, share, layout, out_layout, **known)
+
+
+def avg_pool_gradient(
+    out_grad: np.ndarray,
+    data: np.ndarray,
+    layout: str,
+    out_layout: str,
+    count_include_pad: bool,
+    **known: Any,
+) -> Any:
+    """Each element of the window has the same part of it."""
+
+    def share(grad: np.ndarray, x: np.ndarray) -> np.ndarray:
+        part = grad / counted(x.shape[2:], count_include_pad, **known).astype(grad.dtype)
+        return np.broadcast_to(part[..., None, None], (*part.shape, *known["pool_size"]))
+
+    return _shared(out_grad, data, share, layout, out_layout, **known)
+
+
+_ARGUMENTS = [("out_grad", "the gradient of the result of the pool"), ("data", "its input")]
+
+
+def max_pool2d_grad(
+    out_grad: Expr,
+    data: Expr,
+    pool_size: Sizes = (1, 1),
+    strides: Sizes = (1, 1),
+    padding: Sizes = (0, 0),
+    layout: str = "NCHW",
+    out_layout: str = "",
+    ceil_mode: bool = False,
+) -> Call:
+    """The gradient of `max_pool2d` with respect to its input."""
+    return MAX_POOL2D_GRAD(
+        out_grad,
+        data,
+        pool_size=pool_size,
+        strides=strides,
+        padding=padding,
+        layout=layout,
+        out_layout=out_layout,
+        ceil_mode=ceil_mode,
+    )
+
+
+MAX_POOL2D_GRAD = define(
+    "nn.max_pool2d_grad",
+    doc="The gradient of `nn.max_pool2d` with respect to its input: that of a window goes to its "
+    "greatest element, the first of several.",
+    arguments=_ARGUMENTS,
+    attrs=MaxPool2DAttrs,
+    relation=_gradient_type,
+    reference=rounded_once(max_pool_gradient),
+    compute=pool_compute.max_pool_gradient,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    helper=max_pool2d_grad,
+    samples=[
+        sample((1, 2, 4, 5), (1, 2, 5, 7), pool_size=(2, 3)),
+        sample((1, 2, 4, 3), (1, 2, 6, 7), pool_size=3, strides=(2, 3), padding=1, ceil_mode=True),
+        sample((1, 4, 4, 2), (1, 6, 5, 2), pool_size=2, dilation=(2, 1), layout="NHWC"),
+        sample((1, 5, 5, 1), (1, 1, 5, 5), pool_size=3, padding=1, out_layout="NHWC"),
+        sample((1, 1, 2, 2), (1, 1, 4, 4), pool_size=2, strides=2, dtype="float16"),
+    ],
+)
+
+
+def avg_pool2d_grad(
+    out_grad: Expr,
+    data: Expr,
+    pool_size: Sizes = (1, 1),
+    strides: Sizes = (1, 1),
+    padding: Sizes = (0, 0),
+    layout: str = "NCHW",
+    out_layout: str = "",
+    ceil_mode: bool = False,
+    count_include_pad: bool = False,
+) -> Call:
+    """The gradient of `avg_pool2d` with respect to its input."""
+    return AVG_POOL2D_GRAD(
+        out_grad,
+        data,
+        pool_size=pool_size,
+        strides=strides,
+        padding=padding,
+        layout=layout,
+        out_layout=out_layout,
+        ceil_mode=ceil_mode,
+        count_include_pad=count_include_pad,
+    )
+
+
+AVG_POOL2D_GRAD = define(
+    "nn.avg_pool2d_grad",
+    doc="The gradient of `nn.avg_pool2d` with respect to its input: that of a window is divided "
+    "among its elements.",
+    arguments=_ARGUMENTS,
+    attrs=AvgPool2DAttrs,
+    relation=_gradient_type,
+    reference=rounded_once(avg_pool_gradient),
+    compute=pool_compute.avg_pool_gradient,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    helper=avg_pool2d_grad,
+    samples=[
+        sample((1, 2, 4, 5), (1, 2, 5, 7), pool_size=(2, 3)),
+        sample((1, 2, 4, 3), (1, 2, 6, 7), pool_size=3, strides=(2, 3), padding=1, ceil_mode=True),
+        sample((1, 1, 5, 5), (1, 1, 5, 5), pool_size=3, padding=1, count_include_pad=True),
+        sample((1, 4, 4, 2), (1, 6, 5, 2), pool_size=2, dilation=(2, 1), layout="NHWC"),
+        sample((1, 5, 5, 1), (1, 1, 5, 5), pool_size=3, padding=1, out_layout="NHWC"),
+        sample((1, 1, 2, 2), (1, 1, 4, 4), pool_size=2, strides=2, dtype="bfloat16"),
+    ],
+)

@@ -1,0 +1,109 @@
+"""Where the greatest element of each window of a pool stands."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from relay.ir.types import TensorType, Type
+from relay.op.building.numerics import limits, widened
+from relay.op.opdef import FusionKind, OpDef, Sample, define, sample
+from relay.op.pool import pool_compute
+from relay.op.pool.pool import (
+    MaxPool1DAttrs,
+    MaxPool2DAttrs,
+    MaxPool3DAttrs,
+    PoolAttrs,
+    pool_windows,
+    pooled_type,
+    with_whole_axes,
+)
+from relay.op.site import NUMERIC, Relation, Site
+
+
+def _positions_type(spatial: str) -> Relation:
+    """(n, c, x…) -> (n, c, windows…) of integers, for the spatial axes named."""
+
+    def relation(site: Site) -> Type | None:
+        site.require_elements(0, NUMERIC)
+        pooled = pooled_type(site, spatial, 0)
+        return None if pooled is None else TensorType(pooled.shape, "int64")
+
+    return relation
+
+
+def max_pool_positions(data: np.ndarray, layout: str, out_layout: str, **known: Any) -> Any:
+    """The place of the first greatest element of each window; -1 of a window outside data."""
+
+    def pool(x: np.ndarray) -> Any:
+        places = np.arange(prod(x.shape[2:]), dtype="int64").reshape(1, 1, *x.shape[2:])
+        numbers = pool_windows(places, -1, **known)
+        values = pool_windows(widened(x), limits(x.dtype)[0], **known)
+        flat = values.reshape(*values.shape[: x.ndim], prod(known["pool_size"]))
+        where = np.broadcast_to(numbers, values.shape).reshape(flat.shape)
+        greatest = flat.max(-1, keepdims=True)
+        hits = (where >= 0) & ((flat == greatest) | (flat != flat))
+        first = hits.argmax(-1)[..., None]
+        found = np.take_along_axis(where, first, -1)
+        return np.where(hits.any(-1), found[..., 0], -1)
+
+    return with_whole_axes(data, layout, out_layout, pool)
+
+
+def _define(count: int, spatial: str, attrs: type[PoolAttrs], samples: list[Sample]) -> OpDef:
+    return define(
+        f"nn.max_pool{count}d_positions",
+        doc=f"Where the greatest element of each window of `nn.max_pool{count}d` stands, the "
+        "first of several: its place among the elements of its channel, counted row by row. NaN "
+        "counts as greatest. A window that holds nothing of data gives -1.",
+        arguments=[("data", "the input")],
+        attrs=attrs,
+        relation=_positions_type(spatial),
+        reference=max_pool_positions,
+        compute=pool_compute.max_pool_positions,
+        fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+        samples=samples,
+    )
+
+
+max_pool1d_positions = _define(
+    1,
+    "W",
+    MaxPool1DAttrs,
+    [
+        sample((1, 2, 7), pool_size=3),
+        sample((2, 1, 8), pool_size=2, strides=3, padding=(0, 1), ceil_mode=True),
+        sample((1, 7, 2), pool_size=2, dilation=3, layout="NWC", out_layout="NCW", dtype="uint8"),
+    ],
+)
+max_pool2d_positions = _define(
+    2,
+    "HW",
+    MaxPool2DAttrs,
+    [
+        sample((1, 2, 6, 7), pool_size=(2, 3)),
+        sample((1, 2, 6, 7), pool_size=2, strides=(2, 3), padding=(1, 0, 0, 1), ceil_mode=True),
+        sample((1, 6, 7, 2), pool_size=(3, 2), dilation=(2, 1), layout="NHWC", dtype="int8"),
+        sample((1, 2, 5, 5), pool_size=3, padding=1, out_layout="NHWC", dtype="float16"),
+    ],
+)
+max_pool3d_positions = _define(
+    3,
+    "DHW",
+    MaxPool3DAttrs,
+    [
+        sample((1, 2, 3, 4, 3), pool_size=(2, 3, 1)),
+        sample(
+            (1, 1, 4, 3, 4),
+            pool_size=2,
+            strides=(2, 1, 3),
+            padding=1,
+            ceil_mode=True,
+            dtype="int32",
+        ),
+        sample((1, 3, 4, 3, 1), pool_size=2, dilation=(1, 3, 2), layout="NDHWC"),
+        sample((1, 1, 2, 3, 3), pool_size=2, out_layout="NDHWC", dtype="bfloat16"),
+    ],
+)

@@ -1,0 +1,189 @@
+"""A convolution with a weight of which only some elements are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from relay import te
+from relay.ir import dims
+from relay.ir.attrs import attrs
+from relay.ir.types import TensorType, Type
+from relay.op.building import elements, scalars
+from relay.op.building.layouts import blocked_shape, require_layout, unblocked_shape
+from relay.op.building.numerics import rounded_once
+from relay.op.building.window import WindowAttrs, require_sizes
+from relay.op.conv.conv import convolve
+from relay.op.loop_nest import nest, spread
+from relay.op.opdef import FusionKind, define, sample
+from relay.op.site import Site
+from relay.op.sparse.sparse_matrix import (
+    PARTS,
+    block_shape,
+    require_columns,
+    stored_at,
+    stored_in_row,
+    stored_rows,
+    to_dense,
+)
+
+
+@attrs
+class SparseConv2DAttrs(WindowAttrs):
+    """layout: the order of the axes of data, and of the result
+    kernel_size: the extents of the window, which are odd
+    """
+
+    axes: ClassVar[int] = 2
+
+    layout: str = "NHWC"
+    kernel_size: tuple[int, ...] = (1, 1)
+
+
+def _sparse_conv2d_type(site: Site) -> Type | None:
+    """(n, c, h, w) * sparse (o, c * window) -> (n, o, h, w)"""
+    known = site.attrs
+    layout = require_layout(site, "layout", known.layout, "NCHW")
+    require_sizes(site, "kernel_size", 1)
+    site.require(
+        all(size % 2 for size in known.kernel_size),
+        "windows have no middle",
+        "odd extents",
+        f"kernel_size = {known.kernel_size}",
+    )
+    site.require(
+        len(layout.axes) == 4,
+        "channels lie in blocks",
+        "a layout of whole axes",
+        f'layout = "{known.layout}"',
+    )
+    shape, outputs = unblocked_shape(site, 0, layout, "NCHW"), stored_rows(site, 1, (1, 2, 3))
+    dense, data = site.tensor(0), site.tensor(1)
+    if shape is None or outputs is None or dense is None or data is None:
+        return None
+    site.require_same_dtype(dense, data)
+    batch, inputs, *extents = shape
+    site.require(0 not in extents, "images are empty", "extents of 1 or more", str(dense))
+    require_columns(site, 1, dims.multiply(inputs, prod(known.kernel_size)))
+    result = blocked_shape(site, (batch, outputs, *extents), "NCHW", layout)
+    return TensorType(result, dense.dtype)
+
+
+def _sparse_conv2d(
+    dense: np.ndarray,
+    data: np.ndarray,
+    indices: np.ndarray,
+    indptr: np.ndarray,
+    layout: str,
+    kernel_size: Sequence[int],
+) -> Any:
+    """The convolution with the whole weight, and padding that keeps the extents."""
+    extents = dict(zip("CHW", (dense.shape[layout.index("C")], *kernel_size), strict=True))
+    order = [letter for letter in layout if letter != "N"]
+    weight = to_dense(data, indices, indptr, prod(extents.values()))
+    return convolve(
+        dense,
+        weight.reshape(-1, *(extents[letter] for letter in order)),
+        strides=(1, 1),
+        padding=[size // 2 for size in kernel_size] * 2,
+        dilation=(1, 1),
+        groups=1,
+        data_layout=layout,
+        kernel_layout="O" + "".join(order).replace("C", "I"),
+        out_layout="",
+        out_dtype=None,
+    )
+
+
+def _sparse_conv2d_loops(
+    dense: te.Tensor,
+    data: te.Tensor,
+    indices: te.Tensor,
+    indptr: te.Tensor,
+    layout: str,
+    kernel_size: Sequence[int],
+    out: te.Spec,
+) -> te.Tensor:
+    """For every stored element the whole image, moved by its place in the window."""
+    extents = dict(zip(layout, dense.shape, strict=True))
+    window = dict(zip("CHW", (extents["C"], *map(te.index, kernel_size)), strict=True))
+    order = [letter for letter in layout if letter != "N"]
+    block, width = block_shape(data)
+    columns = elements.size(list(window.values()))
+    wide = scalars.wide(out.dtype)
+
+    def at(n: te.Expr, c: te.Expr, y: te.Expr, x: te.Expr) -> elements.Indices:
+        place = {"N": n, "C": c, "H": y, "W": x}
+        return tuple(place[letter] for letter in layout)
+
+    def write(b: te.Builder, result: te.Buffer) -> None:
+        image = (extents["H"], extents["W"])
+        with spread(b, (extents["N"], indptr.shape[0] - 1, block)) as (n, row, part):
+            sums = b.local(wide, image, "sums")
+            with nest(b, image) as (y, x):
+                b.store(sums, (y, x), 0)
+            with (
+                stored_in_row(b, indices, indptr, row, columns // width) as (number, column),
+                b.loop(width) as i,
+            ):
+                weight = b.let(scalars.widened(stored_at(data, number, part, i)))
+                names = elements.place(column * width + i, [window[name] for name in order])
+                place = dict(zip(order, map(b.let, names), strict=True))
+                moves = [
+                    b.let(place[name] - size // 2)
+                    for name, size in zip("HW", kernel_size, strict=True)
+                ]
+                # the part of the image that is still inside of it when it is moved
+                first = [b.let(te.maximum(-move, 0)) for move in moves]
+                common = [
+                    te.maximum(extent - te.absolute(move), 0)
+                    for extent, move in zip(image, moves, strict=True)
+                ]
+                with nest(b, common) as (y, x):
+                    y, x = b.let(first[0] + y), b.let(first[1] + x)
+                    source = dense[at(n, place["C"], y + moves[0], x + moves[1])]
+                    product = scalars.widened(source) * weight
+                    b.store(sums, (y, x), sums[y, x] + product)
+            with nest(b, image) as (y, x):
+                target = at(n, row * block + part, y, x)
+                b.store(result, target, te.cast(sums[y, x], out.dtype))
+
+    inputs = [dense, data, indices, indptr]
+    return te.procedure(inputs, [(out.shape, out.dtype)], write, "sparse_conv2d")[0]
+
+
+sparse_conv2d = define(
+    "nn.sparse_conv2d",
+    doc="`nn.conv2d` with a sparse weight, padded so that images keep their size. Its matrix has a "
+    "row per output channel; the columns go through the window and the channels in the order of "
+    "the layout. Blocks of one column may be stored as (stored, rows).",
+    arguments=[("dense_data", "images"), *PARTS],
+    attrs=SparseConv2DAttrs,
+    relation=_sparse_conv2d_type,
+    reference=rounded_once(_sparse_conv2d),
+    compute=_sparse_conv2d_loops,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    samples=[
+        sample((1, 3, 2, 4), (3, 2, 2), np.array([1, 0, 1]), np.array([0, 1, 3])),
+        sample(
+            (1, 2, 3, 4),
+            (3, 2, 3),
+            np.array([5, 0, 3], "int32"),
+            np.array([0, 1, 3], "int32"),
+            layout="NCHW",
+            kernel_size=3,
+        ),
+        sample(
+            (1, 3, 3, 2),
+            (4,),
+            np.array([17, 0, 3, 9], "int32"),
+            np.array([0, 1, 1, 4], "int32"),
+            kernel_size=3,
+            dtype="int32",
+        ),
+        sample((2, 2, 2, 3), (2, 2), np.array([1, 2]), np.array([0, 2]), dtype="float16"),
+    ],
+)

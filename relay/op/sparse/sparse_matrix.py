@@ -1,0 +1,407 @@
+"""Matrices of which only some elements are stored, row by row.
+
+    CSR    data (stored,), indices (stored,), indptr (rows + 1,)
+    BSR    data (stored, r, c), indices (stored,), indptr (rows / r + 1,): blocks of r by c
+
+Row (of blocks) i has the elements (blocks) indptr[i] to indptr[i + 1]; `indices` are their columns
+(of blocks). Elements of one place add up. How many columns there are is not stored: what the matrix
+is used with says it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from relay import te
+from relay.errors import Diagnostic, EvaluationError
+from relay.ir import dims
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.dims import Dim
+from relay.ir.expr import Call, Expr, TupleWrapper, as_expr, const
+from relay.ir.types import TensorType, TupleType, Type
+from relay.op.building import scalars
+from relay.op.building.numerics import rounded_once
+from relay.op.loop_nest import spread
+from relay.op.opdef import FusionKind, define, sample
+from relay.op.site import INTEGER, NUMERIC, Site
+
+# --- what is stored ----------------------------------------------------------------------------
+
+
+def stored_rows(site: Site, first: int, ranks: tuple[int, ...] = (1, 3)) -> Dim | None:
+    """The rows of the matrix whose parts are three arguments from `first` on; None while they are
+    not known."""
+    site.require_elements(first, NUMERIC)
+    site.require_elements(first + 1, INTEGER)
+    site.require_elements(first + 2, INTEGER)
+    data, indices = site.tensor(first), site.tensor(first + 1, rank=1)
+    indptr = site.tensor(first + 2, rank=1)
+    if data is None or indices is None or indptr is None:
+        return None
+    site.require(
+        len(data.shape) in ranks,
+        f"{site.argument(first)} has the wrong rank",
+        f"a tensor of rank {' or '.join(map(str, ranks))}",
+        str(data),
+    )
+    for size in data.shape[1:]:
+        site.require_some(size, (), "blocks have no elements", "extents of 1 or more", str(data))
+    site.require_equal(data.shape[0], indices.shape[0], "numbers of elements and indices")
+    site.require_some(
+        indptr.shape[0],
+        (),
+        f"{site.argument(first + 2)} is empty",
+        "one element more than there are rows",
+        str(indptr),
+    )
+    rows = dims.subtract(indptr.shape[0], 1)
+    return dims.multiply(rows, data.shape[1]) if len(data.shape) > 1 else rows
+
+
+def require_columns(site: Site, first: int, columns: Dim) -> None:
+    """Blocks must fill so many columns, where both are known."""
+    data = site.tensor(first)
+    if data is not None and len(data.shape) == 3:
+        width = data.shape[2]
+        site.require_multiple(
+            columns, width, "columns do not form blocks", f"a multiple of {width}", str(columns)
+        )
+
+
+def to_dense(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, columns: int) -> np.ndarray:
+    """All elements of a matrix of so many columns."""
+    blocks = data.reshape(*data.shape, *(1,) * (3 - data.ndim))
+    height, width = blocks.shape[1:]
+    shape = (len(indptr) - 1, columns // max(width, 1), height, width)
+    whole = np.zeros(shape, data.dtype)
+    np.add.at(whole, (row_numbers(indptr, len(indices)), checked(indices, shape[1])), blocks)
+    return whole.swapaxes(1, 2).reshape(shape[0] * height, shape[1] * width)
+
+
+def row_numbers(indptr: np.ndarray, stored: int) -> np.ndarray:
+    """The row of each stored element."""
+    bounds = indptr.astype(np.int64)
+    counts = bounds[1:] - bounds[:-1]
+    if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != stored or (counts < 0).any():
+        raise EvaluationError(
+            Diagnostic(
+                "these are no bounds of rows",
+                expected=f"numbers that grow from 0 to {stored}",
+                found=np.array2string(indptr, threshold=8),
+            )
+        )
+    return np.repeat(np.arange(len(counts)), counts)
+
+
+def checked(indices: np.ndarray, columns: int) -> np.ndarray:
+    """Indices that all name one of so many columns."""
+    if len(indices) and not (indices.min() >= 0 and indices.max() < columns):
+        raise EvaluationError(
+            Diagnostic(
+                "a stored element is outside of its matrix",
+                expected=f"columns from 0 to {columns - 1}",
+                found=np.array2string(indices, threshold=8),
+            )
+        )
+    return indices.astype(np.int64)
+
+
+def parts_of(matrix: Any) -> tuple[Expr, Expr, Expr]:
+    """data, indices and indptr of a sparse matrix of SciPy, or of a sequence of the three."""
+    if hasattr(matrix, "indptr"):
+        matrix = (matrix.data, matrix.indices, matrix.indptr)
+    data, indices, indptr = (
+        const(part, str(part.dtype)) if isinstance(part, np.ndarray) else as_expr(part)
+        for part in matrix
+    )
+    return data, indices, indptr
+
+
+def stored_at(data: te.Tensor, number: te.Expr, y: te.Expr, x: te.Expr) -> te.Expr:
+    """An element of a stored block; blocks that lack an axis have the extent 1 there."""
+    return data[(number, y, x)[: data.rank]]
+
+
+def block_shape(data: te.Tensor) -> tuple[te.Expr, te.Expr]:
+    """The height and width of the stored blocks."""
+    height, width = (*data.shape[1:], te.index(1), te.index(1))[:2]
+    return height, width
+
+
+@contextmanager
+def stored_in_row(
+    b: te.Builder, indices: te.Tensor, indptr: te.Tensor, row: te.Expr, columns: te.Expr
+) -> Iterator[tuple[te.Expr, te.Expr]]:
+    """The number and the column of each block that is stored in a row of blocks.
+
+    Bounds and columns that name nothing end the run, as in the interpreter.
+    """
+    stored = indices.shape[0]
+    begin, end = (b.let(te.cast(indptr[i], "int64")) for i in (row, row + 1))
+    with b.if_((begin < 0) | (begin > stored)):
+        b.fail(begin, stored + 1, "where a row of a sparse matrix begins")
+    with b.if_((end < begin) | (end > stored)):
+        b.fail(end, stored + 1, "where a row of a sparse matrix ends")
+    with b.loop(end - begin) as i:
+        number = b.let(begin + i)
+        column = b.let(te.cast(indices[number], "int64"))
+        with b.if_((column >= 0) & (column < columns)):
+            yield number, column
+        with b.else_():
+            b.fail(column, columns, "the column of a stored element")
+
+
+PARTS = [
+    ("sparse_data", "the stored elements, or blocks of them"),
+    ("sparse_indices", "their columns"),
+    ("sparse_indptr", "where each row begins and ends"),
+]
+
+# a CSR matrix of 4 rows and 5 columns, and a BSR matrix of 4 rows and 6 columns in blocks of 2 x 3
+_CSR = (np.array([3, 0, 4, 1, 1], "int32"), np.array([0, 2, 2, 3, 5], "int32"))
+_BSR = (np.array([1, 0, 1], "int32"), np.array([0, 1, 3], "int32"))
+
+# --- products ----------------------------------------------------------------------------------
+
+
+@attrs
+class SparseDenseAttrs(Attrs):
+    """sparse_lhs: the sparse matrix stands left of the transposed dense one, not right of it"""
+
+    sparse_lhs: bool = False
+
+
+def _sparse_dense_type(site: Site) -> Type | None:
+    """(m, k) x sparse (n, k) -> (m, n), or (n, m) with the sparse matrix on the left"""
+    dense, rows = site.tensor(0, rank=2), stored_rows(site, 1)
+    data = site.tensor(1)
+    if dense is None or rows is None or data is None:
+        return None
+    site.require_same_dtype(dense, data)
+    require_columns(site, 1, dense.shape[1])
+    shape = (rows, dense.shape[0]) if site.attrs.sparse_lhs else (dense.shape[0], rows)
+    return TensorType(shape, dense.dtype)
+
+
+def _sparse_dense(
+    dense: np.ndarray,
+    data: np.ndarray,
+    indices: np.ndarray,
+    indptr: np.ndarray,
+    sparse_lhs: bool,
+) -> Any:
+    whole = to_dense(data, indices, indptr, dense.shape[1])
+    return np.matmul(whole, dense.T) if sparse_lhs else np.matmul(dense, whole.T)
+
+
+def _sparse_dense_loops(
+    dense: te.Tensor,
+    data: te.Tensor,
+    indices: te.Tensor,
+    indptr: te.Tensor,
+    sparse_lhs: bool,
+    out: te.Spec,
+) -> te.Tensor:
+    height, width = block_shape(data)
+    rows, columns = indptr.shape[0] - 1, dense.shape[1] // width
+    wide = scalars.wide(out.dtype)
+
+    def write(b: te.Builder, result: te.Buffer) -> None:
+        with spread(b, (dense.shape[0], rows)) as (m, row), b.loop(height) as y:
+            total = b.variable(wide, 0, "total")
+            with (
+                stored_in_row(b, indices, indptr, row, columns) as (number, column),
+                b.loop(width) as x,
+            ):
+                left = scalars.widened(stored_at(data, number, y, x))
+                right = scalars.widened(dense[m, column * width + x])
+                b.store(total, (), total[()] + left * right)
+            n = row * height + y
+            b.store(result, (n, m) if sparse_lhs else (m, n), te.cast(total[()], out.dtype))
+
+    inputs = [dense, data, indices, indptr]
+    return te.procedure(inputs, [(out.shape, out.dtype)], write, "sparse_dense")[0]
+
+
+def sparse_dense(dense_mat: Expr, sparse_mat: Any, sparse_lhs: bool = False) -> Call:
+    """`dense` with a sparse weight: a matrix of SciPy, or (data, indices, indptr)."""
+    return SPARSE_DENSE(dense_mat, *parts_of(sparse_mat), sparse_lhs=sparse_lhs)
+
+
+_PRODUCT_SAMPLES = (
+    sample((2, 5), (5,), *_CSR),
+    sample((3, 5), (5,), *_CSR, sparse_lhs=True, dtype="int32"),
+    sample((2, 6), (3, 2, 3), *_BSR, dtype="float64"),
+    sample((2, 6), (3, 2, 3), *_BSR, sparse_lhs=True, dtype="float16"),
+)
+
+SPARSE_DENSE = define(
+    "nn.sparse_dense",
+    doc="A dense matrix times the transpose of a sparse one; or, with `sparse_lhs`, the sparse one "
+    "times the transpose of the dense one.",
+    arguments=[("dense_data", "a matrix, (m, k)"), *PARTS],
+    attrs=SparseDenseAttrs,
+    relation=_sparse_dense_type,
+    reference=rounded_once(_sparse_dense),
+    compute=_sparse_dense_loops,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    helper=sparse_dense,
+    samples=_PRODUCT_SAMPLES,
+)
+
+sparse_dense_padded = define(
+    "nn.internal.sparse_dense_padded",
+    doc="`nn.sparse_dense` of a matrix whose rows are filled up with stored zeros.",
+    arguments=[
+        ("data", "a matrix, (m, k)"),
+        *((name.replace("sparse", "weight"), meaning) for name, meaning in PARTS),
+    ],
+    attrs=SparseDenseAttrs,
+    relation=_sparse_dense_type,
+    reference=rounded_once(_sparse_dense),
+    compute=_sparse_dense_loops,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    samples=_PRODUCT_SAMPLES,
+)
+
+# --- sums and transposes -----------------------------------------------------------------------
+
+
+def _sparse_add_type(site: Site) -> Type | None:
+    """(m, n) + sparse (m, n) -> (m, n)"""
+    dense, rows = site.tensor(0, rank=2), stored_rows(site, 1)
+    data = site.tensor(1)
+    if dense is None or rows is None or data is None:
+        return None
+    site.require_same_dtype(dense, data)
+    require_columns(site, 1, dense.shape[1])
+    rows = site.require_equal(dense.shape[0], rows, "rows of the two matrices")
+    return TensorType((rows, dense.shape[1]), dense.dtype)
+
+
+def _sparse_add_loops(
+    dense: te.Tensor, data: te.Tensor, indices: te.Tensor, indptr: te.Tensor, out: te.Spec
+) -> te.Tensor:
+    height, width = block_shape(data)
+    columns = dense.shape[1]
+    wide = scalars.wide(out.dtype)
+
+    def write(b: te.Builder, result: te.Buffer) -> None:
+        with spread(b, (indptr.shape[0] - 1, height)) as (row, y):
+            place = b.let(row * height + y)
+            sums = b.local(wide, (columns,), "sums")
+            with b.loop(columns) as i:
+                b.store(sums, i, scalars.widened(dense[place, i]))
+            with (
+                stored_in_row(b, indices, indptr, row, columns // width) as (number, column),
+                b.loop(width) as x,
+            ):
+                i = b.let(column * width + x)
+                b.store(sums, i, sums[i] + scalars.widened(stored_at(data, number, y, x)))
+            with b.loop(columns) as i:
+                b.store(result, (place, i), te.cast(sums[i], out.dtype))
+
+    inputs = [dense, data, indices, indptr]
+    return te.procedure(inputs, [(out.shape, out.dtype)], write, "sparse_add")[0]
+
+
+def sparse_add(dense_mat: Expr, sparse_mat: Any) -> Call:
+    """dense_mat plus a sparse matrix: one of SciPy, or (data, indices, indptr)."""
+    return SPARSE_ADD(dense_mat, *parts_of(sparse_mat))
+
+
+SPARSE_ADD = define(
+    "nn.sparse_add",
+    doc="A dense matrix plus a sparse one; integers wrap.",
+    arguments=[("dense_data", "a matrix"), *PARTS],
+    relation=_sparse_add_type,
+    reference=rounded_once(
+        lambda dense, data, indices, indptr: dense + to_dense(data, indices, indptr, dense.shape[1])
+    ),
+    compute=_sparse_add_loops,
+    fusion=FusionKind.OPAQUE,
+    helper=sparse_add,
+    samples=[
+        sample((4, 5), (5,), *_CSR),
+        sample((4, 6), (3, 2, 3), *_BSR, dtype="bfloat16"),
+        sample((4, 5), (5,), *_CSR, dtype="int8", low=-128, high=128),
+    ],
+)
+
+
+def _sparse_transpose_type(site: Site) -> Type | None:
+    """Three parts in, three parts of the same types out."""
+    if stored_rows(site, 0, ranks=(1,)) is None:
+        return None
+    return TupleType(tuple(site.args))
+
+
+def _sparse_transpose(
+    data: np.ndarray, indices: np.ndarray, indptr: np.ndarray
+) -> tuple[np.ndarray, ...]:
+    """Elements in the order of their columns, those of one column in the order of their rows."""
+    size = len(indptr) - 1
+    rows, columns = row_numbers(indptr, len(indices)), checked(indices, size)
+    order = np.argsort(columns, kind="stable")
+    ends = np.cumsum(np.bincount(columns, minlength=size))
+    return (
+        data[order],
+        rows[order].astype(indices.dtype),
+        np.concatenate(([0], ends)).astype(indptr.dtype),
+    )
+
+
+def _sparse_transpose_loops(
+    data: te.Tensor, indices: te.Tensor, indptr: te.Tensor, out: tuple[te.Spec, ...]
+) -> tuple[te.Tensor, ...]:
+    """Counts the elements of each column, and so knows where each column begins."""
+    size = indptr.shape[0] - 1
+
+    def write(b: te.Builder, values: te.Buffer, rows: te.Buffer, bounds: te.Buffer) -> None:
+        # ends[c] is where the next element of column c goes
+        ends = b.local("int64", (size + 1,), "ends")
+        with b.loop(size + 1) as i:
+            b.store(ends, i, 0)
+        with b.loop(size) as row, stored_in_row(b, indices, indptr, row, size) as (_, column):
+            b.store(ends, column + 1, ends[column + 1] + 1)
+        with b.loop(size) as i:
+            b.store(ends, i + 1, ends[i + 1] + ends[i])
+        with b.loop(size + 1) as i:
+            b.store(bounds, i, te.cast(ends[i], bounds.dtype))
+        with b.loop(size) as row, stored_in_row(b, indices, indptr, row, size) as (number, column):
+            place = b.let(ends[column])
+            b.store(values, place, data[number])
+            b.store(rows, place, te.cast(row, rows.dtype))
+            b.store(ends, column, place + 1)
+
+    outputs = [(spec.shape, spec.dtype) for spec in out]
+    return te.procedure([data, indices, indptr], outputs, write, "sparse_transpose")
+
+
+def sparse_transpose(x: Any) -> TupleWrapper:
+    """The transpose of a sparse matrix of SciPy, or of (data, indices, indptr)."""
+    return TupleWrapper(SPARSE_TRANSPOSE(*parts_of(x)), 3)
+
+
+SPARSE_TRANSPOSE = define(
+    "nn.sparse_transpose",
+    doc="The transpose of a square CSR matrix, again as one, with the elements of each row in the "
+    "order of their columns.",
+    arguments=PARTS,
+    relation=_sparse_transpose_type,
+    reference=_sparse_transpose,
+    compute=_sparse_transpose_loops,
+    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    helper=sparse_transpose,
+    samples=[
+        sample((5,), np.array([3, 0, 4, 1, 1]), np.array([0, 2, 2, 3, 5, 5])),
+        sample(
+            (4,), np.array([1, 0, 2, 0], "int32"), np.array([0, 2, 3, 4], "int32"), dtype="int8"
+        ),
+        sample((0,), np.zeros(0, "int32"), np.array([0, 0], "int32")),
+    ],
+)

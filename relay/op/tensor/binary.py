@@ -1,0 +1,241 @@
+"""Two tensors in, broadcast against each other, one out: arithmetic, bits, logic, comparison."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from relay import te
+from relay.ir.types import TensorType, Type
+from relay.op.building import numerics, scalars
+from relay.op.building.elements import broadcasting
+from relay.op.building.numerics import rounded_once
+from relay.op.building.scalars import Function
+from relay.op.opdef import FusionKind, OpDef, Sample, define, sample
+from relay.op.relations import broadcast, broadcast_bool, broadcast_of, broadcast_types, comparison
+from relay.op.site import ADDABLE, BITS, BOOLEAN, INTEGER, NUMERIC, Relation, Site
+
+_OPERANDS = (("lhs", "left operand"), ("rhs", "right operand"))
+
+
+def _binary(
+    name: str,
+    doc: str,
+    relation: Relation,
+    reference: Any,
+    scalar: Function,
+    samples: tuple[Sample, ...],
+) -> OpDef:
+    return define(
+        name,
+        doc=doc,
+        arguments=_OPERANDS,
+        relation=relation,
+        reference=rounded_once(reference),
+        compute=broadcasting(scalar),
+        fusion=FusionKind.BROADCAST,
+        samples=samples,
+    )
+
+
+_numeric_type = broadcast_of(NUMERIC)
+_NUMBERS = (
+    sample((2, 3), (2, 3), low=0.5, high=4.0),
+    sample((4, 1, 3), (2, 1)),
+    sample((), (5,), dtype="int32", low=-9, high=9),
+    sample((3,), (), dtype="float16"),
+    sample((0, 2), (1, 2), dtype="uint8", high=9),
+)
+_FLAGS = (sample((2, 3), (3,), dtype="bool"), sample((), (), dtype="bool"))
+_WORDS = (
+    sample((2, 3), (3,), dtype="int32", low=-50, high=50),
+    sample((4,), (), dtype="uint8", high=200),
+)
+
+# --- arithmetic --------------------------------------------------------------------------------
+
+
+def _arithmetic(name: str, doc: str, reference: Any, scalar: Function) -> OpDef:
+    return _binary(name, doc, _numeric_type, reference, scalar, _NUMBERS)
+
+
+def _plus(lhs: te.Expr, rhs: te.Expr) -> te.Expr:
+    return lhs | rhs if scalars.is_truth(lhs) else lhs + rhs
+
+
+add = _binary(
+    "add",
+    "lhs + rhs; integers wrap. Of bool it is whether at least one holds, a bool, as in NumPy: to "
+    "count, `cast` first.",
+    broadcast_of(ADDABLE),
+    np.add,
+    _plus,
+    (*_NUMBERS, *_FLAGS),
+)
+subtract = _arithmetic("subtract", "lhs - rhs; integers wrap.", np.subtract, operator.sub)
+multiply = _arithmetic("multiply", "lhs * rhs; integers wrap.", np.multiply, operator.mul)
+divide = _arithmetic(
+    "divide",
+    "lhs / rhs. Integers truncate towards zero; x / 0 is 0, and the lowest / -1 wraps.",
+    numerics.divide,
+    scalars.divide,
+)
+floor_divide = _arithmetic(
+    "floor_divide",
+    "lhs / rhs rounded down, without an intermediate rounding; integer x / 0 is 0.",
+    numerics.floor_divide,
+    scalars.floor_divide,
+)
+trunc_divide = _arithmetic(
+    "trunc_divide",
+    "lhs / rhs rounded towards zero; integer x / 0 is 0.",
+    numerics.trunc_divide,
+    scalars.trunc_divide,
+)
+mod = _arithmetic(
+    "mod",
+    "lhs - rhs * trunc(lhs / rhs), with the sign of lhs, as in C; integer x mod 0 is x.",
+    numerics.trunc_mod,
+    scalars.trunc_mod,
+)
+trunc_mod = _arithmetic("trunc_mod", "The same as `mod`.", numerics.trunc_mod, scalars.trunc_mod)
+floor_mod = _arithmetic(
+    "floor_mod",
+    "lhs - rhs * floor(lhs / rhs), with the sign of rhs, as in Python; integer x mod 0 is x.",
+    numerics.floor_mod,
+    scalars.floor_mod,
+)
+power = _arithmetic(
+    "power",
+    "lhs to the power of rhs. Integers wrap; a negative exponent gives 0 unless lhs is 1 or -1.",
+    numerics.power,
+    scalars.power,
+)
+
+
+def _extremum(name: str, doc: str, reference: Any, scalar: Function) -> OpDef:
+    return _binary(name, doc, broadcast, reference, scalar, (*_NUMBERS, *_FLAGS))
+
+
+def _greater(lhs: te.Expr, rhs: te.Expr) -> te.Expr:
+    return lhs | rhs if scalars.is_truth(lhs) else te.maximum(lhs, rhs)
+
+
+def _smaller(lhs: te.Expr, rhs: te.Expr) -> te.Expr:
+    return lhs & rhs if scalars.is_truth(lhs) else te.minimum(lhs, rhs)
+
+
+maximum = _extremum(
+    "maximum", "The greater of lhs and rhs; NaN if either is NaN.", np.maximum, _greater
+)
+minimum = _extremum(
+    "minimum", "The smaller of lhs and rhs; NaN if either is NaN.", np.minimum, _smaller
+)
+
+# --- bits and logic ----------------------------------------------------------------------------
+
+
+def _bits(name: str, doc: str, reference: Any, scalar: Function) -> OpDef:
+    return _binary(name, doc, broadcast_of(BITS), reference, scalar, (*_WORDS, *_FLAGS))
+
+
+bitwise_and = _bits("bitwise_and", "The bits set in both.", np.bitwise_and, operator.and_)
+bitwise_or = _bits("bitwise_or", "The bits set in either.", np.bitwise_or, operator.or_)
+bitwise_xor = _bits("bitwise_xor", "The bits set in exactly one.", np.bitwise_xor, operator.xor)
+
+_SHIFTS = (
+    sample((2, 3), (3,), dtype="int32", low=0, high=40),
+    sample((4,), (), dtype="uint8", high=9),
+)
+left_shift = _binary(
+    "left_shift",
+    "lhs * 2**rhs, wrapped. A count that is negative, or not less than the width, gives 0.",
+    broadcast_of(INTEGER),
+    np.left_shift,
+    operator.lshift,
+    _SHIFTS,
+)
+right_shift = _binary(
+    "right_shift",
+    "lhs / 2**rhs rounded down. A count that is negative, or not less than the width, leaves the "
+    "sign: 0 or -1.",
+    broadcast_of(INTEGER),
+    np.right_shift,
+    operator.rshift,
+    _SHIFTS,
+)
+
+
+def _logical(name: str, doc: str, reference: Any, scalar: Function) -> OpDef:
+    return _binary(name, doc, broadcast_bool, reference, scalar, _FLAGS)
+
+
+logical_and = _logical("logical_and", "Whether both hold.", np.logical_and, operator.and_)
+logical_or = _logical("logical_or", "Whether at least one holds.", np.logical_or, operator.or_)
+logical_xor = _logical("logical_xor", "Whether exactly one holds.", np.logical_xor, operator.xor)
+
+# --- comparison --------------------------------------------------------------------------------
+
+
+def _comparison(name: str, doc: str, reference: Any, scalar: Function) -> OpDef:
+    return _binary(name, doc, comparison, reference, scalar, (*_NUMBERS, *_FLAGS))
+
+
+def _ordered(compare: Function) -> Function:
+    """False comes before True."""
+
+    def scalar(lhs: te.Expr, rhs: te.Expr) -> te.Expr:
+        if scalars.is_truth(lhs):
+            lhs, rhs = te.cast(lhs, "uint8"), te.cast(rhs, "uint8")
+        return compare(lhs, rhs)
+
+    return scalar
+
+
+equal = _comparison("equal", "lhs == rhs; NaN equals nothing.", np.equal, te.equal)
+not_equal = _comparison(
+    "not_equal", "lhs != rhs; NaN differs from everything.", np.not_equal, te.not_equal
+)
+less = _comparison("less", "lhs < rhs; False for NaN.", np.less, _ordered(operator.lt))
+less_equal = _comparison(
+    "less_equal", "lhs <= rhs; False for NaN.", np.less_equal, _ordered(operator.le)
+)
+greater = _comparison("greater", "lhs > rhs; False for NaN.", np.greater, _ordered(operator.gt))
+greater_equal = _comparison(
+    "greater_equal", "lhs >= rhs; False for NaN.", np.greater_equal, _ordered(operator.ge)
+)
+
+# --- choice ------------------------------------------------------------------------------------
+
+
+def _where_type(site: Site) -> Type | None:
+    """Condition, x and y broadcast; x and y have the element type of the result."""
+    site.require_elements(0, BOOLEAN)
+    if (operands := site.tensors()) is None:
+        return None
+    condition, x, y = operands
+    site.require_same_dtype(x, y)
+    shape = broadcast_types(site, condition, x, y).shape
+    return TensorType(shape, x.dtype)
+
+
+where = define(
+    "where",
+    doc="x where the condition holds, y elsewhere, with broadcasting.",
+    arguments=[
+        ("condition", "bool tensor"),
+        ("x", "elements taken where it holds"),
+        ("y", "elements taken where it does not"),
+    ],
+    relation=_where_type,
+    reference=np.where,
+    compute=broadcasting(te.select),
+    fusion=FusionKind.BROADCAST,
+    samples=[
+        sample(np.array([True, False, True]), (2, 3), (2, 3)),
+        sample(np.array([[True], [False]]), (), (4,), dtype="int32"),
+        sample(np.array(False), (3, 1), (1, 2), dtype="bfloat16"),
+    ],
+)

@@ -1,0 +1,430 @@
+"""Many elements to one along some axes: sums, extrema, means, and where an extremum stands.
+
+A reduction over no elements gives the value that changes nothing: 0 for a sum, 1 for a product,
+the lowest value for a maximum, True for `all`. A mean has none and is NaN (0 for integers); the
+position of an extremum is -1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod as product
+from typing import Any
+
+import numpy as np
+
+from relay import dtypes, te
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.dims import Dim
+from relay.ir.expr import Call, Expr
+from relay.ir.types import TensorType, Type
+from relay.op.building import numerics, scalars
+from relay.op.building.elements import Indices, folded, position, size, stretched
+from relay.op.building.numerics import limits, rounded_once
+from relay.op.building.scalars import Function, wide, widened
+from relay.op.opdef import Compute, FusionKind, OpDef, define, sample
+from relay.op.site import ADDABLE, BOOLEAN, FLOATING, NUMERIC, Elements, Relation, Site
+
+
+@attrs
+class ReduceAttrs(Attrs):
+    """axis: the axes to reduce, one or several; None is all of them
+    keepdims: keep reduced axes, with extent 1
+    exclude: reduce every axis but those
+    """
+
+    axis: tuple[int, ...] | None = None
+    keepdims: bool = False
+    exclude: bool = False
+
+
+@attrs
+class ArgReduceAttrs(ReduceAttrs):
+    """select_last_index: of several positions take the last instead of the first"""
+
+    select_last_index: bool = False
+
+
+@attrs
+class VarianceAttrs(ReduceAttrs):
+    """unbiased: divide by the number of elements less 1"""
+
+    unbiased: bool = False
+
+
+# --- types -------------------------------------------------------------------------------------
+
+
+def _reduced(axis: Sequence[int] | None, exclude: bool, rank: int) -> tuple[int, ...]:
+    """The axes that go, counted from the front."""
+    if axis is None:
+        return tuple(range(rank))
+    named = {a % rank for a in axis}
+    return tuple(a for a in range(rank) if (a in named) != exclude)
+
+
+def _reduced_shape(site: Site, data: TensorType, keepdims: bool) -> tuple[Dim, ...]:
+    rank = len(data.shape)
+    if site.attrs.axis is not None:
+        site.axes(site.attrs.axis, rank)
+    gone = _reduced(site.attrs.axis, site.attrs.exclude, rank)
+    if keepdims:
+        return tuple(1 if axis in gone else d for axis, d in enumerate(data.shape))
+    return tuple(d for axis, d in enumerate(data.shape) if axis not in gone)
+
+
+def _reduction(kind: Elements | None, dtype: str | None = None) -> Relation:
+    """The shape without the reduced axes; the element type of data unless another is given."""
+
+    def relation(site: Site) -> Type | None:
+        if kind is not None:
+            site.require_elements(0, kind)
+        if (data := site.tensor(0)) is None:
+            return None
+        return TensorType(_reduced_shape(site, data, site.attrs.keepdims), dtype or data.dtype)
+
+    return relation
+
+
+# --- values ------------------------------------------------------------------------------------
+
+
+def _over_axes(function: Any) -> Any:
+    """A reference from `function(data, axes, keepdims)`."""
+
+    def reference(
+        data: np.ndarray, axis: Sequence[int] | None, keepdims: bool, exclude: bool
+    ) -> Any:
+        return function(data, _reduced(axis, exclude, data.ndim), keepdims)
+
+    return rounded_once(reference)
+
+
+def _mean(data: np.ndarray, axes: tuple[int, ...], keepdims: bool) -> Any:
+    exact = numerics.in_64_bits(data)
+    total = exact.sum(axes, dtype=exact.dtype, keepdims=keepdims)
+    count = np.array(product(data.shape[a] for a in axes), exact.dtype)
+    return np.asarray(numerics.divide(total, count)).astype(data.dtype)
+
+
+def _position(lowest: bool) -> Any:
+    def reference(
+        data: np.ndarray,
+        axis: Sequence[int] | None,
+        keepdims: bool,
+        exclude: bool,
+        select_last_index: bool,
+    ) -> Any:
+        axes = _reduced(axis, exclude, data.ndim)
+        kept = tuple(a for a in range(data.ndim) if a not in axes)
+        shape = tuple(
+            1 if a in axes else d for a, d in enumerate(data.shape) if keepdims or a in kept
+        )
+        count = product(data.shape[a] for a in axes)
+        if count == 0:
+            return np.full(shape, -1, np.int32)
+        rows = data.transpose(*kept, *axes).reshape(*(data.shape[a] for a in kept), count)
+        find = np.argmin if lowest else np.argmax
+        if select_last_index:
+            found = count - 1 - find(rows[..., ::-1], axis=-1)
+        else:
+            found = find(rows, axis=-1)
+        return np.asarray(found).reshape(shape).astype(np.int32)
+
+    return rounded_once(reference)
+
+
+# --- tensor expressions ------------------------------------------------------------------------
+
+
+def _over(combine: Function) -> Compute:
+    """A compute from `combine(value, axes)`; partial results have the type of the value."""
+
+    def compute(
+        data: te.Tensor,
+        out: te.Spec,
+        axis: Sequence[int] | None,
+        keepdims: bool,
+        exclude: bool,
+    ) -> te.Tensor:
+        return folded(
+            data.shape,
+            _reduced(axis, exclude, data.rank),
+            lambda i: widened(data[i]),
+            lambda value, axes: te.cast(combine(value, axes), out.dtype),
+            keepdims,
+        )
+
+    return compute
+
+
+def _mean_of(value: te.Expr, axes: Sequence[te.Axis]) -> te.Expr:
+    if scalars.is_float(value):
+        exact = value
+    else:
+        exact = te.cast(value, "int64" if value.dtype in dtypes.SIGNED else "uint64")
+    count = te.cast(size([axis.extent for axis in axes]), exact.dtype)
+    return scalars.divide(te.sum(exact, axes), count)
+
+
+def _total(value: te.Expr, axes: Sequence[te.Axis]) -> te.Expr:
+    return te.any(value, axes) if scalars.is_truth(value) else te.sum(value, axes)
+
+
+def _greatest(value: te.Expr, axes: Sequence[te.Axis]) -> te.Expr:
+    return te.any(value, axes) if scalars.is_truth(value) else te.max(value, axes)
+
+
+def _smallest(value: te.Expr, axes: Sequence[te.Axis]) -> te.Expr:
+    return te.all(value, axes) if scalars.is_truth(value) else te.min(value, axes)
+
+
+def _position_of(lowest: bool) -> Compute:
+    find = te.argmin if lowest else te.argmax
+
+    def compute(
+        data: te.Tensor,
+        out: te.Spec,
+        axis: Sequence[int] | None,
+        keepdims: bool,
+        exclude: bool,
+        select_last_index: bool,
+    ) -> te.Tensor:
+        gone = _reduced(axis, exclude, data.rank)
+        count = size([data.shape[a] for a in gone])
+
+        def combine(value: te.Expr, axes: Sequence[te.Axis]) -> te.Expr:
+            if scalars.is_truth(value):
+                value = te.cast(value, "uint8")
+            place = position(axes, [a.extent for a in axes])
+            # the first from the back is the last
+            place = count - 1 - place if select_last_index else place
+            found = find(value, te.cast(place, out.dtype), axes)[1]
+            if select_last_index:
+                found = te.cast(count - 1, out.dtype) - found
+            return te.select(te.equal(count, 0), te.const(-1, out.dtype), found)
+
+        return folded(data.shape, gone, lambda i: widened(data[i]), combine, keepdims)
+
+    return compute
+
+
+# --- the operators -----------------------------------------------------------------------------
+
+
+def _define(
+    name: str, doc: str, relation: Relation, reference: Any, compute: Compute, *kinds: str
+) -> OpDef:
+    return define(
+        name,
+        doc=doc,
+        arguments=[("data", "the input")],
+        attrs=ReduceAttrs,
+        relation=relation,
+        reference=reference,
+        compute=compute,
+        fusion=FusionKind.COMM_REDUCE,
+        samples=[
+            made
+            for kind in kinds
+            for made in (
+                sample((2, 3, 4), dtype=kind),
+                sample((2, 3, 4), dtype=kind, axis=1),
+                sample((2, 3, 4), dtype=kind, axis=(-1, 0), keepdims=True),
+                sample((2, 3, 4), dtype=kind, axis=(2,), exclude=True),
+                sample((), dtype=kind),
+                sample((3, 0), dtype=kind, axis=1),
+            )
+        ],
+    )
+
+
+sum_ = _define(
+    "sum",
+    "The sum of the elements, of their type; integers wrap. Of bool it is whether one holds, as "
+    "`add` says: to count, `cast` first.",
+    _reduction(ADDABLE),
+    _over_axes(lambda data, axes, keep: data.sum(axes, dtype=data.dtype, keepdims=keep)),
+    _over(_total),
+    "float32",
+    "int8",
+    "bfloat16",
+    "bool",
+)
+prod = _define(
+    "prod",
+    "The product of the elements; integers wrap.",
+    _reduction(NUMERIC),
+    _over_axes(lambda data, axes, keep: data.prod(axes, dtype=data.dtype, keepdims=keep)),
+    _over(te.product),
+    "float32",
+    "int32",
+)
+max_ = _define(
+    "max",
+    "The greatest element; NaN if there is one.",
+    _reduction(None),
+    _over_axes(
+        lambda data, axes, keep: data.max(axes, keepdims=keep, initial=limits(data.dtype)[0])
+    ),
+    _over(_greatest),
+    "float32",
+    "uint8",
+    "float16",
+    "bool",
+)
+min_ = _define(
+    "min",
+    "The smallest element; NaN if there is one.",
+    _reduction(None),
+    _over_axes(
+        lambda data, axes, keep: data.min(axes, keepdims=keep, initial=limits(data.dtype)[1])
+    ),
+    _over(_smallest),
+    "float32",
+    "int64",
+    "bool",
+)
+mean = _define(
+    "mean",
+    "The sum divided by the number of elements. Integers are added up in 64 bits, and the "
+    "quotient truncated towards zero.",
+    _reduction(NUMERIC),
+    _over_axes(_mean),
+    _over(_mean_of),
+    "float32",
+    "int8",
+    "float16",
+)
+all_ = _define(
+    "all",
+    "Whether every element holds.",
+    _reduction(BOOLEAN),
+    _over_axes(lambda data, axes, keep: data.all(axes, keepdims=keep)),
+    _over(te.all),
+    "bool",
+)
+any_ = _define(
+    "any",
+    "Whether at least one element holds.",
+    _reduction(BOOLEAN),
+    _over_axes(lambda data, axes, keep: data.any(axes, keepdims=keep)),
+    _over(te.any),
+    "bool",
+)
+
+
+def _define_position(name: str, doc: str, lowest: bool) -> OpDef:
+    return define(
+        name,
+        doc=doc,
+        arguments=[("data", "the input")],
+        attrs=ArgReduceAttrs,
+        relation=_reduction(None, "int32"),
+        reference=_position(lowest),
+        compute=_position_of(lowest),
+        fusion=FusionKind.COMM_REDUCE,
+        samples=[
+            sample((2, 3, 4)),
+            sample((2, 3, 4), axis=1),
+            sample((2, 5), dtype="int32", axis=-1, keepdims=True, select_last_index=True),
+            sample((2, 3, 4), dtype="float16", axis=(1,), exclude=True),
+            sample((2, 3, 4), axis=(0, 2), keepdims=True),
+            sample((3, 0), axis=1),
+        ],
+    )
+
+
+argmax = _define_position(
+    "argmax",
+    "The position of the greatest element; NaN counts as greatest. Along several axes, the "
+    "position counts through them in order.",
+    lowest=False,
+)
+argmin = _define_position(
+    "argmin",
+    "The position of the smallest element; NaN counts as smallest. Along several axes, the "
+    "position counts through them in order.",
+    lowest=True,
+)
+
+# --- variance ----------------------------------------------------------------------------------
+
+
+def _variance_type(site: Site) -> Type | None:
+    """Like a sum; the mean has the shape of data with reduced axes of extent 1."""
+    site.require_elements(0, FLOATING)
+    if (data := site.tensor(0)) is None:
+        return None
+    site.expect(1, _reduced_shape(site, data, keepdims=True), data.dtype)
+    return TensorType(_reduced_shape(site, data, site.attrs.keepdims), data.dtype)
+
+
+def _variance(
+    data: np.ndarray,
+    mean: np.ndarray,
+    axis: Sequence[int] | None,
+    keepdims: bool,
+    exclude: bool,
+    unbiased: bool,
+) -> Any:
+    axes = _reduced(axis, exclude, data.ndim)
+    count = product(data.shape[a] for a in axes) - unbiased
+    squares = np.square(data - mean)
+    return squares.sum(axes, dtype=data.dtype, keepdims=keepdims) / data.dtype.type(count)
+
+
+def _variance_compute(
+    data: te.Tensor,
+    mean: te.Tensor,
+    out: te.Spec,
+    axis: Sequence[int] | None,
+    keepdims: bool,
+    exclude: bool,
+    unbiased: bool,
+) -> te.Tensor:
+    gone = _reduced(axis, exclude, data.rank)
+    count = te.cast(size([data.shape[a] for a in gone]) - int(unbiased), wide(out.dtype))
+
+    def square(indices: Indices) -> te.Expr:
+        distance = widened(data[indices]) - widened(stretched(mean, indices, data.shape))
+        return distance * distance
+
+    return folded(
+        data.shape,
+        gone,
+        square,
+        lambda value, axes: te.cast(te.sum(value, axes) / count, out.dtype),
+        keepdims,
+    )
+
+
+def variance(
+    data: Expr,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    exclude: bool = False,
+    unbiased: bool = False,
+    with_mean: Expr | None = None,
+) -> Call:
+    """The mean square distance from the mean, which `with_mean` (axes kept) saves computing."""
+    given = mean(data, axis, True, exclude) if with_mean is None else with_mean
+    return VARIANCE(data, given, axis, keepdims, exclude, unbiased)
+
+
+VARIANCE = define(
+    "variance",
+    doc="The mean square distance of the elements from a given mean.",
+    arguments=[("data", "the input"), ("mean", "its mean, with reduced axes of extent 1")],
+    attrs=VarianceAttrs,
+    relation=_variance_type,
+    reference=rounded_once(_variance),
+    compute=_variance_compute,
+    fusion=FusionKind.COMM_REDUCE,
+    helper=variance,
+    samples=[
+        sample((2, 3, 4), (1, 1, 1)),
+        sample((2, 3, 4), (2, 1, 4), axis=1, unbiased=True),
+        sample((2, 3), (1, 3), dtype="float16", axis=(1,), exclude=True, keepdims=True),
+    ],
+)

@@ -1,0 +1,188 @@
+"""Running totals along an axis."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from relay import dtypes, te
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.expr import Call, Expr
+from relay.ir.types import TensorType, Type
+from relay.op.building.elements import position
+from relay.op.building.numerics import convert, widened
+from relay.op.building.scalars import Function, wide
+from relay.op.loop_nest import nest, spread
+from relay.op.opdef import Compute, DType, FusionKind, OpDef, define, sample
+from relay.op.relations import size
+from relay.op.site import NUMERIC, Site
+
+
+@attrs
+class ScanAttrs(Attrs):
+    """axis: the axis to go along; None flattens data first
+    dtype: the element type to compute in and of the result; None is that of data
+    exclusive: a total does not count the element at its own place
+    rounded: a total is rounded to the element type before it goes on, as arithmetic in that type
+    does; otherwise totals of narrow floats go on in float32
+    """
+
+    axis: int | None = None
+    dtype: DType | None = None
+    exclusive: bool = False
+    rounded: bool = False
+
+
+def _scan_type(site: Site) -> Type | None:
+    """The shape of data, or one axis of all its elements."""
+    known: ScanAttrs = site.attrs
+    if (data := site.tensor(0)) is None:
+        return None
+    dtype = known.dtype or data.dtype
+    site.require(
+        dtype in NUMERIC.allowed,
+        "there are no totals of these elements",
+        "numeric elements",
+        dtype,
+        "name an element type with `dtype`",
+    )
+    if known.axis is None:
+        return TensorType((size(data.shape),), dtype)
+    site.axis(known.axis, len(data.shape))
+    return TensorType(data.shape, dtype)
+
+
+def _scan(step: np.ufunc) -> Any:
+    def reference(
+        data: np.ndarray, axis: int | None, dtype: str | None, exclusive: bool, rounded: bool
+    ) -> np.ndarray:
+        stored = dtypes.to_numpy(dtype) if dtype else data.dtype
+        values = convert(data, dtype) if dtype else data
+        values = values if rounded else widened(values)
+        if axis is None:
+            values, axis = values.reshape(-1), 0
+        totals = step.accumulate(values, axis, dtype=values.dtype)
+        if exclusive:
+            totals = np.moveaxis(totals, axis, 0)
+            shifted = np.full(totals.shape, step.identity, totals.dtype)
+            shifted[1:] = totals[:-1]
+            totals = np.moveaxis(shifted, 0, axis)
+        return totals.astype(stored, copy=False)
+
+    return reference
+
+
+def _scan_loops(step: Function, identity: int) -> Compute:
+    """One running total per row; where rows lie side by side, all of them advance together."""
+
+    def compute(
+        data: te.Tensor,
+        out: te.Spec,
+        axis: int | None,
+        dtype: str | None,
+        exclusive: bool,
+        rounded: bool,
+    ) -> te.Tensor:
+        counted = wide(out.dtype)
+
+        def advance(
+            b: te.Builder,
+            total: te.Buffer,
+            row: tuple[te.Expr, ...],
+            value: te.Expr,
+            write: Callable[[te.Expr], None],
+        ) -> None:
+            before = b.let(total[row])
+            after = step(before, te.cast(te.cast(value, out.dtype), counted))
+            after = b.let(te.cast(te.cast(after, out.dtype), counted) if rounded else after)
+            write(te.cast(before if exclusive else after, out.dtype))
+            b.store(total, row, after)
+
+        def flat(b: te.Builder, result: te.Buffer) -> None:
+            total = b.variable(counted, identity)
+            with nest(b, data.shape) as i:
+                target = position(i, data.shape)
+                advance(b, total, (), data[i], lambda value: b.store(result, target, value))
+
+        def rows(b: te.Builder, result: te.Buffer) -> None:
+            along = 0 if axis is None else axis % data.rank
+            outer, inner = data.shape[:along], data.shape[along + 1 :]
+            with spread(b, outer) as first:
+                total = b.local(counted, inner, "total")
+                with nest(b, inner) as j:
+                    b.store(total, j, te.const(identity, counted))
+                with b.loop(data.shape[along]) as k, nest(b, inner) as j:
+                    i = (*first, k, *j)
+                    advance(b, total, j, data[i], lambda value: b.store(result, i, value))
+
+        write = flat if axis is None else rows
+        return te.procedure([data], [(out.shape, out.dtype)], write, "scan")[0]
+
+    return compute
+
+
+def cumsum(
+    data: Expr,
+    axis: int | None = None,
+    dtype: str | None = None,
+    exclusive: bool | None = None,
+    rounded: bool = False,
+) -> Call:
+    """The sum of the elements so far along an axis."""
+    return CUMSUM(data, axis, dtype, bool(exclusive), rounded)
+
+
+def cumprod(
+    data: Expr,
+    axis: int | None = None,
+    dtype: str | None = None,
+    exclusive: bool | None = None,
+    rounded: bool = False,
+) -> Call:
+    """The product of the elements so far along an axis."""
+    return CUMPROD(data, axis, dtype, bool(exclusive), rounded)
+
+
+def _define(name: str, doc: str, step: np.ufunc, scalar: Function, helper: Any) -> OpDef:
+    return define(
+        name,
+        doc=doc,
+        arguments=[("data", "the input")],
+        attrs=ScanAttrs,
+        relation=_scan_type,
+        reference=_scan(step),
+        compute=_scan_loops(scalar, step.identity),
+        fusion=FusionKind.OPAQUE,
+        helper=helper,
+        samples=[
+            sample((2, 3), axis=1),
+            sample((2, 3), axis=-2, exclusive=True),
+            sample((2, 3), dtype="int8", low=-99, high=99),
+            sample((2, 3, 2), dtype="float16", axis=1, exclusive=True),
+            sample((4,), dtype="bool", axis=0, attrs={"dtype": "int32"}),
+            sample((3, 4), dtype="int32", axis=0, attrs={"dtype": "float64"}),
+            sample((2, 0), axis=1, exclusive=True, dtype="bfloat16"),
+            sample((), dtype="int64"),
+            sample((3, 40), dtype="bfloat16", axis=1, rounded=True),
+            sample((50,), dtype="float16", rounded=True),
+        ],
+    )
+
+
+CUMSUM = _define(
+    "cumsum",
+    "The sum of the elements so far along an axis; integers wrap.",
+    np.add,
+    operator.add,
+    cumsum,
+)
+CUMPROD = _define(
+    "cumprod",
+    "The product of the elements so far along an axis; integers wrap.",
+    np.multiply,
+    operator.mul,
+    cumprod,
+)

@@ -1,0 +1,252 @@
+"""One tensor in, one of the same shape out, element by element."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from relay import dtypes, te
+from relay.ir.attrs import Attrs, attrs
+from relay.ir.expr import Call, Expr
+from relay.op.building import scalars
+from relay.op.building.elements import elementwise
+from relay.op.building.numerics import is_integral, limits, rounded_once
+from relay.op.building.scalars import Function, is_float
+from relay.op.opdef import FusionKind, OpDef, Sample, define, sample
+from relay.op.relations import (
+    same_numeric_type,
+    same_type,
+    same_type_float,
+    same_type_of,
+    with_dtype,
+)
+from relay.op.site import BITS, BOOLEAN, Relation
+
+
+def _unary(
+    name: str,
+    doc: str,
+    relation: Relation,
+    reference: Any,
+    scalar: Function,
+    samples: tuple[Sample, ...],
+) -> OpDef:
+    return define(
+        name,
+        doc=doc,
+        arguments=[("data", "the input")],
+        relation=relation,
+        reference=rounded_once(reference),
+        compute=elementwise(scalar),
+        fusion=FusionKind.ELEMWISE,
+        samples=samples,
+    )
+
+
+def _function(name: str) -> Function:
+    """The function of mathematics of that name."""
+    return lambda data: te.call(name, data)
+
+
+def _float(name: str, doc: str, reference: Any, low: float = -2.0, high: float = 2.0) -> OpDef:
+    """A function of the reals; [low, high) is a part of its domain."""
+    samples = (
+        sample((2, 3), low=low, high=high),
+        sample((), dtype="float64", low=low, high=high),
+        sample((5,), dtype="float16", low=low, high=high),
+        sample((0, 2), dtype="bfloat16", low=low, high=high),
+    )
+    return _unary(name, doc, same_type_float, reference, _function(name), samples)
+
+
+def _numeric(name: str, doc: str, reference: Any, scalar: Function) -> OpDef:
+    samples = (
+        sample((2, 3)),
+        sample((), dtype="int32", low=-9, high=9),
+        sample((4,), dtype="bfloat16"),
+        sample((2, 0), dtype="uint8", high=9),
+    )
+    return _unary(name, doc, same_numeric_type, reference, scalar, samples)
+
+
+def _test(name: str, doc: str, reference: Any) -> OpDef:
+    def scalar(data: te.Expr) -> te.Expr:
+        # an integer is finite, and nothing else
+        return te.call(name, data) if is_float(data) else te.const(name == "isfinite", "bool")
+
+    values = np.array([[1.0, np.nan, -np.inf], [0.0, np.inf, -3.5]], "float32")
+    samples = (sample(values), sample(values.astype("float16")), sample((2,), dtype="int32"))
+    return _unary(name, doc, with_dtype("bool"), reference, scalar, samples)
+
+
+_ANYTHING = (sample((2, 3)), sample((), dtype="int8"), sample((4, 0), dtype="bool"))
+
+
+# --- exponentials and logarithms ---------------------------------------------------------------
+
+exp = _float("exp", "e to the power of data.", np.exp)
+log = _float("log", "The natural logarithm.", np.log, 0.1, 9.0)
+log2 = _float("log2", "The logarithm to base 2.", np.log2, 0.1, 9.0)
+log10 = _float("log10", "The logarithm to base 10.", np.log10, 0.1, 9.0)
+sqrt = _float("sqrt", "The square root.", np.sqrt, 0.0, 9.0)
+rsqrt = _float("rsqrt", "1 / sqrt(data).", lambda data: 1 / np.sqrt(data), 0.1, 9.0)
+
+
+def _sigmoid(data: np.ndarray) -> Any:
+    # exp never overflows here, so small results keep their precision
+    return np.exp(np.minimum(data, 0)) / (1 + np.exp(-np.abs(data)))
+
+
+sigmoid = _float("sigmoid", "1 / (1 + exp(-data)).", _sigmoid, -5.0, 5.0)
+
+
+def _erf(data: np.ndarray) -> Any:
+    return np.vectorize(math.erf, otypes=[data.dtype])(data)
+
+
+erf = _float("erf", "The error function, 2 / sqrt(pi) * integral of exp(-t * t) to data.", _erf)
+
+# --- trigonometry ------------------------------------------------------------------------------
+
+sin = _float("sin", "The sine, of radians.", np.sin)
+cos = _float("cos", "The cosine, of radians.", np.cos)
+tan = _float("tan", "The tangent, of radians.", np.tan, -1.0, 1.0)
+asin = _float("asin", "The angle in [-pi/2, pi/2] whose sine is data.", np.arcsin, -1.0, 1.0)
+acos = _float("acos", "The angle in [0, pi] whose cosine is data.", np.arccos, -1.0, 1.0)
+atan = _float("atan", "The angle in (-pi/2, pi/2) whose tangent is data.", np.arctan)
+sinh = _float("sinh", "The hyperbolic sine.", np.sinh)
+cosh = _float("cosh", "The hyperbolic cosine.", np.cosh)
+tanh = _float("tanh", "The hyperbolic tangent.", np.tanh)
+asinh = _float("asinh", "The number whose hyperbolic sine is data.", np.arcsinh)
+acosh = _float("acosh", "The number >= 0 whose hyperbolic cosine is data.", np.arccosh, 1.0, 9.0)
+atanh = _float("atanh", "The number whose hyperbolic tangent is data.", np.arctanh, -0.9, 0.9)
+
+# --- rounding and sign -------------------------------------------------------------------------
+
+
+def _absolute(data: te.Expr) -> te.Expr:
+    return data if data.dtype in dtypes.UNSIGNED else te.absolute(data)
+
+
+abs_ = _numeric("abs", "The absolute value; the lowest integer stays itself.", np.abs, _absolute)
+negative = _numeric("negative", "-data; integers wrap.", np.negative, operator.neg)
+sign = _numeric("sign", "-1, 0 or 1 by the sign; NaN stays NaN.", np.sign, scalars.sign)
+
+
+def _rounding(name: str, doc: str, function: Any) -> OpDef:
+    """Rounding, which leaves integers alone."""
+    return _numeric(
+        name,
+        doc,
+        lambda data: data if is_integral(data) else function(data),
+        lambda data: te.call(name, data) if is_float(data) else data,
+    )
+
+
+floor = _rounding("floor", "The largest whole number <= data.", np.floor)
+ceil = _rounding("ceil", "The smallest whole number >= data.", np.ceil)
+trunc = _rounding("trunc", "data without its fraction.", np.trunc)
+round_ = _rounding("round", "The nearest whole number; halves go to the even one.", np.rint)
+
+# --- bits and truth ----------------------------------------------------------------------------
+
+isnan = _test("isnan", "Whether an element is NaN.", np.isnan)
+isinf = _test("isinf", "Whether an element is infinite, of either sign.", np.isinf)
+isfinite = _test("isfinite", "Whether an element is neither NaN nor infinite.", np.isfinite)
+logical_not = _unary(
+    "logical_not",
+    "Not data.",
+    same_type_of(BOOLEAN),
+    np.logical_not,
+    operator.invert,
+    (sample((2, 3), dtype="bool"), sample((), dtype="bool")),
+)
+bitwise_not = _unary(
+    "bitwise_not",
+    "Every bit flipped; for bool that is `logical_not`.",
+    same_type_of(BITS),
+    np.invert,
+    operator.invert,
+    (sample((2, 3), dtype="int32"), sample((), dtype="uint8"), sample((4,), dtype="bool")),
+)
+
+# --- the same shape, other values --------------------------------------------------------------
+
+copy = _unary(
+    "copy", "A tensor with the same elements.", same_type, np.copy, lambda data: data, _ANYTHING
+)
+zeros_like = _unary(
+    "zeros_like",
+    "Zeros of the same shape and type.",
+    same_type,
+    np.zeros_like,
+    lambda data: te.const(0, data.dtype),
+    _ANYTHING,
+)
+ones_like = _unary(
+    "ones_like",
+    "Ones of the same shape and type.",
+    same_type,
+    np.ones_like,
+    lambda data: te.const(1, data.dtype),
+    _ANYTHING,
+)
+
+
+@attrs
+class ClipAttrs(Attrs):
+    """Bounds of the result.
+
+    a_min: the lower bound
+    a_max: the upper bound
+    """
+
+    a_min: float
+    a_max: float
+
+
+def _bounds(dtype: np.dtype, a_min: float, a_max: float) -> tuple[float, float]:
+    """The bounds as elements of that type."""
+    if not dtypes.is_integer(dtype.name):
+        return a_min, a_max
+    lowest, highest = limits(dtype)
+    # bounds may be infinite
+    low = math.ceil(min(a_min, highest)) if a_min > lowest else lowest
+    high = math.floor(max(a_max, lowest)) if a_max < highest else highest
+    return low, high
+
+
+def _clip(data: np.ndarray, a_min: float, a_max: float) -> Any:
+    low, high = _bounds(data.dtype, a_min, a_max)
+    return np.minimum(np.maximum(data, data.dtype.type(low)), data.dtype.type(high))
+
+
+def _clip_element(data: te.Expr, a_min: float, a_max: float) -> te.Expr:
+    low, high = _bounds(dtypes.to_numpy(data.dtype), a_min, a_max)
+    return te.minimum(te.maximum(data, low), high)
+
+
+def clip(a: Expr, a_min: float, a_max: float) -> Call:
+    """min(max(a, a_min), a_max), element by element; NaN stays NaN."""
+    return CLIP(a, a_min=a_min, a_max=a_max)
+
+
+CLIP = define(
+    "clip",
+    doc="min(max(data, a_min), a_max); NaN stays NaN. Bounds of integers are rounded inwards.",
+    arguments=[("data", "the input")],
+    attrs=ClipAttrs,
+    relation=same_numeric_type,
+    reference=rounded_once(_clip),
+    compute=elementwise(scalars.rounded_once(_clip_element)),
+    fusion=FusionKind.ELEMWISE,
+    helper=clip,
+    samples=[
+        sample((2, 3), a_min=-1.0, a_max=0.5),
+        sample((5,), dtype="int8", low=-100, high=100, a_min=-6.5, a_max=6.0),
+        sample((), dtype="float16", a_min=0.0, a_max=float("inf")),
+    ],
+)

@@ -1,0 +1,92 @@
+"""Take functions back from other compilers, into the program that calls them:
+
+def @main(%x: int32) { negative(@f(%x)) }  def @f(%y: int32, Compiler="c") { add(%y, 1) }
+->
+def @main(%x: int32) { negative(add(%x, 1)) }
+
+for the name @f. Composite functions inside of them become what they are made of, too. What a
+compiler turned down is compiled like the rest of the program then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from relay import tree
+from relay.analysis.purity import Purity
+from relay.check.infer import infer_module
+from relay.errors import PassError
+from relay.immutable import frozen
+from relay.ir.attrs import DictAttrs
+from relay.ir.expr import Call, Function, GlobalVar, Syntax
+from relay.ir.functions import transformed
+from relay.ir.module import IRModule
+from relay.ir.opening import Opening
+from relay.transform.base import ModulePass, is_foreign
+from relay.transform.context import PassContext
+from relay.transform.external.inline_composites import without_composites
+
+MARKS = ("Primitive", "Inline", "Compiler", "global_symbol")
+
+
+@frozen
+class InlineCompilerFunctionsBoundTo(ModulePass):
+    """Inlines the functions of those names that have a `Compiler`.
+
+    Where one is called in a way that its body cannot stand alone, or is used as a value, it stays,
+    as a function like any other.
+    """
+
+    required = ("InferType",)
+    global_vars: Iterable[GlobalVar | str]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.global_vars, str | GlobalVar):
+            raise PassError(f"a list of global variables is needed, found {self.global_vars!r}")
+        names = tuple(v if isinstance(v, GlobalVar) else GlobalVar(v) for v in self.global_vars)
+        object.__setattr__(self, "global_vars", names)
+
+    def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
+        wanted = {
+            name.name_hint: function
+            for name, function in module.functions.items()
+            if name in self.global_vars and function.attrs.get("Compiler")
+        }
+        if not wanted:
+            return module
+        plain = {name: without_composites(_unmarked(f)) for name, f in wanted.items()}
+        after = dict(plain)
+        for name, function in module.functions.items():
+            if name.name_hint not in wanted and not is_foreign(function):
+                after[name.name_hint] = _inlined(function, wanted, plain)
+        nodes = (node for function in after.values() for node in tree.postorder(function))
+        used = {node.name_hint for node in nodes if isinstance(node, GlobalVar)}
+        for key, function in after.items():
+            if key in used or key not in wanted:
+                module[key] = function
+            else:
+                del module[key]
+        return infer_module(module)
+
+
+def _unmarked(function: Function) -> Function:
+    kept = {name: value for name, value in function.attrs.items() if name not in MARKS}
+    return tree.replace(function, attrs=DictAttrs(kept))
+
+
+def _inlined(
+    function: Function, wanted: Mapping[str, Function], plain: Mapping[str, Function]
+) -> Function:
+    """`function` with the bodies of those `wanted`, which have become `plain`, in the places of
+    their calls."""
+    purity = Purity(function)
+
+    def rewritten(before: Syntax, after: Syntax) -> Syntax:
+        match before, after:
+            case Call(op=GlobalVar(name_hint=name)), Call(args=args) if name in wanted:
+                opening = Opening(before, wanted[name])
+                if opening.is_possible:
+                    return opening.body(plain[name], args, purity.is_pure)
+        return after
+
+    return transformed(function, rewritten)

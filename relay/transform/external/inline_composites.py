@@ -1,0 +1,68 @@
+"""Put the operators of composite functions back into the program, the inverse of MergeComposite:
+
+fn (%a, %b, Composite="dnnl.add_relu") { nn.relu(add(%a, %b)) }(%x, %y)  ->  nn.relu(add(%x, %y))
+
+A composite function is one operator for the compiler that knows it by name. Where no such compiler
+takes it, its operators are compiled like any others, and fused with what is around them. A
+composite function that is not called where it stands becomes a function like any other.
+"""
+
+from __future__ import annotations
+
+from relay import tree
+from relay.analysis.purity import Purity
+from relay.immutable import frozen
+from relay.ir.expr import Call, Function, Syntax
+from relay.ir.functions import transformed
+from relay.ir.module import IRModule
+from relay.ir.opening import Opening
+from relay.transform.base import FunctionPass, is_foreign
+from relay.transform.context import PassContext
+from relay.transform.external.merge_composite import COMPOSITE, PARTITIONED
+
+
+@frozen
+class InlineComposites(FunctionPass):
+    """Inlines the composite functions for `target`, those named `target.…`; "" is all of them."""
+
+    required = ("InferType",)
+    target: str = ""
+
+    def transform_function(
+        self, function: Function, module: IRModule, context: PassContext
+    ) -> Function:
+        return without_composites(function, self.target)
+
+
+def without_composites(function: Function, target: str = "") -> Function:
+    """`function`, typed, with the operators of composite functions for `target` in their place."""
+    nodes = list(tree.postorder(function))
+    if not any(_is_for(node, target) for node in nodes):
+        return function
+    # kernels, and what others compile, are as they want it
+    sealed: dict[Syntax, Syntax] = {
+        node: node
+        for node in nodes
+        if isinstance(node, Function) and (node.attrs.get("Primitive") or is_foreign(node))
+    }
+    purity = Purity(function)
+
+    def rewritten(before: Syntax, after: Syntax) -> Syntax:
+        if _is_for(before, target):
+            assert isinstance(after, Function)
+            return after.without_attr(COMPOSITE).without_attr(PARTITIONED)
+        match before, after:
+            case Call(op=Function() as callee), Call(op=Function() as inlined, args=args):
+                opening = Opening(before, callee)
+                if _is_for(callee, target) and opening.is_possible:
+                    return opening.body(inlined, args, purity.is_pure)
+        return after
+
+    return transformed(function, rewritten, sealed)
+
+
+def _is_for(node: Syntax, target: str) -> bool:
+    """Whether this is a composite function for `target`; "" is for all."""
+    if not isinstance(node, Function) or is_foreign(node) or COMPOSITE not in node.attrs:
+        return False
+    return not target or str(node.attrs[COMPOSITE]).startswith(f"{target}.")

@@ -1,0 +1,389 @@
+"""Make what another compiler takes over into functions of the module:
+
+def @main(%x: Tensor[(4), float32]) {
+  %0 = annotation.compiler_begin(%x, compiler="dnnl");
+  exp(annotation.compiler_end(nn.relu(%0), compiler="dnnl"))
+}
+->
+def @main(%x: Tensor[(4), float32]) { exp(@tvmgen_default_dnnl_main_0(%x)) }
+
+def @tvmgen_default_dnnl_main_0(%dnnl_0_i0: Tensor[(4), float32], Primitive=1, Inline=1,
+                                Compiler="dnnl", global_symbol="tvmgen_default_dnnl_main_0") {
+  nn.relu(%dnnl_0_i0)
+}
+
+A composite function `dnnl.…` that is in no region is one by itself. Whatever leaves a region is a
+result of its function, which are a tuple if there are several; a tuple that leaves as a whole
+leaves field by field. What comes from outside is a parameter, but for constants, if that is what
+`bind_constants` says. Annotations for the compiler `default` are for nobody, and go.
+
+A region becomes a function where that is no other program: it is straight-line code without
+effects, all in one block, and does not need its own results. Others stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from operator import itemgetter
+
+from relay import tree
+from relay.analysis.annotated_regions import (
+    AnnotatedRegion,
+    AnnotatedRegionSet,
+    below,
+    compiler_of,
+)
+from relay.analysis.purity import Purity
+from relay.check.infer import infer_expr, infer_module
+from relay.errors import PassError
+from relay.immutable import frozen
+from relay.ir.attrs import DictAttrs
+from relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    Op,
+    Syntax,
+    Tuple,
+    TupleGetItem,
+    Var,
+    is_atom,
+)
+from relay.ir.functions import transformed
+from relay.ir.module import IRModule
+from relay.ir.names import as_word
+from relay.ir.scopes import Scopes
+from relay.ir.variables import free_type_vars, free_vars
+from relay.op.annotation import compiler_begin, compiler_end
+from relay.op.opdef import OpDef
+from relay.transform.base import ModulePass, is_foreign
+from relay.transform.context import PassContext
+from relay.transform.external.merge_composite import COMPOSITE
+from relay.tree import Steps
+
+NOBODY = "default"
+
+Rewrite = Callable[[Syntax, Syntax], Syntax]
+
+
+@frozen
+class PartitionGraph(ModulePass):
+    """Makes global functions of annotated regions and composite functions.
+
+    `mod_name` becomes a part of their names. With `bind_constants` constants that come into a
+    region stand in its function, else they are arguments of it.
+    """
+
+    required = ("InferType",)
+    mod_name: str = "default"
+    bind_constants: bool = True
+
+    def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
+        taken = {name.name_hint for name in module.functions}
+        changed: dict[str, Function] = {}
+        for name, function in module.functions.items():
+            if is_foreign(function) or function.attrs.get("Primitive"):
+                continue
+            annotated = _annotated(function, module)
+            if not any(_is(node, compiler_end) for node in tree.postorder(annotated)):
+                if annotated is not function:
+                    changed[name.name_hint] = annotated
+                continue
+            partition = _Partition(self, name.name_hint, taken, annotated)
+            after = partition.result()
+            if after is not function:
+                changed.update({name.name_hint: after, **partition.made})
+        for key, function in changed.items():
+            module[key] = function
+        return infer_module(module) if changed else module
+
+
+def _is(node: Syntax, op: Op) -> bool:
+    return isinstance(node, Call) and node.op is op
+
+
+# --- annotations in the form that is cut along ---------------------------------------------------
+
+
+def _annotated(function: Function, module: IRModule) -> Function:
+    """`function` with tuples that leave regions taken apart, nothing marked for nobody, and regions
+    around composite functions that are in none."""
+    prepared = _rewritten(function, _prepared)
+    regions = AnnotatedRegionSet(prepared, compiler_begin, compiler_end)
+
+    def around(before: Syntax, after: Syntax) -> Syntax:
+        compiler = _compiler_of_composite(before)
+        if compiler is None or regions.get_region(before) is not None:
+            return after
+        assert isinstance(after, Call)
+        inside = [compiler_begin(arg, compiler=compiler) for arg in after.args]
+        return compiler_end(tree.replace(after, args=tuple(inside)), compiler=compiler)
+
+    result = _rewritten(prepared, around)
+    if result is function:
+        return function
+    typed = infer_expr(result, module)
+    assert isinstance(typed, Function)
+    return typed
+
+
+def _rewritten(function: Function, rewrite: Rewrite) -> Function:
+    """`function` rewritten, except for what others know already."""
+    settled: dict[Syntax, Syntax] = {
+        node: node
+        for node in tree.postorder(function)
+        if isinstance(node, Function) and _is_settled(node)
+    }
+    return transformed(function, rewrite, settled)
+
+
+def _is_settled(function: Function) -> bool:
+    attrs = function.attrs
+    return is_foreign(function) or COMPOSITE in attrs or bool(attrs.get("Primitive"))
+
+
+def _prepared(_: Syntax, after: Syntax) -> Syntax:
+    if not isinstance(after, Call) or after.op not in (compiler_begin, compiler_end):
+        return after
+    (data,) = after.args
+    if compiler_of(after) == NOBODY:
+        return data
+    if after.op is compiler_end and isinstance(data, Tuple):
+        return tree.run(_field_by_field(data, after))
+    return after
+
+
+def _field_by_field(data: Expr, end: Call) -> Steps[Expr]:
+    """The fields of a tuple, each with an end of its own."""
+    if not isinstance(data, Tuple):
+        return tree.replace(end, args=(data,))
+    fields = []
+    for part in data.fields:
+        fields.append((yield _field_by_field(part, end)))
+    return tree.replace(data, fields=tuple(fields))
+
+
+def _compiler_of_composite(node: Syntax) -> str | None:
+    """The compiler of a composite function that is called where it stands."""
+    if isinstance(node, Call) and isinstance(node.op, Function) and not is_foreign(node.op):
+        compiler, dot, _ = str(node.op.attrs.get(COMPOSITE, "")).partition(".")
+        return compiler if dot and compiler else None
+    return None
+
+
+# --- cutting -------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class _Cut:
+    """A region that becomes a function: what comes in, what leaves, each once and in order."""
+
+    region: AnnotatedRegion
+    inputs: list[Expr] = field(default_factory=list)
+    outputs: list[Expr] = field(default_factory=list)
+    call: Call | None = None
+
+    @cached_property
+    def _numbers(self) -> dict[int, int]:
+        return {id(e): number for number, e in enumerate(self.outputs)}
+
+    def number_of(self, output: Syntax) -> int:
+        return self._numbers[id(output)]
+
+
+class _Partition:
+    """One function with its regions in functions of their own."""
+
+    def __init__(
+        self, options: PartitionGraph, owner: str, taken: set[str], function: Function
+    ) -> None:
+        self.made: dict[str, Function] = {}
+        self._options = options
+        self._owner = owner
+        self._taken = taken
+        self._function = function
+        self._purity = Purity(function)
+        self._scopes = Scopes(function)
+        self._position: dict[int, int] = {}
+        self._users: dict[int, list[Syntax]] = {}
+        for position, node in enumerate(tree.postorder(function)):
+            self._position[id(node)] = position
+            for child in tree.children(node):
+                self._users.setdefault(id(child), []).append(node)
+        regions = AnnotatedRegionSet(function, compiler_begin, compiler_end)
+        self._cuts: dict[int, _Cut] = {}  # by the nodes of the regions
+        for region in regions:
+            if (cut := self._cut(region)) is not None:
+                self._cuts.update((id(node), cut) for node in region.nodes)
+        for cut in set(_tangled(function, self._cuts)):
+            for member in cut.region.nodes:
+                del self._cuts[id(member)]
+
+    def result(self) -> Function:
+        new: dict[int, Syntax] = {}
+
+        def of(e: Syntax) -> Steps[Syntax]:
+            if id(e) not in new:
+                cut = self._cuts.get(id(e))
+                new[id(e)] = yield (rebuilt(e) if cut is None else taken(e, cut))
+            return new[id(e)]
+
+        def rebuilt(e: Syntax) -> Steps[Syntax]:
+            parts: list[Syntax] = []
+            for child in tree.children(e):
+                parts.append((yield of(child)))
+            return tree.rebuild(e, parts)
+
+        def taken(e: Syntax, cut: _Cut) -> Steps[Syntax]:
+            """A result of a region, where it is used."""
+            if cut.call is None:
+                args = []
+                for one in cut.inputs:
+                    args.append((yield of(one)))
+                cut.call = self._called(cut, args)
+            if len(cut.outputs) == 1:
+                return cut.call
+            return TupleGetItem(cut.call, cut.number_of(_value(e)))
+
+        result: Syntax = tree.run(of(self._function))
+        assert isinstance(result, Function)
+        return result
+
+    def _cut(self, region: AnnotatedRegion) -> _Cut | None:
+        """What goes in and comes out of a region; None if it has to stay."""
+        if not region.is_consistent:
+            raise PassError(
+                f"a region for the compiler `{region.target}` begins as one for another: "
+                + ", ".join(sorted({compiler_of(e) for e in (*region.args, *region.rets)}))
+            )
+        inside = [node for node in region.nodes if not _is_border(node)]
+        if not inside or not all(map(self._is_plain, inside)):
+            return None
+        home = self._scopes.home(inside[0])
+        if any(self._scopes.home(node) is not home for node in region.nodes):
+            return None
+        cut = _Cut(region)
+        members = set(map(id, region.nodes))
+        given: dict[int, Expr] = {}
+        for node in inside:
+            given.update((self._position[id(at)], e) for at, e in _given(node, members))
+            users = self._users[id(node)]
+            if any(id(user) not in members or _is(user, compiler_end) for user in users):
+                assert isinstance(node, Expr)
+                cut.outputs.append(node)
+        # in the order they are evaluated in, each once
+        inputs = {id(e): e for _, e in sorted(given.items(), key=itemgetter(0))}
+        cut.inputs = [
+            e
+            for e in inputs.values()
+            if not (isinstance(e, Constant) and self._options.bind_constants)
+        ]
+        if len(cut.outputs) > 1 and not all(map(self._purity.is_pure, cut.inputs)):
+            return None
+        return cut
+
+    def _is_plain(self, node: Syntax) -> bool:
+        match node:
+            case Tuple() | TupleGetItem():
+                return True
+            case Call(op=OpDef(stateful=stateful, on_values=on_values)):
+                return not stateful and not on_values
+            case Call(op=Function() as function):
+                return not free_vars(function) and Purity(function).is_pure(function.body)
+        return False
+
+    def _called(self, cut: _Cut, args: list[Expr]) -> Call:
+        """The call of the function that a region becomes, which is made here."""
+        compiler = as_word(cut.region.target, "compiler")
+        base = as_word(f"tvmgen_{self._options.mod_name}_{compiler}_{self._owner}", "")
+        number = len(self.made)
+        while (name := f"{base}_{number}") in self._taken:
+            number += 1
+        self._taken.add(name)
+        params = {
+            id(e): Var(f"{compiler}_{number}_i{n}", e.checked_type)
+            for n, e in enumerate(cut.inputs)
+        }
+        inside: dict[int, Syntax] = {}
+        for node in cut.region.nodes:
+            if _is(node, compiler_begin):
+                inside[id(node)] = params.get(id(_argument(node)), _argument(node))
+            elif not _is(node, compiler_end):
+                parts = (inside.get(id(p), params.get(id(p), p)) for p in tree.children(node))
+                inside[id(node)] = tree.rebuild(node, list(parts))
+        results = [inside[id(e)] for e in cut.outputs]
+        body = results[0] if len(results) == 1 else Tuple(tuple(results))  # type: ignore[arg-type]
+        assert isinstance(body, Expr)
+        attrs = {"Primitive": 1, "Inline": 1, "Compiler": cut.region.target, "global_symbol": name}
+        function = Function(tuple(params.values()), body, attrs=DictAttrs(attrs))
+        types = tuple(free_type_vars(function))
+        self.made[name] = tree.replace(function, type_params=types)
+        return Call(GlobalVar(name), tuple(args), type_args=types, span=cut.region.rets[0].span)
+
+
+def _is_border(node: Syntax) -> bool:
+    return isinstance(node, Call) and node.op in (compiler_begin, compiler_end)
+
+
+def _argument(annotation: Syntax) -> Expr:
+    assert isinstance(annotation, Call)
+    return annotation.args[0]
+
+
+def _value(e: Syntax) -> Syntax:
+    """What leaves a region where `e` is used."""
+    return _argument(e) if _is(e, compiler_end) else e
+
+
+def _given(node: Syntax, members: set[int]) -> Iterator[tuple[Syntax, Expr]]:
+    """What comes into a region at `node`, behind the beginning that it comes through, or itself."""
+    for part in below(node):
+        if _is(part, compiler_begin):
+            yield part, _argument(part)
+        elif id(part) not in members and (not is_atom(part) or isinstance(part, Var)):
+            assert isinstance(part, Expr)
+            yield part, part
+
+
+def _tangled(function: Function, cuts: dict[int, _Cut]) -> Iterator[_Cut]:
+    """The regions that, made into one call, would need what is computed from their own results.
+
+    All that is left over after taking away, again and again, what needs nothing that is left, and
+    then what nothing needs that is left.
+    """
+    parts: dict[int, set[int]] = {}
+    unit = {key: id(cut) for key, cut in cuts.items()}
+    for node in tree.postorder(function):
+        own = unit.get(id(node), id(node))
+        needed = parts.setdefault(own, set())
+        needed.update(unit.get(id(child), id(child)) for child in tree.children(node))
+        needed.discard(own)
+    for _ in range(2):
+        left = set(parts) - set(_taken_away(parts))
+        turned: dict[int, set[int]] = {key: set() for key in left}
+        for key in left:
+            for needed_key in parts[key] & left:
+                turned[needed_key].add(key)
+        parts = turned
+    return (cut for cut in set(cuts.values()) if id(cut) in parts)
+
+
+def _taken_away(parts: dict[int, set[int]]) -> Iterator[int]:
+    """What can be computed one after the other, each after all that it needs."""
+    waiting = {key: len(needed) for key, needed in parts.items()}
+    users: dict[int, list[int]] = {}
+    for key, needed in parts.items():
+        for one in needed:
+            users.setdefault(one, []).append(key)
+    ready = [key for key, count in waiting.items() if count == 0]
+    while ready:
+        key = ready.pop()
+        yield key
+        for user in users.get(key, ()):
+            waiting[user] -= 1
+            if waiting[user] == 0:
+                ready.append(user)

@@ -1,0 +1,1 @@
+"""Passes over functions, closures and names."""

@@ -1,0 +1,437 @@
+"""Functions that do not return, but call a function with their result (ToCPS, to_cps, un_cps):
+
+def @main(%x: int32) -> int32 { add(@f(%x), 1) }
+->
+def @main_cps[R](%x: int32, %k: fn (int32) -> R) -> R {
+  @f_cps(%x, fn (%y: int32) -> R { let %z = add(%y, 1); %k(%z) })
+}
+
+Every function gets one more parameter, its continuation, and a type parameter for the answer that
+this gives in the end. What was to be done with the result of a call is the continuation of that
+call; a call at the end passes the continuation on. Where the ways of an `if` or a `match` with
+calls come together again there is a function that all of them call:
+
+let %y = if (%c) { @f(%x) } else { %x }; add(%y, 1)
+->
+let %k1 = fn (%y: int32) -> R { let %z = add(%y, 1); %k(%z) };
+if (%c) { @f_cps(%x, %k1) } else { %k1(%x) }
+
+Function values take continuations as well, wherever they are: in tuples, cells and data. A data
+type with functions in its definition gets a twin with the answer for a parameter. Operators,
+constructors and functions that others compile are called as before and return.
+
+Evaluation keeps its order, because the program is brought to A-normal form before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from relay import tree
+from relay.analysis.normal_forms import CLOSURE, is_kernel
+from relay.check.infer import infer_expr, infer_module
+from relay.errors import PassError
+from relay.immutable import frozen
+from relay.ir.adt import TypeData
+from relay.ir.dims import Dim
+from relay.ir.expr import (
+    Call,
+    Clause,
+    Constructor,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Match,
+    Op,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Var,
+)
+from relay.ir.module import IRModule
+from relay.ir.names import UniqueNames
+from relay.ir.types import UNIT, FuncType, GlobalTypeVar, Type, TypeCall, TypeVar, substitute
+from relay.transform.base import ModulePass, is_foreign
+from relay.transform.context import PassContext
+from relay.transform.functional.eta_expand import EtaExpand
+from relay.transform.functional.function_types import with_functions
+from relay.transform.functional.to_a_normal_form import ToANormalForm
+from relay.tree import Steps
+
+__all__ = ["ToCPS", "to_cps", "un_cps"]
+
+# Operators, constructors and functions of the module as values are functions around them.
+_FUNCTIONS_ONLY = EtaExpand(expand_constructor=True, expand_global_var=True, expand_operator=True)
+
+
+@frozen
+class ToCPS(ModulePass):
+    """Puts `@f_cps`, which takes a continuation, in the place of every function `@f`.
+
+    `@main` is still there, and is called as before.
+    """
+
+    opt_level = 1
+    required = (_FUNCTIONS_ONLY, "ToANormalForm")
+
+    def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
+        wanted = [name.name_hint for name, f in module.functions.items() if not _is_direct(f)]
+        conversion = _Conversion(module, wanted)
+        for name in wanted:
+            before: Function = module[name]
+            del module[name]
+            module[conversion.names[name]] = conversion.function_of_module(before)
+        for definition in conversion.definitions.values():
+            module[definition.header] = definition
+        if "main" in wanted:
+            twin = GlobalVar(conversion.names["main"])
+            module["main"] = _returning(twin, module[twin])
+        return infer_module(module) if wanted else module
+
+
+def to_cps(func: Function, mod: IRModule | None = None) -> Function:
+    """`func` with a continuation, `fn [.., R](.., k: fn (result) -> R) -> R`.
+
+    The functions of `mod` that it calls are added to `mod` in that form, as `@f_cps`.
+    """
+    _require_function(func)
+    if _is_direct(func):
+        raise PassError("a function that is compiled as a whole has no place for a continuation")
+    module = mod if mod is not None else IRModule()
+    own = UniqueNames({name.name_hint for name in module.functions}).fresh("function")
+    work = module.copy()
+    work[own] = func
+    work = ToANormalForm()(_FUNCTIONS_ONLY(work))
+    wanted = [name for name in _reached(work, own) if not _is_direct(work[name])]
+    conversion = _Conversion(work, wanted)
+    made = {name: conversion.function_of_module(work[name]) for name in wanted}
+    for definition in conversion.definitions.values():
+        module[definition.header] = definition
+    for name in wanted:
+        if name != own:
+            module[conversion.names[name]] = made[name]
+    typed = infer_module(module)
+    for name in wanted:
+        if name != own:
+            module[conversion.names[name]] = typed[conversion.names[name]]
+    result = infer_expr(made[own], module)
+    assert isinstance(result, Function)
+    return result
+
+
+def un_cps(func: Function) -> Function:
+    """A function without a continuation that gives what `func`, in the form of `to_cps`, gives its
+    continuation.
+
+    Functions among its arguments, and in its result, take continuations still.
+    """
+    _require_function(func)
+    return _returning(func, func)
+
+
+def _require_function(func: object) -> None:
+    if not isinstance(func, Function):
+        raise PassError(f"a continuation is added to a relay.Function, found {type(func).__name__}")
+
+
+def _is_direct(function: Function) -> bool:
+    return is_foreign(function) or bool(function.attrs.get("Primitive"))
+
+
+def _reached(module: IRModule, root: str) -> list[str]:
+    """The functions of the module that are used by `root`, itself included."""
+    found = {root: None}
+    pending = [root]
+    while pending:
+        for node in tree.postorder(module[pending.pop()]):
+            if isinstance(node, GlobalVar) and node.name_hint not in found:
+                found[node.name_hint] = None
+                pending.append(node.name_hint)
+    return list(found)
+
+
+# --- types --------------------------------------------------------------------------------------
+
+
+class _Types:
+    """Types after the conversion, for one answer."""
+
+    def __init__(self, answer: TypeVar, twins: Mapping[str, GlobalTypeVar]) -> None:
+        self.answer = answer
+        self._twins = twins
+        self._known: dict[Type, Type] = {}
+
+    def of(self, ty: Type) -> Type:
+        if ty not in self._known:
+            self._known[ty] = tree.transform(ty, self._visit)
+        return self._known[ty]
+
+    def of_argument(self, given: Type | Dim) -> Type | Dim:
+        return self.of(given) if isinstance(given, Type) else given
+
+    def continuation(self, result: Type) -> FuncType:
+        """The type of what takes a result that is converted already."""
+        return FuncType((result,), self.answer)
+
+    def _visit(self, _: Type, after: Type) -> Type:
+        match after:
+            case FuncType(arg_types=args, ret_type=result, type_params=params):
+                return FuncType((*args, self.continuation(result)), self.answer, params)
+            case TypeCall(func=GlobalTypeVar(name_hint=name), args=args) if name in self._twins:
+                return TypeCall(self._twins[name], (*args, self.answer))
+        return after
+
+
+# --- functions ----------------------------------------------------------------------------------
+
+
+@dataclass
+class _Conversion:
+    """The functions `wanted` of a module in A-normal form, converted together."""
+
+    module: IRModule
+    wanted: Sequence[str]
+    names: dict[str, str] = field(default_factory=dict)
+    definitions: dict[str, TypeData] = field(default_factory=dict)  # twins, by the original
+    constructors: dict[Constructor, Constructor] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        taken = UniqueNames({name.name_hint for name in self.module.functions})
+        self.names = {name: taken.fresh(f"{name}_cps") for name in self.wanted}
+        self._make_twins()
+
+    def _make_twins(self) -> None:
+        definitions = self.module.type_definitions
+        taken = UniqueNames({header.name_hint for header in definitions})
+        constructors = UniqueNames(
+            {c.name_hint for definition in definitions.values() for c in definition.constructors}
+        )
+        found = with_functions(definitions.values())
+        self.headers = {
+            d.header.name_hint: GlobalTypeVar(taken.fresh(f"{d.header.name_hint}_cps"))
+            for d in found
+        }
+        for definition in found:
+            name = definition.header.name_hint
+            types = _Types(TypeVar("R"), self.headers)
+            for before in definition.constructors:
+                self.constructors[before] = Constructor(
+                    constructors.fresh(f"{before.name_hint}_cps"),
+                    tuple(map(types.of, before.inputs)),
+                    self.headers[name],
+                )
+            self.definitions[name] = TypeData(
+                self.headers[name],
+                (*definition.type_vars, types.answer),
+                tuple(self.constructors[c] for c in definition.constructors),
+            )
+
+    def function_of_module(self, function: Function) -> Function:
+        answer = TypeVar("R")
+        made = tree.run(_Body(self, _Types(answer, self.headers), function).function(function))
+        return tree.replace(made, type_params=(*made.type_params, answer))
+
+
+class _Body:
+    """Converts one function of the module, and those inside."""
+
+    def __init__(self, conversion: _Conversion, types: _Types, root: Function) -> None:
+        self._conversion = conversion
+        self._types = types
+        self._new: dict[Var, Var] = {}
+        self._calling = self._find_calls(root)
+
+    # --- what is converted
+
+    def _find_calls(self, root: Function) -> set[int]:
+        """What calls a function that takes a continuation while it is evaluated."""
+        found: set[int] = set()
+        for node in tree.postorder(root):
+            if isinstance(node, Function):
+                continue
+            is_call = isinstance(node, Call) and not self._returns(node.op)
+            if is_call or any(id(part) in found for part in tree.children(node)):
+                found.add(id(node))
+        return found
+
+    def _returns(self, callee: Expr) -> bool:
+        """Whether what is called has no continuation."""
+        if isinstance(callee, GlobalVar):
+            return callee.name_hint not in self._conversion.names
+        return isinstance(callee, Op | Constructor) or is_kernel(callee)
+
+    # --- parts
+
+    def _variable(self, before: Var) -> Var:
+        if before not in self._new:
+            ty = before.type_annotation or before.checked_type
+            after = self._types.of(ty)
+            self._new[before] = (
+                before if after is ty else tree.replace(before, type_annotation=after)
+            )
+        return self._new[before]
+
+    def _atom(self, e: Any) -> Any:
+        if isinstance(e, Var):
+            return self._variable(e)
+        if isinstance(e, Constructor):
+            return self._conversion.constructors.get(e, e)
+        return e
+
+    def function(self, before: Function) -> Steps[Function]:
+        """`before` with a continuation."""
+        if before.attrs.get("Primitive"):
+            return before
+        ty = before.checked_type
+        assert isinstance(ty, FuncType)
+        params = tuple(map(self._variable, before.params))
+        k = Var("k", self._types.continuation(self._types.of(ty.ret_type)))
+        body = yield self._block(before.body, k)
+        return Function(
+            (*params, k),
+            body,
+            self._types.answer,
+            before.type_params,
+            before.attrs.without(CLOSURE) if before.attrs.get(CLOSURE) else before.attrs,
+            span=before.span,
+        )
+
+    # --- blocks
+
+    def _block(self, e: Expr, k: Var | None) -> Steps[Expr]:
+        """The block `e`, with its result given to `k`; without a continuation it returns."""
+        bindings: list[tuple[Var, Expr]] = []
+        result: Expr | None = None
+        while isinstance(e, Let) and result is None:
+            if k is not None and id(e.value) in self._calling:
+                result = yield self._with_rest(e, k, bindings)
+            else:
+                bindings.append((self._variable(e.variable), (yield self._value(e.value))))
+                e = e.body
+        if result is None:
+            if isinstance(e, Function):  # the one that a function marked `Closure` makes
+                made = yield self.function(e)
+                bindings.append((Var("f", self._types.of(e.checked_type)), made))
+                e = bindings[-1][0]
+            result = self._atom(e) if k is None else Call(k, (self._atom(e),))
+        for variable, value in reversed(bindings):
+            result = Let(variable, value, result, span=value.span)
+        return result
+
+    def _with_rest(self, let: Let, k: Var, bindings: list[tuple[Var, Expr]]) -> Steps[Any]:
+        """A binding of something with calls, and what comes after it."""
+        value = let.value
+        rest: Expr = k
+        if let.body is not let.variable:
+            variable = self._variable(let.variable)
+            body = yield self._block(let.body, k)
+            rest = Function((variable,), body, self._types.answer)
+        if isinstance(value, Call):
+            return self._call(value, rest)
+        if not isinstance(rest, Var):
+            result_type = self._types.of(value.checked_type)
+            join = Var("k", self._types.continuation(result_type))
+            bindings.append((join, rest))
+            rest = join
+        return self._branches(value, rest)
+
+    def _call(self, call: Call, rest: Expr | None) -> Call:
+        """A call, with a continuation where the callee takes one."""
+        callee = self._atom(call.op)
+        given = tuple(map(self._types.of_argument, call.type_args))
+        if isinstance(callee, GlobalVar) and rest is not None:
+            callee = GlobalVar(self._conversion.names[callee.name_hint])
+            given = (*given, self._types.answer)
+        elif isinstance(call.op, Constructor) and callee is not call.op:
+            given = (*given, self._types.answer)
+        args = tuple(map(self._atom, call.args))
+        return tree.replace(
+            call, op=callee, args=args if rest is None else (*args, rest), type_args=given
+        )
+
+    def _value(self, e: Expr) -> Any:
+        """The value of a binding that has no calls."""
+        match e:
+            case Var():
+                return self._variable(e)
+            case Function():
+                return self.function(e)
+            case If() | Match():
+                return self._branches(e, None)
+            case Call():
+                return self._call(e, None)
+        return tree.rebuild(e, [self._atom(part) for part in tree.children(e)])
+
+    def _branches(self, e: Expr, k: Var | None) -> Steps[Expr]:
+        if isinstance(e, If):
+            true_branch = yield self._block(e.true_branch, k)
+            false_branch = yield self._block(e.false_branch, k)
+            return If(self._atom(e.cond), true_branch, false_branch, span=e.span)
+        assert isinstance(e, Match)
+        clauses = []
+        for clause in e.clauses:
+            pattern = tree.transform(clause.lhs, lambda _, after: self._atom(after))
+            rhs = yield self._block(clause.rhs, k)
+            clauses.append(Clause(pattern, rhs, span=clause.span))
+        return Match(self._atom(e.data), tuple(clauses), e.complete, span=e.span)
+
+
+# --- back ---------------------------------------------------------------------------------------
+
+
+def _returning(callee: Expr, function: Function) -> Function:
+    """The function that calls `callee`, of the signature of `function`, and returns the result."""
+    *params, k = function.params or (None,)
+    answer = function.ret_type
+    taken = k.type_annotation if k is not None else None
+    if (
+        not isinstance(taken, FuncType)
+        or not isinstance(answer, TypeVar)
+        or answer not in function.type_params
+        or taken.ret_type is not answer
+        or len(taken.arg_types) != 1
+    ):
+        raise PassError(
+            "this function takes no continuation: its last parameter must be `fn (result) -> R`, "
+            "where R is a type parameter and its own result; relay.transform.to_cps makes such"
+        )
+    fresh: dict[TypeVar, Type | Dim] = {
+        p: TypeVar(p.name_hint, p.kind) for p in function.type_params if p is not answer
+    }
+    result = substitute(taken.arg_types[0], fresh)
+    # functions in the result give the answer themselves, which then cannot be the result
+    is_simple = answer not in tree.postorder(result)
+    fresh[answer] = result if is_simple else UNIT
+    result = substitute(result, {answer: fresh[answer]})
+    mine = [
+        Var(p.name_hint, substitute(p.type_annotation or p.checked_type, fresh), span=p.span)
+        for p in params
+    ]
+    type_args = tuple(fresh[p] for p in function.type_params)
+    given = Var("result", result)
+    if is_simple:
+        body: Expr = Call(callee, (*mine, Function((given,), given, result)), type_args=type_args)
+    else:
+        body = _through_cell(callee, mine, given, result, type_args)
+    kept = tuple(p for p in fresh.values() if isinstance(p, TypeVar) and p is not fresh[answer])
+    return Function(tuple(mine), body, result, kept, function.attrs, span=function.span)
+
+
+def _through_cell(
+    callee: Expr, args: Sequence[Var], given: Var, result: Type, type_args: tuple[Any, ...]
+) -> Expr:
+    """A call with a continuation that leaves the result in a cell, and what is there afterwards.
+
+    The cell holds a function that gives the result; the first one is never called.
+    """
+    thunk = FuncType((), result)
+    never, cell, done = Var("never", thunk), Var("cell"), Var("done")
+    leave = Function((given,), RefWrite(cell, Function((), given, result)), UNIT)
+    call = Call(callee, (*args, leave), type_args=type_args)
+    body: Expr = Let(done, call, Call(RefRead(cell), ()))
+    body = Let(cell, RefCreate(never), body)
+    return Let(never, Function((), Call(never, ()), result), body)

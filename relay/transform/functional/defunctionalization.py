@@ -1,0 +1,478 @@
+"""Make a program in which no function is a value (Defunctionalization):
+
+def @main(%x: int32, %c: bool) {
+  let %f = if (%c) { fn (%y: int32) { add(%x, %y) } } else { @double };
+  %f(1)
+}
+->
+type Function { Main_f(int32), Double }
+def @apply(%f: Function, %y: int32) -> int32 {
+  match (%f) { Main_f(%x) => @main_f(%x, %y), Double => @double(%y) }
+}
+def @main(%x: int32, %c: bool) { let %f = if (%c) { Main_f(%x) } else { Double }; @apply(%f, 1) }
+
+A function value becomes a constructor over what it remembers, calling one becomes a call of the
+function `apply` for its type, which looks at which one it is. There are a data type and an `apply`
+for every type of functions (`function_types`), and copies of data types that hold functions.
+
+It is for whole programs (Reynolds 1972): what can be called is known because every function value
+of the program is. Functions inside functions become functions of the module before (`LambdaLift`),
+and polymorphic ones get a copy for each list of types (`Monomorphize`), since data does not know
+what it is used for. A function that is given a function by the caller of the program, or gives one
+back, has no such form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from relay import tree
+from relay.analysis.normal_forms import CLOSURE, makes_closure
+from relay.check.infer import infer_module
+from relay.errors import Diagnostic, PassError
+from relay.ir.adt import TypeData
+from relay.ir.dims import ANY
+from relay.ir.expr import (
+    Call,
+    Clause,
+    Constructor,
+    Expr,
+    Function,
+    GlobalVar,
+    Let,
+    Match,
+    Op,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+    Syntax,
+    Var,
+)
+from relay.ir.module import IRModule
+from relay.ir.names import UniqueNames
+from relay.ir.types import (
+    FuncType,
+    GlobalTypeVar,
+    TupleType,
+    Type,
+    TypeCall,
+    substitute,
+)
+from relay.transform.base import is_foreign
+from relay.transform.functional.eta_expand import EtaExpand
+from relay.transform.functional.function_types import FunctionTypes
+from relay.transform.functional.known_functions import made_type
+from relay.transform.functional.monomorphize import Monomorphize
+from relay.transform.functional.remove_unused_functions import RemoveUnusedFunctions
+from relay.tree import Steps
+
+
+def Defunctionalization(func: Function, mod: IRModule) -> Function:
+    """`func` without function values. What it needs is added to `mod`: data types, the functions
+    that apply them, and the functions it calls in that form, under names of their own."""
+    if not isinstance(func, Function):
+        raise PassError(f"a relay.Function is to be made first order, found {type(func).__name__}")
+    if _is_kept(func):
+        return func
+    taken = UniqueNames({name.name_hint for name in mod.functions})
+    known = [name.name_hint for name, f in mod.functions.items() if f is func]
+    entry = known[0] if known else taken.fresh("function")
+    work = mod.copy()
+    work[entry] = func
+    work = RemoveUnusedFunctions((entry,))(work)
+    work = EtaExpand(expand_constructor=True, expand_operator=True)(work)
+    work = Monomorphize()(work)
+    made = _FirstOrder(work, entry, taken, mod).module()
+    for header, definition in made.type_definitions.items():
+        mod[header] = definition
+    for name, function in made.functions.items():
+        if name.name_hint != entry:
+            mod[name] = function
+    result = made[entry]
+    assert isinstance(result, Function)
+    return result
+
+
+def _is_kept(function: Function) -> bool:
+    return is_foreign(function) or bool(function.attrs.get("Primitive"))
+
+
+@dataclass
+class _FirstOrder:
+    """The functions of a module after `Monomorphize`, without function values."""
+
+    before: IRModule
+    entry: str
+    taken: UniqueNames
+    given: IRModule  # as it was before everything
+    names: dict[str, str] = field(default_factory=dict)
+    applying: dict[Type, str] = field(default_factory=dict)  # by classes
+    values: dict[str, Constructor] = field(default_factory=dict)  # of functions, by their names
+    copies: dict[tuple[Type, Constructor], Constructor] = field(default_factory=dict)
+    result: IRModule = field(default_factory=IRModule)
+
+    def module(self) -> IRModule:
+        functions = self.before.functions
+        self.types = FunctionTypes(self.before, _types_in(self.before))
+        self._check_entry()
+        kept = self._unchanged() | {self.entry}
+        for name in functions:
+            hint = name.name_hint
+            self.names[hint] = hint if hint in kept else self.taken.fresh(hint)
+        self.result = self.before.copy()
+        for name in functions:
+            del self.result[name]
+        self._define_data()
+        for name, function in functions.items():
+            is_new = name.name_hint == self.entry or name.name_hint not in kept
+            self.result[self.names[name.name_hint]] = (
+                self._function(function) if is_new else function
+            )
+        for of_class, apply in self.applying.items():
+            self.result[apply] = self._apply(of_class)
+        return infer_module(self.result)
+
+    def _unchanged(self) -> set[str]:
+        """The functions that were first order all along, and so are those that they call."""
+        callers: dict[str, list[str]] = {}
+        changed: list[str] = []
+        for name, function in self.before.functions.items():
+            hint = name.name_hint
+            if _is_kept(function):
+                continue
+            for node in tree.postorder(function):
+                if isinstance(node, GlobalVar):
+                    callers.setdefault(node.name_hint, []).append(hint)
+            is_same = hint in self.given and self.given[hint] is function
+            if not is_same or any(map(self._is_function, _values(function))):
+                changed.append(hint)
+        found = {name.name_hint for name in self.before.functions}
+        while changed:
+            hint = changed.pop()
+            if hint in found:
+                found.remove(hint)
+                changed.extend(callers.get(hint, ()))
+        return found
+
+    def _is_function(self, e: Expr) -> bool:
+        """Whether `e` is a function, or holds some."""
+        return e.ty is not None and self.types.occur_in(e.ty)
+
+    def _check_entry(self) -> None:
+        function = self.before[self.entry]
+        ty = function.checked_type
+        assert isinstance(ty, FuncType)
+        for part in (*ty.arg_types, ty.ret_type):
+            if self.types.occur_in(part):
+                raise PassError(
+                    Diagnostic(
+                        "the function has functions in its own type, which nobody here knows",
+                        function.span,
+                        expected="arguments and results without functions",
+                        found=str(function.checked_type),
+                        hint="write a function around it that gives it the functions it needs",
+                    )
+                )
+
+    # --- data types
+
+    def _define_data(self) -> None:
+        known = self.before.type_definitions
+        headers = UniqueNames({header.name_hint for header in known})
+        constructors = UniqueNames({c.name_hint for d in known.values() for c in d.constructors})
+        classes = list(self.types.members)
+        for of_class in classes:
+            if isinstance(of_class, FuncType):
+                stem = "Function"
+                self.applying[of_class] = self.taken.fresh("apply")
+            else:
+                assert isinstance(of_class, TypeCall) and isinstance(of_class.func, GlobalTypeVar)
+                stem = of_class.func.name_hint
+            self.types.name(of_class, GlobalTypeVar(headers.fresh(stem)))
+        made_of = self._values_by_class()
+        for of_class in classes:
+            header = self.types.header(of_class)
+            found: list[Constructor] = []
+            if isinstance(of_class, TypeCall):
+                for before, fields in self.types.instance(of_class):
+                    copy = Constructor(constructors.fresh(before.name_hint), fields, header)
+                    self.copies[of_class, before] = copy
+                    found.append(copy)
+            for name in made_of.get(of_class, ()):
+                remembered = tuple(
+                    self.types.closed(p.checked_type) for p in self._remembered(name)
+                )
+                hint = constructors.fresh(name[0].upper() + name[1:])
+                self.values[name] = Constructor(hint, remembered, header)
+                found.append(self.values[name])
+            # of a type that no function has there is a value that nobody makes
+            found = found or [Constructor(constructors.fresh("Nothing"), (), header)]
+            self.result[header] = TypeData(header, (), tuple(found))
+
+    def _values_by_class(self) -> dict[Type, list[str]]:
+        """The functions of the module that are values somewhere, by the classes of their types."""
+        found: dict[Type, list[str]] = {}
+        for name in _used_as_values(self.before):
+            of_class = self.types.class_of(made_type(self.before[name]))
+            found.setdefault(of_class, []).append(name)
+        return found
+
+    def _remembered(self, name: str) -> tuple[Var, ...]:
+        function: Function = self.before[name]
+        return function.params if makes_closure(function) else ()
+
+    # --- functions
+
+    def _function(self, function: Function) -> Function:
+        """A function of the module; one that makes closures becomes one that is what they are."""
+        body = _Body(self, function)
+        if not makes_closure(function):
+            return body.function(function)
+        inner = function.body
+        assert isinstance(inner, Function)
+        made = body.function(inner)
+        remembered = tuple(map(body.variable, function.params))
+        return tree.replace(
+            made,
+            params=(*remembered, *made.params),
+            type_params=(*function.type_params, *inner.type_params),
+            attrs=inner.attrs.without(CLOSURE),
+        )
+
+    def _apply(self, of_class: Type) -> Function:
+        """The function that calls the functions of a class."""
+        signature = self.types.signature(of_class)
+        header = self.types.header(of_class)
+        callee = Var("f", TypeCall(header, ()))
+        args = tuple(Var("x", ty) for ty in signature.arg_types)
+        clauses = []
+        for name, constructor in self.values.items():
+            if constructor.belong_to == header:
+                fields = tuple(Var(p.name_hint, f) for p, f in self._fields(name, constructor))
+                pattern = PatternConstructor(constructor, tuple(map(PatternVar, fields)))
+                call = self._call(name, (*fields, *args))
+                clauses.append(Clause(pattern, self._as(signature.ret_type, call, name)))
+        body: Expr = Match(callee, tuple(clauses))
+        if not clauses:
+            body = Call(GlobalVar(self.applying[of_class]), (callee, *args))
+        return Function((callee, *args), body, signature.ret_type)
+
+    def _fields(self, name: str, constructor: Constructor) -> list[tuple[Var, Type]]:
+        return list(zip(self._remembered(name), constructor.inputs, strict=True))
+
+    def _as(self, wanted: Type, call: Call, name: str) -> Expr:
+        """The result of a function as all of its class have it, which may be less than is known."""
+        found = made_type(self.before[name])
+        assert isinstance(found, FuncType)
+        if self.types.closed(found.ret_type) == wanted:
+            return call
+        result = Var("result", wanted)
+        return Let(result, call, result)
+
+    def _call(self, name: str, args: Sequence[Var]) -> Call:
+        function: Function = self.before[name]
+        sizes = function.type_params
+        if makes_closure(function) and isinstance(function.body, Function):
+            sizes = (*sizes, *function.body.type_params)
+        return Call(GlobalVar(self.names[name]), tuple(args), type_args=(ANY,) * len(sizes))
+
+
+def _values(function: Function) -> Iterator[Expr]:
+    """What is used as a value in a function of the module, and not only called by its name."""
+    for node in tree.postorder(function, lambda n: not _is_kernel(n)):
+        if isinstance(node, Pattern | Clause) or _is_kernel(node):
+            continue
+        if node is function and makes_closure(function):
+            continue
+        for part in tree.children(node):
+            if isinstance(part, Expr) and not (isinstance(node, Call) and part is node.op):
+                yield part
+        if isinstance(node, Call) and not _is_named(node.op):
+            yield node.op
+        if isinstance(node, Match):
+            yield from (clause.rhs for clause in node.clauses)
+            yield from (
+                v for c in node.clauses for v in tree.postorder(c.lhs) if isinstance(v, Var)
+            )
+
+
+def _is_kernel(node: Syntax) -> bool:
+    return isinstance(node, Function) and any(
+        node.attrs.get(name) for name in ("Primitive", "Composite", "Compiler")
+    )
+
+
+def _is_named(callee: Expr) -> bool:
+    """Whether what is called is no value: it stays where it is."""
+    return isinstance(callee, GlobalVar | Op | Constructor) or _is_kernel(callee)
+
+
+def _used_as_values(module: IRModule) -> list[str]:
+    """The functions that are values, or make them."""
+    found: dict[str, None] = {}
+    for function in module.functions.values():
+        if _is_kept(function):
+            continue
+        for e in _values(function):
+            named = e.op if isinstance(e, Call) else e
+            if isinstance(named, GlobalVar) and (e is named or makes_closure(module[named])):
+                found[named.name_hint] = None
+    return list(found)
+
+
+def _types_in(module: IRModule) -> list[Type]:
+    """The types of all values, each once."""
+    found: dict[Type, None] = {}
+    for function in module.functions.values():
+        if not _is_kept(function):
+            found.update((e.ty, None) for e in _values(function) if e.ty is not None)
+    found.update((made_type(module[name]), None) for name in _used_as_values(module))
+    return list(found)
+
+
+class _Body:
+    """Rewrites one function of the module."""
+
+    def __init__(self, program: _FirstOrder, root: Function) -> None:
+        self._program = program
+        self._types = program.types
+        self._variables: dict[Var, Var] = {}
+        self._new: dict[int, Any] = {}
+        self._clauses: dict[int, Clause] = {}
+        inside = root.body if makes_closure(root) else root
+        for node in tree.postorder(inside, lambda n: not _is_kernel(n)):
+            if isinstance(node, Expr) and node is not inside:
+                self._new[id(node)] = self._rewritten(node)
+
+    def function(self, before: Function) -> Function:
+        params = tuple(map(self.variable, before.params))
+        result = self._types.converted(before.ret_type or before.body.checked_type)
+        return tree.replace(before, params=params, body=self._value(before.body), ret_type=result)
+
+    def variable(self, before: Var) -> Var:
+        if before not in self._variables:
+            ty = before.type_annotation or before.checked_type
+            after = self._types.converted(ty)
+            self._variables[before] = (
+                before if after is ty else tree.replace(before, type_annotation=after)
+            )
+        return self._variables[before]
+
+    def _value(self, e: Expr) -> Expr:
+        """What stands for `e` where it is used as a value."""
+        if isinstance(e, Var):
+            return self.variable(e)
+        if isinstance(e, GlobalVar):
+            return Call(self._program.values[e.name_hint], (), span=e.span)
+        value: Expr = self._new[id(e)]
+        return value
+
+    def _rewritten(self, e: Expr) -> Expr:
+        match e:
+            case Call():
+                return self._call(e)
+            case Match():
+                return self._match(e)
+            case Function():
+                return e  # a kernel
+            case Var() | GlobalVar() | Op() | Constructor():
+                return e  # see where it is used
+        parts = [self._value(part) for part in tree.children(e) if isinstance(part, Expr)]
+        return tree.rebuild(e, parts)
+
+    # --- calls
+
+    def _call(self, e: Call) -> Expr:
+        args = tuple(map(self._value, e.args))
+        given = tuple(self._types.converted(a) if isinstance(a, Type) else a for a in e.type_args)
+        match e.op:
+            case GlobalVar(name_hint=name):
+                function: Function = self._program.before[name]
+                if makes_closure(function):
+                    return Call(self._program.values[name], args, span=e.span)
+                callee: Expr = GlobalVar(self._program.names[name])
+            case Constructor() as constructor:
+                if self._types.is_replaced(e.checked_type):
+                    return Call(self._copy(constructor, e.checked_type), args, span=e.span)
+                callee = constructor
+            case op if _is_named(op):
+                callee = op
+            case op:
+                return self._applied(e, op, args)
+        return tree.replace(e, op=callee, args=args, type_args=given)
+
+    def _copy(self, constructor: Constructor, ty: Type) -> Constructor:
+        return self._program.copies[self._types.class_of(ty), constructor]
+
+    def _applied(self, e: Call, op: Expr, args: tuple[Expr, ...]) -> Expr:
+        """A call of a function value; what is known of the result is said where that is more."""
+        of_class = self._types.class_of(op.checked_type)
+        apply = GlobalVar(self._program.applying[of_class])
+        call = Call(apply, (self._value(op), *args), span=e.span)
+        wanted = self._types.converted(e.checked_type)
+        if self._types.signature(of_class).ret_type == wanted:
+            return call
+        result = Var("result", wanted)
+        return Let(result, call, result)
+
+    # --- matches
+
+    def _match(self, e: Match) -> Expr:
+        clauses = []
+        for clause in e.clauses:
+            if id(clause) not in self._clauses:
+                self._clauses[id(clause)] = self._clause(clause, e.data.checked_type)
+            clauses.append(self._clauses[id(clause)])
+        return Match(self._value(e.data), tuple(clauses), e.complete, span=e.span)
+
+    def _clause(self, clause: Clause, ty: Type) -> Clause:
+        renamed: list[tuple[Var, Var]] = []
+        found = self._types.converted(ty)
+        pattern = tree.run(self._pattern(clause.lhs, ty, found, renamed))
+        rhs = self._value(clause.rhs)
+        for variable, part in reversed(renamed):
+            rhs = Let(variable, part, rhs)
+        return Clause(pattern, rhs, span=clause.span)
+
+    def _pattern(
+        self, pattern: Pattern, ty: Type, found: Type, renamed: list[tuple[Var, Var]]
+    ) -> Steps[Pattern]:
+        """A pattern for data that was of type `ty` and is of type `found`.
+
+        A variable of another type than the part that it names is bound to that afterwards.
+        """
+        match pattern:
+            case PatternVar(var=var):
+                variable = self.variable(var)
+                if variable.type_annotation in (None, found):
+                    return PatternVar(variable, span=pattern.span)
+                part = Var(var.name_hint, found)
+                renamed.append((variable, part))
+                return PatternVar(part, span=pattern.span)
+            case PatternConstructor(constructor=constructor, patterns=patterns):
+                assert isinstance(ty, TypeCall) and isinstance(found, TypeCall)
+                before = self._fields(constructor, ty)
+                if self._types.is_replaced(ty):
+                    constructor = self._copy(constructor, ty)
+                    after = constructor.inputs
+                else:
+                    after = self._fields(constructor, found)
+                parts: list[Pattern] = []
+                for part_pattern, one, two in zip(patterns, before, after, strict=True):
+                    parts.append((yield self._pattern(part_pattern, one, two, renamed)))
+                return PatternConstructor(constructor, tuple(parts), span=pattern.span)
+            case PatternTuple(patterns=patterns):
+                assert isinstance(ty, TupleType) and isinstance(found, TupleType)
+                fields: list[Pattern] = []
+                for part_pattern, one, two in zip(patterns, ty.fields, found.fields, strict=True):
+                    fields.append((yield self._pattern(part_pattern, one, two, renamed)))
+                return PatternTuple(tuple(fields), span=pattern.span)
+        return pattern
+
+    def _fields(self, constructor: Constructor, ty: TypeCall) -> tuple[Type, ...]:
+        definition = self._program.before.type_definition(constructor.belong_to.name_hint)
+        given = dict(zip(definition.type_vars, ty.args, strict=True))
+        return tuple(substitute(field, given) for field in constructor.inputs)

@@ -1,0 +1,211 @@
+"""One module for inputs of several sizes, each with code of its own:
+
+FlexibleShapeDispatch([1, 8]):
+def @main(%x: Tensor[(1, 3), float32]) { nn.relu(%x) }
+->
+def @main_1(%x: Tensor[(1, 3), float32]) { nn.relu(%x) }
+def @main_8(%x: Tensor[(8, 3), float32]) { nn.relu(%x) }
+def @main(%x: Tensor[(?, 3), float32]) -> Tensor[(?, 3), float32] {
+  let %size = take(shape_of(%x), 0);
+  if (equal(%size, 1)) { @main_1(%x) } else { @main_8(%x) }
+}
+
+The sizes are the `buckets`. A size that is none of them fails in the last one, which checks what it
+is given. With `auto_pad` an input is filled up with `pad_value` to the next bucket; and where
+`affects_output` says that the results have the size of the inputs, they are cut to it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from relay import tree
+from relay.check.infer import infer_module
+from relay.errors import PassError
+from relay.immutable import frozen
+from relay.ir.copying import copied
+from relay.ir.dims import ANY
+from relay.ir.expr import (
+    Call,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Tuple,
+    TupleGetItem,
+    Var,
+    const,
+)
+from relay.ir.module import IRModule
+from relay.ir.names import UniqueNames
+from relay.ir.types import TensorType, TupleType, Type
+from relay.op.nn.pad import pad
+from relay.op.tensor.binary import equal, less_equal, maximum, multiply, subtract
+from relay.op.tensor.indexing import take
+from relay.op.tensor.reshape import reshape
+from relay.op.tensor.shape import shape_of
+from relay.op.tensor.slicing import strided_slice
+from relay.transform.base import ModulePass
+from relay.transform.context import PassContext
+from relay.transform.simplify.change_batch import resized, with_types
+from relay.tree import Steps
+
+
+@frozen
+class FlexibleShapeDispatch(ModulePass):
+    """Puts a function that looks at the size of its inputs in the place of `main`.
+
+    `axis` is the dimension that varies, in the inputs `input_indices` (the first alone unless told
+    otherwise: the others are mostly weights) and in the results. `buckets` are the sizes there is
+    code for.
+    """
+
+    required = ("InferType",)
+    buckets: Sequence[int]
+    axis: int = 0
+    auto_pad: bool = False
+    pad_value: float = 0
+    input_indices: Sequence[int] | None = None
+    affects_output: bool = True
+
+    def __post_init__(self) -> None:
+        sizes = sorted(set(self.buckets))
+        if not sizes or not all(isinstance(size, int) and size > 0 for size in sizes):
+            raise PassError(f"buckets are sizes, and there is at least one, found {self.buckets!r}")
+        object.__setattr__(self, "buckets", tuple(sizes))
+        if self.input_indices is not None:
+            object.__setattr__(self, "input_indices", tuple(self.input_indices))
+
+    def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
+        if "main" not in module:
+            raise PassError("there is no `@main` whose inputs could have several sizes")
+        main: Function = module["main"]
+        varying = self._varying(main)
+        names = UniqueNames({name.name_hint for name in module.functions})
+        made: dict[int, str] = {}
+        for size in self.buckets:
+            types = {param: resized(param, self.axis, size) for param in varying}
+            made[size] = names.fresh(f"main_{size}")
+            module[made[size]] = copied(with_types(main, types))
+        module = infer_module(module)
+        module["main"] = self._dispatching(main, varying, made, module)
+        return infer_module(module)
+
+    def _varying(self, main: Function) -> list[Var]:
+        indices = (0,) if self.input_indices is None else self.input_indices
+        if not indices or not all(0 <= i < len(main.params) for i in indices):
+            raise PassError(
+                f"input_indices name parameters of `@main`, which has {len(main.params)}, "
+                f"found {list(indices)}"
+            )
+        return [main.params[i] for i in indices]
+
+    def _dispatching(
+        self, main: Function, varying: list[Var], made: dict[int, str], module: IRModule
+    ) -> Function:
+        params = []
+        for param in main.params:
+            ty: Any = param.checked_type
+            ty = resized(param, self.axis, ANY) if param in varying else ty
+            params.append(Var(param.name_hint, ty, span=param.span))
+        first = params[main.params.index(varying[0])]
+        size = Var("size")
+        result = self._result_type(made, module)
+        body: Expr | None = None
+        for bucket, name in reversed(made.items()):
+            is_varying = [param in varying for param in main.params]
+            way = self._way(bucket, GlobalVar(name), params, is_varying, size, result)
+            compare = less_equal if self.auto_pad else equal
+            body = way if body is None else If(compare(size, const(bucket, "int64")), way, body)
+        assert body is not None
+        extent = take(shape_of(first, dtype="int64"), const(self._axis_of(first)), axis=0)
+        return tree.replace(
+            main, params=tuple(params), body=Let(size, extent, body), ret_type=result
+        )
+
+    def _axis_of(self, param: Var) -> int:
+        assert isinstance(param.type_annotation, TensorType)
+        return self.axis % len(param.type_annotation.shape)
+
+    def _result_type(self, made: dict[int, str], module: IRModule) -> Type:
+        """What the results of all buckets are; cut to a size, they are of any."""
+        types = [module[name].checked_type.ret_type for name in made.values()]
+        result: Type = types[0]
+        for other in types[1:]:
+            result = tree.run(_common(result, other))
+        if self.auto_pad and self.affects_output:
+            result = tree.run(self._open(result))
+        return result
+
+    def _open(self, ty: Type) -> Steps[Type]:
+        if isinstance(ty, TensorType) and self._has_axis(ty):
+            shape = list(ty.shape)
+            shape[self.axis] = ANY
+            return TensorType(tuple(shape), ty.dtype)
+        if not isinstance(ty, TupleType):
+            return ty
+        parts: list[Type] = []
+        for part in ty.fields:
+            parts.append((yield self._open(part)))
+        return TupleType(tuple(parts))
+
+    def _has_axis(self, ty: TensorType) -> bool:
+        return -len(ty.shape) <= self.axis < len(ty.shape)
+
+    def _way(
+        self,
+        bucket: int,
+        callee: GlobalVar,
+        params: list[Var],
+        is_varying: list[bool],
+        size: Var,
+        result: Type,
+    ) -> Expr:
+        """The call of the function for one bucket."""
+        args: list[Expr] = []
+        for param, varies in zip(params, is_varying, strict=True):
+            args.append(self._padded(param, bucket, size) if varies and self.auto_pad else param)
+        value: Expr = Call(callee, tuple(args))
+        if self.auto_pad and self.affects_output:
+            whole = Var("whole")
+            value = Let(whole, value, tree.run(self._cut(whole, result, size)))
+        given = Var("result", result)
+        return Let(given, value, given)
+
+    def _padded(self, param: Var, bucket: int, size: Var) -> Expr:
+        ty = param.type_annotation
+        assert isinstance(ty, TensorType)
+        axis = self._axis_of(param)
+        # how many before and after each axis, of those that are missing
+        places = [[0, int(i == axis)] for i in range(len(ty.shape))]
+        # one that is too large is not cropped: the function that is called refuses it
+        missing = maximum(subtract(const(bucket, "int64"), size), const(0, "int64"))
+        width = multiply(const(places, "int64"), missing)
+        return pad(param, width, const(self.pad_value, ty.dtype))
+
+    def _cut(self, e: Expr, ty: Type, size: Var) -> Steps[Expr]:
+        if isinstance(ty, TensorType) and self._has_axis(ty):
+            axis = self.axis % len(ty.shape)
+            end = reshape(size, newshape=(1,))
+            return strided_slice(e, const([0], "int64"), end, const([1], "int64"), axes=[axis])
+        if not isinstance(ty, TupleType):
+            return e
+        parts: list[Expr] = []
+        for i, part in enumerate(ty.fields):
+            parts.append((yield self._cut(TupleGetItem(e, i), part, size)))
+        return Tuple(tuple(parts))
+
+
+def _common(one: Type, other: Type) -> Steps[Type]:
+    """What the results of two buckets both are."""
+    if isinstance(one, TensorType) and isinstance(other, TensorType):
+        pairs = zip(one.shape, other.shape, strict=True)
+        return TensorType(tuple(a if a == b else ANY for a, b in pairs), one.dtype)
+    if not isinstance(one, TupleType) or not isinstance(other, TupleType):
+        return one
+    parts: list[Type] = []
+    for mine, theirs in zip(one.fields, other.fields, strict=True):
+        parts.append((yield _common(mine, theirs)))
+    return TupleType(tuple(parts))

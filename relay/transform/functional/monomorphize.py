@@ -1,0 +1,487 @@
+"""Make a copy of every polymorphic function for each list of types it is used at:
+
+def @pair[A](%x: A) -> (A, A) { (%x, %x) }
+def @main() { (@pair(1), @pair(2f), @pair(3)) }
+->
+def @main() { (@pair_int32(1), @pair_float32(2f), @pair_int32(3)) }
+def @pair_int32(%x: int32) -> (int32, int32) { (%x, %x) }
+def @pair_float32(%x: float32) -> (float32, float32) { (%x, %x) }
+
+Afterwards every value has one type, and polymorphic functions are gone. A polymorphic function that
+is used as a value is the copy for the types it is used at there, `@map(@pair, %xs)` for example.
+One that remembers something, and so is made by a function marked `Closure`, is made once for each
+list of types:
+
+let %f = @main_f(%x); (%f(1), %f(2f))
+->
+let %f = @main_f_int32(%x); let %f1 = @main_f_float32(%x); (%f(1), %f1(2f))
+
+Dimensions are no types: a function of vectors of any size stays one function, and where a type has
+dimensions that are not numbers, the copy is one for all sizes.
+
+def @main[n: Shape](%x: Tensor[(n, 3), int8]) { @pair(%x) }
+->
+def @main[n: Shape](%x: Tensor[(n, 3), int8]) { @pair_int8_nx3[n](%x) }
+def @pair_int8_nx3[n: Shape](%x: Tensor[(n, 3), int8]) { (%x, %x) }
+
+A parameter that is a polymorphic function itself goes: there is a copy for the function that is
+given.
+
+def @both(%f: fn [A](A) -> A) { (%f(1), %f(2f)) }  def @main() { @both(@id) }
+->
+def @both_id() { (@id_int32(1), @id_float32(2f)) }  def @main() { @both_id() }
+
+Two things have no such form, and are errors: a function that calls itself at larger and larger
+types, and a polymorphic function that comes out of data, a branch or a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from relay import tree
+from relay.analysis.normal_forms import makes_closure
+from relay.check.infer import infer_module
+from relay.errors import AnySpan, Diagnostic, LowerError, TypeCheckError
+from relay.immutable import frozen
+from relay.ir import dims
+from relay.ir.attrs import DictAttrs
+from relay.ir.dims import Dim
+from relay.ir.expr import (
+    Call,
+    Constructor,
+    Expr,
+    Function,
+    GlobalVar,
+    Let,
+    PatternConstructor,
+    PatternVar,
+    Syntax,
+    Var,
+)
+from relay.ir.functions import transformed
+from relay.ir.module import IRModule
+from relay.ir.names import UniqueNames, as_word
+from relay.ir.types import (
+    FuncType,
+    GlobalTypeVar,
+    RefType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeKind,
+    TypeVar,
+)
+from relay.transform.base import ModulePass, is_foreign
+from relay.transform.context import PassContext
+from relay.transform.functional.known_functions import (
+    Known,
+    Sizes,
+    TypeArgs,
+    Variables,
+    copy_with,
+    renamed,
+)
+from relay.tree import Steps
+
+# The copies of one function that may ask for each other in a row: more are a program without end.
+MAX_CHAIN = 20
+MAX_NAME = 60
+
+_AT_ONE_TYPE = "AtOneType"  # marks functions that stand for another one for a while
+
+
+@frozen
+class Monomorphize(ModulePass):
+    """Leaves no type parameters but dimensions in what an entry function reaches."""
+
+    opt_level = 0
+    required = ("LambdaLift",)
+
+    def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
+        if not any(map(_varies, module.functions.values())):
+            return module
+        if "main" in module and _varies(module["main"]):
+            raise _error(
+                "`@main` is polymorphic, so nobody knows which types to compile it for",
+                module["main"].span,
+                hint="write types instead of its type parameters",
+            )
+        return infer_module(_Copies(_at_one_type(module)).module())
+
+
+def is_polymorphic(ty: Type | None) -> bool:
+    """Whether `ty` is that of a function with type parameters; dimensions do not count."""
+    return isinstance(ty, FuncType) and any(map(_is_type, ty.type_params))
+
+
+def _is_type(param: TypeVar) -> bool:
+    return param.kind is not TypeKind.ShapeVar
+
+
+def _varies(function: Function) -> bool:
+    """Whether copies take the place of a function: it is polymorphic, or makes polymorphic ones, or
+    is given some."""
+    if is_foreign(function):
+        return False
+    own = (*function.type_params, *_inner_type_params(function))
+    return any(map(_is_type, own)) or any(is_polymorphic(p.ty) for p in function.params)
+
+
+def _inner_type_params(function: Function) -> tuple[TypeVar, ...]:
+    """Those of the function that a function makes."""
+    inner = function.body
+    return inner.type_params if makes_closure(function) and isinstance(inner, Function) else ()
+
+
+def _error(
+    message: str, span: AnySpan | None, *, found: str | None = None, hint: str
+) -> LowerError:
+    return LowerError(Diagnostic(message, span, found=found, hint=hint))
+
+
+# --- polymorphic functions as values ------------------------------------------------------------
+
+
+def _at_one_type(module: IRModule) -> IRModule:
+    """The module with a function written around polymorphic ones that are values:
+
+    @map(@id, %xs)  ->  @map(fn (%x) { @id(%x) }, %xs)
+
+    Inference finds out at which types that calls the other one.
+    """
+    changed: dict[GlobalVar, Function] = {}
+    for name, function in module.functions.items():
+        if is_foreign(function):
+            continue
+        new: dict[int, Syntax] = {}
+        for node in tree.postorder(function):
+            parts = [
+                _calling(new[id(part)], part) if _is_value(node, i, part) else new[id(part)]
+                for i, part in enumerate(tree.children(node))
+            ]
+            new[id(node)] = tree.rebuild(node, parts)
+        after = new[id(function)]
+        if after is not function and isinstance(after, Function):
+            changed[name] = after
+    if not changed:
+        return module
+    for name, function in changed.items():
+        module[name] = function
+    try:
+        return infer_module(module)
+    except TypeCheckError as error:
+        first = error.diagnostics[0]
+        raise _error(
+            "a polymorphic function is a value where it has no single type",
+            first.span,
+            found=first.message,
+            hint="call it by its name, or write a function for each type it is used at",
+        ) from None
+
+
+def _is_value(user: Syntax, index: int, part: Syntax) -> bool:
+    """Whether a polymorphic function is used here, and neither called nor handed on as one."""
+    if not isinstance(part, Expr) or not is_polymorphic(part.ty):
+        return False
+    match user:
+        case Call(op=callee):
+            if index == 0:
+                return False
+            wanted = callee.ty.arg_types[index - 1] if isinstance(callee.ty, FuncType) else None
+            return not is_polymorphic(wanted)
+        case Let(variable=variable):
+            is_alias = part is user.value and is_polymorphic(variable.ty)
+            return part is not variable and not is_alias
+        case Function(params=params):
+            return not isinstance(part, Function) and part not in params
+        case PatternConstructor() | PatternVar():
+            return False
+    return True
+
+
+def _calling(callee: Any, before: Any) -> Function:
+    params = tuple(Var(f"x{i}") for i in range(len(before.ty.arg_types)))
+    return Function(params, Call(callee, params), attrs=DictAttrs({_AT_ONE_TYPE: 1}))
+
+
+# --- copies -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Copy:
+    """A copy of `@name` that is going to be made; `asked_by` another one."""
+
+    name: str
+    new_name: str
+    types: Mapping[TypeVar, Type | Dim]  # for its type parameters
+    known: Mapping[int, Known]  # for its parameters
+    sizes: tuple[TypeVar, ...]  # the type parameters it gets for dimensions in those
+    asked_by: _Copy | None
+    is_plain: bool  # it would make closures, but there is nothing to remember
+
+    def chain(self) -> Iterator[_Copy]:
+        """Itself and those that led to it."""
+        current: _Copy | None = self
+        while current is not None:
+            yield current
+            current = current.asked_by
+
+
+@dataclass
+class _Copies:
+    """The functions of a module, which ask for copies of others."""
+
+    before: IRModule
+    known: dict[Any, _Copy] = field(default_factory=dict)
+    pending: list[_Copy] = field(default_factory=list)
+    variables: Variables = field(default_factory=Variables)
+
+    def __post_init__(self) -> None:
+        self.names = UniqueNames({name.name_hint for name in self.before.functions})
+
+    def module(self) -> IRModule:
+        result = self.before.copy()
+        for name, function in self.before.functions.items():
+            if _varies(function):
+                del result[name]
+            elif not is_foreign(function):
+                result[name] = self.rewritten(function, None)
+        done = 0
+        while done < len(self.pending):
+            wanted = self.pending[done]
+            result[wanted.new_name] = self.made(wanted)
+            done += 1
+        return result
+
+    def made(self, wanted: _Copy) -> Function:
+        copy = copy_with(self.before[wanted.name], wanted.types, wanted.known, self.before)
+        if makes_closure(copy):
+            inner = copy.body
+            assert isinstance(inner, Function)
+            declared = inner.declared_type
+            copy = inner if wanted.is_plain else tree.replace(copy, ret_type=declared)
+        copy = tree.replace(copy, type_params=(*wanted.sizes, *copy.type_params))
+        return self.rewritten(copy, wanted)
+
+    def rewritten(self, function: Function, within: _Copy | None) -> Function:
+        """The function over copies of those it uses."""
+        return transformed(function, _Uses(self, function, within).rewritten)
+
+    def ask(
+        self, call: Call, inner: TypeArgs, known: Mapping[int, Known], within: _Copy | None
+    ) -> tuple[_Copy, TypeArgs]:
+        """The copy of the function that is called, and the type arguments that it takes.
+
+        `inner` are those of the function that it makes, `known` its polymorphic arguments.
+        """
+        assert isinstance(call.op, GlobalVar)
+        name, callee = call.op.name_hint, self.before[call.op]
+        given = dict(zip(callee.type_params, call.type_args, strict=True))
+        if inner:
+            given.update(zip(_inner_type_params(callee), inner, strict=True))
+        left = {} if known else {p: a for p, a in given.items() if not _is_type(p)}
+        types = {p: a for p, a in given.items() if p not in left}
+        sizes = Sizes(self.variables)
+        abstract = sizes.abstracted(tuple(types.values()))
+        functions = {i: function.map(sizes.abstracted) for i, function in known.items()}
+        key = (name, abstract, tuple(functions.items()))
+        if key not in self.known:
+            own = sizes.named()
+            renaming = sizes.renaming(own)
+            types = dict(zip(types, renamed(abstract, renaming), strict=True))
+            functions = {
+                i: function.map(lambda given: renamed(given, renaming))
+                for i, function in functions.items()
+            }
+            self.known[key] = self.new_copy(name, types, functions, own, within)
+            self.pending.append(self.known[key])
+            self.check_end(self.known[key], call)
+        sizes_left = (left[param] for param in callee.type_params if param in left)
+        return self.known[key], (*sizes.found, *sizes_left)
+
+    def new_copy(
+        self,
+        name: str,
+        types: Mapping[TypeVar, Type | Dim],
+        known: Mapping[int, Known],
+        sizes: tuple[TypeVar, ...],
+        within: _Copy | None,
+    ) -> _Copy:
+        words = _words(ty for ty in types.values() if isinstance(ty, Type))
+        stem = "_".join([name, *words, *(k.name for k in known.values())])
+        function = self.before[name]
+        remembers = sizes or not all(map(_is_type, function.type_params)) or function.params
+        is_plain = makes_closure(function) and not remembers
+        new_name = self.names.fresh(stem[:MAX_NAME])
+        return _Copy(name, new_name, types, known, sizes, within, is_plain)
+
+    def check_end(self, made: _Copy, call: Call) -> None:
+        """An error when copies of one function ask for each other without end."""
+        chain = [copy for copy in made.chain() if copy.name == made.name]
+        if len(chain) > MAX_CHAIN:
+            first = [", ".join(map(str, copy.types.values())) for copy in reversed(chain[-3:])]
+            raise _error(
+                f"`@{made.name}` calls itself at larger and larger types",
+                call.span or self.before[made.name].span,
+                found=f"{' -> '.join(first)} -> …",
+                hint="a function may call itself at other types as long as it comes back to them",
+            )
+
+
+class _Uses:
+    """Rewrites one function, which may be a copy itself, over copies of those it uses."""
+
+    def __init__(self, copies: _Copies, function: Function, within: _Copy | None) -> None:
+        self.copies = copies
+        self.within = within
+        # variables that are polymorphic functions, and the variables that take their places
+        self.aliases: dict[Syntax, Expr] = {}
+        self.instead: dict[Var, dict[TypeArgs, tuple[Var, Expr]]] = {}
+        self.arguments: dict[int, tuple[Expr, ...]] = {}  # of calls that make closures, rewritten
+        for node in tree.postorder(function):
+            if isinstance(node, Let) and is_polymorphic(node.variable.ty):
+                self.aliases[node.variable] = node.value
+                self.instead[node.variable] = {}
+
+    def rewritten(self, before: Any, after: Any) -> Any:
+        match before:
+            case Call() if is_polymorphic(before.ty) and self.makes_closure(before):
+                self.arguments[id(before)] = after.args  # it is made for the types it is called at
+            case Call(op=callee) if is_polymorphic(callee.ty) or self.is_varying(callee):
+                return self.called(before, after)
+            case Let(variable=variable) if variable in self.instead:
+                body = after.body
+                for copy, value in reversed(self.instead[variable].values()):
+                    body = Let(copy, value, body, span=before.span)
+                return body
+            case Function(attrs=attrs) if attrs.get(_AT_ONE_TYPE):
+                if not isinstance(after.body.op, Constructor):
+                    return after.body.op
+                return tree.replace(after, attrs=attrs.without(_AT_ONE_TYPE))
+        return after
+
+    def makes_closure(self, e: Expr) -> bool:
+        return isinstance(e, Call) and self.is_varying(e.op)
+
+    def is_varying(self, e: Expr) -> bool:
+        before = self.copies.before
+        return isinstance(e, GlobalVar) and e in before and _varies(before[e])
+
+    def origin(self, e: Expr) -> tuple[Var | None, Expr]:
+        """What a variable was bound to in the end, and the last variable on the way there."""
+        variable = None
+        while e in self.aliases:
+            assert isinstance(e, Var)
+            variable, e = e, self.aliases[e]
+        return variable, e
+
+    def called(self, before: Call, after: Call) -> Expr:
+        """A call of a polymorphic function, as one of the copy for its types."""
+        variable, callee = self.origin(before.op)
+        if isinstance(callee, Constructor):
+            return after
+        if isinstance(callee, GlobalVar):
+            if not self.is_varying(callee):
+                return after
+            call = tree.replace(before, op=callee)
+            return self.copied(call, (), after)
+        if not isinstance(callee, Call) or not self.makes_closure(callee):
+            raise _error(
+                "a polymorphic function is called that is not known by name",
+                before.span or callee.span,
+                found=f"a function of type {callee.ty}",
+                hint="call a function of the module, or one that a `let` names",
+            )
+        made = self.copied(callee, before.type_args, self.made(callee))
+        if variable is not None:
+            named = (Var(variable.name_hint, span=variable.span), made)
+            made = self.instead[variable].setdefault(before.type_args, named)[0]
+        left = tuple(a for p, a in self.inner(callee, before) if not _is_type(p))
+        return tree.replace(after, op=made, type_args=left)
+
+    def made(self, maker: Call) -> Call:
+        """A call that makes a closure, over rewritten arguments."""
+        return tree.replace(maker, args=self.arguments[id(maker)])
+
+    def inner(self, maker: Call, call: Call) -> Iterator[tuple[TypeVar, Type | Dim]]:
+        assert isinstance(maker.op, GlobalVar)
+        params = _inner_type_params(self.copies.before[maker.op])
+        return zip(params, call.type_args, strict=True)
+
+    def copied(self, before: Call, inner: TypeArgs, after: Call) -> Expr:
+        """The call of the copy of a function of the module; of `inner`, see `_Copies.ask`."""
+        assert isinstance(before.op, GlobalVar)
+        params = self.copies.before[before.op].params
+        known = {
+            i: tree.run(self.function(arg))
+            for i, (param, arg) in enumerate(zip(params, before.args, strict=True))
+            if is_polymorphic(param.ty)
+        }
+        copy, type_args = self.copies.ask(before, inner, known, self.within)
+        if copy.is_plain:
+            return GlobalVar(copy.new_name)
+        args: list[Expr] = []
+        for i, arg in enumerate(after.args):
+            args.extend(known[i].values() if i in known else (arg,))
+        return tree.replace(
+            after, op=GlobalVar(copy.new_name), args=tuple(args), type_args=type_args
+        )
+
+    def function(self, arg: Expr) -> Steps[Known]:
+        """The polymorphic function that is an argument."""
+        _, found = self.origin(arg)
+        if isinstance(found, GlobalVar):
+            return Known(found.name_hint)
+        if isinstance(found, Call) and self.makes_closure(found):
+            assert isinstance(found.op, GlobalVar)
+            captured: list[Expr | Known] = []
+            for before, after in zip(found.args, self.arguments[id(found)], strict=True):
+                is_function = is_polymorphic(before.ty)
+                captured.append((yield self.function(before)) if is_function else after)
+            return Known(found.op.name_hint, found.type_args, tuple(captured))
+        raise _error(
+            "a polymorphic function is an argument that is not known by name",
+            arg.span,
+            found=f"a function of type {arg.ty}",
+            hint="give a function of the module, or one that a `let` names",
+        )
+
+
+# --- names --------------------------------------------------------------------------------------
+
+
+def _words(types: Iterable[Type]) -> list[str]:
+    """What a copy for these types is called after; only as much as fits into a name."""
+    words: list[str] = []
+    pending = list(types)[::-1]
+    while pending and sum(map(len, words)) < MAX_NAME:
+        ty = pending.pop()
+        match ty:
+            case TensorType(shape=shape, dtype=dtype):
+                sizes = (_word_of(dim) for dim in shape)
+                words += [dtype, "x".join(sizes)] if shape else [dtype]
+            case TupleType(fields=fields):
+                words.append("tuple" if fields else "unit")
+            case FuncType():
+                words.append("fn")
+            case RefType():
+                words.append("ref")
+            case GlobalTypeVar(name_hint=name) | TypeVar(name_hint=name):
+                words.append(as_word(name, "type"))
+        pending += tree.children(ty)[::-1]
+    return words
+
+
+def _word_of(dim: Dim) -> str:
+    if isinstance(dim, int):
+        return str(dim)
+    return (
+        as_word(dim.name_hint, "n")
+        if isinstance(dim, TypeVar)
+        else "any"
+        if dim == dims.ANY
+        else "n"
+    )

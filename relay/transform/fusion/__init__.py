@@ -1,0 +1,1 @@
+"""Passes that decide which operators make one kernel."""

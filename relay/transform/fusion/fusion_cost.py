@@ -1,0 +1,193 @@
+"""What a kernel costs, as far as fusion is concerned: memory traffic and computation.
+
+    time = CALL + max(BYTE * bytes, steps)
+
+in steps, each the work of one arithmetic operation on one element, as vectors do it. Bytes are
+those of the values that come into the kernel, each once, and of its result. Steps count every
+element as often as it is computed: a value that is cheap is computed where it is read, as often as
+that is; one that is not is kept for as long as its row (`relay.target.llvm.schedules.choose`).
+
+Operators join when the one kernel takes no longer than the kernels apart:
+
+    %0 = exp(%x); divide(%0, sum(%0, axis=[1], keepdims=True))        (128, 1024), float32
+      ->   apart: exp moves 1 MB, sum 0.5 MB, divide 1 MB; as one kernel: 1 MB
+
+For that, what is read several times must be in the cache when it is read again: a kernel of several
+passes over its rows has rows of at most `CACHE` bytes. And where there are few rows, threads have
+nothing to do: then there is at most `SERIAL` work. Rows that lie crosswise, a column of a matrix
+each, are read and written in pieces, which takes longer than going through memory in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from relay import dtypes
+from relay.ir.expr import Call, Expr
+from relay.ir.types import TensorType, TupleType
+from relay.op.opdef import OpDef
+from relay.transform.fusion.fusion_dataflow import Dataflow, Node
+from relay.transform.fusion.fusion_rows import Rows
+
+CALL = 8192  # steps that the call of a kernel takes
+BYTE = 4  # steps in the time in which one byte comes from memory
+CACHE = 512 << 10  # bytes of a cache that one core has for itself
+SERIAL = 1 << 18  # steps that take less time than waking threads up
+FEW_ROWS = 8  # leave threads without work
+TILE = 64  # rows that are computed at a time where they lie crosswise
+STRIDED = 1.6  # times as long takes a byte of them, which has other neighbours than the next byte
+UNKNOWN = 1024  # the extent of an axis that only a run knows
+
+DEAR = 12  # steps of a function of mathematics
+DEAR_OPERATORS = frozenset(
+    (
+        *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "sin", "sinh"),
+        *("tan", "tanh", "fast_tanh", "erf", "fast_erf", "exp", "fast_exp", "sigmoid"),
+        *("log", "log10", "log2", "power", "sqrt", "rsqrt"),
+        *("divide", "mod", "floor_divide", "floor_mod", "trunc_divide", "trunc_mod"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one kernel does."""
+
+    bytes: int  # that come from memory or go there
+    steps: int
+    kept: int  # bytes of values that are kept from one pass over a row to the next
+    reduces: bool
+    strided: bool = False  # in several passes over rows that lie crosswise
+
+    @property
+    def time(self) -> int:
+        bytes = int(self.bytes * STRIDED) if self.strided else self.bytes
+        return CALL + max(BYTE * bytes, self.steps)
+
+
+def cost_of(flow: Dataflow, members: Sequence[int], rows: Rows | None = None) -> Cost:
+    """The cost of a kernel with those nodes, the last of which makes its result."""
+    inside = set(members)
+    root = members[-1]
+    given: dict[int, int] = {}
+    readers: dict[int, list[int]] = {i: [] for i in members}
+    for i in members:
+        for arg in _arguments(flow.nodes[i].expr):
+            number = flow.number(arg)
+            if number is not None and number in inside:
+                readers[number].append(i)
+            else:
+                given[id(arg) if number is None else number] = bytes_of(arg)
+    points = {i: _points(flow.nodes[i]) for i in members}
+    kept, work = _kept(flow, members, readers, points)
+    # where each value is computed: in its own place, or in those of its readers
+    computed: dict[int, set[int]] = {}
+    steps = 0
+    for i in reversed(members):
+        own = i == root or i in kept
+        computed[i] = {i} if own else set().union(*(computed[reader] for reader in readers[i]))
+        steps += work[i] * sum(points[place] for place in computed[i])
+    held = sum(bytes_of(flow.nodes[i].expr) for i in kept if i != root)
+    moved = sum(given.values()) + bytes_of(flow.nodes[root].expr)
+    strided = rows is not None and rows.crosswise and rows.passes > 1
+    reduces = any(flow.nodes[i].reduction is not None for i in members)
+    return Cost(moved, steps, held, reduces, strided)
+
+
+def _kept(
+    flow: Dataflow,
+    members: Sequence[int],
+    readers: dict[int, list[int]],
+    points: dict[int, int],
+) -> tuple[set[int], dict[int, int]]:
+    """The values that are not computed where they are read; and the steps of every operator."""
+    kept: set[int] = set()
+    work: dict[int, int] = {}
+    inlined: dict[int, int] = {}  # steps to compute an element where it is read
+    for i in members:
+        expr = flow.nodes[i].expr
+        work[i] = steps_of(expr)
+        inlined[i] = work[i] + sum(
+            inlined[n]
+            for arg in _arguments(expr)
+            if (n := flow.number(arg)) is not None and n in inlined and n not in kept
+        )
+        uses = sum(points[reader] for reader in readers[i])
+        if flow.nodes[i].reduction is not None or (
+            inlined[i] >= DEAR and 2 * uses > 3 * elements_of(expr)
+        ):
+            kept.add(i)
+    return kept, work
+
+
+def refusal(rows: Rows, parts: Sequence[Cost], joined: Cost) -> str | None:
+    """Why kernels are better apart than as one over those rows; None if they are not."""
+    if rows.passes > 1 and (why := _too_large(rows, parts, joined)):
+        return why
+    return _too_slow(parts, joined)
+
+
+def _too_large(rows: Rows, parts: Sequence[Cost], joined: Cost) -> str | None:
+    count = _extent(rows.extents)
+    turn = min(TILE, count) if rows.crosswise else 1
+    row = (joined.bytes + joined.kept) * turn // max(1, count)
+    if row > CACHE:
+        what = f"{turn} rows that are read together have" if turn > 1 else "a row has"
+        return f"{what} {row} bytes, and {CACHE} stay in the cache for the next pass"
+    # what reduces nothing is shared out element by element as long as it is apart
+    shared = joined.steps - sum(part.steps for part in parts if part.reduces)
+    if count < FEW_ROWS and shared > SERIAL:
+        return f"threads share out rows, and {count} are too few for {shared} steps"
+    return None
+
+
+def _too_slow(parts: Sequence[Cost], joined: Cost) -> str | None:
+    apart = sum(part.time for part in parts)
+    if joined.time <= apart:
+        return None
+    bytes_apart, steps_apart = sum(p.bytes for p in parts), sum(p.steps for p in parts)
+    return (
+        f"one kernel would take {joined.time} steps, those apart take {apart}: it moves "
+        f"{joined.bytes} bytes instead of {bytes_apart}, and computes {joined.steps} steps instead "
+        f"of {steps_apart}"
+    )
+
+
+def elements_of(expr: Expr) -> int:
+    """How many elements a value has; sizes that only a run knows are taken for large."""
+    return sum(_extent(ty.shape) for ty in _tensors(expr))
+
+
+def bytes_of(expr: Expr) -> int:
+    """How many bytes a value has."""
+    return sum(_extent(ty.shape) * dtypes.to_numpy(ty.dtype).itemsize for ty in _tensors(expr))
+
+
+def steps_of(expr: Expr) -> int:
+    """The steps for one element."""
+    if not isinstance(expr, Call) or not isinstance(expr.op, OpDef):
+        return 0
+    return DEAR if expr.op.name.removeprefix("nn.") in DEAR_OPERATORS else 1
+
+
+def _points(node: Node) -> int:
+    """How many elements an operator goes through."""
+    if node.reduction is not None and isinstance(node.expr, Call):
+        return elements_of(node.expr.args[0])
+    return elements_of(node.expr)
+
+
+def _arguments(expr: Expr) -> Sequence[Expr]:
+    return expr.args if isinstance(expr, Call) else ()
+
+
+def _tensors(expr: Expr) -> list[TensorType]:
+    ty = expr.checked_type
+    fields = ty.fields if isinstance(ty, TupleType) else (ty,)
+    return [field for field in fields if isinstance(field, TensorType)]
+
+
+def _extent(shape: Sequence[object]) -> int:
+    return prod(n if isinstance(n, int) else UNKNOWN for n in shape)

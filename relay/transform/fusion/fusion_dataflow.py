@@ -1,0 +1,243 @@
+"""What FuseOps sees of a function: operators, and where their values go.
+
+let %y = exp(%x); add(%y, @f(sqrt(%y)))  ->  exp to sqrt and to add; sqrt and add to the outside
+
+The nodes are calls of operators, tuples of tensors and their fields; all else is outside. Values
+flow through a `let` when they may as well be computed where they are used, so a program in A-normal
+form has the dataflow of its graph. They do not flow between blocks: what is in a branch, a clause
+or the body of a function stays there. An edge says how a value is used, which is mostly what the
+consumer does with all its arguments; but a broadcast that does not stretch an argument uses it
+element by element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from relay import tree
+from relay.analysis.forest import Forest
+from relay.analysis.normal_forms import Blocks
+from relay.analysis.purity import Purity, manages_memory
+from relay.ir.expr import Call, Constant, Expr, Function, Let, Syntax, Tuple, TupleGetItem, Var
+from relay.ir.scopes import Scope
+from relay.ir.types import Occurs, TensorType, TupleType
+from relay.op.opdef import FusionKind, OpDef
+from relay.transform.base import is_foreign
+from relay.transform.fusion.fusion_reductions import ROW_OPERATORS, Reduction, reduction_of
+from relay.transform.memory.keeping import gives_the_same, is_worth_keeping, size_of
+
+PRIMITIVE = "Primitive"
+
+
+def is_sealed(function: Function) -> bool:
+    """Whether what is inside `function` is a kernel already, or the business of others."""
+    return bool(function.attrs.get(PRIMITIVE)) or is_foreign(function)
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A call of an operator, a tuple of tensors, or a field of one."""
+
+    expr: Call | Tuple | TupleGetItem
+    kind: FusionKind
+    # (consumer, how it uses the value)
+    outputs: list[tuple[int, FusionKind]] = field(default_factory=list)
+    # how it reduces rows, if it does
+    reduction: Reduction | None = None
+    # it is made of constants alone, and is computed once
+    once: bool = False
+    # somebody else who needs the value, and takes no part in any kernel
+    leaves_to: Syntax | None = None
+
+    @property
+    def is_operator(self) -> bool:
+        return isinstance(self.expr, Call)
+
+    @property
+    def name(self) -> str:
+        return name_of(self.expr)
+
+
+class Dataflow(Blocks):
+    """The operators of a function, numbered so that every one comes after what it is made of."""
+
+    def __init__(self, root: Function) -> None:
+        self._sealed: set[Scope] = set()
+        super().__init__(root)
+        self._function = root
+        self.nodes: list[Node] = []
+        self._number: dict[int, int] = {}
+        order = list(tree.postorder(root))
+        self._lets = {e.variable: e for e in order if isinstance(e, Let)}
+        self._bound: dict[Var, int | None] = {}
+        self._weights: dict[int, int] = {}  # bytes of constants, by the nodes made of them alone
+        for e in order:
+            if (kind := self._kind(e)) is not None:
+                assert isinstance(e, Call | Tuple | TupleGetItem)
+                self._number[id(e)] = len(self.nodes)
+                reduction = reduction_of(e) if isinstance(e, Call) else None
+                self.nodes.append(Node(e, kind, reduction=reduction, once=self._is_once(e)))
+            for part, edge in self._uses_in(e, kind):
+                self._connect(e, part, edge)
+
+    def number(self, e: Syntax) -> int | None:
+        """The node whose value `e` is: itself, or what a variable is bound to."""
+        return self._through(e) if isinstance(e, Var) else self._number.get(id(e))
+
+    def opened(self, owner: Syntax, field: str) -> Scope:
+        scope = super().opened(owner, field)
+        sealed = isinstance(owner, Function) and is_sealed(owner)
+        if sealed or scope.parent in self._sealed:
+            self._sealed.add(scope)
+        return scope
+
+    def _through(self, variable: Var) -> int | None:
+        """The node that a variable is bound to by a `let` that is no obstacle."""
+        passed: list[Var] = []
+        found: int | None = None
+        e: Syntax = variable
+        while isinstance(e, Var):
+            if e in self._bound:
+                found = self._bound[e]
+                break
+            passed.append(e)
+            let = self._lets.get(e)
+            if let is None or not self._is_transparent(let):
+                break
+            e = let.value
+        else:
+            found = self._number.get(id(e))
+        self._bound.update(dict.fromkeys(passed, found))
+        return found
+
+    def _is_transparent(self, let: Let) -> bool:
+        """Whether the value may move to where it is used: neither the declared type nor the time
+        of its evaluation tells anything."""
+        value, declared = let.value, let.variable.type_annotation
+        if not isinstance(value, Var) and id(value) not in self._number:
+            return False
+        if (declared is not None and declared != value.ty) or not self.may_move:
+            return False
+        return isinstance(value, Var) or self._purity.is_pure(value)
+
+    @cached_property
+    def may_move(self) -> bool:
+        """Whether it makes no difference when an operator computes: no tensor is ever changed."""
+        return not manages_memory(self._function)
+
+    @cached_property
+    def _purity(self) -> Purity:
+        return Purity(self._function)
+
+    def _kind(self, e: Syntax) -> FusionKind | None:
+        """How `e` takes part in kernels; None when it does not."""
+        if self.home(e) in self._sealed:
+            return None
+        match e:
+            case Call(op=OpDef() as op):
+                if op.on_values or op.has_attr("TNonComputational"):
+                    return None
+                if not all(_is_for_kernels(part) for part in (e, *e.args)):
+                    return None
+                # a shape that depends on values must be known before the kernel is entered
+                if op.stateful or op.runtime_shape is not None:
+                    return FusionKind.OPAQUE
+                return FusionKind.COMM_REDUCE if op.name in ROW_OPERATORS else op.fusion
+            case Tuple():
+                return FusionKind.TUPLE if _is_for_kernels(e) else None
+            case TupleGetItem():
+                return FusionKind.INJECTIVE if _is_for_kernels(e.tuple_value) else None
+        return None
+
+    def _is_once(self, e: Call | Tuple | TupleGetItem) -> bool:
+        """Whether the next node is made of constants alone, and worth keeping."""
+        match e:
+            case Call(op=OpDef() as op, args=parts) if gives_the_same(op):
+                pass
+            case Tuple(fields=parts):
+                pass
+            case TupleGetItem(tuple_value=value):
+                parts = (value,)
+            case _:
+                return False
+        read = 0
+        for part in parts:
+            if isinstance(part, Constant):
+                read += size_of(part.ty) or 0
+            elif (number := self.number(part)) is not None and number in self._weights:
+                read += self._weights[number]
+            else:
+                return False
+        made = size_of(e.ty)
+        if not parts or made is None or not is_worth_keeping(made, read):
+            return False
+        self._weights[len(self.nodes)] = read
+        return True
+
+    def _uses_in(
+        self, e: Syntax, kind: FusionKind | None
+    ) -> Iterator[tuple[Syntax, FusionKind | None]]:
+        """What `e` uses, and how; None is any other way than in a kernel."""
+        children = tree.children(e)
+        match e:
+            case Call() if kind is not None:
+                for arg in e.args:
+                    plain = kind is FusionKind.BROADCAST and _has_same_shape(e, arg)
+                    yield arg, FusionKind.ELEMWISE if plain else kind
+            case Tuple() | TupleGetItem() if kind is not None:
+                yield from ((part, FusionKind.INJECTIVE) for part in children)
+            case Let():
+                if self._through(e.variable) is None:
+                    yield e.value, None
+                yield e.body, None
+            case _:
+                yield from ((part, None) for part in children)
+
+    def _connect(self, user: Syntax, part: Syntax, edge: FusionKind | None) -> None:
+        if (number := self.number(part)) is None:
+            return
+        node = self.nodes[number]
+        if edge is not None and self.home(user) is self.home(node.expr):
+            node.outputs.append((self._number[id(user)], edge))
+        else:
+            node.leaves_to = user
+
+
+def _is_for_kernels(e: Expr) -> bool:
+    """Whether the value is made of tensors only."""
+    ty = e.checked_type
+    fields = ty.fields if isinstance(ty, TupleType) else (ty,)
+    return all(isinstance(f, TensorType) for f in fields)
+
+
+def _has_same_shape(call: Call, arg: Expr) -> bool:
+    """Whether the result has the shape of `arg` for sure; `?` may be stretched."""
+    result, ty = call.checked_type, arg.checked_type
+    if not isinstance(result, TensorType) or not isinstance(ty, TensorType):
+        return False
+    return result.shape == ty.shape and not ty.occurs & Occurs.ANY
+
+
+def name_of(e: Syntax) -> str:
+    """How reasons call an expression."""
+    match e:
+        case Call(op=OpDef(name=name)):
+            return name
+        case TupleGetItem(index=index):
+            return f".{index}"
+    return type(e).__name__
+
+
+def post_dominators(nodes: list[Node]) -> list[int | None]:
+    """For every node the nearest one that all paths from it go through."""
+    last = len(nodes) - 1
+    forest = Forest()  # node i of the graph is node last - i here: consumers come first
+    for node in reversed(nodes):
+        meeting: int | None = None
+        if node.leaves_to is None:
+            for n, (user, _) in enumerate(node.outputs):
+                meeting = last - user if n == 0 else forest.meet(meeting, last - user)
+        forest.add(meeting)
+    return [None if parent is None else last - parent for parent in reversed(forest.parent)]

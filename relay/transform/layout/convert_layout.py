@@ -1,0 +1,248 @@
+"""Give operators the layouts that somebody wants, and let the others follow:
+
+nn.conv2d(%x, %w, padding=[1, 1, 1, 1])
+-> layout_transform(
+       nn.conv2d(layout_transform(%x, "NCHW", "NHWC"), layout_transform(%w, "OIHW", "HWIO"),
+                 padding=[1, 1, 1, 1], data_layout="NHWC", kernel_layout="HWIO"),
+       "NHWC", "NCHW")
+
+with ConvertLayout({"nn.conv2d": ["NHWC", "default"]}). The list of an operator is the layout of its
+data, then that of its weights; "default" is the one that usually goes with the data. Between two
+such calls no transform remains (see `relay.transform.layout.layout_propagation`). Channels that do
+not fall into the blocks of a layout leave a call as it is.
+
+`nn.batch_norm` names no layout; it gets the axis that the channels have in the one wanted.
+
+An operator may have a function of its own for this, the attribute `FTVMConvertOpLayout`:
+`(attrs, inputs, types, desired_layouts) -> call`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from math import prod
+from types import MappingProxyType, TracebackType
+from typing import Any, NoReturn
+
+from relay.errors import Diagnostic, PassError, did_you_mean
+from relay.immutable import frozen
+from relay.ir.expr import Call, Expr, Function
+from relay.ir.module import IRModule
+from relay.ir.types import TensorType, Type
+from relay.op.building.layouts import parse_layout, spatial_axes
+from relay.op.opdef import OpDef
+from relay.transform.base import FunctionPass
+from relay.transform.context import PassContext
+from relay.transform.layout.layout_form import Form, is_whole
+from relay.transform.layout.layout_propagation import propagate
+from relay.transform.layout.layout_rules import changed
+from relay.transform.layout.layout_spelling import (
+    CONVOLUTIONS,
+    NORMALIZATION,
+    SPELLINGS,
+    channels_first_and_last,
+    normalized_layout,
+)
+
+DEFAULT = "default"
+ATTRIBUTE = "FTVMConvertOpLayout"
+
+__all__ = ["ConvertLayout", "LayoutConfig"]
+
+
+class LayoutConfig:
+    """Which convolutions `ConvertLayout` leaves alone: their numbers, in the order of computation.
+
+    with LayoutConfig(skip_layers=[0]):
+        mod = ConvertLayout({"nn.conv2d": ["NHWC", "default"]})(mod)
+    """
+
+    def __init__(self, skip_layers: Sequence[int] | None = None) -> None:
+        self.skip_layers = tuple(skip_layers or ())
+
+    def __enter__(self) -> LayoutConfig:
+        _entered.set((*_entered.get(), self))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        _entered.set(_entered.get()[:-1])
+
+    @staticmethod
+    def current() -> LayoutConfig:
+        """The innermost one that was entered; outside of all, one that skips nothing."""
+        entered = _entered.get()
+        return entered[-1] if entered else LayoutConfig()
+
+
+_entered: ContextVar[tuple[LayoutConfig, ...]] = ContextVar("relay layout configs", default=())
+
+
+@frozen
+class ConvertLayout(FunctionPass):
+    """Brings operators into the layouts of `desired_layouts`, by name."""
+
+    opt_level = 3
+    required = ("InferType", "CanonicalizeOps")
+    desired_layouts: Mapping[str, Sequence[str]]
+
+    def __post_init__(self) -> None:
+        wanted = {name: _checked(name, given) for name, given in self.desired_layouts.items()}
+        object.__setattr__(self, "desired_layouts", MappingProxyType(wanted))
+
+    def transform_function(
+        self, function: Function, module: IRModule, context: PassContext
+    ) -> Function:
+        return propagate(function, _Conversion(self.desired_layouts))
+
+
+def _checked(name: str, given: Any) -> tuple[str, ...]:
+    """The layouts wanted for an operator."""
+    if isinstance(given, str) or not isinstance(given, Sequence) or not given:
+        _refuse(f"the layouts of `{name}` are a list", '["NHWC", "default"]', repr(given))
+    for place, text in enumerate(given):
+        if not isinstance(text, str) or (text != DEFAULT and parse_layout(text) is None):
+            _refuse(f"this is no layout for `{name}`", 'NHWC, NCHW16c or "default"', repr(text))
+        if place == 0 and text == DEFAULT:
+            _refuse(f"the data of `{name}` has no default layout", "NHWC or NCHW", repr(text))
+    return tuple(given)
+
+
+def _refuse(message: str, expected: str | None, found: str, hint: str | None = None) -> NoReturn:
+    raise PassError(Diagnostic(message, expected=expected, found=found, hint=hint))
+
+
+@dataclass
+class _Conversion:
+    """What one run of the pass does with single calls."""
+
+    wanted: Mapping[str, Sequence[str]]
+    skipped: frozenset[int] = field(
+        default_factory=lambda: frozenset(LayoutConfig.current().skip_layers)
+    )
+    convolutions: int = 0
+
+    def __call__(self, call: Call) -> Expr | None:
+        op = call.op
+        assert isinstance(op, OpDef)
+        if op.name not in self.wanted:
+            return None
+        if op.name in CONVOLUTIONS:
+            self.convolutions += 1
+            if self.convolutions - 1 in self.skipped:
+                return None
+        layouts = list(self.wanted[op.name])
+        if op.has_attr(ATTRIBUTE):
+            types = [arg.ty for arg in call.args]
+            return _answer(op, op.get_attr(ATTRIBUTE)(call.attrs, call.args, types, layouts))
+        if op.name == NORMALIZATION:
+            return normalized(call, layouts[0])
+        if op.name not in SPELLINGS:
+            hint = did_you_mean(op.name, SPELLINGS) or f"give it the attribute {ATTRIBUTE}"
+            _refuse("nothing is known about the layouts of an operator", None, op.name, hint)
+        return converted(call, layouts)
+
+
+def _answer(op: OpDef, given: object) -> Expr | None:
+    if given is None or isinstance(given, Expr):
+        return given
+    _refuse(f"{ATTRIBUTE} of `{op.name}` gives a call or None", "relay.Call", repr(given))
+
+
+def converted(call: Call, layouts: Sequence[str]) -> Call | None:
+    """The call with its attributes saying these layouts; None where that changes nothing, or the
+    tensors do not fall into the blocks."""
+    assert isinstance(call.op, OpDef)
+    spelling = SPELLINGS[call.op.name]
+    before, out = spelling.layouts(call)
+    data, *others = layouts
+    changes: dict[str, Any] = {}
+    for name, source in zip(spelling.arguments, before, strict=False):
+        if name is None or source is None:
+            continue
+        if name == spelling.arguments[0]:
+            target = data
+        elif others and others[0] != DEFAULT:
+            target = others[0]
+        else:
+            target = default_kernel_layout(call, data)
+        _require_letters(call, name, source, target)
+        changes[name] = target
+    if spelling.result:
+        changes[spelling.result] = ""
+    after = changed(call, call.args, **changes)
+    now, result = spelling.layouts(after)
+    if now == before and result == out:
+        return None
+    types = [*(arg.ty for arg in call.args), call.ty]
+    lie = zip(types, [*before, out], [*now, result], strict=True)
+    return after if all(_fits(*one) for one in lie) else None
+
+
+def normalized(call: Call, layout: str) -> Call | None:
+    """A `nn.batch_norm` with its channels where a layout has them; None where that changes nothing,
+    or the layout has them in blocks."""
+    before = normalized_layout(call)
+    if before is None:
+        return None
+    _require_letters(call, "data", before, layout)
+    usual = channels_first_and_last(len(before))
+    if not is_whole(layout) or layout == before:
+        return None
+    if layout not in usual:
+        _refuse(
+            "channels are normalized as the second axis or the last", " or ".join(usual), layout
+        )
+    return changed(call, call.args, axis=layout.index("C"))
+
+
+def _fits(ty: Type | None, source: str | None, target: str | None) -> bool:
+    """Whether a tensor that lies as `source` says falls into the blocks of `target`."""
+    if source is None or target is None or source == target:
+        return True
+    # of other blocks, inference sees whether they fit
+    return not is_whole(source) or (isinstance(ty, TensorType) and Form(source, target).fits(ty))
+
+
+def _require_letters(call: Call, name: str, source: str, target: str) -> None:
+    before, after = parse_layout(source), parse_layout(target)
+    assert before is not None and after is not None and isinstance(call.op, OpDef)
+    if sorted(before.letters) != sorted(after.letters):
+        _refuse(
+            f"`{name}` of `{call.op.name}` has other axes",
+            f"the letters of {before.letters}",
+            target,
+        )
+
+
+def default_kernel_layout(call: Call, data_layout: str) -> str:
+    """The layout of weights that usually goes with a layout of data: windows before channels where
+    the data has them so, and blocks where the data has blocks."""
+    known = parse_layout(data_layout)
+    assert known is not None and isinstance(call.op, OpDef) and call.op.attrs is not None
+    spatial = spatial_axes(known.letters)
+    plain: str = call.op.attrs.defaults()["kernel_layout"]
+    depthwise = _is_depthwise(call)
+    if known.letters[-1] == "C":
+        plain = spatial + ("OI" if depthwise else "IO")
+    inputs, outputs = ("".join(f"{size}{c}" for size in known.blocks("C")) for c in "io")
+    if outputs and depthwise:
+        inputs = "1i"  # each group has one input channel
+    return plain + inputs + outputs
+
+
+def _is_depthwise(call: Call) -> bool:
+    """Whether every input channel is a group of its own."""
+    known: Any = call.attrs
+    ty, layout = call.args[0].ty, parse_layout(known.data_layout)
+    if known.groups == 1 or not isinstance(ty, TensorType) or layout is None:
+        return False
+    extents = [ty.shape[place] for place in layout.places("C")]
+    counts = [extent for extent in extents if isinstance(extent, int)]
+    return len(counts) == len(extents) and prod(counts) == known.groups

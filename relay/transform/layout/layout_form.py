@@ -1,0 +1,128 @@
+"""How a tensor lies while a layout spreads through a program, against how it lay before:
+
+conv(%x)   ->   layout_transform(conv(…), src_layout="NCHW16c", dst_layout="NCHW")
+
+A `Form` gives letters to the axes of a tensor as the program has it, and says how these axes lie
+now: Form("NCHW", "NCHW16c"). The letters are names and no more, so forms are compared by what they
+do: Form("NCHW", "NHWC") equals Form("ABCD", "ACDB").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from relay.ir.dims import Dim
+from relay.ir.expr import Call, Expr
+from relay.ir.types import TensorType
+from relay.op.building.layouts import Layout, parse_layout, read_layout
+from relay.op.opdef import OpDef
+from relay.op.tensor.relayout import layout_transform
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """`names`: a letter for each axis of the tensor as it was; `text`: the layout it is in."""
+
+    names: str
+    text: str
+
+    @cached_property
+    def layout(self) -> Layout:
+        return read_layout(self.text)
+
+    @cached_property
+    def _meaning(self) -> str:
+        return self.renamed(_LETTERS[: len(self.names)]).text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Form) and self._meaning == other._meaning
+
+    def __hash__(self) -> int:
+        return hash(self._meaning)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the tensor lies as it did."""
+        return self.names == self.text
+
+    def renamed(self, names: str) -> Form:
+        """The same form with other letters."""
+        if names == self.names:
+            return self
+        new = dict(zip(self.names, names, strict=True))
+        return Form(names, spelled((new[letter], size) for letter, size in self.layout.axes))
+
+    def places(self, axis: int) -> list[int]:
+        """Where the parts of an axis are now, outermost first."""
+        return self.layout.places(self.names[axis])
+
+    def place(self, axis: int) -> int:
+        """Where an axis is now, or its blocks are counted."""
+        return self.places(axis)[0]
+
+    def block(self, axis: int) -> int:
+        """How many elements of an axis form a block; 1 where it is whole."""
+        return prod(self.layout.blocks(self.names[axis]))
+
+    def without(self, axes: set[int]) -> Form:
+        """The form of a tensor that lost these axes."""
+        gone = {self.names[axis] for axis in axes}
+        kept = "".join(name for name in self.names if name not in gone)
+        return Form(kept, spelled(part for part in self.layout.axes if part[0] not in gone))
+
+    def fits(self, ty: TensorType) -> bool:
+        """Whether a tensor that was of this type can lie so: blocks come out even."""
+        return len(ty.shape) == len(self.names) and all(
+            self.block(axis) == 1 or divides(self.block(axis), extent)
+            for axis, extent in enumerate(ty.shape)
+        )
+
+
+def divides(block: int, extent: Dim) -> bool:
+    """Whether an extent is known to consist of whole blocks."""
+    return isinstance(extent, int) and extent % block == 0
+
+
+def spelled(axes: object) -> str:
+    """The text of a layout with these (letter, size of the block or 0)."""
+    return "".join(f"{size}{letter.lower()}" if size else letter for letter, size in axes)  # type: ignore[attr-defined]
+
+
+def is_whole(text: str) -> bool:
+    """Whether a layout cuts no axis into blocks."""
+    found = parse_layout(text)
+    return found is not None and found.letters == text
+
+
+def relaid(data: Expr, source: str, target: str) -> Expr:
+    """`data`, which lies as `source` says, as `target` says; transforms in a row are one."""
+    while source != target:
+        if not (
+            isinstance(data, Call)
+            and isinstance(data.op, OpDef)
+            and data.op is layout_transform
+            and (before := _followed_back(data.attrs.src_layout, data.attrs.dst_layout, source))  # type: ignore[union-attr]
+        ):
+            return layout_transform(data, source, target)
+        data, source = data.args[0], before
+    return data
+
+
+def _followed_back(first: str, second: str, letters: str) -> str | None:
+    """The layout `first` in the letters that `second` has in `letters`; None where the two have
+    different blocks."""
+    between, wanted = read_layout(second).axes, read_layout(letters).axes
+    if [size for _, size in between] != [size for _, size in wanted]:
+        return None
+    new = dict(
+        zip((letter for letter, _ in between), (letter for letter, _ in wanted), strict=True)
+    )
+    if any(new[a] != b for (a, _), (b, _) in zip(between, wanted, strict=True)):
+        return None
+    if len(set(new.values())) < len(new):
+        return None
+    return spelled((new[letter], size) for letter, size in read_layout(first).axes)

@@ -1,0 +1,301 @@
+"""Let layouts spread through a program from the calls that are given one:
+
+%1 = nn.conv2d(%x, %w, …);   %2 = nn.relu(add(%1, %b));   nn.conv2d(%2, %v, …)
+->
+%1 = layout_transform(%x, src_layout="NCHW", dst_layout="NHWC");
+%2 = nn.conv2d(%1, layout_transform(%w, …), data_layout="NHWC", …);
+%3 = nn.relu(add(%2, layout_transform(%b, …)));
+%4 = nn.conv2d(%3, layout_transform(%v, …), data_layout="NHWC", …);
+layout_transform(%4, src_layout="NHWC", dst_layout="NCHW")
+
+Who calls decides about single calls (`Alter`); what comes of them is the same for everybody. A
+value is kept in the layout it was made in, and what is computed from it follows where the table of
+rules knows how (`relay.transform.layout.layout_rules`). A transform stands only where somebody
+needs the value in another layout; it is computed once for all who do, and two in a row are one.
+Those of weights are left to the passes that compute with constants.
+
+Tuples, their fields and variables keep layouts as well. What is handed to functions, data,
+references, or out of a branch or the body of a `let` is laid as it was, and so is what a function
+uses of its surroundings: it would have to be laid back in every call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from relay import tree
+from relay.immutable import frozen
+from relay.ir.expr import (
+    Call,
+    Expr,
+    Function,
+    Let,
+    Syntax,
+    Tuple,
+    TupleGetItem,
+    Var,
+    is_atom,
+)
+from relay.ir.scopes import Scope, Scopes
+from relay.ir.types import TensorType, TupleType
+from relay.op.opdef import OpDef
+from relay.transform.layout.layout_form import Form, is_whole, relaid
+from relay.transform.layout.layout_rules import Forms, Laid, Site, rule_of
+from relay.transform.layout.layout_spelling import spelled_layouts
+
+# What a call becomes, written over its own arguments; None leaves it as it is. Arguments that the
+# new call takes as they are, are laid as its attributes say; others are computed from them as
+# they were.
+Alter = Callable[[Call], "Expr | None"]
+
+# Functions with these attributes are one thing for somebody else, who expects what is in them.
+OPAQUE = ("Primitive", "Composite", "Compiler")
+
+
+def propagate(function: Function, alter: Alter) -> Function:
+    """The function with calls altered, and the layouts of all others following."""
+    root: Syntax = function
+    order = list(tree.postorder(root))
+    calls = [e for e in order if isinstance(e, Call) and isinstance(e.op, OpDef)]
+    altered: dict[int, Expr] = {}
+    for call in calls:
+        after = alter(call)
+        if after is not None and after is not call:
+            altered[id(call)] = after
+    if not altered:
+        return function
+    result = _Propagation(function, order, altered).run()
+    assert isinstance(result, Function)
+    return result
+
+
+@frozen
+class _Held:
+    """What an expression has become, and how its value lies."""
+
+    expr: Expr
+    form: Forms = None
+
+
+class _Propagation:
+    def __init__(self, root: Function, order: list[Syntax], altered: dict[int, Expr]) -> None:
+        self._root = root
+        self._order = order
+        self._alterations = altered
+        self._scopes = Scopes(root)
+        self._held: dict[int, _Held] = {}
+        self._rebuilt: dict[int, Syntax] = {}  # clauses and patterns
+        self._bound: dict[Var, Expr] = {}
+        self._variables: dict[Var, _Held] = {}
+        self._laid: dict[tuple[int, Forms, Forms], Expr] = {}  # from form to form
+        self._fields: dict[tuple[int, int], Expr] = {}
+        self._opaque: dict[Scope, bool] = {}
+        self._captured: set[int] = set()
+        for node in self._order:
+            if isinstance(node, Let):
+                self._bound[node.variable] = node.value
+            inside = self._function_in(node)
+            for child in tree.children(node):
+                if self._scopes.home(child).function is not inside:
+                    self._captured.add(id(child))
+
+    def _function_in(self, node: Syntax) -> Scope:
+        """The function in which the parts of a node are used."""
+        if isinstance(node, Function):
+            return self._scopes.opened(node, "body")
+        return self._scopes.home(node).function
+
+    def run(self) -> Expr:
+        for node in self._order:
+            if isinstance(node, Expr):
+                if not is_atom(node):
+                    self._held[id(node)] = self._settled(node, self._visit(node))
+            else:
+                self._rebuilt[id(node)] = tree.rebuild(
+                    node, [self._plain(child) for child in tree.children(node)]
+                )
+        return self._as_it_was(self._root)
+
+    def _settled(self, node: Expr, held: _Held) -> _Held:
+        """The value as it was where functions use it that do not compute it."""
+        if held.form is not None and id(node) in self._captured:
+            return _Held(self._in_form(held, None))
+        return held
+
+    def _visit(self, node: Expr) -> _Held:
+        match node:
+            case Call(op=OpDef() as op):
+                return self._call(node, op)
+            case Tuple(fields=fields):
+                held = [self._now(field) for field in fields]
+                forms = tuple(one.form if isinstance(one.form, Form) else None for one in held)
+                if any(forms):
+                    exprs = [
+                        self._in_form(one, form) for one, form in zip(held, forms, strict=True)
+                    ]
+                    return _Held(_over(node, *exprs), forms)
+            case TupleGetItem(tuple_value=value, index=index):
+                whole = self._now(value)
+                if isinstance(whole.form, tuple):
+                    return _Held(_over(node, whole.expr), whole.form[index])
+            case Let(variable=variable, value=value):
+                bound = self._variable(variable)
+                laid = self._in_form(self._now(value), bound.form)
+                return _Held(_over(node, bound.expr, laid, self._as_it_was(node.body)))
+        return _Held(_over(node, *(self._plain(child) for child in tree.children(node))))
+
+    # --- values
+
+    def _now(self, e: Expr) -> _Held:
+        """What an expression has become."""
+        if isinstance(e, Var):
+            return self._variable(e)
+        return _Held(e) if is_atom(e) else self._held[id(e)]
+
+    def _variable(self, variable: Var) -> _Held:
+        """The variable, or another one for a value that lies in another layout now."""
+        if variable not in self._variables:
+            value = self._bound.get(variable)
+            held = None if value is None else self._held.get(id(value))
+            if held is None or held.form is None or not self._may_change(variable, value):
+                return _Held(variable)
+            changed = Var(variable.name_hint, span=variable.span)
+            self._variables[variable] = _Held(changed, held.form)
+        return self._variables[variable]
+
+    def _may_change(self, variable: Var, value: Expr | None) -> bool:
+        if id(variable) in self._captured:
+            return False
+        annotation = variable.type_annotation
+        return annotation is None or (value is not None and annotation == value.ty)
+
+    def _as_it_was(self, e: Expr) -> Expr:
+        return self._in_form(self._now(e), None)
+
+    def _plain(self, part: Syntax) -> Syntax:
+        if isinstance(part, Expr):
+            return self._as_it_was(part)
+        return self._rebuilt.get(id(part), part)
+
+    def _in_form(self, held: _Held, form: Forms) -> Expr:
+        """The value laid as `form` says."""
+        if held.form == form:
+            return held.expr
+        # one expression may be several values: a transpose is what it transposes, with other axes
+        key = (id(held.expr), held.form, form)
+        if key not in self._laid:
+            self._laid[key] = self._relaid(held, form)
+        return self._laid[key]
+
+    def _relaid(self, held: _Held, form: Forms) -> Expr:
+        now = held.form
+        if isinstance(now, Form):
+            assert not isinstance(form, tuple)
+            names = now.names if form is None else form.names
+            target = names if form is None else form.text
+            return relaid(held.expr, now.renamed(names).text, target)
+        if isinstance(form, Form):
+            return relaid(held.expr, form.names, form.text)
+        count = len(now or form or ())
+        before, after = now or (None,) * count, form or (None,) * count
+        fields = []
+        for index in range(count):
+            field = _Held(self._field(held.expr, index), before[index])
+            fields.append(self._in_form(field, after[index]))
+        return Tuple(tuple(fields))
+
+    def _field(self, whole: Expr, index: int) -> Expr:
+        """A field of a tuple; the tuple stays, for what else computing it does."""
+        if isinstance(whole, Tuple) and all(map(is_atom, whole.fields)):
+            return whole.fields[index]
+        key = (id(whole), index)
+        if key not in self._fields:
+            self._fields[key] = TupleGetItem(whole, index)
+        return self._fields[key]
+
+    # --- calls
+
+    def _call(self, call: Call, op: OpDef) -> _Held:
+        if isinstance(call.ty, TensorType | TupleType) and not self._is_opaque(call):
+            if (altered := self._altered(call)) is not None:
+                return altered
+            held = [self._now(arg) for arg in call.args]
+            if any(one.form is not None for one in held) and (rule := rule_of(op)) is not None:
+                forms = tuple(one.form for one in held)
+                site = Site(call, forms, lambda i, form: self._in_form(held[i], form))
+                if (laid := rule(site)) is not None:
+                    return _Held(*laid)
+        return _Held(_over(call, *(self._plain(child) for child in tree.children(call))))
+
+    def _altered(self, call: Call) -> _Held | None:
+        after = self._alterations.get(id(call))
+        if after is None:
+            return None
+        if (laid := self._laid_out(call, after)) is not None:
+            return _Held(*laid)
+        return _Held(self._over_plain_arguments(call, after))
+
+    def _laid_out(self, before: Call, after: Expr) -> Laid | None:
+        """A call that takes and gives layouts instead of one that took and gave others."""
+        if not isinstance(after, Call) or len(after.args) != len(before.args):
+            return None
+        old, new = spelled_layouts(before), spelled_layouts(after)
+        if old is None or new is None:
+            return None
+        args: list[Expr] = []
+        for i, (arg, given) in enumerate(zip(after.args, before.args, strict=True)):
+            source, target = old[0][i], new[0][i]
+            if arg is not given:
+                args.append(self._over_plain_arguments(before, arg))
+            elif source is None or target is None or source == target:
+                args.append(self._as_it_was(given))
+            elif is_whole(source):
+                args.append(self._in_form(self._now(given), Form(source, target)))
+            else:
+                args.append(relaid(self._as_it_was(given), source, target))
+        call = tree.replace(after, args=tuple(args), span=after.span or before.span)
+        out, form = old[1], Form(old[1], new[1])
+        if form.is_plain:
+            return call, None
+        if isinstance(before.ty, TupleType):
+            return call, (form, *[None] * (len(before.ty.fields) - 1))
+        return (call, form) if is_whole(out) else (relaid(call, new[1], out), None)
+
+    def _over_plain_arguments(self, call: Call, after: Expr) -> Expr:
+        """`after`, written over the arguments of `call`, over these as they are now."""
+        seeds: dict[Syntax, Syntax] = {arg: self._as_it_was(arg) for arg in call.args}
+        result = tree.transform(after, lambda _, now: now, seeds)
+        assert isinstance(result, Expr)
+        return result
+
+    def _is_opaque(self, call: Call) -> bool:
+        """Whether the call is in a function that is somebody else's."""
+        path: list[Scope] = []
+        scope: Scope | None = self._scopes.home(call).function
+        found = False
+        while scope is not None:
+            if scope in self._opaque:
+                found = self._opaque[scope]
+                break
+            path.append(scope)
+            owner = scope.owner
+            if (
+                isinstance(owner, Function)
+                and owner is not self._root
+                and any(owner.attrs.get(name) for name in OPAQUE)
+            ):
+                found = True
+                break
+            scope = None if scope.parent is None else scope.parent.function
+        self._opaque.update(dict.fromkeys(path, found))
+        return found
+
+
+def _over(e: Expr, *parts: Syntax) -> Expr:
+    """`e` with other parts; `e` itself when they are its own."""
+    result = tree.rebuild(e, parts)
+    assert isinstance(result, Expr)
+    return result
+
+
+__all__: list[str] = []

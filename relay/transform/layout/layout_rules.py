@@ -1,0 +1,467 @@
+"""What operators do with tensors that lie in another layout: a rule for each, in one table.
+
+strided_slice(%x, begin=[0, 16], end=[1, 48])
+->   strided_slice(%x, begin=[0, 1], end=[1, 3], axes=[0, 1])         %x in NCHW16c instead of NCHW
+
+A rule sees a call as it was and the forms its arguments are in now. It gives the call that takes
+them so and the form of its result, or None: then the arguments are laid back and the call stays.
+An operator that has no rule takes its arguments as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any, TypeAlias
+
+from relay.immutable import frozen
+from relay.ir import dims
+from relay.ir.attrs import Attrs
+from relay.ir.dims import Dim
+from relay.ir.expr import Call, Expr
+from relay.ir.types import TensorType, TupleType, Type
+from relay.op.opdef import FusionKind, OpDef
+from relay.op.tensor.binary import add
+from relay.op.tensor.shape import expand_dims, squeeze
+from relay.transform.layout.layout_form import Form, divides, is_whole, relaid
+from relay.transform.layout.layout_spelling import OTHERS, PER_CHANNEL, SPELLINGS
+
+# How a value lies: None is as it was, a tuple says it of the fields of a tuple.
+Forms: TypeAlias = "Form | tuple[Form | None, ...] | None"
+Laid: TypeAlias = tuple[Expr, Forms]
+
+
+@frozen
+class Site:
+    """A call as it was, the forms its arguments are in, and `take(i, form)` for argument i so."""
+
+    call: Call
+    forms: tuple[Forms, ...]
+    take: Callable[[int, Forms], Expr]
+
+    @property
+    def attrs(self) -> Any:
+        return self.call.attrs
+
+    @property
+    def out(self) -> Type | None:
+        return self.call.ty
+
+    def tensor(self, index: int) -> TensorType:
+        ty = self.call.args[index].checked_type
+        assert isinstance(ty, TensorType)
+        return ty
+
+    def data(self) -> Form | None:
+        """The form of the first argument, which is a tensor."""
+        form = self.forms[0]
+        return form if isinstance(form, Form) else None
+
+    def rest(self) -> list[Expr]:
+        """All arguments but the first, as they were."""
+        return [self.take(i, None) for i in range(1, len(self.call.args))]
+
+    def again(self, args: Sequence[Expr], **changes: Any) -> Call:
+        """The call with other arguments and, some of them changed, its attributes."""
+        return changed(self.call, args, **changes)
+
+
+Rule = Callable[[Site], "Laid | None"]
+
+
+def changed(call: Call, args: Sequence[Expr], **changes: Any) -> Call:
+    """A call with other arguments and some attributes changed."""
+    known = call.attrs
+    if changes:
+        assert isinstance(call.op, OpDef) and isinstance(known, Attrs)
+        known = call.op.make_attrs({**dict(known.items()), **changes})
+    return Call(call.op, tuple(args), known, span=call.span)
+
+
+def rule_of(op: OpDef) -> Rule | None:
+    """The rule of an operator; None where it takes arguments only as they were."""
+    if op.name in RULES:
+        return RULES[op.name]
+    if op.fusion <= FusionKind.BROADCAST and (op.attrs is None or op.name in ELEMENT_BY_ELEMENT):
+        return _elementwise
+    return None
+
+
+# --- element by element ------------------------------------------------------------------------
+
+# Their attributes speak of elements and not of axes.
+ELEMENT_BY_ELEMENT = frozenset(
+    {"cast", "clip", "fixed_point_multiply", "nn.leaky_relu", "reinterpret"}
+)
+
+
+def _elementwise(site: Site) -> Laid | None:
+    """The form of the first argument that is as large as the result; the others follow."""
+    out = site.out
+    if not isinstance(out, TensorType):
+        return None
+    form = next(
+        (
+            form
+            for i, form in enumerate(site.forms)
+            if isinstance(form, Form) and site.tensor(i).shape == out.shape
+        ),
+        None,
+    )
+    if form is None or not all(isinstance(arg.ty, TensorType) for arg in site.call.args):
+        return None
+    args = []
+    for i in range(len(site.forms)):
+        if (arg := stretched(site, i, form, out.shape)) is None:
+            return None
+        args.append(arg)
+    return site.again(args), form
+
+
+def stretched(site: Site, index: int, form: Form, shape: Sequence[Dim]) -> Expr | None:
+    """Argument `index`, so that it broadcasts to a tensor of that shape in that form."""
+    extents = site.tensor(index).shape
+    axes = range(len(shape) - len(extents), len(shape))
+    if not all(e == 1 or _same(e, shape[a]) for a, e in zip(axes, extents, strict=True)):
+        return None
+    alone = {axis for axis, extent in zip(axes, extents, strict=True) if extent == 1}
+    cut = {axis for axis in alone if form.block(axis) > 1}
+    if len(extents) == len(shape) and not cut and (extents == shape or site.forms[index] == form):
+        return site.take(index, form)
+    plain = site.take(index, None)
+    if len(alone) == len(extents):
+        return plain
+    # one element along an axis that lies in blocks: the axis goes, and comes back twice
+    kept = [axis for axis in axes if axis not in cut]
+    if cut:
+        plain = squeeze(plain, axis=[axis - axes[0] for axis in sorted(cut)])
+    own = Form(form.names, form.text).without(set(range(len(shape))) - set(kept))
+    result = relaid(plain, own.names, own.text)
+    return _with_ones(result, [letter in own.names for letter, _ in form.layout.axes])
+
+
+def _same(extent: Dim, other: Dim) -> bool:
+    # two unknown extents may turn out to differ
+    return extent == other and not isinstance(extent, dims.Any)
+
+
+def _with_ones(data: Expr, present: Sequence[bool]) -> Expr:
+    """`data`, whose axes are those that are `present`, with an axis of extent 1 for each other one
+    behind the first."""
+    first = list(present).index(True)
+    position, missing = 0, 0
+    for here in [*present[first:], True]:
+        if not here:
+            missing += 1
+            continue
+        if missing:
+            data = expand_dims(data, axis=position, num_newaxis=missing)
+            position, missing = position + missing, 0
+        position += 1
+    return data
+
+
+def _bias_add(site: Site) -> Laid | None:
+    """The axis is another one; a bias along blocks is added like any other tensor."""
+    form = site.data()
+    if form is None:
+        return None
+    axis = site.attrs.axis % len(form.names)
+    if form.block(axis) == 1:
+        return site.again([site.take(0, form), *site.rest()], axis=form.place(axis)), form
+    own = form.without(set(range(len(form.names))) - {axis})
+    bias = relaid(site.take(1, None), own.names, own.text)
+    letter = form.names[axis]
+    bias = _with_ones(bias, [name == letter for name, _ in form.layout.axes])
+    return add(site.take(0, form), bias), form
+
+
+# --- axes that attributes speak of -------------------------------------------------------------
+
+
+def _along_axis(results: int = 1, batch_first: bool = False) -> Rule:
+    """Operators that do something along `axis`, with vectors for it; the axis must be whole. Some
+    take the first axis for the batch."""
+
+    def rule(site: Site) -> Laid | None:
+        form = site.data()
+        if form is None:
+            return None
+        axis = site.attrs.axis % len(form.names)
+        if form.block(axis) > 1 or (batch_first and form.places(0) != [0]):
+            return None
+        call = site.again([site.take(0, form), *site.rest()], axis=form.place(axis))
+        return call, form if results == 1 else (form, *(None,) * (results - 1))
+
+    return rule
+
+
+def _scaled(site: Site) -> Laid | None:
+    """Scales and offsets along an axis, which must be whole, or one of them for all elements."""
+    form = site.data()
+    if form is None:
+        return None
+    axis = site.attrs.axis % len(form.names)
+    single = all(not site.tensor(i).shape for i in range(1, len(site.forms)))
+    if form.block(axis) > 1 and not single:
+        return None
+    return site.again([site.take(0, form), *site.rest()], axis=form.place(axis)), form
+
+
+def _same_form(results: int = 1) -> Rule:
+    """Operators that have no attribute of axes, and give `results` tensors like the data."""
+
+    def rule(site: Site) -> Laid | None:
+        form = site.data()
+        if form is None:
+            return None
+        call = site.again([site.take(0, form), *site.rest()])
+        return call, form if results == 1 else (form,) * results
+
+    return rule
+
+
+def _axes(given: Sequence[int] | None, rank: int, exclude: bool = False) -> set[int]:
+    """Axes counted from the front; None is all of them."""
+    named = set(range(rank)) if given is None else {axis % rank for axis in given}
+    return set(range(rank)) - named if exclude and given is not None else named
+
+
+def _places(form: Form, axes: set[int]) -> list[int]:
+    """Where all parts of these axes are."""
+    return sorted(place for axis in axes for place in form.places(axis))
+
+
+def _reduction(site: Site) -> Laid | None:
+    """All parts of an axis are reduced."""
+    form, known = site.data(), site.attrs
+    if form is None:
+        return None
+    axes = _axes(known.axis, len(form.names), known.exclude)
+    if known.keepdims and any(form.block(axis) > 1 for axis in axes):
+        return None  # the one element would not fill a block
+    result = form if known.keepdims else form.without(axes)
+    call = site.again([site.take(0, form)], axis=_places(form, axes), exclude=False)
+    return call, None if result.is_plain else result
+
+
+def _position(site: Site) -> Laid | None:
+    """Positions along one axis, which must be whole."""
+    form, known = site.data(), site.attrs
+    if form is None:
+        return None
+    axes = _axes(known.axis, len(form.names), known.exclude)
+    return _reduction(site) if len(axes) == 1 and form.block(*axes) == 1 else None
+
+
+def _l2_normalize(site: Site) -> Laid | None:
+    form = site.data()
+    if form is None:
+        return None
+    axes = _axes(site.attrs.axis, len(form.names))
+    return site.again([site.take(0, form)], axis=_places(form, axes)), form
+
+
+# --- tensors taken apart and put together -------------------------------------------------------
+
+
+def _concatenate(site: Site) -> Laid | None:
+    """The form of most of the fields, if all of them consist of whole blocks along the axis."""
+    forms = site.forms[0]
+    ty = site.call.args[0].ty
+    if not isinstance(forms, tuple) or not isinstance(ty, TupleType):
+        return None
+    fields = [field for field in ty.fields if isinstance(field, TensorType)]
+    found = [form for form in forms if form is not None]
+    if len(fields) < len(ty.fields) or not found:
+        return None
+    form = max(dict.fromkeys(found), key=lambda one: _elements(forms, fields, one))
+    axis = site.attrs.axis % len(form.names)
+    if not all(form.fits(field) for field in fields):
+        return None
+    return site.again([site.take(0, (form,) * len(fields))], axis=form.place(axis)), form
+
+
+def _elements(forms: Sequence[Form | None], fields: Sequence[TensorType], form: Form) -> int:
+    """How many elements lie in that form."""
+    return sum(
+        prod(extent for extent in field.shape if isinstance(extent, int))
+        for field, own in zip(fields, forms, strict=True)
+        if own == form
+    )
+
+
+def _split(site: Site) -> Laid | None:
+    """Parts that consist of whole blocks."""
+    form, out = site.data(), site.out
+    if form is None or not isinstance(out, TupleType):
+        return None
+    if not all(isinstance(part, TensorType) and form.fits(part) for part in out.fields):
+        return None
+    axis = site.attrs.axis % len(form.names)
+    cuts = site.attrs.indices_or_sections
+    if not isinstance(cuts, int):
+        if any(cut < 0 for cut in cuts):
+            return None
+        cuts = [cut // form.block(axis) for cut in cuts]
+    call = site.again([site.take(0, form)], axis=form.place(axis), indices_or_sections=cuts)
+    return call, (form,) * len(out.fields)
+
+
+def _strided_slice(site: Site) -> Laid | None:
+    """Axes in blocks may be cut between blocks."""
+    form, known = site.data(), site.attrs
+    if form is None:
+        return None
+    shape = site.tensor(0).shape
+    axes = range(len(known.begin)) if known.axes is None else known.axes
+    sizes = known.slice_mode == "size"
+    strides = known.strides or ()
+    if not len(axes) == len(known.begin) == len(known.end):
+        return None
+    begins, ends, steps, places = [], [], [], []
+    for i, (axis, begin, end) in enumerate(zip(axes, known.begin, known.end, strict=True)):
+        stride = strides[i] if i < len(strides) and not sizes else 1
+        block, extent = form.block(axis % len(shape)), shape[axis % len(shape)]
+        if block > 1:
+            if stride != 1 or not isinstance(extent, int):
+                return None
+            first, last, _ = slice(begin, None if sizes and end < 0 else end).indices(extent)
+            if sizes:
+                last = extent if end < 0 else min(extent, first + end)
+            if not divides(block, first) or not divides(block, last):
+                return None
+            begin, end = first // block, max(first, last) // block
+            end = end - begin if sizes else end
+        begins.append(begin)
+        ends.append(end)
+        steps.append(stride)
+        places.append(form.place(axis % len(shape)))
+    if not isinstance(site.out, TensorType) or not form.fits(site.out):
+        return None
+    changes = {"begin": begins, "end": ends, "axes": places}
+    if strides:
+        changes["strides"] = steps
+    return site.again([site.take(0, form)], **changes), form
+
+
+def _pad(site: Site) -> Laid | None:
+    """Whole blocks of a constant; along whole axes anything."""
+    form, known = site.data(), site.attrs
+    if form is None:
+        return None
+    constant = getattr(known, "pad_mode", "") == "constant"
+    widths: list[Sequence[int]] = [(0, 0)] * len(form.layout.axes)
+    for axis, pair in enumerate(known.pad_width):
+        block = form.block(axis)
+        if block > 1 and any(pair):
+            if not constant or any(width % block for width in pair):
+                return None
+            pair = tuple(width // block for width in pair)
+        widths[form.place(axis)] = pair
+    return site.again([site.take(0, form), *site.rest()], pad_width=widths), form
+
+
+# --- the order of axes itself ------------------------------------------------------------------
+
+
+def _transpose(site: Site) -> Laid | None:
+    """Nothing is done: the axes have another order now, wherever they lie."""
+    form = site.data()
+    if form is None:
+        return None
+    rank = len(form.names)
+    given = site.attrs.axes
+    order = range(rank - 1, -1, -1) if given is None else [axis % rank for axis in given]
+    return _reordered(site, form, "".join(form.names[axis] for axis in order))
+
+
+def _layout_transform(site: Site) -> Laid | None:
+    """Likewise, between layouts of whole axes; one into blocks begins where the data lies now."""
+    form, known = site.data(), site.attrs
+    if form is None or not is_whole(known.src_layout):
+        return None
+    form = form.renamed(known.src_layout)
+    if not is_whole(known.dst_layout):
+        return relaid(site.take(0, form), form.text, known.dst_layout), None
+    return _reordered(site, form, known.dst_layout)
+
+
+def _reordered(site: Site, form: Form, names: str) -> Laid:
+    result = Form(names, form.text)
+    return site.take(0, form), None if result.is_plain else result
+
+
+def _squeeze(site: Site) -> Laid | None:
+    form = site.data()
+    if form is None:
+        return None
+    shape = site.tensor(0).shape
+    given = site.attrs.axis
+    if given is None and not all(isinstance(extent, int) for extent in shape):
+        return None
+    axes = (
+        {axis for axis, extent in enumerate(shape) if extent == 1}
+        if given is None
+        else _axes(given, len(shape))
+    )
+    if any(form.block(axis) > 1 for axis in axes):
+        return None
+    result = form.without(axes)
+    call = site.again([site.take(0, form)], axis=_places(form, axes))
+    return call, None if result.is_plain else result
+
+
+# --- layouts that attributes spell -------------------------------------------------------------
+
+
+def _spelled(blocks: str) -> Rule:
+    """Operators that take data in any layout that their attribute spells; only the axes `blocks`
+    may lie in blocks."""
+
+    def rule(site: Site) -> Laid | None:
+        form, op = site.data(), site.call.op
+        assert isinstance(op, OpDef)
+        spelling = SPELLINGS[op.name]
+        (layout, *_), out = spelling.layouts(site.call)
+        if form is None or layout is None or out != layout or not is_whole(layout):
+            return None
+        form = form.renamed(layout)
+        if any(size and letter not in blocks for letter, size in form.layout.axes):
+            return None
+        changes = {"layout": form.text}
+        if spelling.result:
+            changes[spelling.result] = ""
+        return site.again([site.take(0, form), *site.rest()], **changes), form
+
+    return rule
+
+
+RULES: Mapping[str, Rule] = {
+    "nn.bias_add": _bias_add,
+    "nn.prelu": _along_axis(),
+    "nn.batch_norm": _along_axis(results=3),
+    "nn.layer_norm": _along_axis(),
+    "nn.instance_norm": _along_axis(batch_first=True),
+    "nn.group_norm": _along_axis(batch_first=True),
+    "nn.softmax": _along_axis(),
+    "nn.fast_softmax": _along_axis(),
+    "nn.log_softmax": _along_axis(),
+    "nn.lrn": _along_axis(),
+    "nn.dropout": _same_form(results=2),
+    **dict.fromkeys(("qnn.quantize", "qnn.requantize", "qnn.dequantize"), _scaled),
+    "nn.l2_normalize": _l2_normalize,
+    **dict.fromkeys(("sum", "prod", "max", "min", "mean", "all", "any"), _reduction),
+    "argmax": _position,
+    "argmin": _position,
+    "concatenate": _concatenate,
+    "split": _split,
+    "strided_slice": _strided_slice,
+    "nn.pad": _pad,
+    "nn.mirror_pad": _pad,
+    "transpose": _transpose,
+    "layout_transform": _layout_transform,
+    "squeeze": _squeeze,
+    **dict.fromkeys(PER_CHANNEL, _spelled("C")),
+    **dict.fromkeys(OTHERS, _spelled("")),
+}

@@ -1,0 +1,76 @@
+"""Rewrite operators into a form that somebody supports, each by a function of its own:
+
+nn.dense(%x, %w)  ->  strided_slice(nn.dense(nn.pad(%x, …), nn.pad(%w, …)), …)
+
+if the function is one that pads. It is attached to the operator as an attribute, by default
+`FTVMLegalize`: `(attrs, inputs, types) -> expression, or None` to leave the call as it is. The
+types are those of the inputs, then that of the result. The expression stands for the call, so it is
+of the same type. What a function gives is not looked at again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from relay import tree
+from relay.errors import Diagnostic, PassError
+from relay.immutable import frozen
+from relay.ir.expr import Call, Expr, Function, Syntax
+from relay.ir.functions import transformed
+from relay.ir.module import IRModule
+from relay.op.opdef import OpDef
+from relay.transform.base import FunctionPass
+from relay.transform.context import PassContext
+from relay.transform.layout.layout_propagation import OPAQUE
+
+
+@frozen
+class Legalize(FunctionPass):
+    """Rewrites calls of operators that have the attribute `legalize_map_attr_name`."""
+
+    opt_level = 1
+    required = ("InferType",)
+    legalize_map_attr_name: str = "FTVMLegalize"
+
+    def transform_function(
+        self, function: Function, module: IRModule, context: PassContext
+    ) -> Function:
+        left_alone = _parts_of_opaque(function)
+
+        def visit(before: Syntax, after: Syntax) -> Syntax:
+            match before, after:
+                case Call(op=OpDef() as op), Call() if id(before) not in left_alone:
+                    return self._legal(before, after, op)
+            return after
+
+        return transformed(function, visit)
+
+    def _legal(self, before: Call, after: Call, op: OpDef) -> Expr:
+        name = self.legalize_map_attr_name
+        if (rewrite := op.get_attr(name)) is None:
+            return after
+        types = [*(arg.ty for arg in before.args), before.ty]
+        found: Any = rewrite(after.attrs, after.args, types)
+        if found is None:
+            return after
+        if not isinstance(found, Expr):
+            raise PassError(
+                Diagnostic(
+                    f"{name} of `{op.name}` gives an expression or None",
+                    expected="relay.Expr",
+                    found=repr(found),
+                )
+            )
+        return found
+
+
+def _parts_of_opaque(function: Function) -> set[int]:
+    """What is inside of functions that are somebody else's."""
+    found: set[int] = set()
+    for node in tree.postorder(function):
+        if not isinstance(node, Function) or node is function:
+            continue
+        if any(node.attrs.get(name) for name in OPAQUE):
+            inside = tree.postorder(node, enter=lambda part: id(part) not in found)
+            found.update([id(part) for part in inside])
+    return found

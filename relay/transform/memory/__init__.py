@@ -1,0 +1,1 @@
+"""Passes about weights, storage and lifetimes."""

@@ -1,0 +1,110 @@
+"""Hand kernels their tensors, and call them where they stand:
+
+fn (%p0, Primitive=1) { add(%p0, meta[relay.Constant][0]) }(%x)
+->
+fn (%p0, %p1, Primitive=1) { add(%p0, %p1) }(%x, meta[relay.Constant][0])
+
+let %f = fn (%p0, Primitive=1) { add(%p0, 1f) }; %f(%x)
+->
+let %f = fn (%y) { fn (%p0, Primitive=1) { add(%p0, 1f) }(%y) }; %f(%x)
+
+Code for a kernel has no room for tensors; numbers stay in it. `FuseOps` makes kernels so, unless it
+is told to keep constants inside; others come with the program. A kernel that is a value, or a
+function of the module, becomes an ordinary function that calls it.
+"""
+
+from __future__ import annotations
+
+from relay import tree
+from relay.check.infer import infer_module
+from relay.immutable import frozen
+from relay.ir.expr import Call, Constant, Expr, Function, Syntax, Var
+from relay.ir.module import IRModule
+from relay.nd import Weight
+from relay.transform.base import ModulePass, is_foreign
+from relay.transform.context import PassContext
+from relay.transform.fusion.fusion_dataflow import PRIMITIVE
+
+__all__ = ["HandOverConstants"]
+
+
+@frozen
+class HandOverConstants(ModulePass):
+    """Makes constants of kernels their arguments, and leaves kernels only where they are called."""
+
+    required = ("InferType",)
+
+    def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
+        changed = False
+        for name, function in [*module.functions.items()]:
+            after = _opened(function)
+            if after is not function:
+                module[name.name_hint] = after
+                changed = True
+        return infer_module(module) if changed else module
+
+
+def _is_kernel(e: Syntax) -> bool:
+    return isinstance(e, Function) and bool(e.attrs.get(PRIMITIVE)) and not is_foreign(e)
+
+
+def _opened(function: Function) -> Function:
+    if is_foreign(function):
+        return function
+    if _is_kernel(function):
+        return _calling(function, *_separated(function))
+    # of each kernel, what it is and what it is handed besides
+    kernels: dict[int, tuple[Function, tuple[Constant, ...]]] = {}
+    new: dict[int, Syntax] = {}
+    for node in tree.postorder(function, lambda e: e is function or not _is_sealed(e)):
+        if _is_kernel(node):
+            assert isinstance(node, Function)
+            kernels[id(node)] = _separated(node)
+        parts = list(tree.children(node)) if not _is_sealed(node) or node is function else []
+        after: list[Syntax] = []
+        more: tuple[Constant, ...] = ()
+        for index, part in enumerate(parts):
+            if id(part) not in kernels:
+                after.append(new[id(part)])
+            elif isinstance(node, Call) and index == 0:
+                kernel, more = kernels[id(part)]
+                after.append(kernel)
+            else:
+                assert isinstance(part, Function)
+                after.append(_calling(part, *kernels[id(part)]))
+        rebuilt = tree.rebuild(node, after) if parts else node
+        if more:
+            assert isinstance(rebuilt, Call)
+            rebuilt = tree.replace(rebuilt, args=(*rebuilt.args, *more))
+        new[id(node)] = rebuilt
+    result = new[id(function)]
+    assert isinstance(result, Function)
+    return result
+
+
+def _is_sealed(e: Syntax) -> bool:
+    return _is_kernel(e) or (isinstance(e, Function) and is_foreign(e))
+
+
+def _separated(kernel: Function) -> tuple[Function, tuple[Constant, ...]]:
+    """A kernel whose tensors are parameters, and these tensors."""
+    given: dict[Syntax, Syntax] = {}
+    for node in tree.postorder(kernel.body):
+        if isinstance(node, Constant) and (
+            isinstance(node.data, Weight) or node.data.array.size != 1
+        ):
+            given[node] = Var(f"p{len(kernel.params) + len(given)}", node.checked_type)
+    if not given:
+        return kernel, ()
+    body = tree.transform(kernel.body, lambda _, after: after, given)
+    assert isinstance(body, Expr)
+    params = (*kernel.params, *(var for var in given.values() if isinstance(var, Var)))
+    constants = tuple(node for node in given if isinstance(node, Constant))
+    return tree.replace(kernel, params=params, body=body), constants
+
+
+def _calling(kernel: Function, inside: Function, constants: tuple[Constant, ...]) -> Function:
+    """An ordinary function that calls what was made of a kernel."""
+    params = tuple(Var(param.name_hint, param.checked_type) for param in kernel.params)
+    call = Call(inside, (*params, *constants), span=kernel.span)
+    return Function(params, call, kernel.ret_type, kernel.type_params, span=kernel.span)

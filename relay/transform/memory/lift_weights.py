@@ -1,0 +1,206 @@
+"""Move what depends on weights alone into a function of its own, which runs once:
+
+def @main(%x, %w, %s, Weights=["w", "s"]) { nn.dense(%x, %w * exp(%s)) }
+->
+def @prepare(%w, %s) { (%w * exp(%s),) }
+def @main(%x, %packed_0, Prepare="prepare") { nn.dense(%x, %packed_0) }
+
+The attribute `Weights` of `@main` names parameters that stay the same from call to call. They
+become the parameters of `@prepare`, and the fields of its result the last parameters of `@main`.
+So weights are never folded into the program: kernels do not depend on them, and with new ones only
+`@prepare` has to run again. It comes before fusion, which would mix the two.
+
+What is not worth keeping (`keeping`) is computed in every call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from relay import tree
+from relay.check.infer import infer_module, with_known_types
+from relay.errors import PassError
+from relay.immutable import frozen
+from relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    If,
+    Let,
+    Match,
+    Syntax,
+    Tuple,
+    TupleGetItem,
+    Var,
+    is_atom,
+)
+from relay.ir.module import IRModule
+from relay.ir.types import TupleType, Type
+from relay.ir.variables import free_vars
+from relay.op.opdef import OpDef
+from relay.transform.base import ModulePass
+from relay.transform.context import PassContext
+from relay.transform.memory.keeping import gives_the_same, is_worth_keeping, size_of
+
+WEIGHTS = "Weights"
+PREPARE = "Prepare"
+
+
+@frozen
+class LiftWeights(ModulePass):
+    """Splits `@main` into what depends on the weights named by its attribute, and the rest."""
+
+    required = ("InferType",)
+
+    def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
+        if "main" not in module or WEIGHTS not in module["main"].attrs:
+            return module
+        main: Function = module["main"]
+        names = set(main.attrs[WEIGHTS])
+        weights = [param for param in main.params if param.name_hint in names]
+        if missing := sorted(names - {param.name_hint for param in weights}):
+            raise PassError(f"`@main` has no parameter `{missing[0]}` that could be a weight")
+        split = _Split(main, weights)
+        prepare = _unused(module, "prepare")
+        for name, function in ((prepare, split.prepare()), ("main", split.main(prepare))):
+            module[name] = with_known_types(function, main, split.type_of)
+        return infer_module(module)
+
+
+def _unused(module: IRModule, stem: str) -> str:
+    names = (stem, *(f"{stem}_{i}" for i in range(len(module.functions))))
+    return next(name for name in names if name not in module)
+
+
+@dataclass
+class _Split:
+    """A function over inputs and weights, taken apart."""
+
+    function: Function
+    weights: list[Var]
+    bound: dict[Var, Expr] = field(default_factory=dict)  # variables of lets
+    # of expressions that depend on weights alone: what they are in `@prepare`, and how many bytes
+    # of weights they are made of
+    lifted: dict[int, Expr] = field(default_factory=dict)
+    origins: dict[int, int] = field(default_factory=dict)
+    packed: dict[int, tuple[Expr, Var]] = field(default_factory=dict)  # by what it is in @prepare
+    types: dict[int, Type] = field(default_factory=dict)  # of what is copied: that of the original
+
+    def __post_init__(self) -> None:
+        for weight in self.weights:
+            self.lifted[id(weight)] = weight
+            self.origins[id(weight)] = size_of(weight.checked_type) or 0
+        self.order = list(tree.postorder(self.function.body, enter=_is_entered))
+        for node in self.order:
+            if isinstance(node, Let):
+                self.bound[node.variable] = node.value
+        for node in self.order:
+            if isinstance(node, Expr):
+                self.look_at(node)
+
+    def meant(self, part: Expr) -> Expr:
+        """`part`, or what the variable it is was bound to."""
+        passed = []
+        while isinstance(part, Var) and part in self.bound:
+            passed.append(part)
+            part = self.bound[part]
+        for variable in passed:
+            self.bound[variable] = part
+        return part
+
+    def is_lifted(self, part: Syntax) -> bool:
+        return isinstance(part, Expr) and id(self.meant(part)) in self.lifted
+
+    def look_at(self, node: Expr) -> None:
+        """Lift `node` if it depends on weights alone and is worth keeping."""
+        match node:
+            case Call(op=OpDef() as op, args=args) if gives_the_same(op):
+                parts = list(map(self.meant, args))
+            case Tuple(fields=args):
+                parts = list(map(self.meant, args))
+            case TupleGetItem(tuple_value=value):
+                parts = [self.meant(value)]
+            case _:
+                return
+        weighty = [part for part in parts if id(part) in self.lifted]
+        plain = sum(isinstance(part, Constant) for part in parts)
+        if not weighty or len(weighty) + plain < len(parts):
+            return
+        origin = sum(self.origins[id(part)] for part in weighty)
+        size = size_of(node.checked_type)
+        if size is None or not is_worth_keeping(size, origin):
+            return
+        over = [self.in_prepare(child) for child in tree.children(node)]
+        rebuilt = tree.rebuild(node, over)
+        assert isinstance(rebuilt, Expr)
+        self.types[id(rebuilt)] = node.checked_type
+        self.lifted[id(node)] = rebuilt
+        self.origins[id(node)] = origin
+
+    def in_prepare(self, part: Syntax) -> Syntax:
+        if not isinstance(part, Expr):
+            return part
+        found = self.meant(part)
+        return self.lifted.get(id(found), found)
+
+    def border(self) -> Iterable[Expr]:
+        """The lifted expressions that something else uses."""
+        for node in self.order:
+            if is_atom(node) or self.is_lifted(node):
+                continue
+            used: Iterable[Syntax]
+            if isinstance(node, Let):
+                used = (node.body,)  # the value is used where the variable is
+            elif _is_entered(node):
+                used = tree.children(node)
+            else:
+                used = free_vars(node)
+            yield from (part for part in used if isinstance(part, Expr) and self.is_lifted(part))
+        if self.is_lifted(self.function.body):
+            yield self.function.body
+
+    def main(self, prepare: str) -> Function:
+        """The function without its weights."""
+        replaced: dict[Syntax, Syntax] = {part: self.handed_over(part) for part in self.border()}
+
+        def drop(before: Syntax, after: Syntax) -> Syntax:
+            if isinstance(before, Let) and isinstance(after, Let) and self.is_lifted(before.value):
+                return after.body
+            if isinstance(before, Expr) and before.ty is not None:
+                self.types[id(after)] = before.ty
+            return after
+
+        body = tree.transform(self.function.body, drop, replaced)
+        inputs = [param for param in self.function.params if id(param) not in self.lifted]
+        attrs = self.function.attrs.without(WEIGHTS).with_item(PREPARE, prepare)
+        params = (*inputs, *(var for _, var in self.packed.values()))
+        return tree.replace(self.function, params=params, body=body, attrs=attrs)
+
+    def prepare(self) -> Function:
+        """What is computed from the weights."""
+        for part in self.border():
+            self.handed_over(part)
+        result = Tuple(tuple(e for e, _ in self.packed.values()))
+        ty = TupleType(tuple(self.types[id(variable)] for _, variable in self.packed.values()))
+        self.types[id(result)] = ty
+        return Function(tuple(self.weights), result, ty)
+
+    def type_of(self, e: Expr) -> Type | None:
+        """The type of a new expression."""
+        return e.declared_type if isinstance(e, Function) else self.types.get(id(e))
+
+    def handed_over(self, part: Expr) -> Var:
+        """The parameter of `@main` that a lifted expression becomes."""
+        lifted = self.lifted[id(self.meant(part))]
+        if id(lifted) not in self.packed:
+            variable = Var(f"packed_{len(self.packed)}", part.checked_type)
+            self.types[id(variable)] = part.checked_type
+            self.packed[id(lifted)] = (lifted, variable)
+        return self.packed[id(lifted)][1]
+
+
+def _is_entered(node: Syntax) -> bool:
+    """Branches may not run, and functions run when called: what is in them stays there."""
+    return not isinstance(node, Function | If | Match)

@@ -1,0 +1,174 @@
+"""Say where the results of kernels lie, and let kernels write them there:
+
+let %y = fn (%p0: Tensor[(4), float32], Primitive=1) { exp(%p0) }(%x);
+->
+let %kernel = fn (%p0: Tensor[(4), float32], Primitive=1) { exp(%p0) };
+let %storage = memory.alloc_storage(16i64, [4], 64i64);
+let %y = memory.alloc_tensor(%storage, 0i64, [4], const_shape=[4]);
+let %done = vm.invoke_tvm_op(%kernel, (%x,), (%y,));
+
+Every result has a storage of its own, which is written once; numbers and tuples are bound to names
+too, so that the program stays in A-normal form. What size a result has that shows only in a run
+is computed by a kernel more, from the extents of the arguments (`shape_functions`):
+
+let %y = fn (%p0: Tensor[(n), float32], Primitive=1) { exp(%p0) }(%x);
+->
+let %extents = vm.shape_of(%x);
+… fn (%s0: Tensor[(1), int64], Primitive=1) { … }, which writes to %shape and %size …
+let %storage = memory.alloc_storage(%size, %shape, 64i64);
+let %y = memory.alloc_tensor(%storage, 0i64, %shape, assert_shape=[None]);
+
+A kernel stays as it is if its values decide how much comes out.
+
+Programs are fused, and in A-normal form. Where storages can be given back is the business of
+ManifestLifetimes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from relay import dtypes, tree
+from relay.analysis.normal_forms import is_kernel
+from relay.arena import ALIGNMENT
+from relay.immutable import frozen
+from relay.ir.expr import Call, Expr, Function, Let, Syntax, Tuple, TupleGetItem, Var, const
+from relay.ir.functions import transformed
+from relay.ir.module import IRModule
+from relay.ir.types import TensorType, TupleType, Type
+from relay.op.memory import ALLOC_TENSOR, alloc_storage, flatten_tuple_type, to_tuple_type
+from relay.op.vm import invoke_tvm_op, shape_of
+from relay.transform.base import FunctionPass
+from relay.transform.context import PassContext
+from relay.transform.memory.shape_functions import ShapeFunction, is_open, shape_function
+
+
+@frozen
+class ManifestAlloc(FunctionPass):
+    """Allocates what kernels write their results to."""
+
+    required = ("InferType", "ToANormalForm")
+
+    def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
+        if "Storage" not in {name.name_hint for name in module.type_definitions}:
+            module.import_from_std("core.rly")
+        return super().transform_module(module, context)
+
+    def transform_function(
+        self, function: Function, module: IRModule, context: PassContext
+    ) -> Function:
+        if is_kernel(function):
+            return function
+
+        def visit(_: Syntax, after: Syntax) -> Syntax:
+            if isinstance(after, Let) and isinstance(call := after.value, Call):
+                return _allocated(after, call)
+            return after
+
+        root: Syntax = function
+        inside = tree.postorder(root, lambda node: not _is_kernel(node))
+        kernels: dict[Syntax, Syntax] = {node: node for node in inside if _is_kernel(node)}
+        return transformed(function, visit, kernels)
+
+
+def _is_kernel(node: Syntax) -> bool:
+    return isinstance(node, Expr) and is_kernel(node)
+
+
+def _allocated(let: Let, call: Call) -> Expr:
+    """The binding with the result of the kernel that it calls in memory, if that can be."""
+    kernel = call.op
+    if not isinstance(kernel, Function) or not is_kernel(kernel) or kernel.type_params:
+        return let
+    result = kernel.body.checked_type
+    if not _is_tensors(result):
+        return let
+    types = flatten_tuple_type(result)
+    sizes = None
+    if any(map(is_open, types)) and (sizes := shape_function(kernel)) is None:
+        return let
+    block = _Block()
+    shapes = iter(block.shapes(sizes, call.args, types) if sizes else ())
+    # the only result has the name that is bound; so there is one name for one tensor
+    name = let.variable if isinstance(result, TensorType) else None
+    outs = [
+        block.tensor(ty, *(next(shapes) if is_open(ty) else block.known(ty)), name) for ty in types
+    ]
+    block.invoke(kernel, call.args, outs)
+    if name is None:
+        block.bindings.append((let.variable, to_tuple_type(result, outs)))
+    return block.before(let.body)
+
+
+def _is_tensors(ty: Type) -> bool:
+    """Whether a type is made of tensors and tuples alone, the latter not nested."""
+    fields = ty.fields if isinstance(ty, TupleType) else (ty,)
+    return all(isinstance(part, TensorType) for part in fields)
+
+
+@dataclass
+class _Block:
+    """Bindings, one after the other."""
+
+    bindings: list[tuple[Var, Expr]] = field(default_factory=list)
+
+    def bind(self, name: str, value: Expr, ty: Type | None = None) -> Var:
+        self.bindings.append((Var(name, ty), value))
+        return self.bindings[-1][0]
+
+    def numbers(self, name: str, values: Any) -> Var:
+        return self.bind(name, const(np.asarray(values, "int64"), "int64"))
+
+    def before(self, body: Expr) -> Expr:
+        for variable, value in reversed(self.bindings):
+            body = Let(variable, value, body)
+        return body
+
+    # --- allocation
+
+    def known(self, ty: TensorType) -> tuple[Var, Var]:
+        """The extents and the number of bytes of a tensor."""
+        extents = [extent for extent in ty.shape if isinstance(extent, int)]
+        size = prod(extents) * dtypes.to_numpy(ty.dtype).itemsize
+        return self.numbers("shape", np.array(extents, "int64")), self.numbers("size", size)
+
+    def tensor(self, ty: TensorType, shape: Var, size: Var, name: Var | None = None) -> Var:
+        """A tensor in a storage of its own."""
+        alignment, offset = self.numbers("alignment", ALIGNMENT), self.numbers("offset", 0)
+        storage = self.bind(
+            "storage", alloc_storage(size, alignment, dtype_hint=ty.dtype, shape=shape)
+        )
+        known = [extent if isinstance(extent, int) else None for extent in ty.shape]
+        which = "assert_shape" if is_open(ty) else "const_shape"
+        made = ALLOC_TENSOR(storage, offset, shape, dtype=ty.dtype, **{which: known})
+        self.bindings.append((name or Var("tensor", ty), made))
+        return self.bindings[-1][0]
+
+    def invoke(self, kernel: Function, args: Sequence[Expr], outs: Sequence[Expr]) -> None:
+        name = self.bind("kernel", kernel)
+        ins, out = self.bind("ins", Tuple(tuple(args))), self.bind("outs", Tuple(tuple(outs)))
+        self.bind("done", invoke_tvm_op(name, ins, out))
+
+    def shapes(
+        self, sizes: ShapeFunction, args: Sequence[Expr], types: Sequence[TensorType]
+    ) -> list[tuple[Var, Var]]:
+        """The extents and the numbers of bytes of the tensors whose size is open."""
+        given = []
+        for index, number in sizes.arguments:
+            tensor = args[index]
+            if number is not None:
+                tensor = self.bind("field", TupleGetItem(tensor, number))
+            given.append(self.bind("extents", shape_of(tensor)))
+        written = []
+        for ty in types:
+            if is_open(ty):
+                parts = (TensorType((len(ty.shape),), "int64"), TensorType((), "int64"))
+                shape, size = (self.tensor(part, *self.known(part)) for part in parts)
+                written.append((shape, size))
+        self.invoke(sizes.function, given, [part for pair in written for part in pair])
+        return written

@@ -1,0 +1,1 @@
+"""Passes that choose element types and approximations."""

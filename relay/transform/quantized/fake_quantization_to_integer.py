@@ -1,0 +1,102 @@
+"""Compute with the integers that numbers are made of, and are made into:
+
+%0 = nn.conv2d(qnn.dequantize(%x, sx, zx), qnn.dequantize(%w, sw, 0));
+%1 = nn.relu(nn.bias_add(%0, %b));
+qnn.quantize(%1, sy, zy)
+->
+%0 = qnn.conv2d(%x, %w, zx, 0, sx, sw);
+%1 = qnn.requantize(add(%0, round(%b / (sx * sw))), sx * sw, 0, sy, zy);
+maximum(%1, zy)
+
+A network that was trained or calibrated for integers comes with its operators on floats, between
+conversions. The rules are in two files: `quantized_products` has those by which products add up
+integers, whether or not integers are made of the result; `quantized_steps` those of all that stands
+between two conversions. Scales and zero points must be constants.
+
+Left on floats is what no rule knows. What would not gain need not be exchanged: a chain of steps
+element by element between two conversions is one kernel after fusion, that reads and writes
+integers.
+
+An operator may have a rule of its own, the attribute `FTVMFakeQuantizationToInteger`: a function of
+the call and of the window through which it sees the program, as `relay.transform.simplify.peephole`
+says. It is asked before the others.
+"""
+
+from __future__ import annotations
+
+from relay import tree
+from relay.analysis.fake_quantized_ops import list_fake_quantized_op_freqs
+from relay.errors import Diagnostic, PassError
+from relay.immutable import frozen
+from relay.ir.expr import Call, Expr, Function
+from relay.ir.module import IRModule
+from relay.op.opdef import OpDef
+from relay.transform.base import ModulePass, is_foreign
+from relay.transform.context import PassContext
+from relay.transform.functional.to_graph_normal_form import ToGraphNormalForm
+from relay.transform.infer_type import InferType
+from relay.transform.quantized import quantized_products, quantized_steps
+from relay.transform.simplify.peephole import Rule, Rules, merged, rewritten
+
+ATTRIBUTE = "FTVMFakeQuantizationToInteger"
+CONVERSIONS = ("qnn.dequantize", "qnn.quantize")
+
+
+@frozen
+class FakeQuantizationToInteger(ModulePass):
+    """Operators on floats between conversions become operators on integers.
+
+    With `hard_fail` it is an error if some are left; `optional_qnn_ops` names operators that are
+    exchanged on request only: "nn.softmax". `use_qat` asks for products of integers whose results
+    are not made into integers, and these are had without asking. `thorough` exchanges also what
+    gains nothing, because fusion makes one kernel of it anyway, and what is rounded once more: a
+    mean before a product. `relay.compile` does without.
+    """
+
+    opt_level = 0
+    required = ("InferType",)
+    hard_fail: bool = False
+    use_qat: bool = False
+    optional_qnn_ops: tuple[str, ...] = ()
+    thorough: bool = True
+
+    def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
+        if not any(_has_conversions(function) for function in module.functions.values()):
+            return module
+        # rules do not see through the name of what is more than one call
+        module = ToGraphNormalForm()(module)
+        rules = merged(
+            _own_rules(module),
+            quantized_products.RULES,
+            quantized_steps.rules(self.optional_qnn_ops, self.thorough),
+        )
+        for name, function in [*module.functions.items()]:
+            if not is_foreign(function) and _has_conversions(function):
+                module[name.name_hint] = rewritten(function, rules)
+        module = InferType()(module)
+        if self.hard_fail and (left := list_fake_quantized_op_freqs(module)):
+            raise PassError(
+                Diagnostic(
+                    "operators between conversions are left on floats",
+                    found=", ".join(f"{count} x {name}" for name, count in sorted(left.items())),
+                    hint="without `hard_fail` they are computed with floats",
+                )
+            )
+        return module
+
+
+def _own_rules(module: IRModule) -> Rules:
+    """The rules that are attached to operators of the program."""
+    found: dict[str | type[Expr], tuple[Rule, ...]] = {}
+    for function in module.functions.values():
+        for node in tree.postorder(function):
+            if isinstance(node, OpDef) and (rule := node.get_attr(ATTRIBUTE)) is not None:
+                found[node.name] = (rule,)
+    return found
+
+
+def _has_conversions(function: Function) -> bool:
+    return any(
+        isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in CONVERSIONS
+        for node in tree.postorder(function)
+    )

@@ -1,0 +1,1 @@
+"""Passes that move multiplications by constants into weights."""

@@ -1,0 +1,268 @@
+"""Which axes of an argument are which axes of the result, for operators that a scale may cross:
+
+nn.relu(%x)  ->  all axes, for positive factors
+nn.max_pool2d(%x, layout="NHWC")  ->  axes 0 and 3, for positive factors
+reshape(%x, newshape=[0, 0, 12, 64])  ->  axes 2 and 3 of the result are axis 2 of %x
+
+Such an operator is linear, or it keeps the order of numbers: f(s * x) = s * f(x), for a positive
+`s` at least, and where `s` is the same for all elements that make up one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from relay.immutable import frozen
+from relay.ir import dims
+from relay.ir.dims import Dim
+from relay.ir.expr import Call, Constant, Expr
+from relay.ir.types import TensorType
+from relay.nd import Weight
+from relay.op.building.layouts import Layout, parse_layout
+from relay.op.opdef import OpDef
+from relay.transform.value_flow import static_shape, tensor_type
+
+Axes = tuple[int, ...]
+
+
+@frozen
+class Paired:
+    """Axes of the argument that are axes of the result, one by one."""
+
+    pairs: Mapping[int, int]
+
+    def to_result(self, axes: Axes) -> Axes | None:
+        return _mapped(axes, self.pairs)
+
+    def to_argument(self, axes: Axes) -> Axes | None:
+        return _mapped(axes, {there: here for here, there in self.pairs.items()})
+
+
+@frozen
+class Regrouped:
+    """The same elements in the same order, with other extents."""
+
+    before: tuple[Dim, ...]
+    after: tuple[Dim, ...]
+
+    def to_result(self, axes: Axes) -> Axes | None:
+        return _regrouped(axes, self.before, self.after)
+
+    def to_argument(self, axes: Axes) -> Axes | None:
+        return _regrouped(axes, self.after, self.before)
+
+
+@frozen
+class Relaid:
+    """The same tensor in another layout: an axis may be cut in blocks, or put together again."""
+
+    before: Layout
+    after: Layout
+
+    def to_result(self, axes: Axes) -> Axes | None:
+        return _relaid(axes, self.before, self.after)
+
+    def to_argument(self, axes: Axes) -> Axes | None:
+        return _relaid(axes, self.after, self.before)
+
+
+Moves = Paired | Regrouped | Relaid
+
+
+def _mapped(axes: Axes, pairs: Mapping[int, int]) -> Axes | None:
+    return tuple(pairs[axis] for axis in axes) if all(axis in pairs for axis in axes) else None
+
+
+def _regrouped(axes: Axes, before: tuple[Dim, ...], after: tuple[Dim, ...]) -> Axes | None:
+    """The axes of `after` that have the elements of consecutive `axes` of `before`."""
+    if not axes or axes != tuple(range(axes[0], axes[-1] + 1)):
+        return None if axes else ()
+    ahead, inside = _product(before[: axes[0]]), _product(before[axes[0] : axes[-1] + 1])
+    if ahead is None or inside is None or inside == 1:
+        return None
+    start = 0
+    passed: Dim | None = 1
+    while passed is not None and passed != ahead and start < len(after):
+        passed = _product((passed, after[start]))
+        start += 1
+    if passed != ahead:
+        return None
+    found: list[int] = []
+    held: Dim | None = 1
+    for axis in range(start, len(after)):
+        if after[axis] == 1 and not found:
+            continue
+        held = None if held is None else _product((held, after[axis]))
+        found.append(axis)
+        if held == inside:
+            return tuple(found)
+    return None
+
+
+def _relaid(axes: Axes, before: Layout, after: Layout) -> Axes | None:
+    """The places of whole axes, from the outermost part to the innermost."""
+    found: list[int] = []
+    rest = list(axes)
+    while rest:
+        letter = before.axes[rest[0]][0]
+        places = before.places(letter)
+        if rest[: len(places)] != places:
+            return None
+        del rest[: len(places)]
+        found += after.places(letter)
+    return tuple(found)
+
+
+def _product(extents: tuple[Dim, ...]) -> Dim | None:
+    """None where an extent is not known."""
+    total: Dim = 1
+    for extent in extents:
+        if isinstance(extent, dims.Any):
+            return None
+        total = dims.multiply(total, extent)
+    return total
+
+
+# --- the operators --------------------------------------------------------------------------------
+
+
+@frozen
+class Crossing:
+    """How an operator treats the axes of its first argument; `positive`: for such factors only."""
+
+    moves: Callable[[Call, TensorType, TensorType], Moves | None]
+    positive: bool = False
+
+
+def _same(call: Call, data: TensorType, result: TensorType) -> Moves:
+    return Paired({axis: axis for axis in range(len(data.shape))})
+
+
+def _regroup(call: Call, data: TensorType, result: TensorType) -> Moves:
+    return Regrouped(data.shape, result.shape)
+
+
+def _transposed(call: Call, data: TensorType, result: TensorType) -> Moves:
+    known: Any = call.attrs
+    rank = len(data.shape)
+    order = range(rank)[::-1] if known.axes is None else [axis % rank for axis in known.axes]
+    return Paired({axis: place for place, axis in enumerate(order)})
+
+
+def _beside_windows(call: Call, data: TensorType, result: TensorType) -> Moves | None:
+    """The axes that are not spatial."""
+    known: Any = call.attrs
+    before = parse_layout(known.layout)
+    after = parse_layout(getattr(known, "out_layout", "") or known.layout)
+    if before is None or after is None:
+        return None
+    pairs: dict[int, int] = {}
+    for letter in before.letters:
+        if letter not in "DHW" and before.blocks(letter) == after.blocks(letter):
+            pairs.update(zip(before.places(letter), after.places(letter), strict=True))
+    return Paired(pairs)
+
+
+def _relayout(call: Call, data: TensorType, result: TensorType) -> Moves | None:
+    known: Any = call.attrs
+    before, after = parse_layout(known.src_layout), parse_layout(known.dst_layout)
+    if before is None or after is None or sorted(before.letters) != sorted(after.letters):
+        return None
+    return Relaid(before, after)
+
+
+def _reduced(call: Call, data: TensorType, result: TensorType) -> Moves:
+    known: Any = call.attrs
+    rank = len(data.shape)
+    named = range(rank) if known.axis is None else {axis % rank for axis in known.axis}
+    kept = [axis for axis in range(rank) if (axis in named) == known.exclude]
+    if known.axis is None:
+        kept = []
+    return Paired({axis: axis if known.keepdims else place for place, axis in enumerate(kept)})
+
+
+def _unchanged_extents(call: Call, data: TensorType, result: TensorType) -> Moves:
+    """The axes, counted from the back, that are as long as before."""
+    return broadcasting(call.args[0], result)
+
+
+def _sliced(call: Call, data: TensorType, result: TensorType) -> Moves:
+    """The axes that are as long as before and not reversed."""
+    known: Any = call.attrs
+    if any(stride < 0 for stride in known.strides or ()):
+        return Paired({})
+    return _unchanged_extents(call, data, result)
+
+
+def _padded(call: Call, data: TensorType, result: TensorType) -> Moves | None:
+    """The axes without padding, where this is of zeros or of the elements at the edge."""
+    known: Any = call.attrs
+    if getattr(known, "pad_mode", "") == "constant":
+        value = call.args[1]
+        if not isinstance(value, Constant) or isinstance(value.data, Weight):
+            return None
+        if np.any(value.data.array != 0):
+            return None
+    return Paired({axis: axis for axis, width in enumerate(known.pad_width) if not any(width)})
+
+
+def _pools(kind: str) -> list[str]:
+    windows = [f"nn.{kind}_pool{n}d" for n in (1, 2, 3)]
+    adaptive = [f"nn.adaptive_{kind}_pool{n}d" for n in (1, 2, 3)]
+    return [*windows, *adaptive, f"nn.global_{kind}_pool2d"]
+
+
+CROSSINGS: Mapping[str, Crossing] = {
+    **dict.fromkeys(("copy", "negative"), Crossing(_same)),
+    **dict.fromkeys(("nn.relu", "nn.leaky_relu", "nn.prelu", "abs"), Crossing(_same, True)),
+    **dict.fromkeys(_pools("max"), Crossing(_beside_windows, True)),
+    **dict.fromkeys(_pools("avg"), Crossing(_beside_windows)),
+    **dict.fromkeys(("nn.upsampling", "nn.upsampling3d"), Crossing(_beside_windows)),
+    **dict.fromkeys(("reshape", "expand_dims", "squeeze", "nn.batch_flatten"), Crossing(_regroup)),
+    **dict.fromkeys(("sum", "mean"), Crossing(_reduced)),
+    **dict.fromkeys(("max", "min"), Crossing(_reduced, True)),
+    **dict.fromkeys(("nn.pad", "nn.mirror_pad"), Crossing(_padded)),
+    "broadcast_to": Crossing(_unchanged_extents),
+    "layout_transform": Crossing(_relayout),
+    "strided_slice": Crossing(_sliced),
+    "transpose": Crossing(_transposed),
+}
+
+
+def broadcasting(arg: Expr, result: TensorType) -> Paired:
+    """The axes of an argument that are not stretched when it broadcasts to the result."""
+    ty = tensor_type(arg)
+    if ty is None:
+        return Paired({})
+    ahead = len(result.shape) - len(ty.shape)
+    return Paired(
+        {
+            axis: ahead + axis
+            for axis, extent in enumerate(ty.shape)
+            if isinstance(extent, int) and result.shape[ahead + axis] == extent
+        }
+    )
+
+
+def axes_without_growth(arg: Expr, result: TensorType) -> frozenset[int] | None:
+    """The axes of the result along which a fixed argument may be scaled without growing out of
+    proportion. None is all: of one element there is one for every factor then."""
+    shape = static_shape(arg)
+    if shape is not None and prod(shape) == 1:
+        return None
+    return frozenset(broadcasting(arg, result).pairs.values())
+
+
+def crossing(call: Call) -> tuple[Moves, bool] | None:
+    """How axes move through `call`, and whether only positive factors may."""
+    if not isinstance(call.op, OpDef) or (found := CROSSINGS.get(call.op.name)) is None:
+        return None
+    data, result = tensor_type(call.args[0]), tensor_type(call)
+    if data is None or result is None or data.dtype != result.dtype:
+        return None
+    moves = found.moves(call, data, result)
+    return None if moves is None else (moves, found.positive)

@@ -1,0 +1,28 @@
+"""Move multiplications by constants into weights, backward and then forward:
+
+add(multiply(nn.conv2d(%x, %w), 2f), 1f)  ->  add(nn.conv2d(%x, meta[…]), 1f)
+
+After SimplifyInference this takes the scale of every batch normalization that stands next to a
+convolution. What becomes of the weights is folded where they are constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from relay.immutable import frozen
+from relay.transform.base import Pass
+from relay.transform.scales.backward_fold_scale_axis import BackwardFoldScaleAxis
+from relay.transform.scales.forward_fold_scale_axis import ForwardFoldScaleAxis
+from relay.transform.sequential import Sequential
+from relay.transform.simplify.fold_constant import FoldConstant
+
+STEPS: tuple[Pass, ...] = (BackwardFoldScaleAxis(), ForwardFoldScaleAxis(), FoldConstant())
+
+
+@frozen
+class FoldScaleAxis(Sequential):
+    """BackwardFoldScaleAxis, ForwardFoldScaleAxis and FoldConstant, where the level has them."""
+
+    passes: Sequence[Pass] = STEPS
+    name: str = "FoldScaleAxis"

@@ -1,0 +1,216 @@
+"""Rewriting by what a call is made of, in one walk from the inside out.
+
+    def double_negation(call: Call, window: Window) -> Expr | None:
+        inner = window.call_of(call.args[0], "negative")
+        return inner.args[0] if inner else None
+
+    rewritten(function, {"negative": (double_negation,)})
+
+A rule is a function of a call and of the window through which it sees what the arguments are: their
+types, their values, the calls they come from, also where a `let` has given these a name. It returns
+what the call becomes, or None. Rules are found by the operator they begin with, or by the class of
+an expression that is no call of one; of several that fit, the first is taken.
+
+A call is looked at when its arguments have come to rest, and what a rule makes is looked at again
+until no rule fits. So a chain of any length collapses in one walk, which is linear in the size of
+the program as long as each rule makes it smaller; there is another only where rules were held up by
+readers of an expression that may be gone. What must hold for every rewriting is seen to
+here: one that would give another type, also one that knows more about it, is not made; functions
+that are one thing for somebody else are not entered; through a name only calls over names are seen,
+and what a function shares with the code around it is neither seen through nor left out, so that
+nothing is computed more often than before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from relay import tree
+from relay.check.infer import infer_local, with_known_types
+from relay.errors import PassError, RelayError
+from relay.immutable import frozen
+from relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    Syntax,
+    Tuple,
+    TupleGetItem,
+    Var,
+    is_atom,
+)
+from relay.ir.functions import transformed
+from relay.ir.module import IRModule
+from relay.ir.types import TupleType, Type
+from relay.op.opdef import OpDef
+from relay.transform.base import FunctionPass, Pass
+from relay.transform.context import PassContext
+from relay.transform.simplify.fold_constant import OPAQUE
+from relay.transform.simplify.rule_window import Window
+from relay.tree import Steps
+
+Rule = Callable[[Any, Window], Expr | None]
+Rules = Mapping[str | type[Expr], Sequence[Rule]]
+# What a rule made, and the types of the parts of it that are new, from the inside out.
+Made = tuple[Expr, Mapping[Expr, Type]]
+
+# What rules need to know; a pass may need more.
+TYPED: tuple[str | Pass, ...] = ("InferType",)
+# Rules see how many read an expression. Where such a reader goes, they look again, so often.
+WALKS = 8
+# Rules that have not come to rest at one expression by then undo each other's work.
+LIMIT = 100
+
+
+@frozen
+class RulePass(FunctionPass):
+    """A pass that applies rules, and nothing else."""
+
+    required = TYPED
+    rules: ClassVar[Rules]
+
+    def transform_function(
+        self, function: Function, module: IRModule, context: PassContext
+    ) -> Function:
+        return rewritten(function, self.rules)
+
+
+def rewritten(function: Function, rules: Rules) -> Function:
+    """The typed `function` with the rules applied wherever they fit; itself when none does."""
+    nodes = tree.postorder(function)
+    if _is_opaque(function) or not any(_head(node) in rules for node in nodes):
+        return function
+    for _ in range(WALKS):
+        window = Window(function)
+        result = _walked(function, rules, window)
+        is_settled = result is function or not window.has_refused
+        function = result
+        if is_settled:
+            break
+    return function
+
+
+def _walked(function: Function, rules: Rules, window: Window) -> Function:
+    """The function after one walk."""
+    kept: dict[Syntax, Syntax] = {}
+    for node in tree.postorder(function):
+        if isinstance(node, Function) and _is_opaque(node):
+            kept[node] = node
+            window.note(node, node)
+    result = transformed(function, _Rewriting(window, rules).visit, kept)
+    if result is function:
+        return function
+    return with_known_types(result, function, window.type_of)
+
+
+def merged(*several: Rules) -> Rules:
+    """Rules of several kinds together; those of the first come first."""
+    found: dict[str | type[Expr], list[Rule]] = {}
+    for rules in several:
+        for head, members in rules.items():
+            found.setdefault(head, []).extend(members)
+    return found
+
+
+def _is_opaque(function: Function) -> bool:
+    return any(function.attrs.get(name) for name in OPAQUE)
+
+
+class _Rewriting:
+    """One walk over a program."""
+
+    def __init__(self, window: Window, rules: Rules) -> None:
+        self._window = window
+        self._rules = rules
+
+    def visit(self, before: Syntax, after: Syntax) -> Syntax:
+        if not isinstance(before, Expr) or is_atom(before):
+            return after
+        assert isinstance(after, Expr)
+        self._window.note(before, after)
+        result = after
+        if (made := self._applied(after)) is not None:
+            result = tree.run(self._settled_from(after, made))
+        self._window.now[before] = result
+        return result
+
+    def _applied(self, e: Expr) -> Made | None:
+        """What the first rule that fits makes of `e`."""
+        for rule in self._rules.get(_head(e), ()):
+            result = rule(e, self._window)
+            if result is None or result is e:
+                continue
+            types = self._types_of(result)
+            if types is not None and types.get(result, self._window.type_of(result)) == (
+                self._window.type_of(e)
+            ):
+                return result, types
+        return None
+
+    def _settled_from(self, e: Expr, made: Made | None) -> Steps[Expr]:
+        for _ in range(LIMIT):
+            if made is None:
+                return e
+            e = yield self._placed(*made, e)
+            made = self._applied(e)
+        raise PassError(
+            f"rules undo each other's work at an expression that begins with {_head(e)}"
+        )
+
+    def _placed(self, made: Expr, types: Mapping[Expr, Type], origin: Expr) -> Steps[Expr]:
+        """`made`, whose parts that are new have these types, with those parts come to rest."""
+        done: dict[Syntax, Expr] = {}
+        for part, ty in types.items():
+            new: Any = tree.rebuild(part, [done.get(c, c) for c in tree.children(part)])
+            if new.span is None and origin.span is not None:
+                new = tree.replace(new, span=origin.span)
+            self._window.note_made(new, ty)
+            if part is not made and (found := self._applied(new)) is not None:
+                new = yield self._settled_from(new, found)
+            done[part] = new
+        return done.get(made, made)
+
+    # --- types
+
+    def _types_of(self, result: Expr) -> dict[Expr, Type] | None:
+        """The types of the parts that a rule made, from the inside out; None if one has none."""
+        types: dict[Expr, Type] = {}
+        is_made = self._window.is_made
+        if not is_made(result):
+            return types
+        try:
+            for part in tree.postorder(result, enter=is_made):
+                if is_made(part):
+                    types[part] = self._inferred(part, types)
+        except RelayError:
+            return None
+        return types
+
+    def _inferred(self, e: Expr, types: Mapping[Expr, Type]) -> Type:
+        """The type of what a rule made, from the types of its parts."""
+
+        def known(part: Expr) -> Type:
+            found = types[part] if part in types else self._window.type_of(part)
+            if found is None:
+                raise PassError("a rule was applied to an expression without a type")
+            return found
+
+        match e:
+            case Tuple(fields=fields):
+                return TupleType(tuple(map(known, fields)))
+            case TupleGetItem(tuple_value=value, index=index):
+                ty = known(value)
+                assert isinstance(ty, TupleType)
+                return ty.fields[index]
+            case Call(args=args):
+                # inference looks at the call alone, so variables stand for the rest
+                given = [a if isinstance(a, Constant) else Var("x", known(a)) for a in args]
+                return infer_local(tree.replace(e, args=tuple(given)))
+        raise PassError(f"a rule must not make a {type(e).__name__}")
+
+
+def _head(e: Syntax) -> Any:
+    """What rules for `e` are found by: the name of an operator that it calls, or its class."""
+    return e.op.name if isinstance(e, Call) and isinstance(e.op, OpDef) else type(e)

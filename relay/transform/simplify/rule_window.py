@@ -1,0 +1,255 @@
+"""What a rule of `peephole.py` sees of the program around the call it is applied to.
+
+    window.call_of(e, "negative")     the call that `e` is, or stands for as a name
+    window.tensor(e)                  its type
+    window.value(e)                   its elements, where they are known
+    window.is_constant(e)             whether it depends on constants and weights alone
+    window.is_used_once(e)            whether nobody else reads it
+    window.is_pure(e)                 whether it may be left out
+
+The program is in the middle of being rewritten: expressions are those of the new one, and what is
+known about effects and readers was found in the old one.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from relay import tree
+from relay.analysis.purity import Purity
+from relay.ir import dims
+from relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    Let,
+    Syntax,
+    Tuple,
+    TupleGetItem,
+    Var,
+    is_atom,
+)
+from relay.ir.scopes import Scopes
+from relay.ir.types import TensorType, Type
+from relay.ir.variables import binders
+from relay.nd import Weight
+from relay.op.opdef import OpDef
+from relay.transform.memory.lift_weights import WEIGHTS
+
+# Operators of these families do something else than to compute from what they are given.
+NOT_COMPUTED = ("random.", "annotation.", "memory.", "vm.")
+
+
+class Window:
+    """What a rule sees of the program around a call."""
+
+    def __init__(self, root: Function) -> None:
+        self._root = root
+        self._purity: Purity | None = None
+        # whether a rule may have been held up by a reader that is gone by now
+        self.has_refused = False
+        self._bound: dict[Var, Expr] = {}  # what variables are bound to, as it was
+        self._means: dict[Var, Expr] = {}  # and what that is now, through other names
+        self._readers: dict[Expr, int] = {}  # how many there are
+        self.now: dict[Expr, Expr] = {}  # what became of an expression
+        self._origin: dict[Expr, Expr] = {}  # what an expression of the new program was
+        self._types: dict[Expr, Type | None] = {}  # of expressions of the new program
+        self._constant: set[Expr] = set()  # expressions over constants and weights alone
+        self._pure: set[Expr] = set()  # as far as somebody has asked
+        self._shared = _shared_with_functions(root)
+        self._holding: set[Expr] = set()  # what is shared so, and all that is made of it
+        names = root.attrs.get(WEIGHTS, ())
+        self._constant.update(p for p in root.params if p.name_hint in names)
+        for node in tree.postorder(root):
+            if isinstance(node, Let):
+                self._bound[node.variable] = node.value
+            hidden = len(binders(node))
+            for child in set(tree.children(node)[hidden:]):
+                if isinstance(child, Expr):
+                    self._readers[child] = self._readers.get(child, 0) + 1
+            if self._shared and isinstance(node, Expr) and not is_atom(node):
+                parts = tree.children(node)
+                if node in self._shared or any(part in self._holding for part in parts):
+                    self._holding.add(node)
+
+    # --- types and shapes
+
+    def type_of(self, e: Expr) -> Type | None:
+        """The type of an expression of the new program."""
+        if isinstance(e, Constant):
+            return e.tensor_type
+        if e.ty is not None:
+            return e.ty
+        return e.type_annotation if isinstance(e, Var) else self._types.get(e)
+
+    def tensor(self, e: Expr) -> TensorType | None:
+        """The type, where it is that of a tensor."""
+        ty = self.type_of(e)
+        return ty if isinstance(ty, TensorType) else None
+
+    def dtype(self, e: Expr) -> str:
+        """The element type; "" of what is no tensor."""
+        ty = self.tensor(e)
+        return "" if ty is None else ty.dtype
+
+    def shape(self, e: Expr) -> tuple[int, ...] | None:
+        """The extents, where all of them are numbers."""
+        ty = self.tensor(e)
+        return ty.concrete_shape if ty is not None and _is_static(ty) else None
+
+    # --- what expressions are
+
+    def definition(self, e: Expr) -> Expr | None:
+        """What `e` is, or stands for as a name, as far as that may be written in its place."""
+        if self._shared and self._origin.get(e) in self._shared:
+            self.has_refused = True
+            return None
+        if not isinstance(e, Var) or e not in self._bound:
+            return e
+        value = self._meant(e)
+        return value if is_atom(value) or _is_flat(value) else e
+
+    def _meant(self, e: Expr) -> Expr:
+        """The value that a name is bound to, which is no name of that kind itself."""
+        passed = []
+        while isinstance(e, Var) and e in self._bound:
+            passed.append(e)
+            value = self._bound[e]
+            e = self._means.get(e) or self.now.get(value, value)
+        # next time it is not gone through all of them again
+        self._means.update((variable, e) for variable in passed)
+        return e
+
+    def call_of(self, e: Expr, *names: str) -> Call | None:
+        """The call that `e` is or stands for, if it is one of these operators."""
+        found = self.definition(e)
+        is_one = isinstance(found, Call) and isinstance(found.op, OpDef) and found.op.name in names
+        return found if is_one else None  # type: ignore[return-value]
+
+    def fields(self, e: Expr) -> tuple[Expr, ...] | None:
+        """The fields of the tuple that `e` is or stands for."""
+        found = self.definition(e)
+        return found.fields if isinstance(found, Tuple) else None
+
+    def value(self, e: Expr) -> np.ndarray | None:
+        """The tensor that `e` is, where it is known: that of a weight may change."""
+        found = self.definition(e)
+        if isinstance(found, Constant) and not isinstance(found.data, Weight):
+            return found.data.array
+        return None
+
+    def is_constant(self, e: Expr) -> bool:
+        """Whether `e` depends on constants and weights alone."""
+        value = self._meant(e)
+        return isinstance(value, Constant) or value in self._constant
+
+    def is_used_once(self, e: Expr) -> bool:
+        """Whether the call that is looked at is all that uses `e`."""
+        if self._readers.get(self._origin.get(e, e), 1) == 1:
+            return True
+        self.has_refused = True
+        return False
+
+    def is_pure(self, *expressions: Expr) -> bool:
+        """Whether evaluating these may be left out."""
+        pending: list[Syntax] = [e for e in expressions if not is_atom(e)]
+        passed: list[Expr] = []
+        while pending:
+            e = pending.pop()
+            if not isinstance(e, Expr) or is_atom(e) or e in self._pure:
+                continue
+            if (origin := self._origin.get(e)) is None:
+                pending += tree.children(e)  # rules make nothing that has effects by itself
+            elif origin in self._holding:
+                self.has_refused = True
+                return False
+            elif not self._was_pure(origin):
+                return False
+            passed.append(e)
+        self._pure.update(passed)
+        return True
+
+    def _was_pure(self, origin: Expr) -> bool:
+        if self._purity is None:
+            self._purity = Purity(self._root)
+        return self._purity.is_pure(origin)
+
+    # --- what is noted on the way
+
+    def is_made(self, e: Syntax) -> bool:
+        """Whether a rule has just made it."""
+        return isinstance(e, Expr) and not is_atom(e) and e not in self._types
+
+    def note(self, before: Expr, after: Expr) -> None:
+        """`after` is `before` over parts that are at rest."""
+        self._types[after] = before.ty
+        self._origin[after] = before
+        if self._is_computed(after):
+            self._constant.add(after)
+
+    def note_made(self, e: Expr, ty: Type | None) -> None:
+        """A rule has made `e`."""
+        self._types[e] = ty
+        if self._is_computed(e):
+            self._constant.add(e)
+
+    def _is_computed(self, e: Expr) -> bool:
+        """Whether it is an operator, or a tuple, of constants."""
+        match e:
+            case Call(op=OpDef() as op, args=args) if args:
+                if op.stateful or op.on_values or op.name.startswith(NOT_COMPUTED):
+                    return False
+                return all(map(self.is_constant, args))
+            case Tuple(fields=fields) if fields:
+                return all(map(self.is_constant, fields))
+            case TupleGetItem(tuple_value=value):
+                return self.is_constant(value)
+        return False
+
+
+def _shared_with_functions(root: Function) -> set[Expr]:
+    """The computations that are read in several functions, one of them inside the other."""
+    nodes = list(tree.postorder(root))
+    if sum(isinstance(node, Function) for node in nodes) < 2:
+        return set()
+    scopes = Scopes(root)
+    reader: dict[Syntax, object] = {}
+    found: set[Expr] = set()
+    for node in nodes:
+        inside = scopes.opened(node, "body") if isinstance(node, Function) else scopes.home(node)
+        for child in tree.children(node):
+            is_new = reader.setdefault(child, inside.function) is not inside.function
+            if is_new and isinstance(child, Expr) and not is_atom(child):
+                found.add(child)
+    return found
+
+
+def _is_flat(e: Expr) -> bool:
+    """Whether all its parts are atoms."""
+    return isinstance(e, Call | Tuple | TupleGetItem) and all(map(is_atom, tree.children(e)))
+
+
+def _is_static(ty: TensorType) -> bool:
+    return all(isinstance(extent, int) for extent in ty.shape)
+
+
+# --- questions that rules ask about types --------------------------------------------------------
+
+
+def static_size(ty: TensorType | None) -> int | None:
+    """The number of elements, where it is known."""
+    return prod(ty.concrete_shape) if ty is not None and _is_static(ty) else None
+
+
+def covers(whole: TensorType | None, part: TensorType | None) -> bool:
+    """Whether `part`, broadcast with `whole`, stretches nothing of it, whatever `?` will be."""
+    if whole is None or part is None or len(part.shape) > len(whole.shape):
+        return False
+    behind = whole.shape[len(whole.shape) - len(part.shape) :]
+    return all(
+        small == 1 or (small == large and not isinstance(large, dims.Any))
+        for small, large in zip(part.shape, behind, strict=True)
+    )

@@ -1,0 +1,235 @@
+"""Write what only training needs the long way as what is left of it at inference:
+
+nn.batch_norm(%x, %gamma, %beta, %mean, %var).0  ->  add(multiply(%x, scale), shift)
+
+with scale = gamma / sqrt(var + epsilon) and shift = beta - mean * scale along the channels, which
+are constants once the parameters are, and which fusion puts behind a convolution. The mean and the
+variance, the other results, are what was given. Dropout drops nothing:
+
+nn.dropout(%x).0  ->  %x
+
+Layer, instance and group normalization and l2_normalize compute what they divide by from the data
+itself. One kernel does that with the data in cache, so they stay one operator, unless `all_norms`
+asks for them to be unpacked too:
+
+nn.l2_normalize(%x, eps=1e-3, axis=1)
+    ->  divide(%x, sqrt(maximum(sum(multiply(%x, %x), axis=1, keepdims=True), 1e-3)))
+
+Elements of 16 bits and less are computed with 32 bits and rounded once at the end, like by the
+operators themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from relay import dtypes, tree
+from relay.analysis.purity import Purity
+from relay.immutable import frozen
+from relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    Let,
+    Syntax,
+    Tuple,
+    TupleGetItem,
+    Var,
+    const,
+    is_atom,
+)
+from relay.ir.functions import transformed
+from relay.ir.module import IRModule
+from relay.ir.types import TensorType
+from relay.op.building.numerics import computing_dtype
+from relay.op.opdef import OpDef
+from relay.op.tensor.binary import add, divide, maximum, multiply, subtract
+from relay.op.tensor.convert import cast
+from relay.op.tensor.reduce import mean, sum_, variance
+from relay.op.tensor.reshape import reshape
+from relay.op.tensor.shape import expand_dims
+from relay.op.tensor.unary import negative, ones_like, sqrt
+from relay.transform.base import FunctionPass
+from relay.transform.context import PassContext
+
+# --- the arithmetic ----------------------------------------------------------------------------
+
+
+@frozen
+class _Site:
+    """What is known about a call: the type of the data, and the attributes."""
+
+    data: TensorType
+    attrs: Any
+
+    @property
+    def rank(self) -> int:
+        return len(self.data.shape)
+
+    @property
+    def axis(self) -> int:
+        axis: int = self.attrs.axis
+        return axis % self.rank
+
+    @property
+    def wide(self) -> str:
+        """The element type that is computed with."""
+        return dtypes.from_numpy(computing_dtype(dtypes.to_numpy(self.data.dtype)))
+
+    def number(self, value: float) -> Constant:
+        return const(value, self.wide)
+
+    def widened(self, e: Expr) -> Expr:
+        return e if self.wide == self.data.dtype else cast(e, dtype=self.wide)
+
+    def rounded(self, e: Expr) -> Expr:
+        return e if self.wide == self.data.dtype else cast(e, dtype=self.data.dtype)
+
+    def along_axis(self, vector: Expr) -> Expr:
+        """A vector that broadcasts along the axis."""
+        behind = self.rank - 1 - self.axis
+        return expand_dims(vector, axis=1, num_newaxis=behind) if behind else vector
+
+    def standardized(self, data: Expr, axes: Sequence[int]) -> Expr:
+        """The data with mean 0 and variance 1 along the axes."""
+        middle = mean(data, axis=axes, keepdims=True)
+        spread = variance(data, axes, keepdims=True, with_mean=middle)
+        deviation = sqrt(add(spread, self.number(self.attrs.epsilon)))
+        return divide(subtract(data, middle), deviation)
+
+    def affine(self, data: Expr, gamma: Expr, beta: Expr) -> Expr:
+        """Times gamma and plus beta, rounded."""
+        if self.attrs.scale:
+            data = multiply(data, self.along_axis(self.widened(gamma)))
+        if self.attrs.center:
+            data = add(data, self.along_axis(self.widened(beta)))
+        return self.rounded(data)
+
+
+def _batch_norm(
+    site: _Site, data: Expr, gamma: Expr, beta: Expr, moving_mean: Expr, moving_var: Expr
+) -> Expr:
+    deviation = sqrt(add(site.widened(moving_var), site.number(site.attrs.epsilon)))
+    scale = divide(site.widened(gamma) if site.attrs.scale else site.number(1), deviation)
+    offset = multiply(site.widened(moving_mean), scale)
+    shift = subtract(site.widened(beta), offset) if site.attrs.center else negative(offset)
+    scaled = multiply(site.widened(data), site.along_axis(scale))
+    result = site.rounded(add(scaled, site.along_axis(shift)))
+    return Tuple((result, moving_mean, moving_var))
+
+
+def _dropout(site: _Site, data: Expr) -> Expr:
+    return Tuple((data, ones_like(data)))
+
+
+def _layer_norm(site: _Site, data: Expr, gamma: Expr, beta: Expr) -> Expr:
+    return site.affine(site.standardized(site.widened(data), [site.axis]), gamma, beta)
+
+
+def _instance_norm(site: _Site, data: Expr, gamma: Expr, beta: Expr) -> Expr:
+    inside = [axis for axis in range(1, site.rank) if axis != site.axis]
+    return site.affine(site.standardized(site.widened(data), inside), gamma, beta)
+
+
+def _group_norm(site: _Site, data: Expr, gamma: Expr, beta: Expr) -> Expr:
+    # the axis of the channels becomes one of groups and one of the channels in a group
+    before = [0] * site.axis
+    groups = reshape(site.widened(data), [*before, -4, site.attrs.num_groups, -1, -2])
+    inside = [axis for axis in range(1, site.rank + 1) if axis != site.axis]
+    normal = reshape(site.standardized(groups, inside), [*before, -3, -2])
+    return site.affine(normal, gamma, beta)
+
+
+def _l2_normalize(site: _Site, data: Expr) -> Expr:
+    wide = site.widened(data)
+    squares = sum_(multiply(wide, wide), axis=site.attrs.axis, keepdims=True)
+    length = sqrt(maximum(squares, site.number(site.attrs.eps)))
+    return site.rounded(divide(wide, length))
+
+
+Unpack = Callable[..., Expr]
+OF_TRAINING: Mapping[str, Unpack] = {"nn.batch_norm": _batch_norm, "nn.dropout": _dropout}
+NORMS: Mapping[str, Unpack] = {
+    "nn.layer_norm": _layer_norm,
+    "nn.instance_norm": _instance_norm,
+    "nn.group_norm": _group_norm,
+    "nn.l2_normalize": _l2_normalize,
+}
+
+# --- the pass ----------------------------------------------------------------------------------
+
+
+@frozen
+class SimplifyInference(FunctionPass):
+    """Unpacks batch normalization and dropout; with `all_norms` the other normalizations too."""
+
+    opt_level = 0
+    required = ("InferType",)
+    all_norms: bool = False
+
+    def transform_function(
+        self, function: Function, module: IRModule, context: PassContext
+    ) -> Function:
+        unpackings = {**OF_TRAINING, **NORMS} if self.all_norms else OF_TRAINING
+        return transformed(function, _Unpacking(function, unpackings).visit)
+
+
+class _Unpacking:
+    """Rewrites calls of some operators, and what takes their results apart."""
+
+    def __init__(self, root: Function, unpackings: Mapping[str, Unpack]) -> None:
+        self._root = root
+        self._unpackings = unpackings
+        self._purity: Purity | None = None
+        # what variables are bound to
+        self._bound = {e.variable: e.value for e in tree.postorder(root) if isinstance(e, Let)}
+        self._first: dict[Var, Var] = {}  # variables for the first field of what they stand for
+        self._tuples: dict[Expr, Tuple] = {}  # what became of calls with several results
+        self._calls: dict[Expr, Call] = {}  # and the other way round
+
+    def visit(self, before: Syntax, after: Syntax) -> Syntax:
+        match before, after:
+            case Call(op=OpDef(name=name)), Call() if name in self._unpackings:
+                return self._call(before, after, self._unpackings[name])
+            case TupleGetItem(), TupleGetItem():
+                return self._field(before, after)
+            case Let(), Let(value=Tuple(fields=fields)) if before.variable in self._first:
+                # let %t = (a, b); …  ->  let %first = a; let %t = (%first, b); …
+                first = self._first[before.variable]
+                again = tree.replace(after, value=Tuple((first, *fields[1:])))
+                return Let(first, fields[0], again)
+        return after
+
+    def _call(self, before: Call, after: Call, unpack: Unpack) -> Expr:
+        # parameters may be left out, and are evaluated in another order
+        if not all(map(self._is_pure, before.args[1:])):
+            return after
+        ty = before.args[0].checked_type
+        assert isinstance(ty, TensorType)
+        result = unpack(_Site(ty, before.attrs), *after.args)
+        if isinstance(result, Tuple):
+            self._tuples[before] = result
+            self._calls[result] = before
+        return result
+
+    def _field(self, before: TupleGetItem, after: TupleGetItem) -> Expr:
+        index, value = after.index, after.tuple_value
+        if (call := self._calls.get(value)) is not None:
+            # the first field needs the data, the others can do without
+            if index == 0 or self._is_pure(call.args[0]):
+                return self._tuples[call][index]
+        elif isinstance(value, Var) and (made := self._tuples.get(self._bound.get(value))):  # type: ignore[arg-type]
+            if is_atom(field := made[index]):
+                return field
+            if index == 0:
+                return self._first.setdefault(value, Var(f"{value.name_hint}_0"))
+        return after
+
+    def _is_pure(self, e: Expr) -> bool:
+        if is_atom(e):
+            return True
+        if self._purity is None:
+            self._purity = Purity(self._root)
+        return self._purity.is_pure(e)

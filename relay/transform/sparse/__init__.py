@@ -1,0 +1,1 @@
+"""Passes that store weights as sparse matrices."""

@@ -1,0 +1,63 @@
+"""Store constant weights of convolutions in blocks, where most of them are zeros:
+
+nn.conv2d(%x, <constant>, kernel_size=[3, 3], padding=[1, 1], …)
+->
+nn.sparse_conv2d(%x, <blocks>, <indices>, <bounds>, kernel_size=[3, 3], …)
+
+Convolutions go by steps of 1, combine all channels and keep the size of the images; others stay,
+and so do weights that may be replaced after compilation. What is not stored is not multiplied, so
+that data which are not finite make no NaN there any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from relay.analysis.block_sparse import checked_blocksize
+from relay.analysis.sparse_conv2d import checked_form, has_sparse_form, sparse_weight
+from relay.immutable import frozen
+from relay.ir.expr import Call, Constant, Function, Syntax
+from relay.ir.functions import transformed
+from relay.ir.module import IRModule
+from relay.nd import NDArray, Weight
+from relay.op.sparse.sparse_conv import sparse_conv2d
+from relay.transform.base import FunctionPass
+from relay.transform.context import PassContext
+
+
+@frozen
+class Conv2dToSparse2(FunctionPass):
+    """`nn.conv2d` with a constant weight becomes `nn.sparse_conv2d`, if at least the share
+    `sparsity_threshold` of the weight is 0."""
+
+    opt_level = 5
+    required = ("DeadCodeElimination", "InferType")
+    layout: str = "NHWC"
+    kernel_size: int = 1
+    blocksize: Sequence[int] = (1, 1)
+    sparsity_threshold: float = 0.5
+
+    def __post_init__(self) -> None:
+        checked_form(self.layout, self.kernel_size)
+        checked_blocksize(self.blocksize)
+
+    def transform_function(
+        self, function: Function, module: IRModule, context: PassContext
+    ) -> Function:
+        return transformed(function, self._sparse)
+
+    def _sparse(self, before: Syntax, after: Syntax) -> Syntax:
+        match before, after:
+            case Call(args=(_, Constant(data=data))), Call(args=(images, _)):
+                if isinstance(data, Weight):
+                    return after
+                if not has_sparse_form(before, self.layout, self.kernel_size):
+                    return after
+                found = sparse_weight(
+                    data.array, self.layout, self.blocksize, self.sparsity_threshold
+                )
+                if found is not None:
+                    parts = (Constant(NDArray(part)) for part in found.parts.values())
+                    window = (self.kernel_size, self.kernel_size)
+                    return sparse_conv2d(images, *parts, layout=self.layout, kernel_size=window)
+        return after
