@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
+
 from relay import op
 from relay.errors import VALUE
 from relay.frontend.onnx.branches import with_type
@@ -301,9 +303,12 @@ def mel_weight_matrix(
     known = None if length_known is None else dims.floor_divide(length_known, 2) + 1
     column = op.expand_dims(_numbers(node, node.let(bins), known), 1)
     own = _numbers(node, count, _known_length(node, bands))
+    # one tensor of all three, so that they are seen to be equally long
+    offsets = const(np.arange(3)[:, None], "int64")
+    neighbours = node.let(op.take(places, op.add(op.expand_dims(own, 0), offsets), axis=0))
     left, middle, right = (
-        node.let(op.take(places, op.add(own, const(offset, "int64")), axis=0))
-        for offset in range(3)
+        node.let(op.squeeze(op.strided_slice(neighbours, [i], [i + 1], axes=(0,)), axis=[0]))
+        for i in range(3)
     )
     return op.cast(_triangle(node, node.let(column), left, middle, right), dtype)
 
