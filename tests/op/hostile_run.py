@@ -329,6 +329,9 @@ def compare(program: Program, name: str, got: Any, wanted: Any) -> None:
             return
         say(problem=f"{name} gives {shapes}, the interpreter refuses: {wanted.text[:300]}")
         return
+    kinds = [[(one.shape, one.dtype) for one in arrays(value)] for value in (got, wanted)]
+    if kinds[0] == kinds[1] and not any(one.size for one in arrays(wanted)):
+        return  # NumPy converts no tensor with huge axes, be it empty
     use = Use(program.op, program.op.samples[0], program.op.name)
     try:
         assert_agree(use, arrays(got), arrays(wanted))
