@@ -51,8 +51,9 @@ def _softmax_zero(node: Node, scores: Expr) -> Expr:
 
 
 def _probit(node: Node, scores: Expr) -> Expr:
-    """The argument at which the normal distribution has come to the score."""
-    scores = node.let(scores)
+    """The quantile of the normal distribution, in float64: near 0.5 float32 keeps no digits."""
+    dtype = node.dtype(scores)
+    scores = node.let(op.cast(scores, "float64"))
 
     def number(value: float) -> Expr:
         return node.number(value, scores)
@@ -64,7 +65,7 @@ def _probit(node: Node, scores: Expr) -> Expr:
     middle = node.let(op.add(number(2 / (pi * CURVE)), half))
     inside = op.subtract(op.multiply(middle, middle), op.divide(logarithm, number(CURVE)))
     size = op.sqrt(op.subtract(op.sqrt(inside), middle))
-    return op.multiply(op.multiply(number(sqrt(2)), op.sign(spread)), size)
+    return op.cast(op.multiply(op.multiply(number(sqrt(2)), op.sign(spread)), size), dtype)
 
 
 def labels_of(node: Node, count: int) -> np.ndarray:
