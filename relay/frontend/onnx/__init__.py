@@ -13,7 +13,7 @@ folding.py     what constants make of each other     elements.py   shapes that g
 branches.py    two ways to the same values           joining.py    the type that both have
 boxed.py       tensors of any number of axes
 
-operators/     the converters, one file per family
+operators/     the converters, one file per family; `ml` and `microsoft` are domains of their own
 computations/  what converters of several families are made of
 """
 

@@ -61,7 +61,7 @@ class Converters:
         yield from self._table
 
 
-# The files of `operators`: each has a `table`.
+# The files of `operators` and of its folders: each has a `table`.
 FAMILIES = (
     "activations",
     "arithmetic",
@@ -75,17 +75,17 @@ FAMILIES = (
     "dropout",
     "indexing",
     "losses",
-    "microsoft_activations",
-    "microsoft_attention",
-    "microsoft_blocks",
-    "microsoft_default",
-    "microsoft_layers",
-    "microsoft_quantized",
-    "microsoft_stateful",
-    "microsoft_tensors",
-    "ml_features",
-    "ml_linear",
-    "ml_trees",
+    "microsoft.activations",
+    "microsoft.attention",
+    "microsoft.blocks",
+    "microsoft.default",
+    "microsoft.layers",
+    "microsoft.quantized",
+    "microsoft.stateful",
+    "microsoft.tensors",
+    "ml.features",
+    "ml.linear",
+    "ml.trees",
     "normalisation",
     "ordering",
     "padding",

@@ -1,1 +1,1 @@
-"""Converters, one file per family of operators; each has a `table`."""
+"""Converters, one file per family of operators; each has a `table`. Other domains are folders."""

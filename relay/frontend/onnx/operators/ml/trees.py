@@ -14,8 +14,8 @@ import numpy as np
 from relay import op
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.operators.ml_features import as_float
-from relay.frontend.onnx.operators.ml_scores import (
+from relay.frontend.onnx.operators.ml.features import as_float
+from relay.frontend.onnx.operators.ml.scores import (
     labels_of,
     named,
     side_by_side,

@@ -11,8 +11,8 @@ from relay import op
 from relay.frontend.onnx.computations.broadcast import of_shape
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.operators.ml_coupling import coupled
-from relay.frontend.onnx.operators.ml_scores import (
+from relay.frontend.onnx.operators.ml.coupling import coupled
+from relay.frontend.onnx.operators.ml.scores import (
     labels_of,
     named,
     side_by_side,

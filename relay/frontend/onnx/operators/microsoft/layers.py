@@ -11,7 +11,7 @@ from relay.frontend.onnx.computations.indices import in_range
 from relay.frontend.onnx.computations.standing_in import activated, standard
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.operators.microsoft_activations import fast_gelu_of
+from relay.frontend.onnx.operators.microsoft.activations import fast_gelu_of
 from relay.frontend.onnx.operators.products import product
 from relay.ir.expr import Expr
 

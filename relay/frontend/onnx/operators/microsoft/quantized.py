@@ -22,8 +22,8 @@ from relay.frontend.onnx.computations.quantization import (
 )
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.operators.microsoft_attention import attended
-from relay.frontend.onnx.operators.microsoft_layers import embed_layer_normalization
+from relay.frontend.onnx.operators.microsoft.attention import attended
+from relay.frontend.onnx.operators.microsoft.layers import embed_layer_normalization
 from relay.frontend.onnx.operators.pooling import average_pool, global_average_pool, max_pool
 from relay.frontend.onnx.operators.quantized import (
     dequantize_linear,

@@ -1,0 +1,1 @@
+"""Operators that ONNX Runtime adds, domain `com.microsoft`; one file per family."""
