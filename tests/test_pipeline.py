@@ -30,12 +30,12 @@ from relay.testing import (
     random_inputs,
     tree_lstm,
 )
-from relay.testing.networks import random_network
 from relay.testing.strategies import programs
 from relay.transform import Explanation, PassContext, Sequential
 from tests.interpreter.test_programs import compare, plain
 from tests.programs.arguments import value
 from tests.programs.expected import CASES
+from tests.support.random_networks import random_network
 
 HEADER = '#[version = "0.0.5"]\n'
 PROGRAMS = sorted(Path(__file__).parent.joinpath("programs").glob("*.relay"))

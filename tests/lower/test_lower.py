@@ -15,7 +15,7 @@ from relay.lower.lower import Options, lower, lower_computed
 from relay.lower.to_compute import Computed
 from relay.parser import parse
 from relay.target.target import Target
-from relay.testing.kernels import Batch, Memory
+from tests.support.kernels import Batch, Memory
 from tests.target.llvm.kernels import LEVEL_NAMES, LEVELS, WIDEST
 
 AVX2 = Target.x86("avx2")

@@ -15,8 +15,8 @@ from relay.lower.kernel import TensorSpec
 from relay.lower.sizes import Size
 from relay.lower.symbolic import lower_dynamic
 from relay.parser import parse
-from relay.testing.dynamic import DynamicFunction
-from relay.testing.kernels import Memory
+from tests.support.dynamic_kernels import DynamicFunction
+from tests.support.kernels import Memory
 from tests.target.llvm.kernels import WIDEST
 
 N = Size("n")

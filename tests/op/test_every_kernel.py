@@ -3,8 +3,8 @@
 Samples, further element types and further extents (`relay.testing.operators`), for three levels of
 x86-64, with and without checked indices, on one, two and three threads: the results are those of
 the reference, the same to the bit on any number of threads, and no kernel reads or writes beside
-its memory (`relay.testing.kernels`). Of a level that this machine has not, the code is emitted, and
-run in instructions that it has (`relay.testing.wider`).
+its memory (`tests.support.kernels`). Of a level that this machine has not, the code is emitted, and
+run in instructions that it has (`tests.support.emulation`).
 
 This is far too much for every day, so a tenth of it is run, always the same, with something of
 every operator, and the largest tensors are smaller; `pytest -m full` runs all of it.
@@ -25,7 +25,6 @@ from relay.lower.lower import lower_computed
 from relay.op.opdef import get
 from relay.target.llvm.compile import compile_module
 from relay.target.target import Target
-from relay.testing.kernels import Batch, Memory, refused, texts
 from relay.testing.operators import (
     Use,
     assert_agree,
@@ -37,7 +36,8 @@ from relay.testing.operators import (
     trimmed,
     uses,
 )
-from relay.testing.wider import level
+from tests.support.emulation import x86_level
+from tests.support.kernels import Batch, Memory, refused, texts
 
 NAMES = computed_names()
 LEVELS = ("avx512", "avx2", "baseline")
@@ -128,7 +128,7 @@ class References:
 
 def check(group: Sequence[Case], references: References) -> None:
     """Compile the cases of one level together and run each."""
-    target = level(group[0].level)
+    target = x86_level(group[0].level)
     problems: list[str] = []
     ready: list[tuple[Case, list[np.ndarray]]] = []
     kernels: list[Lowered] = []

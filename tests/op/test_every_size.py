@@ -28,8 +28,6 @@ from relay.lower.symbolic import lower_dynamic
 from relay.op.opdef import OpDef, Sample, Tensor, get
 from relay.op.shapes import value_type
 from relay.target.target import Target
-from relay.testing.dynamic import DynamicFunction
-from relay.testing.kernels import Memory
 from relay.testing.operators import (
     SMALL,
     Use,
@@ -43,6 +41,8 @@ from relay.testing.operators import (
     size,
     with_extents,
 )
+from tests.support.dynamic_kernels import DynamicFunction
+from tests.support.kernels import Memory
 
 NAMES = computed_names()
 WAYS: tuple[str, ...] = ("any", "named", "leading")

@@ -42,9 +42,9 @@ from relay.testing import (
     vgg,
 )
 from relay.testing.init import create_workload
-from relay.testing.networks import random_network
 from relay.transform import ToANormalForm
 from tests.models.in_pytorch import scrambled
+from tests.support.random_networks import random_network
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from relay.ir.types import ShapeVar, TensorType
 from relay.lower.symbolic import lower_dynamic
 from relay.op.opdef import get
 from relay.target.target import Target
-from relay.testing.dynamic import DynamicFunction
 from tests.frontend.onnx.judge import model, runtime
+from tests.support.dynamic_kernels import DynamicFunction
 
 ANY = relay.Any()
 n = ShapeVar("n")

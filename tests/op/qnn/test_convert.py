@@ -12,7 +12,7 @@ from relay.ir.expr import Call, Var
 from relay.lower.symbolic import lower_dynamic
 from relay.op.opdef import get
 from relay.target.target import Target
-from relay.testing.dynamic import DynamicFunction
+from tests.support.dynamic_kernels import DynamicFunction
 
 # The quantised tensors of PyTorch are on their way out; while they last, they are oracles.
 pytestmark = pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor")

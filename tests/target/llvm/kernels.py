@@ -20,15 +20,15 @@ from relay.te.legalize import legalize
 from relay.te.loops import Buffer, Builder, Statement
 from relay.te.lower import Lowered as Loops
 from relay.te.tidy import tidy
-from relay.testing.kernels import Batch, Memory
-from relay.testing.wider import level
+from tests.support.emulation import x86_level
+from tests.support.kernels import Batch, Memory
 
 
 def levels() -> list[Target]:
     """The levels of x86-64, for kernels run by themselves; on another kind of machine, itself."""
     if Target.host().arch != "x86_64":
         return [Target.host()]
-    return [level(name) for name in ("avx512", "avx2", "baseline")]
+    return [x86_level(name) for name in ("avx512", "avx2", "baseline")]
 
 
 def names(targets: Sequence[Target]) -> list[str]:

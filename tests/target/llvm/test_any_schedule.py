@@ -13,7 +13,7 @@ from relay.target.target import Target
 from relay.te.evaluate import evaluate
 from relay.te.lower import lower
 from relay.te.schedule import Schedule, check, create
-from relay.testing.kernels import Batch
+from tests.support.kernels import Batch
 from tests.target.llvm.kernels import LEVEL_NAMES, LEVELS, function_of
 from tests.te.schedule.test_any_schedule import COMPUTATIONS, RandomSchedule, arrays_for
 

@@ -23,7 +23,7 @@ from relay.te.schedule import (
     unroll,
     vectorize,
 )
-from relay.testing.kernels import Batch
+from tests.support.kernels import Batch
 from tests.target.llvm.kernels import LEVEL_NAMES, LEVELS, code_of, function_of
 
 VNNI = [target for target in LEVELS if target.has_vnni]

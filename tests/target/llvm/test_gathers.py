@@ -11,7 +11,7 @@ from relay import te
 from relay.target.target import Target
 from relay.te.lower import lower
 from relay.te.schedule import Schedule, create, fuse, reorder, split, unroll, vectorize
-from relay.testing.kernels import Batch, Memory
+from tests.support.kernels import Batch, Memory
 from tests.target.llvm.kernels import LEVEL_NAMES, LEVELS, WIDEST, code_of, function_of
 
 Element = Callable[[te.Tensor], Callable[..., te.Expr]]

@@ -18,7 +18,7 @@ from relay.te import arithmetic
 from relay.te.evaluate import evaluate
 from relay.te.expr import BINARY, COMPARE, UNARY, Expr, binary, compare, unary, width
 from relay.te.loops import Buffer, Builder, Kind
-from relay.testing.kernels import Batch
+from tests.support.kernels import Batch
 from tests.target.llvm.kernels import LEVEL_NAMES, LEVELS, function_of, loops_of
 
 Body = Callable[[Expr, Expr], Expr]

@@ -21,7 +21,7 @@ from relay.te.evaluate import evaluate
 from relay.te.execute import run
 from relay.te.lower import lower
 from relay.te.tidy import tidy
-from relay.testing.kernels import Batch, Memory
+from tests.support.kernels import Batch, Memory
 from tests.target.llvm.kernels import LEVELS, scheduled
 from tests.target.llvm.schedules.graphs import Graph, graphs
 from tests.target.llvm.schedules.outline import outlines, text, unindented

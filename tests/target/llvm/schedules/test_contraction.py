@@ -12,7 +12,7 @@ from relay.lower.lower import lower
 from relay.target.llvm.compile import assembly
 from relay.target.llvm.schedules.tile import tile_for
 from relay.target.target import Target
-from relay.testing.kernels import Batch
+from tests.support.kernels import Batch
 from tests.target.llvm.kernels import LEVEL_NAMES, LEVELS, scheduled
 from tests.target.llvm.schedules.outline import function, outlines, text, unindented
 

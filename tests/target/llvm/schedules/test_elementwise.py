@@ -10,7 +10,7 @@ from relay.lower.lower import lower
 from relay.target.llvm.schedules.elementwise import elementwise
 from relay.target.target import Target
 from relay.te.schedule import create
-from relay.testing.kernels import Batch, Memory
+from tests.support.kernels import Batch, Memory
 from tests.target.llvm.kernels import LEVEL_NAMES, LEVELS
 from tests.target.llvm.schedules.outline import AVX512, function, outlines, text, unindented
 

@@ -8,7 +8,7 @@ from relay import te
 from relay.target.llvm.schedules.choose import choose
 from relay.target.llvm.schedules.hoist import constants_only
 from relay.te.schedule import create
-from relay.testing.kernels import Batch
+from tests.support.kernels import Batch
 from tests.target.llvm.kernels import WIDEST, scheduled
 from tests.target.llvm.schedules.outline import AVX512, outlines
 

@@ -19,8 +19,8 @@ from relay.op.opdef import get
 from relay.target.llvm.compile import assembly
 from relay.target.llvm.schedules.integers import instructions
 from relay.target.target import Target
-from relay.testing.dynamic import DynamicFunction
-from relay.testing.kernels import Batch
+from tests.support.dynamic_kernels import DynamicFunction
+from tests.support.kernels import Batch
 from tests.target.llvm.kernels import LEVEL_NAMES, LEVELS, WIDEST
 from tests.target.llvm.schedules.outline import function, text
 from tests.target.llvm.schedules.test_contraction import innermost_loops

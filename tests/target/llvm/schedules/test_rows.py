@@ -11,7 +11,7 @@ from relay.ir.expr import Call, const
 from relay.target.llvm.schedules.choose import choose
 from relay.target.target import Target
 from relay.te.loops import Kind
-from relay.testing.kernels import Batch
+from tests.support.kernels import Batch
 from tests.target.llvm.kernels import LEVEL_NAMES, LEVELS, scheduled
 from tests.target.llvm.schedules.outline import computed, function, text, unindented
 

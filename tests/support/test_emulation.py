@@ -1,4 +1,4 @@
-"""Kernels for wider vectors than a machine has, in its own instructions."""
+"""AVX-512 kernels on a machine that lacks AVX-512."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from relay.target.llvm.compile import assembly, compile_module
 from relay.target.llvm.jit import load
 from relay.target.target import Target
-from relay.testing.wider import instructions, level, narrowed
+from tests.support.emulation import emulated, runnable, x86_level
 
 HOST = Target.host()
 on_x86 = pytest.mark.skipif(HOST.arch != "x86_64", reason="instructions of x86-64")
@@ -35,18 +35,18 @@ def text(name: str, lanes: int, item: str, *, total: bool) -> str:
 
 
 @on_x86
-def test_what_a_machine_has_is_left_to_it():
-    assert instructions(NARROW) == (NARROW if HOST.supports(NARROW) else HOST)
+def test_a_supported_target_is_left_alone():
+    assert runnable(NARROW) == (NARROW if HOST.supports(NARROW) else HOST)
     code = text("vpdpbusd", 16, "i8", total=True)
-    assert narrowed(code, WIDE) is code
+    assert emulated(code, WIDE) is code
     assert "vpdpbusd" in assembly([code], WIDE)
 
 
 @on_x86
-def test_a_level_of_another_machine_has_what_most_such_machines_have():
-    assert level("avx512").vector_bits == 512
-    assert HOST.supports(level("avx512")) or level("avx512").has_vnni
-    assert level("baseline") == Target.x86("baseline")
+def test_avx512_includes_vnni_on_other_hosts():
+    assert x86_level("avx512").vector_bits == 512
+    assert HOST.supports(x86_level("avx512")) or x86_level("avx512").has_vnni
+    assert x86_level("baseline") == Target.x86("baseline")
 
 
 @on_x86
@@ -59,8 +59,8 @@ def test_a_level_of_another_machine_has_what_most_such_machines_have():
         ("pmaddw.d", "i16", (True, True), False),
     ],
 )
-def test_instructions_it_lacks_become_functions(name, item, signed, total, lanes):
-    code = narrowed(text(name, lanes, item, total=total), NARROW)
+def test_dot_product_intrinsics_become_functions(name, item, signed, total, lanes):
+    code = emulated(text(name, lanes, item, total=total), NARROW)
     assert "llvm.x86" not in code
     library = load(compile_module([code], Target.x86("baseline")), ["kernel"])
     bits = int(item[1:])
@@ -79,8 +79,8 @@ def test_instructions_it_lacks_become_functions(name, item, signed, total, lanes
 
 @on_x86
 @pytest.mark.parametrize("lanes", [9, 14, 16, 32])
-def test_loads_under_masks_are_taken_apart(lanes):
-    code = narrowed(
+def test_masked_loads_are_split(lanes):
+    code = emulated(
         f"""
     define i32 @kernel(ptr %out, ptr %data, ptr %flags) {{
       %bytes = load <{lanes} x i8>, ptr %flags, align 1

@@ -1,12 +1,11 @@
-"""Random networks: graphs of operators over tensors, legal by construction.
+"""Random networks: well-typed dataflow graphs of neural-network layers.
 
     module = random_network(Seeded(7), size=20)
     inputs = random_inputs(module, Seeded(7))
 
-`generate.py` makes programs with everything the language has, but with simple operators. Here it is
-the other way round: layers of networks (`network_layers.py`) over pictures, rows and sequences of a
-few elements, with branches that share their inputs. Nothing in them jumps, so a rewrite that is
-right changes results by rounding only.
+`relay.testing.random_module` covers the whole language with simple operators; these networks cover
+layers (`random_layers.py`) over small images, rows and sequences, with branches that share inputs.
+All layers are continuous, so a correct rewrite changes results by rounding only.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from relay.check.infer import infer_module
 from relay.ir.expr import Expr, Function, Tuple
 from relay.ir.module import IRModule
 from relay.testing.generator.choices import Choices, chance, pick, weighted
-from relay.testing.network_layers import Builder, any_layer, shape_of
+from tests.support.random_layers import Builder, any_layer, shape_of
 
-# Tensors that grow beyond this are used no more: the interpreter has to be quick.
+# Larger tensors get no further layers, so that the interpreter stays fast.
 LARGEST = 600
 
 
@@ -27,8 +26,8 @@ def random_network(
 ) -> IRModule:
     """A typed module whose `main` has `size` layers; with `branches`, some in an `if`.
 
-    Weights are constants, a few of them parameters. The result is a tensor, or a tuple of all that
-    nothing else uses.
+    Weights are constants, a few of them parameters. The result is the tuple of all unused tensors,
+    or the tensor if there is one.
     """
     net = Builder(choices, dtype, branches=branches)
     values: list[Expr] = [_start(net)]
@@ -50,7 +49,7 @@ def _start(net: Builder) -> Expr:
 
 
 def _source(net: Builder, values: list[Expr]) -> Expr:
-    """Mostly the latest: networks are long. The others make siblings and several results."""
+    """Mostly the latest value; an earlier one makes siblings and several results."""
     fitting = [v for v in values if _size(v) <= LARGEST and len(shape_of(v)) in (2, 3, 4)]
     if not fitting or chance(net.choices, 3):
         values.append(_start(net))
@@ -59,7 +58,7 @@ def _source(net: Builder, values: list[Expr]) -> Expr:
 
 
 def _step(net: Builder, x: Expr, values: list[Expr], used: set[Expr]) -> Expr:
-    """A layer over `x`; where its result has the shape of an earlier one, the two may be added."""
+    """A layer over `x`, possibly added to an earlier value of the same shape."""
     made = any_layer(net, x)
     shape = shape_of(made)
     same = [v for v in values if shape_of(v) == shape]

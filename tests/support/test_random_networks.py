@@ -10,7 +10,7 @@ from relay.check.infer import infer_module
 from relay.ir.compare import structural_equal
 from relay.ir.expr import If, Tuple
 from relay.testing import Seeded, assert_generated_ok, count_ops, random_inputs
-from relay.testing.networks import random_network
+from tests.support.random_networks import random_network
 
 
 def made(count, **options):

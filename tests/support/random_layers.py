@@ -1,9 +1,8 @@
-"""The layers that random networks are made of: operators, and idioms of several of them.
+"""The layers of random networks: operators, and idioms of several operators.
 
-A layer is a function of a `Builder`, which decides and brings weights, and of a tensor. It fits
-tensors of the rank it is listed with, whatever their extents; from 4 axes on the second is that of
-channels. Among them are the forms that passes look for: siblings over one input, norms written as
-arithmetic, attention, dilation by space_to_batch, padding that stands alone.
+A layer takes a `Builder`, which makes decisions and weights, and a tensor of the rank it is listed
+with, of any shape; tensors of rank 4 are NCHW. Included are the idioms that passes look for:
+sibling operators, norms written as arithmetic, attention, dilation by space_to_batch, separate pad.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Layer = Callable[["Builder", Expr], Expr]
 
 
 class Builder:
-    """Decisions, and the parameters of a network so far."""
+    """Makes decisions, weights and parameters of a network."""
 
     def __init__(self, choices: Choices, dtype: str, *, branches: bool) -> None:
         self.choices = choices
@@ -40,9 +39,9 @@ class Builder:
         return made
 
     def weight(self, *shape: int, low: float = -1.0, high: float = 1.0) -> Expr:
-        """Numbers in a range: a constant, and now and then a parameter."""
+        """Values in a range: mostly a constant, sometimes a parameter."""
         if chance(self.choices, 15):
-            # a parameter of any sign, so where one is excluded it is made to fit
+            # parameters have any sign; make it positive where `low` asks for that
             made: Expr = self.input("weight", shape)
             return op.add(op.abs(made), self.number(0.5)) if low > 0 else made
         random = np.random.default_rng(self.choices.integer(0, 999))
@@ -50,7 +49,7 @@ class Builder:
         return Constant(array(values))
 
     def kernel(self, *shape: int) -> Expr:
-        """Weights of a sum over all axes but the first, which keeps the size of what it sums."""
+        """Weights that preserve the variance of a sum over all axes but the first."""
         limit = sqrt(3.0 / prod(shape[1:]))
         return self.weight(*shape, low=-limit, high=limit)
 
@@ -65,7 +64,7 @@ class Builder:
 
 
 def shape_of(e: Expr) -> tuple[int, ...]:
-    """The extents of a tensor, found once for every part of it."""
+    """The shape of a tensor; infers and stores the types of its subexpressions."""
 
     def untyped(part: Syntax) -> bool:
         return isinstance(part, Expr) and part.ty is None and not isinstance(part, Op)
@@ -99,7 +98,7 @@ def activation(net: Builder, x: Expr) -> Expr:
 
 
 def arithmetic(net: Builder, x: Expr) -> Expr:
-    """Scalars that do something, or nothing."""
+    """Arithmetic with scalars, some of it redundant."""
     which = net.choices.integer(0, 6)
     if which == 1:
         return op.multiply(op.multiply(x, net.number(0.5)), net.number(3.0))
@@ -117,7 +116,7 @@ def arithmetic(net: Builder, x: Expr) -> Expr:
 
 
 def per_channel(net: Builder, x: Expr) -> Expr:
-    """A scale or a shift of each channel; scales may be negative."""
+    """A per-channel scale, possibly negative, or bias."""
     shape = shape_of(x)
     axis = 1 if len(shape) > 2 else len(shape) - 1
     scale = [shape[axis], *(1 for _ in shape[axis + 1 :])]
@@ -137,7 +136,7 @@ def batch_norm(net: Builder, x: Expr) -> Expr:
 
 
 def layer_norm(net: Builder, x: Expr) -> Expr:
-    """Over the last axis: the operator, as arithmetic, or without the mean."""
+    """Over the last axis: the operator, as arithmetic, or RMS norm."""
     width = shape_of(x)[-1]
     which = net.choices.integer(0, 2)
     if which == 0:
@@ -161,7 +160,7 @@ def softmax(net: Builder, x: Expr) -> Expr:
 
 
 def conversion(net: Builder, x: Expr) -> Expr:
-    """Through another element type and back, or with numbers that were integers."""
+    """A cast and back, or a sum with a dequantized integer tensor."""
     if net.chance():
         return op.cast(op.cast(x, "float32"), net.dtype)
     whole = net.input("integers", shape_of(x), "int8")
@@ -171,7 +170,7 @@ def conversion(net: Builder, x: Expr) -> Expr:
 
 
 def moved_and_back(net: Builder, x: Expr) -> Expr:
-    """Elements in other places, and in their own again."""
+    """Reshape or transpose, and back."""
     shape = shape_of(x)
     if net.chance():
         flat = op.reshape(x, (-1,))
@@ -185,7 +184,7 @@ def moved_and_back(net: Builder, x: Expr) -> Expr:
 
 
 def split_and_joined(net: Builder, x: Expr) -> Expr:
-    """Parts along an axis, one of them changed, in another order."""
+    """Split along an axis, change one part, and concatenate in another order."""
     shape = shape_of(x)
     axis = len(shape) - 1 if shape[1] % 2 else 1
     if shape[axis] % 2:
@@ -195,7 +194,7 @@ def split_and_joined(net: Builder, x: Expr) -> Expr:
 
 
 def branch(net: Builder, x: Expr) -> Expr:
-    """One of two layers, as a parameter says."""
+    """An `if` between two layers."""
     if not net.branches:
         return activation(net, x)
     choice = net.input("choice", (), "bool")
@@ -205,7 +204,7 @@ def branch(net: Builder, x: Expr) -> Expr:
     return If(choice, *ways)
 
 
-# --- pictures: 4 axes -----------------------------------------------------------------------------
+# --- images: rank 4 -----------------------------------------------------------------------------
 
 
 def convolution(net: Builder, x: Expr) -> Expr:
@@ -231,7 +230,7 @@ def convolution(net: Builder, x: Expr) -> Expr:
 
 
 def padded_convolution(net: Builder, x: Expr) -> Expr:
-    """Padding that an operator could do itself, if its value allows."""
+    """A separate pad that can be folded if its value is the identity."""
     value = 0.0 if net.chance(70) else 1.0
     padded = op.nn.pad(x, ((0, 0), (0, 0), (1, 1), (1, 2)), pad_value=value)
     if net.chance(30):
@@ -242,7 +241,7 @@ def padded_convolution(net: Builder, x: Expr) -> Expr:
 
 
 def convolution_in_blocks(net: Builder, x: Expr) -> Expr:
-    """A dilation of 2, written as convolutions of every second point; channels come last there."""
+    """A dilated convolution as space_to_batch_nd, conv2d, batch_to_space_nd; NHWC."""
     _, channels, height, width = shape_of(x)
     pads = [(2, 2 + extent % 2) for extent in (height, width)]
     blocks = op.nn.space_to_batch_nd(op.transpose(x, (0, 2, 3, 1)), (2, 2), pads)
@@ -261,7 +260,7 @@ def convolution_in_blocks(net: Builder, x: Expr) -> Expr:
 
 
 def sibling_convolutions(net: Builder, x: Expr) -> Expr:
-    """Over one input, some with other channels, joined again or summed."""
+    """Convolutions of one input, concatenated or summed."""
     channels = shape_of(x)[1]
     made = []
     same = net.chance()
@@ -292,7 +291,7 @@ def pool(net: Builder, x: Expr) -> Expr:
 
 
 def flattened(net: Builder, x: Expr) -> Expr:
-    """A picture as a row, or its points as rows of channels."""
+    """An image as a row, or as a sequence of pixels or channels."""
     batch, channels, height, width = shape_of(x)
     if net.chance():
         return op.nn.batch_flatten(x)
@@ -300,7 +299,7 @@ def flattened(net: Builder, x: Expr) -> Expr:
     return op.transpose(points, (0, 2, 1)) if net.chance() else points
 
 
-# --- rows: 2 axes ---------------------------------------------------------------------------------
+# --- rows: rank 2 ---------------------------------------------------------------------------------
 
 
 def dense(net: Builder, x: Expr) -> Expr:
@@ -325,11 +324,11 @@ def as_sequence(net: Builder, x: Expr) -> Expr:
     return op.expand_dims(x, 1) if width % 2 else op.reshape(x, (rows, 2, width // 2))
 
 
-# --- sequences: 3 axes ----------------------------------------------------------------------------
+# --- sequences: rank 3 ----------------------------------------------------------------------------
 
 
 def products(net: Builder, x: Expr) -> Expr:
-    """Products of matrices one by one, some over one input."""
+    """batch_matmul, or the sum of three siblings."""
     batch, _, width = shape_of(x)
     count = net.pick(1, 1, 3)
     made = [op.nn.batch_matmul(x, net.kernel(batch, 3, width)) for _ in range(count)]
@@ -337,7 +336,7 @@ def products(net: Builder, x: Expr) -> Expr:
 
 
 def linear(net: Builder, x: Expr) -> Expr:
-    """A product over the last of three axes, as importers write it."""
+    """A dense layer over the last axis of rank 3, as frontends write it."""
     batch, rows, width = shape_of(x)
     flat = op.reshape(x, (-1, width))
     product = op.nn.dense(flat, net.kernel(4, width), units=4)
@@ -345,7 +344,7 @@ def linear(net: Builder, x: Expr) -> Expr:
 
 
 def attention(net: Builder, x: Expr) -> Expr:
-    """softmax(query keyᵀ) value, maybe scaled and masked, over three products of one input."""
+    """softmax(query keyᵀ) value of three projections of `x`, possibly scaled and masked."""
     rows = shape_of(x)[1]
     query, key, value = (linear(net, x) for _ in range(3))
     scores = op.nn.batch_matmul(query, key)
@@ -385,7 +384,7 @@ def _summed(parts: Sequence[Expr]) -> Expr:
 
 # --- all of them ----------------------------------------------------------------------------------
 
-# How often each comes, beginning with the simplest.
+# The weight of each layer in the choice; Hypothesis shrinks towards the first.
 EVERYWHERE: Final[tuple[tuple[int, Layer], ...]] = (
     (6, activation),
     (4, arithmetic),
@@ -419,6 +418,6 @@ BY_RANK: Final[dict[int, tuple[tuple[int, Layer], ...]]] = {
 
 
 def any_layer(net: Builder, x: Expr) -> Expr:
-    """`x` after a layer that fits it."""
+    """A random layer for the rank of `x`."""
     options = BY_RANK[len(shape_of(x))] + EVERYWHERE
     return weighted(net.choices, options)(net, x)

@@ -1,14 +1,13 @@
-"""Kernels made for wider vectors than this machine has, in instructions that it has.
+"""Run kernels compiled for AVX-512 on a machine that lacks it.
 
-    target = level("avx512")                a level of x86-64, whatever this machine has
-    machine = instructions(target)          the target itself, where this machine can run its code
-    narrowed(text, machine)                 a kernel's text, to be compiled for that machine
+    target = x86_level("avx512")            a level of x86-64, whatever the host supports
+    machine = runnable(target)              `target` where the host can run its code, else the host
+    emulated(text, machine)                 the kernel's LLVM IR, to be compiled for `machine`
 
-A kernel's text asks for vectors and names few instructions: what does not fit into a register LLVM
-splits, which changes no bit of a result. So the loops and the schedules of every machine can be run
-on this one. The few instructions that are named become functions that do the same: sums of products
-of short integers (`relay.target.llvm.dot_product`). So do loads under masks, which LLVM does not
-split as it should (`relay.target.llvm.expressions`).
+LLVM splits vectors wider than a register, which changes no bit of a result, so the schedules of
+every level can run on any host. Intrinsics become functions that compute the same: dot products
+of short integers (`relay.target.llvm.dot_product`), and masked loads, which LLVM does not split
+correctly (`relay.target.llvm.expressions`).
 """
 
 from __future__ import annotations
@@ -23,28 +22,28 @@ _NAMED: Final = re.compile(r"@llvm\.x86\.(avx512\.[a-z.]+)\.(128|256|512)(?=\()"
 _MASKED: Final = re.compile(r"@llvm\.masked\.load\.v(\d+)([fi])(\d+)\.p0(?=\()")
 
 
-def level(name: str) -> Target:
-    """A level of x86-64; one that this machine has not, with what most machines add to it."""
+def x86_level(name: str) -> Target:
+    """A level of x86-64; AVX-512 includes VNNI where the host lacks AVX-512."""
     target = Target.x86(name)
     added = name == "avx512" and not Target.host().supports(target)
     return Target(f"llvm -level={name} -mattr=+avx512vnni") if added else target
 
 
-def instructions(target: Target) -> Target:
-    """The machine that runs code made for `target`: itself or, where it is another, this one."""
+def runnable(target: Target) -> Target:
+    """`target` if the host can run its code, else the host."""
     host = Target.host()
     return target if host.supports(target) or host.arch != target.arch else host
 
 
-def narrowed(text: str, machine: Target) -> str:
-    """The same kernel without what only a machine with AVX-512 has."""
+def emulated(text: str, machine: Target) -> str:
+    """The kernel with AVX-512 intrinsics replaced by functions, if `machine` lacks AVX-512."""
     if "avx512f" in machine.enabled:
         return text
     functions: dict[str, str] = {}  # by name
 
     def product(found: re.Match[str]) -> str:
         name, bits = found.groups()
-        own = f"{name}.{bits}.here"
+        own = f"{name}.{bits}.emulated"
         functions[own] = _PRODUCTS[name](own, int(bits) // 32)
         return f"@{own}"
 
@@ -52,7 +51,7 @@ def narrowed(text: str, machine: Target) -> str:
         lanes, bits = int(found[1]), int(found[3])
         if lanes * bits <= machine.vector_bits:
             return found[0]
-        own = f"masked.load.v{lanes}{found[2]}{bits}.here"
+        own = f"masked.load.v{lanes}{found[2]}{bits}.emulated"
         functions[own] = _masked_load(own, lanes, found[2], bits, machine.vector_bits // bits)
         return f"@{own}"
 
@@ -60,7 +59,7 @@ def narrowed(text: str, machine: Target) -> str:
 
 
 def _masked_load(name: str, lanes: int, sort: str, bits: int, widest: int) -> str:
-    """A function that loads the lanes of a mask, as many at a time as a register holds."""
+    """A masked load, split into registers of `widest` lanes."""
     kind = {"f32": "float", "f64": "double"}.get(f"{sort}{bits}", f"i{bits}")
     whole = f"<{lanes} x {kind}>"
     mask, loaded = f"<{lanes} x i1> %mask", f"{whole} %otherwise"
@@ -86,7 +85,7 @@ def _masked_load(name: str, lanes: int, sort: str, bits: int, widest: int) -> st
 
 
 def _sums(name: str, lanes: int, steps: int, extend_left: str, *, plus: bool) -> str:
-    """A function that sums `steps` products that lie side by side, in every lane."""
+    """A function that adds `steps` adjacent products in every lane."""
     many = steps * lanes
     factors, products, totals = (
         f"<{many} x i{32 // steps}>",

@@ -1,4 +1,4 @@
-"""Kernels that do what they must not, in memory that notices."""
+"""Out-of-bounds accesses of kernels are detected."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from relay.lower.kernel import Kernel, Lowered, Param, Result, Step, TensorSpec
 from relay.lower.lower import Options, lower_computed
 from relay.lower.to_compute import Computed
 from relay.target.target import Target
-from relay.testing.kernels import Batch, Memory, refused
+from tests.support.kernels import Batch, Memory, refused
 
 HOST = Target.host()
 EIGHT = TensorSpec((8,), "float32")
@@ -79,7 +79,7 @@ def test_what_is_not_written_is_not_zero():
 @pytest.mark.parametrize(("fence", "offset"), [("after", 32), ("before", -1)])
 def test_reading_beside_an_input_ends_the_process(fence, offset):
     program = f"""
-from relay.testing.kernels import Batch, Memory
+from tests.support.kernels import Batch, Memory
 import numpy as np
 import test_kernels as t
 load = "%p = getelementptr i8, ptr %in, i64 {offset}\\n%v = load volatile i8, ptr %p"

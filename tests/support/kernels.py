@@ -1,13 +1,13 @@
-"""Native kernels run by themselves, in memory that notices every step beside it.
+"""Run native kernels in memory that detects out-of-bounds accesses.
 
     batch = Batch([lower(function, constant, target), …], target)      one LLVM module for all
     outcome = batch.run(0, [x, weight], threads=2)
     outcome.results
 
-Inputs end where a page begins that nobody may touch (or begin where one ends), so they lie at
-addresses that are multiples of their elements only, and reading one byte too far ends the process.
-Results, temporaries and workspaces lie between guard bytes that are looked at afterwards, and hold
-no zeros at first: whoever reads what was never written gives itself away.
+Inputs touch an inaccessible page, before or after them, so reading one byte too far ends the
+process; they are aligned to their elements only. Results, temporaries and workspaces lie between
+guard bytes that are checked after the run, and are filled with non-zero bytes, so that reading
+uninitialized memory changes the results.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from relay.target import abi
 from relay.target.llvm.compile import DEFAULT_LEVEL, Level, compile_module
 from relay.target.llvm.jit import load
 from relay.target.target import Target
-from relay.testing.wider import instructions, narrowed
+from tests.support.emulation import emulated, runnable
 
-Fence = Literal["after", "before"]  # where the page lies that inputs touch
+Fence = Literal["after", "before"]  # where the inaccessible page lies
 _GUARD = 256  # bytes: four of the widest vectors
 _GUARD_VALUE = 0x5C
 _ALIGNMENT = 64
@@ -40,17 +40,17 @@ _NO_ACCESS = 0
 
 @frozen
 class Memory:
-    """How the memory of a run lies."""
+    """How the memory of a run is laid out."""
 
     fence: Fence = "after"
-    aligned: bool = True  # results begin where vectors may, or one element later
-    in_place: bool = False  # a result lies where an input does, if its kernel allows that
-    fill: int = 0xFF  # what every byte holds before it is written
+    aligned: bool = True  # results are aligned for vectors, or start one element later
+    in_place: bool = False  # a result overwrites an input, if the kernel allows it
+    fill: int = 0xFF  # the byte that uninitialized memory holds
 
 
 @frozen
 class Outcome:
-    """What a run gave."""
+    """The status and results of a run."""
 
     status: int
     results: tuple[np.ndarray, ...]
@@ -60,15 +60,15 @@ class Outcome:
 class Batch:
     """The kernels of several primitive functions, compiled together and loaded.
 
-    A target wider than this machine is obeyed up to the instructions (`relay.testing.wider`).
+    A target that the host cannot run is emulated (`tests.support.emulation`).
     """
 
     def __init__(
         self, functions: Sequence[Lowered], target: Target, *, opt: Level = DEFAULT_LEVEL
     ) -> None:
         self.functions = tuple(functions)
-        machine = instructions(target)
-        code = [narrowed(text, machine) for text in texts(functions).values()]
+        machine = runnable(target)
+        code = [emulated(text, machine) for text in texts(functions).values()]
         self.object = compile_module(code, machine, opt=opt)
         self._library = load(self.object, symbols(functions))
 
@@ -82,9 +82,9 @@ class Batch:
         sizes: Mapping[str, int] | None = None,
         shapes: Sequence[tuple[int, ...]] = (),
     ) -> Outcome:
-        """Run the steps of one function; AssertionError when one writes where it must not.
+        """Run the steps of one function; AssertionError on an out-of-bounds write.
 
-        `sizes` are those that only a run knows, `shapes` those of the results then.
+        `sizes` gives the dynamic sizes, `shapes` the shapes of the results.
         """
         run = _Run(inputs, memory or Memory(), sizes or {}, shapes)
         context = Context(threads)
@@ -100,9 +100,9 @@ class Batch:
         slots += [run.sizes[name] for name in kernel.sizes]
         bytes_wanted = kernel.workspace + kernel.worker_workspace * context.threads
         if kernel.sized_workspace:
-            open_ = (ctypes.c_uint64 * len(slots))(*slots)
+            dynamic = (ctypes.c_uint64 * len(slots))(*slots)
             measure = _MEASURE(self._library.address(f"{kernel.name}_workspace"))
-            bytes_wanted = int(measure(context.address, ctypes.addressof(open_)))
+            bytes_wanted = int(measure(context.address, ctypes.addressof(dynamic)))
         workspace = _Guarded(bytes_wanted, "the workspace", run.how.fill)
         slots.append(workspace.address)
         arguments = (ctypes.c_uint64 * len(slots))(*slots)
@@ -118,19 +118,19 @@ _MEASURE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 
 
 def texts(functions: Sequence[Lowered]) -> dict[str, str]:
-    """The code of every kernel, by name; those that are the same once."""
+    """The LLVM IR of every kernel, by name."""
     return {step.kernel.name: step.kernel.ir for one in functions for step in one.steps}
 
 
 def symbols(functions: Sequence[Lowered]) -> list[str]:
-    """The functions that kernels consist of, by name."""
+    """The names of all native functions of the kernels."""
     kernels = {step.kernel.name: step.kernel for one in functions for step in one.steps}
     sized = [f"{name}_workspace" for name, kernel in kernels.items() if kernel.sized_workspace]
     return [*kernels, *sized]
 
 
 def refused(functions: Sequence[Lowered], target: Target) -> dict[str, TargetError]:
-    """The kernels that cannot be compiled, each tried alone."""
+    """The kernels that cannot be compiled, with their errors."""
     found: dict[str, TargetError] = {}
     for name, text in texts(functions).items():
         try:
@@ -165,7 +165,7 @@ class _Run:
         self.outputs: dict[int, _Guarded] = {}
 
     def slots(self, step: Step) -> list[int]:
-        """The addresses a step is called with; memory for what it writes is made."""
+        """The addresses of a step's arguments; allocates its outputs."""
         kernel = step.kernel
         given = [self.find(place).address for place in step.inputs]
         made = []
@@ -209,7 +209,7 @@ class _Run:
 
 
 class _Guarded:
-    """Bytes between guards."""
+    """Memory between guard bytes."""
 
     def __init__(
         self,
@@ -232,7 +232,7 @@ class _Guarded:
         return held.view(self.stored).reshape(self.shape)
 
     def put(self, other: _Fenced | _Guarded) -> None:
-        """Hold the same bytes."""
+        """Copy the bytes of `other`."""
         held = other.copy if isinstance(other, _Fenced) else other.array().view(np.uint8).ravel()
         self.bytes[self.start : self.start + self.size] = held
 
@@ -244,7 +244,7 @@ class _Guarded:
 
 
 class _Fenced:
-    """A copy of an array beside a page that may not be touched."""
+    """A copy of an array next to an inaccessible page."""
 
     def __init__(self, array: np.ndarray, name: str, fence: Fence) -> None:
         self.name = name
@@ -254,20 +254,20 @@ class _Fenced:
         self.pages = mmap.mmap(-1, (pages + 1) * mmap.PAGESIZE)
         begin = ctypes.addressof(ctypes.c_char.from_buffer(self.pages))
         if fence == "after":
-            offset, closed = pages * mmap.PAGESIZE - size, begin + pages * mmap.PAGESIZE
+            offset, protected = pages * mmap.PAGESIZE - size, begin + pages * mmap.PAGESIZE
         else:
-            offset, closed = mmap.PAGESIZE, begin
+            offset, protected = mmap.PAGESIZE, begin
         self.address = begin + offset
         self.copy = np.frombuffer(self.pages, np.uint8, size, offset)
         self.copy[:] = np.frombuffer(self.original.tobytes(), np.uint8)
-        _close_page(closed)
+        _protect_page(protected)
 
     def check(self, kernel: str) -> None:
         if self.copy.tobytes() != self.original.tobytes():
             raise AssertionError(f"kernel `{kernel}` wrote to {self.name}")
 
 
-def _close_page(address: int) -> None:
+def _protect_page(address: int) -> None:
     if not sys.platform.startswith("win"):
         if ctypes.CDLL(None).mprotect(ctypes.c_void_p(address), mmap.PAGESIZE, _NO_ACCESS):
-            raise OSError("a page of memory could not be closed")
+            raise OSError("mprotect failed")

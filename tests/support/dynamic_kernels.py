@@ -1,10 +1,10 @@
-"""Primitive functions over sizes that a run finds, run by themselves.
+"""Run the kernels of primitive functions with dynamic dimensions.
 
     function = DynamicFunction(lower_dynamic(function, constant, target), target)
     function.run([x, y])
 
-The sizes are read, what is required is looked at, and kernels run in the guarded memory of
-`relay.testing.kernels`: what a program does with such a function, in a few lines of Python.
+As a compiled program does: reads the sizes, checks the requirements, chooses a variant and runs
+its kernels, in the guarded memory of `tests.support.kernels`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from relay.extents import has_room
 from relay.lower.dynamic import Dynamic, ElementOf, Requirement, Variable, Variant
 from relay.lower.sizes import evaluate
 from relay.target.target import Target
-from relay.testing.kernels import Batch, Memory
+from tests.support.kernels import Batch, Memory
 
 
 class DynamicFunction:
-    """A primitive function for all sizes, compiled once and loaded."""
+    """A primitive function with dynamic dimensions, compiled once and loaded."""
 
     def __init__(self, made: Dynamic, target: Target) -> None:
         self.made = made
@@ -33,17 +33,17 @@ class DynamicFunction:
     def run(
         self, inputs: Sequence[np.ndarray], *, threads: int = 1, memory: Memory | None = None
     ) -> tuple[np.ndarray, ...]:
-        """The results; EvaluationError where the sizes are not as they must be."""
+        """The results; EvaluationError if a requirement on the sizes does not hold."""
         made = self.made
         sizes = {one.name: _read(one, inputs) for one in made.variables}
-        _look(made.required, sizes)
+        _check(made.required, sizes)
         for number, search in enumerate(made.searches):
             room = [(len(search.names),)]
             (found,) = self.batch.run(number, inputs, sizes=sizes, shapes=room).results
             sizes |= dict(zip(search.names, found.tolist(), strict=True))
-            _look(search.required, sizes)
-        number, variant = self.chosen(sizes)
-        _look(variant.required, sizes)
+            _check(search.required, sizes)
+        number, variant = self.choose(sizes)
+        _check(variant.required, sizes)
         for shape in variant.rooms:
             if not has_room([evaluate(dim, sizes) for dim in shape], "int8"):
                 raise EvaluationError(Diagnostic("a tensor has too many elements"))
@@ -67,7 +67,7 @@ class DynamicFunction:
             for room, shape in zip(rooms, actual.tolist(), strict=True)
         )
 
-    def chosen(self, sizes: dict[str, int]) -> tuple[int, Variant]:
+    def choose(self, sizes: dict[str, int]) -> tuple[int, Variant]:
         """The first variant whose conditions hold, and its number."""
         for number, variant in enumerate(self.made.variants):
             if all(evaluate(a, sizes) == evaluate(b, sizes) for a, b in variant.conditions):
@@ -86,12 +86,12 @@ def _read(variable: Variable, inputs: Sequence[np.ndarray]) -> int:
     return found
 
 
-def _look(required: Iterable[Requirement], sizes: dict[str, int]) -> None:
+def _check(required: Iterable[Requirement], sizes: dict[str, int]) -> None:
     for one in required:
         if evaluate(one.left, sizes) != evaluate(one.right, sizes):
             raise EvaluationError(Diagnostic(one.message))
 
 
 def _front(room: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """The first elements in another shape."""
+    """The first elements, reshaped."""
     return room.reshape(-1)[: int(np.prod(shape, dtype=int))].reshape(shape)
