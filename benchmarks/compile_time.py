@@ -75,9 +75,9 @@ def compile_in_stages(name: str, small: bool, file: str) -> dict[str, Any]:
     clock = Clock()
     from relay import driver, tree
     from relay.cache import Cache, cached_runtime
+    from relay.cache.kernels import KernelCache
     from relay.executors.executable import Code
     from relay.executors.make import make_executable
-    from relay.kernel_cache import KernelCache
     from relay.lower.kernel import Options
     from relay.pipeline import passes
     from relay.program.lower import lower_module, requests

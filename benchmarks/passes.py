@@ -33,9 +33,9 @@ from zoo import network, picture
 import relay
 from relay import driver
 from relay.cache import Cache
+from relay.cache.kernels import KernelCache
 from relay.executors.executable import Code
 from relay.executors.make import make_executable
-from relay.kernel_cache import KernelCache
 from relay.lower.kernel import Options
 from relay.pipeline import Pipeline, passes, straight_line
 from relay.program.lower import lower_module, requests

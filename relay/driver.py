@@ -19,6 +19,8 @@ import numpy as np
 
 from relay import nd, settings, tree
 from relay.cache import Cache, cached_program_runtime, cached_runtime, key_of
+from relay.cache.kernels import KernelCache
+from relay.cache.programs import ProgramCache, Stored
 from relay.errors import RelayError
 from relay.executors.executable import Code, Executable
 from relay.executors.make import make_executable
@@ -30,7 +32,6 @@ from relay.ir.entry import with_main_apart
 from relay.ir.expr import Constant, Expr, Function, Var, bind
 from relay.ir.module import HasModule, IRModule
 from relay.ir.parameters import bind_params_by_name
-from relay.kernel_cache import KernelCache
 from relay.lower.kernel import Options
 from relay.pipeline import EXACT, passes, typed
 from relay.program.lower import lower_module, requests
@@ -38,7 +39,6 @@ from relay.program.native import NativeProgram
 from relay.program.program import MAIN, Program
 from relay.program.stages import Lowering
 from relay.program.straight import is_straight_line
-from relay.program_cache import ProgramCache, Stored
 from relay.target.llvm.compile import Level, compile_module
 from relay.target.target import Target, wanted
 from relay.transform.context import PassContext

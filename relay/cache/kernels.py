@@ -1,11 +1,11 @@
-"""Kernels that were made before: found on disk by the functions they were made of.
+"""Kernels by the primitive functions they are lowered from.
 
-`relay.cache` keeps object code by the text it was compiled from. To know that text, a function has
-to be lowered, which takes longer than compiling it; so what lowering gives is kept too, by the text
-of the function and all else it depends on: which parameters are constant, the target, the options,
-and this compiler itself.
+Object code is cached by the text it is compiled from (`relay.cache.objects`). To know that text, a
+function has to be lowered, which takes longer than compiling it; so the result of lowering is
+cached too, by the text of the function and all else it depends on: which parameters are constant,
+the target, the options, and this compiler itself.
 
-What is not there is made by several processes when it is much.
+Many missing kernels are made by several processes.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING
 
 import relay
 from relay import settings, tree
-from relay.cache import Cache, compile_cached, key_of
+from relay.cache.objects import compile_cached, key_of
+from relay.cache.store import Cache
+from relay.cache.worker import KernelWorker, Made, make, make_dynamic
 from relay.ir.expr import Expr, Function
-from relay.kernel_worker import KernelWorker, Made, make, make_dynamic
 from relay.lower import stored
 from relay.lower.kernel import Kernel, Lowered, Options, Step
 from relay.native.cores import usable_cores

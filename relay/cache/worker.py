@@ -1,6 +1,6 @@
 """A process that makes kernels for another one: both ends of the pipe between them.
 
-    python -m relay.kernel_worker       reads requests, writes answers, until its input ends
+    python -m relay.cache.worker       reads requests, writes answers, until its input ends
 
 A request is a primitive function as text and all that lowering it depends on, be it for known sizes
 or for those that a run finds; the answer is what lowering gives and the object code of its kernels.

@@ -16,12 +16,9 @@ import numpy as np
 import pytest
 
 import relay
-from relay.cache import Cache, compile_cached, key_of
-from relay.target import Target
-from relay.target.llvm import compile as compiler
+from relay.cache import Cache
 
 KEY = "ab" + "0" * 62
-TEXT = "define i32 @answer() { ret i32 42 }"
 
 
 def key(number):
@@ -352,41 +349,6 @@ def test_processes_that_write_at_once_do_not_disturb_each_other(tmp_path):
     assert not [file for file in files(folder) if file.name.startswith(".")]
 
 
-# --- compiling ---------------------------------------------------------------------------------
-
-
-def test_only_what_is_new_is_compiled(cache, logged):
-    target = Target.host()
-    other = TEXT.replace("answer", "other")
-    first = compile_cached([[TEXT]], target, cache)
-    second = compile_cached([[TEXT], [other], [TEXT]], target, cache)
-    assert second[0] == second[2] == first[0] != second[1]
-    assert "1 of 2 kernels are new" in logged.text
-    logged.clear()
-    assert compile_cached([[TEXT], [other], [TEXT]], target, Cache(cache.path)) == second
-    assert "new" not in logged.text
-
-
-def test_the_name_of_an_entry_depends_on_all_that_its_code_depends_on(monkeypatch):
-    host = Target("llvm -level=avx2")
-    names = {
-        key_of([TEXT], host),
-        key_of([TEXT, ""], host),
-        key_of([TEXT + " "], host),
-        key_of([TEXT[:10], TEXT[10:]], host),
-        key_of([TEXT], Target("llvm -level=baseline")),
-        key_of([TEXT], host, 1),
-    }
-    assert key_of([TEXT], Target(str(host))) in names
-    monkeypatch.setattr("relay.cache.COMPILER_VERSION", compiler.COMPILER_VERSION + 1)
-    names.add(key_of([TEXT], host))
-    monkeypatch.setattr("relay.cache.llvm_version", lambda: "another")
-    names.add(key_of([TEXT], host))
-    monkeypatch.setattr(relay, "__version__", "another")
-    names.add(key_of([TEXT], host))
-    assert len(names) == 9
-
-
 def test_the_settings_say_where_and_how_much(monkeypatch, tmp_path):
     monkeypatch.setenv("RELAY_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("RELAY_CACHE_SIZE", "2M")
@@ -394,16 +356,3 @@ def test_the_settings_say_where_and_how_much(monkeypatch, tmp_path):
     assert (cache.path, cache.limit) == (tmp_path, 2 * 2**20)
     monkeypatch.setenv("RELAY_CACHE_DIR", "off")
     assert Cache.default().path is None
-
-
-def test_the_runtime_comes_from_the_cache_too(tmp_path):
-    code = (
-        "import sys; from relay.cache import Cache, cached_runtime\n"
-        "cache = Cache(sys.argv[1]); found = cached_runtime(cache)\n"
-        "assert cached_runtime(cache) is found; print(cache.statistics.stored)"
-    )
-    for stored in ("1\n", "0\n"):
-        done = subprocess.run(
-            [sys.executable, "-c", code, tmp_path / "kernels"], capture_output=True, text=True
-        )
-        assert (done.stdout, done.stderr) == (stored, "")

@@ -1,17 +1,12 @@
-"""Compiled kernels on disk, found again by what they were compiled from.
+"""A folder of entries by key: `Cache.get`, `Cache.put`, least recently used entries evicted.
 
-    cache = Cache.default()                             the user's, as the settings say
-    objects = compile_cached(modules, target, cache)    what is there, and the rest compiled
+An entry is its data behind a digest of key and data: a damaged or misplaced entry is noticed,
+removed and made again. Entries are written to a temporary file and renamed, so that readers see all
+of an entry or nothing, however many processes write at once.
 
-The name of an entry is a digest of everything its code depends on: the text, the target, the
-compiler. Its content is the code behind a digest of that name and the code, so what is damaged, or
-lies where another entry belongs, is noticed, removed and compiled again. Entries are written
-elsewhere and moved into place: a reader sees all of one or nothing, however many processes write at
-once.
-
-Loading an entry runs it. So the folder belongs to the user alone; one that others own or may write
-to is not used. Nothing here ever fails: without a folder, on a full or a read-only disk, there is
-simply no cache, and the log says so.
+Loading an entry runs it, so the folder must belong to the user alone; one that others own or may
+write to is not used. Nothing here raises: without a folder, or on a full or read-only disk, there
+is no cache, and the log says so.
 """
 
 from __future__ import annotations
@@ -24,27 +19,14 @@ import stat
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-import relay
 from relay import settings
 from relay.files import as_path
 from relay.immutable import frozen
-from relay.native.runtime import Runtime, portable, runtime, runtime_object, runtime_texts
-from relay.target.llvm.compile import (
-    COMPILER_VERSION,
-    DEFAULT_LEVEL,
-    Level,
-    compile_many,
-    llvm_version,
-)
-from relay.target.target import Target
-
-if TYPE_CHECKING:
-    from relay.native.call import ProgramRuntime
 
 log = logging.getLogger("relay")
 
@@ -106,6 +88,14 @@ class Cache:
             return
         self._count(stored=1)
         self._grown(folder, len(content))
+
+    def get_or_make(self, key: str, make: Callable[[], bytes]) -> bytes:
+        """The data stored under `key`; otherwise what `make` returns, which is stored."""
+        data = self.get(key)
+        if data is None:
+            data = make()
+            self.put(key, data)
+        return data
 
     def clear(self) -> None:
         """Remove every entry, and nothing else that may be in the folder."""
@@ -261,62 +251,3 @@ def _remove(place: Path) -> None:
         place.unlink(missing_ok=True)
     except OSError as error:
         log.info("cannot remove %s: %s", place, error)
-
-
-# --- compiling through the cache ---------------------------------------------------------------
-
-
-def key_of(texts: Sequence[str], target: Target, opt: Level = DEFAULT_LEVEL) -> str:
-    """The name of the code these texts compile to: a digest of all it depends on."""
-    made = hashlib.sha256()
-    compiler = (relay.__version__, str(COMPILER_VERSION), llvm_version(), str(opt))
-    for part in (*compiler, str(target), *texts):
-        data = part.encode()
-        made.update(len(data).to_bytes(8, "little"))
-        made.update(data)
-    return made.hexdigest()
-
-
-def compile_cached(
-    modules: Sequence[Sequence[str]], target: Target, cache: Cache, *, opt: Level = DEFAULT_LEVEL
-) -> list[bytes]:
-    """An object file for each of `modules`; only what the cache does not have is compiled."""
-    keys = [key_of(texts, target, opt) for texts in modules]
-    found = {key: data for key in dict.fromkeys(keys) if (data := cache.get(key)) is not None}
-    missing = {key: texts for key, texts in zip(keys, modules, strict=True) if key not in found}
-    if missing:
-        log.info(
-            "%d of %d kernels are new to %s",
-            len(missing),
-            len(set(keys)),
-            f"the cache in {cache.path}" if cache.path is not None else "this process",
-        )
-        compiled = compile_many(list(missing.values()), target, opt=opt)
-        for key, data in zip(missing, compiled, strict=True):
-            cache.put(key, data)
-            found[key] = data
-    return [found[key] for key in keys]
-
-
-def cached_runtime(cache: Cache) -> Runtime:
-    """The native runtime of this process, its code from the cache where that has it."""
-    target = portable(Target.host())
-    key = key_of(runtime_texts(target), target)
-    code = cache.get(key)
-    if code is None:
-        code = runtime_object(target)
-        cache.put(key, code)
-    return runtime(code)
-
-
-def cached_program_runtime(cache: Cache) -> ProgramRuntime:
-    """The same for the runtime of programs with functions of their own."""
-    from relay.native.call import program_runtime, program_runtime_object, program_runtime_text
-
-    target = portable(Target.host())
-    key = key_of([program_runtime_text(target)], target)
-    code = cache.get(key)
-    if code is None:
-        code = program_runtime_object(target)
-        cache.put(key, code)
-    return program_runtime(code)

@@ -1,6 +1,6 @@
 """Programs that were compiled before: found on disk by the model they were made of.
 
-`relay.kernel_cache` spares making kernels, once passes have found out which. Most of the time that
+`relay.cache.kernels` spares making kernels, once passes have found out which. Most of the time that
 is left goes into these passes; so what comes of them is kept too, the program and the code of its
 kernels, by the text of the model and all else it depends on: its constants, the names and types of
 its weights, the target, the options, the operators, and this compiler itself.
@@ -21,11 +21,12 @@ from typing import Any, Final
 import numpy as np
 
 from relay import nd, tree
-from relay.cache import Cache, key_of
+from relay.cache.kernels import fingerprint, home
+from relay.cache.objects import key_of
+from relay.cache.store import Cache
 from relay.immutable import frozen
 from relay.ir.expr import Call, Constant, Syntax, find_op, op_names
 from relay.ir.module import IRModule
-from relay.kernel_cache import fingerprint, home
 from relay.lower import stored
 from relay.op.opdef import OpDef
 from relay.op.tensor.index_checks import check_indices

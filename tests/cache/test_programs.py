@@ -10,9 +10,9 @@ import pytest
 import relay
 from relay import driver
 from relay.cache import Cache
+from relay.cache.programs import MOST
 from relay.op.opdef import FusionKind, get, temporary_operators
 from relay.pipeline import whole_program
-from relay.program_cache import MOST
 from relay.target.target import Target
 from relay.transform import PassContext
 from relay.transform.instruments import PassTimingInstrument

@@ -5,9 +5,8 @@ import pytest
 
 import relay
 from relay.cache import Cache
+from relay.cache.kernels import KernelCache, fingerprint
 from relay.driver import with_weights
-from relay.kernel_cache import KernelCache, fingerprint
-from relay.kernel_worker import KernelWorker, make, make_dynamic
 from relay.lower import stored
 from relay.lower.kernel import Kernel, Lowered, Options, Param, Result, Step, Temporary, TensorSpec
 from relay.op.opdef import FusionKind
@@ -132,7 +131,7 @@ SEVERAL = [
 
 @pytest.mark.parametrize("folder", [True, False])
 def test_much_work_is_shared(cache, folder, monkeypatch):
-    monkeypatch.setattr("relay.kernel_cache.FUNCTIONS_PER_WORKER", 3)
+    monkeypatch.setattr("relay.cache.kernels.FUNCTIONS_PER_WORKER", 3)
     monkeypatch.setenv("RELAY_WORKERS", "2")
     kernels = KernelCache(cache if folder else Cache(None), Target.host(), Options())
     kernels.prepare((f, (False, False)) for f in SEVERAL)
@@ -151,7 +150,7 @@ def test_much_work_is_shared(cache, folder, monkeypatch):
 
 
 def test_functions_over_sizes_of_a_run_are_shared_too(cache, monkeypatch):
-    monkeypatch.setattr("relay.kernel_cache.FUNCTIONS_PER_WORKER", 3)
+    monkeypatch.setattr("relay.cache.kernels.FUNCTIONS_PER_WORKER", 3)
     monkeypatch.setenv("RELAY_WORKERS", "2")
     sized = [
         function(ADD.replace("4", size).replace("+", sign))
@@ -172,23 +171,6 @@ def test_functions_over_sizes_of_a_run_are_shared_too(cache, monkeypatch):
     assert (again.made, again.found) == (0, len(sized))
 
 
-@pytest.mark.parametrize("name", ["n", "batch.size.0", "0"])
-def test_sizes_named_by_the_program_around_a_function_are_known_to_another_process(name):
-    n = relay.ShapeVar(name)
-    ty = relay.TensorType(((n + 3) // 4, n, n), "float32")
-    x, y = relay.var("x", ty), relay.var("y", ty)
-    main = relay.Function([x, y], x + y, None, [n]).with_attr("Primitive", 1)
-    named = relay.transform.InferType()(relay.IRModule.from_expr(main))["main"]
-    named = relay.tree.replace(named, type_params=())
-    worker = KernelWorker.start()
-    try:
-        assert worker.ready()
-        made = worker.make_dynamic(named.astext(), (False, False), Target.host(), Options())
-        assert made == make_dynamic(named, (False, False), Target.host(), Options())
-    finally:
-        worker.stop()
-
-
 def test_a_kernel_that_several_functions_have_is_compiled_once(monkeypatch):
     compiled = []
 
@@ -196,7 +178,7 @@ def test_a_kernel_that_several_functions_have_is_compiled_once(monkeypatch):
         compiled.append(texts)
         return b"code"
 
-    monkeypatch.setattr("relay.kernel_worker.compile_module", compile_module)
+    monkeypatch.setattr("relay.cache.worker.compile_module", compile_module)
     text = "%x: Tensor[(4, 24), float32], %w: Tensor[(24, 32), float32], Primitive=1) { {} }"
     product = "nn.matmul(%x, %w)"
     kernels = KernelCache(Cache(None), Target.host(), Options())
@@ -207,19 +189,6 @@ def test_a_kernel_that_several_functions_have_is_compiled_once(monkeypatch):
     names = {step.kernel.name for one in made for step in one.steps}
     steps = sum(len(one.steps) for one in made)
     assert len(compiled) == len(names) < steps
-
-
-def test_a_process_that_cannot_leaves_the_error_to_the_one_that_asks(tmp_path):
-    worker = KernelWorker.start()
-    try:
-        assert worker.ready()
-        assert worker.make("nonsense", (), Target.host(), Options()) is None
-        text = SEVERAL[0].astext()
-        made = worker.make(text, (False, False), Target.host(), Options())
-        assert made == make(SEVERAL[0], (False, False), Target.host(), Options())
-    finally:
-        worker.stop()
-    assert worker.make(text, (False, False), Target.host(), Options()) is None
 
 
 def test_what_will_be_asked_for_is_known_before():

@@ -1,0 +1,76 @@
+"""Object code by the text it is compiled from.
+
+A key is a digest of everything the code depends on: the text, the target, the compiler.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import relay
+from relay.cache.store import Cache
+from relay.native.runtime import Runtime, portable, runtime, runtime_object, runtime_texts
+from relay.target.llvm.compile import (
+    COMPILER_VERSION,
+    DEFAULT_LEVEL,
+    Level,
+    compile_many,
+    llvm_version,
+)
+from relay.target.target import Target
+
+if TYPE_CHECKING:
+    from relay.native.call import ProgramRuntime
+
+log = logging.getLogger("relay")
+
+
+def key_of(texts: Sequence[str], target: Target, opt: Level = DEFAULT_LEVEL) -> str:
+    """The name of the code these texts compile to: a digest of all it depends on."""
+    made = hashlib.sha256()
+    compiler = (relay.__version__, str(COMPILER_VERSION), llvm_version(), str(opt))
+    for part in (*compiler, str(target), *texts):
+        data = part.encode()
+        made.update(len(data).to_bytes(8, "little"))
+        made.update(data)
+    return made.hexdigest()
+
+
+def compile_cached(
+    modules: Sequence[Sequence[str]], target: Target, cache: Cache, *, opt: Level = DEFAULT_LEVEL
+) -> list[bytes]:
+    """An object file for each of `modules`; only what the cache does not have is compiled."""
+    keys = [key_of(texts, target, opt) for texts in modules]
+    found = {key: data for key in dict.fromkeys(keys) if (data := cache.get(key)) is not None}
+    missing = {key: texts for key, texts in zip(keys, modules, strict=True) if key not in found}
+    if missing:
+        log.info(
+            "%d of %d kernels are new to %s",
+            len(missing),
+            len(set(keys)),
+            f"the cache in {cache.path}" if cache.path is not None else "this process",
+        )
+        compiled = compile_many(list(missing.values()), target, opt=opt)
+        for key, data in zip(missing, compiled, strict=True):
+            cache.put(key, data)
+            found[key] = data
+    return [found[key] for key in keys]
+
+
+def cached_runtime(cache: Cache) -> Runtime:
+    """The native runtime of this process, its code from the cache where that has it."""
+    target = portable(Target.host())
+    key = key_of(runtime_texts(target), target)
+    return runtime(cache.get_or_make(key, lambda: runtime_object(target)))
+
+
+def cached_program_runtime(cache: Cache) -> ProgramRuntime:
+    """The same for the runtime of programs with functions of their own."""
+    from relay.native.call import program_runtime, program_runtime_object, program_runtime_text
+
+    target = portable(Target.host())
+    key = key_of([program_runtime_text(target)], target)
+    return program_runtime(cache.get_or_make(key, lambda: program_runtime_object(target)))
