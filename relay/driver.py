@@ -30,6 +30,7 @@ from relay.immutable import frozen
 from relay.ir.attrs import DictAttrs
 from relay.ir.entry import with_main_apart
 from relay.ir.expr import Constant, Expr, Function, Var, bind
+from relay.ir.function_attrs import PRIMITIVE, WEIGHTS
 from relay.ir.module import HasModule, IRModule
 from relay.ir.parameters import bind_params_by_name
 from relay.lower.kernel import Options
@@ -43,9 +44,7 @@ from relay.target.llvm.compile import Level, compile_module
 from relay.target.target import Target, wanted
 from relay.transform.context import PassContext
 from relay.transform.debug.check_indices import CheckIndices
-from relay.transform.fusion.fusion_dataflow import PRIMITIVE
 from relay.transform.infer_type import InferType
-from relay.transform.memory.lift_weights import WEIGHTS
 
 if TYPE_CHECKING:
     from onnx import ModelProto

@@ -15,11 +15,12 @@ from relay.analysis.reshapes import only_reshapes
 from relay.check.infer import infer_module
 from relay.immutable import frozen
 from relay.ir.expr import Call, Function, Var
+from relay.ir.function_attrs import PRIMITIVE
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType
 from relay.lower.kernel import Param, Place, Temporary, TensorSpec
 from relay.op.opdef import FusionKind, OpDef
-from relay.transform.fusion.fusion_dataflow import PRIMITIVE, Dataflow
+from relay.transform.fusion.fusion_dataflow import Dataflow
 from relay.transform.fusion.fusion_groups import Groups
 from relay.transform.fusion.fusion_kernels import Kernels
 from relay.transform.fusion.fusion_reductions import ROW_OPERATORS

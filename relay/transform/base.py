@@ -24,6 +24,7 @@ from relay.check.forward import typed_forward
 from relay.check.infer import infer_module
 from relay.errors import PassError, RelayError, did_you_mean
 from relay.ir.expr import Function
+from relay.ir.function_attrs import is_foreign
 from relay.ir.module import IRModule
 from relay.transform import catalogue
 from relay.transform.context import PassContext
@@ -126,16 +127,6 @@ class FunctionPass(Pass):
         for name, function in changed.items():
             module[name] = function
         return infer_module(module) if lost_type else module
-
-
-def is_foreign(function: Function) -> bool:
-    """Whether passes over functions keep off: on demand, or because others compile it."""
-    attrs = function.attrs
-    return bool(
-        attrs.get("SkipOptimization")
-        or attrs.get("Extern")
-        or attrs.get("Compiler", "default") != "default"
-    )
 
 
 def find_pass(name: str) -> Pass:

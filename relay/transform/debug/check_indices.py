@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from relay import tree
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function, Syntax, Tuple, TupleGetItem, const
+from relay.ir.function_attrs import is_opaque
 from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, TupleType
@@ -23,7 +24,6 @@ from relay.op.opdef import OpDef, Selection
 from relay.op.tensor.index_checks import check_indices
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
-from relay.transform.simplify.fold_constant import OPAQUE
 
 
 @frozen
@@ -36,15 +36,10 @@ class CheckIndices(FunctionPass):
     def transform_function(
         self, function: Function, module: IRModule, context: PassContext
     ) -> Function:
-        if _is_opaque(function):
+        if is_opaque(function):
             return function
-        kept: dict[Syntax, Syntax] = {n: n for n in tree.postorder(function) if _is_opaque(n)}
+        kept: dict[Syntax, Syntax] = {n: n for n in tree.postorder(function) if is_opaque(n)}
         return transformed(function, _checked, kept)
-
-
-def _is_opaque(node: Syntax) -> bool:
-    """Whether it is the function of a kernel by now, or of somebody else's compiler."""
-    return isinstance(node, Function) and any(node.attrs.get(name) for name in OPAQUE)
 
 
 def _checked(before: Syntax, after: Syntax) -> Syntax:

@@ -15,10 +15,11 @@ import hashlib
 from relay import tree
 from relay.immutable import frozen
 from relay.ir.expr import Call, Function, Op, Syntax, Var
+from relay.ir.function_attrs import is_foreign
 from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.variables import bound_vars
-from relay.transform.base import FunctionPass, is_foreign
+from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
 
 LABELS = ("name", "hash")

@@ -19,10 +19,11 @@ from relay.errors import PassError
 from relay.immutable import frozen
 from relay.ir.attrs import DictAttrs
 from relay.ir.expr import Call, Function, GlobalVar, Syntax
+from relay.ir.function_attrs import is_foreign
 from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.opening import Opening
-from relay.transform.base import ModulePass, is_foreign
+from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 from relay.transform.external.inline_composites import without_composites
 

@@ -13,10 +13,11 @@ from relay import tree
 from relay.analysis.purity import Purity
 from relay.immutable import frozen
 from relay.ir.expr import Call, Function, Syntax
+from relay.ir.function_attrs import is_foreign, is_sealed
 from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.opening import Opening
-from relay.transform.base import FunctionPass, is_foreign
+from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
 from relay.transform.external.merge_composite import COMPOSITE, PARTITIONED
 
@@ -40,11 +41,7 @@ def without_composites(function: Function, target: str = "") -> Function:
     if not any(_is_for(node, target) for node in nodes):
         return function
     # kernels, and what others compile, are as they want it
-    sealed: dict[Syntax, Syntax] = {
-        node: node
-        for node in nodes
-        if isinstance(node, Function) and (node.attrs.get("Primitive") or is_foreign(node))
-    }
+    sealed: dict[Syntax, Syntax] = {node: node for node in nodes if is_sealed(node)}
     purity = Purity(function)
 
     def rewritten(before: Syntax, after: Syntax) -> Syntax:

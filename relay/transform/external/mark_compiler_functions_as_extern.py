@@ -15,9 +15,10 @@ from relay.check.infer import infer_module
 from relay.immutable import frozen
 from relay.ir.attrs import DictAttrs
 from relay.ir.expr import Call, Function, GlobalVar, Syntax, Tuple
+from relay.ir.function_attrs import is_foreign
 from relay.ir.module import IRModule
 from relay.op.vm import call_lowered
-from relay.transform.base import ModulePass, is_foreign
+from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 
 

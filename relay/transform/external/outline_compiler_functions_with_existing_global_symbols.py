@@ -16,9 +16,10 @@ from relay.errors import PassError
 from relay.immutable import frozen
 from relay.ir.compare import structural_equal
 from relay.ir.expr import Call, Function, GlobalVar, Let, Syntax
+from relay.ir.function_attrs import is_foreign
 from relay.ir.module import IRModule
 from relay.ir.variables import free_type_vars, free_vars
-from relay.transform.base import ModulePass, is_foreign
+from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 
 COMPILER, SYMBOL = "Compiler", "global_symbol"

@@ -53,6 +53,7 @@ from relay.ir.expr import (
     Var,
     is_atom,
 )
+from relay.ir.function_attrs import is_foreign, is_sealed
 from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.names import as_word
@@ -60,7 +61,7 @@ from relay.ir.scopes import Scopes
 from relay.ir.variables import free_type_vars, free_vars
 from relay.op.annotation import compiler_begin, compiler_end
 from relay.op.opdef import OpDef
-from relay.transform.base import ModulePass, is_foreign
+from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 from relay.transform.external.merge_composite import COMPOSITE
 from relay.tree import Steps
@@ -86,7 +87,7 @@ class PartitionGraph(ModulePass):
         taken = {name.name_hint for name in module.functions}
         changed: dict[str, Function] = {}
         for name, function in module.functions.items():
-            if is_foreign(function) or function.attrs.get("Primitive"):
+            if is_sealed(function):
                 continue
             annotated = _annotated(function, module)
             if not any(_is(node, compiler_end) for node in tree.postorder(annotated)):
@@ -142,8 +143,7 @@ def _rewritten(function: Function, rewrite: Rewrite) -> Function:
 
 
 def _is_settled(function: Function) -> bool:
-    attrs = function.attrs
-    return is_foreign(function) or COMPOSITE in attrs or bool(attrs.get("Primitive"))
+    return is_sealed(function) or COMPOSITE in function.attrs
 
 
 def _prepared(_: Syntax, after: Syntax) -> Syntax:

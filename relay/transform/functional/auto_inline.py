@@ -17,8 +17,9 @@ from relay.analysis.call_graph import CallGraph
 from relay.analysis.normal_forms import CLOSURE
 from relay.immutable import frozen
 from relay.ir.expr import Call, Function, GlobalVar, is_atom
+from relay.ir.function_attrs import is_foreign
 from relay.ir.module import IRModule
-from relay.transform.base import ModulePass, is_foreign
+from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 from relay.transform.functional.inline import inlined
 

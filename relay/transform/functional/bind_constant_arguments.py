@@ -27,9 +27,10 @@ from relay.analysis.normal_forms import makes_closure
 from relay.check.infer import infer_module
 from relay.immutable import frozen
 from relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Syntax, Var
+from relay.ir.function_attrs import is_foreign
 from relay.ir.module import IRModule
 from relay.nd import Weight
-from relay.transform.base import ModulePass, is_foreign
+from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 
 # A parameter: of which function, and where.

@@ -52,10 +52,11 @@ from relay.ir.expr import (
     RefWrite,
     Var,
 )
+from relay.ir.function_attrs import is_sealed
 from relay.ir.module import IRModule
 from relay.ir.names import UniqueNames
 from relay.ir.types import UNIT, FuncType, GlobalTypeVar, Type, TypeCall, TypeVar, substitute
-from relay.transform.base import ModulePass, is_foreign
+from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 from relay.transform.functional.eta_expand import EtaExpand
 from relay.transform.functional.function_types import with_functions
@@ -79,7 +80,7 @@ class ToCPS(ModulePass):
     required = (_FUNCTIONS_ONLY, "ToANormalForm")
 
     def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
-        wanted = [name.name_hint for name, f in module.functions.items() if not _is_direct(f)]
+        wanted = [name.name_hint for name, f in module.functions.items() if not is_sealed(f)]
         conversion = _Conversion(module, wanted)
         for name in wanted:
             before: Function = module[name]
@@ -99,14 +100,14 @@ def to_cps(func: Function, mod: IRModule | None = None) -> Function:
     The functions of `mod` that it calls are added to `mod` in that form, as `@f_cps`.
     """
     _require_function(func)
-    if _is_direct(func):
+    if is_sealed(func):
         raise PassError("a function that is compiled as a whole has no place for a continuation")
     module = mod if mod is not None else IRModule()
     own = UniqueNames({name.name_hint for name in module.functions}).fresh("function")
     work = module.copy()
     work[own] = func
     work = ToANormalForm()(_FUNCTIONS_ONLY(work))
-    wanted = [name for name in _reached(work, own) if not _is_direct(work[name])]
+    wanted = [name for name in _reached(work, own) if not is_sealed(work[name])]
     conversion = _Conversion(work, wanted)
     made = {name: conversion.function_of_module(work[name]) for name in wanted}
     for definition in conversion.definitions.values():
@@ -136,10 +137,6 @@ def un_cps(func: Function) -> Function:
 def _require_function(func: object) -> None:
     if not isinstance(func, Function):
         raise PassError(f"a continuation is added to a relay.Function, found {type(func).__name__}")
-
-
-def _is_direct(function: Function) -> bool:
-    return is_foreign(function) or bool(function.attrs.get("Primitive"))
 
 
 def _reached(module: IRModule, root: str) -> list[str]:

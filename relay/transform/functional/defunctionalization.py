@@ -48,9 +48,9 @@ from relay.ir.expr import (
     PatternConstructor,
     PatternTuple,
     PatternVar,
-    Syntax,
     Var,
 )
+from relay.ir.function_attrs import is_opaque, is_sealed
 from relay.ir.module import IRModule
 from relay.ir.names import UniqueNames
 from relay.ir.types import (
@@ -61,7 +61,6 @@ from relay.ir.types import (
     TypeCall,
     substitute,
 )
-from relay.transform.base import is_foreign
 from relay.transform.functional.eta_expand import EtaExpand
 from relay.transform.functional.function_types import FunctionTypes
 from relay.transform.functional.known_functions import made_type
@@ -75,7 +74,7 @@ def Defunctionalization(func: Function, mod: IRModule) -> Function:
     that apply them, and the functions it calls in that form, under names of their own."""
     if not isinstance(func, Function):
         raise PassError(f"a relay.Function is to be made first order, found {type(func).__name__}")
-    if _is_kept(func):
+    if is_sealed(func):
         return func
     taken = UniqueNames({name.name_hint for name in mod.functions})
     known = [name.name_hint for name, f in mod.functions.items() if f is func]
@@ -94,10 +93,6 @@ def Defunctionalization(func: Function, mod: IRModule) -> Function:
     result = made[entry]
     assert isinstance(result, Function)
     return result
-
-
-def _is_kept(function: Function) -> bool:
-    return is_foreign(function) or bool(function.attrs.get("Primitive"))
 
 
 @dataclass
@@ -141,7 +136,7 @@ class _FirstOrder:
         changed: list[str] = []
         for name, function in self.before.functions.items():
             hint = name.name_hint
-            if _is_kept(function):
+            if is_sealed(function):
                 continue
             for node in tree.postorder(function):
                 if isinstance(node, GlobalVar):
@@ -282,8 +277,8 @@ class _FirstOrder:
 
 def _values(function: Function) -> Iterator[Expr]:
     """What is used as a value in a function of the module, and not only called by its name."""
-    for node in tree.postorder(function, lambda n: not _is_kernel(n)):
-        if isinstance(node, Pattern | Clause) or _is_kernel(node):
+    for node in tree.postorder(function, lambda n: not is_opaque(n)):
+        if isinstance(node, Pattern | Clause) or is_opaque(node):
             continue
         if node is function and makes_closure(function):
             continue
@@ -299,22 +294,16 @@ def _values(function: Function) -> Iterator[Expr]:
             )
 
 
-def _is_kernel(node: Syntax) -> bool:
-    return isinstance(node, Function) and any(
-        node.attrs.get(name) for name in ("Primitive", "Composite", "Compiler")
-    )
-
-
 def _is_named(callee: Expr) -> bool:
     """Whether what is called is no value: it stays where it is."""
-    return isinstance(callee, GlobalVar | Op | Constructor) or _is_kernel(callee)
+    return isinstance(callee, GlobalVar | Op | Constructor) or is_opaque(callee)
 
 
 def _used_as_values(module: IRModule) -> list[str]:
     """The functions that are values, or make them."""
     found: dict[str, None] = {}
     for function in module.functions.values():
-        if _is_kept(function):
+        if is_sealed(function):
             continue
         for e in _values(function):
             named = e.op if isinstance(e, Call) else e
@@ -327,7 +316,7 @@ def _types_in(module: IRModule) -> list[Type]:
     """The types of all values, each once."""
     found: dict[Type, None] = {}
     for function in module.functions.values():
-        if not _is_kept(function):
+        if not is_sealed(function):
             found.update((e.ty, None) for e in _values(function) if e.ty is not None)
     found.update((made_type(module[name]), None) for name in _used_as_values(module))
     return list(found)
@@ -343,7 +332,7 @@ class _Body:
         self._new: dict[int, Any] = {}
         self._clauses: dict[int, Clause] = {}
         inside = root.body if makes_closure(root) else root
-        for node in tree.postorder(inside, lambda n: not _is_kernel(n)):
+        for node in tree.postorder(inside, lambda n: not is_opaque(n)):
             if isinstance(node, Expr) and node is not inside:
                 self._new[id(node)] = self._rewritten(node)
 

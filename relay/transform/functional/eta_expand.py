@@ -25,10 +25,11 @@ from relay.ir.expr import (
     Syntax,
     Var,
 )
+from relay.ir.function_attrs import is_foreign
 from relay.ir.module import IRModule
 from relay.ir.types import FuncType, TypeVar, substitute
 from relay.op.opdef import OpDef
-from relay.transform.base import ModulePass, is_foreign
+from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 
 

@@ -29,9 +29,10 @@ from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.copying import copied
 from relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Syntax, Var, is_atom
+from relay.ir.function_attrs import is_foreign, is_opaque
 from relay.ir.module import IRModule
 from relay.ir.types import substitute
-from relay.transform.base import ModulePass, is_foreign
+from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 from relay.tree import Steps
 
@@ -138,7 +139,7 @@ def _may_be_opened(function: Function, call: Call) -> bool:
     """Whether nothing gets lost when the body stands alone where the call is."""
     inner = (n for n in tree.postorder(function.body) if isinstance(n, Function))
     return not (
-        any(function.attrs.get(name) for name in ("Primitive", "Composite", "Compiler"))
+        is_opaque(function)
         # a dimension that the caller does not know, while here it is the same everywhere
         or any(isinstance(given, dims.Any) for given in call.type_args)
         # a type parameter that means something else further in

@@ -34,11 +34,12 @@ from relay.errors import PassError
 from relay.immutable import frozen
 from relay.ir.attrs import DictAttrs
 from relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Syntax, Var, bind
+from relay.ir.function_attrs import is_foreign, is_opaque
 from relay.ir.module import IRModule
 from relay.ir.names import as_word
 from relay.ir.types import TypeVar
 from relay.ir.variables import free_type_vars, free_vars
-from relay.transform.base import ModulePass, is_foreign
+from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 
 
@@ -53,7 +54,7 @@ class LambdaLift(ModulePass):
         taken = {name.name_hint for name in module.functions}
         changed: dict[str, Function] = {}
         for name, function in module.functions.items():
-            if not is_foreign(function) and not _is_one_thing(function):
+            if not is_foreign(function) and not is_opaque(function):
                 lifting = _Lifting(name.name_hint, taken)
                 after = lifting.of(function)
                 if after is not function:
@@ -137,17 +138,10 @@ def _staying(root: Function) -> set[int]:
     kept = {id(root)}
     if root.attrs.get(CLOSURE):
         kept.add(id(root.body))
-    for node in tree.postorder(root, lambda n: not _is_one_thing(n)):
-        if _is_one_thing(node):
+    for node in tree.postorder(root, lambda n: not is_opaque(n)):
+        if is_opaque(node):
             kept.update(id(part) for part in tree.postorder(node))
     return kept
-
-
-def _is_one_thing(node: Syntax) -> bool:
-    """Whether this is a function that is an operator for somebody, who expects it in its place."""
-    return isinstance(node, Function) and any(
-        node.attrs.get(name) for name in ("Primitive", "Composite", "Compiler")
-    )
 
 
 def _made(name: str, remembered: Sequence[Var], types: Sequence[TypeVar]) -> Call:

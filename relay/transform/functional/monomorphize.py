@@ -61,6 +61,7 @@ from relay.ir.expr import (
     Syntax,
     Var,
 )
+from relay.ir.function_attrs import is_foreign
 from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.names import UniqueNames, as_word
@@ -74,7 +75,7 @@ from relay.ir.types import (
     TypeKind,
     TypeVar,
 )
-from relay.transform.base import ModulePass, is_foreign
+from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 from relay.transform.functional.known_functions import (
     Known,

@@ -40,11 +40,12 @@ from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.copying import copied
 from relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Syntax, Var
+from relay.ir.function_attrs import is_foreign
 from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.names import UniqueNames
 from relay.ir.types import FuncType, Occurs, TypeVar, substitute
-from relay.transform.base import ModulePass, is_foreign
+from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 from relay.transform.functional.known_functions import (
     Known,

@@ -25,9 +25,10 @@ from relay.check.infer import infer_module
 from relay.check.redirect_typed import redirect_typed
 from relay.immutable import frozen
 from relay.ir.expr import Function, Let, Syntax, Var
+from relay.ir.function_attrs import is_foreign
 from relay.ir.module import IRModule
 from relay.ir.scopes import Scope, Scopes
-from relay.transform.base import ModulePass, is_foreign
+from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 
 

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from relay import tree
+from relay.analysis.value_flow import Flow, static_shape, tensor_type
 from relay.immutable import frozen
 from relay.ir.compare import data_key
 from relay.ir.expr import Call, Expr
@@ -24,7 +25,6 @@ from relay.op.opdef import OpDef
 from relay.op.tensor.rearrange import concatenate
 from relay.transform.fusion.parallel_branches import CombineParallel, Joining, SideBySide, same_data
 from relay.transform.scales.weight_axes import is_own_weight
-from relay.transform.value_flow import Flow, static_shape, tensor_type
 
 
 @frozen

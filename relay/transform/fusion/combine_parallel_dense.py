@@ -35,6 +35,7 @@ from typing import Any
 
 from relay import dtypes, tree
 from relay.analysis.reshapes import RESHAPES
+from relay.analysis.value_flow import Flow, static_shape, tensor_type
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType
@@ -54,7 +55,6 @@ from relay.transform.fusion.parallel_branches import (
     sliced,
 )
 from relay.transform.scales.weight_axes import is_own_weight
-from relay.transform.value_flow import Flow, static_shape, tensor_type
 
 # What things cost, in nanoseconds: a kernel more, a product of two numbers, a byte of memory.
 LAUNCH = 200.0

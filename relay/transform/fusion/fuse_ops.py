@@ -14,10 +14,11 @@ from __future__ import annotations
 from relay import tree
 from relay.immutable import frozen
 from relay.ir.expr import Call, Function, Op, Syntax
+from relay.ir.function_attrs import PRIMITIVE, is_foreign, is_sealed
 from relay.ir.module import IRModule
-from relay.transform.base import FunctionPass, is_foreign
+from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
-from relay.transform.fusion.fusion_dataflow import PRIMITIVE, Dataflow, is_sealed
+from relay.transform.fusion.fusion_dataflow import Dataflow
 from relay.transform.fusion.fusion_groups import Boundary, Groups
 from relay.transform.fusion.fusion_kernels import Kernels
 from relay.transform.infer_type import InferType

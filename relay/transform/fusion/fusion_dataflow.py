@@ -21,19 +21,12 @@ from relay.analysis.forest import Forest
 from relay.analysis.normal_forms import Blocks
 from relay.analysis.purity import Purity, manages_memory
 from relay.ir.expr import Call, Constant, Expr, Function, Let, Syntax, Tuple, TupleGetItem, Var
+from relay.ir.function_attrs import is_sealed
 from relay.ir.scopes import Scope
 from relay.ir.types import Occurs, TensorType, TupleType
 from relay.op.opdef import FusionKind, OpDef
-from relay.transform.base import is_foreign
 from relay.transform.fusion.fusion_reductions import ROW_OPERATORS, Reduction, reduction_of
 from relay.transform.memory.keeping import gives_the_same, is_worth_keeping, size_of
-
-PRIMITIVE = "Primitive"
-
-
-def is_sealed(function: Function) -> bool:
-    """Whether what is inside `function` is a kernel already, or the business of others."""
-    return bool(function.attrs.get(PRIMITIVE)) or is_foreign(function)
 
 
 @dataclass(slots=True, eq=False)
@@ -88,7 +81,7 @@ class Dataflow(Blocks):
 
     def opened(self, owner: Syntax, field: str) -> Scope:
         scope = super().opened(owner, field)
-        sealed = isinstance(owner, Function) and is_sealed(owner)
+        sealed = is_sealed(owner)
         if sealed or scope.parent in self._sealed:
             self._sealed.add(scope)
         return scope

@@ -18,9 +18,10 @@ from relay import tree
 from relay.check.infer import with_known_types
 from relay.ir.attrs import DictAttrs
 from relay.ir.expr import Call, Constant, Expr, Function, Let, Op, Syntax, Var
+from relay.ir.function_attrs import PRIMITIVE
 from relay.ir.types import FuncType, Type
 from relay.nd import Weight
-from relay.transform.fusion.fusion_dataflow import PRIMITIVE, Dataflow
+from relay.transform.fusion.fusion_dataflow import Dataflow
 from relay.tree import Steps
 
 

@@ -7,7 +7,7 @@
 
 A branch is a product and the elementwise and broadcast operators that follow it, one after the
 other, each the only user of the one before. Branches join as far as their operators are the same.
-What they take besides must be fixed (`relay.transform.value_flow`), so that it is joined once and
+What they take besides must be fixed (`relay.analysis.value_flow`), so that it is joined once and
 not in every call; it lies along the channels, or is one and the same for all.
 
 All of a group is in one block, so what is computed together is computed anyway.
@@ -23,6 +23,7 @@ from typing import Any
 from relay import tree
 from relay.analysis.normal_forms import Blocks
 from relay.analysis.purity import manages_memory
+from relay.analysis.value_flow import Flow, static_shape, tensor_type
 from relay.errors import PassError
 from relay.immutable import frozen
 from relay.ir.compare import data_key
@@ -38,7 +39,6 @@ from relay.op.tensor.reshape import reshape
 from relay.op.tensor.slicing import strided_slice
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
-from relay.transform.value_flow import Flow, static_shape, tensor_type
 
 
 @frozen

@@ -25,13 +25,14 @@ from typing import Any
 from relay import tree
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function, Syntax
+from relay.ir.function_attrs import is_sealed
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType
 from relay.op.opdef import OpDef
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
 from relay.transform.fusion.fusion_cost import elements_of
-from relay.transform.fusion.fusion_dataflow import Dataflow, is_sealed
+from relay.transform.fusion.fusion_dataflow import Dataflow
 from relay.transform.fusion.fusion_kernels import Kernels
 from relay.transform.fusion.fusion_reductions import reduction_of
 

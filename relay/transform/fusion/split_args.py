@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from relay import tree
+from relay.analysis.value_flow import Flow
 from relay.errors import PassError
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function, Syntax, Tuple, TupleGetItem
@@ -28,7 +29,6 @@ from relay.op.opdef import OpDef
 from relay.op.tensor.rearrange import concatenate
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
-from relay.transform.value_flow import Flow
 
 JOINS = frozenset({"concatenate", "stack"})
 LEAST = 3  # two tensors and their result

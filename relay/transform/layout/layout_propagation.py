@@ -36,6 +36,7 @@ from relay.ir.expr import (
     Var,
     is_atom,
 )
+from relay.ir.function_attrs import is_opaque
 from relay.ir.scopes import Scope, Scopes
 from relay.ir.types import TensorType, TupleType
 from relay.op.opdef import OpDef
@@ -47,9 +48,6 @@ from relay.transform.layout.layout_spelling import spelled_layouts
 # new call takes as they are, are laid as its attributes say; others are computed from them as
 # they were.
 Alter = Callable[[Call], "Expr | None"]
-
-# Functions with these attributes are one thing for somebody else, who expects what is in them.
-OPAQUE = ("Primitive", "Composite", "Compiler")
 
 
 def propagate(function: Function, alter: Alter) -> Function:
@@ -279,11 +277,7 @@ class _Propagation:
                 break
             path.append(scope)
             owner = scope.owner
-            if (
-                isinstance(owner, Function)
-                and owner is not self._root
-                and any(owner.attrs.get(name) for name in OPAQUE)
-            ):
+            if owner is not self._root and is_opaque(owner):
                 found = True
                 break
             scope = None if scope.parent is None else scope.parent.function

@@ -16,12 +16,12 @@ from relay import tree
 from relay.errors import Diagnostic, PassError
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function, Syntax
+from relay.ir.function_attrs import is_opaque
 from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.op.opdef import OpDef
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
-from relay.transform.layout.layout_propagation import OPAQUE
 
 
 @frozen
@@ -68,9 +68,7 @@ def _parts_of_opaque(function: Function) -> set[int]:
     """What is inside of functions that are somebody else's."""
     found: set[int] = set()
     for node in tree.postorder(function):
-        if not isinstance(node, Function) or node is function:
-            continue
-        if any(node.attrs.get(name) for name in OPAQUE):
+        if node is not function and is_opaque(node):
             inside = tree.postorder(node, enter=lambda part: id(part) not in found)
             found.update([id(part) for part in inside])
     return found

@@ -19,11 +19,11 @@ from relay import tree
 from relay.check.infer import infer_module
 from relay.immutable import frozen
 from relay.ir.expr import Call, Constant, Expr, Function, Syntax, Var
+from relay.ir.function_attrs import PRIMITIVE, is_foreign, is_sealed
 from relay.ir.module import IRModule
 from relay.nd import Weight
-from relay.transform.base import ModulePass, is_foreign
+from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
-from relay.transform.fusion.fusion_dataflow import PRIMITIVE
 
 __all__ = ["HandOverConstants"]
 
@@ -56,11 +56,11 @@ def _opened(function: Function) -> Function:
     # of each kernel, what it is and what it is handed besides
     kernels: dict[int, tuple[Function, tuple[Constant, ...]]] = {}
     new: dict[int, Syntax] = {}
-    for node in tree.postorder(function, lambda e: e is function or not _is_sealed(e)):
+    for node in tree.postorder(function, lambda e: e is function or not is_sealed(e)):
         if _is_kernel(node):
             assert isinstance(node, Function)
             kernels[id(node)] = _separated(node)
-        parts = list(tree.children(node)) if not _is_sealed(node) or node is function else []
+        parts = list(tree.children(node)) if not is_sealed(node) or node is function else []
         after: list[Syntax] = []
         more: tuple[Constant, ...] = ()
         for index, part in enumerate(parts):
@@ -80,10 +80,6 @@ def _opened(function: Function) -> Function:
     result = new[id(function)]
     assert isinstance(result, Function)
     return result
-
-
-def _is_sealed(e: Syntax) -> bool:
-    return _is_kernel(e) or (isinstance(e, Function) and is_foreign(e))
 
 
 def _separated(kernel: Function) -> tuple[Function, tuple[Constant, ...]]:

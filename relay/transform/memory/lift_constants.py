@@ -12,8 +12,9 @@ from __future__ import annotations
 from relay import tree
 from relay.immutable import frozen
 from relay.ir.expr import Constant, Expr, Function, Let, Syntax, Var
+from relay.ir.function_attrs import is_sealed
 from relay.ir.module import IRModule
-from relay.transform.base import FunctionPass, is_foreign
+from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
 
 
@@ -26,7 +27,7 @@ class LiftConstants(FunctionPass):
     def transform_function(
         self, function: Function, module: IRModule, context: PassContext
     ) -> Function:
-        if _is_sealed(function):
+        if is_sealed(function):
             return function
         rest = function.body
         lifted: list[Let] = []  # by an earlier run, or by hand
@@ -36,12 +37,12 @@ class LiftConstants(FunctionPass):
         new: dict[Syntax, Syntax] = {}
         inside: Syntax = rest
         found: list[tuple[Var, Expr]] = []
-        for node in tree.postorder(inside, lambda n: not _is_sealed(n)):
+        for node in tree.postorder(inside, lambda n: not is_sealed(n)):
             if isinstance(node, Constant):
                 variable = Var(f"const_{len(found)}", span=node.span)
                 new[node] = variable
                 found.append((variable, node))
-            elif _is_sealed(node):
+            elif is_sealed(node):
                 new[node] = node
         if not found:
             return function
@@ -52,8 +53,3 @@ class LiftConstants(FunctionPass):
         for let in reversed(lifted):
             body = tree.replace(let, body=body)
         return tree.replace(function, body=body)
-
-
-def _is_sealed(node: Syntax) -> bool:
-    """Whether this is a function whose constants are its own."""
-    return isinstance(node, Function) and bool(node.attrs.get("Primitive") or is_foreign(node))

@@ -36,6 +36,7 @@ from relay.ir.expr import (
     Var,
     is_atom,
 )
+from relay.ir.function_attrs import WEIGHTS
 from relay.ir.module import IRModule
 from relay.ir.types import TupleType, Type
 from relay.ir.variables import free_vars
@@ -44,7 +45,6 @@ from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 from relay.transform.memory.keeping import gives_the_same, is_worth_keeping, size_of
 
-WEIGHTS = "Weights"
 PREPARE = "Prepare"
 
 

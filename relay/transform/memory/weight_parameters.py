@@ -17,10 +17,11 @@ from relay.check.infer import infer_module
 from relay.errors import PassError
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function, Syntax, Var
+from relay.ir.function_attrs import is_foreign
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, Type
 from relay.ir.variables import all_vars
-from relay.transform.base import ModulePass, is_foreign
+from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 
 # makes the new parameters of an old one

@@ -60,11 +60,12 @@ from relay.ir.expr import (
     TupleGetItem,
     Var,
 )
+from relay.ir.function_attrs import is_sealed
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.opdef import OpDef
 from relay.op.tensor.convert import cast
-from relay.transform.base import ModulePass, is_foreign
+from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 from relay.transform.precision import mixed_precision_lists as lists
 from relay.tree import Steps
@@ -145,9 +146,7 @@ class ToMixedPrecision(ModulePass):
 
 def _is_one_thing(node: Syntax) -> bool:
     """Whether this is a function that somebody compiles as it is."""
-    return isinstance(node, Function) and (
-        is_foreign(node) or any(node.attrs.get(name) for name in ("Primitive", "Composite"))
-    )
+    return isinstance(node, Function) and (is_sealed(node) or bool(node.attrs.get("Composite")))
 
 
 def _has_own_say(op: Op) -> bool:

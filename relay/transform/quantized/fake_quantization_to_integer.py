@@ -29,9 +29,10 @@ from relay.analysis.fake_quantized_ops import list_fake_quantized_op_freqs
 from relay.errors import Diagnostic, PassError
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function
+from relay.ir.function_attrs import is_foreign
 from relay.ir.module import IRModule
 from relay.op.opdef import OpDef
-from relay.transform.base import ModulePass, is_foreign
+from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 from relay.transform.functional.to_graph_normal_form import ToGraphNormalForm
 from relay.transform.infer_type import InferType

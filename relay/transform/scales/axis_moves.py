@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from relay.analysis.value_flow import static_shape, tensor_type
 from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.dims import Dim
@@ -24,7 +25,6 @@ from relay.ir.types import TensorType
 from relay.nd import Weight
 from relay.op.building.layouts import Layout, parse_layout
 from relay.op.opdef import OpDef
-from relay.transform.value_flow import static_shape, tensor_type
 
 Axes = tuple[int, ...]
 

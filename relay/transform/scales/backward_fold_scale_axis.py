@@ -5,7 +5,7 @@ multiply(nn.relu(add(nn.conv2d(%x, %w), %b)), %s)
 nn.relu(add(nn.conv2d(%x, multiply(%w, expand_dims(reshape(%s, 8), 1, 3))), multiply(%b, %s)))
 
 for a positive %s of shape (8, 1, 1). What is left in place of the multiplication depends on
-constants and weights alone (`relay.transform.value_flow`), so it is computed once. The scale goes
+constants and weights alone (`relay.analysis.value_flow`), so it is computed once. The scale goes
 
     into       the weights of nn.conv1d/2d/3d, their transposed forms, nn.dense, nn.matmul and
                nn.batch_matmul, and into another fixed factor
@@ -26,12 +26,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from relay import tree
+from relay.analysis.provable_sign import Signs
+from relay.analysis.value_flow import Flow, tensor_type
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Syntax, Tuple
 from relay.ir.types import TensorType
 from relay.op.opdef import OpDef
 from relay.op.tensor.binary import multiply
-from relay.transform.provable_sign import Signs
 from relay.transform.scales.axis_moves import (
     Axes,
     Moves,
@@ -43,7 +44,6 @@ from relay.transform.scales.axis_moves import (
 from relay.transform.scales.scale_folding import Folding, FoldScales
 from relay.transform.scales.scales import ELEMENTS, Room, Scale, find_scale
 from relay.transform.scales.weight_axes import Product, is_own_weight, products
-from relay.transform.value_flow import Flow, tensor_type
 
 # Operators of which these arguments are scaled when the result is; those of order need s > 0.
 LINEAR = {"add": (0, 1), "subtract": (0, 1), "nn.bias_add": (0, 1), "where": (1, 2)}

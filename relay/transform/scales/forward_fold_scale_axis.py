@@ -22,12 +22,13 @@ from collections.abc import Callable
 from typing import Any
 
 from relay import tree
+from relay.analysis.provable_sign import Signs
+from relay.analysis.value_flow import Flow, tensor_type
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Syntax
 from relay.ir.types import TensorType
 from relay.op.opdef import OpDef
 from relay.op.tensor.binary import divide, multiply
-from relay.transform.provable_sign import Signs
 from relay.transform.scales.axis_moves import (
     Axes,
     Moves,
@@ -39,7 +40,6 @@ from relay.transform.scales.axis_moves import (
 from relay.transform.scales.scale_folding import Folding, FoldScales
 from relay.transform.scales.scales import ELEMENTS, Room, Scale, find_scale
 from relay.transform.scales.weight_axes import Product, is_own_weight, products
-from relay.transform.value_flow import Flow, tensor_type
 
 ADDITIONS = frozenset({"add", "subtract", "maximum", "minimum"})
 

@@ -9,13 +9,13 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from relay.analysis.purity import manages_memory
+from relay.analysis.value_flow import Flow
 from relay.immutable import frozen
 from relay.ir.expr import Call, Function, Syntax
 from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
-from relay.transform.value_flow import Flow
 
 
 class Folding(ABC):

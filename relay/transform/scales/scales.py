@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from relay.analysis.provable_sign import Signs
+from relay.analysis.value_flow import Flow, static_shape, tensor_type
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, const
 from relay.ir.types import TensorType
@@ -22,8 +24,6 @@ from relay.op.tensor.rearrange import transpose
 from relay.op.tensor.reshape import reshape
 from relay.op.tensor.shape import expand_dims
 from relay.op.tensor.slicing import strided_slice
-from relay.transform.provable_sign import Signs
-from relay.transform.value_flow import Flow, static_shape, tensor_type
 
 # In float16 a weight times a small factor has hardly any bits left; integers wrap differently.
 ELEMENTS = frozenset({"float32", "float64", "bfloat16"})

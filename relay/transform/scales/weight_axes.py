@@ -15,6 +15,7 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
+from relay.analysis.value_flow import Flow, static_shape, tensor_type
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType
@@ -24,7 +25,6 @@ from relay.op.tensor.binary import multiply
 from relay.op.tensor.extend import repeat
 from relay.op.tensor.rearrange import transpose
 from relay.transform.scales.scales import Scale, shaped
-from relay.transform.value_flow import Flow, static_shape, tensor_type
 
 CONVOLUTIONS = frozenset({"nn.conv1d", "nn.conv2d", "nn.conv3d"})
 TRANSPOSED = frozenset({"nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose"})

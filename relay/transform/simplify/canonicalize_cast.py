@@ -16,6 +16,7 @@ from __future__ import annotations
 from relay import dtypes, tree
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function, Let, Syntax, Var, is_atom
+from relay.ir.function_attrs import is_opaque
 from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.scopes import Scope, Scopes
@@ -25,7 +26,6 @@ from relay.op.opdef import FusionKind, OpDef
 from relay.op.tensor.convert import cast
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
-from relay.transform.simplify.fold_constant import OPAQUE
 
 
 @frozen
@@ -38,12 +38,12 @@ class CanonicalizeCast(FunctionPass):
     def transform_function(
         self, function: Function, module: IRModule, context: PassContext
     ) -> Function:
-        if any(function.attrs.get(name) for name in OPAQUE):
+        if is_opaque(function):
             return function
         shared = _shared_casts(function)
         if not shared:
             return function
-        kept: dict[Syntax, Syntax] = {n: n for n in tree.postorder(function) if _is_opaque(n)}
+        kept: dict[Syntax, Syntax] = {n: n for n in tree.postorder(function) if is_opaque(n)}
 
         def visit(before: Syntax, after: Syntax) -> Syntax:
             if not isinstance(before, Call) or not _is_elementwise(before):
@@ -107,7 +107,3 @@ def _is_widening(e: Syntax) -> bool:
 
 def _is_elementwise(call: Call) -> bool:
     return isinstance(call.op, OpDef) and call.op.fusion <= FusionKind.BROADCAST
-
-
-def _is_opaque(node: Syntax) -> bool:
-    return isinstance(node, Function) and any(node.attrs.get(name) for name in OPAQUE)

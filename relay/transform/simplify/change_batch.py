@@ -21,9 +21,10 @@ from relay.check.infer import infer_module
 from relay.errors import PassError, did_you_mean
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Function, Let, PatternVar, Syntax, Var
+from relay.ir.function_attrs import is_foreign
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, as_dim
-from relay.transform.base import ModulePass, is_foreign
+from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 
 

@@ -15,13 +15,7 @@ from __future__ import annotations
 from math import inf
 
 from relay import dtypes
-from relay.ir.expr import Call, Expr
-from relay.op.nn.activation import relu
-from relay.op.tensor.convert import cast
-from relay.op.tensor.unary import CLIP
-from relay.transform.simplify.peephole import Rules
-from relay.transform.simplify.rule_window import Window
-from relay.transform.value_ranges import (
+from relay.analysis.value_ranges import (
     Range,
     clip_bounds,
     exact_integers,
@@ -29,6 +23,12 @@ from relay.transform.value_ranges import (
     of_dtype,
     of_expression,
 )
+from relay.ir.expr import Call, Expr
+from relay.op.nn.activation import relu
+from relay.op.tensor.convert import cast
+from relay.op.tensor.unary import CLIP
+from relay.transform.simplify.peephole import Rules
+from relay.transform.simplify.rule_window import Window
 
 
 def same_dtype(call: Call, window: Window) -> Expr | None:

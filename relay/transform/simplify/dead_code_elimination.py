@@ -27,8 +27,9 @@ from relay.check.infer import infer_module
 from relay.check.redirect_typed import redirect_typed
 from relay.immutable import frozen
 from relay.ir.expr import Clause, Function, If, Let, Syntax, Var
+from relay.ir.function_attrs import is_foreign
 from relay.ir.module import IRModule
-from relay.transform.base import ModulePass, is_foreign
+from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 
 # What leads elsewhere, and where to.

@@ -45,14 +45,15 @@ from relay.ir.expr import (
     Var,
     is_atom,
 )
+from relay.ir.function_attrs import is_foreign, is_opaque
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, TupleType, Type
 from relay.ir.variables import all_vars
 from relay.op.dyn.form import STATIC_FORM, static_form
 from relay.op.opdef import OpDef
-from relay.transform.base import ModulePass, is_foreign
+from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
-from relay.transform.simplify.fold_constant import OF_SHAPES, OPAQUE, FoldConstant, FoldConstantExpr
+from relay.transform.simplify.fold_constant import OF_SHAPES, FoldConstant, FoldConstantExpr
 from relay.tree import Steps
 
 # Steps that end with an expression, or with more steps to be taken instead.
@@ -147,7 +148,7 @@ class _Refining:
 
     def function(self, e: Function) -> Refinement:
         """Its declared result stays."""
-        if any(e.attrs.get(name) for name in OPAQUE):
+        if is_opaque(e):
             seeds: dict[Syntax, Syntax] = {
                 v: self._variables[v] for v in all_vars(e) if v in self._variables
             }

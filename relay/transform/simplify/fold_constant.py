@@ -37,6 +37,15 @@ import numpy as np
 
 from relay import dtypes, tree
 from relay.analysis.purity import Purity
+from relay.analysis.shape_values import (
+    INTEGERS,
+    Dims,
+    computed,
+    in_type,
+    of_shape,
+    of_tensor,
+    within,
+)
 from relay.immutable import frozen
 from relay.interpreter.evaluate import evaluate, matches
 from relay.interpreter.operators import operate
@@ -61,6 +70,7 @@ from relay.ir.expr import (
     Var,
     is_atom,
 )
+from relay.ir.function_attrs import is_opaque
 from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, TupleType, Type, is_dynamic
@@ -70,15 +80,6 @@ from relay.op.opdef import OpDef
 from relay.op.shapes import output_type, value_type
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
-from relay.transform.shape_values import (
-    INTEGERS,
-    Dims,
-    computed,
-    in_type,
-    of_shape,
-    of_tensor,
-    within,
-)
 from relay.tree import Steps
 
 N = TypeVar("N", bound=Syntax)
@@ -92,8 +93,6 @@ GROWTH = 8
 
 # Operators whose result depends on the type of their argument alone.
 OF_SHAPES = frozenset({"shape_of", "ndarray_size", "vm.shape_of"})
-# Functions with these attributes are one thing for somebody else, who expects what is in them.
-OPAQUE = ("Primitive", "Composite", "Compiler")
 
 __all__ = ["FoldConstant", "FoldConstantExpr"]
 
@@ -201,7 +200,7 @@ class _Folding:
                 return self._known(result, None if values is None else TupleValue(values))
             case TupleGetItem():
                 return self._field(e, (yield self.fold(e.tuple_value)))
-            case Function() if any(e.attrs.get(name) for name in OPAQUE):
+            case Function() if is_opaque(e):
                 return self._opaque(e)
             case Function():
                 return _over(e, *e.params, (yield self.fold(e.body)))

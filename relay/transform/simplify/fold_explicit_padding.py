@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from relay import dtypes, tree
+from relay.analysis.value_ranges import of_expression
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr
 from relay.op.building.layouts import Layout, parse_layout, spatial_axes
@@ -26,7 +27,6 @@ from relay.op.building.numerics import convert, limits, widened
 from relay.op.building.window import pad_pairs
 from relay.transform.simplify.peephole import RulePass, Rules
 from relay.transform.simplify.rule_window import Window
-from relay.transform.value_ranges import of_expression
 
 CONVOLUTIONS = (
     "nn.conv1d",

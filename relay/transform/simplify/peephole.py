@@ -41,13 +41,13 @@ from relay.ir.expr import (
     Var,
     is_atom,
 )
+from relay.ir.function_attrs import is_opaque
 from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.types import TupleType, Type
 from relay.op.opdef import OpDef
 from relay.transform.base import FunctionPass, Pass
 from relay.transform.context import PassContext
-from relay.transform.simplify.fold_constant import OPAQUE
 from relay.transform.simplify.rule_window import Window
 from relay.tree import Steps
 
@@ -80,7 +80,7 @@ class RulePass(FunctionPass):
 def rewritten(function: Function, rules: Rules) -> Function:
     """The typed `function` with the rules applied wherever they fit; itself when none does."""
     nodes = tree.postorder(function)
-    if _is_opaque(function) or not any(_head(node) in rules for node in nodes):
+    if is_opaque(function) or not any(_head(node) in rules for node in nodes):
         return function
     for _ in range(WALKS):
         window = Window(function)
@@ -96,7 +96,7 @@ def _walked(function: Function, rules: Rules, window: Window) -> Function:
     """The function after one walk."""
     kept: dict[Syntax, Syntax] = {}
     for node in tree.postorder(function):
-        if isinstance(node, Function) and _is_opaque(node):
+        if is_opaque(node):
             kept[node] = node
             window.note(node, node)
     result = transformed(function, _Rewriting(window, rules).visit, kept)
@@ -112,10 +112,6 @@ def merged(*several: Rules) -> Rules:
         for head, members in rules.items():
             found.setdefault(head, []).extend(members)
     return found
-
-
-def _is_opaque(function: Function) -> bool:
-    return any(function.attrs.get(name) for name in OPAQUE)
 
 
 class _Rewriting:

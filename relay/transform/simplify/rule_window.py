@@ -32,12 +32,12 @@ from relay.ir.expr import (
     Var,
     is_atom,
 )
+from relay.ir.function_attrs import WEIGHTS
 from relay.ir.scopes import Scopes
 from relay.ir.types import TensorType, Type
 from relay.ir.variables import binders
 from relay.nd import Weight
 from relay.op.opdef import OpDef
-from relay.transform.memory.lift_weights import WEIGHTS
 
 # Operators of these families do something else than to compute from what they are given.
 NOT_COMPUTED = ("random.", "annotation.", "memory.", "vm.")

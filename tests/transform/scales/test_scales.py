@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import relay
+from relay.analysis.provable_sign import Signs
+from relay.analysis.value_flow import Flow
 from relay.transform import InferType
-from relay.transform.provable_sign import Signs
 from relay.transform.scales.scales import Room, Scale, find_scale
-from relay.transform.value_flow import Flow
 
 HEADER = '#[version = "0.0.5"]\n'
 

@@ -3,9 +3,9 @@
 import pytest
 
 import relay
+from relay.analysis.value_flow import Flow
 from relay.transform import InferType
 from relay.transform.scales.weight_axes import is_own_weight, products
-from relay.transform.value_flow import Flow
 
 HEADER = '#[version = "0.0.5"]\n'
 

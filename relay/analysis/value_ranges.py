@@ -1,18 +1,18 @@
-"""Which values an element may have, as far as its type and the operators before it tell.
+"""The range of values of a tensor's elements, from its type and the operators before it.
 
     %x: uint8                                   0 to 255
     cast(%x, dtype="int32")                     0 to 255
     clip(%y, a_min=-1, a_max=1)                 -1 to 1, or NaN
 
-Conversions between element types lose nothing where all values there are can be written in the
-other type. That a float may be NaN is not part of its range: who asks has to keep NaN anyway.
+A conversion loses nothing where the range can be represented in the other type. NaN is not part of
+a range: callers have to preserve it anyway.
 """
 
 from __future__ import annotations
 
 from functools import cache
 from math import inf
-from typing import Any
+from typing import Any, Protocol
 
 import ml_dtypes
 
@@ -20,12 +20,21 @@ from relay import dtypes
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr
 from relay.op.building.numerics import limits
-from relay.transform.simplify.rule_window import Window
 
 _finfo: Any = ml_dtypes.finfo
 
-# How many operators in a row are looked at: a range is asked for at every one of a chain.
+# How many operators in a row are followed: every operator of a chain asks for its range.
 DEPTH = 4
+
+
+class Definitions(Protocol):
+    """What the variables and expressions of a program are."""
+
+    def dtype(self, e: Expr) -> str:
+        """The element type of a tensor."""
+
+    def call_of(self, e: Expr, *names: str) -> Call | None:
+        """The call that `e` is or is bound to, if it is of one of these operators."""
 
 
 @frozen
@@ -52,19 +61,19 @@ def of_dtype(dtype: str) -> Range:
     return Range(*limits(dtypes.to_numpy(dtype)))
 
 
-def of_expression(e: Expr, window: Window, depth: int = DEPTH) -> Range:
+def of_expression(e: Expr, program: Definitions, depth: int = DEPTH) -> Range:
     """The values that elements of `e` may have."""
-    own = of_dtype(window.dtype(e))
-    call = window.call_of(e, "cast", "clip", "nn.relu") if depth else None
+    own = of_dtype(program.dtype(e))
+    call = program.call_of(e, "cast", "clip", "nn.relu") if depth else None
     if call is None:
         return own
-    before = of_expression(call.args[0], window, depth - 1)
+    before = of_expression(call.args[0], program, depth - 1)
     if (bounds := clip_bounds(call)) is not None:
         return before.common(bounds) if _meet(before, bounds) else own
-    source = window.dtype(call.args[0])
+    source = program.dtype(call.args[0])
     is_whole = dtypes.is_integer(source) or source == "bool"
     # what fits stays what it is; the rest wraps around, or is rounded
-    return before if is_whole and before.within(exact_integers(window.dtype(e))) else own
+    return before if is_whole and before.within(exact_integers(program.dtype(e))) else own
 
 
 def clip_bounds(call: Call) -> Range | None:

@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 
 from relay import dtypes
-from relay.op.building.numerics import convert
-from relay.transform.simplify.rule_window import Window
-from relay.transform.value_ranges import (
+from relay.analysis.value_ranges import (
     Range,
     clip_bounds,
     exact_integers,
@@ -17,6 +15,8 @@ from relay.transform.value_ranges import (
     of_dtype,
     of_expression,
 )
+from relay.op.building.numerics import convert
+from relay.transform.simplify.rule_window import Window
 from tests.transform.rewriting import parse
 
 

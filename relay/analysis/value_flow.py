@@ -1,13 +1,12 @@
-"""Where the values of a function come from and go to, whatever they are called:
+"""Definitions and uses of the values of a function, through `let`s:
 
-let %y = nn.relu(%x); let %z = %y; add(%z, 1f)  ->  nn.relu is used once, by add
+    let %y = nn.relu(%x); let %z = %y; add(%z, 1f)        nn.relu is used once, by add
 
-A value is *fixed* when it depends on constants and weights alone: those are the constants of the
-program, `nd.Weight` among them, and the parameters that the attribute `Weights` names. What is
-computed from them is computed once, by FoldConstant or in `@prepare`, so passes may move work
-there. Which elements a weight has is not known here.
+A value is *fixed* when it depends on constants and weights alone: the constants of the program,
+`nd.Weight` among them, and the parameters that the attribute `Weights` names. It is computed once,
+by FoldConstant or in `@prepare`, so passes may move work there. Elements of weights are unknown.
 
-Inside of primitive functions, composites and functions of others nothing is moved.
+Sealed functions and composites are opaque.
 """
 
 from __future__ import annotations
@@ -27,12 +26,11 @@ from relay.ir.expr import (
     TupleGetItem,
     Var,
 )
+from relay.ir.function_attrs import WEIGHTS, is_sealed
 from relay.ir.types import TensorType
 from relay.op.opdef import OpDef
-from relay.transform.fusion.fusion_dataflow import is_sealed
-from relay.transform.memory.lift_weights import WEIGHTS
 
-# Who uses a value, and as which argument of a call; -1 where it is none.
+# The user of a value, and the index of the argument; -1 where it is no argument of a call.
 Use = tuple[Syntax, int]
 
 

@@ -1,12 +1,11 @@
-"""What is positive for sure, whatever the weights are:
+"""Sign analysis: which values are provably positive, whatever the weights are:
 
-divide(1f, sqrt(add(%variance, 1e-5f)))  ->  positive
-divide(%gamma, sqrt(add(%variance, 1e-5f)))  ->  nobody knows
+    divide(1f, sqrt(add(%variance, 1e-5f)))              positive
+    divide(%gamma, sqrt(add(%variance, 1e-5f)))          unknown
 
-The elements of plain constants are looked at, those of weights are not: others may take their
-place. So what follows from operators alone counts: an exponential, a root or a square is not
-negative, and added to what is positive it is positive. A result that is NaN or overflows is no
-counterexample, since it spoils what it is multiplied with on either side.
+Elements of plain constants are inspected; those of weights are not, because weights may be
+replaced. An exponential, a root or a square is not negative, and its sum with a positive value is
+positive. NaN and overflow are no counterexamples: they spoil a product either way.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from relay.analysis.value_flow import Flow
 from relay.ir.expr import Call, Constant, Expr, Tuple, Var
 from relay.nd import Weight
 from relay.op.opdef import OpDef
-from relay.transform.value_flow import Flow
 
 
 class Sign(IntEnum):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import relay
+from relay.analysis.provable_sign import Sign, Signs
+from relay.analysis.value_flow import Flow
 from relay.transform import InferType
-from relay.transform.provable_sign import Sign, Signs
-from relay.transform.value_flow import Flow
 
 HEADER = '#[version = "0.0.5"]\n'
 

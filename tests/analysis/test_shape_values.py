@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import relay
+from relay.analysis.shape_values import computed, in_type, of_shape, of_tensor, within
 from relay.ir import dims
-from relay.transform.shape_values import computed, in_type, of_shape, of_tensor, within
 
 N = relay.ShapeVar("n")
 SHAPE = of_shape(relay.TensorType((N, 3, relay.Any()), "float32"))

@@ -1,4 +1,4 @@
-"""Integers that are computed from shapes, as far as types tell what they are.
+"""Values of integer tensors that are computed from shapes, as far as types determine them.
 
     %x: Tensor[(n, 3, 4), float32]
 
@@ -7,11 +7,10 @@
     subtract(take(shape_of(%x), 0), n)              0
     concatenate(([2], strided_slice(shape_of(%x), begin=[1], end=[3])))      [2, 3, 4]
 
-A tensor of integers is an array of dimensions: numbers, symbols, and `?` for what is not known. To
-move elements is to move dimensions. Sums, differences and products are those of dimensions, which
-hold for integers that wrap as well; of every other operator that lays its operands over each other,
-element by element, a result is known where they are numbers. Extents fit the integers they are
-asked for in.
+A tensor of integers is an array of dimensions: numbers, shape variables, and `?`. Moving elements
+moves dimensions. Sums, differences and products are those of dimensions, which also holds for
+integers that wrap; of every other broadcasting operator a result is known where the operands are
+numbers. Extents fit the integer type they are asked for in.
 """
 
 from __future__ import annotations

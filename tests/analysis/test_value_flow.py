@@ -1,8 +1,8 @@
 """Values have users and origins, whatever they are called."""
 
 import relay
+from relay.analysis.value_flow import Flow, is_repeatable
 from relay.transform import InferType
-from relay.transform.value_flow import Flow, is_repeatable
 
 HEADER = '#[version = "0.0.5"]\n'
 
