@@ -10,24 +10,15 @@ positive. NaN and overflow are no counterexamples: they spoil a product either w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from enum import IntEnum
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from relay.analysis.value_flow import Flow
 from relay.ir.expr import Call, Constant, Expr, Tuple, Var
 from relay.nd import Weight
+from relay.op.facts import Sign, SignRule, Trait, same_sign
 from relay.op.opdef import OpDef
-
-
-class Sign(IntEnum):
-    """What is known about all elements of a tensor."""
-
-    UNKNOWN = 0
-    NOT_NEGATIVE = 1
-    POSITIVE = 2
 
 
 class Signs:
@@ -59,11 +50,15 @@ class Signs:
 def _looked_at(e: Expr) -> Sequence[Expr]:
     """The parts that the sign of `e` may depend on."""
     match e:
-        case Call(op=OpDef(name=name), args=args) if name in RULES:
+        case Call(op=OpDef() as op, args=args) if _rule(op) is not None:
             return args
         case Tuple(fields=fields):
             return fields
     return ()
+
+
+def _rule(op: OpDef) -> SignRule | None:
+    return same_sign if Trait.MOVES in op.traits else op.sign
 
 
 def _sign(e: Expr, parts: Sequence[Expr], signs: Sequence[Sign]) -> Sign:
@@ -74,8 +69,8 @@ def _sign(e: Expr, parts: Sequence[Expr], signs: Sequence[Sign]) -> Sign:
             return _of_elements(data.array)
         case Call(op=OpDef(name="multiply")) if parts[0] is parts[1]:
             return max(signs[0], Sign.NOT_NEGATIVE)
-        case Call(op=OpDef(name=name), attrs=attrs) if name in RULES:
-            return RULES[name](signs, attrs)
+        case Call(op=OpDef() as op, attrs=attrs) if (rule := _rule(op)) is not None:
+            return rule(signs, attrs)
         case Tuple() if signs:
             return min(signs)
     return Sign.UNKNOWN
@@ -87,75 +82,3 @@ def _of_elements(array: np.ndarray) -> Sign:
     if np.all(array > 0):
         return Sign.POSITIVE
     return Sign.NOT_NEGATIVE if np.all(array >= 0) else Sign.UNKNOWN
-
-
-# --- rules: the signs of the arguments, and the attributes, to the sign of the result -------------
-
-Rule = Callable[[Sequence[Sign], Any], Sign]
-
-
-def _first(signs: Sequence[Sign], attrs: Any) -> Sign:
-    return signs[0]
-
-
-def _positive(signs: Sequence[Sign], attrs: Any) -> Sign:
-    return Sign.POSITIVE
-
-
-def _at_least_zero(signs: Sequence[Sign], attrs: Any) -> Sign:
-    return max(signs[0], Sign.NOT_NEGATIVE)
-
-
-def _sum(signs: Sequence[Sign], attrs: Any) -> Sign:
-    return max(signs) if min(signs) > Sign.UNKNOWN else Sign.UNKNOWN
-
-
-def _product(signs: Sequence[Sign], attrs: Any) -> Sign:
-    return min(signs)
-
-
-def _quotient(signs: Sequence[Sign], attrs: Any) -> Sign:
-    return signs[0] if signs[1] > Sign.UNKNOWN else Sign.UNKNOWN
-
-
-def _clipped(signs: Sequence[Sign], attrs: Any) -> Sign:
-    low: float = attrs.a_min
-    bound = Sign.POSITIVE if low > 0 else Sign.NOT_NEGATIVE if low == 0 else Sign.UNKNOWN
-    return max(signs[0], bound)
-
-
-def _converted(signs: Sequence[Sign], attrs: Any) -> Sign:
-    # small numbers become 0 in a narrower type, and large ones are cut off
-    return signs[0] if attrs.dtype in ("float32", "float64") else Sign.UNKNOWN
-
-
-_MOVES = (
-    "broadcast_to",
-    "concatenate",
-    "copy",
-    "expand_dims",
-    "repeat",
-    "reshape",
-    "squeeze",
-    "stack",
-    "strided_slice",
-    "tile",
-    "transpose",
-)
-
-RULES: dict[str, Rule] = {
-    **dict.fromkeys(_MOVES, _first),
-    **dict.fromkeys(("max", "mean", "min"), _first),
-    **dict.fromkeys(("exp", "rsqrt", "sigmoid", "ones", "ones_like"), _positive),
-    **dict.fromkeys(("abs", "sqrt", "nn.relu"), _at_least_zero),
-    "sum": lambda signs, attrs: min(signs[0], Sign.NOT_NEGATIVE),  # that of nothing is 0
-    "variance": lambda signs, attrs: Sign.NOT_NEGATIVE,
-    "add": _sum,
-    "cast": _converted,
-    "clip": _clipped,
-    "divide": _quotient,
-    "maximum": lambda signs, attrs: max(signs),
-    "minimum": _product,
-    "multiply": _product,
-    "power": lambda signs, attrs: Sign.POSITIVE if signs[0] is Sign.POSITIVE else Sign.UNKNOWN,
-}

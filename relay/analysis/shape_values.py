@@ -29,6 +29,7 @@ from relay.ir.expr import Call
 from relay.ir.types import TensorType, TypeVar
 from relay.nd import NDArray
 from relay.op.building.numerics import limits
+from relay.op.facts import Trait
 from relay.op.opdef import FusionKind, OpDef
 
 # The integers that shapes are computed with.
@@ -36,26 +37,6 @@ INTEGERS = ("int32", "int64")
 # Shapes are short; longer tensors of integers are data.
 LONGEST = 64
 
-# Operators that put elements of their first argument elsewhere, by the other arguments and the
-# attributes alone.
-MOVES = frozenset(
-    {
-        "take",
-        "gather",
-        "strided_slice",
-        "reshape",
-        "squeeze",
-        "expand_dims",
-        "reverse",
-        "transpose",
-        "tile",
-        "repeat",
-        "broadcast_to",
-        "concatenate",
-        "stack",
-        "copy",
-    }
-)
 RING: Mapping[str, Callable[[Any, Any], Any]] = {
     "add": dims.add,
     "subtract": dims.subtract,
@@ -96,7 +77,7 @@ def computed(op: OpDef, args: Sequence[Any], call: Call) -> Dims | None:
     None where the operator is none of those that shapes are computed with, or fails.
     """
     try:
-        if op.name in MOVES:
+        if Trait.MOVES in op.traits and op.runtime_shape is None:
             return _moved(op, args, call)
         if not all(isinstance(arg, np.ndarray) for arg in args):
             return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from relay.ir.expr import Call, Expr, Function
 from relay.ir.types import IncompleteType, TensorType, Type
 from relay.nd import Device
 from relay.op.building.elements import copied
+from relay.op.facts import Facts, Precision
 from relay.op.opdef import DType, FusionKind, OpDef, Sample, define, sample
 from relay.op.site import Site
 
@@ -52,6 +53,7 @@ def _annotation(
     samples: Sequence[Sample] = _ANYTHING,
     argument: tuple[str, str] = ("data", "anything"),
     helper: Callable[..., Any] | None = None,
+    **facts: Unpack[Facts],
 ) -> OpDef:
     """An operator whose result is its argument."""
     return define(
@@ -66,16 +68,21 @@ def _annotation(
         helper=helper,
         samples=samples,
         on_values=True,
+        **facts,
     )
 
 
 # --- for fusion, differentiation and partial evaluation ----------------------------------------
 
 stop_fusion = _annotation(
-    "annotation.stop_fusion", "data, whose producer is not fused with its consumers."
+    "annotation.stop_fusion",
+    "data, whose producer is not fused with its consumers.",
+    precision=Precision.FOLLOW,
 )
 checkpoint = _annotation(
-    "annotation.checkpoint", "data, which backpropagation computes again instead of keeping it."
+    "annotation.checkpoint",
+    "data, which backpropagation computes again instead of keeping it.",
+    precision=Precision.FOLLOW,
 )
 
 
@@ -169,6 +176,7 @@ ON_DEVICE = _annotation(
     attributes=OnDeviceAttrs,
     argument=("body", "anything"),
     helper=on_device,
+    precision=Precision.FOLLOW,
     samples=[
         sample((2, 3)),
         sample((2, 3), virtual_device="cuda(1)", constrain_result=True, constrain_body=False),
@@ -212,6 +220,7 @@ DEVICE_COPY = _annotation(
     "data on another device.",
     attributes=DeviceCopyAttrs,
     helper=device_copy,
+    precision=Precision.FOLLOW,
     samples=[sample((2, 3), src_virtual_device="cpu(0)", dst_virtual_device="cuda(0)")],
 )
 

@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import field, fields
 from enum import IntEnum
 from functools import wraps
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -46,6 +46,7 @@ from relay.ir.expr import (
 from relay.ir.types import IncompleteType, TensorType, Type
 from relay.op import attributes
 from relay.op.attributes import DType
+from relay.op.facts import Facts, Gradient, Precision, SignRule, Trait
 from relay.op.sample import Sample, Tensor, sample
 from relay.op.site import Relation, Site
 from relay.tree import node
@@ -137,6 +138,12 @@ class OpDef(Op):
     on_values: bool = False
     # whether it is meant to be fast rather than right to the last digit
     approximate: bool = False
+    # facts that passes read: see `relay.op.facts`
+    traits: Trait = Trait.NONE
+    precision: Precision | None = None  # None: not known, which `ToMixedPrecision` reports
+    cost: int = 1  # of an element of the result, in arithmetic operations
+    sign: SignRule | None = None
+    gradient: Gradient | None = None
     support_level: int = 10
     # facts that passes and targets outside the package attach: key -> (level, value)
     extras: dict[str, tuple[int, Any]] = field(default_factory=dict)
@@ -290,6 +297,7 @@ def define(
     stateful: bool = False,
     on_values: bool = False,
     approximate: bool = False,
+    **facts: Unpack[Facts],
 ) -> OpDef:
     """Enter an operator: from here on it parses, prints, has a type and runs.
 
@@ -311,6 +319,9 @@ def define(
     that read elements of the arguments: a shape for each result, of which the extents are looked at
     that the relation leaves open. What the values must fulfil it tells `need` (see `Condition`).
     """
+    if facts.get("traits", Trait.NONE) & (Trait.MOVES | Trait.CHOOSES):
+        facts.setdefault("precision", Precision.FOLLOW)  # no element is computed
+    facts.setdefault("precision", Precision.NEVER)
     op = OpDef(
         name,
         doc=doc,
@@ -330,6 +341,7 @@ def define(
         stateful=stateful,
         on_values=on_values,
         approximate=approximate,
+        **facts,
     )
     add_op(op)
     return op

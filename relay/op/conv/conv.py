@@ -33,6 +33,7 @@ from relay.op.building.window import (
     windows,
 )
 from relay.op.conv.conv_compute import convolution
+from relay.op.facts import Precision
 from relay.op.linalg.matmul import multiplied, product_dtype
 from relay.op.opdef import DType, FusionKind, Tensor, define, sample
 from relay.op.site import Relation, Site
@@ -343,6 +344,7 @@ conv1d = define(
     reference=convolve,
     compute=convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    precision=Precision.ALWAYS,
     samples=[
         sample((2, 3, 7), (4, 3, 3)),
         sample((1, 4, 9), (6, 2, 3), strides=2, padding=(1, 2), dilation=2, groups=2, channels=6),
@@ -361,6 +363,7 @@ conv2d = define(
     reference=convolve,
     compute=convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    precision=Precision.ALWAYS,
     samples=[
         sample((2, 3, 7, 8), (4, 3, 3, 3)),
         sample((1, 3, 9, 8), (4, 3, 3, 2), strides=(2, 3), padding=(1, 2), dilation=(2, 1)),
@@ -389,6 +392,7 @@ conv3d = define(
     reference=convolve,
     compute=convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    precision=Precision.ALWAYS,
     samples=[
         sample((1, 2, 4, 5, 3), (3, 2, 2, 3, 2)),
         sample((1, 2, 4, 5, 3), (2, 1, 2, 2, 3), strides=(1, 2, 3), padding=(1, 0, 2), groups=2),

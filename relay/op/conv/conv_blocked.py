@@ -7,6 +7,7 @@ from relay.ir.types import Type
 from relay.op.building.window import Sizes
 from relay.op.conv.conv import ARGUMENTS, Conv2DAttrs, conv2d_type, convolve, data_shape
 from relay.op.conv.conv_compute import convolution
+from relay.op.facts import Precision
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import Site
 
@@ -51,6 +52,7 @@ CONV2D_NCHWC = define(
     reference=convolve,
     compute=convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    precision=Precision.ALWAYS,
     helper=contrib_conv2d_nchwc,
     samples=[
         sample(
@@ -134,6 +136,7 @@ DEPTHWISE_CONV2D_NCHWC = define(
     reference=convolve,
     compute=convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    precision=Precision.ALWAYS,
     helper=contrib_depthwise_conv2d_nchwc,
     samples=[
         sample(

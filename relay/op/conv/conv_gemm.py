@@ -32,6 +32,7 @@ from relay.op.conv.conv import (
     require_steps,
 )
 from relay.op.conv.conv_compute import convolution
+from relay.op.facts import Precision
 from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.relations import size
 from relay.op.site import NUMERIC, Site
@@ -101,6 +102,7 @@ contrib_conv2d_gemm_weight_transform = define(
     reference=_transform,
     compute=_transform_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    precision=Precision.FOLLOW,
     samples=[
         sample((2, 3, 2, 5), tile_N=4, tile_K=5),
         sample((1, 1, 4, 6), tile_N=3, tile_K=2, dtype="int8"),
@@ -210,6 +212,7 @@ contrib_conv2d_gemm_without_weight_transform = define(
     reference=_gemm,
     compute=_gemm_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    precision=Precision.ALWAYS,
     samples=[
         sample((1, 2, 5, 4), (2, 3, 4, 5), channels=5, kernel_size=(2, 3)),
         sample(

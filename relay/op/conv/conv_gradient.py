@@ -25,6 +25,7 @@ from relay.op.building.views import Digits, Place, fill, padded, view
 from relay.op.building.window import Sizes, pad_pairs, window_counts
 from relay.op.conv.conv import Conv2DAttrs, columns, data_shape, require_groups, require_steps
 from relay.op.conv.conv_compute import joined, with_groups
+from relay.op.facts import Precision
 from relay.op.linalg.matmul import multiplied, product_dtype
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import Site
@@ -173,6 +174,7 @@ CONV2D_BACKWARD_WEIGHT = define(
     reference=_backward_weight,
     compute=_backward_weight_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    precision=Precision.ALWAYS,
     helper=conv2d_backward_weight,
     samples=[
         sample((2, 4, 5, 6), (2, 3, 7, 8), kernel_size=3),

@@ -35,6 +35,7 @@ from relay.op.conv.conv import (
     require_steps,
 )
 from relay.op.conv.conv_compute import transposed_convolution
+from relay.op.facts import Precision
 from relay.op.linalg.matmul import multiplied
 from relay.op.opdef import DType, FusionKind, Tensor, define, sample
 from relay.op.site import Relation, Site
@@ -229,6 +230,7 @@ conv1d_transpose = define(
     reference=convolve_transposed,
     compute=transposed_convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    precision=Precision.ALWAYS,
     samples=[
         sample((2, 3, 5), (3, 4, 3)),
         sample((1, 4, 4), (4, 3, 3), strides=3, padding=(1, 2), output_padding=2, groups=2),
@@ -255,6 +257,7 @@ conv2d_transpose = define(
     reference=convolve_transposed,
     compute=transposed_convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    precision=Precision.ALWAYS,
     samples=[
         sample((2, 3, 4, 3), (3, 4, 3, 2)),
         sample((1, 3, 3, 4), (3, 2, 4, 4), strides=2, padding=1, channels=2, kernel_size=4),
@@ -281,6 +284,7 @@ conv3d_transpose = define(
     reference=convolve_transposed,
     compute=transposed_convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    precision=Precision.ALWAYS,
     samples=[
         sample((1, 2, 2, 3, 3), (2, 3, 2, 1, 3)),
         sample(

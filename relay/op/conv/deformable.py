@@ -37,6 +37,7 @@ from relay.op.conv.conv import (
     require_steps,
 )
 from relay.op.conv.conv_compute import Taps, contract, plain_kernel
+from relay.op.facts import Precision
 from relay.op.linalg.matmul import multiplied
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.relations import size
@@ -273,6 +274,7 @@ DEFORMABLE_CONV2D = define(
     reference=_deformable,
     compute=_deformable_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    precision=Precision.ALWAYS,
     helper=deformable_conv2d,
     samples=[
         sample((1, 2, 4, 5), (1, 12, 3, 3), (3, 2, 2, 3)),
@@ -312,6 +314,7 @@ modulated_deformable_conv2d = define(
     reference=_deformable,
     compute=_deformable_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    precision=Precision.ALWAYS,
     samples=[
         sample((1, 2, 4, 5), (1, 12, 3, 3), (3, 2, 2, 3), (1, 6, 3, 3)),
         sample(

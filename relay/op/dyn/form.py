@@ -17,6 +17,7 @@ from relay.ir.attrs import Attrs
 from relay.ir.expr import Call, Constant
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.attributes import meanings
+from relay.op.facts import Trait
 from relay.op.opdef import Compute, Extents, FusionKind, OpDef, Sample, define
 from relay.op.shapes import output_type, value_type
 from relay.op.site import INTEGER, Relation, Site
@@ -89,6 +90,7 @@ def define_dynamic(
         extents=extents,
         runtime_shape=lambda *args, **attrs: _shapes(result_type(args, attrs)[0]),
         fusion=static.fusion if fusion is None else fusion,
+        traits=static.traits & Trait.MOVES,
         samples=samples,
     )
     op.set_attr(STATIC_FORM, form)

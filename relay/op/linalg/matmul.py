@@ -3,7 +3,7 @@ float32; integers wrap."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -19,8 +19,11 @@ from relay.op.building.elements import stretched_index
 from relay.op.building.layouts import blocked_shape, require_layout, unblocked, unblocked_shape
 from relay.op.building.numerics import computing_dtype
 from relay.op.building.views import Digits, along, running, view
+from relay.op.facts import Backward, Precision
 from relay.op.opdef import DType, FusionKind, Tensor, define, sample
 from relay.op.site import NUMERIC, Site
+from relay.op.tensor.rearrange import transpose
+from relay.op.tensor.reshape import RESHAPE
 
 # --- element types of products, for convolutions too -------------------------------------------
 
@@ -107,6 +110,21 @@ def dense_compute(
     )
 
 
+def _rows(data: Expr, ty: TensorType) -> Expr:
+    """(…, n) as (rows, n)"""
+    for _ in ty.shape[2:]:
+        data = RESHAPE(data, newshape=(-3, -2))
+    return data
+
+
+def _dense_gradient(site: Backward) -> Sequence[Expr]:
+    data, weight = site.args
+    rows = _rows(data, site.type_of(data))
+    gradients = _rows(site.gradient, site.type_of(site.call))
+    by_weight = dense(transpose(gradients, (1, 0)), transpose(rows, (1, 0)))
+    return [dense(site.gradient, transpose(weight, (1, 0))), by_weight]
+
+
 dense = define(
     "nn.dense",
     doc="data times the transpose of weight: a fully connected layer.",
@@ -118,6 +136,8 @@ dense = define(
     ),
     compute=dense_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    gradient=_dense_gradient,
+    precision=Precision.ALWAYS,
     samples=[
         sample((2, 3), (4, 3)),
         sample((2, 5, 3), (4, 3), units=4),
@@ -172,6 +192,7 @@ contrib_dense_pack = define(
     ),
     compute=dense_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    precision=Precision.ALWAYS,
     samples=[
         sample((2, 6), (2, 6, 4), weight_layout="NC4n", units=8),
         sample((3, 6), (2, 3, 4, 2), weight_layout="NC4n2c", dtype="float16"),
@@ -297,6 +318,33 @@ def matmul(
     )
 
 
+def _factor_gradients(site: Backward, product: Callable[..., Expr]) -> Sequence[Expr]:
+    """The gradients of c = a b, either transposed before."""
+    left, right = site.args
+    a, b = bool(site.attrs.transpose_a), bool(site.attrs.transpose_b)
+
+    def of(x: Expr, y: Expr, transpose_x: bool, transpose_y: bool) -> Expr:
+        return product(x, y, transpose_a=transpose_x, transpose_b=transpose_y)
+
+    g = site.gradient
+    by_left = of(right, g, b, True) if a else of(g, right, False, not b)
+    by_right = of(g, left, True, a) if b else of(left, g, not a, False)
+    return [by_left, by_right]
+
+
+def _matmul_gradient(site: Backward) -> Sequence[Expr]:
+    left, right = site.args
+    if len(site.type_of(left).shape) == 2:
+        return _factor_gradients(site, matmul)
+    # all matrices on the left are one, of all their rows
+    transposed = bool(site.attrs.transpose_b)
+    rows = _rows(left, site.type_of(left))
+    gradients = _rows(site.gradient, site.type_of(site.call))
+    sides = (gradients, rows) if transposed else (rows, gradients)
+    by_left = matmul(site.gradient, right, transpose_b=not transposed)
+    return [by_left, matmul(*sides, transpose_a=True)]
+
+
 MATMUL = define(
     "nn.matmul",
     doc="The product of matrices with one matrix, either transposed before.",
@@ -306,6 +354,8 @@ MATMUL = define(
     reference=_matmul,
     compute=matmul_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    gradient=_matmul_gradient,
+    precision=Precision.ALWAYS,
     helper=matmul,
     samples=[
         sample((2, 3), (3, 4)),
@@ -356,6 +406,8 @@ BATCH_MATMUL = define(
     reference=_matmul,
     compute=matmul_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    gradient=lambda site: _factor_gradients(site, batch_matmul),
+    precision=Precision.ALWAYS,
     helper=batch_matmul,
     samples=[
         sample((5, 2, 3), (5, 3, 4)),

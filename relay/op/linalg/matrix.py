@@ -13,6 +13,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr, TupleWrapper, const
 from relay.ir.types import TensorType, Type
+from relay.op.facts import Precision
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import INTEGER, Site
 
@@ -65,6 +66,7 @@ TRILU = define(
     reference=_trilu,
     compute=_trilu_compute,
     fusion=FusionKind.ELEMWISE,
+    precision=Precision.FOLLOW,
     helper=trilu,
     samples=[
         sample((3, 4), np.array(0, "int32")),
@@ -199,6 +201,7 @@ MATRIX_SET_DIAG = define(
     reference=_matrix_set_diag,
     compute=_matrix_set_diag_compute,
     fusion=FusionKind.INJECTIVE,
+    precision=Precision.FOLLOW,
     helper=matrix_set_diag,
     samples=[
         sample((3, 4), (3,)),

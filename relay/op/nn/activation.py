@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -15,11 +15,18 @@ from relay.op.building import scalars
 from relay.op.building.elements import Indices, elementwise, folded, without
 from relay.op.building.numerics import rounded_once
 from relay.op.building.scalars import Function, wide
+from relay.op.facts import Backward, Facts, Precision, Trait, at_least_zero, slope
 from relay.op.nn.norm import along, with_channels
 from relay.op.opdef import Compute, FusionKind, OpDef, define, sample
 from relay.op.relations import same_numeric_type, same_type_float
 from relay.op.site import FLOATING, Site
 from relay.op.tensor import fast
+from relay.op.tensor.reduce import sum_
+
+
+def _relu_slope(site: Backward, x: Expr, y: Expr) -> Expr:
+    return (x > site.number(0)).astype(site.type_of(x).dtype)
+
 
 relu = define(
     "nn.relu",
@@ -29,6 +36,10 @@ relu = define(
     reference=rounded_once(lambda data: np.maximum(data, data.dtype.type(0))),
     compute=elementwise(lambda data: te.maximum(data, 0)),
     fusion=FusionKind.ELEMWISE,
+    traits=Trait.HOMOGENEOUS,
+    precision=Precision.FOLLOW,
+    sign=at_least_zero,
+    gradient=slope(_relu_slope),
     samples=[sample((2, 3)), sample((), dtype="int32"), sample((0, 4), dtype="float16")],
 )
 
@@ -58,6 +69,8 @@ LEAKY_RELU = define(
         scalars.rounded_once(lambda data, alpha: te.select(data > 0, data, data * alpha))
     ),
     fusion=FusionKind.ELEMWISE,
+    traits=Trait.HOMOGENEOUS,
+    precision=Precision.FOLLOW,
     helper=leaky_relu,
     samples=[sample((2, 3)), sample((4,), alpha=0.1, dtype="float16")],
 )
@@ -98,6 +111,8 @@ prelu = define(
     reference=rounded_once(_prelu),
     compute=_prelu_compute,
     fusion=FusionKind.BROADCAST,
+    traits=Trait.HOMOGENEOUS,
+    precision=Precision.FOLLOW,
     samples=[
         sample((2, 3, 4), (3,)),
         sample((2, 3, 4), (4,), axis=-1, dtype="bfloat16"),
@@ -180,7 +195,12 @@ def _exp(value: te.Expr) -> te.Expr:
 
 
 def _define(
-    name: str, doc: str, reference: Any, compute: Compute, approximate: bool = False
+    name: str,
+    doc: str,
+    reference: Any,
+    compute: Compute,
+    approximate: bool = False,
+    **facts: Unpack[Facts],
 ) -> OpDef:
     return define(
         name,
@@ -198,7 +218,14 @@ def _define(
             sample((3,), axis=0, dtype="bfloat16"),
             sample((0, 3)),
         ],
+        **facts,
     )
+
+
+def _softmax_gradient(site: Backward) -> Sequence[Expr]:
+    weighted = site.gradient * site.output
+    total = sum_(weighted, axis=site.attrs.axis, keepdims=True)
+    return [weighted - site.output * total]
 
 
 exact_softmax = _softmax_compute(_exp)
@@ -207,6 +234,7 @@ softmax = _define(
     "exp(data) divided by its sum along an axis.",
     _softmax,
     exact_softmax,
+    gradient=_softmax_gradient,
 )
 log_softmax = _define(
     "nn.log_softmax", "The logarithm of `nn.softmax`.", _log_softmax, _log_softmax_compute

@@ -14,6 +14,7 @@ from relay.ir.types import TensorType, TupleType, Type
 from relay.op.building.elements import copied, filled
 from relay.op.building.numerics import computing_dtype, rounded_once
 from relay.op.building.scalars import widened
+from relay.op.facts import Precision
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import FLOATING, NUMERIC, Site
 
@@ -58,6 +59,7 @@ bias_add = define(
     reference=rounded_once(lambda data, bias, axis: data + along(bias, data.ndim, axis)),
     compute=lambda data, bias, out, axis: te.compute(out.shape, lambda *i: data[i] + bias[i[axis]]),
     fusion=FusionKind.BROADCAST,
+    precision=Precision.FOLLOW,
     samples=[
         sample((2, 3, 4), (3,)),
         sample((2, 3, 4), (4,), axis=-1, dtype="int32"),
@@ -178,6 +180,7 @@ BATCH_NORM = define(
     reference=_batch_norm,
     compute=_batch_norm_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    precision=Precision.FOLLOW,
     helper=batch_norm,
     samples=[
         sample((2, 3, 4), (3,), (3,), (3,), (3,), low=0.1),
@@ -226,6 +229,7 @@ DROPOUT = define(
     reference=lambda data, rate: (data, np.ones_like(data)),
     compute=lambda data, out, rate: (copied(data, out[0]), filled(out[1], 1)),
     fusion=FusionKind.OPAQUE,
+    precision=Precision.FOLLOW,
     helper=dropout,
     stateful=True,
     samples=[sample((2, 3)), sample((), rate=0.1, dtype="float16")],

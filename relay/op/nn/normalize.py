@@ -19,6 +19,7 @@ from relay.ir.types import TensorType, Type
 from relay.op.building.elements import Body, Indices, Shape, folded, size, without
 from relay.op.building.numerics import rounded_once
 from relay.op.building.scalars import wide, widened
+from relay.op.facts import Precision
 from relay.op.nn.norm import BatchNormAttrs, along, with_channels
 from relay.op.opdef import Compute, FusionKind, define, sample
 from relay.op.relations import same_type_float
@@ -267,6 +268,7 @@ layer_norm = define(
     reference=rounded_once(_layer_norm),
     compute=_along_axes(lambda axis, rank: (axis,)),
     fusion=FusionKind.OPAQUE,
+    precision=Precision.FOLLOW,
     samples=[
         sample((2, 3, 4), (4,), (4,)),
         sample((2, 3, 4), (3,), (3,), axis=1, epsilon=0.1, dtype="float64"),
@@ -286,6 +288,7 @@ instance_norm = define(
     reference=rounded_once(_instance_norm),
     compute=_along_axes(lambda axis, rank: tuple(a for a in range(1, rank) if a != axis)),
     fusion=FusionKind.OPAQUE,
+    precision=Precision.FOLLOW,
     samples=[
         sample((2, 3, 4, 5), (3,), (3,)),
         sample((2, 4, 5, 3), (3,), (3,), axis=-1, epsilon=0.1, dtype="float64"),
@@ -304,6 +307,7 @@ group_norm = define(
     reference=rounded_once(_group_norm),
     compute=_group_norm_compute,
     fusion=FusionKind.OPAQUE,
+    precision=Precision.FOLLOW,
     samples=[
         sample((2, 6, 4, 5), (6,), (6,), num_groups=3),
         sample((2, 3, 5, 4), (4,), (4,), num_groups=2, axis=-1, epsilon=0.1, dtype="float64"),
@@ -368,6 +372,7 @@ l2_normalize = define(
     reference=rounded_once(_l2_normalize),
     compute=_l2_normalize_compute,
     fusion=FusionKind.OPAQUE,
+    precision=Precision.FOLLOW,
     samples=[
         sample((2, 3, 4), eps=1e-3, axis=1),
         sample((2, 3, 4), eps=9.0, axis=(-1, 0), dtype="float64"),
@@ -476,6 +481,7 @@ LRN = define(
     reference=rounded_once(_lrn),
     compute=_lrn_compute,
     fusion=FusionKind.OPAQUE,
+    precision=Precision.FOLLOW,
     helper=lrn,
     samples=[
         sample((2, 7, 3, 4)),

@@ -19,6 +19,7 @@ from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr, TupleWrapper, const
 from relay.ir.types import TensorType, Type
 from relay.op.building.numerics import convert
+from relay.op.facts import Precision, Trait
 from relay.op.known import is_known
 from relay.op.opdef import FusionKind, Tensor, define, get, sample
 from relay.op.site import Site, running
@@ -191,6 +192,7 @@ PAD = define(
     reference=_pad,
     compute=_pad_compute,
     fusion=FusionKind.INJECTIVE,
+    precision=Precision.FOLLOW,
     helper=pad,
     samples=[
         sample((2, 3), (), pad_width=((1, 2), (0, 3))),
@@ -241,6 +243,7 @@ MIRROR_PAD = define(
     reference=lambda data, mode, pad_width: _with_own_elements(data, pad_width, mode),
     compute=lambda data, out, mode, pad_width: padded(data, out, pad_width, mode),
     fusion=FusionKind.INJECTIVE,
+    traits=Trait.MOVES,
     helper=mirror_pad,
     samples=[
         sample((2, 3), pad_width=((1, 2), (0, 3))),

@@ -22,6 +22,7 @@ from relay.op.building.layouts import (
     unblocked,
     unblocked_shape,
 )
+from relay.op.facts import Precision, Trait
 from relay.op.image.resize import require_elements, resize, resize_compute
 from relay.op.known import as_tensor, is_known
 from relay.op.opdef import FusionKind, define, get, sample
@@ -211,6 +212,8 @@ UPSAMPLING = define(
     reference=_upsampling,
     compute=upsampling_compute,
     fusion=FusionKind.INJECTIVE,
+    traits=Trait.LINEAR,
+    precision=Precision.FOLLOW,
     helper=upsampling,
     samples=[
         sample((1, 2, 3, 4), scale_h=2.0, scale_w=3.0),
@@ -250,6 +253,8 @@ UPSAMPLING3D = define(
     reference=_upsampling3d,
     compute=upsampling3d_compute,
     fusion=FusionKind.INJECTIVE,
+    traits=Trait.LINEAR,
+    precision=Precision.FOLLOW,
     helper=upsampling3d,
     samples=[
         sample((1, 2, 2, 3, 2), scale_d=2.0, scale_h=3.0, scale_w=1.0),

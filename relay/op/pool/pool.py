@@ -29,6 +29,7 @@ from relay.op.building.window import (
     window_counts,
     windows,
 )
+from relay.op.facts import Precision, Trait
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.pool import pool_compute
 from relay.op.site import NUMERIC, Relation, Site
@@ -240,6 +241,7 @@ MAX_POOL1D = define(
     reference=rounded_once(max_pool),
     compute=pool_compute.max_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    traits=Trait.CHOOSES,
     helper=max_pool1d,
     samples=[
         sample((1, 2, 7), pool_size=3),
@@ -272,6 +274,7 @@ MAX_POOL2D = define(
     reference=rounded_once(max_pool),
     compute=pool_compute.max_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    traits=Trait.CHOOSES,
     helper=max_pool2d,
     samples=[
         sample((1, 2, 6, 7), pool_size=(2, 3)),
@@ -306,6 +309,7 @@ MAX_POOL3D = define(
     reference=rounded_once(max_pool),
     compute=pool_compute.max_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    traits=Trait.CHOOSES,
     helper=max_pool3d,
     samples=[
         sample((1, 2, 3, 4, 3), pool_size=(2, 3, 1)),
@@ -364,6 +368,8 @@ AVG_POOL1D = define(
     reference=rounded_once(avg_pool),
     compute=pool_compute.avg_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    traits=Trait.LINEAR,
+    precision=Precision.FOLLOW,
     helper=avg_pool1d,
     samples=[
         sample((1, 2, 7), pool_size=3),
@@ -408,6 +414,8 @@ AVG_POOL2D = define(
     reference=rounded_once(avg_pool),
     compute=pool_compute.avg_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    traits=Trait.LINEAR,
+    precision=Precision.FOLLOW,
     helper=avg_pool2d,
     samples=[
         sample((1, 2, 6, 7), pool_size=(2, 3)),
@@ -457,6 +465,8 @@ AVG_POOL3D = define(
     reference=rounded_once(avg_pool),
     compute=pool_compute.avg_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    traits=Trait.LINEAR,
+    precision=Precision.FOLLOW,
     helper=avg_pool3d,
     samples=[
         sample((1, 2, 3, 4, 3), pool_size=(2, 3, 1)),

@@ -17,6 +17,7 @@ from relay.ir.types import TensorType, Type
 from relay.op.building.layouts import blocked_shape, require_layout, unblocked_shape
 from relay.op.building.numerics import divide, in_64_bits, limits, rounded_once
 from relay.op.building.window import WindowAttrs, require_sizes
+from relay.op.facts import Precision, Trait
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.pool import pool_compute
 from relay.op.pool.pool import with_whole_axes
@@ -214,6 +215,7 @@ adaptive_max_pool1d = define(
     reference=rounded_once(adaptive_max_pool),
     compute=pool_compute.adaptive_max_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    traits=Trait.CHOOSES,
     samples=_SAMPLES_1D,
 )
 
@@ -226,6 +228,7 @@ adaptive_max_pool2d = define(
     reference=rounded_once(adaptive_max_pool),
     compute=pool_compute.adaptive_max_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    traits=Trait.CHOOSES,
     samples=_SAMPLES_2D,
 )
 
@@ -238,6 +241,7 @@ adaptive_max_pool3d = define(
     reference=rounded_once(adaptive_max_pool),
     compute=pool_compute.adaptive_max_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    traits=Trait.CHOOSES,
     samples=_SAMPLES_3D,
 )
 
@@ -250,6 +254,8 @@ adaptive_avg_pool1d = define(
     reference=rounded_once(adaptive_avg_pool),
     compute=pool_compute.adaptive_avg_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    traits=Trait.LINEAR,
+    precision=Precision.FOLLOW,
     samples=_SAMPLES_1D,
 )
 
@@ -262,6 +268,8 @@ adaptive_avg_pool2d = define(
     reference=rounded_once(adaptive_avg_pool),
     compute=pool_compute.adaptive_avg_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    traits=Trait.LINEAR,
+    precision=Precision.FOLLOW,
     samples=_SAMPLES_2D,
 )
 
@@ -274,6 +282,8 @@ adaptive_avg_pool3d = define(
     reference=rounded_once(adaptive_avg_pool),
     compute=pool_compute.adaptive_avg_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    traits=Trait.LINEAR,
+    precision=Precision.FOLLOW,
     samples=_SAMPLES_3D,
 )
 
@@ -295,6 +305,7 @@ global_max_pool2d = define(
     reference=rounded_once(global_max_pool),
     compute=pool_compute.adaptive_max_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    traits=Trait.CHOOSES,
     samples=_GLOBAL_SAMPLES,
 )
 
@@ -307,6 +318,8 @@ global_avg_pool2d = define(
     reference=rounded_once(global_avg_pool),
     compute=pool_compute.adaptive_avg_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    traits=Trait.LINEAR,
+    precision=Precision.FOLLOW,
     samples=_GLOBAL_SAMPLES,
 )
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Unpack
 
 import numpy as np
 
 from relay import te
+from relay.ir.expr import Expr
 from relay.ir.types import TensorType, Type
 from relay.op.building import numerics, scalars
 from relay.op.building.elements import broadcasting
 from relay.op.building.numerics import rounded_once
 from relay.op.building.scalars import Function
+from relay.op.facts import EXPENSIVE, Backward, Facts, Precision, Sign, Trait, least_sign
 from relay.op.opdef import FusionKind, OpDef, Sample, define, sample
 from relay.op.relations import broadcast, broadcast_bool, broadcast_of, broadcast_types, comparison
 from relay.op.site import ADDABLE, BITS, BOOLEAN, INTEGER, NUMERIC, Relation, Site
+from relay.op.tensor.unary import log, zeros_like
 
 _OPERANDS = (("lhs", "left operand"), ("rhs", "right operand"))
 
@@ -27,6 +31,7 @@ def _binary(
     reference: Any,
     scalar: Function,
     samples: tuple[Sample, ...],
+    **facts: Unpack[Facts],
 ) -> OpDef:
     return define(
         name,
@@ -37,6 +42,7 @@ def _binary(
         compute=broadcasting(scalar),
         fusion=FusionKind.BROADCAST,
         samples=samples,
+        **facts,
     )
 
 
@@ -57,12 +63,18 @@ _WORDS = (
 # --- arithmetic --------------------------------------------------------------------------------
 
 
-def _arithmetic(name: str, doc: str, reference: Any, scalar: Function) -> OpDef:
-    return _binary(name, doc, _numeric_type, reference, scalar, _NUMBERS)
+def _arithmetic(
+    name: str, doc: str, reference: Any, scalar: Function, **facts: Unpack[Facts]
+) -> OpDef:
+    return _binary(name, doc, _numeric_type, reference, scalar, _NUMBERS, **facts)
 
 
 def _plus(lhs: te.Expr, rhs: te.Expr) -> te.Expr:
     return lhs | rhs if scalars.is_truth(lhs) else lhs + rhs
+
+
+def _sum_sign(signs: Sequence[Sign], attrs: Any) -> Sign:
+    return max(signs) if min(signs) > Sign.UNKNOWN else Sign.UNKNOWN
 
 
 add = _binary(
@@ -73,50 +85,114 @@ add = _binary(
     np.add,
     _plus,
     (*_NUMBERS, *_FLAGS),
+    traits=Trait.COMMUTATIVE,
+    precision=Precision.FOLLOW,
+    sign=_sum_sign,
+    gradient=lambda site: [site.gradient, site.gradient],
 )
-subtract = _arithmetic("subtract", "lhs - rhs; integers wrap.", np.subtract, operator.sub)
-multiply = _arithmetic("multiply", "lhs * rhs; integers wrap.", np.multiply, operator.mul)
+subtract = _arithmetic(
+    "subtract",
+    "lhs - rhs; integers wrap.",
+    np.subtract,
+    operator.sub,
+    precision=Precision.FOLLOW,
+    gradient=lambda site: [site.gradient, -site.gradient],
+)
+
+
+def _multiply_gradient(site: Backward) -> Sequence[Expr]:
+    left, right = site.args
+    return [site.gradient * right, site.gradient * left]
+
+
+multiply = _arithmetic(
+    "multiply",
+    "lhs * rhs; integers wrap.",
+    np.multiply,
+    operator.mul,
+    traits=Trait.COMMUTATIVE,
+    precision=Precision.FOLLOW,
+    sign=least_sign,
+    gradient=_multiply_gradient,
+)
+
+
+def _divide_gradient(site: Backward) -> Sequence[Expr]:
+    left = site.gradient / site.args[1]
+    return [left, -(left * site.output)]
+
+
 divide = _arithmetic(
     "divide",
     "lhs / rhs. Integers truncate towards zero; x / 0 is 0, and the lowest / -1 wraps.",
     numerics.divide,
     scalars.divide,
+    precision=Precision.FOLLOW,
+    cost=EXPENSIVE,
+    sign=lambda signs, attrs: signs[0] if signs[1] > Sign.UNKNOWN else Sign.UNKNOWN,
+    gradient=_divide_gradient,
 )
 floor_divide = _arithmetic(
     "floor_divide",
     "lhs / rhs rounded down, without an intermediate rounding; integer x / 0 is 0.",
     numerics.floor_divide,
     scalars.floor_divide,
+    cost=EXPENSIVE,
 )
 trunc_divide = _arithmetic(
     "trunc_divide",
     "lhs / rhs rounded towards zero; integer x / 0 is 0.",
     numerics.trunc_divide,
     scalars.trunc_divide,
+    cost=EXPENSIVE,
 )
 mod = _arithmetic(
     "mod",
     "lhs - rhs * trunc(lhs / rhs), with the sign of lhs, as in C; integer x mod 0 is x.",
     numerics.trunc_mod,
     scalars.trunc_mod,
+    cost=EXPENSIVE,
 )
-trunc_mod = _arithmetic("trunc_mod", "The same as `mod`.", numerics.trunc_mod, scalars.trunc_mod)
+trunc_mod = _arithmetic(
+    "trunc_mod", "The same as `mod`.", numerics.trunc_mod, scalars.trunc_mod, cost=EXPENSIVE
+)
 floor_mod = _arithmetic(
     "floor_mod",
     "lhs - rhs * floor(lhs / rhs), with the sign of rhs, as in Python; integer x mod 0 is x.",
     numerics.floor_mod,
     scalars.floor_mod,
+    cost=EXPENSIVE,
 )
+
+
+def _power_gradient(site: Backward) -> Sequence[Expr]:
+    base, exponent = site.args
+    lower = power(base, exponent - site.number(1))
+    return [site.gradient * (exponent * lower), site.gradient * (site.output * log(base))]
+
+
 power = _arithmetic(
     "power",
     "lhs to the power of rhs. Integers wrap; a negative exponent gives 0 unless lhs is 1 or -1.",
     numerics.power,
     scalars.power,
+    cost=EXPENSIVE,
+    sign=lambda signs, attrs: Sign.POSITIVE if signs[0] is Sign.POSITIVE else Sign.UNKNOWN,
+    gradient=_power_gradient,
 )
 
 
-def _extremum(name: str, doc: str, reference: Any, scalar: Function) -> OpDef:
-    return _binary(name, doc, broadcast, reference, scalar, (*_NUMBERS, *_FLAGS))
+def _extremum(
+    name: str, doc: str, reference: Any, scalar: Function, **facts: Unpack[Facts]
+) -> OpDef:
+    facts = {"traits": Trait.COMMUTATIVE, "precision": Precision.FOLLOW, **facts}
+    return _binary(name, doc, broadcast, reference, scalar, (*_NUMBERS, *_FLAGS), **facts)
+
+
+def _chosen_gradient(site: Backward, condition: Expr) -> list[Expr | None]:
+    """The gradient with respect to the first of two tensors where it was taken, and the second."""
+    zero = zeros_like(site.gradient)
+    return [where(condition, site.gradient, zero), where(condition, zero, site.gradient)]
 
 
 def _greater(lhs: te.Expr, rhs: te.Expr) -> te.Expr:
@@ -128,17 +204,29 @@ def _smaller(lhs: te.Expr, rhs: te.Expr) -> te.Expr:
 
 
 maximum = _extremum(
-    "maximum", "The greater of lhs and rhs; NaN if either is NaN.", np.maximum, _greater
+    "maximum",
+    "The greater of lhs and rhs; NaN if either is NaN.",
+    np.maximum,
+    _greater,
+    sign=lambda signs, attrs: max(signs),
+    gradient=lambda site: _chosen_gradient(site, greater_equal(*site.args)),
 )
 minimum = _extremum(
-    "minimum", "The smaller of lhs and rhs; NaN if either is NaN.", np.minimum, _smaller
+    "minimum",
+    "The smaller of lhs and rhs; NaN if either is NaN.",
+    np.minimum,
+    _smaller,
+    sign=least_sign,
+    gradient=lambda site: _chosen_gradient(site, less_equal(*site.args)),
 )
 
 # --- bits and logic ----------------------------------------------------------------------------
 
 
 def _bits(name: str, doc: str, reference: Any, scalar: Function) -> OpDef:
-    return _binary(name, doc, broadcast_of(BITS), reference, scalar, (*_WORDS, *_FLAGS))
+    samples = (*_WORDS, *_FLAGS)
+    traits = Trait.COMMUTATIVE
+    return _binary(name, doc, broadcast_of(BITS), reference, scalar, samples, traits=traits)
 
 
 bitwise_and = _bits("bitwise_and", "The bits set in both.", np.bitwise_and, operator.and_)
@@ -169,7 +257,8 @@ right_shift = _binary(
 
 
 def _logical(name: str, doc: str, reference: Any, scalar: Function) -> OpDef:
-    return _binary(name, doc, broadcast_bool, reference, scalar, _FLAGS)
+    traits = Trait.COMMUTATIVE
+    return _binary(name, doc, broadcast_bool, reference, scalar, _FLAGS, traits=traits)
 
 
 logical_and = _logical("logical_and", "Whether both hold.", np.logical_and, operator.and_)
@@ -199,11 +288,11 @@ not_equal = _comparison(
     "not_equal", "lhs != rhs; NaN differs from everything.", np.not_equal, te.not_equal
 )
 less = _comparison("less", "lhs < rhs; False for NaN.", np.less, _ordered(operator.lt))
-less_equal = _comparison(
+less_equal: OpDef = _comparison(
     "less_equal", "lhs <= rhs; False for NaN.", np.less_equal, _ordered(operator.le)
 )
 greater = _comparison("greater", "lhs > rhs; False for NaN.", np.greater, _ordered(operator.gt))
-greater_equal = _comparison(
+greater_equal: OpDef = _comparison(
     "greater_equal", "lhs >= rhs; False for NaN.", np.greater_equal, _ordered(operator.ge)
 )
 
@@ -233,6 +322,8 @@ where = define(
     reference=np.where,
     compute=broadcasting(te.select),
     fusion=FusionKind.BROADCAST,
+    precision=Precision.FOLLOW,
+    gradient=lambda site: [None, *_chosen_gradient(site, site.args[0])],
     samples=[
         sample(np.array([True, False, True]), (2, 3), (2, 3)),
         sample(np.array([[True], [False]]), (), (4,), dtype="int32"),

@@ -25,6 +25,7 @@ from relay.op.building.layouts import (
 )
 from relay.op.building.numerics import convert
 from relay.op.building.views import Place, fill, view
+from relay.op.facts import Precision, Trait
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import Relation, Site
 
@@ -203,6 +204,7 @@ SPACE_TO_BATCH_ND = define(
     reference=_space_to_batch,
     compute=_space_to_batch_compute,
     fusion=FusionKind.INJECTIVE,
+    precision=Precision.FOLLOW,
     helper=space_to_batch_nd,
     samples=[
         sample((2, 4, 6, 3), block_shape=(2, 3), paddings=((0, 0), (0, 0))),
@@ -222,6 +224,7 @@ batch_to_space_nd = define(
     reference=_batch_to_space,
     compute=_batch_to_space_compute,
     fusion=FusionKind.INJECTIVE,
+    traits=Trait.MOVES,
     samples=[
         sample((12, 2, 2, 3), block_shape=(2, 3), crops=((0, 0), (0, 0))),
         sample((4, 2, 3), block_shape=(2, 2), crops=((1, 0), (0, 1)), dtype="int8"),
@@ -339,6 +342,7 @@ depth_to_space = define(
     reference=_depth_to_space,
     compute=_depth_to_space_compute,
     fusion=FusionKind.INJECTIVE,
+    traits=Trait.MOVES,
     samples=[
         sample((2, 8, 3, 4), block_size=2),
         sample((1, 2, 3, 9), block_size=3, layout="NHWC", mode="CRD", dtype="int8"),
@@ -356,6 +360,7 @@ space_to_depth = define(
     reference=_space_to_depth,
     compute=_space_to_depth_compute,
     fusion=FusionKind.INJECTIVE,
+    traits=Trait.MOVES,
     samples=[
         sample((2, 2, 6, 4), block_size=2),
         sample((1, 6, 3, 2), block_size=3, layout="NHWC", mode="CRD", dtype="int8"),

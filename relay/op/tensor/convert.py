@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from relay import dtypes, te
 from relay.ir.attrs import Attrs, attrs
+from relay.ir.expr import Expr
 from relay.ir.types import TensorType, Type
 from relay.op.building.elements import elementwise
 from relay.op.building.numerics import convert
+from relay.op.facts import Backward, Sign
 from relay.op.opdef import DType, FusionKind, Tensor, define, sample
 from relay.op.site import Site
 
@@ -34,6 +39,16 @@ def _cast_type(site: Site) -> Type | None:
     return None if data is None else TensorType(data.shape, site.attrs.dtype)
 
 
+def _cast_sign(signs: Sequence[Sign], attrs: Any) -> Sign:
+    # small numbers become 0 in a narrower type, and large ones are cut off
+    return signs[0] if attrs.dtype in ("float32", "float64") else Sign.UNKNOWN
+
+
+def _cast_gradient(site: Backward) -> Sequence[Expr | None]:
+    dtype = site.type_of(site.args[0]).dtype
+    return [cast(site.gradient, dtype=dtype) if dtypes.is_float(dtype) else None]
+
+
 cast = define(
     "cast",
     doc=f"data with its elements converted. {_RULES}",
@@ -43,6 +58,8 @@ cast = define(
     reference=convert,
     compute=elementwise(te.cast),
     fusion=FusionKind.ELEMWISE,
+    sign=_cast_sign,
+    gradient=_cast_gradient,
     samples=[
         sample((2, 3), low=-300, high=300, attrs={"dtype": "int8"}),
         sample(np.array([np.nan, np.inf, -2.7], "float32"), attrs={"dtype": "int32"}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from relay.ir.expr import Call, Constant, Expr, as_expr, const
 from relay.ir.types import TensorType, Type
 from relay.op.building.elements import filled
 from relay.op.building.numerics import convert
+from relay.op.facts import Facts, Sign, always
 from relay.op.known import is_known
 from relay.op.opdef import DType, FusionKind, OpDef, Tensor, define, get, sample
 from relay.op.site import INTEGER, NUMERIC, Site
@@ -87,7 +88,7 @@ def ones(shape: int | Sequence[int] | Expr, dtype: str) -> Call:
     return ONES(shape=shape, dtype=dtype) if is_known(shape) else get("dyn.ones")(shape, dtype)
 
 
-def _constant(name: str, doc: str, value: int, helper: Any) -> OpDef:
+def _constant(name: str, doc: str, value: int, helper: Any, **facts: Unpack[Facts]) -> OpDef:
     return define(
         name,
         doc=doc,
@@ -102,11 +103,12 @@ def _constant(name: str, doc: str, value: int, helper: Any) -> OpDef:
             sample(shape=(), attrs={"dtype": "bool"}),
             sample(shape=(4, 0), attrs={"dtype": "bfloat16"}),
         ],
+        **facts,
     )
 
 
 ZEROS = _constant("zeros", "A tensor of zeros.", 0, zeros)
-ONES = _constant("ones", "A tensor of ones.", 1, ones)
+ONES = _constant("ones", "A tensor of ones.", 1, ones, sign=always(Sign.POSITIVE))
 
 
 def _full_like_type(site: Site) -> Type | None:

@@ -14,10 +14,12 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr, Tuple, TupleWrapper
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.building.elements import moved, place, stretched_index
+from relay.op.facts import Precision, Trait
 from relay.op.known import is_known
 from relay.op.opdef import DType, FusionKind, Tensor, define, get, sample
 from relay.op.relations import require_broadcasts_to, size
 from relay.op.site import Site
+from relay.op.tensor.collapse import collapse_sum_like
 
 # --- broadcasting ------------------------------------------------------------------------------
 
@@ -61,6 +63,9 @@ BROADCAST_TO = define(
     reference=lambda data, shape, dtype: np.broadcast_to(data, shape),
     compute=broadcast,
     fusion=FusionKind.BROADCAST,
+    gradient=lambda site: [collapse_sum_like(site.gradient, site.args[0])],
+    traits=Trait.MOVES,
+    precision=Precision.NEVER,
     helper=broadcast_to,
     samples=[
         sample((3, 1), shape=(2, 3, 4)),
@@ -87,6 +92,7 @@ broadcast_to_like = define(
     reference=lambda data, like: np.broadcast_to(data, like.shape),
     compute=broadcast,
     fusion=FusionKind.BROADCAST,
+    traits=Trait.MOVES,
     samples=[
         sample((3, 1), (2, 3, 4)),
         sample((), Tensor((5,), "float64"), dtype="int32"),
@@ -145,6 +151,7 @@ TILE = define(
     reference=lambda data, reps: np.tile(data, reps),
     compute=tiled,
     fusion=FusionKind.BROADCAST,
+    traits=Trait.MOVES,
     helper=tile,
     samples=[
         sample((2, 3), reps=(2, 1)),
@@ -192,6 +199,7 @@ repeat = define(
     reference=lambda data, repeats, axis: np.repeat(data, repeats, axis),
     compute=_repeat_compute,
     fusion=FusionKind.BROADCAST,
+    traits=Trait.MOVES,
     samples=[
         sample((2, 3), repeats=2, axis=0),
         sample((2, 3), repeats=3, axis=-1, dtype="int32"),

@@ -7,7 +7,7 @@ the argument, with coefficients that make the largest relative error as small as
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from relay.op.building import scalars
 from relay.op.building.elements import elementwise
 from relay.op.building.numerics import rounded_once
 from relay.op.building.scalars import Function
+from relay.op.facts import EXPENSIVE, Facts, Precision
 from relay.op.opdef import FusionKind, OpDef, define, sample
 from relay.op.relations import same_type_float
 
@@ -104,7 +105,8 @@ def _odd_element(bound: float, top: Sequence[float], bottom: Sequence[float]) ->
     return function
 
 
-def _fast(name: str, doc: str, reference: Any, scalar: Function) -> OpDef:
+def _fast(name: str, doc: str, reference: Any, scalar: Function, **facts: Unpack[Facts]) -> OpDef:
+    facts = {"cost": EXPENSIVE, **facts}
     return define(
         name,
         doc=doc,
@@ -114,6 +116,7 @@ def _fast(name: str, doc: str, reference: Any, scalar: Function) -> OpDef:
         compute=elementwise(scalars.rounded_once(scalar)),
         fusion=FusionKind.ELEMWISE,
         approximate=True,
+        **facts,
         samples=[
             sample((2, 9), low=-5.0, high=5.0),
             sample((), dtype="float64"),
@@ -129,10 +132,12 @@ fast_tanh = _fast(
     "The hyperbolic tangent, approximately.",
     _odd(9.0, *_TANH),
     _odd_element(9.0, *_TANH),
+    precision=Precision.FOLLOW,
 )
 fast_erf = _fast(
     "fast_erf",
     "The error function, approximately.",
     _odd(4.0, *_ERF),
     _odd_element(4.0, *_ERF),
+    precision=Precision.FOLLOW,
 )

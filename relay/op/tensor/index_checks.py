@@ -25,6 +25,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Expr
 from relay.ir.types import TensorType, Type
 from relay.op.building.elements import Indices, size
+from relay.op.facts import Precision
 from relay.op.loop_nest import spread
 from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.site import INTEGER, Site
@@ -160,6 +161,7 @@ check_indices = define(
     reference=_check,
     compute=_check_loops,
     fusion=FusionKind.OPAQUE,
+    precision=Precision.FOLLOW,
     samples=[
         sample(Tensor((2, 5), "int64", 0, 4), (4, 3)),
         sample(Tensor((5,), "int32", -3, 3), (4, 3), axes=(1,), negative=True),

@@ -20,6 +20,7 @@ from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
 from relay.op.building.elements import moved, place, size, stretched
+from relay.op.facts import Precision, Trait
 from relay.op.opdef import FusionKind, Selection, Tensor, define, sample
 from relay.op.relations import broadcast_types
 from relay.op.site import INTEGER, Site
@@ -172,6 +173,7 @@ take = define(
     compute=_take_compute,
     selects=_taken,
     fusion=FusionKind.INJECTIVE,
+    traits=Trait.MOVES,
     samples=[
         sample((4, 3), Tensor((2, 5), "int32", 0, 12)),
         sample((4, 3), Tensor((2, 5), "int64", -3, 7), axis=0),
@@ -248,6 +250,7 @@ GATHER = define(
     compute=_gather_compute,
     selects=lambda known, types: [Selection(1, axes=((known.axis or 0) % len(types[0].shape),))],
     fusion=FusionKind.INJECTIVE,
+    traits=Trait.MOVES,
     helper=gather,
     samples=[
         sample((4, 3), Tensor((2, 3), "int32", 0, 4)),
@@ -364,6 +367,7 @@ gather_nd = define(
     compute=_gather_nd_compute,
     selects=_gathered,
     fusion=FusionKind.INJECTIVE,
+    traits=Trait.MOVES,
     samples=[
         sample((4, 3), Tensor((2, 5), "int32", 0, 4)),
         sample((4, 3, 2), Tensor((2, 2, 3), "int64", -1, 4), dtype="int32"),
@@ -443,6 +447,7 @@ adv_index = define(
         Selection(number, axes=(number - 1,), negative=True) for number in range(1, len(types))
     ],
     fusion=FusionKind.INJECTIVE,
+    precision=Precision.FOLLOW,
     samples=[
         sample([(4, 3), Tensor((5,), "int32", -4, 4)]),
         sample([(4, 3), Tensor((2, 1), "int64", 0, 4), Tensor((3,), "int32", -5, 5)]),

@@ -15,6 +15,7 @@ from relay.ir.dims import Dim
 from relay.ir.expr import Expr, TupleWrapper
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.building.elements import Indices, moved
+from relay.op.facts import Backward, Precision, Trait
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.relations import same_type
 from relay.op.site import Site, running
@@ -48,6 +49,12 @@ def _transpose_compute(data: te.Tensor, out: te.Spec, axes: Sequence[int] | None
     return moved(data, out, lambda *i: [i[order.index(axis)] for axis in range(data.rank)])
 
 
+def _transpose_gradient(site: Backward) -> Sequence[Expr]:
+    rank = len(site.type_of(site.call).shape)
+    axes = [axis % rank for axis in site.attrs.axes or reversed(range(rank))]
+    return [transpose(site.gradient, tuple(axes.index(axis) for axis in range(rank)))]
+
+
 transpose = define(
     "transpose",
     doc="The axes of data in another order.",
@@ -57,6 +64,8 @@ transpose = define(
     reference=lambda data, axes: np.transpose(data, axes),
     compute=_transpose_compute,
     fusion=FusionKind.INJECTIVE,
+    gradient=_transpose_gradient,
+    traits=Trait.MOVES,
     samples=[sample((2, 3, 4)), sample((2, 3, 4), axes=(1, -1, 0)), sample((), dtype="int8")],
 )
 
@@ -94,6 +103,7 @@ reverse = define(
     reference=lambda data, axis: np.flip(data, axis),
     compute=_reverse_compute,
     fusion=FusionKind.INJECTIVE,
+    traits=Trait.MOVES,
     samples=[sample((2, 3), axis=0), sample((2, 3), axis=-1, dtype="int32"), sample((2, 3))],
 )
 
@@ -175,6 +185,7 @@ concatenate = define(
     reference=lambda data, axis: np.concatenate(data, axis),
     compute=_concatenate_compute,
     fusion=FusionKind.INJECTIVE,
+    traits=Trait.MOVES,
     samples=[
         sample([(2, 3), (4, 3)]),
         sample([(2, 3), (2, 1), (2, 0)], axis=-1, dtype="int32"),
@@ -212,6 +223,7 @@ stack = define(
     reference=lambda data, axis: np.stack(data, axis),
     compute=_stack_compute,
     fusion=FusionKind.INJECTIVE,
+    traits=Trait.MOVES,
     samples=[
         sample([(2, 3), (2, 3), (2, 3), (2, 3)]),
         sample([(2, 3), (2, 3)], axis=-1, dtype="int32"),
@@ -310,6 +322,7 @@ SPLIT = define(
     reference=_split,
     compute=_split_compute,
     fusion=FusionKind.INJECTIVE,
+    precision=Precision.FOLLOW,
     helper=split,
     samples=[
         sample((6, 2), indices_or_sections=3),

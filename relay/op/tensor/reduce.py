@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod as product
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -22,8 +22,11 @@ from relay.op.building import numerics, scalars
 from relay.op.building.elements import Indices, folded, position, size, stretched
 from relay.op.building.numerics import limits, rounded_once
 from relay.op.building.scalars import Function, wide, widened
+from relay.op.facts import Backward, Facts, Precision, Sign, Trait, always, same_sign
 from relay.op.opdef import Compute, FusionKind, OpDef, define, sample
 from relay.op.site import ADDABLE, BOOLEAN, FLOATING, NUMERIC, Elements, Relation, Site
+from relay.op.tensor.extend import broadcast_to_like
+from relay.op.tensor.shape import expand_dims, ndarray_size
 
 
 @attrs
@@ -213,7 +216,13 @@ def _position_of(lowest: bool) -> Compute:
 
 
 def _define(
-    name: str, doc: str, relation: Relation, reference: Any, compute: Compute, *kinds: str
+    name: str,
+    doc: str,
+    relation: Relation,
+    reference: Any,
+    compute: Compute,
+    *kinds: str,
+    **facts: Unpack[Facts],
 ) -> OpDef:
     return define(
         name,
@@ -236,7 +245,26 @@ def _define(
                 sample((3, 0), dtype=kind, axis=1),
             )
         ],
+        **facts,
     )
+
+
+def _spread(site: Backward) -> Expr:
+    """The gradient at every element that was reduced."""
+    (data,) = site.args
+    value = site.gradient
+    if not site.attrs.keepdims:
+        rank = len(site.type_of(data).shape)
+        for axis in _reduced(site.attrs.axis, site.attrs.exclude, rank):
+            value = expand_dims(value, axis)
+    return broadcast_to_like(value, data)
+
+
+def _mean_gradient(site: Backward) -> Sequence[Expr]:
+    (data,) = site.args
+    dtype = site.type_of(data).dtype
+    before, after = (ndarray_size(one, "int64").astype(dtype) for one in (data, site.output))
+    return [_spread(site) * after / before]
 
 
 sum_ = _define(
@@ -250,6 +278,9 @@ sum_ = _define(
     "int8",
     "bfloat16",
     "bool",
+    traits=Trait.LINEAR,
+    sign=lambda signs, attrs: min(signs[0], Sign.NOT_NEGATIVE),  # the sum of no elements is 0
+    gradient=lambda site: [_spread(site)],
 )
 prod = _define(
     "prod",
@@ -272,6 +303,8 @@ max_ = _define(
     "uint8",
     "float16",
     "bool",
+    traits=Trait.CHOOSES,
+    sign=same_sign,
 )
 min_ = _define(
     "min",
@@ -284,6 +317,8 @@ min_ = _define(
     "float32",
     "int64",
     "bool",
+    traits=Trait.CHOOSES,
+    sign=same_sign,
 )
 mean = _define(
     "mean",
@@ -295,6 +330,10 @@ mean = _define(
     "float32",
     "int8",
     "float16",
+    traits=Trait.LINEAR,
+    precision=Precision.FOLLOW,
+    sign=same_sign,
+    gradient=_mean_gradient,
 )
 all_ = _define(
     "all",
@@ -324,6 +363,7 @@ def _define_position(name: str, doc: str, lowest: bool) -> OpDef:
         reference=_position(lowest),
         compute=_position_of(lowest),
         fusion=FusionKind.COMM_REDUCE,
+        precision=Precision.FOLLOW,
         samples=[
             sample((2, 3, 4)),
             sample((2, 3, 4), axis=1),
@@ -421,6 +461,7 @@ VARIANCE = define(
     reference=rounded_once(_variance),
     compute=_variance_compute,
     fusion=FusionKind.COMM_REDUCE,
+    sign=always(Sign.NOT_NEGATIVE),
     helper=variance,
     samples=[
         sample((2, 3, 4), (1, 1, 1)),

@@ -24,6 +24,7 @@ from relay.op.building.layouts import (
     unblocked_shape,
 )
 from relay.op.building.views import fill, view
+from relay.op.facts import Trait
 from relay.op.loop_nest import nest, spread
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import Site
@@ -76,6 +77,7 @@ layout_transform = define(
     reference=_layout_transform,
     compute=_layout_transform_compute,
     fusion=FusionKind.INJECTIVE,
+    traits=Trait.MOVES,
     samples=[
         sample((2, 3, 4, 5), src_layout="NCHW", dst_layout="NHWC"),
         sample((1, 8, 2, 3), src_layout="NCHW", dst_layout="NCHW4c", dtype="int8"),

@@ -15,6 +15,7 @@ from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
 from relay.op.building.elements import moved, regrouped
+from relay.op.facts import Backward, Trait
 from relay.op.known import is_known
 from relay.op.opdef import FusionKind, define, get, sample
 from relay.op.relations import size
@@ -174,6 +175,11 @@ def reshape(data: Expr, newshape: int | Sequence[int] | Expr, allowzero: bool = 
     return get("dyn.reshape")(data, newshape, allowzero=allowzero)
 
 
+def reshape_gradient(site: Backward) -> Sequence[Expr]:
+    """The gradient in the shape that the argument had."""
+    return [reshape_like(site.gradient, site.args[0])]
+
+
 RESHAPE = define(
     "reshape",
     doc="The same elements, in the same order, under another shape.",
@@ -183,6 +189,8 @@ RESHAPE = define(
     reference=_reference("reshape", _reshape_type),
     compute=reshaped,
     fusion=FusionKind.INJECTIVE,
+    gradient=reshape_gradient,
+    traits=Trait.RESHAPES,
     helper=reshape,
     samples=[
         sample((2, 3, 4), newshape=(4, 6)),
@@ -237,6 +245,7 @@ REVERSE_RESHAPE = define(
     reference=_reference("contrib_reverse_reshape", _reverse_reshape_type),
     compute=reshaped,
     fusion=FusionKind.INJECTIVE,
+    traits=Trait.RESHAPES,
     helper=reverse_reshape,
     samples=[
         sample((2, 3, 4), newshape=(-1, 0)),
@@ -308,6 +317,7 @@ reshape_like = define(
     reference=_reshape_like,
     compute=reshaped,
     fusion=FusionKind.INJECTIVE,
+    traits=Trait.MOVES,
     samples=[
         sample((2, 6), (3, 4)),
         sample((30, 7), (15, 2, 4), lhs_end=1, rhs_end=2),
@@ -333,5 +343,7 @@ batch_flatten = define(
     reference=lambda data: data.reshape(data.shape[0], product(data.shape[1:])),
     compute=reshaped,
     fusion=FusionKind.INJECTIVE,
+    gradient=reshape_gradient,
+    traits=Trait.RESHAPES,
     samples=[sample((2, 3, 4)), sample((5,), dtype="int32"), sample((2, 0, 3))],
 )

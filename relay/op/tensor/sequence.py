@@ -10,6 +10,7 @@ from relay import te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
 from relay.op.building.numerics import convert
+from relay.op.facts import Precision, Trait
 from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.site import INTEGER, Site
 
@@ -96,6 +97,7 @@ sequence_mask = define(
     reference=_sequence_mask,
     compute=_sequence_mask_compute,
     fusion=FusionKind.INJECTIVE,
+    precision=Precision.FOLLOW,
     samples=[
         sample((4, 3), Tensor((3,), "int32", 0, 5)),
         sample((2, 4, 3), Tensor((2,), "int64", -1, 7), axis=1, mask_value=-1.5),
@@ -166,6 +168,7 @@ reverse_sequence = define(
     reference=_reverse_sequence,
     compute=_reverse_sequence_compute,
     fusion=FusionKind.INJECTIVE,
+    traits=Trait.MOVES,
     samples=[
         sample((3, 5), Tensor((3,), "int32", 0, 6)),
         sample((4, 3, 2), Tensor((3,), "int64", -1, 9), seq_axis=0, batch_axis=1),

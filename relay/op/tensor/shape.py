@@ -11,9 +11,11 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
 from relay.op.building.elements import filled, moved, size, without
+from relay.op.facts import Precision, Trait
 from relay.op.known import is_known
 from relay.op.opdef import DType, FusionKind, define, get, sample
 from relay.op.site import Site
+from relay.op.tensor.reshape import reshape_gradient
 
 # --- axes of extent 1 --------------------------------------------------------------------------
 
@@ -64,6 +66,8 @@ EXPAND_DIMS = define(
     reference=_expand_dims,
     compute=_expand_dims_compute,
     fusion=FusionKind.BROADCAST,
+    gradient=reshape_gradient,
+    traits=Trait.RESHAPES,
     helper=expand_dims,
     samples=[
         sample((2, 3), axis=1),
@@ -130,6 +134,8 @@ SQUEEZE = define(
     reference=lambda data, axis: np.squeeze(data, axis),
     compute=_squeeze_compute,
     fusion=FusionKind.INJECTIVE,
+    gradient=reshape_gradient,
+    traits=Trait.RESHAPES,
     helper=squeeze,
     samples=[
         sample((1, 3, 1), axis=(0, -1)),
@@ -178,6 +184,7 @@ SHAPE_OF = define(
     reference=lambda data, dtype: np.array(data.shape, dtypes.to_numpy(dtype or "int32")),
     compute=_shape_of_compute,
     fusion=FusionKind.OPAQUE,
+    precision=Precision.FOLLOW,
     helper=shape_of,
     samples=[sample((2, 3)), sample((4, 0), attrs={"dtype": "int64"}), sample(())],
 )
@@ -204,6 +211,7 @@ NDARRAY_SIZE = define(
     reference=lambda data, dtype: np.array(data.size, dtypes.to_numpy(dtype or "int32")),
     compute=lambda data, out, dtype: filled(out, size(data.shape)),
     fusion=FusionKind.INJECTIVE,
+    precision=Precision.FOLLOW,
     helper=ndarray_size,
     samples=[sample((2, 3)), sample((4, 0), attrs={"dtype": "int64"}), sample(())],
 )

@@ -17,6 +17,7 @@ from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
 from relay.op.building.elements import copied, moved
 from relay.op.building.numerics import sliding_windows
+from relay.op.facts import Trait
 from relay.op.known import as_tensor, is_known
 from relay.op.opdef import FusionKind, Tensor, define, get, sample
 from relay.op.shapes import output_type, value_type
@@ -212,6 +213,7 @@ STRIDED_SLICE = define(
     reference=_strided_slice,
     compute=_strided_slice_compute,
     fusion=FusionKind.INJECTIVE,
+    traits=Trait.MOVES,
     helper=strided_slice,
     samples=[
         sample((5, 6), begin=(1, 0), end=(4, 3)),
@@ -292,6 +294,7 @@ slice_like = define(
     reference=_slice_like,
     compute=lambda data, like, out, axes: copied(data, out),
     fusion=FusionKind.INJECTIVE,
+    traits=Trait.MOVES,
     samples=[
         sample((4, 5), (2, 3)),
         sample((4, 5, 6), (4, 2), dtype="int32"),
@@ -493,6 +496,7 @@ sliding_window = define(
     reference=_sliding_window,
     compute=_sliding_window_compute,
     fusion=FusionKind.OPAQUE,
+    traits=Trait.MOVES,
     samples=[
         sample((2, 5, 6), axis=1, window_shape=(3, 2), strides=(1, 3)),
         sample((4, 5), axis=-1, window_shape=(5,), strides=(2,), dtype="int8"),

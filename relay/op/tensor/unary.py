@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -15,6 +16,17 @@ from relay.op.building import scalars
 from relay.op.building.elements import elementwise
 from relay.op.building.numerics import is_integral, limits, rounded_once
 from relay.op.building.scalars import Function, is_float
+from relay.op.facts import (
+    EXPENSIVE,
+    Backward,
+    Facts,
+    Precision,
+    Sign,
+    Trait,
+    always,
+    at_least_zero,
+    slope,
+)
 from relay.op.opdef import FusionKind, OpDef, Sample, define, sample
 from relay.op.relations import (
     same_numeric_type,
@@ -33,6 +45,7 @@ def _unary(
     reference: Any,
     scalar: Function,
     samples: tuple[Sample, ...],
+    **facts: Unpack[Facts],
 ) -> OpDef:
     return define(
         name,
@@ -43,6 +56,7 @@ def _unary(
         compute=elementwise(scalar),
         fusion=FusionKind.ELEMWISE,
         samples=samples,
+        **facts,
     )
 
 
@@ -51,7 +65,14 @@ def _function(name: str) -> Function:
     return lambda data: te.call(name, data)
 
 
-def _float(name: str, doc: str, reference: Any, low: float = -2.0, high: float = 2.0) -> OpDef:
+def _float(
+    name: str,
+    doc: str,
+    reference: Any,
+    low: float = -2.0,
+    high: float = 2.0,
+    **facts: Unpack[Facts],
+) -> OpDef:
     """A function of the reals; [low, high) is a part of its domain."""
     samples = (
         sample((2, 3), low=low, high=high),
@@ -59,17 +80,22 @@ def _float(name: str, doc: str, reference: Any, low: float = -2.0, high: float =
         sample((5,), dtype="float16", low=low, high=high),
         sample((0, 2), dtype="bfloat16", low=low, high=high),
     )
-    return _unary(name, doc, same_type_float, reference, _function(name), samples)
+    scalar = _function(name)
+    facts = {"cost": EXPENSIVE, **facts}
+    return _unary(name, doc, same_type_float, reference, scalar, samples, **facts)
 
 
-def _numeric(name: str, doc: str, reference: Any, scalar: Function) -> OpDef:
+def _numeric(
+    name: str, doc: str, reference: Any, scalar: Function, **facts: Unpack[Facts]
+) -> OpDef:
     samples = (
         sample((2, 3)),
         sample((), dtype="int32", low=-9, high=9),
         sample((4,), dtype="bfloat16"),
         sample((2, 0), dtype="uint8", high=9),
     )
-    return _unary(name, doc, same_numeric_type, reference, scalar, samples)
+    facts = {"precision": Precision.FOLLOW, **facts}
+    return _unary(name, doc, same_numeric_type, reference, scalar, samples, **facts)
 
 
 def _test(name: str, doc: str, reference: Any) -> OpDef:
@@ -79,7 +105,8 @@ def _test(name: str, doc: str, reference: Any) -> OpDef:
 
     values = np.array([[1.0, np.nan, -np.inf], [0.0, np.inf, -3.5]], "float32")
     samples = (sample(values), sample(values.astype("float16")), sample((2,), dtype="int32"))
-    return _unary(name, doc, with_dtype("bool"), reference, scalar, samples)
+    relation = with_dtype("bool")
+    return _unary(name, doc, relation, reference, scalar, samples, precision=Precision.FOLLOW)
 
 
 _ANYTHING = (sample((2, 3)), sample((), dtype="int8"), sample((4, 0), dtype="bool"))
@@ -87,12 +114,42 @@ _ANYTHING = (sample((2, 3)), sample((), dtype="int8"), sample((4, 0), dtype="boo
 
 # --- exponentials and logarithms ---------------------------------------------------------------
 
-exp = _float("exp", "e to the power of data.", np.exp)
-log = _float("log", "The natural logarithm.", np.log, 0.1, 9.0)
+exp = _float(
+    "exp",
+    "e to the power of data.",
+    np.exp,
+    sign=always(Sign.POSITIVE),
+    gradient=slope(lambda site, x, y: y),
+)
+log = _float(
+    "log",
+    "The natural logarithm.",
+    np.log,
+    0.1,
+    9.0,
+    gradient=slope(lambda site, x, y: site.number(1) / x),
+)
 log2 = _float("log2", "The logarithm to base 2.", np.log2, 0.1, 9.0)
 log10 = _float("log10", "The logarithm to base 10.", np.log10, 0.1, 9.0)
-sqrt = _float("sqrt", "The square root.", np.sqrt, 0.0, 9.0)
-rsqrt = _float("rsqrt", "1 / sqrt(data).", lambda data: 1 / np.sqrt(data), 0.1, 9.0)
+sqrt = _float(
+    "sqrt",
+    "The square root.",
+    np.sqrt,
+    0.0,
+    9.0,
+    precision=Precision.FOLLOW,
+    sign=at_least_zero,
+    gradient=slope(lambda site, x, y: site.number(0.5) / y),
+)
+rsqrt = _float(
+    "rsqrt",
+    "1 / sqrt(data).",
+    lambda data: 1 / np.sqrt(data),
+    0.1,
+    9.0,
+    sign=always(Sign.POSITIVE),
+    gradient=slope(lambda site, x, y: site.number(-0.5) * (y * (y * y))),
+)
 
 
 def _sigmoid(data: np.ndarray) -> Any:
@@ -100,26 +157,68 @@ def _sigmoid(data: np.ndarray) -> Any:
     return np.exp(np.minimum(data, 0)) / (1 + np.exp(-np.abs(data)))
 
 
-sigmoid = _float("sigmoid", "1 / (1 + exp(-data)).", _sigmoid, -5.0, 5.0)
+sigmoid = _float(
+    "sigmoid",
+    "1 / (1 + exp(-data)).",
+    _sigmoid,
+    -5.0,
+    5.0,
+    precision=Precision.FOLLOW,
+    sign=always(Sign.POSITIVE),
+    gradient=slope(lambda site, x, y: y * (site.number(1) - y)),
+)
 
 
 def _erf(data: np.ndarray) -> Any:
     return np.vectorize(math.erf, otypes=[data.dtype])(data)
 
 
-erf = _float("erf", "The error function, 2 / sqrt(pi) * integral of exp(-t * t) to data.", _erf)
+def _erf_slope(site: Backward, x: Expr, y: Expr) -> Expr:
+    return site.number(2 / math.sqrt(math.pi)) * exp(-(x * x))
+
+
+erf = _float(
+    "erf",
+    "The error function, 2 / sqrt(pi) * integral of exp(-t * t) to data.",
+    _erf,
+    precision=Precision.FOLLOW,
+    gradient=slope(_erf_slope),
+)
 
 # --- trigonometry ------------------------------------------------------------------------------
 
-sin = _float("sin", "The sine, of radians.", np.sin)
-cos = _float("cos", "The cosine, of radians.", np.cos)
+sin = _float(
+    "sin",
+    "The sine, of radians.",
+    np.sin,
+    precision=Precision.FOLLOW,
+    gradient=slope(lambda site, x, y: cos(x)),
+)
+cos: OpDef = _float(
+    "cos",
+    "The cosine, of radians.",
+    np.cos,
+    precision=Precision.FOLLOW,
+    gradient=slope(lambda site, x, y: -sin(x)),
+)
 tan = _float("tan", "The tangent, of radians.", np.tan, -1.0, 1.0)
 asin = _float("asin", "The angle in [-pi/2, pi/2] whose sine is data.", np.arcsin, -1.0, 1.0)
 acos = _float("acos", "The angle in [0, pi] whose cosine is data.", np.arccos, -1.0, 1.0)
-atan = _float("atan", "The angle in (-pi/2, pi/2) whose tangent is data.", np.arctan)
+atan = _float(
+    "atan",
+    "The angle in (-pi/2, pi/2) whose tangent is data.",
+    np.arctan,
+    precision=Precision.FOLLOW,
+)
 sinh = _float("sinh", "The hyperbolic sine.", np.sinh)
 cosh = _float("cosh", "The hyperbolic cosine.", np.cosh)
-tanh = _float("tanh", "The hyperbolic tangent.", np.tanh)
+tanh = _float(
+    "tanh",
+    "The hyperbolic tangent.",
+    np.tanh,
+    precision=Precision.FOLLOW,
+    gradient=slope(lambda site, x, y: site.number(1) - y * y),
+)
 asinh = _float("asinh", "The number whose hyperbolic sine is data.", np.arcsinh)
 acosh = _float("acosh", "The number >= 0 whose hyperbolic cosine is data.", np.arccosh, 1.0, 9.0)
 atanh = _float("atanh", "The number whose hyperbolic tangent is data.", np.arctanh, -0.9, 0.9)
@@ -131,9 +230,30 @@ def _absolute(data: te.Expr) -> te.Expr:
     return data if data.dtype in dtypes.UNSIGNED else te.absolute(data)
 
 
-abs_ = _numeric("abs", "The absolute value; the lowest integer stays itself.", np.abs, _absolute)
-negative = _numeric("negative", "-data; integers wrap.", np.negative, operator.neg)
-sign = _numeric("sign", "-1, 0 or 1 by the sign; NaN stays NaN.", np.sign, scalars.sign)
+abs_ = _numeric(
+    "abs",
+    "The absolute value; the lowest integer stays itself.",
+    np.abs,
+    _absolute,
+    traits=Trait.IDEMPOTENT | Trait.HOMOGENEOUS,
+    sign=at_least_zero,
+    gradient=slope(lambda site, x, y: sign(x)),
+)
+negative = _numeric(
+    "negative",
+    "-data; integers wrap.",
+    np.negative,
+    operator.neg,
+    traits=Trait.INVOLUTION | Trait.LINEAR,
+    gradient=slope(lambda site, x, y: site.number(-1)),
+)
+sign: OpDef = _numeric(
+    "sign",
+    "-1, 0 or 1 by the sign; NaN stays NaN.",
+    np.sign,
+    scalars.sign,
+    traits=Trait.IDEMPOTENT,
+)
 
 
 def _rounding(name: str, doc: str, function: Any) -> OpDef:
@@ -143,6 +263,7 @@ def _rounding(name: str, doc: str, function: Any) -> OpDef:
         doc,
         lambda data: data if is_integral(data) else function(data),
         lambda data: te.call(name, data) if is_float(data) else data,
+        traits=Trait.ROUNDS,
     )
 
 
@@ -163,6 +284,7 @@ logical_not = _unary(
     np.logical_not,
     operator.invert,
     (sample((2, 3), dtype="bool"), sample((), dtype="bool")),
+    traits=Trait.INVOLUTION,
 )
 bitwise_not = _unary(
     "bitwise_not",
@@ -171,12 +293,19 @@ bitwise_not = _unary(
     np.invert,
     operator.invert,
     (sample((2, 3), dtype="int32"), sample((), dtype="uint8"), sample((4,), dtype="bool")),
+    traits=Trait.INVOLUTION,
 )
 
 # --- the same shape, other values --------------------------------------------------------------
 
 copy = _unary(
-    "copy", "A tensor with the same elements.", same_type, np.copy, lambda data: data, _ANYTHING
+    "copy",
+    "A tensor with the same elements.",
+    same_type,
+    np.copy,
+    lambda data: data,
+    _ANYTHING,
+    traits=Trait.MOVES,
 )
 zeros_like = _unary(
     "zeros_like",
@@ -185,6 +314,7 @@ zeros_like = _unary(
     np.zeros_like,
     lambda data: te.const(0, data.dtype),
     _ANYTHING,
+    precision=Precision.FOLLOW,
 )
 ones_like = _unary(
     "ones_like",
@@ -193,6 +323,8 @@ ones_like = _unary(
     np.ones_like,
     lambda data: te.const(1, data.dtype),
     _ANYTHING,
+    precision=Precision.FOLLOW,
+    sign=always(Sign.POSITIVE),
 )
 
 
@@ -234,6 +366,12 @@ def clip(a: Expr, a_min: float, a_max: float) -> Call:
     return CLIP(a, a_min=a_min, a_max=a_max)
 
 
+def _clip_sign(signs: Sequence[Sign], attrs: Any) -> Sign:
+    low: float = attrs.a_min
+    bound = Sign.POSITIVE if low > 0 else Sign.NOT_NEGATIVE if low == 0 else Sign.UNKNOWN
+    return max(signs[0], bound)
+
+
 CLIP = define(
     "clip",
     doc="min(max(data, a_min), a_max); NaN stays NaN. Bounds of integers are rounded inwards.",
@@ -244,6 +382,8 @@ CLIP = define(
     compute=elementwise(scalars.rounded_once(_clip_element)),
     fusion=FusionKind.ELEMWISE,
     helper=clip,
+    precision=Precision.FOLLOW,
+    sign=_clip_sign,
     samples=[
         sample((2, 3), a_min=-1.0, a_max=0.5),
         sample((5,), dtype="int8", low=-100, high=100, a_min=-6.5, a_max=6.0),

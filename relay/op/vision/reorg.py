@@ -9,6 +9,7 @@ from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
 from relay.op.building.elements import moved, regrouped
+from relay.op.facts import Trait
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import Site
 from relay.op.tensor.blocks import divided
@@ -69,6 +70,7 @@ yolo_reorg = define(
     reference=_yolo_reorg,
     compute=_yolo_reorg_elements,
     fusion=FusionKind.INJECTIVE,
+    traits=Trait.MOVES,
     samples=[
         sample((2, 4, 2, 6), stride=2),
         sample((1, 9, 3, 3), stride=3, dtype="int8"),

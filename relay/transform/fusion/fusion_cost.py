@@ -27,6 +27,7 @@ from math import prod
 from relay import dtypes
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, TupleType
+from relay.op.facts import EXPENSIVE
 from relay.op.opdef import OpDef
 from relay.transform.fusion.fusion_dataflow import Dataflow, Node
 from relay.transform.fusion.fusion_rows import Rows
@@ -39,16 +40,6 @@ FEW_ROWS = 8  # leave threads without work
 TILE = 64  # rows that are computed at a time where they lie crosswise
 STRIDED = 1.6  # times as long takes a byte of them, which has other neighbours than the next byte
 UNKNOWN = 1024  # the extent of an axis that only a run knows
-
-DEAR = 12  # steps of a function of mathematics
-DEAR_OPERATORS = frozenset(
-    (
-        *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "sin", "sinh"),
-        *("tan", "tanh", "fast_tanh", "erf", "fast_erf", "exp", "fast_exp", "sigmoid"),
-        *("log", "log10", "log2", "power", "sqrt", "rsqrt"),
-        *("divide", "mod", "floor_divide", "floor_mod", "trunc_divide", "trunc_mod"),
-    )
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +107,7 @@ def _kept(
         )
         uses = sum(points[reader] for reader in readers[i])
         if flow.nodes[i].reduction is not None or (
-            inlined[i] >= DEAR and 2 * uses > 3 * elements_of(expr)
+            inlined[i] >= EXPENSIVE and 2 * uses > 3 * elements_of(expr)
         ):
             kept.add(i)
     return kept, work
@@ -167,9 +158,7 @@ def bytes_of(expr: Expr) -> int:
 
 def steps_of(expr: Expr) -> int:
     """The steps for one element."""
-    if not isinstance(expr, Call) or not isinstance(expr.op, OpDef):
-        return 0
-    return DEAR if expr.op.name.removeprefix("nn.") in DEAR_OPERATORS else 1
+    return expr.op.cost if isinstance(expr, Call) and isinstance(expr.op, OpDef) else 0
 
 
 def _points(node: Node) -> int:

@@ -5,13 +5,13 @@ nn.softmax(nn.relu(nn.dense(%x, %w)))
 %0 = cast(nn.dense(cast(%x, "float16"), cast(%w, "float16"), out_dtype="float32"), "float16");
 nn.softmax(cast(nn.relu(%0), "float32"))
 
-Operators are of three kinds (`mixed_precision_lists`). Those that are worth it ALWAYS get narrow
-arguments; they sum with 32 bits where they have an `out_dtype`, and their results are narrow. Those
-that FOLLOW take narrow arguments if they get some, and if all others are narrow too, or can be
-converted for nothing or once: constants, what is computed from constants alone, and parameters. All
-others NEVER do: they get float32, as before. A value is converted once, however often it is used,
-and one that was wide to begin with is used as it was. A constant that is too large for float16 (the
--1e9 of a mask) keeps what uses it wide.
+The record of an operator says its kind (`relay.op.facts.Precision`). Operators that are worth it
+ALWAYS get narrow arguments; they sum with 32 bits where they have an `out_dtype`, and their results
+are narrow. Those that FOLLOW take narrow arguments if they get some, and if all others are narrow
+too, or can be converted for nothing or once: constants, what is computed from constants alone, and
+parameters. All others NEVER do: they get float32, as before. A value is converted once, however
+often it is used, and one that was wide to begin with is used as it was. A constant that is too
+large for float16 (the -1e9 of a mask) keeps what uses it wide.
 
 Tuples, `let`s, branches and clauses hold narrow values where all ways lead to narrow ones, or to
 such constants and parameters. Function values, functions that others call, data and references keep
@@ -20,8 +20,8 @@ the module calls, such as `main`, may have another result type than before; with
 `relay.ToMixedPrecision.keep_orig_output_dtype` it has not. Floats of other widths than 32 are left
 alone. What comes out is an approximation: an element of float16 has 11 bits, of bfloat16 8.
 
-An operator's own say is its attribute `FTVMMixedPrecisionConversionType`, a function of the call
-and the narrow type that gives the kind, and if it wants the types to sum with and to give:
+The attribute `FTVMMixedPrecisionConversionType` of an operator overrides its record: a function of
+the call and the narrow type that gives the kind, and perhaps the types to sum with and to give:
 
 @relay.op.register_op_attr("my.op", "FTVMMixedPrecisionConversionType")
 def my_op(call, mixed_precision_type):
@@ -63,11 +63,11 @@ from relay.ir.expr import (
 from relay.ir.function_attrs import is_sealed
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, TupleType, Type
+from relay.op.facts import Precision
 from relay.op.opdef import OpDef
 from relay.op.tensor.convert import cast
 from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
-from relay.transform.precision import mixed_precision_lists as lists
 from relay.tree import Steps
 
 __all__ = [
@@ -77,9 +77,9 @@ __all__ = [
     "ToMixedPrecision",
 ]
 
-MIXED_PRECISION_ALWAYS: Final = 0
-MIXED_PRECISION_FOLLOW: Final = 1
-MIXED_PRECISION_NEVER: Final = 2
+MIXED_PRECISION_ALWAYS: Final = Precision.ALWAYS
+MIXED_PRECISION_FOLLOW: Final = Precision.FOLLOW
+MIXED_PRECISION_NEVER: Final = Precision.NEVER
 
 ATTRIBUTE: Final = "FTVMMixedPrecisionConversionType"
 KEEP_RESULTS: Final = "relay.ToMixedPrecision.keep_orig_output_dtype"
@@ -92,8 +92,8 @@ LARGEST_FLOAT16: Final = 65504.0
 class ToMixedPrecision(ModulePass):
     """Converts what gains from it to `mixed_precision_type`.
 
-    What an operator in no list means is said by `missing_op_mode`: 0 an error, 1 a warning, 2
-    nothing; with the latter two it computes with wide floats.
+    `missing_op_mode` is about operators whose record says no kind: 0 is an error, 1 a warning, 2
+    nothing; with the latter two they compute with wide floats.
     """
 
     required = ("InferType",)
@@ -115,7 +115,7 @@ class ToMixedPrecision(ModulePass):
     def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
         functions = [(n, f) for n, f in module.functions.items() if not _is_one_thing(f)]
         kinds = _Kinds(self.mixed_precision_type)
-        kinds.report(self._unlisted(f for _, f in functions), self.missing_op_mode)
+        kinds.report(_without_kind(f for _, f in functions), self.missing_op_mode)
         called = {
             node.name_hint
             for function in module.functions.values()
@@ -132,16 +132,16 @@ class ToMixedPrecision(ModulePass):
             module[name_hint] = function
         return infer_module(module) if changed else module
 
-    def _unlisted(self, functions: Iterable[Function]) -> list[str]:
-        """The operators that are called and of no known kind, sorted."""
-        listed = lists.ALWAYS | lists.FOLLOW | lists.NEVER
-        found = {
-            node.op.name
-            for function in functions
-            for node in tree.postorder(function, lambda n: not _is_one_thing(n))
-            if isinstance(node, Call) and isinstance(node.op, Op) and not _has_own_say(node.op)
-        }
-        return sorted(found - listed)
+
+def _without_kind(functions: Iterable[Function]) -> list[str]:
+    """The operators that are called and of no known kind, sorted."""
+    found = {
+        node.op.name
+        for function in functions
+        for node in tree.postorder(function, lambda n: not _is_one_thing(n))
+        if isinstance(node, Call) and isinstance(node.op, Op) and not _has_kind(node.op)
+    }
+    return sorted(found)
 
 
 def _is_one_thing(node: Syntax) -> bool:
@@ -149,8 +149,8 @@ def _is_one_thing(node: Syntax) -> bool:
     return isinstance(node, Function) and (is_sealed(node) or bool(node.attrs.get("Composite")))
 
 
-def _has_own_say(op: Op) -> bool:
-    return isinstance(op, OpDef) and op.has_attr(ATTRIBUTE)
+def _has_kind(op: Op) -> bool:
+    return isinstance(op, OpDef) and (op.precision is not None or op.has_attr(ATTRIBUTE))
 
 
 # --- kinds --------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ def _has_own_say(op: Op) -> bool:
 class _Kind:
     """What becomes of a call: its kind, and the element types to sum with and to give."""
 
-    category: int
+    category: Precision
     accumulation: str
     output: str
 
@@ -169,10 +169,11 @@ class _Kind:
 class _Kinds:
     narrow: str
 
-    def report(self, unlisted: Sequence[str], mode: int) -> None:
-        if not unlisted or mode == 2:
+    def report(self, operators: Sequence[str], mode: int) -> None:
+        """An error or a warning about operators of no known kind."""
+        if not operators or mode == 2:
             return
-        names = ", ".join(f"`{name}`" for name in unlisted)
+        names = ", ".join(f"`{name}`" for name in operators)
         message = (
             f"nothing is known about {names} with {self.narrow}; "
             f"give each the attribute {ATTRIBUTE}, or set missing_op_mode=2"
@@ -183,14 +184,11 @@ class _Kinds:
 
     def of(self, call: Call) -> _Kind:
         op = call.op
-        assert isinstance(op, Op)
-        if isinstance(op, OpDef) and (own := op.get_attr(ATTRIBUTE)) is not None:
+        if not isinstance(op, OpDef):
+            return _Kind(Precision.NEVER, WIDE, WIDE)
+        if (own := op.get_attr(ATTRIBUTE)) is not None:
             return self._own(op, own(call, self.narrow) if callable(own) else own, call)
-        category = MIXED_PRECISION_NEVER
-        if op.name in lists.ALWAYS:
-            category = MIXED_PRECISION_ALWAYS
-        elif op.name in lists.FOLLOW:
-            category = MIXED_PRECISION_FOLLOW
+        category = Precision.NEVER if op.precision is None else op.precision
         return _Kind(category, self._accumulation(call), self.narrow)
 
     def _accumulation(self, call: Call) -> str:
@@ -199,11 +197,10 @@ class _Kinds:
 
     def _own(self, op: OpDef, said: Any, call: Call) -> _Kind:
         parts: list[Any] = [said] if isinstance(said, int) else list(said)
-        defaults = [MIXED_PRECISION_NEVER, self._accumulation(call), self.narrow]
+        defaults = [Precision.NEVER, self._accumulation(call), self.narrow]
         kind = _Kind(*[*parts, *defaults[len(parts) :]][:3])
-        categories = (MIXED_PRECISION_ALWAYS, MIXED_PRECISION_FOLLOW, MIXED_PRECISION_NEVER)
         types = (self.narrow, WIDE)
-        if len(parts) > 3 or kind.category not in categories or kind.output not in types:
+        if len(parts) > 3 or kind.category not in list(Precision) or kind.output not in types:
             raise PassError(
                 f"{ATTRIBUTE} of `{op.name}` gives [kind, type to sum with, type to give], where "
                 f"the kind is 0 (always), 1 (follow) or 2 (never), found {said!r}"
@@ -437,10 +434,10 @@ class _Mixing:
         floats = [_floats(arg.checked_type) for arg in e.args]
         if not set().union(*floats, _floats(e.checked_type)) <= {WIDE, self.narrow}:
             return False  # other floats are there for a reason
-        if kind.category == MIXED_PRECISION_NEVER or not any(WIDE in f for f in floats):
+        if kind.category == Precision.NEVER or not any(WIDE in f for f in floats):
             return False
         taken = [arg for arg, found in zip(args, floats, strict=True) if WIDE in found]
-        if kind.category == MIXED_PRECISION_ALWAYS:
+        if kind.category == Precision.ALWAYS:
             is_held = (
                 arg.cost is _Cost.NOTHING or not isinstance(arg.expr, Constant) for arg in taken
             )

@@ -8,9 +8,11 @@ import relay
 from relay import tree
 from relay.errors import PassError
 from relay.ir.compare import assert_structural_equal
-from relay.ir.expr import Call, Constant, Function
+from relay.ir.expr import Call, Constant, Function, Tuple, TupleGetItem, Var, op_names
+from relay.ir.types import TupleType
 from relay.nd import Weight
-from relay.op.opdef import register_op_attr, temporary_operators
+from relay.op.facts import Precision
+from relay.op.opdef import get, register_op_attr, temporary_operators
 from relay.testing import (
     assert_generated_ok,
     assert_same_value,
@@ -308,6 +310,29 @@ def test_options_are_checked():
         ToMixedPrecision(missing_op_mode=3)
 
 
+def narrowed(e, ty):
+    if isinstance(ty, TupleType):
+        parts = enumerate(ty.fields)
+        return Tuple(tuple(narrowed(TupleGetItem(e, i), part) for i, part in parts))
+    return relay.op.copy(e) if ty.dtype == "float32" else e
+
+
+def test_every_operator_has_a_type_with_narrow_arguments():
+    tried = set()
+    with temporary_operators():
+        register_op_attr("copy", ATTRIBUTE, MIXED_PRECISION_ALWAYS)
+        for op in map(get, op_names()):
+            for sample in op.samples[: 4 * (op.precision is not Precision.NEVER)]:
+                params = [Var(f"x{i}", ty) for i, ty in enumerate(sample.types())]
+                args = tuple(narrowed(p, p.type_annotation) for p in params)
+                call = Call(op, args, op.make_attrs(dict(sample.attrs)))
+                after = ToMixedPrecision()(relay.IRModule.from_expr(Function(params, call)))
+                assert_generated_ok(after)
+                if "float16" in str(after["main"].checked_type):
+                    tried.add(op.name)
+    assert len(tried) > 90
+
+
 @pytest.fixture
 def unlisted():
     """An operator nobody knows anything about."""
@@ -323,7 +348,7 @@ def calling(op):
     return relay.IRModule.from_expr(Function([x], Call(op, (relay.nn.dense(x, x),))))
 
 
-def test_an_operator_in_no_list_is_an_error_a_warning_or_neither(unlisted):
+def test_an_operator_of_no_known_kind_is_an_error_a_warning_or_neither(unlisted):
     with pytest.raises(PassError, match=r"nothing is known about `test\.unlisted`"):
         ToMixedPrecision(missing_op_mode=0)(calling(unlisted))
     with pytest.warns(UserWarning, match=r"`test\.unlisted` with float16.*wide floats are used"):
