@@ -224,12 +224,21 @@ def contents() -> str:
     return "\n".join(lines)
 
 
+def introduction(title: str) -> Iterator[str]:
+    """The paragraphs after the first of the folders that a group consists of."""
+    for place in GROUPS.get(title, ()):
+        module = importlib.import_module(f"relay.op.{place}")
+        if hasattr(module, "__path__"):
+            yield from (inspect.getdoc(module) or "").split("\n\n")[1:]
+
+
 def text() -> str:
     """The whole page."""
     names = python_names()
     pieces = [HEAD, contents()]
     for title, parts in groups().items():
         pieces.append(f"## {title}\n")
+        pieces += [f"{' '.join(paragraph.split())}\n" for paragraph in introduction(title)]
         for number, (module, ops) in enumerate(parts):
             about = (inspect.getdoc(module) or "").split("\n\n")[0]
             pieces.append("---\n\n" * bool(number) + " ".join(about.split()) + "\n")

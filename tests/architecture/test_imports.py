@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import FrozenInstanceError
 from functools import cache
 from pathlib import Path
@@ -151,6 +152,12 @@ def test_imports_point_downwards(path):
         if not downwards and not at_top and (here, there) in LATE:
             continue
         assert downwards, f"{name_of(path)} imports {module}, which is a layer above it"
+
+
+@pytest.mark.parametrize("top", [ROOT, TESTS], ids=["relay", "tests"])
+def test_no_folder_holds_more_than_forty_files(top):
+    folders = Counter(path.parent for path in top.rglob("*.py"))
+    assert not {folder: count for folder, count in folders.items() if count > 40}
 
 
 def test_llvm_is_loaded_by_its_target_only_and_on_use():

@@ -1,4 +1,8 @@
-"""The operators on images, as `relay.image`."""
+"""The operators on images, as `relay.image`.
+
+Emitted by frontends: `crop_and_resize`, `grid_sample`, `resize1d`, `resize2d`, `resize3d`. Only
+programs written as Relay use `affine_grid`, `dilation2d`.
+"""
 
 from relay.op.image.crop import crop_and_resize
 from relay.op.image.dilation import dilation2d
