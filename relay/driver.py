@@ -207,6 +207,9 @@ def native_program(program: Program, target: Target, cache: Cache) -> NativeProg
     """The code of a program's functions."""
     from relay.program.llvm.translate import translate  # not for who has straight-line code
     from relay.program.ownership import own
+    from relay.target.llvm.target import LLVMTarget
+
+    assert isinstance(target, LLVMTarget)
 
     made = translate(own(program), target)
     level = PROGRAM_LEVEL if len(made.ir) < LONG_PROGRAM else LONG_PROGRAM_LEVEL

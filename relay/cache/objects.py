@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING
 import relay
 from relay.cache.store import Cache
 from relay.native.runtime import Runtime, portable, runtime, runtime_object, runtime_texts
-from relay.target.llvm.compile import (
-    COMPILER_VERSION,
-    DEFAULT_LEVEL,
-    Level,
-    compile_many,
-    llvm_version,
-)
+from relay.target.llvm.target import LLVMTarget
 from relay.target.target import Target
 
 if TYPE_CHECKING:
@@ -28,10 +22,10 @@ if TYPE_CHECKING:
 log = logging.getLogger("relay")
 
 
-def key_of(texts: Sequence[str], target: Target, opt: Level = DEFAULT_LEVEL) -> str:
+def key_of(texts: Sequence[str], target: Target, level: int | None = None) -> str:
     """The name of the code these texts compile to: a digest of all it depends on."""
     made = hashlib.sha256()
-    compiler = (relay.__version__, str(COMPILER_VERSION), llvm_version(), str(opt))
+    compiler = (relay.__version__, target.version, str(level))
     for part in (*compiler, str(target), *texts):
         data = part.encode()
         made.update(len(data).to_bytes(8, "little"))
@@ -39,11 +33,9 @@ def key_of(texts: Sequence[str], target: Target, opt: Level = DEFAULT_LEVEL) -> 
     return made.hexdigest()
 
 
-def compile_cached(
-    modules: Sequence[Sequence[str]], target: Target, cache: Cache, *, opt: Level = DEFAULT_LEVEL
-) -> list[bytes]:
-    """An object file for each of `modules`; only what the cache does not have is compiled."""
-    keys = [key_of(texts, target, opt) for texts in modules]
+def compile_cached(modules: Sequence[Sequence[str]], target: Target, cache: Cache) -> list[bytes]:
+    """The code of each of `modules`, lists of texts; compiled where the cache does not have it."""
+    keys = [key_of(texts, target) for texts in modules]
     found = {key: data for key in dict.fromkeys(keys) if (data := cache.get(key)) is not None}
     missing = {key: texts for key, texts in zip(keys, modules, strict=True) if key not in found}
     if missing:
@@ -53,7 +45,7 @@ def compile_cached(
             len(set(keys)),
             f"the cache in {cache.path}" if cache.path is not None else "this process",
         )
-        compiled = compile_many(list(missing.values()), target, opt=opt)
+        compiled = target.compile(["\n".join(texts) for texts in missing.values()])
         for key, data in zip(missing, compiled, strict=True):
             cache.put(key, data)
             found[key] = data
@@ -62,7 +54,7 @@ def compile_cached(
 
 def cached_runtime(cache: Cache) -> Runtime:
     """The native runtime of this process, its code from the cache where that has it."""
-    target = portable(Target.host())
+    target = portable(LLVMTarget.here())
     key = key_of(runtime_texts(target), target)
     return runtime(cache.get_or_make(key, lambda: runtime_object(target)))
 
@@ -71,6 +63,6 @@ def cached_program_runtime(cache: Cache) -> ProgramRuntime:
     """The same for the runtime of programs with functions of their own."""
     from relay.native.call import program_runtime, program_runtime_object, program_runtime_text
 
-    target = portable(Target.host())
+    target = portable(LLVMTarget.here())
     key = key_of([program_runtime_text(target)], target)
     return program_runtime(cache.get_or_make(key, lambda: program_runtime_object(target)))

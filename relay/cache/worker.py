@@ -27,9 +27,8 @@ from relay.ir.variables import free_type_vars
 from relay.lower import stored
 from relay.lower.kernel import Lowered, Options, Step
 from relay.parser import parse_expr
-from relay.target.llvm.compile import compile_module
 from relay.target.llvm.worker import READY, Worker, read_frame, write_frame
-from relay.target.target import Target
+from relay.target.target import Target, described
 
 if TYPE_CHECKING:
     from relay.lower.dynamic import Dynamic
@@ -82,7 +81,7 @@ def _objects(steps: Iterable[Step], target: Target, known: Objects) -> dict[str,
     prepare them in the same way."""
     kernels = {step.kernel.name: step.kernel for step in steps}
     return {
-        name: known[name] if name in known else compile_module([kernel.ir], target)
+        name: known[name] if name in known else target.compile([kernel.ir])[0]
         for name, kernel in kernels.items()
     }
 
@@ -147,7 +146,7 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
             return
         try:
             function = _typed(text)
-            target, options = Target(request["target"]), Options(**request["options"])
+            target, options = described(request["target"]), Options(**request["options"])
             lowered, objects = _answer(
                 request["what"], function, request["constant"], target, options, known
             )

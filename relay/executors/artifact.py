@@ -38,7 +38,7 @@ import numpy as np
 import relay
 from relay import dtypes
 from relay.errors import RelayError
-from relay.executors.executable import Code, Executable, require_host
+from relay.executors.executable import Code, Executable
 from relay.executors.make import make_executable
 from relay.executors.weights import constants_of_calls
 from relay.files import as_path, replacing
@@ -48,7 +48,8 @@ from relay.program.program import MAIN, Program
 from relay.program.text import parse, to_text
 from relay.program.verify import verify as verify_program
 from relay.safetensors import ALIGNMENT, save_param_dict, view_param_dict
-from relay.target.target import Target
+from relay.target.llvm.target import LLVMTarget
+from relay.target.target import described
 
 FORMAT: Final = "relay executable"
 VERSION: Final = 3
@@ -87,6 +88,7 @@ def to_bytes(exe: Executable, *, params: bool = True) -> bytes:
 def _members(exe: Executable, params: bool) -> dict[str, bytes]:
     """The files of the archive."""
     target = exe.code.target
+    assert isinstance(target, LLVMTarget)
     members: dict[str, bytes] = {PROGRAM: to_text(exe.program).encode()}
     for number, data in enumerate(exe.code.objects):
         members[f"code/{number}.o"] = data
@@ -163,8 +165,8 @@ def _load(source: Any, options: Mapping[str, Any], verify: bool = False) -> Exec
     except (OSError, ValueError, zipfile.BadZipFile, struct.error) as error:
         raise _refusal(path, f"it cannot be read ({error})") from None
     manifest = _manifest(path, members)
-    target = Target(manifest["target"])
-    require_host(target, f"`{path}`")
+    target = described(manifest["target"])
+    target.require_here(f"`{path}`")
     names = [f"code/{number}.o" for number in range(manifest["code"])]
     more = [] if manifest["native"] is None else [NATIVE, PROGRAM_RUNTIME]
     needed = [PROGRAM, RUNTIME, CONSTANTS, *names, *more]

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from relay import nd
-from relay.errors import Diagnostic, EvaluationError, RelayError, TargetError, did_you_mean
+from relay.errors import Diagnostic, EvaluationError, RelayError, did_you_mean
 from relay.executors.report import BenchmarkResult
 from relay.executors.weights import Weights
 from relay.immutable import frozen
@@ -49,7 +49,7 @@ class Executable(ABC):
     outputs: tuple[Any, ...]
 
     def __init__(self, program: Program, code: Code, threads: int | None) -> None:
-        require_host(code.target, "the code")
+        code.target.require_here("the code")
         self.program = program
         self.code = code
         self.threads = default_threads() if threads is None else threads
@@ -166,20 +166,6 @@ class Executable(ABC):
     def __repr__(self) -> str:
         outputs = ", ".join(map(str, self.outputs))
         return f"<Relay executable ({self.signature}) -> ({outputs})>"
-
-
-def require_host(target: Target, what: str) -> None:
-    """An error unless this machine can run code made for `target`."""
-    host = Target.host()
-    if missing := host.missing(target):
-        raise TargetError(
-            Diagnostic(
-                f"{what} was made for another processor",
-                expected=f"a machine with {', '.join(missing)}",
-                found=str(host),
-                hint="compile for what both have, such as target='llvm -level=avx2'",
-            )
-        )
 
 
 def expect_positive(**counts: int) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 from relay.errors import RelayError
 from relay.target.llvm.compile import compile_module
 from relay.target.llvm.jit import load
-from relay.target.target import Target
+from relay.target.llvm.target import LLVMTarget
 
 _NOW = """
 define internal i64 @relay_now() {{
@@ -69,7 +69,7 @@ class TimedKernels:
             for number, address in enumerate(kernels.values())
         ]
         names = [f"relay_timed_{number}" for number in range(len(kernels))]
-        self._library = load(compile_module([now + "".join(timed)], Target.host()), names)
+        self._library = load(compile_module([now + "".join(timed)], LLVMTarget.here()), names)
         self.imports = {
             kernel: self._library.address(name) for kernel, name in zip(kernels, names, strict=True)
         }

@@ -1,6 +1,6 @@
 """A primitive function becomes kernels.
 
-    fused Relay -> tensor expressions -> schedule -> loops -> LLVM IR
+    fused Relay -> tensor expressions -> schedule -> code of the target
 
 `Options` say how; the same function, target and options give the same kernels, to the byte.
 """
@@ -12,7 +12,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from relay import tree
 from relay.ir.expr import Function, find_op
 from relay.lower.kernel import (
     Kernel,
@@ -28,28 +27,11 @@ from relay.lower.kernel import (
 from relay.lower.parts import Part, parts_of
 from relay.lower.to_compute import Computed, to_compute
 from relay.op.opdef import OpDef
-from relay.target.llvm.codegen import generate
-from relay.target.llvm.schedules import facts
-from relay.target.llvm.schedules.choose import choose
-from relay.target.llvm.schedules.integers import instructions
 from relay.target.target import Target
-from relay.te import lower as te_lower
 from relay.te.compute import Tensor, compute
-from relay.te.epilogue import over_copies
-from relay.te.expr import Const, Expr, Extent, Read, Var, variables
-from relay.te.legalize import Facts, legalize
-from relay.te.loops import (
-    Allocate,
-    Buffer,
-    Prefetch,
-    Statement,
-    Store,
-    map_expressions,
-    rolled,
-    unchecked,
-)
-from relay.te.schedule import Schedule
-from relay.te.tidy import tidy
+from relay.te.expr import Const, Extent
+from relay.te.legalize import Facts
+from relay.te.schedule import Schedule, facts
 
 
 def lower(
@@ -107,7 +89,7 @@ def lower_computed(
     """The kernels for tensors; `sizes` are the variables in their shapes."""
     results = _distinct_outputs(computed)
     constants = [t for t, known in zip(computed.inputs, constant, strict=True) if known]
-    scheduled = choose(results, computed.inputs, target, constants, threads=options.threads)
+    scheduled = target.schedule(results, computed.inputs, constants, threads=options.threads)
     where: dict[int, Place] = {id(t): Param(i) for i, t in enumerate(computed.inputs)}
     steps: list[Step] = []
     temporaries: list[TensorSpec] = []
@@ -147,14 +129,9 @@ def _without_unused_inputs(s: Schedule) -> Schedule:
     return replace(s, inputs=tuple(tensor for tensor in s.inputs if id(tensor) in read))
 
 
-def machine(target: Target) -> Facts:
-    """What the target can do in one instruction."""
-    return Facts(
-        has_fma=target.has_fma,
-        has_f16c=target.has_f16c,
-        has_rounding=target.arch == "aarch64" or "sse4.1" in target.enabled,
-        instructions=frozenset(one.name for one in instructions(target)),
-    )
+def machine(target: Target) -> Facts | None:
+    """Which scalar operations the target has instructions for."""
+    return target.facts
 
 
 def _kernel(
@@ -165,27 +142,12 @@ def _kernel(
     options: Options,
     sizes: Sequence[Extent],
 ) -> Kernel:
-    loops = te_lower.lower(s)
-    # checked code goes element by element: copies of loops would be checked again and again
-    written = rolled(loops.body) if options.checked else unchecked(loops.body)
-    legal = legalize(written, machine(target))
-    # code for open sizes is there several times, for whole tiles and for what is left
-    body = tidy(over_copies(legal) if sizes else legal)
-    used = _used(sizes, body, (*loops.inputs, *loops.outputs)) if sizes else ()
     pairs = in_place(s)
-    code = generate(
-        _NAME,
-        replace(loops, body=body),
-        target,
-        checked=options.checked,
-        may_alias=bool(pairs),
-        sizes=used,
-    )
+    code = target.generate(_NAME, s, checked=options.checked, may_alias=bool(pairs), sizes=sizes)
     inputs, outputs = (tuple(map(_spec, tensors)) for tensors in (s.inputs, s.outputs))
-    named = tuple(size.name for size in used)
     # the name says what is inside, and a digest of the code makes it the kernel's own: with the
     # types and the words of checks, for the same code may do for several
-    described = f"{target}\n{inputs} {outputs} {named} {code.checks or ''}\n{code.ir}"
+    described = f"{target}\n{inputs} {outputs} {code.sizes} {code.checks or ''}\n{code.ir}"
     digest = hashlib.sha256(described.encode()).hexdigest()[:16]
     # what prepares a weight is the same whatever reads it later
     words = [role] if role else [re.sub(r"\W", "_", one.removeprefix("nn.")) for one in operators]
@@ -195,7 +157,7 @@ def _kernel(
         inputs=inputs,
         outputs=outputs,
         ir=code.ir.replace(_NAME, name),
-        sizes=named,
+        sizes=code.sizes,
         workspace=code.workspace,
         worker_workspace=code.worker_workspace,
         sized_workspace=code.sized_workspace,
@@ -214,30 +176,6 @@ def _is_approximate(operator: str) -> bool:
     """Whether an operator says so; tensors may come from elsewhere too, under any name."""
     op = find_op(operator)
     return isinstance(op, OpDef) and op.approximate
-
-
-def _used(
-    sizes: Sequence[Extent], body: Statement, buffers: Sequence[Buffer]
-) -> tuple[Extent, ...]:
-    """The sizes that a kernel looks at, in their order."""
-    found: set[Var] = set()
-
-    def look(expr: Expr) -> Expr:
-        found.update(variables(expr))
-        for part in tree.postorder(expr):
-            if isinstance(part, Read):
-                for extent in part.source.shape:
-                    found.update(variables(extent))
-        return expr
-
-    map_expressions(body, look)
-    for part in tree.postorder(body):
-        if isinstance(part, Store | Allocate | Prefetch):
-            buffers = (*buffers, part.buffer)
-    for buffer in buffers:
-        for extent in buffer.shape:
-            found.update(variables(extent))
-    return tuple(size for size in sizes if size in found)
 
 
 def _spec(tensor: Tensor) -> TensorSpec:

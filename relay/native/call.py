@@ -27,7 +27,7 @@ from relay.native.runtime import portable, runtime
 from relay.native.watch import Signals
 from relay.target import abi
 from relay.target.llvm.jit import Library, load
-from relay.target.target import Target
+from relay.target.llvm.target import LLVMTarget
 
 _EXPORTS: Final = (
     *objects.PROGRAM_IMPORTS,
@@ -44,18 +44,18 @@ _EXPORTS: Final = (
 _OPT: Final = 3  # short functions go into one another
 
 
-def program_runtime_text(target: Target) -> str:
+def program_runtime_text(target: LLVMTarget) -> str:
     """All of it in LLVM IR."""
     texts = heap.text(), objects.text(), stack.text(target), exchange.text(), python_values.text()
     return "".join(texts)
 
 
-def program_runtime_imports(target: Target) -> frozenset[str]:
+def program_runtime_imports(target: LLVMTarget) -> frozenset[str]:
     """The functions of the system that it calls."""
     return heap.IMPORTS | stack.imports(target) | python_values.IMPORTS
 
 
-def program_runtime_object(target: Target) -> bytes:
+def program_runtime_object(target: LLVMTarget) -> bytes:
     """Its code for `target`, to load here or to link into a library."""
     from relay.target.llvm.compile import compile_module
 
@@ -127,7 +127,7 @@ class _Process:
     def get(self, code: bytes | None) -> ProgramRuntime:
         with self.lock:
             if self.runtime is None:
-                host = portable(Target.host())
+                host = portable(LLVMTarget.here())
                 library = load(code or program_runtime_object(host), _EXPORTS)
                 library.keep_forever()  # blocks are given back to it at any time
                 self.runtime = ProgramRuntime(library)

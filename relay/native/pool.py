@@ -39,7 +39,7 @@ from typing import Final, Literal
 
 from relay.target import abi
 from relay.target.abi import MOST_THREADS, THREADS
-from relay.target.target import Target
+from relay.target.llvm.target import LLVMTarget
 
 Parking = Literal["futex", "condition", "serial"]
 
@@ -78,14 +78,14 @@ _WORKER_SIZE: Final = 64
 _SIZE: Final = _WORKERS + _WORKER_SIZE * MOST_THREADS
 
 
-def parking(target: Target) -> Parking:
+def parking(target: LLVMTarget) -> Parking:
     """How threads sleep on `target`; where there are no POSIX threads, loops run in the caller."""
     if target.system == "linux":
         return "futex"
     return "serial" if target.system in ("windows", "unknown") else "condition"
 
 
-def text(target: Target, how: Parking | None = None) -> str:
+def text(target: LLVMTarget, how: Parking | None = None) -> str:
     """`relay_parallel`, `relay_look`, `relay_pool_stop` and `relay_pool_reset` for `target`."""
     how = how or parking(target)
     if how == "serial":
@@ -97,7 +97,7 @@ def text(target: Target, how: Parking | None = None) -> str:
     )
 
 
-def imports(target: Target, how: Parking | None = None) -> frozenset[str]:
+def imports(target: LLVMTarget, how: Parking | None = None) -> frozenset[str]:
     """The functions of the system that the code calls."""
     how = how or parking(target)
     if how == "serial":
@@ -129,7 +129,7 @@ _CONDITIONS: Final = frozenset(
 )
 
 
-def _names(target: Target) -> dict[str, object]:
+def _names(target: LLVMTarget) -> dict[str, object]:
     """What the templates leave open: fields of the pool, numbers of the system."""
     x86 = target.arch == "x86_64"
     linux = target.system == "linux"
@@ -183,7 +183,7 @@ def _names(target: Target) -> dict[str, object]:
     }
 
 
-def plain_arithmetic(target: Target) -> str:
+def plain_arithmetic(target: LLVMTarget) -> str:
     """Instructions after which floats round to nearest, and denormals are kept."""
     if target.arch == "aarch64":
         return "  call void @llvm.aarch64.set.fpcr(i64 0)"

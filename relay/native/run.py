@@ -23,12 +23,12 @@ from string import Template
 from typing import Final
 
 from relay.target import abi
-from relay.target.target import Target
+from relay.target.llvm.target import LLVMTarget
 
 _ARGUMENTS: Final = 64  # more than these are gathered by a function of their own
 
 
-def text(target: Target) -> str:
+def text(target: LLVMTarget) -> str:
     """`relay_run`, `relay_call` and `relay_context` for `target`."""
     return arithmetic(target) + _RUN.substitute(
         arguments=_ARGUMENTS,
@@ -40,7 +40,7 @@ def text(target: Target) -> str:
     )
 
 
-def arithmetic(target: Target) -> str:
+def arithmetic(target: LLVMTarget) -> str:
     """How to look at the floating-point environment and to set it; what a fresh process has."""
     return _X86 if target.arch == "x86_64" else _AARCH64
 

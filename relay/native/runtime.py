@@ -24,7 +24,7 @@ from relay.native.cores import default_threads
 from relay.native.watch import Watch
 from relay.target import abi
 from relay.target.llvm.jit import Library, load
-from relay.target.target import Target
+from relay.target.llvm.target import LLVMTarget
 
 _FUNCTIONS = (
     "relay_run",
@@ -36,12 +36,12 @@ _FUNCTIONS = (
 )
 
 
-def runtime_texts(target: Target) -> list[str]:
+def runtime_texts(target: LLVMTarget) -> list[str]:
     """The runtime in LLVM IR."""
     return [pool.text(target), run.text(target)]
 
 
-def runtime_object(target: Target) -> bytes:
+def runtime_object(target: LLVMTarget) -> bytes:
     """The runtime's code for `target`, to load here or to link into a library."""
     from relay.target.llvm.compile import compile_module
 
@@ -74,7 +74,7 @@ class _Process:
     def get(self, code: bytes | None) -> Runtime:
         with self.lock:
             if self.runtime is None:
-                self.runtime = start(code or runtime_object(portable(Target.host())))
+                self.runtime = start(code or runtime_object(portable(LLVMTarget.here())))
                 if hasattr(os, "register_at_fork"):
                     os.register_at_fork(before=self.runtime.stop, after_in_child=self.forked)
                 atexit.register(self.runtime.stop)
@@ -95,9 +95,9 @@ def runtime(code: bytes | None = None) -> Runtime:
     return _process.runtime or _process.get(code)
 
 
-def portable(host: Target) -> Target:
+def portable(host: LLVMTarget) -> LLVMTarget:
     """The plainest processor of this kind: the runtime has nothing to gain from another."""
-    return Target(f"llvm -mtriple={host.triple} -mcpu=generic")
+    return LLVMTarget.read(f"llvm -mtriple={host.triple} -mcpu=generic")
 
 
 def start(code: bytes) -> Runtime:

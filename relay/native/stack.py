@@ -28,7 +28,7 @@ from typing import Final
 from relay.native import layout
 from relay.native.run import arithmetic
 from relay.target import abi
-from relay.target.target import Target
+from relay.target.llvm.target import LLVMTarget
 
 STACK: Final = 1 << 30  # what is reserved unless the caller says otherwise
 FRAMES: Final = 1 << 33
@@ -44,19 +44,19 @@ LONG: Final = 16_000_000
 BETWEEN_CALLBACKS: Final = 10_000_000
 
 
-def has_own_stack(target: Target) -> bool:
+def has_own_stack(target: LLVMTarget) -> bool:
     """Whether programs leave the caller's stack; elsewhere they have to do with that."""
     return target.system not in ("windows", "unknown")
 
 
-def imports(target: Target) -> frozenset[str]:
+def imports(target: LLVMTarget) -> frozenset[str]:
     """The functions of the system that the code calls."""
     if not has_own_stack(target):
         return frozenset()
     return frozenset({"mmap", "munmap", "mprotect", "madvise", "clock_gettime", "pthread_self"})
 
 
-def text(target: Target) -> str:
+def text(target: LLVMTarget) -> str:
     """The functions above, and `relay_open_stack` and `relay_close_stack`."""
     linux = target.system == "linux"
     names = {

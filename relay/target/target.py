@@ -1,10 +1,17 @@
-"""A target: the machine that code is made for, written the way people write it.
+"""A target: what code is made for and runs on.
 
     Target("llvm")                                           this machine
     Target("llvm -mcpu=skylake-avx512")                      another processor of this kind
     Target("llvm -mcpu=x86-64 -mattr=+avx2,+fma")            exactly these extensions
     Target("llvm -level=avx2")                               a level: avx512, avx2, baseline
     Target("llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1")   another kind of machine
+
+The first word is the kind: one of `KINDS`, or one that an installed package declares as an entry
+point of the group `relay.targets`. A target of any other class is given as an object:
+`relay.compile(mod, target=Toy())`.
+
+`Target` is also the base class of all targets, and says what the compiler asks of one; a new kind
+overrides what differs. `docs/adding/target.md` shows one from start to end.
 
 A target is a value: two that mean the same machine are equal, and `Target(str(target))` is
 `target` on whatever machine it is read.
@@ -18,23 +25,26 @@ ambient state, as the PassContext is: a context variable, so threads and tasks h
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
-from functools import lru_cache
 from types import TracebackType
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from relay import settings
 from relay.errors import Diagnostic, TargetError, did_you_mean
-from relay.target.llvm import features as table
 
-OPTIONS: Final = {
-    "mcpu": "the processor, by LLVM's name",
-    "mattr": "extensions added to and taken from it: +avx2,-fma",
-    "mtriple": "the kind of machine and its system: aarch64-linux-gnu",
-    "level": "a level of x86-64: avx512 (with what this machine adds to it), avx2 or baseline",
-}
+if TYPE_CHECKING:
+    from relay.ir.expr import Call, Function
+    from relay.target.kernel import KernelCode, Scheduled
+    from relay.te.compute import Tensor
+    from relay.te.expr import Extent
+    from relay.te.legalize import Facts
+    from relay.te.schedule import Schedule
+
+# The kinds of this package: where the class of each is, imported when it is asked for.
+KINDS: Final = {"llvm": "relay.target.llvm.target:LLVMTarget"}
+ENTRY_POINTS: Final = "relay.targets"  # the group in which packages declare others
 
 
 class TargetKind(str):
@@ -47,40 +57,55 @@ class TargetKind(str):
         return str(self)
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class Target:
-    """The machine that code is made for.
+class _ByDescription(type):
+    """`Target("llvm -mcpu=…")` is a target of the class that the kind names; a class derived from
+    `Target` is called as any other."""
 
-    `host` is the machine that calls this code. Code for a processor runs where it is called, so it
-    must be of the same kind, and changes nothing.
+    def __call__(cls, *args: Any, **options: Any) -> Any:
+        return described(*args, **options) if cls is Target else super().__call__(*args, **options)
+
+
+class Target(metaclass=_ByDescription):
+    """What code is made for and runs on; the base class of all targets.
+
+    `Target(description)` reads a string, a mapping such as {"kind": "llvm"}, or takes a target as
+    it is. `host` is the machine that calls the code.
     """
 
-    kind: TargetKind
-    triple: str
-    cpu: str
-    features: str  # what differs from the processor's own extensions: "+avx512vnni,-fma"
+    kind: ClassVar[TargetKind]
+    options: ClassVar[Mapping[str, str]] = {}  # what may stand behind the kind, and what it means
 
     def __init__(
         self,
         description: str | Target | Mapping[str, Any] = "llvm",
         host: str | Target | None = None,
     ) -> None:
-        if isinstance(description, Mapping):
-            description = _written(description)
-        if isinstance(description, Target):
-            fields = description.kind, description.triple, description.cpu, description.features
-        elif isinstance(description, str):
-            kind, triple, cpu, features = _parse(description)
-            fields = TargetKind(kind), triple, cpu, features
-        else:
-            _refuse("a target is a string such as `llvm`", description)
-        for name, value in zip(("kind", "triple", "cpu", "features"), fields, strict=True):
-            object.__setattr__(self, name, value)
-        if host is None:
-            return
-        calling = Target(host)
-        if (calling.arch, calling.system) != (self.arch, self.system):
-            _refuse("a target and its host are machines of one kind", calling, expected=str(self))
+        pass  # `described` makes targets of descriptions
+
+    @classmethod
+    def of_options(cls, options: Mapping[str, str], text: str) -> Target:
+        """The target of `<kind> -name=value …`; `text` is all of it, for errors."""
+        return cls(**options)
+
+    def with_host(self, host: Target) -> Target:
+        """The same target, called from `host`; an error where that cannot be."""
+        return self
+
+    # --- as a value: a key of caches, and text that can be read again
+
+    def __str__(self) -> str:
+        return str(self.kind)
+
+    def __repr__(self) -> str:
+        return f'Target("{self}")'
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and str(other) == str(self)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    # --- the current target
 
     @staticmethod
     def current(allow_none: bool = True) -> Target | None:
@@ -88,7 +113,7 @@ class Target:
         if entered := _entered.get():
             return entered[-1]
         if not allow_none:
-            _refuse("no target was entered", "none", hint='enter one: with Target("llvm"): …')
+            raise mistake("no target was entered", "none", hint='enter one: with Target("llvm"): …')
         return None
 
     def __enter__(self) -> Target:
@@ -103,95 +128,89 @@ class Target:
     ) -> None:
         _entered.set(_entered.get()[:-1])
 
-    @classmethod
-    def host(cls) -> Target:
+    # --- machines people name
+
+    @staticmethod
+    def host() -> Target:
         """This machine."""
-        return cls("llvm")
+        return Target("llvm")
 
-    @classmethod
-    def x86(cls, level: str) -> Target:
+    @staticmethod
+    def x86(level: str) -> Target:
         """A level of x86-64: `avx512`, `avx2` or `baseline`."""
-        return cls(f"llvm -level={level}")
+        return Target(f"llvm -level={level}")
 
-    @classmethod
-    def aarch64(cls, cpu: str = "neoverse-n1") -> Target:
+    @staticmethod
+    def aarch64(cpu: str = "neoverse-n1") -> Target:
         """A 64-bit ARM machine under Linux."""
-        return cls(f"llvm -mtriple=aarch64-unknown-linux-gnu -mcpu={cpu}")
+        return Target(f"llvm -mtriple=aarch64-unknown-linux-gnu -mcpu={cpu}")
 
-    def __str__(self) -> str:
-        attributes = f" -mattr={self.features}" if self.features else ""
-        return f"{self.kind} -mtriple={self.triple} -mcpu={self.cpu}{attributes}"
+    # --- lowering: a primitive function becomes kernels
 
-    def __repr__(self) -> str:
-        return f'Target("{self}")'
+    def preferred(self, call: Call) -> Call | None:
+        """The call in the layouts this target computes fastest, over the same arguments; None where
+        it is as good as it is."""
+        return None
 
-    # --- what code generation asks ------------------------------------------------------------
+    def refusal(self, function: Function) -> str | None:
+        """Why this target cannot compute a primitive function; None where it can."""
+        return None
+
+    def schedule(
+        self,
+        outputs: Sequence[Tensor],
+        inputs: Sequence[Tensor],
+        constants: Sequence[Tensor],
+        *,
+        threads: bool,
+    ) -> Scheduled:
+        """How tensors are computed from others, of which `constants` are known beforehand; without
+        `threads`, in one. By default each in loops of its own."""
+        from relay.target.kernel import Scheduled  # not for who loads what was compiled
+        from relay.te.schedule import create
+
+        return Scheduled((), create(outputs, inputs))
 
     @property
-    def arch(self) -> str:
-        """`x86_64` or `aarch64`."""
-        found = table.architecture(self.triple)
-        assert found is not None  # checked when the target was made
-        return found
+    def facts(self) -> Facts | None:
+        """Which scalar operations are one instruction (`relay.te.legalize`); None: all are."""
+        return None
 
-    @property
-    def system(self) -> str:
-        """The operating system: `linux`, `darwin`, `windows`…"""
-        return _system(self.triple)
+    def generate(
+        self,
+        name: str,
+        schedule: Schedule,
+        *,
+        checked: bool,
+        may_alias: bool,
+        sizes: Sequence[Extent],
+    ) -> KernelCode:
+        """The code of one kernel, whose arguments `relay.target.kernel` describes.
 
-    @property
-    def enabled(self) -> frozenset[str]:
-        """Every extension code for this target may use."""
-        return _enabled(self.arch, self.cpu, self.features)
-
-    @property
-    def vector_bits(self) -> int:
-        """The width of the vectors kernels are written with.
-
-        512 asks for the extensions every AVX-512 machine but the first has: code for bytes, 64-bit
-        integers and narrower vectors relies on them.
+        With `checked` it checks every index. With `may_alias` outputs may lie where inputs do.
+        `sizes` are the dynamic sizes in the shapes of its tensors.
         """
-        have = self.enabled
-        if have >= {"avx512f", "avx512bw", "avx512dq", "avx512vl"}:
-            return 512
-        return 256 if "avx2" in have else 128
+        raise self._lacks("code for kernels")
+
+    # --- compiling: the text of kernels becomes code
 
     @property
-    def vector_registers(self) -> int:
-        """How many vectors registers hold at once."""
-        return 32 if self.arch == "aarch64" or self.vector_bits == 512 else 16
+    def version(self) -> str:
+        """What distinguishes this code generator from others of its kind, in the keys of caches.
+        Where it is empty, nothing is cached."""
+        return ""
 
-    @property
-    def has_fma(self) -> bool:
-        """Whether multiply-add with one rounding is an instruction, not a library call."""
-        return self.arch == "aarch64" or "fma" in self.enabled
+    def compile(self, texts: Sequence[str]) -> list[bytes]:
+        """The code of each text that `generate` gave, as it is stored and loaded."""
+        return [text.encode() for text in texts]
 
-    @property
-    def has_f16c(self) -> bool:
-        """Whether float16 is converted by an instruction, not by a library call."""
-        return self.arch == "aarch64" or "f16c" in self.enabled
+    # --- running
 
-    @property
-    def has_vnni(self) -> bool:
-        """Whether four products of bytes are summed by one x86 instruction at full width."""
-        have = self.enabled
-        if self.vector_bits == 512:
-            return "avx512vnni" in have
-        return "avxvnni" in have or {"avx512vnni", "avx512vl"} <= have
+    def require_here(self, what: str) -> None:
+        """An error where this process cannot run code for this target; `what` it is the code of."""
 
-    # --- what loading asks --------------------------------------------------------------------
-
-    def missing(self, other: Target) -> tuple[str, ...]:
-        """What a machine like this one lacks to run code made for `other`, by name."""
-        if self.arch != other.arch:
-            return (f"the architecture {other.arch}",)
-        if self.system != other.system:
-            return (f"the system {other.system}",)
-        return tuple(sorted(other.enabled - self.enabled))
-
-    def supports(self, other: Target) -> bool:
-        """Whether a machine like this one can run code made for `other`."""
-        return not self.missing(other)
+    def _lacks(self, what: str) -> TargetError:
+        return TargetError(Diagnostic(f"the target `{self}` gives no {what}"))
 
 
 _entered: ContextVar[tuple[Target, ...]] = ContextVar("relay targets", default=())
@@ -200,21 +219,32 @@ _entered: ContextVar[tuple[Target, ...]] = ContextVar("relay targets", default=(
 def wanted(given: str | Target | Mapping[str, Any] | None) -> Target:
     """The target that is given; else the one that was entered, that of the settings, this
     machine."""
-    return Target(given or Target.current() or settings.TARGET.read() or "llvm")
+    return described(given or Target.current() or settings.TARGET.read() or "llvm")
 
 
-@lru_cache(maxsize=256)
-def _enabled(arch: str, cpu: str, features: str) -> frozenset[str]:
-    return table.enabled(arch, cpu, filter(None, features.split(",")))
+# --- reading descriptions
 
 
-# --- reading -----------------------------------------------------------------------------------
+def described(
+    description: str | Target | Mapping[str, Any] = "llvm", host: str | Target | None = None
+) -> Target:
+    """The target that a description means."""
+    if isinstance(description, Mapping):
+        description = _written(description)
+    if isinstance(description, str):
+        made = _parsed(description)
+    elif isinstance(description, Target):
+        made = description
+    else:
+        raise mistake("a target is a string such as `llvm`", description)
+    return made if host is None else made.with_host(described(host))
 
 
-def _refuse(
+def mistake(
     message: str, found: object, expected: str | None = None, hint: str | None = None
-) -> NoReturn:
-    raise TargetError(Diagnostic(message, expected=expected, found=str(found), hint=hint))
+) -> TargetError:
+    """The error for a description that means no target."""
+    return TargetError(Diagnostic(message, expected=expected, found=str(found), hint=hint))
 
 
 def _written(options: Mapping[Any, Any]) -> Any:
@@ -230,130 +260,54 @@ def _written(options: Mapping[Any, Any]) -> Any:
     return " ".join(words)
 
 
-def _parse(text: str) -> tuple[str, str, str, str]:
-    """(kind, triple, cpu, features)"""
-    kind, options = _options(text)
-    if kind != "llvm":
-        _refuse(
-            f"there is no target `{kind}`", text, expected="llvm", hint=did_you_mean(kind, ["llvm"])
-        )
-    host_triple, host_cpu, host_changes = table.host()
-    if not options:
-        if table.architecture(host_triple) is None:
-            _refuse(
-                "no code can be made for this machine",
-                host_triple,
-                expected="x86-64 or AArch64",
-                hint="name another one with -mtriple",
-            )
-        return kind, host_triple, host_cpu, ",".join(host_changes)
-
-    triple = _normalise(options["mtriple"]) if "mtriple" in options else host_triple
-    if "level" in options and "mtriple" not in options and table.architecture(triple) != "x86_64":
-        triple = "x86_64-unknown-linux-gnu"
-    arch = table.architecture(triple)
-    if arch is None:
-        _refuse(f"no code can be made for `{triple}`", text, expected="x86-64 or AArch64")
-    changes: tuple[str, ...] = ()
-    if "level" in options and "mcpu" in options:
-        _refuse("a target has a level or a processor, not both", text)
-    if "level" in options:
-        cpu, changes = _level(options["level"], arch, text)
-    elif options.get("mcpu") == "native" and arch == table.architecture(host_triple):
-        cpu, changes = host_cpu, host_changes
-    else:
-        cpu = _processor(options.get("mcpu", table.GENERIC[arch]), arch, text)
-    changes = (*changes, *_changes(options.get("mattr", ""), arch, text))
-    have = table.enabled(arch, cpu, changes)
-    return kind, triple, cpu, ",".join(table.difference(arch, cpu, have))
-
-
-def _options(text: str) -> tuple[str, dict[str, str]]:
-    """`llvm -mcpu=x -mattr +y` -> ("llvm", {"mcpu": "x", "mattr": "+y"})"""
-    words = text.split()
-    if not words:
-        _refuse("a target needs a name", repr(text), expected="llvm")
+def _parsed(text: str) -> Target:
+    """The target of `llvm -mcpu=x -mattr +y`."""
+    name, *words = text.split() or [""]
+    if not name:
+        raise mistake("a target needs a name", repr(text), expected="llvm")
+    kind = _class(name, text)
     found: dict[str, str] = {}
-    rest = iter(words[1:])
+    rest = iter(words)
     for word in rest:
-        name, equals, value = word.lstrip("-").partition("=")
-        if not word.startswith("-") or name not in OPTIONS:
-            _refuse(
+        option, equals, value = word.lstrip("-").partition("=")
+        if not word.startswith("-") or option not in kind.options:
+            raise mistake(
                 f"a target has no option `{word}`",
                 text,
-                expected=", ".join(f"-{option}" for option in OPTIONS),
-                hint=did_you_mean(name, OPTIONS),
+                expected=", ".join(f"-{known}" for known in kind.options) or "no options",
+                hint=did_you_mean(option, kind.options),
             )
         value = value if equals else next(rest, "")
         if not value:
-            _refuse(f"the option -{name} needs a value", text, expected=OPTIONS[name])
-        if name in found:
-            _refuse(f"the option -{name} is given twice", text)
-        found[name] = value
-    return words[0], found
-
-
-def _level(level: str, arch: str, text: str) -> tuple[str, tuple[str, ...]]:
-    """(processor, changes) of a level; the highest one takes what this machine adds to it."""
-    if level not in table.X86_LEVELS:
-        _refuse(
-            f"there is no level `{level}`",
-            text,
-            expected=", ".join(table.X86_LEVELS),
-            hint=did_you_mean(level, table.X86_LEVELS),
-        )
-    if arch != "x86_64":
-        _refuse(f"levels are of x86-64; {arch} has none", text)
-    cpu = table.X86_LEVELS[level]
-    host_triple, host_cpu, host_changes = table.host()
-    if level != "avx512" or table.architecture(host_triple) != arch:
-        return cpu, ()
-    here = table.enabled(arch, host_cpu, host_changes)
-    return cpu, table.difference(arch, cpu, here) if here >= table.PROCESSORS[arch][cpu] else ()
-
-
-def _processor(cpu: str, arch: str, text: str) -> str:
-    known = table.PROCESSORS[arch]
-    if cpu == "generic":
-        return table.GENERIC[arch]
-    if cpu in known:
-        return cpu
-    elsewhere = [other for other, names in table.PROCESSORS.items() if cpu in names]
-    hint = did_you_mean(cpu, known) or f"-mcpu={table.GENERIC[arch]} with -mattr says it exactly"
-    if elsewhere:
-        hint = f"it is a processor of {elsewhere[0]}: add -mtriple={elsewhere[0]}-linux-gnu"
-    _refuse(f"`{cpu}` is not a processor of {arch} that is known here", text, hint=hint)
-
-
-def _changes(text: str, arch: str, whole: str) -> tuple[str, ...]:
-    """`+avx2,-fma` -> ("+avx2", "-fma")"""
-    found = tuple(part.strip() for part in text.split(",") if part.strip())
-    for change in found:
-        name = change[1:]
-        if change[0] not in "+-" or name not in table.FEATURES[arch]:
-            _refuse(
-                f"`{change}` is not an extension of {arch} that is known here",
-                whole,
-                expected="a name with + or - before it: +avx2,-fma",
-                hint=did_you_mean(name, table.FEATURES[arch]),
+            raise mistake(
+                f"the option -{option} needs a value", text, expected=kind.options[option]
             )
+        if option in found:
+            raise mistake(f"the option -{option} is given twice", text)
+        found[option] = value
+    return kind.of_options(found, text)
+
+
+def _class(name: str, text: str) -> type[Target]:
+    """The class of the targets of a kind."""
+    if name in KINDS:
+        module, _, known = KINDS[name].partition(":")
+        found = getattr(importlib.import_module(module), known)
+    else:
+        from importlib.metadata import entry_points  # slow, and not for the kinds of this package
+
+        declared = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+        if name not in declared:
+            names = [*KINDS, *declared]
+            raise mistake(
+                f"there is no target `{name}`",
+                text,
+                expected=", ".join(names),
+                hint=did_you_mean(name, names),
+            )
+        found = declared[name].load()
+    if not (isinstance(found, type) and issubclass(found, Target)):
+        raise mistake(
+            f"the target `{name}` is declared wrongly", found, "a class derived from Target"
+        )
     return found
-
-
-_SYSTEMS: Final = ("linux", "darwin", "macos", "macosx", "windows", "freebsd", "netbsd", "openbsd")
-
-
-def _normalise(triple: str) -> str:
-    """`aarch64-linux-gnu` -> `aarch64-unknown-linux-gnu`: four parts, as LLVM has them."""
-    parts = triple.split("-")
-    parts[0] = table.architecture(triple) or parts[0]
-    if len(parts) > 1 and parts[1].startswith(_SYSTEMS):
-        parts.insert(1, "unknown")
-    return "-".join(parts)
-
-
-def _system(triple: str) -> str:
-    parts = triple.split("-")
-    name = parts[2] if len(parts) > 2 else "unknown"
-    name = name.rstrip("0123456789.")
-    return "darwin" if name in ("macos", "macosx") else name

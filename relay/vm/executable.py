@@ -19,7 +19,7 @@ import numpy as np
 
 from relay import nd
 from relay.errors import RelayError
-from relay.executors.executable import Code, require_host
+from relay.executors.executable import Code
 from relay.executors.native import NativeFunction
 from relay.executors.weights import Weights
 from relay.files import as_path, replacing
@@ -29,7 +29,7 @@ from relay.program.text import parse, to_text
 from relay.program.verify import verify
 from relay.safetensors import load_param_dict, save_param_dict
 from relay.target.llvm.jit import load
-from relay.target.target import Target
+from relay.target.target import described
 from relay.vm.kernels import Kernels
 
 PROGRAM = "program.txt"
@@ -65,7 +65,7 @@ def load_library(path: str | os.PathLike[str]) -> Library:
     if not members.keys() >= set(names):
         raise RelayError(f"`{path}` is no library of a virtual machine")
     objects = tuple(members[name] for name in names)
-    return Library(Code(Target(members[TARGET].decode()), objects))
+    return Library(Code(described(members[TARGET].decode()), objects))
 
 
 class Executable:
@@ -83,7 +83,7 @@ class Executable:
         threads: int | None = None,
     ) -> None:
         verify(program)
-        require_host(code.target, "the code")
+        code.target.require_here("the code")
         self.program = program
         self.code = code
         self.threads = default_threads() if threads is None else threads

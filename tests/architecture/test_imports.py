@@ -34,10 +34,11 @@ LAYERS = (
     "interpreter",
     "analysis",
     "dataflow_pattern",
-    "transform",
     "target",
-    "native",
+    "transform",
     "lower",
+    "target.llvm",
+    "native",
     "program",
     "executors",
     "cache",
@@ -73,7 +74,6 @@ LATE = {
     ("ir", "prelude"): "a module imports files of the standard library by name",
     ("prelude", "frontend"): "the prelude's data types, as the Python frontend declares them",
     ("ir", "serialize"): "relay.ir.save_json is where people look for it",
-    ("transform", "target"): "AlterOpLayout asks the target which layouts it prefers",
 }
 MACHINERY = {
     "__init__",
@@ -100,7 +100,8 @@ def parsed_file(path):
 
 def part_of(module):
     """The layer of `relay.x.y`: x, or what x stands beside."""
-    part = module.split(".")[1] if "." in module else ""
+    parts = module.split(".")[1:]
+    part = ".".join(parts[:2]) if ".".join(parts[:2]) in LAYERS else parts[0] if parts else ""
     return BESIDE.get(part, part)
 
 

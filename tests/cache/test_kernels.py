@@ -178,7 +178,7 @@ def test_a_kernel_that_several_functions_have_is_compiled_once(monkeypatch):
         compiled.append(texts)
         return b"code"
 
-    monkeypatch.setattr("relay.cache.worker.compile_module", compile_module)
+    monkeypatch.setattr("relay.target.llvm.compile.compile_module", compile_module)
     text = "%x: Tensor[(4, 24), float32], %w: Tensor[(24, 32), float32], Primitive=1) { {} }"
     product = "nn.matmul(%x, %w)"
     kernels = KernelCache(Cache(None), Target.host(), Options())

@@ -48,9 +48,9 @@ def test_the_name_of_an_entry_depends_on_all_that_its_code_depends_on(monkeypatc
         key_of([TEXT], host, 1),
     }
     assert key_of([TEXT], Target(str(host))) in names
-    monkeypatch.setattr("relay.cache.objects.COMPILER_VERSION", compiler.COMPILER_VERSION + 1)
+    monkeypatch.setattr("relay.target.llvm.compile.COMPILER_VERSION", compiler.COMPILER_VERSION + 1)
     names.add(key_of([TEXT], host))
-    monkeypatch.setattr("relay.cache.objects.llvm_version", lambda: "another")
+    monkeypatch.setattr("relay.target.llvm.compile.llvm_version", lambda: "another")
     names.add(key_of([TEXT], host))
     monkeypatch.setattr(relay, "__version__", "another")
     names.add(key_of([TEXT], host))

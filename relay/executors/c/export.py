@@ -44,7 +44,7 @@ from relay.native import pool
 from relay.native.runtime import runtime_texts
 from relay.program.plan import ALIGNMENT, Arena, InConstant
 from relay.target.llvm.compile import compile_module
-from relay.target.target import Target
+from relay.target.llvm.target import LLVMTarget
 
 KINDS: Final = ("object", "archive", "shared")
 
@@ -67,7 +67,8 @@ def export(
     if identifier(name) != name:
         raise RelayError(f"{name!r} is no name in C")
     target = exe.code.target
-    if embed and target.arch != Target.host().arch:
+    assert isinstance(target, LLVMTarget)
+    if embed and target.arch != LLVMTarget.here().arch:
         raise RelayError(f"weights go into a file of their own for {target.arch}: embed=False")
     library = library_of(exe, name)
     weights = library.weights.data()
@@ -104,6 +105,7 @@ def library_of(exe: Executable, name: str) -> CLibrary:
     assert exe.code.program is not None
     constants = exe.constants
     arrays = {name: constants[name].array for name in exe.code.program.constants}
+    assert isinstance(exe.code.target, LLVMTarget)
     return ProgramLibrary(exe.program, exe.code.target, arrays, name, exe.threads)
 
 
@@ -152,6 +154,7 @@ class StraightLibrary:
 
     def object(self, embedded: Path | None) -> bytes:
         target = self.exe.code.target
+        assert isinstance(target, LLVMTarget)
         kernels = [kernel.ir for kernel in self.exe.program.kernels]
         texts = [*kernels, *runtime_texts(target), self.text(embedded)]
         imports = pool.imports(target) | IMPORTS
@@ -237,10 +240,10 @@ def _member(name: str, data: bytes) -> bytes:
     return head + data + b"\n" * (len(data) % 2)
 
 
-def _link(made: Path, path: Path, target: Target) -> None:
+def _link(made: Path, path: Path, target: LLVMTarget) -> None:
     """A shared library of one object file, by the system's linker."""
     tools = [tool for tool in ("cc", "gcc", "clang", "ld") if shutil.which(tool)]
-    if not tools or target.arch != Target.host().arch:
+    if not tools or target.arch != LLVMTarget.here().arch:
         raise RelayError(
             f"a shared library for {target.arch} needs a linker, and there is none here; "
             'export kind="object" or kind="archive", and link that'

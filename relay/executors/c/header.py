@@ -16,10 +16,10 @@ from relay.native import layout
 from relay.program.llvm.words import is_object
 from relay.program.program import ScalarSpec, spec_text
 from relay.target import abi
-from relay.target.target import Target
+from relay.target.llvm.target import LLVMTarget
 
 
-def header_text(types: CTypes, target: Target, *, embed: bool, threads: int) -> str:
+def header_text(types: CTypes, target: LLVMTarget, *, embed: bool, threads: int) -> str:
     """The header."""
     name = types.model
     return _HEADER.substitute(

@@ -36,7 +36,7 @@ from relay.program.ownership import own
 from relay.program.program import MAIN, Program
 from relay.target import abi
 from relay.target.llvm.compile import compile_module
-from relay.target.target import Target
+from relay.target.llvm.target import LLVMTarget
 
 
 @dataclass
@@ -44,7 +44,7 @@ class ProgramLibrary:
     """The parts of an exported program. `constants` are those it reads, by name and in order."""
 
     program: Program
-    target: Target
+    target: LLVMTarget
     constants: Mapping[str, np.ndarray]
     name: str
     threads: int

@@ -37,7 +37,7 @@ from relay.program.llvm.unit import (
 from relay.program.llvm.words import arrange
 from relay.program.native import Site
 from relay.program.program import MAIN, PREPARE, Function, Program, flatten
-from relay.target.target import Target
+from relay.target.llvm.target import LLVMTarget
 
 
 @frozen
@@ -56,7 +56,7 @@ class Translated:
         return (*self.kernels, *objects.PROGRAM_IMPORTS)
 
 
-def translate(program: Program, target: Target, exports: Sequence[str] = (MAIN,)) -> Translated:
+def translate(program: Program, target: LLVMTarget, exports: Sequence[str] = (MAIN,)) -> Translated:
     """The native code of a program whose holds are accounted for (`relay.program.ownership`)."""
     functions = [function for function in program.functions if function.name != PREPARE]
     table = {function.name: function for function in functions}

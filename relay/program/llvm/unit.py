@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from relay.lower.lower import machine
 from relay.program.llvm.building import building_calls
 from relay.program.llvm.signature import Signature
 from relay.program.native import Site, workspace_name
@@ -21,7 +20,7 @@ from relay.program.program import (
     TailCallClosure,
     flatten,
 )
-from relay.target.target import Target
+from relay.target.llvm.target import LLVMTarget
 from relay.te.legalize import Facts
 
 
@@ -30,7 +29,7 @@ class Unit:
     """One program while it is translated."""
 
     program: Program
-    target: Target
+    target: LLVMTarget
     functions: Mapping[str, Function]
     recursive: frozenset[str]  # those that may be entered again before they end
     facts: Facts = field(init=False)
@@ -45,7 +44,7 @@ class Unit:
     rest: int = 0  # the most arguments of a call that have no register
 
     def __post_init__(self) -> None:
-        self.facts = machine(self.target)
+        self.facts = self.target.facts
         self.types = self.program.type_table
 
     def site(self, site: Site) -> int:

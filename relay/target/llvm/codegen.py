@@ -13,38 +13,25 @@ from relay import tree
 from relay.errors import RelayError
 from relay.immutable import frozen
 from relay.target import abi
+from relay.target.kernel import KernelCode
 from relay.target.llvm.function import PER_WORKER, SHARED, Function
+from relay.target.llvm.target import LLVMTarget
 from relay.target.llvm.writer import ALIGNMENT, Kernel, Value
-from relay.target.target import Target
 from relay.te.expr import Const, Expr, Var, variables
 from relay.te.loops import Statement, Store
 from relay.te.lower import Lowered
 from relay.te.work import without_idle_loops
 
 
-@frozen
-class Code:
-    """A kernel as LLVM IR, and the memory it wants besides its arguments.
-
-    With `sized_workspace` that depends on sizes: `i64 name_workspace(ptr context, ptr args)` says.
-    """
-
-    ir: str
-    workspace: int = 0  # bytes for all workers together
-    worker_workspace: int = 0  # bytes more for each
-    sized_workspace: bool = False
-    checks: tuple[str, ...] = ()
-
-
 def generate(
     name: str,
     loops: Lowered,
-    target: Target,
+    target: LLVMTarget,
     *,
     checked: bool = False,
     may_alias: bool = False,
     sizes: Sequence[Var] = (),
-) -> Code:
+) -> KernelCode:
     """The code of one kernel. With `may_alias`, outputs may lie where inputs do."""
     kernel = Kernel(name, target, checked, may_alias, has_sizes=bool(sizes))
     variants = ["body"]
@@ -69,10 +56,10 @@ def generate(
         shared, per_worker = known
         text = "\n".join([*kernel.functions, *_amounts(kernel, sizes, memory), entry, *_METADATA])
         text = text.replace(SHARED, str(shared)).replace(PER_WORKER, str(per_worker))
-        return Code(text, shared, per_worker, checks=tuple(kernel.checks))
+        return KernelCode(text, shared, per_worker, checks=tuple(kernel.checks))
     parts = [*kernel.functions, *_amounts(kernel, sizes, memory), _workspace(kernel, takes), entry]
     text = "\n".join([*parts, *_METADATA])
-    return Code(text, sized_workspace=True, checks=tuple(kernel.checks))
+    return KernelCode(text, sized_workspace=True, checks=tuple(kernel.checks))
 
 
 @frozen

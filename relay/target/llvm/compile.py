@@ -32,8 +32,8 @@ from relay import settings
 from relay.errors import Diagnostic, TargetError
 from relay.target.llvm.machine import target_machine
 from relay.target.llvm.objects import MEMORY_FUNCTIONS, undefined_symbols
+from relay.target.llvm.target import LLVMTarget
 from relay.target.llvm.worker import Worker
-from relay.target.target import Target
 
 log = logging.getLogger("relay")
 
@@ -57,7 +57,7 @@ def llvm_version() -> str:
 
 def compile_module(
     texts: Sequence[str],
-    target: Target,
+    target: LLVMTarget,
     *,
     opt: Level = DEFAULT_LEVEL,
     imports: Collection[str] = (),
@@ -83,7 +83,7 @@ def compile_module(
     return data
 
 
-def assembly(texts: Sequence[str], target: Target, *, opt: Level = DEFAULT_LEVEL) -> str:
+def assembly(texts: Sequence[str], target: LLVMTarget, *, opt: Level = DEFAULT_LEVEL) -> str:
     """The instructions of all texts, as an assembler reads them."""
     with _optimised(texts, target, opt) as (machine, module):
         text: str = machine.emit_assembly(module)
@@ -93,7 +93,7 @@ def assembly(texts: Sequence[str], target: Target, *, opt: Level = DEFAULT_LEVEL
 @contextmanager
 def _optimised(
     texts: Sequence[str],
-    target: Target,
+    target: LLVMTarget,
     opt: Level,
     exports: Collection[str] | None = None,
     apart: Collection[str] = (),
@@ -169,7 +169,7 @@ TEXT_PER_WORKER: Final = 300_000
 
 def compile_many(
     modules: Sequence[Sequence[str]],
-    target: Target,
+    target: LLVMTarget,
     *,
     opt: Level = DEFAULT_LEVEL,
     workers: int | None = None,
@@ -234,7 +234,7 @@ class _Helpers:
     def start(
         self,
         modules: Sequence[Sequence[str]],
-        target: Target,
+        target: LLVMTarget,
         opt: Level,
         waiting: deque[int],
         results: list[bytes | None],

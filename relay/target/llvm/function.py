@@ -12,7 +12,7 @@ from relay import tree
 from relay.errors import RelayError
 from relay.target import abi
 from relay.target.llvm.dot_product import DotProducts
-from relay.target.llvm.schedules.facts import PARALLEL_WORK
+from relay.target.llvm.schedules import PARALLEL_WORK
 from relay.target.llvm.writer import (
     ALIGNMENT,
     Value,

@@ -17,7 +17,7 @@ from typing import Any
 from relay.errors import Diagnostic, TargetError
 from relay.target.llvm.machine import target_machine
 from relay.target.llvm.objects import architecture
-from relay.target.target import Target
+from relay.target.llvm.target import LLVMTarget
 
 
 class Library:
@@ -68,7 +68,7 @@ def load(
     """
     from llvmlite import binding
 
-    host = Target.host()
+    host = LLVMTarget.here()
     builder = binding.JITLibraryBuilder()
     for data in (objects,) if isinstance(objects, bytes) else objects:
         if architecture(data) not in (host.arch, None):  # LLVM would link it all the same

@@ -45,7 +45,7 @@ from relay.ir.types import TensorType
 from relay.op.conv.conv_blocked import CONV2D_NCHWC, DEPTHWISE_CONV2D_NCHWC
 from relay.op.opdef import OpDef
 from relay.target.llvm.schedules.integers import instructions
-from relay.target.target import Target
+from relay.target.llvm.target import LLVMTarget
 
 ELEMENTS = frozenset({"float32", "float64"})
 BYTES = frozenset({"int8", "uint8"})
@@ -53,7 +53,7 @@ WORD = 4  # bytes that are multiplied at once
 SPATIAL: Mapping[str, str] = {"nn.conv1d": "W", "nn.conv2d": "HW", "nn.conv3d": "DHW"}
 
 
-def preferred(call: Call, target: Target) -> Call | None:
+def preferred(call: Call, target: LLVMTarget) -> Call | None:
     """The call as this target prefers it, over the same arguments; None where it is as good."""
     if not isinstance(call.op, OpDef) or call.op.name not in SPATIAL:
         return None

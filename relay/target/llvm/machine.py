@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from relay.target.target import Target
+from relay.target.llvm.target import LLVMTarget
 
 
-def target_machine(target: Target) -> Any:
+def target_machine(target: LLVMTarget) -> Any:
     """LLVM's code generator for `target`; its code may lie anywhere, so libraries can hold it."""
     from llvmlite import binding
 
-    if Target.host().arch == target.arch:
+    if LLVMTarget.here().arch == target.arch:
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
         binding.initialize_native_asmparser()  # without it, text for the assembler ends the process

@@ -118,7 +118,7 @@ class Worker:
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     """The other end: compile what is asked for until nothing more comes."""
     from relay.target.llvm.compile import compile_module
-    from relay.target.target import Target
+    from relay.target.llvm.target import LLVMTarget
 
     write_frame(answers, READY)
     answers.flush()
@@ -131,7 +131,7 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
         error: list[dict[str, Any]] | None = None
         data = b""
         try:
-            data = compile_module(texts, Target(request["target"]), opt=request["opt"])
+            data = compile_module(texts, LLVMTarget.read(request["target"]), opt=request["opt"])
         except TargetError as failure:
             error = [_plain(diagnostic) for diagnostic in failure.diagnostics]
         write_frame(answers, json.dumps({"error": error}).encode())

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from relay import dtypes
 from relay.immutable import frozen
 from relay.target import abi
-from relay.target.target import Target
+from relay.target.llvm.target import LLVMTarget
 from relay.te.expr import INDEX, Const, Expr, Var, binary, const, width
 from relay.te.simplify import Simplifier
 from relay.tree import Steps
@@ -121,7 +121,7 @@ class Kernel:
     """What the functions of one kernel share."""
 
     name: str
-    target: Target
+    target: LLVMTarget
     checked: bool = False  # check every index
     may_alias: bool = False  # outputs may lie where inputs do
     streams: bool = False  # stores may go past the caches: outputs begin at a vector

@@ -8,7 +8,7 @@ nn.conv2d(%x, %w, padding=[1, 1, 1, 1])                       %x: Tensor[(1, 64,
        "NCHW16c", "NCHW")
 
 on a machine whose vectors have 16 elements. What a target prefers is its own business
-(`relay.target.llvm.layouts`). How layouts spread is told in
+(`relay.target.llvm.layouts` for processors). How layouts spread is told in
 `relay.transform.layout.layout_propagation`; the transforms of weights are computed once, by the
 passes that compute with constants.
 
@@ -26,6 +26,7 @@ from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function
 from relay.ir.module import IRModule
 from relay.op.opdef import OpDef
+from relay.target.target import wanted
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
 from relay.transform.layout.layout_propagation import Alter, propagate
@@ -50,17 +51,13 @@ class AlterOpLayout(FunctionPass):
 
 def _alteration(given: Any) -> Alter:
     """What is done with a single call."""
-    # targets know passes; what this pass asks one of them, it asks when it runs
-    from relay.target.llvm.layouts import preferred
-    from relay.target.target import wanted
-
     target = wanted(given)
 
     def alter(call: Call) -> Expr | None:
         op = call.op
         assert isinstance(op, OpDef)
         if (own := op.get_attr(ATTRIBUTE)) is None:
-            return preferred(call, target)
+            return target.preferred(call)
         found = own(call.attrs, call.args, [arg.ty for arg in call.args], call.ty)
         if found is not None and not isinstance(found, Expr):
             raise PassError(

@@ -12,7 +12,8 @@ from relay import dtypes, te
 from relay.lower.kernel import Kernel, Lowered, Options, Param, Result, Step, TensorSpec
 from relay.lower.lower import lower_computed, machine
 from relay.lower.to_compute import Computed
-from relay.target.llvm.codegen import Code, generate
+from relay.target.kernel import KernelCode
+from relay.target.llvm.codegen import generate
 from relay.target.target import Target
 from relay.te.execute import run
 from relay.te.expr import Const, Var
@@ -59,7 +60,7 @@ def code_of(
     may_alias: bool = False,
     tidied: bool = True,
     sizes: Sequence[Var] = (),
-) -> Code:
+) -> KernelCode:
     """The code of loops, in instructions of the target."""
     body: Statement = legalize(loops.body, machine(target))
     if tidied:

@@ -7,7 +7,8 @@ import re
 
 from relay import te
 from relay.native.runtime import Context
-from relay.target.llvm.codegen import Code, generate
+from relay.target.kernel import KernelCode
+from relay.target.llvm.codegen import generate
 from relay.target.llvm.compile import compile_module
 from relay.target.llvm.jit import load
 from relay.target.llvm.objects import undefined_symbols
@@ -29,12 +30,12 @@ def plus() -> Loops:
     return loops_of([X, Y], [Z], write)
 
 
-def entry(code: Code) -> str:
+def entry(code: KernelCode) -> str:
     """The exported function."""
     return code.ir[code.ir.index("define i32 @kernel(") :]
 
 
-def slots(code: Code) -> list[tuple[int, str]]:
+def slots(code: KernelCode) -> list[tuple[int, str]]:
     """(offset, name) of what is unpacked."""
     found = re.findall(
         r"%([bs]\d+|workspace)\.at = getelementptr i8, ptr %args, i64 (\d+)", code.ir

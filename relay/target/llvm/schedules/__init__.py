@@ -7,5 +7,10 @@ contraction.py   sums of products: tiles that stay in registers
 tile.py          how large those are
 integers.py      sums of products of short integers: one instruction for several steps
 hoist.py         what depends on constants only, apart
-facts.py         what all of them ask of a stage
+
+What all of them ask of a stage is in `relay.te.schedule.facts`.
 """
+
+# Below this many elementary steps threads cost more than they give.
+PARALLEL_WORK = 1 << 16
+PARALLEL_ELEMENTS = 1 << 13  # the same for procedures, whose steps are not counted

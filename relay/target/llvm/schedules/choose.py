@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from relay.immutable import frozen
-from relay.target.llvm.schedules import facts
+from relay.target.kernel import Scheduled
+from relay.target.llvm.schedules import PARALLEL_ELEMENTS
 from relay.target.llvm.schedules.contraction import (
     Form,
     contraction,
@@ -26,7 +26,7 @@ from relay.target.llvm.schedules.elementwise import elementwise
 from relay.target.llvm.schedules.hoist import constants_only, hoist, needed
 from relay.target.llvm.schedules.integers import by_instructions
 from relay.target.llvm.schedules.rows import rows
-from relay.target.target import Target
+from relay.target.llvm.target import LLVMTarget
 from relay.te.compute import Computation, Procedure, Tensor
 from relay.te.expr import Binary, Read, Var, index
 from relay.te.loops import serial
@@ -35,19 +35,12 @@ from relay.te.schedule import (
     Stage,
     cache_write,
     create,
+    facts,
     inline,
     join,
 )
 
 ONE = index(1)
-
-
-@frozen
-class Scheduled:
-    """The kernels of one primitive function: `prepare` makes tensors that `main` reads."""
-
-    prepare: tuple[Schedule, ...]
-    main: Schedule
 
 
 @dataclass
@@ -63,7 +56,7 @@ class _Cluster:
 def choose(
     outputs: Sequence[Tensor],
     inputs: Sequence[Tensor],
-    target: Target,
+    target: LLVMTarget,
     constants: Sequence[Tensor] = (),
     *,
     threads: bool = True,
@@ -304,11 +297,11 @@ def _is_row(s: Schedule, stage: Stage) -> bool:
 
 
 def _schedule(
-    s: Schedule, cluster: _Cluster, target: Target, known: set[int], threads: bool
+    s: Schedule, cluster: _Cluster, target: LLVMTarget, known: set[int], threads: bool
 ) -> Schedule:
     root = s[cluster.root]
     if isinstance(root.op, Procedure):
-        if threads and facts.touched(root) >= facts.PARALLEL_ELEMENTS:
+        if threads and facts.touched(root) >= PARALLEL_ELEMENTS:
             return s
         return s.with_stage(replace(root, op=replace(root.op, body=serial(root.op.body))))
     if cluster.form is not None:

@@ -24,11 +24,11 @@ from math import prod
 
 from relay import dtypes, tree
 from relay.immutable import frozen
-from relay.target.llvm.schedules import facts
+from relay.target.llvm.schedules import PARALLEL_WORK
 from relay.target.llvm.schedules.elementwise import elementwise
 from relay.target.llvm.schedules.hoist import constants_only
 from relay.target.llvm.schedules.tile import Tile, Window, tile_for
-from relay.target.target import Target
+from relay.target.llvm.target import LLVMTarget
 from relay.te import access
 from relay.te.expr import Axis, Binary, Cast, Const, Expr, Read, Var, variables
 from relay.te.instruction import Instruction
@@ -38,6 +38,7 @@ from relay.te.schedule import (
     Schedule,
     compute_at,
     extract,
+    facts,
     fuse,
     inline,
     pack,
@@ -269,7 +270,7 @@ def contraction(
     name: str,
     form: Form,
     loops: Sequence[str],
-    target: Target,
+    target: LLVMTarget,
     constants: set[int],
     *,
     threads: bool = True,
@@ -313,7 +314,7 @@ def contraction(
     panels = prod(facts.extents(s[root].loop(one).extent for one in (*before, "panel")))
     at_panel = not ready and panels >= _ENOUGH
     level = "panel"
-    if threads and work >= facts.PARALLEL_WORK:
+    if threads and work >= PARALLEL_WORK:
         # what is read once in a call is there for the next one, as far as caches go
         once = ready and rows <= tile.rows and not between
         if by_lines:

@@ -16,13 +16,14 @@ stored in four runs. Where the innermost axis is not of whole vectors, words are
 
 from __future__ import annotations
 
-from relay.target.llvm.schedules import facts
-from relay.target.target import Target
+from relay.target.llvm.schedules import PARALLEL_WORK
+from relay.target.llvm.target import LLVMTarget
 from relay.te import access
 from relay.te.expr import Const, width
 from relay.te.loops import Scope
 from relay.te.schedule import (
     Schedule,
+    facts,
     fuse,
     parallel,
     reorder,
@@ -39,18 +40,18 @@ _WORD = 4  # bytes
 _CHUNK = 64  # vectors that one of them computes at most, where it is no loop of its own
 
 
-def elementwise(s: Schedule, stage: str, target: Target, *, threads: bool = True) -> Schedule:
+def elementwise(s: Schedule, stage: str, target: LLVMTarget, *, threads: bool = True) -> Schedule:
     """Schedule a stage that reduces nothing."""
     found = s[stage]
     if not found.loops:
         return s
     s = past_the_caches(s, stage)
     work = facts.points(found) * facts.cost(found)
-    lanes = facts.lanes(found, target)
+    lanes = facts.lanes(found, target.vector_bits)
     s = facts.collapse(s, stage)
     if (across := _across(s, stage, lanes)) is not None:
         s, inner = _in_words(s, stage, across, target)
-        return _spread(s, stage, inner) if threads and work >= facts.PARALLEL_WORK else s
+        return _spread(s, stage, inner) if threads and work >= PARALLEL_WORK else s
     while len(s[stage].loops) > 1:
         last = s[stage].loops[-1]
         if not isinstance(last.extent, Const) or last.count >= lanes // 2:
@@ -67,7 +68,7 @@ def elementwise(s: Schedule, stage: str, target: Target, *, threads: bool = True
         s = vectorize(s, stage, lane)
     else:
         inner = last.name
-    if threads and work >= facts.PARALLEL_WORK:
+    if threads and work >= PARALLEL_WORK:
         s = _spread(s, stage, inner)
     return s
 
@@ -91,7 +92,7 @@ def _across(s: Schedule, stage: str, lanes: int) -> str | None:
     return None
 
 
-def _in_words(s: Schedule, stage: str, across: str, target: Target) -> tuple[Schedule, str]:
+def _in_words(s: Schedule, stage: str, across: str, target: LLVMTarget) -> tuple[Schedule, str]:
     """Vectors of words; also the loop around them."""
     last = s[stage].loops[-1]
     lanes = target.vector_bits // 8 // _WORD

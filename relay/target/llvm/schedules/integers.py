@@ -27,9 +27,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from relay.immutable import frozen
-from relay.target.llvm.schedules import facts
 from relay.target.llvm.schedules.contraction import Form, is_constant, recognise
-from relay.target.target import Target
+from relay.target.llvm.target import LLVMTarget
 from relay.te.compute import Procedure, Tensor, axis_name, from_bodies
 from relay.te.expr import (
     INDEX,
@@ -48,7 +47,7 @@ from relay.te.expr import (
 )
 from relay.te.instruction import DOT2, DOT4, Instruction
 from relay.te.reduction import SUM
-from relay.te.schedule import Schedule, inline, put_before, read_as, recompute, tensorize
+from relay.te.schedule import Schedule, facts, inline, put_before, read_as, recompute, tensorize
 from relay.te.schedule.loops import is_multiple, tiles
 from relay.te.simplify import Linear, Simplifier
 
@@ -58,14 +57,14 @@ _SHORT = (*_BYTES, "int16")
 Conversion = Callable[[Expr], Expr]
 
 
-def instructions(target: Target) -> tuple[Instruction, ...]:
+def instructions(target: LLVMTarget) -> tuple[Instruction, ...]:
     """What the target does in one or two operations, the most steps at once first."""
     if target.arch != "x86_64":
         return ()
     return (DOT4, DOT2) if target.has_vnni else (DOT2,)
 
 
-def by_instructions(s: Schedule, target: Target, constants: set[int]) -> Schedule:
+def by_instructions(s: Schedule, target: LLVMTarget, constants: set[int]) -> Schedule:
     """Sums of products of short integers, in the form of an instruction where one fits."""
     for name in [stage.name for stage in s.stages if stage.is_reduction]:
         if (found := _instruction(s, name, target)) is None:
@@ -76,7 +75,7 @@ def by_instructions(s: Schedule, target: Target, constants: set[int]) -> Schedul
     return s
 
 
-def _instruction(s: Schedule, name: str, target: Target) -> Instruction | None:
+def _instruction(s: Schedule, name: str, target: LLVMTarget) -> Instruction | None:
     """The instruction for a stage, by the types of what it multiplies."""
     reduction = s[name].computation.reduction
     assert reduction is not None

@@ -15,9 +15,9 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from relay.target.llvm.schedules import facts
+from relay.target.llvm.schedules import PARALLEL_WORK
 from relay.target.llvm.schedules.elementwise import elementwise, past_the_caches
-from relay.target.target import Target
+from relay.target.llvm.target import LLVMTarget
 from relay.te import access
 from relay.te.expr import Const, Var, index, variables
 from relay.te.loops import Kind, Scope
@@ -26,6 +26,7 @@ from relay.te.schedule import (
     Schedule,
     Stage,
     compute_at,
+    facts,
     fuse,
     parallel,
     reorder,
@@ -48,7 +49,7 @@ def rows(
     s: Schedule,
     root: str,
     inside: list[str],
-    target: Target,
+    target: LLVMTarget,
     *,
     image: str = "",
     threads: bool = True,
@@ -58,7 +59,7 @@ def rows(
     `image`: a stage whose windows they read; where it pays, a few lines of it are made at a time.
     """
     work = sum(facts.points(s[name]) * facts.cost(s[name]) for name in (root, *inside))
-    lanes = min(facts.lanes(s[name], target) for name in (root, *inside))
+    lanes = min(facts.lanes(s[name], target.vector_bits) for name in (root, *inside))
     row, column = _rows_and_columns(s, root, inside)
     tiled = bool(row) and _runs_along(s, root, inside, row[-1])
     s = past_the_caches(s, root)
@@ -74,7 +75,7 @@ def rows(
     around = level
     if in_lines:
         around, s = "lines", _in_lines(s, root, row[-3])
-    if threads and work >= facts.PARALLEL_WORK:
+    if threads and work >= PARALLEL_WORK:
         outermost, s = _spread(s, root, around)
         level, around = level if in_lines else outermost, outermost
     for name in reversed(inside):
@@ -95,11 +96,11 @@ def _in_lines(s: Schedule, root: str, row: str) -> Schedule:
 
 
 def _everything_first(
-    s: Schedule, root: str, inside: list[str], target: Target, threads: bool
+    s: Schedule, root: str, inside: list[str], target: LLVMTarget, threads: bool
 ) -> Schedule:
     """A reduction to a single number leaves no rows: it is computed first, then its readers."""
     for name in inside:
-        s = _inner_stage(s, name, target, facts.lanes(s[name], target))
+        s = _inner_stage(s, name, target, facts.lanes(s[name], target.vector_bits))
     return elementwise(s, root, target, threads=threads)
 
 
@@ -239,7 +240,7 @@ def _power(count: int) -> int:
     return 1 << max(0, (count - 1)).bit_length()
 
 
-def _inner_stage(s: Schedule, name: str, target: Target, lanes: int) -> Schedule:
+def _inner_stage(s: Schedule, name: str, target: LLVMTarget, lanes: int) -> Schedule:
     stage = s[name]
     if not stage.is_reduction:
         return _vectors(s, name, lanes)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from relay import dtypes
 from relay.immutable import frozen
-from relay.target.target import Target
+from relay.target.llvm.target import LLVMTarget
 
 _IN_FLIGHT = 8  # sums a core works on at once: it begins two a cycle, and each takes four
 _LOAD = 0.5  # what a load costs of a sum: they take different units, but room in the same queues
@@ -66,7 +66,7 @@ def tile_for(
     rows: int,
     columns: int,
     dtype: str,
-    target: Target,
+    target: LLVMTarget,
     *,
     window: Window | None = None,
     known: bool = True,

@@ -6,15 +6,11 @@ from collections.abc import Iterable
 from math import prod
 
 from relay import dtypes, tree
-from relay.target.target import Target
 from relay.te import access
 from relay.te.expr import INDEX, Binary, Call, Const, Expr, Read, Var, substitute, variables
 from relay.te.schedule import Loop, Schedule, Stage, fuse
 from relay.te.simplify import Simplifier
 
-# Below this many elementary steps threads cost more than they give.
-PARALLEL_WORK = 1 << 16
-PARALLEL_ELEMENTS = 1 << 13  # the same for procedures, whose steps are not counted
 _EXPENSIVE = 12  # steps of a function of mathematics, in vector operations
 
 
@@ -90,8 +86,8 @@ def is_expensive(stage: Stage) -> bool:
     return cost(stage) > 16
 
 
-def lanes(stage: Stage, target: Target) -> int:
-    """How many elements vectors hold, by the widest type that is computed with."""
+def lanes(stage: Stage, vector_bits: int) -> int:
+    """How many elements a vector holds, by the widest type that is computed with."""
     widest = 1
     for body in bodies(stage):
         for part in tree.postorder(body):
@@ -99,7 +95,7 @@ def lanes(stage: Stage, target: Target) -> int:
                 widest = max(widest, _bytes(part.dtype))
     if all(tensor.dtype == INDEX for tensor in stage.tensors):
         widest = 8
-    return target.vector_bits // 8 // widest
+    return vector_bits // 8 // widest
 
 
 def _bytes(dtype: str) -> int:

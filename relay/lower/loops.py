@@ -1,0 +1,64 @@
+"""A schedule becomes loops over scalars that a target has instructions for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from relay import tree
+from relay.te import lower as te_lower
+from relay.te.epilogue import over_copies
+from relay.te.expr import Expr, Extent, Read, Var, variables
+from relay.te.legalize import Facts, legalize
+from relay.te.loops import (
+    Allocate,
+    Buffer,
+    Prefetch,
+    Statement,
+    Store,
+    map_expressions,
+    rolled,
+    unchecked,
+)
+from relay.te.schedule import Schedule
+from relay.te.tidy import tidy
+
+
+def loops_of(
+    schedule: Schedule, facts: Facts | None, *, checked: bool, sizes: Sequence[Extent]
+) -> tuple[te_lower.Lowered, tuple[Extent, ...]]:
+    """The loops of a schedule, and those of the dynamic `sizes` that they read. Without `facts`
+    expressions stay as they are."""
+    loops = te_lower.lower(schedule)
+    # checked code goes element by element: copies of loops would be checked again and again
+    body = rolled(loops.body) if checked else unchecked(loops.body)
+    if facts is not None:
+        body = legalize(body, facts)
+    # code for dynamic sizes is there several times, for whole tiles and for what is left
+    body = tidy(over_copies(body) if sizes else body)
+    used = _used(sizes, body, (*loops.inputs, *loops.outputs)) if sizes else ()
+    return replace(loops, body=body), used
+
+
+def _used(
+    sizes: Sequence[Extent], body: Statement, buffers: Sequence[Buffer]
+) -> tuple[Extent, ...]:
+    """The sizes that a kernel looks at, in their order."""
+    found: set[Var] = set()
+
+    def look(expr: Expr) -> Expr:
+        found.update(variables(expr))
+        for part in tree.postorder(expr):
+            if isinstance(part, Read):
+                for extent in part.source.shape:
+                    found.update(variables(extent))
+        return expr
+
+    map_expressions(body, look)
+    for part in tree.postorder(body):
+        if isinstance(part, Store | Allocate | Prefetch):
+            buffers = (*buffers, part.buffer)
+    for buffer in buffers:
+        for extent in buffer.shape:
+            found.update(variables(extent))
+    return tuple(size for size in sizes if size in found)
