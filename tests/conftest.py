@@ -1,23 +1,47 @@
-"""What all tests share: Hypothesis profiles, a cache of kernels that is not the user's, and the
-table of what is tried of every operator.
+"""What all tests share: which of them a run takes, Hypothesis profiles, a cache of kernels that is
+not the user's, and the table of what is tried of every operator.
 
-The profile `ci` is small and always tries the same examples, `full` searches further; choose with
-`--hypothesis-profile=full`.
+    pytest -m quick   unit tests of the parts in `QUICK`, less those that nest programs deeply
+    pytest            everything but what is marked with `full`; of what is marked with `rotate(n)`
+                      one in n, another part with every commit (`tests/support/sampling.py`)
+    pytest -m full    everything
+
+The Hypothesis profile `ci` is small and always tries the same examples, `full` searches further: it
+is that of `-m full`, and of `--hypothesis-profile=full`.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from relay.errors import EvaluationError
 from relay.settings import CHECKED
+from tests.support import sampling
 
+HERE = Path(__file__).parent
 EXHAUSTIVE = 3000  # seconds that a test marked `full` or `real` may take
+# The folders whose tests take little time; the files of this one are among them too.
+QUICK = (
+    "analysis",
+    "architecture",
+    "check",
+    "dataflow_pattern",
+    "docs",
+    "frontend/python",
+    "interpreter",
+    "ir",
+    "op",
+    "parser",
+    "te",
+    "transform",
+)
 
 settings.register_profile(
     "ci",
@@ -29,7 +53,7 @@ settings.register_profile(
 )
 settings.register_profile(
     "full",
-    max_examples=2000,
+    max_examples=500,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
@@ -55,21 +79,69 @@ def interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Exhaustive tests may take longer than the others, unless they say how long themselves. With
+def pytest_configure(config: pytest.Config) -> None:
+    sampling.RUN.seed = sampling.find_seed()
+    sampling.RUN.everything = _is_full(config) or any("::" in given for given in config.args)
+    if _is_full(config):
+        settings.load_profile("full")
+
+
+def _is_full(config: pytest.Config) -> bool:
+    expression = config.getoption("markexpr", "")
+    return "full" in expression and "not full" not in expression
+
+
+def _is_quick(path: Path) -> bool:
+    return path.parent == HERE or any(HERE / folder in path.parents for folder in QUICK)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What is not in the part of this run is marked as `full`, and everything is in a full run.
+    Exhaustive tests may take longer than the others, unless they say how long themselves. With
     `RELAY_CHECKED=1` a test about indices outside of their axes must end in an error."""
-    checked = CHECKED.read()
+    for item in _left_out(items):
+        item.add_marker("full")
+    checked, full = CHECKED.read(), _is_full(config)
     for item in items:
+        if full and not item.get_closest_marker("real"):
+            item.add_marker("full")
         exhaustive = item.get_closest_marker("full") or item.get_closest_marker("real")
         if exhaustive and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(EXHAUSTIVE))
+        if not exhaustive and not item.get_closest_marker("slow") and _is_quick(item.path):
+            item.add_marker("quick")
         if checked and item.get_closest_marker("out_of_range"):
             item.add_marker(pytest.mark.xfail(raises=EvaluationError, strict=True))
 
 
+def _left_out(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Of the tests that are marked with `rotate`, those that this run does not take."""
+    groups: dict[tuple[Path, str], list[pytest.Item]] = {}
+    if sampling.RUN.everything:
+        return []
+    for item in items:
+        if item.get_closest_marker("rotate") and not item.get_closest_marker("full"):
+            groups.setdefault((item.path, item.name.partition("[")[0]), []).append(item)
+    found = []
+    for group in groups.values():
+        (part,) = group[0].get_closest_marker("rotate").args
+        taken = set(sampling.part_of(group, part, name=lambda item: item.name))
+        found += [item for item in group if item not in taken]
+    return found
+
+
+def pytest_collection_finish() -> None:
+    """Collecting garbage does not look at the tests themselves, which are many objects."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """After tests of operators: which attributes their samples try away from the default."""
-    ran = any(
+    """How to repeat this run; after all tests of operators, which attributes their samples try away
+    from the default."""
+    terminalreporter.write_line(f"samples: {sampling.VARIABLE}={sampling.RUN.seed} repeats them")
+    ran = _is_full(terminalreporter.config) and any(
         "tests/op/" in report.nodeid.replace("\\", "/")
         for report in terminalreporter.stats.get("passed", [])
         if hasattr(report, "nodeid")

@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -122,12 +122,6 @@ def uses(op: OpDef, large: int = LARGE) -> Iterator[Use]:
 def digest(name: str) -> int:
     """A number that looks random and is the same every day."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big")
-
-
-def chosen(names: Iterable[str], part: int) -> list[str]:
-    """One in `part` of the names, by their digests, and at least one."""
-    every = list(names)
-    return [name for name in every if digest(name) % part == 0] or sorted(every, key=digest)[:1]
 
 
 def size(sample: Sample) -> int:
@@ -449,7 +443,6 @@ __all__ = [
     "accepted",
     "assert_agree",
     "at_other_extents",
-    "chosen",
     "computed_names",
     "digest",
     "expected",

@@ -12,6 +12,7 @@ import pytest
 
 import relay
 from relay.transform import catalogue
+from tests.support.looping import each
 
 ROOT = Path(relay.__file__).parent
 TESTS = Path(__file__).parent.parent
@@ -139,7 +140,7 @@ def test_every_part_of_the_package_has_its_place():
     assert {name_of(path).split(".")[0] for path in FILES} <= known
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
+@each("path", FILES)
 def test_imports_point_downwards(path):
     here = part_of(f"relay.{name_of(path)}")
     if here == "__init__":
@@ -177,13 +178,13 @@ def _imports_llvmlite(node):
     return isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "llvmlite"
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
+@each("path", FILES)
 def test_every_file_says_what_it_is_for(path):
     docstring = ast.get_docstring(parsed_file(path))
     assert docstring, f"{path.name} opens without a docstring"
 
 
-@pytest.mark.parametrize("name", sorted(catalogue.files().keys() - MACHINERY))
+@each("name", sorted(catalogue.files().keys() - MACHINERY))
 def test_every_pass_has_a_test_and_shows_what_it_does(name):
     *folder, file = catalogue.files()[name].split(".")[1:]
     assert TESTS.joinpath(*folder, f"test_{file}.py").exists()
@@ -193,7 +194,7 @@ def test_every_pass_has_a_test_and_shows_what_it_does(name):
     assert "->" in docstring or name in LOOKING_ON or not holds_pass
 
 
-@pytest.mark.parametrize("name", sorted(catalogue.exports()))
+@each("name", sorted(catalogue.exports()))
 def test_passes_are_frozen_and_documented(name):
     offered = getattr(relay.transform, name)
     assert offered.__doc__

@@ -20,6 +20,8 @@ from relay.errors import RelayError
 from relay.ir.expr import op_names
 from relay.op.opdef import OpDef, Sample, Tensor, get
 from relay.op.shapes import output_type
+from tests.op.samples import every_sample
+from tests.support.looping import each
 
 
 def load_oracles() -> tuple[dict[str, Any], dict[str, tuple[float, float]]]:
@@ -40,12 +42,6 @@ def load_oracles() -> tuple[dict[str, Any], dict[str, tuple[float, float]]]:
 ORACLES, TOLERANCES = load_oracles()
 DEFAULT_TOLERANCE = {"float16": (2e-3, 2e-3), "bfloat16": (2e-2, 2e-2), "float64": (1e-12, 1e-12)}
 
-SAMPLES = [
-    pytest.param(get(n), s, id=f"{n}-{i}")
-    for n in sorted(ORACLES)
-    for i, s in enumerate(get(n).samples)
-]
-
 
 def agree(op: OpDef, found: Any, expected: Any) -> None:
     if isinstance(found, tuple):
@@ -64,7 +60,7 @@ def agree(op: OpDef, found: Any, expected: Any) -> None:
     )
 
 
-@pytest.mark.parametrize(("op", "sample"), SAMPLES)
+@every_sample
 def test_the_operator_agrees_with_its_oracle(op: OpDef, sample: Sample) -> None:
     made = op.make_attrs(sample.attrs)
     attrs = dict(made.items()) if made else {}
@@ -144,12 +140,12 @@ def test_the_operator_agrees_at_every_element_type_it_takes(name: str) -> None:
         agree(op, op.reference(*values, **attrs), expected)
 
 
-@pytest.mark.parametrize("name", [n for n in op_names() if get(n).samples])
+@each("name", [n for n in op_names() if get(n).samples])
 def test_every_operator_has_an_oracle(name: str) -> None:
     assert name in ORACLES
 
 
-@pytest.mark.parametrize("name", [n for n in op_names() if get(n).attrs and get(n).samples])
+@each("name", [n for n in op_names() if get(n).attrs and get(n).samples])
 def test_every_attribute_is_tried_away_from_its_default(name: str) -> None:
     op = get(name)
     defaults = op.attrs.defaults()

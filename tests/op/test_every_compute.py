@@ -28,6 +28,8 @@ from relay.testing.operators import (
     trimmed,
     with_other_elements,
 )
+from tests.support import sampling
+from tests.support.looping import each, naming
 
 # Their extents decide what is computed, or how, so that they are numbers.
 OF_NUMBERS = (
@@ -38,16 +40,12 @@ OF_NUMBERS = (
 )
 
 NAMES = computed_names()
-# Large samples are run by `pytest -m full`.
-SAMPLES = [
-    pytest.param(
-        Use(get(name), sample, f"{name}-{i}"),
-        id=f"{name}-{i}",
-        marks=[pytest.mark.full] if size(sample) > SMALL else [],
-    )
-    for name in NAMES
-    for i, sample in enumerate(get(name).samples)
-]
+
+
+def uses(name: str) -> list[Use]:
+    """The samples of an operator; the large ones in a full run only."""
+    every = [Use(get(name), sample, f"{name}-{i}") for i, sample in enumerate(get(name).samples)]
+    return [use for use in every if sampling.RUN.everything or size(use.sample) <= SMALL]
 
 
 def check(use: Use, extent: Any = te.index) -> None:
@@ -61,14 +59,16 @@ def check(use: Use, extent: Any = te.index) -> None:
 # --- the table ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_every_operator_says_what_it_computes(name: str) -> None:
     assert get(name).compute is not None
 
 
-@pytest.mark.parametrize("use", SAMPLES)
-def test_the_compute_agrees_with_the_reference(use: Use) -> None:
-    check(use)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_compute_agrees_with_the_reference(name: str) -> None:
+    for use in uses(name):
+        with naming(use.name):
+            check(use)
 
 
 class Unknown:
@@ -87,16 +87,20 @@ class Unknown:
         return known[extent]
 
 
-@pytest.mark.parametrize("use", SAMPLES)
-def test_a_compute_takes_extents_that_only_a_run_knows(use: Use) -> None:
-    if use.op.name not in OF_NUMBERS and use.op.capacity is None:
-        check(use, Unknown())
+@pytest.mark.parametrize("name", NAMES)
+def test_a_compute_takes_extents_that_only_a_run_knows(name: str) -> None:
+    if name in OF_NUMBERS or get(name).capacity is not None:
+        return
+    for use in uses(name):
+        with naming(use.name):
+            check(use, Unknown())
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_compute_agrees_at_every_element_type(name: str) -> None:
     for use in with_other_elements(get(name)):
-        check(use)
+        with naming(use.name):
+            check(use)
 
 
 # --- where arithmetic has edges ----------------------------------------------------------------

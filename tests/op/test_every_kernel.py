@@ -6,8 +6,8 @@ the reference, the same to the bit on any number of threads, and no kernel reads
 its memory (`tests.support.kernels`). Of a level that this machine has not, the code is emitted, and
 run in instructions that it has (`tests.support.emulation`).
 
-This is far too much for every day, so a tenth of it is run, always the same, with something of
-every operator, and the largest tensors are smaller; `pytest -m full` runs all of it.
+This is far too much for every day, so a part of it is run, another one with every commit, with
+something of every operator, and the largest tensors are smaller; `pytest -m full` runs all of it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from relay.target.target import Target
 from relay.testing.operators import (
     Use,
     assert_agree,
-    chosen,
     computed_names,
     digest,
     expected,
@@ -38,6 +37,7 @@ from relay.testing.operators import (
 )
 from tests.support.emulation import x86_level
 from tests.support.kernels import Batch, Memory, refused, texts
+from tests.support.sampling import part_of
 
 NAMES = computed_names()
 LEVELS = ("avx512", "avx2", "baseline")
@@ -89,10 +89,8 @@ def everyday_uses(name: str) -> list[Use]:
 
 
 def some_cases(name: str) -> list[Case]:
-    """A tenth of the cases of an operator, one at least."""
-    every = cases(everyday_uses(name))
-    names = set(chosen((case.name for case in every), PART))
-    return [case for case in every if case.name in names]
+    """A part of the cases of an operator, one at least."""
+    return part_of(cases(everyday_uses(name)), PART, lambda case: case.name)
 
 
 def lowered(case: Case, target: Target) -> tuple[Lowered, list[np.ndarray]]:
@@ -189,7 +187,7 @@ def by_level(every: Iterable[Case]) -> list[list[Case]]:
 
 @on_x86
 @pytest.mark.parametrize("name", NAMES)
-def test_a_tenth_of_the_kernels_agree_with_the_reference(name: str) -> None:
+def test_some_kernels_agree_with_the_reference(name: str) -> None:
     references = References()
     for group in by_level(some_cases(name)):
         check(group, references)
@@ -216,10 +214,8 @@ def emit(every: Iterable[Use]) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_tenth_of_the_kernels_are_emitted_for_another_machine(name: str) -> None:
-    every = everyday_uses(name)
-    names = set(chosen((use.name for use in every), PART))
-    emit(use for use in every if use.name in names)
+def test_some_kernels_are_emitted_for_another_machine(name: str) -> None:
+    emit(part_of(everyday_uses(name), PART, lambda use: use.name))
 
 
 @pytest.mark.full

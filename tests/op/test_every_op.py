@@ -25,11 +25,10 @@ from relay.ir.expr import Call, Function, Var, op_names
 from relay.ir.types import ShapeVar, TensorType, TupleType, Type, substitute
 from relay.op.attributes import meanings
 from relay.op.opdef import OpDef, Sample, get
+from tests.op.samples import every_sample
+from tests.support.looping import each
 
 NAMES = op_names()
-SAMPLES = [
-    pytest.param(get(n), s, id=f"{n}-{i}") for n in NAMES for i, s in enumerate(get(n).samples)
-]
 
 # What a variable extent is tried with: nothing, one, small, and larger than what samples have.
 EXTENTS = (0, 1, 2, 3, 4, 5, 6, 7, 12)
@@ -171,7 +170,7 @@ def attempt(infer_type: Callable[[], Type]) -> Type | None:
 # --- what is written down ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_a_record_is_complete(name: str) -> None:
     op = get(name)
     assert op.doc.endswith("."), "a record says in a sentence what the operator does"
@@ -183,7 +182,7 @@ def test_a_record_is_complete(name: str) -> None:
         assert set(meanings(op.attrs)) == set(op.attrs.keys())
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if get(n).attrs and get(n).samples])
+@each("name", [n for n in NAMES if get(n).attrs and get(n).samples])
 def test_samples_try_every_attribute_away_from_its_default(name: str) -> None:
     op = get(name)
     assert op.attrs is not None
@@ -197,7 +196,7 @@ def test_samples_try_every_attribute_away_from_its_default(name: str) -> None:
     assert tried == set(op.attrs.keys())
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if get(n).attrs and get(n).samples])
+@each("name", [n for n in NAMES if get(n).attrs and get(n).samples])
 def test_attributes_are_frozen(name: str) -> None:
     attrs = get(name).make_attrs(get(name).samples[0].attrs)
     key = attrs.keys()[0]
@@ -206,7 +205,7 @@ def test_attributes_are_frozen(name: str) -> None:
     assert hash(attrs) == hash(get(name).make_attrs(get(name).samples[0].attrs))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_an_operator_is_built_by_its_python_name(name: str) -> None:
     op = get(name)
     # the functions of `qnn.add`, … are found in relay.qnn.op
@@ -225,12 +224,12 @@ def test_an_operator_is_built_by_its_python_name(name: str) -> None:
 # --- relation and reference --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("op", "sample"), SAMPLES)
+@every_sample
 def test_the_inferred_type_is_the_type_of_the_result(op: OpDef, sample: Sample) -> None:
     assert covers(infer(op, sample.types(), sample), type_of(compute(op, sample)))
 
 
-@pytest.mark.parametrize(("op", "sample"), SAMPLES)
+@every_sample
 def test_an_unknown_extent_is_never_refused_and_says_nothing_wrong(
     op: OpDef, sample: Sample
 ) -> None:
@@ -267,17 +266,17 @@ def test_a_variable_extent_stands_for_every_number(name: str) -> None:
     assert generalised or not tried or name in OF_NUMBERS
 
 
-@pytest.mark.parametrize(("op", "sample"), SAMPLES)
+@every_sample
 def test_a_call_reads_back_as_it_was_written(op: OpDef, sample: Sample) -> None:
     if any(map(callable, sample.attrs.values())):
-        pytest.skip("a Python function has no text")
+        return  # a Python function has no text
     params = tuple(Var(f"x{i}", ty) for i, ty in enumerate(sample.types()))
     function = Function(params, Call(op, params, op.make_attrs(sample.attrs)))
     read = relay.parse(relay.IRModule.from_expr(function).astext())
     assert_structural_equal(read["main"], infer_expr(function))
 
 
-@pytest.mark.parametrize(("op", "sample"), SAMPLES)
+@every_sample
 def test_values_do_not_depend_on_how_arguments_lie_in_memory(op: OpDef, sample: Sample) -> None:
     attrs = op.make_attrs(sample.attrs)
     keywords = dict(attrs.items()) if attrs else {}

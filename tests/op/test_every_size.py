@@ -4,8 +4,8 @@ Of every sample the sizes are left open in one of three ways: every one of them 
 that any may turn out to be 1; a name for every number; or the first of the first tensor alone. The
 kernels then run at the sizes of the sample and at others that the type relation takes.
 
-A part of it is run every day, always the same, with something of every other operator; `pytest -m
-full` runs all of it.
+One case of every operator is run every day, another one with every commit; `pytest -m full` runs
+all of it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from relay.testing.operators import (
     Use,
     assert_agree,
     at_other_extents,
-    chosen,
     computed_names,
     expected,
     is_legal,
@@ -43,11 +42,11 @@ from relay.testing.operators import (
 )
 from tests.support.dynamic_kernels import DynamicFunction
 from tests.support.kernels import Memory
+from tests.support.sampling import part_of
 
 NAMES = computed_names()
 WAYS: tuple[str, ...] = ("any", "named", "leading")
 SIZES = (0, 1, 5, 17)
-PART = 8
 
 # The window of a weight must be a number: the transform is made for it.
 OF_KNOWN_WINDOWS = {
@@ -93,12 +92,6 @@ def cases(name: str) -> list[Case]:
     ways = ("leading",) if name in OF_KNOWN_WINDOWS else WAYS
     small = [i for i, sample in enumerate(op.samples) if size(sample) <= SMALL]
     return [Case(op, i, way) for i in small for way in ways]
-
-
-def some_cases(name: str) -> list[Case]:
-    every = cases(name)
-    names = set(chosen((case.name for case in every), PART))
-    return [case for case in every if case.name in names][:1]
 
 
 def open_types(case: Case) -> list[Type]:
@@ -227,9 +220,10 @@ def test_every_axis_that_is_empty_in_a_run_is_refused_where_the_reference_refuse
             check_empty(case)
 
 
-@pytest.mark.parametrize("name", chosen(NAMES, 2))
+@pytest.mark.parametrize("name", NAMES)
 def test_kernels_for_all_sizes_agree_with_the_reference(name: str) -> None:
-    for case in some_cases(name):
+    every = cases(name)
+    for case in part_of(every, len(every), lambda case: case.name):
         check(case)
 
 

@@ -13,7 +13,8 @@ import sys
 
 import pytest
 
-from relay.testing.operators import chosen, computed_names
+from relay.testing.operators import computed_names
+from tests.support.sampling import RUN, part_of
 
 NAMES = computed_names()
 PART = 500  # one case in so many, every day
@@ -54,7 +55,7 @@ def follow(command: list[str], found: list[str]) -> tuple[str | None, str | None
 
 
 def test_some_hostile_sizes_and_numbers_are_computed_or_refused() -> None:
-    assert not problems(chosen(NAMES, 10), PART)
+    assert not problems(part_of(NAMES, 10), PART, str(RUN.seed))
 
 
 @pytest.mark.full

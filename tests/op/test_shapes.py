@@ -5,17 +5,10 @@ import pytest
 
 from relay import dtypes
 from relay.errors import RelayError
-from relay.ir.expr import op_names
 from relay.ir.types import TensorType, TupleType
 from relay.op.opdef import get
 from relay.op.shapes import output_type
-
-SAMPLES = [
-    pytest.param(get(n), s, id=f"{n}-{i}")
-    for n in op_names()
-    if get(n).reference is not None
-    for i, s in enumerate(get(n).samples)
-]
+from tests.op.samples import every_sample
 
 
 def type_of(value):
@@ -24,7 +17,7 @@ def type_of(value):
     return TensorType(value.shape, dtypes.canonical(value.dtype))
 
 
-@pytest.mark.parametrize(("op", "sample"), SAMPLES)
+@every_sample
 def test_the_shape_function_agrees_with_what_is_computed(op, sample):
     attrs = op.make_attrs(sample.attrs)
     values = sample.values()

@@ -22,6 +22,7 @@ from relay.te.expr import (
     unary,
 )
 from relay.te.loops import Kind
+from tests.support.looping import each
 
 INTEGERS = (*dtypes.SIGNED, *dtypes.UNSIGNED)
 FLOATS = (*dtypes.FLOATS, *dtypes.FLOAT8)
@@ -187,7 +188,7 @@ def test_float_operations_are_numpys() -> None:
 
 
 @pytest.mark.parametrize("target", dtypes.NAMES)
-@pytest.mark.parametrize("source", dtypes.NAMES)
+@each("source", dtypes.NAMES)
 def test_a_cast_is_that_of_the_language(source: str, target: str) -> None:
     array = values(source)
     found = both_ways(lambda x: te.cast(x, target), array)

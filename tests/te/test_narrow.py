@@ -11,6 +11,7 @@ from relay.te import narrow
 from relay.te.evaluate import evaluate
 from relay.te.expr import Cast
 from relay.tree import postorder
+from tests.support.looping import each
 
 MACHINES = [SimpleNamespace(has_f16c=False), SimpleNamespace(has_f16c=True)]
 CARRIERS = {
@@ -126,7 +127,7 @@ def numbers(dtype):
 
 
 @pytest.mark.parametrize("target", dtypes.NAMES)
-@pytest.mark.parametrize("source", dtypes.NAMES)
+@each("source", dtypes.NAMES)
 def test_a_cast_is_that_of_the_language(source: str, target: str) -> None:
     array = numbers(source)
     with np.errstate(all="ignore"):

@@ -9,7 +9,6 @@ from relay.testing.operators import (
     SMALL,
     Use,
     assert_agree,
-    chosen,
     computed_names,
     expected,
     size,
@@ -61,14 +60,6 @@ def test_every_operator_has_uses():
     names = computed_names()
     assert "nn.conv2d" in names and not any(name.startswith("memory.") for name in names)
     assert all(next(uses(get(name)), None) is not None for name in names)
-
-
-def test_the_same_part_is_chosen_every_day():
-    names = [f"case {i}" for i in range(1000)]
-    first = chosen(names, 10)
-    assert first[:3] == ["case 5", "case 15", "case 32"] and 70 < len(first) < 130
-    assert chosen(reversed(names), 10) == first[::-1]
-    assert len(chosen(names[:1], 10**9)) == 1
 
 
 def test_results_without_the_room_that_was_not_needed():

@@ -9,6 +9,7 @@ from relay.program.scalars import OPERATIONS, result_type
 from relay.te import evaluate, expr
 from relay.te.compute import compute, placeholder
 from relay.vm.scalars import from_memory, from_number, operation, to_memory
+from tests.support.looping import each
 
 VALUES = [0, 1, 2, 3, 7, 0.5, -1, -3, 100, 1e9]
 
@@ -28,7 +29,7 @@ def tensor_expression(op, operands, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int32", "uint8"])
-@pytest.mark.parametrize("op", sorted(OPERATIONS))
+@each("op", sorted(OPERATIONS))
 def test_operations_agree_with_tensor_expressions(op, dtype):
     kinds = [dtype] * OPERATIONS[op]
     if op == "select":
