@@ -1,5 +1,6 @@
 """What holds for every pass, tried on random programs, random networks and the model zoo.
 
+Every pass changes one of them, or its program in `examples.py`.
 After a pass the program is well formed and well typed, main has the type it had, the interpreter
 finds the same result, and references were written with the same values in the same order. Where
 `passes.py` does not say otherwise, a second run changes nothing, and copies nothing either.
@@ -7,21 +8,31 @@ finds the same result, and references were written with the same values in the s
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from relay import tree
 from relay.check.infer import infer_module
 from relay.check.wellformed import check_well_formed
-from relay.ir.compare import assert_structural_equal
+from relay.ir.compare import assert_structural_equal, structural_equal
 from relay.ir.expr import Expr, Op
 from relay.ir.module import IRModule
 from relay.testing import assert_same_value
 from relay.transform import PassContext
+from tests.support.looping import each, naming
+from tests.support.sampling import part_of
+from tests.transform.examples import EXAMPLES
 from tests.transform.passes import PASSES, Tried, passes_of_catalogue, tried
 from tests.transform.subjects import KINDS, ZOO, Subject, model, network, program, run
 
 FEW, MANY = 1, 150
-SAMPLED = ("mobilenet", "decoder", "rnn", "tree lstm")  # of the zoo
+# What a pass that needs no example changes one of.
+SUBJECTS = {
+    lambda seed: program("everything", seed): range(2),
+    network: range(8),
+    model: ("mobilenet", "decoder", "tree lstm"),
+}
 
 every_pass = pytest.mark.parametrize("name", passes_of_catalogue())
 
@@ -33,10 +44,7 @@ def test_every_pass_is_in_the_table():
 def check(name: str, subject: Subject) -> None:
     one_pass, expected = tried(name)
     with PassContext(opt_level=4, config=expected.config):
-        before = subject.module
-        for prepare in expected.first():
-            before = prepare(before)
-        after = one_pass(before)
+        after = one_pass(prepared(subject, expected))
         check_result(after, subject, expected)
         if expected.idempotent:
             again = one_pass(after)
@@ -44,6 +52,13 @@ def check(name: str, subject: Subject) -> None:
             for var, function in after.functions.items():
                 same = again[var] is function or not expected.keeps_functions
                 assert same, f"`@{var.name_hint}` is copied, but not changed"
+
+
+def prepared(subject: Subject, expected: Tried) -> IRModule:
+    module = subject.module
+    for prepare in expected.first():
+        module = prepare(module)
+    return module
 
 
 def check_result(after, subject: Subject, expected: Tried) -> None:
@@ -94,22 +109,52 @@ def _copied(e):
 
 
 @every_pass
-@pytest.mark.parametrize("kind", KINDS)
+@each("kind", KINDS)
 def test_a_program_means_the_same_after_a_pass(name, kind, capsys):
-    for seed in range(FEW):
-        check(name, program(kind, seed))
+    for seed in part_of(range(MANY), MANY // FEW):
+        with naming(f"program {seed}"):
+            check(name, program(kind, seed))
 
 
 @every_pass
 def test_a_network_means_the_same_after_a_pass(name, capsys):
-    for seed in range(4 * FEW):
-        check(name, network(seed))
+    for seed in part_of(range(2 * MANY), MANY // (2 * FEW)):
+        with naming(f"network {seed}"):
+            check(name, network(seed))
 
 
 @every_pass
 def test_a_model_means_the_same_after_a_pass(name, capsys):
-    for subject in SAMPLED:
-        check(name, model(subject))
+    for subject in part_of(list(ZOO), 9):
+        with naming(subject):
+            check(name, model(subject))
+
+
+# --- a program that it changes -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+def test_an_example_is_changed_and_means_the_same(name):
+    example, (one_pass, expected) = EXAMPLES[name], tried(name)
+    given = example.subject()
+    with example.during(), PassContext(opt_level=5, config=expected.config):
+        one_pass, made = example.make(given) if example.make else (one_pass, None)
+        before = prepared(given, expected)
+        after = one_pass(before)
+        assert not structural_equal(after, before)
+        wanted = made(after) if made else given
+        changed = replace(expected, keeps_type=expected.keeps_type and made is None)
+        check_result(after, wanted, changed)
+
+
+@pytest.mark.parametrize("name", sorted(PASSES.keys() - EXAMPLES.keys()))
+def test_a_pass_without_an_example_changes_something(name):
+    one_pass, expected = tried(name)
+    subjects = (make(key) for make, keys in SUBJECTS.items() for key in keys)
+    with PassContext(opt_level=4, config=expected.config):
+        before = (prepared(subject, expected) for subject in subjects)
+        changes = any(not structural_equal(one_pass(module), module) for module in before)
+    assert changes == expected.rewrites, "give it a program in tests/transform/examples.py"
 
 
 def test_what_is_merged_is_merged_to_the_end():
@@ -124,15 +169,17 @@ def test_what_is_merged_is_merged_to_the_end():
 @every_pass
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_programs_mean_the_same_after_a_pass(name, kind, capsys):
-    for seed in range(FEW, MANY):
-        check(name, program(kind, seed))
+    for seed in range(MANY):
+        with naming(f"program {seed}"):
+            check(name, program(kind, seed))
 
 
 @pytest.mark.full
 @every_pass
 def test_many_networks_mean_the_same_after_a_pass(name, capsys):
-    for seed in range(4 * FEW, 2 * MANY):
-        check(name, network(seed))
+    for seed in range(2 * MANY):
+        with naming(f"network {seed}"):
+            check(name, network(seed))
 
 
 @pytest.mark.full
