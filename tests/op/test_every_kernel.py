@@ -7,7 +7,8 @@ its memory (`tests.support.kernels`). Of a level that this machine has not, the 
 run in instructions that it has (`tests.support.emulation`).
 
 This is far too much for every day, so a part of it is run, another one with every commit, with
-something of every operator, and the largest tensors are smaller; `pytest -m full` runs all of it.
+something of every second operator, and the largest tensors are smaller; `pytest -m full` runs all
+of it.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from tests.support.sampling import part_of
 NAMES = computed_names()
 LEVELS = ("avx512", "avx2", "baseline")
 MODES = {"fast": False, "checked": True}
-PART = 10
+SHARE, PART = 2, 30  # of the operators, and of the cases of each
 MANY = 100_000  # elements of a large tensor every day: beyond the first cache, for several threads
 
 on_x86 = pytest.mark.skipif(Target.host().arch != "x86_64", reason="levels are of x86-64")
@@ -90,7 +91,7 @@ def everyday_uses(name: str) -> list[Use]:
 
 def some_cases(name: str) -> list[Case]:
     """A part of the cases of an operator, one at least."""
-    return part_of(cases(everyday_uses(name)), PART, lambda case: case.name)
+    return part_of(cases(everyday_uses(name)), PART, lambda case: case.name, within=SHARE)
 
 
 def lowered(case: Case, target: Target) -> tuple[Lowered, list[np.ndarray]]:
@@ -186,6 +187,7 @@ def by_level(every: Iterable[Case]) -> list[list[Case]]:
 
 
 @on_x86
+@pytest.mark.rotate(SHARE)
 @pytest.mark.parametrize("name", NAMES)
 def test_some_kernels_agree_with_the_reference(name: str) -> None:
     references = References()
@@ -213,9 +215,10 @@ def emit(every: Iterable[Use]) -> None:
     compile_module(list(texts(kernels).values()), target)
 
 
+@pytest.mark.rotate(SHARE)
 @pytest.mark.parametrize("name", NAMES)
 def test_some_kernels_are_emitted_for_another_machine(name: str) -> None:
-    emit(part_of(everyday_uses(name), PART, lambda use: use.name))
+    emit(part_of(everyday_uses(name), PART, lambda use: use.name, within=SHARE))
 
 
 @pytest.mark.full

@@ -30,11 +30,16 @@ class Run:
 RUN = Run()
 
 
-def part_of(items: Sequence[T], part: int, name: Callable[[T], str] = str) -> list[T]:
-    """One in `part` of the items, and at least one; `part` seeds in a row take each of them."""
+def part_of(
+    items: Sequence[T], part: int, name: Callable[[T], str] = str, within: int = 1
+) -> list[T]:
+    """One in `part` of the items, and at least one; `part` seeds in a row take each of them.
+
+    In a test that itself runs with one seed in n, `within` is n.
+    """
     step = max(1, min(part, len(items)))
     mixed = sorted(range(len(items)), key=lambda place: digest(name(items[place])))
-    return [items[place] for place in sorted(mixed[RUN.seed % step :: step])]
+    return [items[place] for place in sorted(mixed[RUN.seed // within % step :: step])]
 
 
 def digest(name: str) -> int:

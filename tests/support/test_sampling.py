@@ -19,6 +19,14 @@ def test_seeds_in_a_row_take_every_item_once(monkeypatch):
     assert sorted(found) == sorted(NAMES)
 
 
+def test_a_test_that_runs_every_other_time_takes_every_item_too(monkeypatch):
+    found = []
+    for seed in range(30, 50, 2):
+        monkeypatch.setattr(RUN, "seed", seed)
+        found += part_of(NAMES, 10, within=2)
+    assert sorted(found) == sorted(NAMES)
+
+
 def test_something_is_always_taken():
     assert len(part_of(NAMES[:3], 1000)) == 1
     assert part_of([], 10) == []
