@@ -73,32 +73,35 @@ def compile_in_stages(name: str, small: bool, file: str) -> dict[str, Any]:
     module, params = network(name, small=small)
     x = picture(module)
     clock = Clock()
-    from relay import driver, tree
+    from relay import tree
     from relay.cache import Cache, cached_runtime
     from relay.cache.kernels import KernelCache
     from relay.executors.executable import Code
     from relay.executors.make import make_executable
     from relay.lower.kernel import Options
     from relay.pipeline import passes
-    from relay.program.lower import lower_module, requests
+    from relay.pipeline.weights import arrays, given_weights, named_weights
+    from relay.program.lower import lower_module
+    from relay.program.primitives import primitives
     from relay.target.target import Target
 
     clock.lap("imports")
     with tree.without_collection():
         cache, target = Cache.default(), Target.host()
-        module, weights = driver.with_weights(driver.as_module(module), params)
+        weights = given_weights(module["main"], params)
+        module = named_weights(module, weights)
         clock.lap("weights")
         module = passes(3, target)(module)
         clock.lap("passes")
         kernels = KernelCache(cache, target, Options())
-        kernels.prepare(*requests(module, lower_module))
+        kernels.prepare(primitives(module))
         clock.lap("kernels")
         program, constants = lower_module(module, kernels)
-        code = Code(target, tuple(kernels.compile(program.kernels)))
+        code = Code(target, kernels.compile(program.kernels))
         clock.lap("program")
         cached_runtime(cache)
         clock.lap("runtime")
-    exe = make_executable(program, code, weights | driver.arrays(constants), 1)
+    exe = make_executable(program, code, arrays(weights | constants), 1)
     clock.lap("load and prepare")
     y = exe(x)
     clock.lap("first call")
@@ -112,17 +115,17 @@ def make_kernels(name: str, small: bool, file: str) -> dict[str, Any]:
     """Every kernel made by this process alone: lowering apart from LLVM."""
     from zoo import network
 
-    from relay import driver
     from relay.lower.kernel import Options
     from relay.lower.lower import lower
     from relay.pipeline import passes
-    from relay.program.lower import lower_module, requests
+    from relay.pipeline.weights import given_weights, named_weights
+    from relay.program.primitives import primitives
     from relay.target.llvm.compile import compile_module
     from relay.target.target import Target
 
     module, params = network(name, small=small)
-    module = passes(3)(driver.with_weights(driver.as_module(module), params)[0])
-    wanted, _ = requests(module, lower_module)
+    module = passes(3)(named_weights(module, given_weights(module["main"], params)))
+    wanted = [(one.function, one.constant) for one in primitives(module)]
     target = Target.host()
     clock = Clock()
     steps = [step for request in wanted for step in lower(*request, target, Options()).steps]

@@ -31,14 +31,15 @@ from peers import in_float64, to_torch
 from zoo import network, picture
 
 import relay
-from relay import driver
 from relay.cache import Cache
 from relay.cache.kernels import KernelCache
 from relay.executors.executable import Code
 from relay.executors.make import make_executable
 from relay.lower.kernel import Options
 from relay.pipeline import Pipeline, passes, straight_line
-from relay.program.lower import lower_module, requests
+from relay.pipeline.weights import arrays, given_weights, named_weights
+from relay.program.lower import lower_module
+from relay.program.primitives import primitives
 from relay.target.target import Target
 from relay.testing import count_ops, transformer
 from relay.transform import FuseOps, Pass, PassContext, PassTimingInstrument
@@ -92,13 +93,14 @@ def compiled(
     module, params = network(name, small=run.quick)
     target = Target.host()
     prepared = "LiftWeights" in names
-    module, weights = driver.with_weights(driver.as_module(module), params if prepared else {})
+    weights = given_weights(module["main"], params if prepared else {})
+    module = named_weights(module, weights)
     module = enabled(names)(module)
     kernels = KernelCache(cache, target, Options())
-    kernels.prepare(*requests(module, lower_module))
+    kernels.prepare(primitives(module))
     program, constants = lower_module(module, kernels)
-    code = Code(target, tuple(kernels.compile(program.kernels)))
-    exe = make_executable(program, code, weights | driver.arrays(constants), run.threads)
+    code = Code(target, kernels.compile(program.kernels))
+    exe = make_executable(program, code, arrays(weights | constants), run.threads)
     calls = sum(
         isinstance(e, relay.Call) and isinstance(e.op, relay.Function)
         for e in relay.tree.postorder(module["main"])
@@ -156,7 +158,7 @@ def weighted(module: relay.IRModule, inputs: tuple[str, ...]) -> relay.IRModule:
         for param in main.params
         if param.name_hint not in inputs
     }
-    return driver.with_weights(driver.as_module(module), params)[0]
+    return named_weights(module, given_weights(module["main"], params))
 
 
 def of_layers(layers: int) -> relay.IRModule:

@@ -10,6 +10,7 @@ worker.py     a process that makes kernels
 programs.py   straight-line programs, by the model they are compiled from
 """
 
+from relay.cache.objects import cached_program as cached_program
 from relay.cache.objects import cached_program_runtime as cached_program_runtime
 from relay.cache.objects import cached_runtime as cached_runtime
 from relay.cache.objects import compile_cached as compile_cached

@@ -18,18 +18,19 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache as remember
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import relay
 from relay import settings, tree
 from relay.cache.objects import compile_cached, key_of
 from relay.cache.store import Cache
-from relay.cache.worker import KernelWorker, Made, make, make_dynamic
+from relay.cache.worker import KernelWorker, Made, make
 from relay.ir.expr import Expr, Function
 from relay.lower import stored
-from relay.lower.kernel import Kernel, Lowered, Options, Step
+from relay.lower.kernel import Kernel, Lowered, Options
 from relay.native.cores import usable_cores
 from relay.op.opdef import OpDef
+from relay.program.primitives import Primitive
 from relay.target.target import Target
 
 if TYPE_CHECKING:
@@ -40,70 +41,56 @@ log = logging.getLogger("relay")
 # Starting a process takes about as long as making the kernels of this many functions.
 FUNCTIONS_PER_WORKER = 8
 
-Request = tuple[Function, tuple[bool, ...]]
-DYNAMIC = "dynamic"
-
 
 class KernelCache:
-    """Makes the kernels of one program. What `cache` has is not made again."""
+    """Makes the kernels of one program, but for those that `cache` has."""
 
     def __init__(self, cache: Cache, target: Target, options: Options) -> None:
         self.cache = cache
         self.target = target
         self.options = options
-        self.found = 0  # functions that were on disk
-        self.made = 0  # functions that were lowered
-        self._lowered: dict[str, Lowered] = {}
-        self._dynamic: dict[str, Dynamic] = {}
+        self.found = 0  # primitive functions whose kernels were cached
+        self.made = 0  # primitive functions that were lowered
+        self._lowered: dict[str, Any] = {}  # Lowered, or Dynamic
         self._objects: dict[str, bytes] = {}  # by the names of kernels
         self._texts: dict[int, tuple[Function, str]] = {}  # texts of functions, by identity
         self._lock = threading.Lock()
 
     def lower(self, function: Function, constant: Sequence[bool]) -> Lowered:
-        """The steps of a primitive function; `relay.lower.lower` says what they are."""
-        key = self._key(function, constant)
-        if key not in self._lowered and not self._is_stored(key):
-            made = make(function, constant, self.target, self.options, self._objects)
-            self._take(key, made, function)
-        return self._lowered[key]
+        """The steps of a primitive function: `relay.lower.lower`."""
+        return self._get(Primitive(function, tuple(constant)))  # type: ignore[no-any-return]
 
     def lower_dynamic(self, function: Function, constant: Sequence[bool]) -> Dynamic:
-        """The same for a function over sizes that a run finds: `relay.lower.symbolic`."""
-        key = self._key(function, constant, DYNAMIC)
-        if key not in self._dynamic and not self._is_stored_dynamic(key):
-            made = make_dynamic(function, constant, self.target, self.options, self._objects)
-            self._take_dynamic(key, made, function)
-        return self._dynamic[key]
+        """The same for a function with dynamic dimensions: `relay.lower.symbolic`."""
+        return self._get(Primitive(function, tuple(constant), dynamic=True))  # type: ignore[no-any-return]
 
-    def prepare(self, wanted: Iterable[Request], dynamic: Iterable[Request] = ()) -> None:
-        """Make what will be asked for, by several processes when it is much."""
-        missing: dict[str, Request] = {}
-        for function, constant in wanted:
-            key = self._key(function, constant)
-            if key not in missing and _is_ours(function) and not self._is_stored(key):
-                missing[key] = (function, constant)
-        sized: set[str] = set()
-        for function, constant in dynamic:
-            key = self._key(function, constant, DYNAMIC)
-            if key not in missing and _is_ours(function) and not self._is_stored_dynamic(key):
-                missing[key] = (function, constant)
-                sized.add(key)
+    def _get(self, wanted: Primitive) -> Any:
+        key = self._key(wanted)
+        if not self._is_known(key):
+            self._keep(key, wanted, make(wanted, self.target, self.options, self._objects))
+        return self._lowered[key]
+
+    def prepare(self, wanted: Iterable[Primitive]) -> None:
+        """Make missing kernels by several processes when there are many."""
+        missing: dict[str, Primitive] = {}
+        for one in wanted:
+            key = self._key(one)
+            if key not in missing and _is_ours(one.function) and not self._is_known(key):
+                missing[key] = one
         most = settings.WORKERS.read() or usable_cores()
         helpers = min(most, len(missing) // FUNCTIONS_PER_WORKER) - 1
         if helpers > 0:
-            self._share(missing, sized, helpers)
+            self._share(missing, helpers)
 
-    def compile(self, kernels: Sequence[Kernel]) -> list[bytes]:
+    def compile(self, kernels: Sequence[Kernel]) -> tuple[bytes, ...]:
         """An object file for every kernel."""
         rest = [kernel for kernel in kernels if kernel.name not in self._objects]
         compiled = compile_cached([[kernel.ir] for kernel in rest], self.target, self.cache)
         for kernel, data in zip(rest, compiled, strict=True):
             self._objects[kernel.name] = data
-        return [self._objects[kernel.name] for kernel in kernels]
+        return tuple(self._objects[kernel.name] for kernel in kernels)
 
-    # --- sharing the work
-
-    def _share(self, missing: dict[str, Request], sized: set[str], helpers: int) -> None:
+    def _share(self, missing: dict[str, Primitive], helpers: int) -> None:
         """Make kernels together with `helpers` other processes."""
         waiting = deque(missing)
         workers = [worker for _ in range(helpers) if (worker := KernelWorker.start()) is not None]
@@ -116,8 +103,11 @@ class KernelCache:
                     key = waiting.pop()
                 except IndexError:
                     return
-                if not self._made_by(worker, key, missing[key], key in sized):
-                    return  # whoever asks for this one will see why
+                text = self._text(missing[key].function)
+                made = worker.make(missing[key], text, self.target, self.options)
+                if made is None:
+                    return  # lowering asks for this one again, and reports the error
+                self._keep(key, missing[key], made)
 
         threads = [threading.Thread(target=look_after, args=(worker,)) for worker in workers]
         for thread in threads:
@@ -128,8 +118,7 @@ class KernelCache:
                     key = waiting.popleft()
                 except IndexError:
                     break
-                lower = self.lower_dynamic if key in sized else self.lower
-                lower(*missing[key])
+                self._get(missing[key])
             for thread in threads:
                 thread.join()
         finally:
@@ -138,74 +127,35 @@ class KernelCache:
             for thread in threads:
                 thread.join()
 
-    def _made_by(self, worker: KernelWorker, key: str, asked: Request, sized: bool) -> bool:
-        """Whether another process could make what is asked for."""
-        function, constant = asked
-        given = self._text(function), constant, self.target, self.options
-        if sized:
-            if (dynamic := worker.make_dynamic(*given)) is not None:
-                self._take_dynamic(key, dynamic, function)
-            return dynamic is not None
-        if (made := worker.make(*given)) is not None:
-            self._take(key, made, function)
-        return made is not None
-
-    # --- keeping it
-
-    def _take(self, key: str, made: Made[Lowered], function: Function) -> None:
+    def _keep(self, key: str, wanted: Primitive, made: Made) -> None:
         with self._lock:
             self._lowered[key] = made.lowered
-        self._keep(key, function, made.objects, made.lowered.steps, stored.to_bytes(made.lowered))
-
-    def _take_dynamic(self, key: str, made: Made[Dynamic], function: Function) -> None:
-        from relay.lower.stored_dynamic import to_bytes  # not for who has known sizes only
-
-        with self._lock:
-            self._dynamic[key] = made.lowered
-        self._keep(key, function, made.objects, made.lowered.steps, to_bytes(made.lowered))
-
-    def _keep(
-        self,
-        key: str,
-        function: Function,
-        objects: dict[str, bytes],
-        steps: Iterable[Step],
-        data: bytes,
-    ) -> None:
-        with self._lock:
-            self._objects.update(objects)
+            self._objects.update(made.objects)
             self.made += 1
-        log.debug("made %s", ", ".join(objects))
-        if self.cache.path is not None and _is_ours(function):
-            self.cache.put(key, data)
-            for step in steps:
-                self.cache.put(key_of([step.kernel.ir], self.target), objects[step.kernel.name])
+        log.debug("made %s", ", ".join(made.objects))
+        if self.cache.path is not None and _is_ours(wanted.function):
+            self.cache.put(key, stored.to_bytes(made.lowered))
+            for step in made.lowered.steps:
+                kernel = step.kernel
+                self.cache.put(key_of([kernel.ir], self.target), made.objects[kernel.name])
 
-    def _is_stored(self, key: str) -> bool:
-        """Whether the steps are known by now."""
+    def _is_known(self, key: str) -> bool:
+        """Whether the kernels are there, perhaps from the cache."""
         if key not in self._lowered and (data := self.cache.get(key)) is not None:
             self._lowered[key] = stored.from_bytes(data)
             self.found += 1
         return key in self._lowered
 
-    def _is_stored_dynamic(self, key: str) -> bool:
-        if key not in self._dynamic and (data := self.cache.get(key)) is not None:
-            from relay.lower.stored_dynamic import from_bytes
-
-            self._dynamic[key] = from_bytes(data)
-            self.found += 1
-        return key in self._dynamic
-
-    def _key(self, function: Function, constant: Sequence[bool], kind: str = "steps") -> str:
-        """A digest of all that the steps depend on."""
+    def _key(self, wanted: Primitive) -> str:
+        """A digest of everything the kernels depend on."""
         parts = (
-            kind,
+            "dynamic" if wanted.dynamic else "steps",
             relay.__version__,
             fingerprint(),
             str(self.target),
             repr(self.options),
-            repr(list(constant)),
-            self._text(function),
+            repr(list(wanted.constant)),
+            self._text(wanted.function),
         )
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 

@@ -18,8 +18,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-import numpy as np
-
 from relay import nd, tree
 from relay.cache.kernels import fingerprint, home
 from relay.cache.objects import key_of
@@ -59,7 +57,7 @@ class ProgramCache:
         self.target = target
         self.options = tuple(options)
 
-    def key(self, module: IRModule, weights: Mapping[str, np.ndarray]) -> str | None:
+    def key(self, module: IRModule, weights: Mapping[str, nd.NDArray]) -> str | None:
         """The name of what a model is compiled to; None where it is not kept."""
         context = PassContext.current()
         watched = (
@@ -69,7 +67,7 @@ class ProgramCache:
             return None
         if _constant_bytes(module) > MOST:
             return None
-        known = [(name, array.shape, str(array.dtype)) for name, array in weights.items()]
+        known = [(name, array.shape, array.dtype) for name, array in weights.items()]
         parts = (
             "program",
             fingerprint(),
@@ -80,12 +78,12 @@ class ProgramCache:
         )
         return key_of(parts, self.target)
 
-    def get(self, key: str) -> Stored | None:
-        data = self.cache.get(key)
+    def get(self, key: str | None) -> Stored | None:
+        data = None if key is None else self.cache.get(key)
         return None if data is None else _from_plain(stored.unpacked(data))
 
-    def put(self, key: str, made: Stored) -> None:
-        if sum(array.array.nbytes for array in made.constants.values()) <= MOST:
+    def put(self, key: str | None, made: Stored) -> None:
+        if key is not None and sum(array.array.nbytes for array in made.constants.values()) <= MOST:
             self.cache.put(key, stored.packed(_to_plain(made)))
 
 

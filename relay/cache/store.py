@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Final
 
 from relay import settings
+from relay.errors import RelayError
 from relay.files import as_path
 from relay.immutable import frozen
 
@@ -66,6 +67,15 @@ class Cache:
     def default(cls) -> Cache:
         """The user's cache, as `RELAY_CACHE_DIR` and `RELAY_CACHE_SIZE` say."""
         return cls(settings.cache_folder(), settings.cache_size())
+
+    @classmethod
+    def of(cls, cache: Cache | None) -> Cache:
+        """`cache`, or the user's."""
+        if cache is None:
+            return cls.default()
+        if isinstance(cache, Cache):
+            return cache
+        raise RelayError(f"`cache` is a relay.cache.Cache, found a {type(cache).__name__}")
 
     def get(self, key: str) -> bytes | None:
         """The code stored under `key`, or None."""

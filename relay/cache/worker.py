@@ -2,20 +2,20 @@
 
     python -m relay.cache.worker       reads requests, writes answers, until its input ends
 
-A request is a primitive function as text and all that lowering it depends on, be it for known sizes
-or for those that a run finds; the answer is what lowering gives and the object code of its kernels.
-Frames and life are those of `relay.target.llvm.worker`. What goes wrong over there is not told: the
-function is lowered here again, where the error belongs.
+A request is a primitive function as text and all that lowering it depends on; the answer is the
+result of lowering and the object code of its kernels. Frames and the life of the process are those
+of `relay.target.llvm.worker`. Errors are not sent back: the function is lowered again by the
+process that asked, which reports them.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from types import MappingProxyType
-from typing import IO, TYPE_CHECKING, Generic, TypeVar
+from typing import IO, TYPE_CHECKING
 
 from relay import tree
 from relay.check.infer import infer_module
@@ -25,22 +25,21 @@ from relay.ir.expr import Function
 from relay.ir.module import IRModule
 from relay.ir.variables import free_type_vars
 from relay.lower import stored
-from relay.lower.kernel import Lowered, Options, Step
+from relay.lower.kernel import Lowered, Options
 from relay.parser import parse_expr
+from relay.program.primitives import Primitive
 from relay.target.llvm.worker import READY, Worker, read_frame, write_frame
 from relay.target.target import Target, described
 
 if TYPE_CHECKING:
     from relay.lower.dynamic import Dynamic
 
-L = TypeVar("L")
-
 
 @frozen
-class Made(Generic[L]):
-    """A primitive function as steps, and the object code of its kernels by name."""
+class Made:
+    """A lowered primitive function, and the object code of its kernels by name."""
 
-    lowered: L
+    lowered: Lowered | Dynamic
     objects: dict[str, bytes]
 
 
@@ -48,42 +47,24 @@ Objects = Mapping[str, bytes]  # by the names of kernels
 NONE: Objects = MappingProxyType({})
 
 
-def make(
-    function: Function,
-    constant: Sequence[bool],
-    target: Target,
-    options: Options,
-    known: Objects = NONE,
-) -> Made[Lowered]:
+def make(wanted: Primitive, target: Target, options: Options, known: Objects = NONE) -> Made:
     """Lower a function and compile its kernels, but for those that are `known`."""
-    from relay.lower.lower import lower  # kernels that are found need no code generator
+    lowered: Lowered | Dynamic
+    if wanted.dynamic:
+        from relay.lower.symbolic import lower_dynamic  # cached kernels need no code generator
 
-    lowered = lower(function, constant, target, options)
-    return Made(lowered, _objects(lowered.steps, target, known))
+        lowered = lower_dynamic(wanted.function, wanted.constant, target, options)
+    else:
+        from relay.lower.lower import lower
 
-
-def make_dynamic(
-    function: Function,
-    constant: Sequence[bool],
-    target: Target,
-    options: Options,
-    known: Objects = NONE,
-) -> Made[Dynamic]:
-    """The same for a function over sizes that a run finds."""
-    from relay.lower.symbolic import lower_dynamic
-
-    made = lower_dynamic(function, constant, target, options)
-    return Made(made, _objects(made.steps, target, known))
-
-
-def _objects(steps: Iterable[Step], target: Target, known: Objects) -> dict[str, bytes]:
-    """The code of all kernels. Their names tell them apart: functions over different weights often
-    prepare them in the same way."""
-    kernels = {step.kernel.name: step.kernel for step in steps}
-    return {
+        lowered = lower(wanted.function, wanted.constant, target, options)
+    # functions over different weights often prepare them by the same kernel
+    kernels = {step.kernel.name: step.kernel for step in lowered.steps}
+    objects = {
         name: known[name] if name in known else target.compile([kernel.ir])[0]
         for name, kernel in kernels.items()
     }
+    return Made(lowered, objects)
 
 
 class KernelWorker(Worker):
@@ -91,32 +72,11 @@ class KernelWorker(Worker):
 
     module = __spec__.name
 
-    def make(
-        self, text: str, constant: Sequence[bool], target: Target, options: Options
-    ) -> Made[Lowered] | None:
-        """What `make` gives, made by the other process; None when it cannot."""
-        return self._asked("make", text, constant, target, options, stored.from_bytes)
-
-    def make_dynamic(
-        self, text: str, constant: Sequence[bool], target: Target, options: Options
-    ) -> Made[Dynamic] | None:
-        """What `make_dynamic` gives, in the same way."""
-        from relay.lower.stored_dynamic import from_bytes  # not for who has known sizes only
-
-        return self._asked("make_dynamic", text, constant, target, options, from_bytes)
-
-    def _asked(
-        self,
-        what: str,
-        text: str,
-        constant: Sequence[bool],
-        target: Target,
-        options: Options,
-        read: Callable[[bytes], L],
-    ) -> Made[L] | None:
+    def make(self, wanted: Primitive, text: str, target: Target, options: Options) -> Made | None:
+        """What `make` returns, made by the other process from `text`; None when it cannot."""
         request = {
-            "what": what,
-            "constant": list(constant),
+            "constant": wanted.constant,
+            "dynamic": wanted.dynamic,
             "target": str(target),
             "options": asdict(options),
         }
@@ -127,7 +87,7 @@ class KernelWorker(Worker):
             names = json.loads(read_frame(self._answers))
             if names is None:
                 return None
-            lowered = read(read_frame(self._answers))
+            lowered = stored.from_bytes(read_frame(self._answers))
             return Made(lowered, {name: read_frame(self._answers) for name in names})
         except (EOFError, OSError, ValueError):
             return None
@@ -145,24 +105,21 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
         except EOFError:
             return
         try:
-            function = _typed(text)
-            target, options = described(request["target"]), Options(**request["options"])
-            lowered, objects = _answer(
-                request["what"], function, request["constant"], target, options, known
-            )
+            wanted = Primitive(_typed(text), tuple(request["constant"]), request["dynamic"])
+            made = make(wanted, described(request["target"]), Options(**request["options"]), known)
         except RelayError:
             write_frame(answers, json.dumps(None).encode())
         else:
-            known.update(objects)
-            write_frame(answers, json.dumps(list(objects)).encode())
-            write_frame(answers, lowered)
-            for data in objects.values():
+            known.update(made.objects)
+            write_frame(answers, json.dumps(list(made.objects)).encode())
+            write_frame(answers, stored.to_bytes(made.lowered))
+            for data in made.objects.values():
                 write_frame(answers, data)
         answers.flush()
 
 
 def _typed(text: str) -> Function:
-    """A function as it was asked for; the sizes it names were those of the program around it."""
+    """The function of a request; the program around it declared the dimensions it names."""
     function = parse_expr(text)
     assert isinstance(function, Function)
     if free := free_type_vars(function):
@@ -170,23 +127,6 @@ def _typed(text: str) -> Function:
     typed = infer_module(IRModule({"main": function}))["main"]
     assert isinstance(typed, Function)
     return typed
-
-
-def _answer(
-    what: str,
-    function: Function,
-    constant: Sequence[bool],
-    target: Target,
-    options: Options,
-    known: Objects,
-) -> tuple[bytes, dict[str, bytes]]:
-    if what == "make":
-        made = make(function, constant, target, options, known)
-        return stored.to_bytes(made.lowered), made.objects
-    from relay.lower import stored_dynamic
-
-    sized = make_dynamic(function, constant, target, options, known)
-    return stored_dynamic.to_bytes(sized.lowered), sized.objects
 
 
 if __name__ == "__main__":

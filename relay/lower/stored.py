@@ -1,91 +1,83 @@
-"""What lowering gives, as bytes: for a cache, where work is kept that was done before."""
+"""Lowered primitive functions as bytes, for a cache.
+
+A record is written as `{"<class>": [its fields]}`, a dimension that is no number as the operations
+that compute it. Kernels stand in front, once each, and steps refer to them by number.
+"""
 
 from __future__ import annotations
 
 import json
 import zlib
-from dataclasses import asdict, fields
-from typing import Any, Final
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Final
 
-from relay.lower.kernel import Kernel, Lowered, Param, Place, Result, Step, Temporary, TensorSpec
+from relay.ir.dims import Symbol
+from relay.lower import kernel
+from relay.lower.kernel import Kernel, Lowered
 
-_PLACES: Final = {place.__name__: place for place in (Param, Temporary, Result)}
+if TYPE_CHECKING:
+    from relay.lower.dynamic import Dynamic
+
+_STATIC: Final = ("Param", "Temporary", "Result", "TensorSpec", "Step", "Lowered")
+_DIMENSION: Final = "dimension"
+_KERNEL: Final = "kernel"
 
 
-def to_bytes(lowered: Lowered) -> bytes:
-    """The steps with the code of their kernels, compressed: text shrinks to a fifth in no time."""
-    return packed(to_plain(lowered))
+def to_bytes(lowered: Lowered | Dynamic) -> bytes:
+    """A lowered function with the code of its kernels."""
+    kernels: dict[str, Kernel] = {step.kernel.name: step.kernel for step in lowered.steps}
+    numbers = {name: number for number, name in enumerate(kernels)}
+    written = [_fields(one, {}) for one in kernels.values()]
+    return packed([written, _plain(lowered, numbers)])
 
 
-def from_bytes(data: bytes) -> Lowered:
-    """What `to_bytes` wrote. The bytes are trusted, as the code is that they name."""
-    return from_plain(unpacked(data))
+def from_bytes(data: bytes) -> Any:
+    """The inverse of `to_bytes`. The bytes are trusted, as the code is that they name."""
+    written, lowered = unpacked(data)
+    return _value(lowered, [Kernel(*_value(one, [])) for one in written])
 
 
 def packed(plain: Any) -> bytes:
-    """Plain data as bytes."""
+    """Plain data as compressed JSON."""
     return zlib.compress(json.dumps(plain).encode(), 1)
 
 
 def unpacked(data: bytes) -> Any:
-    """What `packed` packed."""
+    """The inverse of `packed`."""
     return json.loads(zlib.decompress(data))
 
 
-# --- writing
+def _plain(value: Any, kernels: dict[str, int]) -> Any:
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, tuple):
+        return [_plain(part, kernels) for part in value]
+    if isinstance(value, Kernel):
+        return {_KERNEL: kernels[value.name]}
+    if isinstance(value, Symbol):
+        from relay.lower.sizes import operations  # not for functions without dynamic dimensions
+
+        return {_DIMENSION: [[step.op, step.operands, step.value] for step in operations(value)[0]]}
+    return {type(value).__name__: _fields(value, kernels)}
 
 
-def to_plain(lowered: Lowered) -> dict[str, Any]:
-    """Steps as plain data."""
-    kernels = {step.kernel.name: step.kernel for step in lowered.steps}
-    return {
-        "kernels": [asdict(kernel) for kernel in kernels.values()],
-        "steps": [
-            {
-                "kernel": step.kernel.name,
-                "inputs": [[type(place).__name__, place.index] for place in step.inputs],
-                "outputs": [[type(place).__name__, place.index] for place in step.outputs],
-                "constant": step.constant,
-            }
-            for step in lowered.steps
-        ],
-        "temporaries": [asdict(spec) for spec in lowered.temporaries],
-    }
+def _fields(value: Any, kernels: dict[str, int]) -> list[Any]:
+    return [_plain(getattr(value, field.name), kernels) for field in fields(value)]
 
 
-# --- reading
+def _value(plain: Any, kernels: list[Kernel]) -> Any:
+    if isinstance(plain, list):
+        return tuple([_value(part, kernels) for part in plain])
+    if not isinstance(plain, dict):
+        return plain
+    ((name, content),) = plain.items()
+    if name == _KERNEL:
+        return kernels[content]
+    if name in _STATIC:
+        return getattr(kernel, name)(*_value(content, kernels))
+    from relay.lower import dynamic
+    from relay.lower.sizes import Operation, from_operations
 
-
-def from_plain(given: dict[str, Any]) -> Lowered:
-    """What `to_plain` was given."""
-    kernels = {kernel["name"]: _kernel(kernel) for kernel in given["kernels"]}
-    steps = tuple(
-        Step(
-            kernels[step["kernel"]],
-            tuple(map(_place, step["inputs"])),
-            tuple(map(_place, step["outputs"])),
-            step["constant"],
-        )
-        for step in given["steps"]
-    )
-    return Lowered(steps, tuple(map(_spec, given["temporaries"])))
-
-
-def _kernel(given: dict[str, Any]) -> Kernel:
-    values = {field.name: _frozen(given[field.name]) for field in fields(Kernel)}
-    for name in ("inputs", "outputs"):
-        values[name] = tuple(map(_spec, given[name]))
-    return Kernel(**values)
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value
-
-
-def _spec(given: dict[str, Any]) -> TensorSpec:
-    return TensorSpec(tuple(given["shape"]), given["dtype"])
-
-
-def _place(given: list[Any]) -> Place:
-    kind, index = given
-    return _PLACES[kind](index)
+    if name == _DIMENSION:
+        return from_operations([Operation(*_value(step, kernels)) for step in content])[-1]
+    return getattr(dynamic, name)(*_value(content, kernels))

@@ -22,9 +22,9 @@ by their names; the last parameters of `@main` are the fields of its result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from relay import tree
 from relay.analysis.reshapes import only_reshapes
@@ -34,82 +34,37 @@ from relay.errors import AnySpan, Diagnostic, DiagnosticError, LowerError
 from relay.ir import expr, types
 from relay.ir.expr import Call, Expr, GlobalVar, Let, Tuple, TupleGetItem, Var
 from relay.ir.module import IRModule
-from relay.lower.kernel import Kernel, Lowered, Param, Result, Step, TensorSpec
+from relay.lower.kernel import TensorSpec
 from relay.nd import NDArray
 from relay.op.opdef import OpDef
 from relay.program.builder import At, Builder
+from relay.program.primitives import is_annotation
 from relay.program.program import MAIN, Parameter, Program, Register, flatten, unflatten
-from relay.program.specs import require_axes
+from relay.program.specs import require_axes, structure
 from relay.program.stages import Lowering, Stages
 from relay.transform.memory import lift_weights
 from relay.tree import Steps
-
-if TYPE_CHECKING:
-    from relay.lower.dynamic import Dynamic
-
-# Operators that change nothing but the shape.
 
 # The operator that says that a value ends, which lowering finds out by itself.
 KILL = "memory.kill"
 
 
-def lower_module(module: IRModule, lowering: Lowering) -> tuple[Program, dict[str, NDArray]]:
+def lower_module(
+    module: IRModule, lowering: Lowering, *, whole: bool = False
+) -> tuple[Program, dict[str, NDArray]]:
     """The program of a typed, fused module, and the values of the constants written in it.
 
-    The constants without a value there are weights.
+    The constants without a value there are weights. `whole`: as a whole program.
     """
+    if whole:
+        from relay.program.whole import lower_program  # not for straight-line code
+
+        return lower_program(module, lowering)
     straight = _StraightLine(module, Stages(lowering))
     try:
         return straight.program(), straight.stages.values
     except _Refusal as refusal:
         raise refusal.explained(module) from None
-
-
-Request = tuple[expr.Function, tuple[bool, ...]]
-
-
-def requests(
-    module: IRModule, lower: Callable[[IRModule, Lowering], object]
-) -> tuple[list[Request], list[Request]]:
-    """What `lower` will ask to be lowered, as far as that shows before it is: for known sizes, and
-    for those that a run finds."""
-    recorder = Recorder()
-    lower(module, recorder)
-    return recorder.found, recorder.dynamic
-
-
-class Recorder:
-    """Notes what is asked for, and answers with kernels that have a type and nothing inside."""
-
-    def __init__(self) -> None:
-        self.found: list[Request] = []
-        self.dynamic: list[Request] = []
-
-    def lower(self, function: expr.Function, constant: Sequence[bool]) -> Lowered:
-        self.found.append((function, tuple(constant)))
-        given = tuple(param.checked_type for param in function.params)
-        specs = tensor_specs(types.TupleType(given), function, "a parameter")
-        results = tensor_specs(function.body.checked_type, function, "a result")
-        kernel = Kernel(f"function_{len(self.found)}", tuple(specs), tuple(results), "")
-        places = tuple(Param(index) for index in range(len(specs)))
-        return Lowered((Step(kernel, places, tuple(map(Result, range(len(results))))),))
-
-    def lower_dynamic(self, function: expr.Function, constant: Sequence[bool]) -> Dynamic:
-        from relay.lower.dynamic import Dynamic, Variant
-
-        self.dynamic.append((function, tuple(constant)))
-        leaves = flatten(structure(function.body.checked_type))
-        shapes = tuple(tuple(n if isinstance(n, int) else 0 for n in one.shape) for one in leaves)
-        anything = TensorSpec((), "int8")
-        kernel = Kernel(
-            f"sized_{len(self.dynamic)}",
-            (anything,) * len(constant),
-            (anything,) * len(leaves),
-            "",
-        )
-        places = tuple(map(Param, range(len(constant)))), tuple(map(Result, range(len(leaves))))
-        variant = Variant((), (), Lowered((Step(kernel, *places),)), shapes)
-        return Dynamic((), (), (variant,))
 
 
 @dataclass(eq=False)
@@ -326,20 +281,6 @@ def tensor_specs(ty: types.Type, where: Expr, what: str) -> list[TensorSpec]:
     return specs
 
 
-def structure(ty: types.Type) -> Any:
-    """A type as Python tuples of the types that are no tuples."""
-
-    def build(part: types.Type) -> Steps[Any]:
-        if not isinstance(part, types.TupleType):
-            return part
-        fields = []
-        for member in part.fields:
-            fields.append((yield build(member)))
-        return tuple(fields)
-
-    return tree.run(build(ty))
-
-
 def type_of(value: Any) -> types.Type:
     """The type of tensors in tuples."""
 
@@ -369,11 +310,6 @@ def require_own(function: expr.Function, what: str) -> None:
                     'relay.create_executor("debug") runs every program',
                 )
             )
-
-
-def is_annotation(op: OpDef) -> bool:
-    """Whether a call of an operator is its argument, whatever that is, and only says something."""
-    return op.on_values and op.compute is not None
 
 
 def _is_straight(node: Any) -> bool:

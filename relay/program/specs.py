@@ -164,3 +164,17 @@ def _size(dim: Dim, *, inside: bool) -> int | str:
     if inside or type(dim) is not int:
         return dim.name_hint if isinstance(dim, TypeVar) and not inside else UNKNOWN
     return dim
+
+
+def structure(ty: Type) -> Any:
+    """A type as Python tuples of the types that are no tuples."""
+
+    def build(part: Type) -> Steps[Any]:
+        if not isinstance(part, TupleType):
+            return part
+        fields = []
+        for member in part.fields:
+            fields.append((yield build(member)))
+        return tuple(fields)
+
+    return tree.run(build(ty))

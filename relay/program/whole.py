@@ -36,7 +36,7 @@ from relay.immutable import frozen
 from relay.ir import dims, expr
 from relay.ir.expr import Call, Expr, GlobalVar, Let, Tuple, TupleGetItem, Var
 from relay.ir.module import IRModule
-from relay.ir.types import FuncType, TensorType, TupleType, Type
+from relay.ir.types import FuncType, TensorType, Type
 from relay.lower.kernel import TensorSpec
 from relay.lower.to_compute import calls_of, to_compute
 from relay.nd import NDArray
@@ -44,8 +44,9 @@ from relay.op.opdef import OpDef
 from relay.op.tensor.require import REQUIRE, RequireAttrs
 from relay.program import scalar_code
 from relay.program.builder import At, Builder, OpenBlock
-from relay.program.lower import KILL, is_annotation, place_of, require_own
+from relay.program.lower import KILL, place_of, require_own
 from relay.program.matching import Part, Row, lower_match
+from relay.program.primitives import is_annotation, is_dynamic, types_of
 from relay.program.program import (
     MAIN,
     Branch,
@@ -77,9 +78,8 @@ from relay.program.program import (
     unflatten,
 )
 from relay.program.sized import lower_sized
-from relay.program.specs import Specs
+from relay.program.specs import Specs, structure
 from relay.program.stages import Lowering, Stages
-from relay.program.straight import is_tensors, looks_at_values
 from relay.tree import Steps
 
 
@@ -143,7 +143,7 @@ class Whole:
 
 def _require_data(ty: Type, what: str, span: AnySpan | None) -> None:
     """What Python and a program hand each other is data."""
-    if any(isinstance(leaf, FuncType) for leaf in flatten(leaves(ty))):
+    if any(isinstance(leaf, FuncType) for leaf in flatten(structure(ty))):
         raise LowerError(
             Diagnostic(
                 f"{what} of `@main` is a function: native code takes and gives data",
@@ -226,7 +226,7 @@ class Body:
         """The dimensions that the types of parameters name, and whether they agree."""
         later: list[tuple[Var, Register, int, dims.Dim]] = []
         for param in (*self.captured, *self.function.params):
-            tensors = flatten(leaves(param.checked_type))
+            tensors = flatten(structure(param.checked_type))
             held = flatten(self.values[param])
             for ty, value in zip(tensors, held, strict=True):
                 for axis, dim in enumerate(ty.shape) if isinstance(ty, TensorType) else ():
@@ -267,8 +267,8 @@ class Body:
         """`value`, of type `known`, as one of type `wanted`: sizes that only the latter says are
         compared. Without `known` nothing is known of sizes. `what` it is, for the error."""
         held = flatten(value)
-        before = flatten(leaves(known)) if known is not None else [None] * len(held)
-        for one, source, target in zip(held, before, flatten(leaves(wanted)), strict=True):
+        before = flatten(structure(known)) if known is not None else [None] * len(held)
+        for one, source, target in zip(held, before, flatten(structure(wanted)), strict=True):
             if isinstance(target, TensorType) and isinstance(one, At):
                 self.compare_sizes(one, source, target, span, what)
         return value
@@ -593,9 +593,7 @@ class Body:
         if not all(isinstance(one, At) for one in given):
             raise LowerError(Diagnostic("a kernel over functions", call.span))
         specs = self.specs.flat(call.checked_type)
-        if not all(map(is_tensors, types_of(function))) or any(
-            map(looks_at_values, tree.postorder(function.body))
-        ):
+        if is_dynamic(function):
             return self.sized(call, function, given, specs)
         if self.has_scalars(function, all):
             computed = to_compute(function)
@@ -633,22 +631,3 @@ class Body:
         """Whether all parameters and results are scalars, or any."""
         specs = [spec for ty in types_of(function) for spec in self.specs.flat(ty)]
         return quantifier(isinstance(spec, ScalarSpec) for spec in specs)
-
-
-def types_of(function: expr.Function) -> list[Type]:
-    """Those of the result and of the parameters."""
-    return [function.body.checked_type, *(param.checked_type for param in function.params)]
-
-
-def leaves(ty: Type) -> Any:
-    """A type as Python tuples of the types that are no tuples."""
-
-    def build(part: Type) -> Steps[Any]:
-        if not isinstance(part, TupleType):
-            return part
-        fields = []
-        for member in part.fields:
-            fields.append((yield build(member)))
-        return tuple(fields)
-
-    return tree.run(build(ty))

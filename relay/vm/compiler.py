@@ -55,12 +55,14 @@ class VMCompiler:
         params: Mapping[str, Any] | None = None,
     ) -> tuple[IRModule, dict[str, Any]]:
         """The module as it is lowered, and the weights."""
-        from relay.driver import as_module, with_constant_weights
+        from relay.driver import as_module  # the driver is above
         from relay.pipeline import whole_program
+        from relay.pipeline.weights import constant_weights, given_weights
 
         if params is not None:
             self.set_params(params)
-        module, _ = with_constant_weights(as_module(mod), self._params)
+        module, _ = as_module(mod)
+        module = constant_weights(module, given_weights(module["main"], self._params))
         return whole_program(PassContext.current().opt_level, target)(module), self.get_params()
 
     def lower(

@@ -53,6 +53,7 @@ BESIDE = {
     "arena": "errors",
     "build_module": "driver",
     "builder": "check",
+    "compile_log": "driver",
     "data_dep_optimization": "transform",
     "extents": "dtypes",
     "files": "errors",

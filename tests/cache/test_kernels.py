@@ -6,11 +6,10 @@ import pytest
 import relay
 from relay.cache import Cache
 from relay.cache.kernels import KernelCache, fingerprint
-from relay.driver import with_weights
 from relay.lower import stored
 from relay.lower.kernel import Kernel, Lowered, Options, Param, Result, Step, Temporary, TensorSpec
 from relay.op.opdef import FusionKind
-from relay.program.lower import lower_module, requests
+from relay.program.primitives import Primitive
 from relay.target.target import Target
 
 HEAD = '#[version = "0.0.5"]\n'
@@ -134,7 +133,7 @@ def test_much_work_is_shared(cache, folder, monkeypatch):
     monkeypatch.setattr("relay.cache.kernels.FUNCTIONS_PER_WORKER", 3)
     monkeypatch.setenv("RELAY_WORKERS", "2")
     kernels = KernelCache(cache if folder else Cache(None), Target.host(), Options())
-    kernels.prepare((f, (False, False)) for f in SEVERAL)
+    kernels.prepare(Primitive(f, (False, False)) for f in SEVERAL)
     assert kernels.made == len(SEVERAL)
     alone = KernelCache(Cache(None), Target.host(), Options())
     for each in SEVERAL:
@@ -145,7 +144,7 @@ def test_much_work_is_shared(cache, folder, monkeypatch):
     assert kernels.made == len(SEVERAL)
     if folder:
         again = KernelCache(cache, Target.host(), Options())
-        again.prepare((f, (False, False)) for f in SEVERAL)
+        again.prepare(Primitive(f, (False, False)) for f in SEVERAL)
         assert (again.made, again.found) == (0, len(SEVERAL))
 
 
@@ -158,7 +157,7 @@ def test_functions_over_sizes_of_a_run_are_shared_too(cache, monkeypatch):
         for sign in ("+", "-")
     ]
     kernels = KernelCache(cache, Target.host(), Options())
-    kernels.prepare((), [(f, (False, False)) for f in sized])
+    kernels.prepare(Primitive(f, (False, False), dynamic=True) for f in sized)
     assert kernels.made == len(sized)
     alone = KernelCache(Cache(None), Target.host(), Options())
     for each in sized:
@@ -167,7 +166,7 @@ def test_functions_over_sizes_of_a_run_are_shared_too(cache, monkeypatch):
         of_this = [step.kernel for step in expected.steps]
         assert kernels.compile(of_this) == alone.compile(of_this)
     again = KernelCache(cache, Target.host(), Options())
-    again.prepare((), [(f, (False, False)) for f in sized])
+    again.prepare(Primitive(f, (False, False), dynamic=True) for f in sized)
     assert (again.made, again.found) == (0, len(sized))
 
 
@@ -189,20 +188,3 @@ def test_a_kernel_that_several_functions_have_is_compiled_once(monkeypatch):
     names = {step.kernel.name for one in made for step in one.steps}
     steps = sum(len(one.steps) for one in made)
     assert len(compiled) == len(names) < steps
-
-
-def test_what_will_be_asked_for_is_known_before():
-    w = np.ones((8, 8), "float32")
-    x, v = relay.var("x", shape=(4, 8)), relay.var("w", shape=(8, 8))
-    body = relay.nn.relu(relay.nn.dense(relay.nn.dense(x, relay.exp(v)), v))
-    module, _ = with_weights(relay.IRModule.from_expr(relay.Function([x, v], body)), {"w": w})
-    module = relay.pipeline.passes(3)(module)
-    asked = []
-
-    class Noting(KernelCache):
-        def lower(self, function, constant):
-            asked.append((function, tuple(constant)))
-            return super().lower(function, constant)
-
-    lower_module(module, Noting(Cache(None), Target.host(), Options()))
-    assert requests(module, lower_module) == (asked, [])

@@ -3,8 +3,9 @@
 import pytest
 
 import relay
-from relay.cache.worker import KernelWorker, make, make_dynamic
+from relay.cache.worker import KernelWorker, make
 from relay.lower.kernel import Options
+from relay.program.primitives import Primitive
 from relay.target.target import Target
 
 ADD = relay.transform.InferType()(
@@ -26,20 +27,21 @@ def test_sizes_named_by_the_program_around_a_function_are_known_to_another_proce
     worker = KernelWorker.start()
     try:
         assert worker.ready()
-        made = worker.make_dynamic(named.astext(), (False, False), Target.host(), Options())
-        assert made == make_dynamic(named, (False, False), Target.host(), Options())
+        wanted = Primitive(named, (False, False), dynamic=True)
+        made = worker.make(wanted, named.astext(), Target.host(), Options())
+        assert made == make(wanted, Target.host(), Options())
     finally:
         worker.stop()
 
 
 def test_a_process_that_cannot_leaves_the_error_to_the_one_that_asks():
+    wanted = Primitive(ADD, (False, False))
+    given = Target.host(), Options()
     worker = KernelWorker.start()
     try:
         assert worker.ready()
-        assert worker.make("nonsense", (), Target.host(), Options()) is None
-        text = ADD.astext()
-        made = worker.make(text, (False, False), Target.host(), Options())
-        assert made == make(ADD, (False, False), Target.host(), Options())
+        assert worker.make(wanted, "nonsense", *given) is None
+        assert worker.make(wanted, ADD.astext(), *given) == make(wanted, *given)
     finally:
         worker.stop()
-    assert worker.make(text, (False, False), Target.host(), Options()) is None
+    assert worker.make(wanted, ADD.astext(), *given) is None

@@ -1,0 +1,151 @@
+"""The primitive functions of a fused module, which are what kernels are made of.
+
+`primitives` lists those that lowering will ask for, so that their kernels can be made in parallel
+before the module is lowered. It is a forecast: which arguments are constant follows from constants,
+weights and the sizes of what is computed from them (`relay.transform.memory.keeping`); a kernel
+that it misses is made when lowering asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from relay import tree
+from relay.analysis.reshapes import only_reshapes
+from relay.immutable import frozen
+from relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem
+from relay.ir.module import IRModule
+from relay.ir.types import Type
+from relay.op.opdef import OpDef
+from relay.program.program import MAIN, flatten
+from relay.program.specs import structure
+from relay.program.straight import is_tensors, looks_at_values
+from relay.transform.memory import keeping, lift_weights
+
+
+@frozen
+class Primitive:
+    """A primitive function, and which of its flattened parameters are constant."""
+
+    function: Function
+    constant: tuple[bool, ...]
+    dynamic: bool = False  # it has dynamic dimensions: `relay.lower.symbolic`
+
+
+def primitives(module: IRModule, *, whole: bool = False) -> list[Primitive]:
+    """The primitive functions that `main` of a typed, fused module reaches; `whole`: as a whole
+    program, whose calls stay calls."""
+    search = _Search(module, whole)
+    main = module[MAIN]
+    prepared: Any = ()
+    if lift_weights.PREPARE in main.attrs:
+        lifted = module[main.attrs[lift_weights.PREPARE]]
+        prepared = search.visit(lifted, [True] * len(lifted.params))
+    inputs = len(main.params) - len(prepared)
+    search.visit(main, [False] * inputs + list(prepared))
+    while search.pending:
+        search.visit(*search.pending.pop())
+    return search.found
+
+
+def is_dynamic(function: Function) -> bool:
+    """Whether sizes show at run time: in types, or because an operator looks at values."""
+    return not all(map(is_tensors, types_of(function))) or any(
+        map(looks_at_values, tree.postorder(function.body))
+    )
+
+
+def types_of(function: Function) -> list[Type]:
+    """The types of the result and of the parameters."""
+    return [function.body.checked_type, *(param.checked_type for param in function.params)]
+
+
+def is_annotation(op: OpDef) -> bool:
+    """Whether a call of an operator is its first argument, and only says something about it."""
+    return op.on_values and op.compute is not None
+
+
+class _Search:
+    """Constant propagation over the bodies of functions: a value is True where it is constant,
+    or a tuple of values."""
+
+    def __init__(self, module: IRModule, whole: bool) -> None:
+        self.module = module
+        self.whole = whole
+        self.found: list[Primitive] = []
+        self.pending: list[tuple[Function, Sequence[Any]]] = []
+        self._called: set[tuple[str, tuple[Any, ...]]] = set()
+
+    def visit(self, function: Function, given: Sequence[Any]) -> Any:
+        """The value of a body, given those of the parameters."""
+        known: dict[Expr, Any] = dict(zip(function.params, given, strict=True))
+        nodes = list(tree.postorder(function.body, enter=lambda node: not _is_primitive(node)))
+        bound = {node.variable: node.value for node in nodes if isinstance(node, Let)}
+
+        def unbound(e: Expr) -> Expr:
+            while e in bound:
+                e = bound[e]
+            return e
+
+        def value(e: Expr) -> Any:
+            return known.get(unbound(e), False)
+
+        for node in nodes:
+            match node:
+                case Constant():
+                    known[node] = True
+                case Tuple():
+                    known[node] = tuple(map(value, node.fields))
+                case TupleGetItem():
+                    whole = value(node.tuple_value)
+                    known[node] = whole[node.index] if isinstance(whole, tuple) else whole
+                case Let():
+                    known[node] = value(node.body)
+                case Call(op=OpDef() as op) if is_annotation(op):
+                    known[node] = value(node.args[0])
+                case Call():
+                    known[node] = self._call(unbound(node.op), node, list(map(value, node.args)))
+                case GlobalVar() if self.whole:
+                    self._want(node, ())
+        return value(function.body)
+
+    def _call(self, callee: Expr, call: Call, args: Sequence[Any]) -> Any:
+        if isinstance(callee, GlobalVar):
+            function = self.module[callee.name_hint]
+            if not _is_primitive(function):
+                self._want(callee, () if self.whole else tuple(args))
+                return False
+            callee = function
+        return self._primitive(callee, call, args) if _is_primitive(callee) else False
+
+    def _want(self, name: GlobalVar, args: tuple[Any, ...]) -> None:
+        """Visit a function later: with the arguments of a call that is inlined, or with none that
+        is constant."""
+        function: Function = self.module[name.name_hint]
+        if (name.name_hint, args) not in self._called and not _is_primitive(function):
+            self._called.add((name.name_hint, args))
+            self.pending.append((function, args or [False] * len(function.params)))
+
+    def _primitive(self, function: Any, call: Call, args: Sequence[Any]) -> Any:
+        flags: list[bool] = []
+        for arg, value in zip(call.args, args, strict=True):
+            leaves = len(flatten(structure(arg.checked_type)))
+            flags += flatten(value) if isinstance(value, tuple) else [value] * leaves
+        if is_dynamic(function):
+            if self.whole:
+                self.found.append(Primitive(function, tuple(flags), dynamic=True))
+            return False
+        tensors = [flatten(structure(ty)) for ty in types_of(function)]
+        scalars = [self.whole and not tensor.shape for each in tensors for tensor in each]
+        if only_reshapes(function) and not any(scalars):
+            return flags[0]
+        if all(scalars):  # instructions of the program
+            return False
+        self.found.append(Primitive(function, tuple(flags)))
+        made, *read = (sum(keeping.size_of(tensor) or 0 for tensor in each) for each in tensors)
+        return bool(flags) and all(flags) and keeping.is_worth_keeping(made, sum(read))
+
+
+def _is_primitive(node: object) -> bool:
+    return isinstance(node, Function) and bool(node.attrs.get("Primitive"))
