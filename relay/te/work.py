@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
+from operator import and_
 
 from relay import tree
 from relay.te.expr import (
@@ -77,28 +79,48 @@ def _cost(value: Expr) -> int:
 
 
 def without_idle_loops(statement: Statement) -> Statement:
-    """The statement with its outermost loops left out where a run shows that the loops inside of
-    them have nothing to do: an empty tensor may be 2^40 long along the axes before the empty one.
+    """The statement with loops skipped where a run shows that the loops inside of them have nothing
+    to do: an empty tensor may be 2^40 long along the axes before the empty one.
     """
 
-    def walk(part: Statement) -> Steps[Statement]:
+    def walk(part: Statement, known: frozenset[Expr]) -> Steps[Statement]:
         match part:
             case For():
                 condition = _busy(part.body)
-                if condition is None or not _is_size(condition):
-                    return part
-                return If(condition, part)
+                asked: list[Expr] = []
+                if condition is not None and _is_size(condition):
+                    asked = [one for one in _conjuncts(condition) if one not in known]
+                inside = frozenset((*known, *asked, part.extent > 0))
+                loop = replace(part, body=(yield walk(part.body, inside)))
+                return If(reduce(and_, asked), loop) if asked else loop
             case Block():
                 steps = []
                 for step in part.steps:
-                    steps.append((yield walk(step)))
+                    steps.append((yield walk(step, known)))
                 return replace(part, steps=tuple(steps))
-            case Allocate():
-                return replace(part, body=(yield walk(part.body)))
+            case Allocate() | Let():
+                return replace(part, body=(yield walk(part.body, known)))
+            case If():
+                then = yield walk(part.then, known)
+                otherwise = part.otherwise
+                if otherwise is not None:
+                    otherwise = yield walk(otherwise, known)
+                return replace(part, then=then, otherwise=otherwise)
             case _:
                 return part
 
-    return tree.run(walk(statement))
+    return tree.run(walk(statement, frozenset()))
+
+
+def _conjuncts(condition: Expr) -> list[Expr]:
+    found, waiting = [], [condition]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, Binary) and one.op == "and":
+            waiting += (one.right, one.left)
+        else:
+            found.append(one)
+    return found
 
 
 def _busy(statement: Statement) -> Expr | None:
