@@ -63,12 +63,16 @@ class DotProducts(Gathers):
         place = self._side_by_side(parts)
         step = None if place is None else self.step(place[1])
         if place is not None and step in (0, len(parts)):
-            buffer, total = place
-            lanes = self.lanes if step else 0
-            pointer = self.pointer(buffer, self.first_lane(total))
-            align = width(buffer.dtype) // 8
-            code = f"load {vector_type('i32', lanes)}, ptr {pointer}, align {align}"
-            return self.make(code, "i32", lanes, frozenset((id(buffer),)))
+            buffer, total, masked = place
+            pointer = self.pointer(buffer, self.first_lane(total), inside=not masked)
+            align, read = width(buffer.dtype) // 8, frozenset((id(buffer),))
+            if step == 0:
+                return self._uniform_load("i32", pointer, align, masked, read)
+            if masked:
+                assert self.mask is not None
+                return self._masked_load("i32", pointer, align, self.mask, read)
+            code = f"load {vector_type('i32', self.lanes)}, ptr {pointer}, align {align}"
+            return self.make(code, "i32", self.lanes, read)
         word: Value | None = None
         for i, part in enumerate(parts):
             item: Value = yield self._value(part)
@@ -88,19 +92,21 @@ class DotProducts(Gathers):
         assert word is not None
         return word
 
-    def _side_by_side(self, parts: Sequence[Expr]) -> tuple[Buffer, Linear] | None:
-        """Where reads that follow each other begin; None when they do not, or not for sure."""
+    def _side_by_side(self, parts: Sequence[Expr]) -> tuple[Buffer, Linear, bool] | None:
+        """Where reads that follow each other begin, and whether they need the mask; None when they
+        do not follow each other, or not for sure."""
         first = parts[0]
         if not isinstance(first, Read) or not isinstance(first.source, Buffer):
             return None
         if any(reads(position) for position in first.indices):
             return None
         begin = self.flat(first.source, first.indices)
+        masked = False
         for i, part in enumerate(parts):
             if not isinstance(part, Read) or part.source is not first.source:
                 return None
             if self.flat(first.source, part.indices) != begin.plus(Linear({}, i)):
                 return None
             if self.mask is not None and not self.in_range(first.source, part.indices):
-                return None
-        return first.source, begin
+                masked = True
+        return first.source, begin, masked

@@ -251,9 +251,9 @@ class Expressions(Instructions):
         for atom in total.terms:
             if self._may_be_in_lanes(atom) and (yield self._value(atom)).lanes:
                 step = None  # be it the same in all of them: some may be off
-        if step == 0 and not masked:
-            pointer = self.pointer(buffer, total)
-            loaded = self.make(f"load {kind}, ptr {pointer}, align {align}", kind, 0, reads)
+        if step == 0:
+            pointer = self.pointer(buffer, total, inside=not masked)
+            loaded = self._uniform_load(kind, pointer, align, masked, reads)
         elif step == 1:
             pointer = self.pointer(buffer, self.first_lane(total), inside=not masked)
             if masked:
@@ -268,6 +268,21 @@ class Expressions(Instructions):
             zero = "zeroinitializer" if loaded.lanes else "0"
             return self.make(f"icmp ne {loaded}, {zero}", "i1", loaded.lanes, reads)
         return loaded
+
+    def _uniform_load(
+        self, kind: str, pointer: str, align: int, masked: bool, reads: frozenset[int]
+    ) -> Value:
+        """One element for all lanes; if `masked`, zero where the mask has no lane."""
+        if masked:
+            assert self.mask is not None
+            lanes = self.mask.lanes
+            some = self.recall(("any", self.mask.text))
+            if some is None:
+                code = f"call i1 @llvm.vector.reduce.or.v{lanes}i1({self.mask})"
+                some = self.remember(("any", self.mask.text), self.make(code, "i1"))
+            code = f"select {some}, ptr {pointer}, ptr {self.kernel.zero()}"
+            pointer = self.make(code, "ptr").text
+        return self.make(f"load {kind}, ptr {pointer}, align {align}", kind, 0, reads)
 
     def _masked_load(
         self, kind: str, pointer: str, align: int, mask: Value, reads: frozenset[int]

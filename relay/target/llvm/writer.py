@@ -133,6 +133,13 @@ class Kernel:
     parallel_loops: int = 0
     may_stop: bool = False  # it ends early where a loop was interrupted
 
+    def zero(self) -> str:
+        """The address of a zero of any type."""
+        definition = f"@{self.name}.zero = internal constant i64 0"
+        if definition not in self.functions:
+            self.functions.append(definition)
+        return f"@{self.name}.zero"
+
     def add_check(self, what: str) -> int:
         """The number of a check, of which `.outside` leaves a note when it fails."""
         if not self.checks:

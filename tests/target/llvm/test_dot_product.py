@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import relay
 from relay import te
 from relay.target.target import Target
 from relay.te.instruction import DOT4
@@ -99,3 +100,16 @@ def test_every_access_is_checked_when_asked_for() -> None:
     function = function_of(lower(s), target, checked=True)
     outcome = Batch([function], target).run(0, [x, y])
     assert (outcome.results[0] == 13 * 200 * -3).all()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_dynamic_batches_compile_to_word_loads(dtype: str) -> None:
+    """Bytes under a mask were gathered one by one: minutes and gigabytes for LLVM."""
+    unknown = relay.TensorType((relay.Any(),) * 3, dtype)
+    x, y = relay.var("x", unknown), relay.var("y", unknown)
+    exe = relay.compile(relay.Function([x, y], relay.nn.batch_matmul(x, y, out_dtype="int32")))
+    rng = np.random.default_rng(0)
+    for batches in [(1, 1), (2, 1), (1, 3), (4, 4)]:
+        a, b = (rng.integers(0, 100, (n, 33, 13)).astype(dtype) for n in batches)
+        wanted = a.astype("int32") @ b.astype("int32").transpose(0, 2, 1)
+        np.testing.assert_array_equal(exe(a, b), wanted)
