@@ -9,19 +9,28 @@ so no node writes its own visitor. Nothing here recurses: programs nest deeper t
     rebuild(n, kids)     n with other children; n itself when they are the same objects
     transform(n, f)      n rewritten bottom-up by f(before, after)
     run(steps)           drive a generator that yields sub-computations: recursion without a stack
-    without_collection() a context in which many nodes are made
+    without_collection() a context without garbage collection, for code that makes many nodes
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, fields
 from functools import cache
 from operator import attrgetter, is_not
 from types import GeneratorType
-from typing import Any, ClassVar, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    ClassVar,
+    NamedTuple,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from relay.immutable import immutable
 
@@ -52,9 +61,18 @@ def node(cls: type[T]) -> type[T]:
     return immutable(cls, weakref_slot=True)
 
 
+class ChildField(NamedTuple):
+    """A field that holds children: their class, and whether they are a tuple or may be None."""
+
+    name: str
+    kind: type[Node]
+    many: bool
+    optional: bool
+
+
 @cache
-def child_fields(cls: Any) -> tuple[tuple[str, bool], ...]:
-    """(field name, whether it is a tuple) of the fields that hold children, in order."""
+def child_fields(cls: Any) -> tuple[ChildField, ...]:
+    """The fields of a class of nodes that hold children, in order."""
     hints = get_type_hints(cls)
     found = []
     for f in fields(cls):
@@ -64,7 +82,7 @@ def child_fields(cls: Any) -> tuple[tuple[str, bool], ...]:
             many = get_origin(option) is tuple
             kind = get_args(option)[0] if many else option
             if isinstance(kind, type) and issubclass(kind, cls.family):
-                found.append((f.name, many))
+                found.append(ChildField(f.name, kind, many, type(None) in options))
                 break
     return tuple(found)
 
@@ -85,47 +103,32 @@ def children(parent: N) -> list[N]:
 def _getter(cls: Any) -> Callable[[Any], list[Any]]:
     """`children` for one class: nearly all of them hold a fixed number, or one tuple."""
     found = child_fields(cls)
-    hints = get_type_hints(cls)
-    names = [name for name, _ in found]
-    if not names:
+    if not found:
         return lambda parent: []
-    get = attrgetter(*names)
-    may_be_absent = any(type(None) in get_args(hints[name]) for name in names)
-    if len(names) == 1 and found[0][1] and not may_be_absent:
-        return lambda parent: list(get(parent))
-    if may_be_absent:
-        return _some_children
-    match tuple(many for _, many in found):
+    if any(f.optional for f in found):
+        return _present_children
+    get = attrgetter(*(f.name for f in found))
+    match tuple(f.many for f in found):
         case (False,):
             return lambda parent: [get(parent)]
+        case (True,):
+            return lambda parent: list(get(parent))
         case (False, True):
-            return lambda parent: _one_and_some(*get(parent))
+            return lambda parent: (lambda one, some: [one, *some])(*get(parent))
         case (True, False):
-            return lambda parent: _some_and_one(*get(parent))
+            return lambda parent: (lambda some, one: [*some, one])(*get(parent))
         case shape if not any(shape):
             return lambda parent: list(get(parent))
-    return _some_children
+    return _present_children
 
 
-def _one_and_some(one: N, some: tuple[N, ...]) -> list[N]:
-    return [one, *some]
-
-
-def _some_and_one(some: tuple[N, ...], one: N) -> list[N]:
-    return [*some, one]
-
-
-def _some_children(parent: N) -> list[N]:
+def _present_children(parent: N) -> list[N]:
     found: list[N] = []
     cls: Any = type(parent)
-    for name, many in child_fields(cls):
+    for name, _, many, _ in child_fields(cls):
         value = getattr(parent, name)
-        if value is None:
-            continue
-        if many:
-            found.extend(value)
-        else:
-            found.append(value)
+        if value is not None:
+            found.extend(value if many else (value,))
     return found
 
 
@@ -142,7 +145,7 @@ def rebuild(original: N, new: Sequence[N]) -> N:
     changes: dict[str, Any] = {}
     position = 0
     cls: Any = type(original)
-    for name, many in child_fields(cls):
+    for name, _, many, _ in child_fields(cls):
         value = getattr(original, name)
         if value is None:
             continue
@@ -188,15 +191,14 @@ def postorder(root: N, enter: Callable[[N], bool] | None = None) -> Iterator[N]:
         stack += below
 
 
-def transform(root: N, f: Callable[[N, N], N], memo: dict[N, N] | None = None) -> N:
+def transform(root: N, f: Callable[[Any, Any], Any], memo: Mapping[Any, Any] | None = None) -> N:
     """Rewrite bottom-up: `f(before, after)` gets a node and its copy over rewritten children.
 
     Sharing is kept: each node is rewritten once. `memo` seeds replacements that are not entered.
+    The result has the class of `root` as long as `f` keeps it.
     """
-    done: dict[int, N] = {}
-    if memo:
-        done = {id(key): value for key, value in memo.items()}
-    stack: list[tuple[N, list[N] | None]] = [(root, None)]
+    done: dict[int, Any] = {id(key): value for key, value in memo.items()} if memo else {}
+    stack: list[tuple[Any, list[Any] | None]] = [(root, None)]
     while stack:
         current, below = stack.pop()
         if id(current) in done:
@@ -212,7 +214,7 @@ def transform(root: N, f: Callable[[N, N], N], memo: dict[N, N] | None = None) -
             new = [done[id(child)] for child in below]
             changed = any(map(is_not, new, below))
             done[id(current)] = f(current, rebuild(current, new) if changed else current)
-    return done[id(root)]
+    return done[id(root)]  # type: ignore[no-any-return]
 
 
 Steps = Generator[Any, Any, T]
@@ -262,9 +264,7 @@ def run(steps: Steps[T], waiting: list[Any] | None = None) -> T:
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """Python's collector of cycles stands still: programs are trees, of which passes make many, and
-    it would look through all of them again and again, most of the time in a deep text, and find
-    nothing."""
+    """Disables Python's cycle collector, which would scan the (acyclic) nodes again and again."""
     if not gc.isenabled():
         yield
         return

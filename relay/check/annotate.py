@@ -2,9 +2,9 @@
 
     fn (%x: int32) { let %y = %x; %y }   ->   fn (%x: int32) -> int32 { let %y: int32 = %x; %y }
 
-Every expression gets its `checked_type`, and what a programmer may leave out is filled in: the
-types of variables, the results of functions, the type arguments of calls. An expression that has
-nothing to be filled in keeps its identity; one that was typed differently before is copied.
+Every expression gets its `checked_type`, and omitted annotations are filled in: the types of
+variables, the results of functions, the type arguments of calls. An expression with nothing to fill
+in keeps its identity; one that was typed differently before is copied.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from relay import tree
 from relay.check.generate import Generator
 from relay.check.unify import Mismatch
-from relay.ir.expr import Call, Expr, Function, Op, Syntax, Var
+from relay.ir.expr import Call, Expr, Function, Syntax, Var
 from relay.ir.types import FuncType, IncompleteType, Occurs, Type, TypeKind
 
 E = TypeVar("E", bound=Expr)
@@ -41,10 +41,8 @@ def annotate(expr: E, generator: Generator) -> E:
         return resolved[id(ty)]
 
     def visit(before: Syntax, after: Syntax) -> Syntax:
-        # an operator has no type of its own; a constructor in a pattern was not asked for one
-        if not isinstance(before, Expr) or isinstance(before, Op):
-            return after
-        if id(before) not in generator.types:
+        # operators, and constructors in patterns, have no type of their own
+        if not isinstance(before, Expr) or id(before) not in generator.types:
             return after
         ty = final_type(before)
         return _with_type(_filled_in(before, after, ty), ty)
@@ -60,7 +58,7 @@ def annotate(expr: E, generator: Generator) -> E:
                 return tree.replace(after, type_args=_final_type_args(found, generator))
         return after
 
-    result: E = tree.transform(expr, visit)  # type: ignore[arg-type]
+    result = tree.transform(expr, visit)
     generator.diagnostics.render()
     return result
 
@@ -87,12 +85,11 @@ def _final_type_args(found: tuple[Any, ...], generator: Generator) -> tuple[Any,
 
 
 def _report_unknown(node: Expr, found: Type, generator: Generator) -> None:
-    is_variable = isinstance(node, Var)
-    what = f"`%{node.name_hint}`" if isinstance(node, Var) else "this expression"
+    name = f"`%{node.name_hint}`" if isinstance(node, Var) else None
     generator.report(
         node,
-        f"cannot infer the type of {what}",
+        f"cannot infer the type of {name or 'this expression'}",
         "a type that the program determines",
         f"{found}, where `_` is unknown",
-        f"annotate {what}" if is_variable else "annotate a variable it depends on",
+        f"annotate {name or 'a variable it depends on'}",
     )

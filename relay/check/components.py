@@ -15,47 +15,38 @@ def strongly_connected(graph: Mapping[K, Iterable[K]]) -> list[list[K]]:
     """
     index: dict[K, int] = {}
     low: dict[K, int] = {}
-    on_path: set[K] = set()
     path: list[K] = []
+    position: dict[K, int] = {}  # of the nodes on the path
     groups: list[list[K]] = []
     for root in graph:
         if root in index:
             continue
         stack: list[tuple[K, Iterator[K]]] = []
-
-        def enter(node: K, stack: list[tuple[K, Iterator[K]]] = stack) -> None:
-            index[node] = low[node] = len(index)
-            path.append(node)
-            on_path.add(node)
-            stack.append((node, iter(graph[node])))
-
-        enter(root)
-        while stack:
+        entered: K | None = root
+        while entered is not None or stack:
+            if entered is not None:
+                index[entered] = low[entered] = len(index)
+                path.append(entered)
+                position[entered] = len(path) - 1
+                stack.append((entered, iter(graph[entered])))
+                entered = None
             node, successors = stack[-1]
             for successor in successors:
                 if successor not in graph:
                     continue
                 if successor not in index:
-                    enter(successor)
+                    entered = successor
                     break
-                if successor in on_path:
+                if successor in position:
                     low[node] = min(low[node], index[successor])
             else:
                 stack.pop()
                 if stack:
                     low[stack[-1][0]] = min(low[stack[-1][0]], low[node])
                 if low[node] == index[node]:
-                    start = _position(path, node)
-                    group = path[start:]
-                    del path[start:]
-                    on_path.difference_update(group)
+                    group = path[position[node] :]
+                    del path[position[node] :]
+                    for member in group:
+                        del position[member]
                     groups.append(group)
     return groups
-
-
-def _position(path: list[K], node: K) -> int:
-    """Where `node` is, looked for from the end: the group being closed is there."""
-    position = len(path) - 1
-    while path[position] != node:
-        position -= 1
-    return position

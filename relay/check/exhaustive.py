@@ -1,8 +1,8 @@
-"""Which values a match leaves out: the method of Maranget ("Warnings for pattern matching", 2007).
+"""Exhaustiveness of matches by the method of Maranget ("Warnings for pattern matching", 2007).
 
-The clauses are rows of patterns. Looking at the first column, each constructor of the data type
-either occurs there, and then its rows are asked again over its fields, or it does not, and then a
-value built with it falls through to the rows that begin with a wildcard.
+The clauses are rows of patterns. For each constructor of the data type: if it occurs in the first
+column, its rows are checked over its fields; otherwise a value built with it falls through to the
+rows that begin with a wildcard.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from relay.ir.expr import (
     Pattern,
     PatternConstructor,
     PatternTuple,
-    PatternVar,
     PatternWildcard,
 )
 from relay.ir.module import IRModule
@@ -26,7 +25,7 @@ Row = tuple[Pattern, ...]
 # a constructor, or the number of fields of a tuple
 Head = Constructor | int
 
-# Enough to see what is missing; there may be exponentially many.
+# Missing cases that are listed; there may be exponentially many.
 MAX_CASES = 16
 
 
@@ -40,7 +39,7 @@ def unmatched_cases(match: Match, module: IRModule | None = None) -> list[Patter
 def _missing(rows: Sequence[Row], width: int, module: IRModule | None) -> Steps[list[Row]]:
     """Rows of `width` patterns that none of `rows` covers."""
     if not rows:
-        return [tuple(PatternWildcard() for _ in range(width))]
+        return [_wildcards(width)]
     if width == 0:
         return []
     heads = {_key(head): head for row in rows if (head := _head(row[0])) is not None}
@@ -55,25 +54,27 @@ def _missing(rows: Sequence[Row], width: int, module: IRModule | None) -> Steps[
             break
         arity = _arity(head)
         if _key(head) in heads:
-            inner = [r for row in rows if (r := _specialise(row, head, arity)) is not None]
+            inner = [r for row in rows if (r := _specialize(row, head, arity)) is not None]
             cases = yield _missing(inner, arity + width - 1, module)
         else:
             default = [row[1:] for row in rows if _head(row[0]) is None]
             rest = yield _missing(default, width - 1, module)
-            cases = [(*(PatternWildcard() for _ in range(arity)), *row) for row in rest]
+            cases = [(*_wildcards(arity), *row) for row in rest]
         found.extend((_build(head, case[:arity]), *case[arity:]) for case in cases)
     return found[:MAX_CASES]
 
 
+def _wildcards(count: int) -> Row:
+    return tuple(PatternWildcard() for _ in range(count))
+
+
 def _head(pattern: Pattern) -> Head | None:
-    """What the pattern asks for; None when it takes anything."""
+    """The constructor or tuple size that the pattern requires; None when it takes anything."""
     match pattern:
         case PatternConstructor(constructor=constructor):
             return constructor
         case PatternTuple(patterns=patterns):
             return len(patterns)
-        case PatternVar() | PatternWildcard():
-            return None
     return None
 
 
@@ -93,18 +94,17 @@ def _siblings(head: Head, module: IRModule | None) -> Sequence[Head] | None:
     return definition.constructors if definition is not None else None
 
 
-def _specialise(row: Row, head: Head, arity: int) -> Row | None:
-    """The row over the fields of a value built with `head`; None when it does not take one."""
+def _specialize(row: Row, head: Head, arity: int) -> Row | None:
+    """The row over the fields of a value built with `head`; None when it does not match one."""
     first, rest = row[0], row[1:]
     own = _head(first)
     if own is None:
-        return (*(PatternWildcard() for _ in range(arity)), *rest)
+        return (*_wildcards(arity), *rest)
     if _key(own) != _key(head):
         return None
     fields = first.patterns  # type: ignore[attr-defined]
-    # a wrong number of sub-patterns is reported by inference; here it must not confuse the columns
-    padded = (*fields, *(PatternWildcard() for _ in range(arity - len(fields))))
-    return (*padded[:arity], *rest)
+    # a wrong number of sub-patterns is reported by inference; here it must not shift the columns
+    return (*(*fields, *_wildcards(arity - len(fields)))[:arity], *rest)
 
 
 def _build(head: Head, fields: Row) -> Pattern:

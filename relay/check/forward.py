@@ -1,18 +1,18 @@
-"""Types of what a pass has changed, from the leaves up, where nothing has to be solved.
+"""Incremental inference: types of rewritten expressions, from the leaves up, without the solver.
 
-Most passes replace operators by operators, and what is below them is typed already. Then the type
-of a call follows from the types of its arguments: its relation is asked once, and nobody has to
-look at the rest of the function. Where something new is a function, a branch or a name without a
-type, or where sizes are open, so that inference may assume what a run has to check, the function is
-inferred as a whole.
+Most passes replace operators by operators over typed arguments. Then the type of a call follows
+from one evaluation of its relation, and the rest of the function need not be inferred again. Where
+a new function, branch or untyped variable occurs, or an unknown dimension, about which inference
+may make assumptions that are checked at run time, the whole function is inferred.
 """
 
 from __future__ import annotations
 
+import operator
+
 from relay import tree
 from relay.check.infer import with_known_types
 from relay.errors import RelayError
-from relay.ir.dims import Dim
 from relay.ir.expr import (
     Call,
     Constant,
@@ -26,13 +26,13 @@ from relay.ir.expr import (
     TupleGetItem,
     Var,
 )
-from relay.ir.types import FuncType, IncompleteType, Occurs, TensorType, TupleType, Type
+from relay.ir.types import FuncType, IncompleteType, Occurs, TupleType, Type
 from relay.op.opdef import OpDef
 from relay.op.site import Site
 
 
 def typed_forward(after: Function, before: Function) -> Function:
-    """`after`, which was made of the typed function `before`: typed too, where that is easy."""
+    """`after`, a rewritten form of the typed function `before`, typed if no solving is needed."""
     found: dict[int, Type] = {}
 
     def known(e: Expr) -> Type | None:
@@ -42,8 +42,8 @@ def typed_forward(after: Function, before: Function) -> Function:
         match e:
             case Var(type_annotation=given):
                 return given
-            case Constant(data=data):
-                return TensorType(data.shape, data.dtype)
+            case Constant():
+                return e.tensor_type
             case Call(op=OpDef() as op, args=args):
                 types = [known(arg) for arg in args]
                 return _result(e, op, [ty for ty in types if ty is not None])
@@ -64,11 +64,9 @@ def typed_forward(after: Function, before: Function) -> Function:
         return None
 
     for e in tree.postorder(after):
-        if (
-            not isinstance(e, Expr)
-            or e.ty is not None
-            or isinstance(e, Op | GlobalVar | Constructor)
-        ):
+        if not isinstance(e, Expr) or e.ty is not None:
+            continue
+        if isinstance(e, Op | GlobalVar | Constructor):
             continue
         ty = type_of(e)
         if ty is None or ty.occurs & (Occurs.HOLE | Occurs.ANY):
@@ -78,7 +76,7 @@ def typed_forward(after: Function, before: Function) -> Function:
 
 
 def _result(call: Call, op: OpDef, types: list[Type]) -> Type | None:
-    """What the relation of an operator says of its result."""
+    """The result type of a call according to the operator's type relation."""
     if len(types) < len(call.args) or (not op.variadic and len(types) != len(op.arguments)):
         return None
     if op.relation is None or any(ty.occurs & (Occurs.HOLE | Occurs.ANY) for ty in types):
@@ -95,14 +93,10 @@ def _result(call: Call, op: OpDef, types: list[Type]) -> Type | None:
         call.attrs,
         call.span,
         lambda index, ty: learned.append(index),
-        _equal,
+        operator.eq,
     )
     try:
         result = op.relation(site)
     except RelayError:
-        return None  # inference says what is wrong
+        return None  # inference reports the error
     return None if learned else result
-
-
-def _equal(one: Dim, other: Dim) -> bool:
-    return one == other

@@ -1,7 +1,7 @@
 """Step 1 of inference: give every expression a type, and every use of an operator a relation.
 
-Types have holes where nothing is known yet. Relations are handed to the solver as they are made, so
-what can be known is known by the time it is needed. Errors are collected and raised together.
+Types have holes where nothing is known yet. Relations go to the solver as they are made, so holes
+are filled as early as possible. Errors are collected and raised together.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class Generator:
         return tuple(found)
 
     def known(self, expr: Expr) -> Type | None:
-        """The type of an atom, or of what was seen before."""
+        """The type of an atom, or of an expression that was inferred before."""
         if (found := self.types.get(id(expr))) is not None:
             return found
         match expr:
@@ -211,13 +211,11 @@ class Generator:
         return constructor_type(constructor, definition)
 
     def operator_as_value(self, op: Op) -> Type:
-        """An operator passed around is a function of as many parameters as it has arguments."""
-        if not isinstance(op, OpDef):
-            raise RelayError(f"operator `{op.name}` has no record; make it with relay.op.define(…)")
-        args = tuple(IncompleteType() for _ in op.arguments)
+        """The function type of an operator that is used as a value."""
+        record = _record(op)
+        args = tuple(IncompleteType() for _ in record.arguments)
         result = IncompleteType()
-        constraint = OperatorConstraint(op, op, args, result, op.make_attrs({}))
-        self.solver.add(constraint)
+        self.solver.add(OperatorConstraint(op, record, args, result, record.make_attrs({})))
         return FuncType(args, result)
 
     def function(self, function: Function) -> Steps[Type]:
@@ -226,7 +224,7 @@ class Generator:
         result: Type = body
         if function.ret_type is not None:
             declared = self.checked_annotation(function.ret_type, function)
-            about = _place(function.body, function)
+            about = _blamed(function.body, function)
             self.solver.unify(
                 body, declared, about, "the body does not have the declared result type"
             )
@@ -241,7 +239,7 @@ class Generator:
             chain.append(expr)
             value = expr.value
             if isinstance(value, Function) and expr.variable.type_annotation is None:
-                # known before the body is, so the function can call itself at any of its types
+                # known before the body is, so recursion may be polymorphic
                 declared = value.declared_type
                 if declared is not None:
                     self.types.setdefault(id(expr.variable), declared)
@@ -250,7 +248,7 @@ class Generator:
             self.solver.unify(
                 found,
                 expected,
-                _place(value, expr),
+                _blamed(value, expr),
                 f"the value of `%{expr.variable.name_hint}` does not fit",
             )
             expr = expr.body
@@ -261,7 +259,9 @@ class Generator:
 
     def if_(self, expr: If) -> Steps[Type]:
         cond = yield self.infer(expr.cond)
-        self.solver.unify(cond, BOOL, _place(expr.cond, expr), "the condition is not a scalar bool")
+        self.solver.unify(
+            cond, BOOL, _blamed(expr.cond, expr), "the condition is not a scalar bool"
+        )
         then = yield self.infer(expr.true_branch)
         other = yield self.infer(expr.false_branch)
         return self.solver.unify(other, then, expr, "the branches have different types")
@@ -276,7 +276,7 @@ class Generator:
 
     def call(self, call: Call) -> Steps[Type]:
         if isinstance(call.op, Op):
-            return self.operator_call(call, call.op)  # type: ignore[return-value]
+            return self.operator_call(call, _record(call.op))  # type: ignore[return-value]
         callee = self.solver.unifier.find((yield self.infer(call.op)))
         args = yield self.all(call.args)
         if isinstance(callee, IncompleteType):
@@ -315,7 +315,7 @@ class Generator:
             self.report_arity(call, name, len(callee.arg_types))
             return callee.ret_type
         for index, (expected, found) in enumerate(zip(callee.arg_types, args, strict=True)):
-            about = _place(call.args[index], call)
+            about = _blamed(call.args[index], call)
             self.solver.unify(found, expected, about, f"argument {index} of {name} does not fit")
         for relation in callee.type_constraints:
             op = OpDef(name, relation=relation.func, arguments=())
@@ -328,9 +328,7 @@ class Generator:
             self.report(call, f"the result of {name} has no type: {mismatch.why}")
             return IncompleteType()
 
-    def operator_call(self, call: Call, op: Op) -> Steps[Type]:
-        if not isinstance(op, OpDef):
-            raise RelayError(f"operator `{op.name}` has no record; make it with relay.op.define(…)")
+    def operator_call(self, call: Call, op: OpDef) -> Steps[Type]:
         args = yield self.all(call.args)
         if not op.variadic and len(args) != len(op.arguments):
             self.report_arity(call, f"`{op.name}`", len(op.arguments))
@@ -369,7 +367,7 @@ class Generator:
             result = self.solver.unify(
                 found,
                 result,
-                _place(clause.rhs, clause),
+                _blamed(clause.rhs, clause),
                 "the clauses of a match have different types",
             )
         if expr.complete and (missing := unmatched_cases(expr, self.module)):
@@ -401,13 +399,9 @@ class Generator:
                     signature = self.constructor_type(constructor)
                     if not isinstance(signature, FuncType):
                         continue
-                    signature, _ = self.solver.unifier.instantiate(signature)
-                    self.solver.unify(
-                        signature.ret_type,
-                        expected,
-                        current,
-                        "the pattern does not fit the value",
-                    )
+                    signature = self.solver.unifier.instantiate(signature)
+                    message = "the pattern does not fit the value"
+                    self.solver.unify(signature.ret_type, expected, current, message)
                     if len(patterns) != len(signature.arg_types):
                         self.report(
                             current,
@@ -440,8 +434,14 @@ class Generator:
         self.diagnostics.render()
 
 
-def _place(part: Expr, whole: Syntax) -> Syntax:
-    """Where to point when `part` of `whole` is wrong: the span of a variable is its binding."""
+def _record(op: Op) -> OpDef:
+    if not isinstance(op, OpDef):
+        raise RelayError(f"operator `{op.name}` has no record; make it with relay.op.define(…)")
+    return op
+
+
+def _blamed(part: Expr, whole: Syntax) -> Syntax:
+    """Where an error about `part` of `whole` points: the span of a variable is its binding."""
     return whole if isinstance(part, Var) or part.span is None else part
 
 
@@ -451,8 +451,6 @@ def _callee_name(op: Expr) -> str:
             return f"`@{op.name_hint}`"
         case Var():
             return f"`%{op.name_hint}`"
-        case Constructor():
-            return f"`{op.name_hint}`"
-        case Op():
+        case Constructor() | Op():
             return f"`{op.name}`"
     return "the function"

@@ -20,19 +20,9 @@ from relay.check.generate import Generator
 from relay.check.kinds import check_definition
 from relay.check.wellformed import check_well_formed
 from relay.ir.adt import TypeData
-from relay.ir.expr import (
-    Constructor,
-    Expr,
-    Function,
-    GlobalVar,
-    Op,
-)
+from relay.ir.expr import Constructor, Expr, Function, GlobalVar, Op
 from relay.ir.module import IRModule
-from relay.ir.types import (
-    FuncType,
-    IncompleteType,
-    Type,
-)
+from relay.ir.types import FuncType, IncompleteType, Type
 from relay.ir.variables import free_vars
 
 
@@ -127,14 +117,14 @@ def _infer_group(
             generator.solver.unify(monomorphic, generator.globals[name], function)
     generator.finish()
     typed = {name: annotate(function, generator) for name, function in functions.items()}
-    # a function that stands alone and does not call itself is typed against the others only
+    # a single function without recursion is typed against other groups only
     alone = len(functions) == 1 and not any(n in _globals_used(f) for n, f in functions.items())
     within = {} if alone else {name: typed[name].checked_type for name in generator.globals}
     known = generator.used_globals | within
     for name, function in typed.items():
         used = known
         if functions[name].declared_type is not None:
-            # what the others use does not matter to it
+            # the globals that others of the group use do not matter to it
             used = {n: known[n] for n in _globals_used(functions[name]) if n in known}
         _assume(function, Assumptions(functions[name], used, generator.used_types))
     return typed
@@ -147,8 +137,8 @@ def _assume(function: Function, assumptions: Assumptions) -> None:
 def with_known_types(
     after: Function, before: Function, type_of: Callable[[Expr], Type | None]
 ) -> Function:
-    """`after`, which was made of the typed `before`, with types that are known and need not be
-    inferred: no expression that is part of both has another type than it had."""
+    """`after`, a rewritten form of the typed `before`, with the types that `type_of` knows; the
+    types of expressions that are part of both must not have changed."""
     if not isinstance(before.assumptions, Assumptions):
         return after
     untyped = [

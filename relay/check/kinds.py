@@ -1,11 +1,12 @@
-"""Kinds: types are put together the right way.
+"""Kind checking of types.
 
-A tensor's dimensions are numbers and shape variables, a tuple holds types, a data type is given as
-many arguments as it has parameters, and a data type's name alone is not a type.
+Dimensions are numbers and shape variables, tuples hold types, a data type is given as many
+arguments as it has parameters, and the name of a data type alone is not a type.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NoReturn
 
 from relay import tree
@@ -26,12 +27,13 @@ from relay.ir.types import (
     TypeRelation,
     TypeVar,
 )
+from relay.ir.variables import free_type_vars
 
 
 def check_kind(ty: Type, module: IRModule | None = None, span: AnySpan | None = None) -> TypeKind:
-    """The kind of `ty`; KindError when it is put together wrongly.
+    """The kind of `ty`; KindError when it is ill-kinded.
 
-    Without a module, names of data types are taken on trust.
+    Without a module, names of data types are not checked.
     """
     if isinstance(ty, TypeData):
         check_definition(ty, module)
@@ -45,14 +47,10 @@ def check_kind(ty: Type, module: IRModule | None = None, span: AnySpan | None = 
                 for dim in part.shape:
                     for atom in dims.atoms(dim):
                         _require_dimension(atom, part, where)
-            case TupleType(fields=fields):
-                _require_types(fields, part, where)
             case FuncType(arg_types=arg_types, ret_type=ret_type):
                 _require_types((*arg_types, ret_type), part, where)
-            case RefType(value=value):
-                _require_types((value,), part, where)
-            case TypeRelation(args=args):
-                _require_types(args, part, where)
+            case TupleType() | RefType() | TypeRelation():
+                _require_types(tree.children(part), part, where)
             case TypeCall():
                 _check_type_call(part, module, where)
     return kind_of(ty)
@@ -94,29 +92,17 @@ def check_definition(definition: TypeData, module: IRModule | None = None) -> No
             span = given.span or constructor.span or definition.span
             _require_types((given,), definition, span, f"constructor `{constructor.name_hint}`")
             check_kind(given, module, span)
-            for part in tree.postorder(given):
-                variables = [part] if isinstance(part, TypeVar) else []
-                if isinstance(part, TensorType):
-                    variables = [
-                        a for d in part.shape for a in dims.atoms(d) if isinstance(a, TypeVar)
-                    ]
-                for variable in variables:
-                    if variable not in known and not _bound_inside(variable, given):
-                        _fail(
-                            f"type variable `{variable}` in constructor "
-                            f"`{constructor.name_hint}` is not bound",
-                            "only parameters of "
-                            f"`{definition.header.name_hint}[{', '.join(map(str, known))}]`",
-                            str(variable),
-                            span,
-                            "add it to the parameters of the data type",
-                        )
-
-
-def _bound_inside(variable: TypeVar, ty: Type) -> bool:
-    return any(
-        isinstance(part, FuncType) and variable in part.type_params for part in tree.postorder(ty)
-    )
+            for variable in free_type_vars(given):
+                if variable not in known:
+                    name = definition.header.name_hint
+                    _fail(
+                        f"type variable `{variable}` in constructor "
+                        f"`{constructor.name_hint}` is not bound",
+                        f"only parameters of `{name}[{', '.join(map(str, known))}]`",
+                        str(variable),
+                        span,
+                        "add it to the parameters of the data type",
+                    )
 
 
 def _require_dimension(atom: dims.Symbol, tensor: TensorType, span: AnySpan | None) -> None:
@@ -131,7 +117,7 @@ def _require_dimension(atom: dims.Symbol, tensor: TensorType, span: AnySpan | No
 
 
 def _require_types(
-    parts: tuple[Type, ...], whole: Type, span: AnySpan | None, where: str | None = None
+    parts: Sequence[Type], whole: Type, span: AnySpan | None, where: str | None = None
 ) -> None:
     for part in parts:
         if (kind := kind_of(part)) is TypeKind.Type:

@@ -1,4 +1,4 @@
-"""A place to point at in a program that has no source: its own printed text."""
+"""Spans in the printed text of a program, for errors in programs without source text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MARK = "\N{REFERENCE MARK}"
 
 
 def locate(about: Syntax, root: Expr | None) -> Span | None:
-    """Where `about` stands in the text of `root`; None when it does not show there."""
+    """The span of `about` in the printed text of `root`; None when it is not shown there."""
     if root is None:
         return None
     from relay.ir.printer import astext
@@ -28,7 +28,7 @@ def locate(about: Syntax, root: Expr | None) -> Span | None:
 
 
 def _head(lines: list[str], number: int) -> int:
-    """The line where what ends at line `number` begins: that of the `if` for its last brace."""
+    """The first line of the expression that ends at line `number`, such as the line of the `if`."""
     indentation = _indentation(lines[number - 1])
     while number > 1 and (
         lines[number - 1].startswith("}", indentation)

@@ -1,8 +1,8 @@
-"""Redirecting the edges of a typed function, without inferring its types again.
+"""`redirect` for typed functions, without inferring the types again.
 
-What leads to an expression may lead to another one of the same type, and nothing above it gets
-another type by that. Where the types differ, as when a variable was declared with fewer dimensions
-known than its value has, the function comes back untyped and has to be inferred.
+Replacing an expression by one of the same type changes no type above it. Where the types differ, as
+when a variable's annotation is less precise than its value, the result is untyped and has to be
+inferred.
 """
 
 from __future__ import annotations
@@ -22,9 +22,7 @@ def redirect_typed(function: Function, replacements: Mapping[Syntax, Syntax]) ->
     def note(before: Syntax, after: Syntax) -> None:
         origins[id(after)] = before
 
-    root: Syntax = function
-    result = redirect(root, replacements, note)
-    assert isinstance(result, Function)
+    result = redirect(function, replacements, note)
     if result is function or not all(map(_same_type, replacements.keys(), replacements.values())):
         return result
 

@@ -17,14 +17,13 @@ from typing import Any, Protocol
 
 from relay.check.unify import Mismatch, Unifier
 from relay.errors import AnySpan, TypeCheckError
-from relay.ir.dims import Dim
 from relay.ir.types import IncompleteType, Occurs, TensorType, TupleType, Type
 from relay.op.opdef import OpDef
 from relay.op.site import Site
 
 
 class Report(Protocol):
-    """Takes a finding about an expression, and lets inference go on to find more."""
+    """Records an error about an expression; inference continues."""
 
     def __call__(
         self,
@@ -50,7 +49,7 @@ class Constraint:
         raise AssertionError("each constraint defines it")
 
     def waits_for(self) -> Sequence[Type]:
-        """The types whose holes, when filled, make another attempt worth while."""
+        """The types whose holes, when filled, trigger another attempt."""
         return ()
 
 
@@ -84,7 +83,7 @@ class OperatorConstraint(Constraint):
             self.attrs,
             self.span,
             lambda index, ty: solver.unify(ty, self.args[index], self.about),
-            lambda a, b: _hold_equal(solver.unifier, a, b),
+            lambda a, b: solver.unifier.unify_dim(a, b) is not None,
         )
         if self.op.relation is None:
             solver.report(
@@ -113,10 +112,6 @@ def _has_unknown_dimension(ty: Type) -> bool:
     return isinstance(ty, TensorType)
 
 
-def _hold_equal(unifier: Unifier, a: Dim, b: Dim) -> bool:
-    return unifier.unify_dim(a, b) is not None
-
-
 class ProjectionConstraint(Constraint):
     """`t.index`, while the type of t is not known."""
 
@@ -142,7 +137,7 @@ class ProjectionConstraint(Constraint):
 
 
 class Solver:
-    """The queue of constraints, and the graph of who waits for what."""
+    """The queue of constraints, and which constraints wait for which hole."""
 
     def __init__(self, report: Report) -> None:
         self.unifier = Unifier(self._wake)
@@ -163,9 +158,8 @@ class Solver:
             return self.unifier.unify(expected, found)
         except Mismatch as mismatch:
             shown = [str(self._as_far_as_possible(ty)) for ty in (expected, found)]
-            why = (
-                "" if mismatch.why == f"`{shown[0]}` is not `{shown[1]}`" else f" ({mismatch.why})"
-            )
+            said = mismatch.why == f"`{shown[0]}` is not `{shown[1]}`"
+            why = "" if said else f" ({mismatch.why})"
             text = message or "type mismatch"
             self.report(about, f"{text}{why}", shown[0], shown[1], mismatch.hint)
             return expected
@@ -199,7 +193,7 @@ class Solver:
             self._attempt(constraint, forced=False)
 
     def finish(self) -> list[Constraint]:
-        """Solve to the end, deciding open dimensions where nothing else moves; what is left."""
+        """Solve to the end, deciding unknown dimensions where nothing else helps; what is left."""
         self.solve()
         progress = True
         while progress and self._unsolved:

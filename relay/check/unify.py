@@ -1,10 +1,10 @@
-"""Holes and what they stand for: union-find over types and dimensions, with unification.
+"""Unification: union-find over the holes in types and dimensions.
 
 A hole (`IncompleteType`) is bound to another hole or to a type; `find` follows the bindings and
 shortens them. `unify(a, b)` makes two types equal by binding holes, and returns their common form:
 where one side has `?` and the other a dimension the result has `?`, because nothing better holds
 for both. Dimensions are made equal by solving for a hole where that is possible (`h + 1 == 5`);
-an equation with more than one way out waits until more is known.
+an equation without a unique solution is postponed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from relay.ir.types import (
     TupleType,
     Type,
     TypeCall,
-    TypeKind,
     TypeVar,
     map_leaves,
     substitute,
@@ -45,7 +44,7 @@ class Mismatch(Exception):
 
 @contextmanager
 def _meaningful() -> Iterator[None]:
-    """What makes a dimension meaningless, as a Mismatch."""
+    """Turns errors about invalid dimensions into a Mismatch."""
     try:
         yield
     except ZeroDivisionError:
@@ -62,10 +61,8 @@ class Unifier:
         self._on_bind = on_bind
         self.postponed: list[tuple[Dim, Dim]] = []
 
-    # --- looking
-
     def find(self, ty: Type) -> Type:
-        """What `ty` stands for, on the outside: a hole only if nothing is known."""
+        """The type that `ty` is bound to, at its root: a hole only if nothing is known."""
         if type(ty) is not IncompleteType:
             return ty
         bound = self._bound
@@ -79,9 +76,9 @@ class Unifier:
         return last  # type: ignore[no-any-return]
 
     def resolve(self, ty: Type) -> Type:
-        """`ty` with every hole that is known filled in, all the way down.
+        """`ty` with every bound hole filled in.
 
-        Mismatch when a dimension then has no meaning: it is negative, or divided by zero.
+        Mismatch when a dimension then is invalid: negative, or divided by zero.
         """
         if not ty.occurs & Occurs.HOLE:
             return ty
@@ -133,10 +130,9 @@ class Unifier:
         self._bound[hole] = value
         self._on_bind(hole, value)
 
-    def instantiate(self, ty: FuncType) -> tuple[FuncType, tuple[Any, ...]]:
-        """A polymorphic function at fresh holes, and the holes."""
-        holes = tuple(IncompleteType(param.kind) for param in ty.type_params)
-        return self.instantiate_at(ty, holes), holes
+    def instantiate(self, ty: FuncType) -> FuncType:
+        """A polymorphic function at fresh holes."""
+        return self.instantiate_at(ty, tuple(IncompleteType(p.kind) for p in ty.type_params))
 
     @staticmethod
     def instantiate_at(ty: FuncType, args: tuple[Any, ...]) -> FuncType:
@@ -213,8 +209,8 @@ class Unifier:
             b = self.instantiate_at(b, params)
         else:
             # one is more polymorphic: it is used at the other's types
-            a = self.instantiate(a)[0] if a.type_params else a
-            b = self.instantiate(b)[0] if b.type_params else b
+            a = self.instantiate(a) if a.type_params else a
+            b = self.instantiate(b) if b.type_params else b
         if len(a.arg_types) != len(b.arg_types):
             raise Mismatch(f"functions of {len(a.arg_types)} and {len(b.arg_types)} parameters")
         args = []
@@ -270,27 +266,22 @@ class Unifier:
         return a
 
     def _solved(self, hole: IncompleteType, solution: Dim | None, a: Dim) -> Dim | None:
-        """Bind a dimension's hole to the solution of an equation; `a` in the light of it."""
+        """Bind a dimension's hole to the solution of an equation; returns the resolved `a`."""
         if solution is None or (isinstance(solution, int) and solution < 0):
             return None
         self.bind(hole, solution)
         return self.resolve_dim(a)
 
     def settle_postponed(self) -> list[tuple[Dim, Dim]]:
-        """Look again at equations that had no unique solution; those that do not hold."""
+        """Retry the equations that had no unique solution; returns those that do not hold."""
         pending, self.postponed = self.postponed, []
         return [(a, b) for a, b in pending if self.unify_dim(a, b) is None]
 
 
 def _quotient(value: Dim, coefficient: int) -> Dim | None:
-    """The h with coefficient * h == value. A symbolic value that is not a multiple on paper may be
-    one in a run, which checks it."""
+    """The h with coefficient * h == value; whether a dynamic value is a multiple is checked at run
+    time."""
     exact = dims.exact_quotient(value, coefficient)
     if exact is not None or isinstance(value, int):
         return exact
     return dims.floor_divide(value, coefficient)
-
-
-def fresh(kind: TypeKind = TypeKind.Type) -> IncompleteType:
-    """A new hole."""
-    return IncompleteType(kind)

@@ -1,14 +1,13 @@
-"""Whether a program is put together rightly, before one asks for its types.
+"""Well-formedness of programs, checked before type inference.
 
     bound once      every variable is bound by one parameter list, let or pattern
-    in scope        and used only where that binding reaches; the same for type variables
-    right shape     every part is of the kind its place asks for, patterns have the arity of their
-                    constructors, projections do not count backwards
+    in scope        and used only in the scope of that binding; the same for type variables
+    right shape     every field holds the class it is declared with, patterns have the arity of
+                    their constructors, indices of projections are not negative
     finished        no `TempExpr` of a pass is left over
 
-A program is a graph, so "where a binding reaches" is a question about scopes: a computation stands
-in the innermost scope around all its uses (`relay.ir.scopes`), and so does a variable. It is used
-within its binding exactly when that innermost scope is the one the binding opens.
+A computation belongs to the innermost scope around all its uses (`relay.ir.scopes`), and so does a
+variable. All its uses are in scope exactly when that is the scope its binding opens.
 
 The functions of a module must be closed. An expression by itself may have free variables.
 """
@@ -16,9 +15,7 @@ The functions of a module must be closed. An expression by itself may have free 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
-from functools import cache
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any
 
 from relay import tree
 from relay.errors import Diagnostic, IllFormed, fail
@@ -77,7 +74,7 @@ def _shape_faults(root: Syntax, where: str) -> tuple[list[Syntax], list[Diagnost
     found: list[Diagnostic] = []
 
     def enter(node: Syntax) -> bool:
-        """Look at a node before its parts, and at those only when they are what they should be."""
+        """Check a node before its parts; those are entered only if they have the right classes."""
         misplaced = list(_misplaced_parts(node, where))
         found.extend(misplaced or _own_faults(node, where))
         return not misplaced
@@ -117,7 +114,7 @@ def _own_faults(node: Syntax, where: str) -> Iterator[Diagnostic]:
 
 def _misplaced_parts(node: Syntax, where: str) -> Iterator[Diagnostic]:
     cls: Any = type(node)
-    for name, kind, many, optional in _parts(cls):
+    for name, kind, many, optional in tree.child_fields(cls):
         value = getattr(node, name)
         if optional and value is None:
             continue
@@ -128,28 +125,11 @@ def _misplaced_parts(node: Syntax, where: str) -> Iterator[Diagnostic]:
                 yield Diagnostic(message, node.span, f"relay.{kind.__name__}", found)
 
 
-@cache
-def _parts(cls: Any) -> tuple[tuple[str, type[Syntax], bool, bool], ...]:
-    """(field, kind of its parts, whether it is a tuple of them, whether it may be None)"""
-    hints = get_type_hints(cls)
-    names = {name for name, _ in tree.child_fields(cls)}
-    found = []
-    for name in (f.name for f in fields(cls) if f.name in names):
-        hint = hints[name]
-        options = (hint,) if get_origin(hint) is tuple or isinstance(hint, type) else get_args(hint)
-        for option in options:
-            many = get_origin(option) is tuple
-            kind = get_args(option)[0] if many else option
-            if isinstance(kind, type) and issubclass(kind, Syntax):
-                found.append((name, kind, many, type(None) in options))
-    return tuple(found)
-
-
 # --- variables ---------------------------------------------------------------------------------
 
 
 class Reach(Scopes):
-    """Scopes as variables see them: a binder stands with what it binds in.
+    """Scopes of variables: a binder belongs to the scope in which its variables may be used.
 
     A clause's pattern belongs to the scope of its right side, and the value of a `let` to that of
     its body when it is a function, which may call itself.

@@ -34,7 +34,7 @@ class TypeData(Type):
         name = self.header.name_hint
         object.__setattr__(self, "type_vars", tuple(self.type_vars or ()))
         object.__setattr__(self, "constructors", tuple(self.constructors or ()))
-        self._summarise((TypeData, name), Occurs.NOTHING)
+        self._summarize((TypeData, name), Occurs.NOTHING)
         for part, kind in (("type_vars", TypeVar), ("constructors", Constructor)):
             for given in getattr(self, part):
                 if not isinstance(given, kind):

@@ -1,11 +1,11 @@
 """The text form of attributes: `units=128, strides=[2, 2], out_dtype="float32", axis=None`.
 
 Values are Python data: numbers, strings, True, False, None, lists in brackets, mappings in braces.
-Tensors go to the metadata, and so does a note of whatever else there is.
+Tensors, and a note of values without a text form, go to the metadata.
 
-Attributes of an operator's own class are written without those that have their default. Where a
-reader could not know the class (a call of something else, free names on an operator), it is named
-by `attrs_type_key`; `attrs_type_key=None` says that an operator's attributes were left out.
+Attributes that have their default are left out. Where a reader could not know the class of the
+attributes (another callee than an operator, arbitrary names on an operator), `attrs_type_key` names
+it; `attrs_type_key=None` is an operator call without attributes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FREE_NAMES: Final = "DictAttrs"
 def call_attributes(call: Call, metadata: MetadataWriter) -> list[str]:
     """`name=value` for each attribute of a call that has to be written."""
     given = call.attrs
-    # the record of an operator names the class of its attributes; the language has no records
+    # only `OpDef`, a layer above this one, has the class of an operator's attributes
     own: type[Attrs] | None = getattr(call.op, "attrs", None) if isinstance(call.op, Op) else None
     written: Iterable[tuple[str, Any]]
     match given:

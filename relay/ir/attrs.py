@@ -13,8 +13,8 @@ T = TypeVar("T")
 
 
 def freeze(value: Any) -> Any:
-    """`value` as immutable data: lists become tuples, NumPy scalars and other numbers and strings
-    that are more than that become Python's."""
+    """`value` as immutable data: lists become tuples, NumPy scalars and subclasses of int, float
+    and str become plain Python values."""
     kind = type(value)
     if kind in (int, float, str, bool, type(None)):
         return value
@@ -30,8 +30,8 @@ def freeze(value: Any) -> Any:
     return value
 
 
-class _ByKind:
-    """Attributes looked up by name and read as a kind of data."""
+class _TypedAccess:
+    """Attributes looked up by name and converted to a type."""
 
     __slots__ = ()
 
@@ -48,7 +48,7 @@ class _ByKind:
         return tuple(map(int, self[name]))
 
 
-class Attrs(_ByKind):
+class Attrs(_TypedAccess):
     """The base of every operator's attributes; make one with `@attrs`."""
 
     __slots__ = ()
@@ -67,12 +67,9 @@ class Attrs(_ByKind):
 
     @classmethod
     def defaults(cls) -> dict[str, Any]:
-        """Those attributes that have a default, with it."""
-        return {
-            f.name: f.default
-            for f in fields(cls)  # type: ignore[arg-type]
-            if f.default is not MISSING
-        }
+        """The attributes that have a default, with it."""
+        own = fields(cls)  # type: ignore[arg-type]
+        return {f.name: f.default for f in own if f.default is not MISSING}
 
     def items(self) -> Iterator[tuple[str, Any]]:
         return ((name, getattr(self, name)) for name in self.keys())
@@ -104,8 +101,8 @@ def attrs(cls: type[T]) -> type[T]:
     return immutable(cls, kw_only=True)
 
 
-class DictAttrs(_ByKind, Mapping[str, Any]):
-    """Attributes with free names, as functions and modules have them. Immutable, hashable."""
+class DictAttrs(_TypedAccess, Mapping[str, Any]):
+    """Attributes with arbitrary names, as functions and modules have them. Immutable, hashable."""
 
     __slots__ = ("_items",)
 

@@ -2,10 +2,10 @@
 
 Both come from one canonical form: the sequence of a program's nodes in post-order, where each entry
 holds the node's kind, its own data, and the positions of its children in the sequence. Variables
-are numbered in the order they appear, so renaming does not show; a computation that is shared is
-one entry, so sharing does; `()` computes nothing, so it is the same wherever it stands. Two
-programs are equal when their sequences are, and the first entries that differ are the first
-difference. Numbers among attributes may differ by rounding (`NEAR`).
+are numbered in order of appearance, so names do not matter; a shared computation is one entry, so
+sharing does; `()` computes nothing, so sharing it does not. Two programs are equal when their
+sequences are, and the first entries that differ are reported. Floats among attributes may differ by
+rounding (`NEAR`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from relay.ir.module import IRModule
 from relay.ir.types import FuncType, Occurs, TensorType, Type, TypeVar, substitute
 from relay.ir.variables import binders
 
-# How far apart two numbers among attributes may be that count as the same one.
+# Floats among attributes that differ by less count as equal.
 NEAR: Final = 1e-9
 
 Comparable = IRModule | Syntax | Type | nd.NDArray | Attrs | DictAttrs
@@ -59,13 +59,13 @@ class Entry:
 
 
 class _Canonical:
-    """Walks a program in order and numbers what it meets."""
+    """Walks a program in post-order and numbers its nodes and variables."""
 
     def __init__(self, map_free_vars: bool) -> None:
         self.map_free_vars = map_free_vars
         self.positions: dict[int, int] = {}
         self.count = 0
-        self.atoms: dict[int, tuple[Any, ...]] = {}  # what was worked out for an atom, by identity
+        self.atoms: dict[int, tuple[Any, ...]] = {}  # the result of `atom`, by identity
         self.variables = 0
         self.type_variables: dict[TypeVar, TypeVar] = {}
         self.bound: set[Var] = set()
@@ -91,7 +91,7 @@ class _Canonical:
             yield Entry(key, definition, f"type {name}")
         for var, function in module.functions_items():
             yield Entry(("def", var.name_hint), var, f"@{var.name_hint}")
-            # functions are closed: an object that two of them use means nothing to the other
+            # functions are closed: sharing a node between two of them has no meaning
             yield from _Canonical(self.map_free_vars).program(function, f"@{var.name_hint}")
         yield Entry(("attributes", data_key(module.attrs)), module.attrs, "the module")
 
@@ -117,7 +117,7 @@ class _Canonical:
             below = tuple(self.reference(child) for child in tree.children(node))
             key = (type(node).__name__, *self.own_data(node), below)
             if isinstance(node, Pattern | Clause) or (isinstance(node, Tuple) and not node.fields):
-                # they compute nothing, so two of the same form are as good as one
+                # they compute nothing, so sharing makes no difference
                 if key in syntax:
                     self.positions[id(node)] = syntax[key]
                     continue
@@ -179,7 +179,7 @@ class _Canonical:
         return substitute(ty, {v: self.canonical_variable(v) for v in _free_variables(ty)})
 
     def bind_type(self, variable: TypeVar) -> TypeVar:
-        """The stand-in of a type variable that the program binds."""
+        """The canonical variable for a type variable that the program binds."""
         if variable not in self.type_variables:
             self.type_variables[variable] = _numbered(len(self.type_variables), variable)
         return self.type_variables[variable]
@@ -228,7 +228,7 @@ class _NumberedTypeVar(TypeVar):
     __slots__ = ()
 
     def __post_init__(self) -> None:
-        self._summarise((TypeVar, self.name_hint), Occurs.VARIABLE)
+        self._summarize((TypeVar, self.name_hint), Occurs.VARIABLE)
 
     def form_hash(self) -> int:
         return self._hash
@@ -265,7 +265,7 @@ def data_key(value: Any) -> Any:
 
 
 def first_difference(a: Comparable, b: Comparable, map_free_vars: bool = False) -> str | None:
-    """What differs first between `a` and `b`, in words; None when they are the same."""
+    """A description of the first difference between `a` and `b`; None when they are equal."""
     if type(a) is not type(b) and not (isinstance(a, Type) and isinstance(b, Type)):
         return f"{type(a).__name__} differs from {type(b).__name__}:\n  {a!r}\n  {b!r}"
     if isinstance(a, IRModule) and isinstance(b, IRModule):
@@ -385,7 +385,7 @@ def assert_structural_equal(a: Comparable, b: Comparable, map_free_vars: bool = 
 
 
 def structural_hash(item: Comparable, map_free_vars: bool = False) -> int:
-    """Equal for structurally equal items, within one process, unless rounding of attributes is all
-    they differ in: what is nearly the same has no hash in common."""
+    """Equal for structurally equal items, within one process; not for attributes that differ by
+    rounding."""
     canonical = _Canonical(map_free_vars)
     return hash(tuple(entry.key for entry in canonical.entries(item, "")))

@@ -1,8 +1,7 @@
-"""A function written once more: the same, with nothing in common.
+"""Deep copies of functions, with fresh variables and no shared nodes.
 
-A variable is bound in one place, and an expression that is used in two places is computed once. So
-where the body of a function is to stand twice, the second one needs variables of its own, and not
-one computation of the first.
+A variable is bound in one place, and a shared expression is computed once, so a function body that
+is used a second time has to be copied.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ def copied(
     types: Mapping[TypeVar, Type | Dim] | None = None,
     values: Mapping[Var, Expr] | None = None,
 ) -> Function:
-    """A copy of `function`, with `types` for type parameters and `values` for parameters.
+    """A deep copy of `function`, with `types` for type parameters and `values` for parameters.
 
-    What is free in it stays what it is, and what has a type has it in the copy as well. No function
-    inside may have one of those type parameters for itself.
+    Free variables are kept, and so are inferred types. No function inside may bind one of the type
+    parameters in `types` again.
     """
     known: dict[Any, Any] = dict(types or {})
     for node in tree.postorder(function):
@@ -61,8 +60,7 @@ def copied(
     }
     params = tuple(seeds[p] for p in function.params if p not in (values or ()))
     seeds.update(values or {})
-    inside: Syntax = function.body
-    body = tree.transform(inside, visit, seeds)
+    body = tree.transform(function.body, visit, seeds)
     result: Function = visit(function, tree.replace(function, params=params, body=body))
-    # without some of its parameters it is a function of another type
+    # a function with fewer parameters has another type
     return tree.replace(result) if types or values else result

@@ -1,7 +1,5 @@
-"""Who is shown what went wrong: `relay.ir.diagnostics`, where people look for it.
-
-The function set with `override_renderer` sees all diagnostics before they are raised.
-"""
+"""Diagnostics under the name `relay.ir.diagnostics`: the function set with `override_renderer` sees
+each before it is raised."""
 
 from relay.errors import (
     Diagnostic,

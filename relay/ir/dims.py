@@ -1,4 +1,4 @@
-"""The dimensions of tensors: integers, symbols, arithmetic over them, and `Any`.
+"""Dimensions of tensors: integers, named dynamic dimensions, arithmetic over them, and `Any`.
 
 A dimension is an int, an atom, or a polynomial over atoms. Atoms are variables and what cannot be
 written as a polynomial: `a // b`, `min`, `max`. Every expression has one canonical form, so
@@ -6,7 +6,7 @@ written as a polynomial: `a // b`, `min`, `max`. Every expression has one canoni
     n + 1 + n  ==  2 * n + 1      (2 * n + 1) // 2  ==  n      (n // 2 + 1) // 3  ==  (n + 2) // 6
 
 hold by construction and equality is comparison. `a % b` is `a - b * (a // b)`, so that quotient and
-remainder always add up. `Any` is a dimension of which nothing is known; arithmetic on it is `Any`.
+remainder always add up. `Any` is an unknown dimension; arithmetic on it is `Any`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from math import gcd
 from operator import index
 from typing import Final
 
-# Past these sizes an expression says nothing to anybody: it becomes `Any`, which is always sound.
+# A larger expression becomes `Any`, which is always sound.
 MAX_TERMS: Final = 64  # of a sum, a minimum or a maximum
 MAX_NESTING: Final = 32  # of quotients, minima and maxima inside each other
 MAX_SIZE: Final = 512  # factors, terms and arguments in all
@@ -75,8 +75,8 @@ def _operand(value: Dim) -> Dim:
 
 
 class Any(Symbol):
-    """A dimension known only at run time, written `?`. Any two are the same *type*, but say nothing
-    about the two being equal."""
+    """An unknown dimension, written `?`. Any two compare equal as types, but need not be equal at
+    run time."""
 
     __slots__ = ()
 
@@ -100,28 +100,14 @@ Monomial = frozenset[tuple[Symbol, int]]
 ONE: Final[Monomial] = frozenset()
 
 
-class DimExpr(Symbol):
-    """A polynomial of at least two terms, or one term that is not a bare atom."""
+class _Compound(Symbol):
+    """A dimension with parts: its hashes, nesting and size are computed once."""
 
-    __slots__ = ("_form_hash", "_hash", "nesting", "size", "terms")
-
-    def __init__(self, terms: Mapping[Monomial, int]) -> None:
-        self.terms: dict[Monomial, int] = dict(terms)
-        self.nesting: int = max((_nesting(a) for m in terms for a, _ in m), default=0)
-        self.size: int = len(terms) + sum(_size(a) * p for m in terms for a, p in m)
-        self._hash = hash(frozenset(terms.items()))
-        self._form_hash = hash(
-            frozenset(
-                (tuple(sorted((structural_hash(a), p) for a, p in m)), c) for m, c in terms.items()
-            )
-        )
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        return (
-            isinstance(other, DimExpr) and self._hash == other._hash and self.terms == other.terms
-        )
+    __slots__ = ("_form_hash", "_hash", "nesting", "size")
+    _form_hash: int
+    _hash: int
+    nesting: int
+    size: int
 
     def __hash__(self) -> int:
         return self._hash
@@ -133,16 +119,39 @@ class DimExpr(Symbol):
         return render(self)
 
 
-class DimCall(Symbol):
+class DimExpr(_Compound):
+    """A polynomial of at least two terms, or one term that is not a bare atom."""
+
+    __slots__ = ("terms",)
+
+    def __init__(self, terms: Mapping[Monomial, int]) -> None:
+        self.terms: dict[Monomial, int] = dict(terms)
+        self.nesting = max((_nesting(a) for m in terms for a, _ in m), default=0)
+        self.size = len(terms) + sum(_size(a) * p for m in terms for a, p in m)
+        self._hash = hash(frozenset(terms.items()))
+        forms = ((sorted((structural_hash(a), p) for a, p in m), c) for m, c in terms.items())
+        self._form_hash = hash(frozenset((tuple(form), c) for form, c in forms))
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, DimExpr) or self._hash != other._hash:
+            return False
+        return self.terms == other.terms
+
+    __hash__ = _Compound.__hash__
+
+
+class DimCall(_Compound):
     """An atom that is a function of dimensions: `//`, `min` or `max`."""
 
-    __slots__ = ("_form_hash", "_hash", "_key", "args", "function", "nesting", "size")
+    __slots__ = ("_key", "args", "function")
 
     def __init__(self, function: str, args: tuple[Dim, ...]) -> None:
         self.function = function
         self.args = args
-        self.nesting: int = 1 + max(_nesting(a) for a in args)
-        self.size: int = 1 + sum(_size(a) for a in args)
+        self.nesting = 1 + max(_nesting(a) for a in args)
+        self.size = 1 + sum(_size(a) for a in args)
         self._key: object = args if function == "//" else frozenset(args)
         self._hash = hash((function, self._key))
         hashes = [structural_hash(a) for a in args]
@@ -155,14 +164,7 @@ class DimCall(Symbol):
             return False
         return self.function == other.function and self._key == other._key
 
-    def __hash__(self) -> int:
-        return self._hash
-
-    def form_hash(self) -> int:
-        return self._form_hash
-
-    def __repr__(self) -> str:
-        return render(self)
+    __hash__ = _Compound.__hash__
 
 
 def structural_hash(dim: Dim) -> int:
@@ -171,11 +173,11 @@ def structural_hash(dim: Dim) -> int:
 
 
 def _nesting(dim: Dim) -> int:
-    return dim.nesting if isinstance(dim, DimExpr | DimCall) else 0
+    return dim.nesting if isinstance(dim, _Compound) else 0
 
 
 def _size(dim: Dim) -> int:
-    return dim.size if isinstance(dim, DimExpr | DimCall) else 1
+    return dim.size if isinstance(dim, _Compound) else 1
 
 
 def _terms(dim: Dim) -> Mapping[Monomial, int]:
@@ -338,7 +340,7 @@ def _extremum(function: str, a: Dim, b: Dim) -> Dim:
 
 
 def _parts(function: str, dim: Dim) -> list[Dim]:
-    """Of what `dim` is the minimum or maximum; none of them decides another."""
+    """The operands of the minimum or maximum `dim`."""
     return list(dim.args) if isinstance(dim, DimCall) and dim.function == function else [dim]
 
 
@@ -349,10 +351,9 @@ def _decides(function: str, a: Dim, b: Dim) -> bool:
 
 
 def sign_of(dim: Dim) -> int | None:
-    """1, 0 or -1 when every dimension of that form is at least, exactly or at most 0; else None.
+    """1, 0 or -1 when `dim` is always at least, exactly or at most 0; else None.
 
-    Variables stand for extents, so they are never negative. Nesting is bounded by MAX_NESTING, so
-    the recursion here is too.
+    Variables are never negative. The recursion is bounded by MAX_NESTING.
     """
     if isinstance(dim, int):
         return (dim > 0) - (dim < 0)
@@ -392,9 +393,9 @@ def atoms(dim: Dim) -> Iterator[Symbol]:
 
 
 def substitute(dim: Dim, value_of: Callable[[Symbol], Dim]) -> Dim:
-    """`dim` with every variable replaced by `value_of` it, in canonical form again.
+    """`dim` in canonical form with every variable replaced by `value_of` it.
 
-    Nesting is bounded by MAX_NESTING, so the recursion here is too.
+    The recursion is bounded by MAX_NESTING.
     """
     if isinstance(dim, int | Any):
         return dim
@@ -435,9 +436,9 @@ def linear_in(dim: Dim, variable: Symbol) -> tuple[int, Dim] | None:
 
 
 def equal(a: Dim, b: Dim) -> bool | None:
-    """True: equal for all values of the variables; False: not for all; None: only a run knows.
+    """True: equal for all values of the variables; False: not for all; None: undecided.
 
-    Polynomials over plain variables are decided. Quotients, minima and `Any` may leave it open.
+    Polynomials over plain variables are always decided; quotients, minima and `Any` may not be.
     """
     if isinstance(a, Any) or isinstance(b, Any):
         return None

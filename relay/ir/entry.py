@@ -1,29 +1,26 @@
-"""`main`, where a program begins: what may call it, and what it is called instead."""
+"""The entry point `main`: choosing it, and keeping it from being called inside the module."""
 
 from __future__ import annotations
 
 from relay import tree
-from relay.ir.expr import Call, Expr, Function, GlobalVar, Var
+from relay.ir.expr import Call, Expr, Function, GlobalVar
 from relay.ir.module import IRModule
 
 MAIN = "main"
 
 
 def with_main(module: IRModule, name: str) -> IRModule:
-    """The module with function `name` as `main`; one that has that name already gets another."""
+    """The module with function `name` as `main`; a previous `main` is renamed."""
     if name == MAIN:
         return module.copy()
-    if MAIN in module:
-        module, _ = _without_main(module)
-    else:
-        module = module.copy()
+    module = _rename_main(module)[0] if MAIN in module else module.copy()
     module[MAIN] = module[name]
     return module
 
 
 def with_main_apart(module: IRModule) -> IRModule:
-    """The module with a `main` that nobody calls: where somebody does, it only calls the function
-    that was `main`, which has another name.
+    """The module with a `main` that is not called inside it: a recursive `main` is renamed, and the
+    new `main` only calls it.
 
     def @main(%n) { … @main(%n - 1) … }
     ->   def @main_0(%n) { … @main_0(%n - 1) … }   def @main(%n) { @main_0(%n) }
@@ -35,41 +32,28 @@ def with_main_apart(module: IRModule) -> IRModule:
     )
     if not called:
         return module
-    module, other = _without_main(module)
+    module, other = _rename_main(module)
     function: Function = module[other]
-    params = tuple(
-        Var(param.name_hint, param.type_annotation, span=param.span) for param in function.params
-    )
-    module[MAIN] = Function(
-        params,
-        Call(other, params, span=function.span),
-        function.ret_type,
-        function.type_params,
-        function.attrs,
-        span=function.span,
-    )
+    params = tuple(map(tree.replace, function.params))
+    call = Call(other, params, span=function.span)
+    module[MAIN] = tree.replace(function, params=params, body=call)
     return module
 
 
-def _without_main(module: IRModule) -> tuple[IRModule, GlobalVar]:
+def _rename_main(module: IRModule) -> tuple[IRModule, GlobalVar]:
     """A copy in which `main` has another name, and that name."""
     module = module.copy()
     numbers = range(len(module.functions) + 1)
     other = GlobalVar(next(n for n in (f"{MAIN}_{i}" for i in numbers) if n not in module))
+
+    def rename(_: Expr, after: Expr) -> Expr:
+        return other if isinstance(after, GlobalVar) and after.name_hint == MAIN else after
+
     for variable, function in module.functions.items():
-        renamed = _renamed(function, other)
+        renamed = tree.transform(function, rename)
         if variable.name_hint == MAIN:
             del module[variable]
             module[other] = renamed
         elif renamed is not function:
             module[variable] = renamed
     return module, other
-
-
-def _renamed(root: Expr, other: GlobalVar) -> Expr:
-    """An expression that calls `other` where it called `main`."""
-
-    def rename(_: Expr, after: Expr) -> Expr:
-        return other if isinstance(after, GlobalVar) and after.name_hint == MAIN else after
-
-    return tree.transform(root, rename)

@@ -69,7 +69,7 @@ def _found(value: object) -> str:
 
 
 def _several(values: Any, what: str) -> tuple[Any, ...]:
-    """`values` as a tuple. An expression is not several, even a tuple expression."""
+    """`values` as a tuple; an error for an expression, even a tuple expression."""
     if isinstance(values, Node) or not isinstance(values, Iterable):
         raise RelayError(f"expected a list of {what}, found {_found(values)}")
     return tuple(values)
@@ -266,7 +266,7 @@ class Constructor(Expr):
 
 @node
 class Function(Expr):
-    """`fn [A](%x: T) -> R { body }`; a value that remembers the variables around it."""
+    """`fn [A](%x: T) -> R { body }`; its value is a closure."""
 
     params: tuple[Var, ...]
     body: Expr
@@ -291,7 +291,7 @@ class Function(Expr):
 
     @property
     def result_names(self) -> tuple[str, ...]:
-        """What a model calls its results, in the attribute `output_tensor_names`; () if nothing."""
+        """The names of the results, from the attribute `output_tensor_names`; () if absent."""
         return tuple(map(str, self.attrs.get("output_tensor_names", ())))
 
     def with_attr(self, name: str | Mapping[str, Any], value: Any = None) -> Function:
@@ -541,7 +541,7 @@ class Match(Expr):
 
 @node
 class TempExpr(Expr):
-    """A value a pass puts into the program for itself and takes out again with `realize`."""
+    """A temporary expression of a pass, which `realize` replaces by a proper one."""
 
     def realize(self) -> Expr:
         raise RelayError(f"{type(self).__name__} must define realize()")
@@ -620,7 +620,7 @@ def const(
     value: Any, dtype: str | TensorType | None = None, span: AnySpan | None = None
 ) -> Constant:
     """A constant. Python numbers are int32, float32 or bool; 64-bit arrays are narrowed to 32 bits
-    unless `dtype` says otherwise. What does not fit into 32 bits is not narrowed silently.
+    unless `dtype` is given. A value that does not fit into 32 bits is an error.
 
     `dtype` may be a whole type, and then the value must have its shape.
     """
@@ -669,22 +669,17 @@ RefCreateWithFields = RefReadWithFields = RefWriteWithFields = ClauseWithFields 
 
 def bind(expr: Any, bindings: Mapping[Var, Expr]) -> Any:
     """`expr` with variables replaced; a function loses the parameters that were given a value."""
-    seeds: dict[Syntax, Syntax] = {v: as_expr(e) for v, e in bindings.items()}
+    seeds = {v: as_expr(e) for v, e in bindings.items()}
     if not isinstance(expr, Function):
         return tree.transform(expr, lambda _, after: after, seeds)
     body = tree.transform(expr.body, lambda _, after: after, seeds)
-    params = []
-    for param in expr.params:
-        replacement = bindings.get(param)
-        if replacement is None:
-            params.append(param)
-        elif isinstance(replacement, Var):
-            params.append(replacement)
-    return tree.replace(expr, params=tuple(params), body=body)
+    params = (bindings.get(param, param) for param in expr.params)
+    remaining = tuple(param for param in params if isinstance(param, Var))
+    return tree.replace(expr, params=remaining, body=body)
 
 
 # --- the operator table ------------------------------------------------------------------------
-# One of the three places with state: operators are known by name in the whole process.
+# Mutable global state: operators are known by name in the whole process.
 
 _operators: dict[str, Op] = {}
 

@@ -154,7 +154,7 @@ class ExprMutator(ExprFunctor[e.Expr]):
         def visit(before: e.Syntax, after: e.Syntax) -> e.Syntax:
             return self.visit(before) if isinstance(before, e.Var) else after
 
-        return tree.transform(pattern, visit)  # type: ignore[arg-type]
+        return tree.transform(pattern, visit)
 
 
 class TypeFunctor(_Functor[R]):

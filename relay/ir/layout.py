@@ -1,8 +1,8 @@
-"""Text that is not in order yet: blocks of statements that grow while their parts are written.
+"""Document tree of the printer: blocks of statements that can still grow while parts are written.
 
-While a statement is written, something inside it may turn out to belong before it, in a block
-further out. So text is a tree of pieces, and only `render`, at the end, walks it in order: it
-indents, and numbers the graph bindings (`%0`, `%1`, …) as they come.
+While a statement is written, something inside it may turn out to belong before it, in an outer
+block. So text is a tree of pieces, and only `render`, at the end, walks it in order: it indents,
+and numbers the graph bindings (`%0`, `%1`, …) in order of appearance.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Final, TypeAlias
 
+from relay.immutable import frozen
+
 # Deeper nesting is not indented further, so that text grows with the program and not its square.
 MAX_INDENT: Final = 40
 
 
 class Layout(Enum):
-    """What is not text."""
+    """Line breaks and indentation."""
 
     NEWLINE = 0
     INDENT = 1
@@ -66,26 +68,22 @@ class Block:
         return ["{", INDENT, *self.lines(), DEDENT, NEWLINE, "}"]
 
 
+@frozen
 class Short:
-    """A block that loses its braces where it is a single expression."""
+    """A block without braces where it is a single expression."""
 
-    __slots__ = ("block",)
-
-    def __init__(self, block: Block) -> None:
-        self.block = block
+    block: Block
 
     def layout(self) -> list[Text]:
         block = self.block
         return block.braced() if block.statements else [block.result, block.comment]
 
 
+@frozen
 class Else:
-    """The block behind `else`, which is an `if` again where that is all there is in it."""
+    """The block behind `else`; written `else if` where it holds nothing but an `if`."""
 
-    __slots__ = ("block",)
-
-    def __init__(self, block: Block) -> None:
-        self.block = block
+    block: Block
 
     def layout(self) -> list[Text]:
         block = self.block

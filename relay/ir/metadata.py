@@ -1,4 +1,4 @@
-"""What a text cannot spell, in a table behind it: `meta[relay.Constant][0]`.
+"""The metadata section of a text, which holds tensors: `meta[relay.Constant][0]` refers to it.
 
     #[metadata]
     {
@@ -8,8 +8,8 @@
     }
 
 An entry is plain data: base64 of the elements row by row, little endian. Reading one runs no code.
-A value that cannot be stored at all is noted under `relay.Unreadable`: the text shows where it was,
-and reading it fails there instead of losing it.
+A value that cannot be stored is noted under `relay.Unreadable`, and parsing the reference to it is
+an error.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class MetadataWriter:
     def __init__(self) -> None:
         self._sections: dict[str, list[dict[str, Any]]] = {}
         self._known: dict[tuple[str, int], int] = {}
-        self._kept: list[Any] = []  # so that an identity stays one object's
+        self._kept: list[Any] = []  # keeps the objects alive, so that identities stay unique
 
     def reference(self, value: Any) -> str:
         """How the text names `value`."""

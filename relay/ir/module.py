@@ -13,7 +13,7 @@ from relay.ir.expr import Constructor, Expr, Function, GlobalVar, as_expr
 from relay.ir.types import GlobalTypeVar, Occurs, TypeKind, TypeVar
 from relay.ir.variables import free_type_vars, free_vars
 
-# Defines what goes by a name in a module, if it has it, and says whether it did.
+# Adds the definition of a name to a module if it knows it, and says whether it did.
 Offer = Callable[["IRModule", str], bool]
 
 
@@ -43,8 +43,7 @@ class IRModule:
         functions: Mapping[GlobalVar, Expr] | None = None,
         type_defs: Mapping[GlobalTypeVar, TypeData] | None = None,
     ) -> IRModule:
-        """A module whose `main` is `expr`; another expression than a function becomes the body of
-        one over its free variables."""
+        """A module whose `main` is `expr`, closed over its free variables if it is no function."""
         module = IRModule(functions, type_defs)
         name = "main"
         expr = as_expr(expr)
@@ -189,10 +188,10 @@ class IRModule:
                 return constructor
         raise RelayError(f"the module has no constructor {tag!r}")
 
-    # --- definitions that are made when somebody looks for them
+    # --- lazy definitions
 
     def accept(self, offer: Offer) -> None:
-        """Ask `offer` for what is looked up and not there."""
+        """Ask `offer` to define names that are looked up and missing."""
         if offer not in self._offers:
             self._offers = (*self._offers, offer)
 
@@ -252,7 +251,7 @@ class IRModule:
 
 @runtime_checkable
 class HasModule(Protocol):
-    """Whatever is a program in another form: a `relay.function`, say."""
+    """An object that converts to a module, such as a `relay.function`."""
 
     def __relay_module__(self) -> IRModule: ...
 
@@ -266,19 +265,17 @@ def _name(name: object) -> str:
 
 
 def _bound(function: Function) -> Function:
-    """The function with the shape variables among its type parameters that its parameters use and
-    nobody binds: a function of a module is for every size of them."""
+    """The function with the unbound shape variables of its parameters as type parameters: global
+    functions are polymorphic in their named dimensions."""
     used: dict[TypeVar, None] = {}
     for param in function.params:
         ty = param.type_annotation
         if ty is not None and ty.occurs & Occurs.VARIABLE:
             used.update(dict.fromkeys(free_type_vars(ty)))
-    open_ones = [
-        one for one in used if one.kind is TypeKind.ShapeVar and one not in function.type_params
-    ]
-    if not open_ones:
+    unbound = [v for v in used if v.kind is TypeKind.ShapeVar and v not in function.type_params]
+    if not unbound:
         return function
-    return tree.replace(function, type_params=(*function.type_params, *open_ones))
+    return tree.replace(function, type_params=(*function.type_params, *unbound))
 
 
 def _close(expr: Expr) -> Function:

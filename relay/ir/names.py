@@ -1,9 +1,9 @@
 """How names are spelled in text, and how variables get names of their own.
 
 A word is a letter or underscore, then letters, digits and underscores; operators join words with
-dots. A name that other things are known by (a function, a data type, a constructor, an operator, an
-attribute) is never changed: where it is not a word it stands between backquotes, `like this`, with
-the escapes of a JSON string. Variables are known by identity, so theirs may be changed to fit.
+dots. The name of a function, data type, constructor, operator or attribute is never changed: where
+it is not a word it stands between backquotes, `like this`, with the escapes of a JSON string.
+Variables are known by identity, so theirs may be changed to fit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Parameters of a function that are given once and for all: the weights of a network."""
+"""Binding parameters of a function, such as the weights of a network, to constants."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from relay.ir.types import TensorType
 def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
     """`func` with constants in place of the parameters that `params` names.
 
-    Names that no parameter has are passed over: weights often come for several functions. Arrays
-    are copied, tensors of `relay.nd` are not.
+    Unknown names are ignored, since weights often come for several functions. Arrays are copied,
+    tensors of `relay.nd` are not.
     """
     if not isinstance(func, Function):
         raise RelayError(f"parameters are bound in a relay.Function, found {type(func).__name__}")
@@ -56,7 +56,7 @@ def _constant(param: Var, value: Any) -> Expr:
         except RelayError as error:
             raise RelayError(f"parameter `{param.name_hint}`: {error}") from None
     if isinstance(declared, TensorType) and not _fits(found.tensor_type, declared):
-        another = dtypes.canonical(found.tensor_type.dtype) != declared.dtype
+        another = found.tensor_type.dtype != declared.dtype
         raise RelayError(
             f"parameter `{param.name_hint}` is a {declared}, and was given a {found.tensor_type}"
             + (f"; {nd.conversion(value, declared.dtype)}" if another else "")
@@ -65,11 +65,7 @@ def _constant(param: Var, value: Any) -> Expr:
 
 
 def _fits(found: TensorType, declared: TensorType) -> bool:
-    return (
-        dtypes.canonical(found.dtype) == dtypes.canonical(declared.dtype)
-        and len(found.shape) == len(declared.shape)
-        and all(
-            a == b or not isinstance(b, int)
-            for a, b in zip(found.shape, declared.shape, strict=True)
-        )
-    )
+    if found.dtype != declared.dtype or found.ndim != declared.ndim:
+        return False
+    pairs = zip(found.shape, declared.shape, strict=True)
+    return all(a == b or not isinstance(b, int) for a, b in pairs)

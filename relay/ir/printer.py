@@ -5,16 +5,16 @@
       add(%0, %0) /* ty=Tensor[(2, 3), float32] */
     }
 
-A program is a graph, and every computation that is used as an argument gets a line of its own, so
-text nests only where the program has scopes. An expression that is used in several places has its
-line in the innermost block around all of them, right before the first statement that needs it.
-What is read back is the same program, sharing included.
+Every computation that is used as an argument gets a line of its own, so text nests only where the
+program has scopes. A shared expression has its line in the innermost block around all its uses,
+right before the first statement that needs it. Parsing the text gives the same program, sharing
+included.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 from relay import tree
@@ -45,23 +45,13 @@ from relay.ir.expr import (
     Var,
     is_atom,
 )
-from relay.ir.layout import (
-    DEDENT,
-    INDENT,
-    NEWLINE,
-    Binding,
-    Block,
-    Else,
-    Short,
-    Text,
-    render,
-)
+from relay.ir.layout import DEDENT, INDENT, NEWLINE, Binding, Block, Else, Short, Text, render
 from relay.ir.literals import SPECIAL, scalar_text
 from relay.ir.metadata import MetadataWriter
 from relay.ir.module import IRModule
 from relay.ir.names import KEYWORDS, UniqueNames, as_word, spell
 from relay.ir.scopes import Scope, Scopes
-from relay.ir.type_text import TypeWriter, definition_text, type_text
+from relay.ir.type_text import TypeWriter, definition_text, delimited, type_text
 from relay.ir.types import FuncType, Occurs, TensorType, Type, TypeVar
 from relay.ir.variables import binders, free_type_vars, types_in
 from relay.tree import Steps
@@ -73,14 +63,12 @@ HEADER: Final = f'#[version = "{VERSION}"]\n'
 
 # The head of a function that is longer gets a line for each parameter.
 WIDTH: Final = 100
-# A type comment is for the eye.
+# Type comments are cut off, since they are not parsed.
 MAX_COMMENT: Final = 400
-# An annotation that can be left out is, where it is longer. Types are graphs, too: written out, a
-# tuple of tuples of tuples may be larger than everything around it.
+# A longer annotation is left out where inference finds it again.
 MAX_ANNOTATION: Final = 10_000
-
-# Words that stand for something else than an operator or a constructor. `operator(add)` is the
-# operator where a constructor has its name, `constructor(Nil)` a constructor that is not called.
+# Words that are neither operators nor constructors. `operator(add)` is the operator where a
+# constructor has its name, `constructor(Nil)` a constructor that is not called.
 RESERVED: Final = KEYWORDS | SPECIAL.keys() | {"operator", "constructor", "meta"}
 
 Printable = IRModule | Syntax | Type
@@ -88,7 +76,7 @@ Annotate = Callable[[Expr], str]
 
 
 def astext(node: Printable, show_meta_data: bool = True, annotate: Annotate | None = None) -> str:
-    """`node` as text that can be parsed back; without the metadata section it is for the eye.
+    """`node` as text; with the metadata section it can be parsed back.
 
     `annotate` is called with each computation and constant; what it returns becomes a comment.
     """
@@ -110,7 +98,7 @@ def astext(node: Printable, show_meta_data: bool = True, annotate: Annotate | No
 
 
 def pretty_print(node: Printable) -> str:
-    """`node` for the eye: without version header and metadata."""
+    """`node` as text without version header and metadata."""
     if isinstance(node, IRModule):
         return _module_text(node, MetadataWriter(), None)
     return astext(node, show_meta_data=False)
@@ -250,8 +238,8 @@ class _Printer:
         return binding
 
     def declare_ahead(self, variable: Var) -> None:
-        """Declare the variable of a let that is still being written, where it is used in a line
-        before the let: a function that calls itself shares something with what follows."""
+        """Declare the variable of an unfinished let where a line before it uses the variable: a
+        recursive function shares an expression with what follows."""
         home, before = self.unbound[variable]
         if self.hoisting[home] > before:
             del self.unbound[variable]
@@ -330,8 +318,8 @@ class _Printer:
         return [callee, "(", *parts, ")"]
 
     def needs_type_args(self, call: Call) -> bool:
-        """Whether the type arguments have to be written. Inference finds those of a typed call
-        again, except where the parameters of the function do not mention them."""
+        """Whether the type arguments have to be written: inference finds those of a typed call if
+        the parameters of the function mention them."""
         if not call.type_args:
             return False
         callee = call.op.ty
@@ -402,9 +390,8 @@ class _Printer:
         return f"{name}: {self.types.text(annotation)}"
 
     def needs_annotation(self, let: Let) -> bool:
-        """Whether a let has to tell the type of its variable. It need not where inference finds it
-        again in what is written anyway: the head of a function, a value with a type too large to
-        be shown."""
+        """Whether the type annotation of a let has to be written: not where the value is an
+        annotated function, nor where it is too long and inference finds it again."""
         annotation, value = let.variable.type_annotation, let.value
         if annotation is None or value.ty is None or value.ty != annotation:
             return annotation is not None
@@ -426,17 +413,17 @@ class _Printer:
                     out.append(self.declaration(var))
                 case PatternTuple(patterns=patterns):
                     last = ",)" if len(patterns) == 1 else ")"
-                    pending.extend(_reversed("(", patterns, last))
+                    pending.extend(delimited("(", patterns, last))
                 case PatternConstructor(constructor=constructor, patterns=patterns):
                     out.append(spell(constructor.name_hint, RESERVED))
                     if patterns:
-                        pending.extend(_reversed("(", patterns, ")"))
+                        pending.extend(delimited("(", patterns, ")"))
         return "".join(out)
 
     # --- comments
 
     def comment(self, expr: Expr, annotated: bool = False) -> str:
-        """What is known about a computation, for the eye; not its type where that is annotated."""
+        """The comment behind a computation: its type unless it is annotated, and `annotate`'s."""
         if is_atom(expr):
             return ""
         text = ""
@@ -458,7 +445,7 @@ def _is_bare(expr: Expr) -> bool:
 
 
 def _determined_by_arguments(callee: FuncType) -> bool:
-    """Whether the types of the arguments alone say what each type parameter stands for."""
+    """Whether the types of the arguments determine every type parameter."""
     mentioned: set[object] = set()
     for ty in callee.arg_types:
         for part in tree.postorder(ty):
@@ -472,17 +459,6 @@ def _determined_by_arguments(callee: FuncType) -> bool:
 def _comment(text: str) -> str:
     # comments nest, so neither end may occur inside
     return f" /* {text.replace('*/', '* /').replace('/*', '/ *')} */"
-
-
-def _reversed(opening: str, parts: Sequence[Pattern], closing: str) -> list[str | Pattern]:
-    """`(a, b)` as pieces for a stack."""
-    pieces: list[str | Pattern] = [closing]
-    for index in range(len(parts) - 1, -1, -1):
-        pieces.append(parts[index])
-        if index:
-            pieces.append(", ")
-    pieces.append(opening)
-    return pieces
 
 
 def _variable_names(variables: Iterable[Var]) -> dict[Var, str]:

@@ -1,16 +1,16 @@
-"""A program in which what led to one expression leads to another.
+"""Replacing expressions by others, also inside the replacements.
 
     redirect(f, {%b: %a})         every use of %b is a use of %a
 
-Unlike a substitution this goes on inside the replacements: when `%a` itself contains something that
-leads elsewhere, it is redirected too. So a `let` is dropped by redirecting it to its body, a
-variable is inlined by redirecting it to its value, and two equal computations become one.
+Unlike a substitution this continues inside the replacements: when `%a` contains another key, that
+is replaced too. So a `let` is dropped by redirecting it to its body, a variable is inlined by
+redirecting it to its value, and two equal computations become one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from relay import tree
 from relay.tree import Node
@@ -19,17 +19,17 @@ N = TypeVar("N", bound=Node)
 
 
 def redirect(
-    root: N, replacements: Mapping[N, N], note: Callable[[N, N], object] | None = None
+    root: N, replacements: Mapping[Any, Any], note: Callable[[Any, Any], object] | None = None
 ) -> N:
     """`root` with every edge to a key of `replacements` leading to the value instead.
 
-    No replacement may contain what it replaces. `root` itself comes back when nothing changes.
-    `note(before, after)` is told of every node that was copied, as something below it changed.
+    No replacement may contain what it replaces. `root` itself is returned when nothing changes.
+    `note(before, after)` is called for every node that was copied because a part changed.
     """
-    ends: dict[N, N] = {}
+    ends: dict[Any, Any] = {}
 
-    def end(node: N) -> N:
-        """Where an edge to `node` leads; ways that were gone once are short from then on."""
+    def end(node: Any) -> Any:
+        """The node an edge to `node` finally leads to, with path compression."""
         path = []
         while node not in ends and (following := replacements.get(node)) is not None:
             path.append(node)
@@ -38,7 +38,7 @@ def redirect(
         ends.update((passed, found) for passed in path)
         return found
 
-    done: dict[int, N] = {}
+    done: dict[int, Any] = {}
     root = end(root)
     stack = [(root, False)]
     while stack:
@@ -54,4 +54,4 @@ def redirect(
         else:
             stack.append((current, True))
             stack.extend((child, False) for child in reversed(below) if id(child) not in done)
-    return done[id(root)]
+    return done[id(root)]  # type: ignore[no-any-return]

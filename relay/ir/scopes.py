@@ -1,9 +1,8 @@
-"""Where a shared expression belongs: the innermost scope that contains all its uses.
+"""The home of a shared expression: the innermost scope that contains all its uses.
 
-A program is a graph, and a scope is a part of it that is entered as one: the body of a function, a
-branch of an `if`, the right side of a clause, the body of a `let`. An expression that is reached
-from several places is computed once, and it belongs to the innermost scope around all of them. The
-printer writes its `%n = …` there, and normal forms bind it there.
+A scope is the body of a function, a branch of an `if`, the right side of a clause, or the body of a
+`let`. An expression that is used in several places is computed once, in the innermost scope around
+all of them. The printer writes its `%n = …` there, and normal forms bind it there.
 
 At run time every scope but a function's body is entered at most once per call of the function
 around it. So a shared expression is computed once per call of `home(e).function`.

@@ -1,10 +1,9 @@
-"""Nesting without end for code that calls itself through a user's methods.
+"""Unbounded recursion for visitors, whose methods users override.
 
-A visitor is a class whose methods call each other through `super()` and `self.visit`: a user's
-override sits between every two levels, does something before and something after, and may decide
-not to go on. No loop of ours can stand in for such calls without changing what they mean. So they
-stay calls, and each stretch of nesting gets a stack of its own: when the present one is half used,
-the next call runs in a fresh greenlet. Python's recursion limit is neither raised nor reached.
+The methods of a visitor call each other through `super()` and `self.visit`, with a user's override
+between every two levels, so no loop can replace these calls. Instead the recursion is split into
+segments: when the current stack is half used, the next call runs in a fresh greenlet. Python's
+recursion limit is neither raised nor reached.
 """
 
 from __future__ import annotations
@@ -19,18 +18,18 @@ from greenlet import getcurrent, greenlet
 A = TypeVar("A")
 T = TypeVar("T")
 
-# Looking at the depth costs about a microsecond, so where there is room it is done at every eighth
-# level only.
+# Measuring the depth takes about a microsecond, so it is done at every eighth level only, except
+# where little room is left.
 LOOK_EVERY = 8
 LITTLE_ROOM = 400
 
 
 class _Segment(greenlet):
-    """A stretch of nesting. `room` is how deep its stack may grow.
+    """One segment of the recursion; its stack may grow to the depth `room`.
 
     The hub is the greenlet of the outermost call. It starts all segments, because a greenlet begins
-    at the depth of the one that starts it, and the hub is near the bottom. Visitors that are used
-    inside each other share it, so no use begins where another has almost filled the stack.
+    at the depth of the one that starts it, and the hub is near the bottom. Nested visitors share a
+    hub.
     """
 
     hub: greenlet

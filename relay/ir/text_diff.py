@@ -1,12 +1,11 @@
-"""The difference of two texts of programs, as a unified diff that shows what somebody changed.
+"""Unified diff of two program texts that ignores the numbering of graph bindings.
 
-In the text of a graph the computations are numbered. One more at the beginning gives all that come
-after it other numbers, and `diff` would show every line. So lines are compared without numbers: in
-place of `%12` stands what `%12` is a call of. Types in comments, and positions in the table of
-constants, do not count either. Lines are shown as they are.
+One computation more at the beginning renumbers all that follow, and `diff` would show every line.
+So lines are compared with the operator that `%12` is a call of in place of the number, and without
+comments and positions in the metadata. Lines are shown as they are.
 
-Lines that occur once on both sides, in the same order, hold the two texts together; what is between
-them is compared in the usual way. So the time grows with the length of the texts.
+Lines that occur once on both sides, in the same order, are anchors (patience diff), and only what
+is between them is passed to `difflib`, so the time is linear in the length of the texts.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _POSITION = re.compile(r"(meta\[[\w.]+\])\[\d+\]")
 
 @frozen
 class _Piece:
-    """Lines [i1, i2) of the one text and [j1, j2) of the other, which are the same or not."""
+    """Lines [i1, i2) of the old text and [j1, j2) of the new one, and whether they are equal."""
 
     same: bool
     i1: int
@@ -39,7 +38,7 @@ class _Piece:
 
 
 def text_diff(before: str, after: str, context: int = CONTEXT) -> str:
-    """What has to be done to `before`; empty when the programs read the same."""
+    """The diff from `before` to `after`; empty when the programs read the same."""
     old, new = before.splitlines(), after.splitlines()
     pieces = list(_pieces(_keys(old), _keys(new)))
     shown: list[str] = []
@@ -76,7 +75,7 @@ def _keys(lines: Sequence[str]) -> list[str]:
 
 
 def _pieces(old: list[str], new: list[str]) -> Iterator[_Piece]:
-    """The texts taken apart, equal pieces and others in turn."""
+    """Alternating equal and different pieces of the two texts."""
     found: list[_Piece] = []
     i = j = 0
     for anchor_i, anchor_j in [*_anchors(old, new), (len(old), len(new))]:
@@ -90,7 +89,7 @@ def _pieces(old: list[str], new: list[str]) -> Iterator[_Piece]:
 
 
 def _joined(pieces: Sequence[_Piece]) -> Iterator[_Piece]:
-    """Neighbours of one kind as one."""
+    """Adjacent pieces of one kind merged."""
     last: _Piece | None = None
     for piece in pieces:
         if last is not None and last.same == piece.same:
@@ -104,7 +103,7 @@ def _joined(pieces: Sequence[_Piece]) -> Iterator[_Piece]:
 
 
 def _anchors(old: list[str], new: list[str]) -> list[tuple[int, int]]:
-    """Positions of lines that are there once on both sides, as many as are in the same order."""
+    """Positions of lines that occur once on both sides: a longest common subsequence of them."""
     once = {key for key, count in Counter(old).items() if count == 1}
     once &= {key for key, count in Counter(new).items() if count == 1}
     where = {key: j for j, key in enumerate(new) if key in once}

@@ -4,11 +4,11 @@
     (A, List[A])    ref(A)    fn [A, n: Shape](A, Tensor[(n), int32]) -> A    _
 
 Type variables are known by identity, so two of the same name get two names. A data type is known
-by its name, which is put between backquotes where a variable or a word of the language has it too.
+by its name, which is quoted where a variable or a keyword has it too.
 
-A type may share parts, and its text, which cannot, be exponentially longer. So a type that would
-take more than a million characters is written `_` in a program: inference finds it again, except
-for parameters. Shown by itself, in messages too, a type ends in `…` after some thousands.
+Types share parts and text does not, so text may be exponentially longer. A type of more than
+`MAX_TEXT` characters is written `_` in a program, for inference to find again; shown by itself, a
+type is cut off after `MAX_SHOWN`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from relay import dtypes
+from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.adt import TypeData
 from relay.ir.dims import Dim, Symbol
@@ -146,15 +147,15 @@ class TypeWriter:
                     yield self.data_type(current.name_hint)
                 case TupleType(fields=fields):
                     last = ",)" if len(fields) == 1 else ")"
-                    pending.extend(_reversed("(", fields, last))
+                    pending.extend(delimited("(", fields, last))
                 case RefType(value=value):
                     pending.extend((")", value, "ref("))
                 case TypeCall(func=func, args=args):
                     if args:
-                        pending.extend(_reversed("[", args, "]"))
+                        pending.extend(delimited("[", args, "]"))
                     pending.append(func)
                 case TypeRelation(func=func, args=args):
-                    pending.extend(_reversed("(", args, ")"))
+                    pending.extend(delimited("(", args, ")"))
                     pending.append(getattr(func, "__name__", "relation"))
                 case FuncType():
                     yield "fn "
@@ -163,9 +164,9 @@ class TypeWriter:
                     if bound:
                         pending.append(_Unbind(bound))
                     if current.type_constraints:
-                        pending.extend(_reversed(" where ", current.type_constraints, ""))
+                        pending.extend(delimited(" where ", current.type_constraints, ""))
                     pending.extend((current.ret_type, " -> "))
-                    pending.extend(_reversed("(", current.arg_types, ")"))
+                    pending.extend(delimited("(", current.arg_types, ")"))
                 case _Unbind():
                     # the names of a function type's own parameters are free again after it
                     for variable in current.variables:
@@ -186,24 +187,19 @@ class TypeWriter:
         return self.name(symbol) if isinstance(symbol, TypeVar) else str(symbol)
 
 
+@frozen
 class _Unbind:
-    """Where the variables that a function type binds go out of scope."""
+    """Marks where the variables that a function type binds go out of scope."""
 
-    __slots__ = ("variables",)
-
-    def __init__(self, variables: list[TypeVar]) -> None:
-        self.variables = variables
+    variables: list[TypeVar]
 
 
-def _reversed(opening: str, parts: Sequence[Type], closing: str) -> list[Any]:
-    """`(a, b)` as pieces for a stack."""
-    pieces: list[str | Type] = [closing]
-    for index in range(len(parts) - 1, -1, -1):
-        pieces.append(parts[index])
-        if index:
-            pieces.append(", ")
-    pieces.append(opening)
-    return pieces
+def delimited(opening: str, parts: Sequence[Any], closing: str) -> list[Any]:
+    """`(a, b)` as pieces to push on a stack, last one first."""
+    pieces: list[Any] = [closing]
+    for part in reversed(parts):
+        pieces += (part, ", ")
+    return [*(pieces[:-1] if parts else pieces), opening]
 
 
 def _word_for(variable: TypeVar) -> str:

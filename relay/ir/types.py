@@ -40,7 +40,7 @@ class TypeKind(IntEnum):
 
 
 class Occurs:
-    """What is found somewhere inside a type: plain bits, since inference asks all the time."""
+    """Flags for what occurs somewhere inside a type; plain integers, for speed."""
 
     NOTHING = 0
     HOLE = 1
@@ -64,7 +64,7 @@ class Type(Node):
 
         return load_json, (save_json(self),)
 
-    def _summarise(self, key: object, occurs: int) -> None:
+    def _summarize(self, key: object, occurs: int) -> None:
         object.__setattr__(self, "_hash", hash(key))
         object.__setattr__(self, "occurs", occurs)
 
@@ -126,7 +126,7 @@ class TypeVar(Type, Symbol):
     def __post_init__(self) -> None:
         if type(self.kind) is not TypeKind:
             object.__setattr__(self, "kind", _kind(self.kind))
-        self._summarise((TypeVar, self.kind), Occurs.VARIABLE)
+        self._summarize((TypeVar, self.kind), Occurs.VARIABLE)
 
     def __eq__(self, other: object) -> bool:
         return self is other
@@ -143,13 +143,13 @@ class TypeVar(Type, Symbol):
 
 
 def ShapeVar(name: str) -> TypeVar:
-    """A symbolic dimension."""
+    """A named dynamic dimension."""
     return TypeVar(name, TypeKind.ShapeVar)
 
 
 @node
 class IncompleteType(Type, Symbol):
-    """A hole, equal only to itself, that inference fills. Of kind ShapeVar: a dimension to find."""
+    """A hole for inference to fill, equal only to itself. Of kind ShapeVar it is a dimension."""
 
     kind: TypeKind = TypeKind.Type
 
@@ -177,7 +177,7 @@ class GlobalTypeVar(Type):
     kind: TypeKind = TypeKind.AdtHandle
 
     def __post_init__(self) -> None:
-        self._summarise((GlobalTypeVar, self.name_hint), Occurs.NOTHING)
+        self._summarize((GlobalTypeVar, self.name_hint), Occurs.NOTHING)
 
     @property
     def name(self) -> str:
@@ -232,7 +232,7 @@ class TensorType(Type):
                 continue
             for atom in dims.atoms(dim):
                 occurs |= atom.occurs if isinstance(atom, Type) else Occurs.VARIABLE
-        self._summarise(tuple(key), occurs)
+        self._summarize(tuple(key), occurs)
 
     @property
     def concrete_shape(self) -> tuple[int, ...]:
@@ -259,7 +259,7 @@ class TupleType(Type):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "fields", _types(self.fields, "a tuple type"))
-        self._summarise((TupleType, *(f._hash for f in self.fields)), _occurs_in(self.fields))
+        self._summarize((TupleType, *(f._hash for f in self.fields)), _occurs_in(self.fields))
 
 
 @node
@@ -279,7 +279,7 @@ class FuncType(Type):
         object.__setattr__(self, "type_params", params)
         object.__setattr__(self, "type_constraints", constraints)
         parts = (*self.arg_types, *_types((self.ret_type,), where))
-        self._summarise(
+        self._summarize(
             (FuncType, len(self.type_params), *(p._hash for p in parts)),
             _occurs_in((*parts, *constraints)) | (Occurs.BINDER if params else Occurs.NOTHING),
         )
@@ -293,7 +293,7 @@ class RefType(Type):
 
     def __post_init__(self) -> None:
         _types((self.value,), "a reference type")
-        self._summarise((RefType, self.value._hash), self.value.occurs)
+        self._summarize((RefType, self.value._hash), self.value.occurs)
 
 
 @node
@@ -306,7 +306,7 @@ class TypeCall(Type):
     def __post_init__(self) -> None:
         object.__setattr__(self, "args", _types(self.args or (), "the arguments of a type call"))
         parts = (*_types((self.func,), "a type call"), *self.args)
-        self._summarise((TypeCall, *(p._hash for p in parts)), _occurs_in(parts))
+        self._summarize((TypeCall, *(p._hash for p in parts)), _occurs_in(parts))
 
 
 @node
@@ -321,7 +321,7 @@ class TypeRelation(Type):
     def __post_init__(self) -> None:
         object.__setattr__(self, "args", _types(self.args, "a type relation"))
         key = (TypeRelation, self.func, *(a._hash for a in self.args))
-        self._summarise(key, _occurs_in(self.args))
+        self._summarize(key, _occurs_in(self.args))
 
 
 UNIT = TupleType(())
@@ -329,8 +329,8 @@ BOOL = TensorType((), "bool")
 
 
 @dataclass(slots=True)
-class _Leave:
-    """Where the scope of a function type's parameters ends, and what it had hidden."""
+class _ScopeEnd:
+    """The end of the scope of a function type's parameters, and the bindings they shadowed."""
 
     scope: int
     hidden: list[tuple[dict[Symbol, Symbol], TypeVar, Symbol | None]]
@@ -339,20 +339,20 @@ class _Leave:
 def equal(a: Type, b: Type) -> bool:
     """Whether two types are the same up to the names of bound type parameters.
 
-    A pair met again in the same scope is not compared again, so types that share parts take no
-    longer than they are large.
+    A pair met again in the same scope is not compared again, so the time is linear for types that
+    share parts.
     """
     if isinstance(a, TensorType) and isinstance(b, TensorType):
         return a.dtype == b.dtype and a.shape == b.shape
-    # what the parameters bound on either side stand for: a variable that is neither side's own
+    # bound parameters of either side are mapped to the same fresh variable
     ours: dict[Symbol, Symbol] = {}
     theirs: dict[Symbol, Symbol] = {}
     scope = scopes = 0
     seen: set[tuple[int, int, int]] = set()
-    pending: list[tuple[AnyValue, AnyValue] | _Leave] = [(a, b)]
+    pending: list[tuple[AnyValue, AnyValue] | _ScopeEnd] = [(a, b)]
     while pending:
         current = pending.pop()
-        if isinstance(current, _Leave):
+        if isinstance(current, _ScopeEnd):
             scope = current.scope
             for names, param, before in current.hidden:
                 names.pop(param, None)
@@ -370,8 +370,12 @@ def equal(a: Type, b: Type) -> bool:
             if _renamed(left.shape, ours) != _renamed(right.shape, theirs):
                 return False
             continue
-        if isinstance(left, Symbol | GlobalTypeVar):
-            if not _same_leaf(left, right, ours, theirs):
+        if isinstance(left, GlobalTypeVar):
+            if left.name_hint != right.name_hint:
+                return False
+            continue
+        if isinstance(left, Symbol):
+            if ours.get(left, left) != theirs.get(right, right):
                 return False
             continue
         pair = (id(left), id(right), scope)
@@ -384,7 +388,7 @@ def equal(a: Type, b: Type) -> bool:
                 return False
             hidden = [(ours, p, ours.get(p)) for p in params]
             hidden += [(theirs, p, theirs.get(p)) for p in others]
-            pending.append(_Leave(scope, hidden))
+            pending.append(_ScopeEnd(scope, hidden))
             scope = scopes = scopes + 1
             stand_ins = [TypeVar(p.name_hint, p.kind) for p in params]
             ours.update(zip(params, stand_ins, strict=True))
@@ -401,15 +405,6 @@ def equal(a: Type, b: Type) -> bool:
     return True
 
 
-def _same_leaf(
-    left: AnyValue, right: AnyValue, ours: dict[Symbol, Symbol], theirs: dict[Symbol, Symbol]
-) -> bool:
-    if isinstance(left, GlobalTypeVar):
-        return left.name_hint == right.name_hint  # type: ignore[no-any-return]
-    same: bool = ours.get(left, left) == theirs.get(right, right)
-    return same
-
-
 def _renamed(shape: tuple[Dim, ...], names: dict[Symbol, Symbol]) -> tuple[Dim, ...]:
     if not names:
         return shape
@@ -419,8 +414,7 @@ def _renamed(shape: tuple[Dim, ...], names: dict[Symbol, Symbol]) -> tuple[Dim, 
 def substitute(ty: Type, bindings: Mapping[TypeVar, Type | Dim]) -> Type:
     """`ty` with type variables replaced: by types, or by dimensions where the kind is ShapeVar.
 
-    What a function type inside binds is its own: it is neither replaced nor mixed up with what
-    comes in.
+    Capture-avoiding: type parameters bound inside are neither replaced nor confused with others.
     """
     if not bindings or not ty.occurs & Occurs.VARIABLE:
         return ty
@@ -456,7 +450,7 @@ def _symbols(value: Type | Dim) -> Iterator[Symbol]:
 
 
 def _substitute_apart(ty: Type, bindings: Mapping[TypeVar, Type | Dim]) -> Steps[Type]:
-    """Substitution scope by scope, with fresh parameters for every function type."""
+    """Substitution with fresh parameters for every function type."""
     if not ty.occurs & Occurs.BINDER:
         return substitute(ty, bindings)
     if isinstance(ty, FuncType):
@@ -490,5 +484,5 @@ def map_leaves(ty: Type, f: Callable[[AnyValue], AnyValue], where: int) -> Type:
 
 
 def is_dynamic(ty: Type) -> bool:
-    """Whether a dimension somewhere in `ty` is `Any`."""
+    """Whether a dimension somewhere in `ty` is unknown (`Any`)."""
     return bool(ty.occurs & Occurs.ANY)

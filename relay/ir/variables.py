@@ -1,4 +1,4 @@
-"""Which variables and type variables occur in a program, which are free and which are bound.
+"""Free and bound variables and type variables of a program.
 
 Every variable is bound once in a well-formed program, so a variable is free exactly when nothing in
 the program binds it. Results are in the order of first occurrence.

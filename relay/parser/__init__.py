@@ -38,9 +38,9 @@ def parse_expr(
     init_module: IRModule | None = None,
     init_meta_table: MetaTable | None = None,
 ) -> Expr:
-    """The expression that `source` is, as it is written: without types.
+    """The expression that `source` is, untyped.
 
     Data types, constructors and functions are those of `init_module`; without one, functions are
-    taken on trust. Variables that nothing binds are declared first: `free_var %x: T;`.
+    not checked. Free variables are declared first: `free_var %x: T;`.
     """
     return parse_expression(source, source_name, init_module, init_meta_table)

@@ -1,7 +1,7 @@
-"""The attributes of a call, made of what stands in its argument list.
+"""The attributes of a call from its argument list.
 
-A call of an operator has attributes of the operator's class, with defaults for what is left out.
-A call of anything else has none, or some of free names. `attrs_type_key` names another class.
+A call of an operator has attributes of the operator's class, with defaults for omitted ones. A call
+of anything else has none, or `DictAttrs`. `attrs_type_key` names another class.
 """
 
 from __future__ import annotations

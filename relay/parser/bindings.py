@@ -1,4 +1,4 @@
-"""Names in scope. Leaving a scope undoes what was bound in it, so entering one costs nothing."""
+"""Scoped symbol table: leaving a scope undoes what was bound in it, so entering one is free."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 class Bindings(Generic[T]):
-    """What each name means here."""
+    """The current binding of each name, and how to undo it."""
 
     __slots__ = ("_undo", "current")
 
@@ -17,7 +17,7 @@ class Bindings(Generic[T]):
         self._undo: list[tuple[str, T | None]] = []
 
     def bind(self, name: str, value: T) -> None:
-        """Give `name` a meaning until the scope is left."""
+        """Bind `name` until the scope is left."""
         self._undo.append((name, self.current.get(name)))
         self.current[name] = value
 

@@ -1,8 +1,8 @@
-"""A place in the tokens of a text: looking, moving on, and saying what is wrong there."""
+"""Cursor over the tokens of a text: lookahead, consuming tokens, and errors at a token."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from itertools import islice
 from typing import Final
 
@@ -39,7 +39,7 @@ class Cursor:
         self.texts = tokens.texts
         self.index = 0
 
-    # --- looking
+    # --- lookahead
 
     @property
     def kind(self) -> str:
@@ -58,7 +58,7 @@ class Cursor:
         """From token `first` to the one just read."""
         return self.tokens.span(first, max(first, self.index - 1))
 
-    # --- moving on
+    # --- consuming tokens
 
     def accept(self, kind: str) -> bool:
         """Go past the next token if it is of that kind."""
@@ -74,10 +74,21 @@ class Cursor:
         self.index += 1
         return self.texts[self.index - 1]
 
-    def close(self, kind: str, opened: int) -> None:
+    def close(self, kind: str, opened: int, expected: str | None = None) -> None:
         """Go past what closes the bracket at token `opened`."""
         if not self.accept(kind):
-            raise self.not_closed(_in_words(kind), opened)
+            raise self.not_closed(expected or _in_words(kind), opened)
+
+    def items(self, closing: str, expected: str | None = None) -> Iterator[int]:
+        """Go past the bracket that is next, then yield the first token of each item between commas,
+        and go past `closing`; the caller reads the items."""
+        opened = self.index
+        self.index += 1
+        while self.kind != closing:
+            yield self.index
+            if not self.accept(","):
+                break
+        self.close(closing, opened, expected)
 
     def not_closed(self, expected: str, opened: int) -> ParseError:
         """Something else stands where a bracket should be closed."""
@@ -117,7 +128,7 @@ class Cursor:
                 hint=r"write `\\` for a backslash",
             ) from None
 
-    # --- saying what is wrong
+    # --- errors
 
     def unexpected(self, expected: str, hint: str | None = None) -> ParseError:
         """The next token is not what has to come here."""
@@ -135,7 +146,7 @@ class Cursor:
     def unknown(
         self, what: str, name: str, first: int, known: Collection[str], hint: str | None = None
     ) -> ParseError:
-        """Nothing of that name is known; the closest names are."""
+        """The name is unknown; the hint is the closest known name."""
         close = did_you_mean(name, islice(known, MAX_SUGGESTIONS))
         return self.error(f"unknown {what} `{_shorten(name)}`", first, hint=close or hint)
 
@@ -148,7 +159,7 @@ class Cursor:
         found: str | None = None,
         hint: str | None = None,
     ) -> ParseError:
-        """Refuse the text; the tokens from `first` to `last` are to blame."""
+        """A syntax error at the tokens from `first` to `last`."""
         span = self.tokens.span(first, first if last is None else max(first, last))
         return ParseError(Diagnostic(message, span, expected, found, hint))
 

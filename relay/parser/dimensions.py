@@ -1,7 +1,6 @@
 """Dimensions and type parameters from text: `2 * n + 1`, `min(n, m) // 2`, `[A, n: Shape]`.
 
-A type parameter may leave out its kind, `fn [A, n](…)`: the first use decides, and what is used as
-a dimension is one.
+A type parameter may omit its kind, `fn [A, n](…)`: its first use decides whether it is a dimension.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _OPERATORS: Final[dict[str, Callable[[Dim, Dim], Dim]]] = {
     "-": dims.subtract,
     "*": dims.multiply,
     "//": dims.floor_divide,
-    "%": lambda a, b: dims.subtract(a, dims.multiply(b, dims.floor_divide(a, b))),
+    "%": dims.remainder,
 }
 _EXTREMA: Final = {"min": dims.minimum, "max": dims.maximum}
 
@@ -37,17 +36,16 @@ _EXTREMA: Final = {"min": dims.minimum, "max": dims.maximum}
 class TypeParameter:
     """A declared type parameter, which becomes a variable when its kind is known."""
 
-    __slots__ = ("_variable", "kind", "name", "span", "token")
+    __slots__ = ("_variable", "kind", "name", "span")
 
-    def __init__(self, name: str, kind: TypeKind | None, token: int, span: Span) -> None:
+    def __init__(self, name: str, kind: TypeKind | None, span: Span) -> None:
         self.name = name
         self.kind = kind
-        self.token = token
         self.span = span
         self._variable: TypeVar | None = None
 
     def variable(self, kind: TypeKind = TypeKind.Type) -> TypeVar:
-        """The variable; of `kind` where nothing decided before."""
+        """The variable; of `kind` if its kind is not known yet."""
         if self._variable is None:
             self.kind = kind if self.kind is None else self.kind
             self._variable = TypeVar(self.name, self.kind, span=self.span)
@@ -65,20 +63,14 @@ class DimensionParser(ValueParser):
 
     def type_parameters(self) -> list[TypeParameter]:
         """`[A, n: Shape]`, in scope from here on; nothing is no parameters."""
-        opened = self.index
-        if not self.accept("["):
+        if self.kind != "[":
             return []
         found: dict[str, TypeParameter] = {}
-        while self.kind != "]":
+        for token in self.items("]"):
             parameter = self.type_parameter()
             if parameter.name in found:
-                raise self.error(
-                    f"type parameter `{parameter.name}` is declared twice", parameter.token
-                )
+                raise self.error(f"type parameter `{parameter.name}` is declared twice", token)
             found[parameter.name] = parameter
-            if not self.accept(","):
-                break
-        self.close("]", opened)
         return list(found.values())
 
     def type_parameter(self) -> TypeParameter:
@@ -93,7 +85,7 @@ class DimensionParser(ValueParser):
                     "kind", word, self.index - 1, KINDS, f"there are {', '.join(KINDS)}"
                 )
             kind = KINDS[word]
-        parameter = TypeParameter(name, kind, first, self.tokens.span(first, first))
+        parameter = TypeParameter(name, kind, self.tokens.span(first, first))
         self.type_variables.bind(name, parameter)
         return parameter
 
@@ -155,7 +147,7 @@ class DimensionParser(ValueParser):
 
 
 class _Arithmetic:
-    """Operator precedence with a stack of its own: parentheses nest without end."""
+    """Operator-precedence parsing with an explicit stack, so parentheses may nest to any depth."""
 
     def __init__(self, parser: DimensionParser) -> None:
         self.parser = parser

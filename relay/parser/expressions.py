@@ -4,9 +4,8 @@
     expression  operand (operator operand)*                with precedence, on a stack of its own
     operand     atom, then any of (arguments), [types](arguments), .0
 
-What nests is a generator that yields to the parts it needs (`relay.tree.run`), so text may nest
-without end. Graph variables are names for nodes: each use of `%0` is the same node, and sharing in
-the text is sharing in the program.
+Parsers of nested forms are generators (`relay.tree.run`), so text may nest to any depth. Graph
+variables are names for nodes: each use of `%0` is the same node.
 """
 
 from __future__ import annotations
@@ -370,23 +369,15 @@ class ExpressionParser(PatternParser):
 
     def _fields(self) -> Steps[tuple[list[Expr], bool]]:
         """`(a, b, …)`, and whether a comma came last."""
-        opened = self.index
-        self.expect("(")
+        if self.kind != "(":
+            raise self.unexpected("`(`")
         fields: list[Expr] = []
-        comma = False
-        while self.kind != ")":
-            comma = False
+        for _ in self.items(")", "an operator, `,` or `)`"):
             fields.append((yield self.sequence()))
-            if not self.accept(","):
-                break
-            comma = True
-        if self.kind != ")":
-            raise self.not_closed("an operator, `,` or `)`", opened)
-        self.index += 1
-        return fields, comma
+        return fields, self.kinds[self.index - 2] == ","
 
     def _operands_of(self, count: int) -> Steps[list[Expr]]:
-        """The arguments of `ref` and its kin."""
+        """The arguments of `ref`, `ref_read` or `ref_write`."""
         first = self.index
         self.index += 1
         fields, _ = yield self._fields()
@@ -404,12 +395,10 @@ class ExpressionParser(PatternParser):
 
     def _call(self, callee: Expr, type_args: tuple[Any, ...], first: int) -> Steps[Expr]:
         """The arguments and attributes of a call of `callee`, which starts at token `first`."""
-        opened = self.index
-        self.index += 1
         args: list[Expr] = []
         given = Given()
         stored: Attrs | DictAttrs | None = None
-        while self.kind != ")":
+        for _ in self.items(")", "an operator, `,` or `)`"):
             if self.at_attribute():
                 self.attribute(given)
             elif given or stored is not None:
@@ -420,16 +409,11 @@ class ExpressionParser(PatternParser):
                 args.append(atom)
             else:
                 args.append((yield self.sequence()))
-            if not self.accept(","):
-                break
-        if self.kind != ")":
-            raise self.not_closed("an operator, `,` or `)`", opened)
-        self.index += 1
         attrs = stored if stored is not None else make_attributes(self, callee, given, first)
         return Call(callee, tuple(args), attrs, type_args, span=self.span(first))
 
     def _stored_attributes(self) -> Attrs | DictAttrs | None:
-        """All attributes of a call from the metadata; None, with nothing read, when it is else."""
+        """All attributes of a call from the metadata; None, with nothing read, if it is not one."""
         first = self.index
         found = self.meta()
         if isinstance(found, Attrs | DictAttrs):
@@ -456,12 +440,11 @@ class ExpressionParser(PatternParser):
 
     def _parameters(self) -> Steps[tuple[list[Var], dict[str, Any]]]:
         """`(%x: T, …, name=value, …)`"""
-        opened = self.index
-        self.expect("(", "before the parameters")
+        if self.kind != "(":
+            raise self.unexpected("`(` before the parameters")
         params: dict[str, Var] = {}
         given = Given()
-        while self.kind != ")":
-            token = self.index
+        for token in self.items(")"):
             if self.at_attribute():
                 self.attribute(given)
             elif given:
@@ -473,9 +456,6 @@ class ExpressionParser(PatternParser):
                     raise self.error(f"parameter `%{name}` is declared twice", token)
                 params[name] = Var(name, annotation, span=self.tokens.span(token, token))
                 self.locals.bind(name, params[name])
-            if not self.accept(","):
-                break
-        self.close(")", opened)
         if given.has_type_key:
             given.values[TYPE_KEY] = given.type_key
         return list(params.values()), given.values
@@ -489,9 +469,7 @@ class ExpressionParser(PatternParser):
             opened = self.index
             self.expect("(", "before the condition")
             cond = yield self.sequence()
-            if self.kind != ")":
-                raise self.not_closed("an operator or `)`", opened)
-            self.index += 1
+            self.close(")", opened, "an operator or `)`")
             links.append((cond, (yield self.block()), first))
             self.expect("else", "and the other branch")
             if self.kind != "if":

@@ -1,13 +1,13 @@
-"""Modules and single expressions from text, not typed yet.
+"""Untyped modules and single expressions from text.
 
 Data types are read before functions, so that everything may be used before it is defined. A
-definition that cannot be read is left out and the rest is still looked at: one run shows the first
-error of every definition.
+definition with an error is skipped and the rest is still parsed: one run shows the first error of
+every definition.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from relay import tree
@@ -18,7 +18,7 @@ from relay.ir.expr import Constructor, Expr, GlobalVar, Var
 from relay.ir.metadata import MetadataReader
 from relay.ir.module import IRModule
 from relay.ir.printer import VERSION
-from relay.ir.types import GlobalTypeVar, Type
+from relay.ir.types import GlobalTypeVar
 from relay.parser.expressions import ExpressionParser
 from relay.parser.lexer import END, LOCAL, NAME, QUOTED, Tokens, tokenize
 from relay.tree import Steps
@@ -35,12 +35,11 @@ def parse_module(
     init_module: IRModule | None = None,
     init_meta_table: MetaTable | None = None,
 ) -> IRModule:
-    """The module that `source` defines, together with `init_module`; without types."""
-    try:
-        return _parser(source, source_name, init_module, init_meta_table).module()
-    except ParseError as error:
-        refused = error
-    raise _shown(refused)
+    """The untyped module that `source` defines, together with `init_module`."""
+    result: IRModule = _parsed(
+        _ModuleParser.module, source, source_name, init_module, init_meta_table
+    )
+    return result
 
 
 def parse_expression(
@@ -49,32 +48,35 @@ def parse_expression(
     init_module: IRModule | None = None,
     init_meta_table: MetaTable | None = None,
 ) -> Expr:
-    """The expression that `source` is; without types."""
-    try:
-        return _parser(source, source_name, init_module, init_meta_table).single_expression()
-    except ParseError as error:
-        refused = error
-    raise _shown(refused)
+    """The untyped expression that `source` is."""
+    result: Expr = _parsed(
+        _ModuleParser.single_expression, source, source_name, init_module, init_meta_table
+    )
+    return result
 
 
-def _shown(error: ParseError) -> ParseError:
-    """The error, shown like every other; without frames of the parser, which nest as text does."""
-    fail(ParseError, error.diagnostics)
-    return error
-
-
-def _parser(
-    source: str, source_name: str, init_module: IRModule | None, meta_table: MetaTable | None
-) -> _ModuleParser:
+def _parsed(
+    read: Callable[[_ModuleParser], Any],
+    source: str,
+    source_name: str,
+    init_module: IRModule | None,
+    meta_table: MetaTable | None,
+) -> Any:
     if not isinstance(source, str):
         hint = "; decode it first" if isinstance(source, bytes | bytearray) else ""
         raise TypeError(f"Relay text is a str, found {type(source).__name__}{hint}")
-    tokens = tokenize(source, source_name)
-    return _ModuleParser(tokens, MetadataReader(meta_table), init_module)
+    try:
+        tokens = tokenize(source, source_name)
+        return read(_ModuleParser(tokens, MetadataReader(meta_table), init_module))
+    except ParseError as error:
+        refused = error
+    # raised here, without the frames of the parser, which are as many as the text is deep
+    fail(ParseError, refused.diagnostics)
+    raise refused
 
 
 class _ModuleParser(ExpressionParser):
-    """Reads what stands outermost in a text."""
+    """Reads a module, or a single expression with its declarations."""
 
     def __init__(
         self, tokens: Tokens, metadata: MetadataReader, init_module: IRModule | None
@@ -107,7 +109,7 @@ class _ModuleParser(ExpressionParser):
                 )
             ) from None
 
-    # --- the two things a text can be
+    # --- modules and single expressions
 
     def module(self) -> IRModule:
         """Definitions up to the end."""
@@ -124,7 +126,7 @@ class _ModuleParser(ExpressionParser):
         return self.result
 
     def single_expression(self) -> Expr:
-        """Declarations of what is free, and an expression."""
+        """Declarations of free variables, and an expression."""
         self.is_single = True
         self._version()
         while self.kind in ("free_var", "free_type_var"):
@@ -166,15 +168,13 @@ class _ModuleParser(ExpressionParser):
     def _free_variable(self) -> Steps[None]:
         token = self.index
         name = self.expect(LOCAL)
-        annotation: Type | None = None
-        if self.accept(":"):
-            annotation = yield self.type_()
+        annotation = yield self.annotation()
         self.locals.bind(name, Var(name, annotation, span=self.tokens.span(token, token)))
 
     # --- headers
 
     def _version(self) -> None:
-        """`#[version = "0.0.5"]`; without it, the text is of the version that is current."""
+        """`#[version = "0.0.5"]`; without it, the text is of the current version."""
         if self.kind != "#[":
             return
         opened = self.index
@@ -312,13 +312,9 @@ class _ModuleParser(ExpressionParser):
         scope = self.type_variables.enter()
         params = self.type_parameters()
         constructors: list[Constructor] = []
-        opened = self.index
-        if self.accept("{"):
-            while self.kind != "}":
+        if self.kind == "{":
+            for _ in self.items("}"):
                 constructors.append(tree.run(self._constructor(header)))
-                if not self.accept(","):
-                    break
-            self.close("}", opened)
         self.type_variables.leave(scope)
         self.result[header] = TypeData(
             header,

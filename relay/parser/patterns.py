@@ -64,12 +64,7 @@ class PatternParser(TypeParser):
         raise self.unexpected("a pattern: `_`, a variable, a constructor or a tuple")
 
     def _patterns(self, bound: set[str]) -> Steps[list[Pattern]]:
-        opened = self.index
-        self.index += 1
         found: list[Pattern] = []
-        while self.kind != ")":
+        for _ in self.items(")"):
             found.append((yield self.pattern(bound)))
-            if not self.accept(","):
-                break
-        self.close(")", opened)
         return found

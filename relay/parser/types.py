@@ -103,14 +103,9 @@ class TypeParser(DimensionParser):
 
     def types_between(self, closing: str) -> Steps[list[Type]]:
         """Types between the bracket that is next and `closing`."""
-        opened = self.index
-        self.index += 1
         found: list[Type] = []
-        while self.kind != closing:
+        for _ in self.items(closing):
             found.append((yield self.type_()))
-            if not self.accept(","):
-                break
-        self.close(closing, opened)
         return found
 
     def _tuple_type(self) -> Steps[Type]:
@@ -139,14 +134,9 @@ class TypeParser(DimensionParser):
     def _tensor_type(self) -> Type:
         first = self.index
         self.index += 2
-        opened = self.index
-        self.expect("(", "before the dimensions")
-        shape: list[Dim] = []
-        while self.kind != ")":
-            shape.append(self.dimension())
-            if not self.accept(","):
-                break
-        self.close(")", opened)
+        if self.kind != "(":
+            raise self.unexpected("`(` before the dimensions")
+        shape = [self.dimension() for _ in self.items(")")]
         self.expect(",", "and the element type")
         dtype = self.expect(NAME, "of an element type")
         if not dtypes.is_dtype(dtype):
@@ -158,10 +148,8 @@ class TypeParser(DimensionParser):
 
     def type_arguments(self) -> Steps[tuple[Any, ...]]:
         """`[A, 3, Shape(n + 1)]`: types, and dimensions for shape parameters."""
-        opened = self.index
-        self.index += 1
         found: list[Type | Dim] = []
-        while self.kind != "]":
+        for _ in self.items("]"):
             if self.at_word("Shape") and self.following() == "(":
                 self.index += 1
                 found.append(self.dimension())
@@ -169,7 +157,4 @@ class TypeParser(DimensionParser):
                 found.append(self.dimension())
             else:
                 found.append((yield self.type_()))
-            if not self.accept(","):
-                break
-        self.close("]", opened)
         return tuple(found)

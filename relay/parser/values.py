@@ -16,7 +16,7 @@ from relay.nd import NDArray
 from relay.parser.cursor import Cursor
 from relay.parser.lexer import META, NAME, NUMERAL, QUOTED, STRING, Tokens
 
-# Attributes are small data; nesting without end in them is an attack, not a program.
+# Attributes are small data; deeper nesting is an attack, not a program.
 MAX_NESTING: Final = 64
 
 T = TypeVar("T")
@@ -137,35 +137,19 @@ class ValueParser(Cursor):
                 self.index += 1
                 return None
             case "[":
-                return self._values("]", depth)
+                return tuple(self.value(depth + 1) for _ in self.items("]"))
             case "(":
-                found = self._values(")", depth)
+                found = tuple(self.value(depth + 1) for _ in self.items(")"))
                 grouped = len(found) == 1 and self.kinds[self.index - 2] != ","
                 return found[0] if grouped else found
             case "{":
                 return self._mapping(depth)
         raise self.unexpected("a value: a number, a string, True, False, None, […] or {…}")
 
-    def _values(self, closing: str, depth: int) -> tuple[Any, ...]:
-        opened = self.index
-        self.index += 1
-        found = []
-        while self.kind != closing:
-            found.append(self.value(depth + 1))
-            if not self.accept(","):
-                break
-        self.close(closing, opened)
-        return tuple(found)
-
     def _mapping(self, depth: int) -> dict[str, Any]:
-        opened = self.index
-        self.index += 1
         found: dict[str, Any] = {}
-        while self.kind != "}":
+        for _ in self.items("}"):
             key = self.string("as a key")
             self.expect(":")
             found[key] = self.value(depth + 1)
-            if not self.accept(","):
-                break
-        self.close("}", opened)
         return found

@@ -120,7 +120,7 @@ class Calls(Indexing):
         signature = self.type_of(callee)
         wanted: list[Type] = [IncompleteType() for _ in args]
         if isinstance(signature, FuncType) and len(signature.arg_types) == len(args):
-            signature, _ = self.generator.solver.unifier.instantiate(signature)
+            signature = self.generator.solver.unifier.instantiate(signature)
             wanted = list(signature.arg_types)
         parts: dict[int, Expr] = {}
         for last in (False, True):

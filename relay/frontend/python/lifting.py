@@ -183,7 +183,7 @@ class Lifting(Unit):
         constructor = self.constructor(cls)
         signature = self.type_of(constructor)
         assert isinstance(signature, FuncType)
-        signature, _ = self.generator.solver.unifier.instantiate(signature)
+        signature = self.generator.solver.unifier.instantiate(signature)
         parts: list[Expr] = []
         for value, wanted in zip(values, signature.arg_types, strict=True):
             part = yield self.lift(value, node, wanted)

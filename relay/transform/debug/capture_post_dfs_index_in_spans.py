@@ -16,7 +16,6 @@ from relay.check.infer import with_known_types
 from relay.errors import SourceName, Span
 from relay.immutable import frozen
 from relay.ir.expr import Constructor, Expr, Function, Op, Syntax
-from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.types import Type
 from relay.transform.base import FunctionPass
@@ -50,7 +49,7 @@ class CapturePostDfsIndexInSpans(FunctionPass):
             types[made] = before.ty
             return made
 
-        result = transformed(function, visit)
+        result = tree.transform(function, visit)
         return result if result is function else with_known_types(result, function, types.get)
 
 

@@ -16,7 +16,6 @@ from relay import tree
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function, Syntax, Tuple, TupleGetItem, const
 from relay.ir.function_attrs import is_opaque
-from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, TupleType
 from relay.op import add, equal, where, zeros_like
@@ -39,7 +38,7 @@ class CheckIndices(FunctionPass):
         if is_opaque(function):
             return function
         kept: dict[Syntax, Syntax] = {n: n for n in tree.postorder(function) if is_opaque(n)}
-        return transformed(function, _checked, kept)
+        return tree.transform(function, _checked, kept)
 
 
 def _checked(before: Syntax, after: Syntax) -> Syntax:

@@ -16,7 +16,6 @@ from relay import tree
 from relay.immutable import frozen
 from relay.ir.expr import Call, Function, Op, Syntax, Var
 from relay.ir.function_attrs import is_foreign
-from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.variables import bound_vars
 from relay.transform.base import FunctionPass
@@ -41,7 +40,7 @@ class LabelOps(FunctionPass):
                 sealed[node] = node
             elif isinstance(node, Function) and node.attrs.get("Primitive"):
                 sealed[node] = labelled(node)
-        return transformed(function, lambda _, after: after, sealed)
+        return tree.transform(function, lambda _, after: after, sealed)
 
 
 def labelled(kernel: Function) -> Function:

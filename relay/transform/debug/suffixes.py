@@ -17,7 +17,6 @@ from relay import tree
 from relay.check.infer import infer_module
 from relay.errors import Span
 from relay.ir.expr import Call, Function, Syntax
-from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 
 __all__ = ["tag_suffixes"]
@@ -54,7 +53,7 @@ def _tagged(function: Function) -> Function:
         source = dataclasses.replace(before.span.source_name, name=f"{name}{SUFFIX}{number}")
         return tree.replace(after, span=dataclasses.replace(before.span, source_name=source))
 
-    return transformed(function, visit)
+    return tree.transform(function, visit)
 
 
 def _name(node: Syntax) -> str | None:

@@ -20,9 +20,8 @@ from relay.immutable import frozen
 from relay.ir.attrs import DictAttrs
 from relay.ir.expr import Call, Function, GlobalVar, Syntax
 from relay.ir.function_attrs import is_foreign
-from relay.ir.functions import transformed
+from relay.ir.inlining import Inlining
 from relay.ir.module import IRModule
-from relay.ir.opening import Opening
 from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 from relay.transform.external.inline_composites import without_composites
@@ -85,9 +84,9 @@ def _inlined(
     def rewritten(before: Syntax, after: Syntax) -> Syntax:
         match before, after:
             case Call(op=GlobalVar(name_hint=name)), Call(args=args) if name in wanted:
-                opening = Opening(before, wanted[name])
-                if opening.is_possible:
-                    return opening.body(plain[name], args, purity.is_pure)
+                inlining = Inlining(before, wanted[name])
+                if inlining.is_possible:
+                    return inlining.body(plain[name], args, purity.is_pure)
         return after
 
-    return transformed(function, rewritten)
+    return tree.transform(function, rewritten)

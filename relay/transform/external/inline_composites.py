@@ -14,9 +14,8 @@ from relay.analysis.purity import Purity
 from relay.immutable import frozen
 from relay.ir.expr import Call, Function, Syntax
 from relay.ir.function_attrs import is_foreign, is_sealed
-from relay.ir.functions import transformed
+from relay.ir.inlining import Inlining
 from relay.ir.module import IRModule
-from relay.ir.opening import Opening
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
 from relay.transform.external.merge_composite import COMPOSITE, PARTITIONED
@@ -50,12 +49,12 @@ def without_composites(function: Function, target: str = "") -> Function:
             return after.without_attr(COMPOSITE).without_attr(PARTITIONED)
         match before, after:
             case Call(op=Function() as callee), Call(op=Function() as inlined, args=args):
-                opening = Opening(before, callee)
-                if _is_for(callee, target) and opening.is_possible:
-                    return opening.body(inlined, args, purity.is_pure)
+                inlining = Inlining(before, callee)
+                if _is_for(callee, target) and inlining.is_possible:
+                    return inlining.body(inlined, args, purity.is_pure)
         return after
 
-    return transformed(function, rewritten, sealed)
+    return tree.transform(function, rewritten, sealed)
 
 
 def _is_for(node: Syntax, target: str) -> bool:

@@ -54,7 +54,6 @@ from relay.ir.expr import (
     is_atom,
 )
 from relay.ir.function_attrs import is_foreign, is_sealed
-from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.names import as_word
 from relay.ir.scopes import Scopes
@@ -139,7 +138,7 @@ def _rewritten(function: Function, rewrite: Rewrite) -> Function:
         for node in tree.postorder(function)
         if isinstance(node, Function) and _is_settled(node)
     }
-    return transformed(function, rewrite, settled)
+    return tree.transform(function, rewrite, settled)
 
 
 def _is_settled(function: Function) -> bool:

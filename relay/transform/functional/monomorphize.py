@@ -62,7 +62,6 @@ from relay.ir.expr import (
     Var,
 )
 from relay.ir.function_attrs import is_foreign
-from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.names import UniqueNames, as_word
 from relay.ir.types import (
@@ -269,7 +268,7 @@ class _Copies:
 
     def rewritten(self, function: Function, within: _Copy | None) -> Function:
         """The function over copies of those it uses."""
-        return transformed(function, _Uses(self, function, within).rewritten)
+        return tree.transform(function, _Uses(self, function, within).rewritten)
 
     def ask(
         self, call: Call, inner: TypeArgs, known: Mapping[int, Known], within: _Copy | None

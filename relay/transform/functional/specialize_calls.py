@@ -41,7 +41,6 @@ from relay.ir import dims
 from relay.ir.copying import copied
 from relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Syntax, Var
 from relay.ir.function_attrs import is_foreign
-from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.names import UniqueNames
 from relay.ir.types import FuncType, Occurs, TypeVar, substitute
@@ -119,7 +118,7 @@ class _Specializing:
 
     def rewritten(self, name: str) -> Function:
         function = self.source[name]
-        return transformed(function, _Uses(self, name, function).rewritten)
+        return tree.transform(function, _Uses(self, name, function).rewritten)
 
     # --- calling closures
 

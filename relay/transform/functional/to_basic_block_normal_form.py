@@ -22,7 +22,6 @@ from relay.analysis.normal_forms import Blocks
 from relay.check.wellformed import Reach
 from relay.immutable import frozen
 from relay.ir.expr import Expr, Function, Let, Syntax, Var
-from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.scopes import Scope, Scopes
 from relay.ir.variables import free_vars
@@ -77,7 +76,7 @@ def _bound(function: Function, crossing: set[int]) -> Function:
         values[before] = after
         return variables[before]
 
-    return transformed(function, visit)
+    return tree.transform(function, visit)
 
 
 def _place(scope: Scope) -> Place:

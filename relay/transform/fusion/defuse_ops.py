@@ -5,11 +5,11 @@ fn (%p0, %p1, Primitive=1) { nn.relu(add(%p0, %p1)) }(%x, %y)  ->  nn.relu(add(%
 
 from __future__ import annotations
 
+from relay import tree
 from relay.immutable import frozen
 from relay.ir.expr import Call, Function, Syntax
-from relay.ir.functions import transformed
+from relay.ir.inlining import Inlining
 from relay.ir.module import IRModule
-from relay.ir.opening import Opening
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
 
@@ -24,7 +24,7 @@ class DefuseOps(FunctionPass):
     def transform_function(
         self, function: Function, module: IRModule, context: PassContext
     ) -> Function:
-        return transformed(function, _inlined)
+        return tree.transform(function, _inlined)
 
 
 def _inlined(before: Syntax, after: Syntax) -> Syntax:
@@ -32,6 +32,6 @@ def _inlined(before: Syntax, after: Syntax) -> Syntax:
         case Call(op=Function() as callee), Call(op=Function() as kernel, args=args) if (
             kernel.attrs.get("Primitive")
         ):
-            opening = Opening(before, callee)
-            return opening.body(kernel, args) if opening.is_possible else after
+            inlining = Inlining(before, callee)
+            return inlining.body(kernel, args) if inlining.is_possible else after
     return after

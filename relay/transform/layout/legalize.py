@@ -17,7 +17,6 @@ from relay.errors import Diagnostic, PassError
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function, Syntax
 from relay.ir.function_attrs import is_opaque
-from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.op.opdef import OpDef
 from relay.transform.base import FunctionPass
@@ -43,7 +42,7 @@ class Legalize(FunctionPass):
                     return self._legal(before, after, op)
             return after
 
-        return transformed(function, visit)
+        return tree.transform(function, visit)
 
     def _legal(self, before: Call, after: Call, op: OpDef) -> Expr:
         name = self.legalize_map_attr_name

@@ -29,7 +29,6 @@ from relay.analysis.lifetimes import Live, backwards, functions_in, held_by, kep
 from relay.analysis.normal_forms import is_kernel
 from relay.immutable import frozen
 from relay.ir.expr import Call, Clause, Expr, Function, If, Let, Match, Syntax, Var
-from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, TupleType, Type
 from relay.ir.variables import all_vars
@@ -60,7 +59,7 @@ class AnnotateUsedMemory(FunctionPass):
                 return after
             return _with_attr(after, USED, (used[id(before)],))
 
-        result = transformed(function, visit)
+        result = tree.transform(function, visit)
         parts = [*(param.checked_type for param in function.params), function.body.checked_type]
         total = bytes_of(parts)
         if total is None or result.attrs.get(IN_AND_OUT) == total:

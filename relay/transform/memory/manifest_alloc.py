@@ -38,7 +38,6 @@ from relay.analysis.normal_forms import is_kernel
 from relay.arena import ALIGNMENT
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function, Let, Syntax, Tuple, TupleGetItem, Var, const
-from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.memory import ALLOC_TENSOR, alloc_storage, flatten_tuple_type, to_tuple_type
@@ -73,7 +72,7 @@ class ManifestAlloc(FunctionPass):
         root: Syntax = function
         inside = tree.postorder(root, lambda node: not _is_kernel(node))
         kernels: dict[Syntax, Syntax] = {node: node for node in inside if _is_kernel(node)}
-        return transformed(function, visit, kernels)
+        return tree.transform(function, visit, kernels)
 
 
 def _is_kernel(node: Syntax) -> bool:

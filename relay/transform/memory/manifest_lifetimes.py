@@ -48,7 +48,6 @@ from relay.ir.expr import (
     Var,
     is_atom,
 )
-from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.types import UNIT, FuncType
 from relay.ir.variables import free_vars
@@ -104,7 +103,7 @@ class _Kills:
                     return tree.replace(after, **parts) if parts else after
             return after
 
-        return transformed(function, visit)
+        return tree.transform(function, visit)
 
 
 def _killed(variables: list[Var], body: Expr) -> Expr:

@@ -34,7 +34,6 @@ from relay.analysis.normal_forms import is_kernel
 from relay.arena import ALIGNMENT, assign
 from relay.immutable import frozen
 from relay.ir.expr import Call, Constant, Expr, Function, Let, Op, Syntax, Var, const
-from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.variables import binders
 from relay.transform.base import FunctionPass
@@ -60,7 +59,7 @@ class MemoryPlan(FunctionPass):
         def visit(_: Syntax, after: Syntax) -> Syntax:
             return _moved(after, places, numbers) if isinstance(after, Let) else after
 
-        return transformed(function, visit)
+        return tree.transform(function, visit)
 
 
 @frozen

@@ -19,7 +19,6 @@ from relay.analysis.purity import manages_memory
 from relay.analysis.reshapes import only_reshapes
 from relay.immutable import frozen
 from relay.ir.expr import Call, Function, Syntax, const
-from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType
 from relay.op.vm import reshape_tensor
@@ -39,7 +38,7 @@ class RemoveStandaloneReshapes(FunctionPass):
         is_wanted = context.option("relay.remove_standalone_reshapes.enable")
         if not is_wanted or is_kernel(function) or manages_memory(function):
             return function
-        return transformed(function, lambda _, after: _viewed(after))
+        return tree.transform(function, lambda _, after: _viewed(after))
 
 
 def _viewed(e: Syntax) -> Syntax:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
+from relay import tree
 from relay.analysis.purity import manages_memory
 from relay.analysis.value_flow import Flow
 from relay.immutable import frozen
 from relay.ir.expr import Call, Function, Syntax
-from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
@@ -52,4 +52,4 @@ class FoldScales(FunctionPass):
         if manages_memory(function):
             return function
         found = self.folding(Flow(function))
-        return transformed(function, found.visit) if found.dropped else function
+        return tree.transform(function, found.visit) if found.dropped else function

@@ -17,7 +17,6 @@ from relay import dtypes, tree
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function, Let, Syntax, Var, is_atom
 from relay.ir.function_attrs import is_opaque
-from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.scopes import Scope, Scopes
 from relay.ir.types import TensorType
@@ -56,7 +55,7 @@ class CanonicalizeCast(FunctionPass):
             args = tuple(copies.get(arg, arg) for arg in after.args)
             return tree.replace(after, args=args) if copies else after
 
-        return transformed(function, visit, kept)
+        return tree.transform(function, visit, kept)
 
 
 def _shared_casts(function: Function) -> dict[Expr, Call]:

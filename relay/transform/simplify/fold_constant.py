@@ -71,7 +71,6 @@ from relay.ir.expr import (
     is_atom,
 )
 from relay.ir.function_attrs import is_opaque
-from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, TupleType, Type, is_dynamic
 from relay.ir.variables import all_vars, free_vars
@@ -235,7 +234,7 @@ class _Folding:
         for variable in all_vars(function):
             if (constant := self._atom(variable)) is not variable:
                 seeds[variable] = constant
-        return transformed(function, lambda _, after: after, seeds) if seeds else function
+        return tree.transform(function, lambda _, after: after, seeds) if seeds else function
 
     def _clause(self, clause: Clause, found: Mapping[Var, Value]) -> Folded:
         """The right side of a clause that is known to be taken."""

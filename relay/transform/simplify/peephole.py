@@ -42,7 +42,6 @@ from relay.ir.expr import (
     is_atom,
 )
 from relay.ir.function_attrs import is_opaque
-from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.types import TupleType, Type
 from relay.op.opdef import OpDef
@@ -99,7 +98,7 @@ def _walked(function: Function, rules: Rules, window: Window) -> Function:
         if is_opaque(node):
             kept[node] = node
             window.note(node, node)
-    result = transformed(function, _Rewriting(window, rules).visit, kept)
+    result = tree.transform(function, _Rewriting(window, rules).visit, kept)
     if result is function:
         return function
     return with_known_types(result, function, window.type_of)

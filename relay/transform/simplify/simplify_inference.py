@@ -40,7 +40,6 @@ from relay.ir.expr import (
     const,
     is_atom,
 )
-from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType
 from relay.op.building.numerics import computing_dtype
@@ -173,7 +172,7 @@ class SimplifyInference(FunctionPass):
         self, function: Function, module: IRModule, context: PassContext
     ) -> Function:
         unpackings = {**OF_TRAINING, **NORMS} if self.all_norms else OF_TRAINING
-        return transformed(function, _Unpacking(function, unpackings).visit)
+        return tree.transform(function, _Unpacking(function, unpackings).visit)
 
 
 class _Unpacking:

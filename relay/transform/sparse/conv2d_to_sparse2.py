@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from relay import tree
 from relay.analysis.block_sparse import checked_blocksize
 from relay.analysis.sparse_conv2d import checked_form, has_sparse_form, sparse_weight
 from relay.immutable import frozen
 from relay.ir.expr import Call, Constant, Function, Syntax
-from relay.ir.functions import transformed
 from relay.ir.module import IRModule
 from relay.nd import NDArray, Weight
 from relay.op.sparse.sparse_conv import sparse_conv2d
@@ -44,7 +44,7 @@ class Conv2dToSparse2(FunctionPass):
     def transform_function(
         self, function: Function, module: IRModule, context: PassContext
     ) -> Function:
-        return transformed(function, self._sparse)
+        return tree.transform(function, self._sparse)
 
     def _sparse(self, before: Syntax, after: Syntax) -> Syntax:
         match before, after:

@@ -3,7 +3,7 @@
 import relay
 from relay.check.infer import infer_expr
 from relay.ir.compare import assert_structural_equal
-from relay.ir.opening import Opening
+from relay.ir.inlining import Inlining
 
 HEADER = '#[version = "0.0.5"]\n'
 
@@ -17,9 +17,9 @@ def called(text):
 
 def assert_opens(before, after, may_move=lambda _: False):
     function, call = called(before)
-    opening = Opening(call, call.op)
-    assert opening.is_possible
-    body = opening.body(call.op, call.args, may_move)
+    inlining = Inlining(call, call.op)
+    assert inlining.is_possible
+    body = inlining.body(call.op, call.args, may_move)
     result = infer_expr(relay.Function(function.params, body, None, function.type_params))
     assert_structural_equal(result, infer_expr(relay.parse_expr(HEADER + after)))
 
@@ -97,11 +97,11 @@ def test_a_dimension_that_only_the_function_knows_keeps_it_closed():
         }
         """
     )
-    assert not Opening(call, call.op).is_possible
+    assert not Inlining(call, call.op).is_possible
 
 
 def test_two_openings_have_nothing_in_common():
     _, call = called("fn (%x: int32) { fn (%a: int32) { let %b = negative(%a); %b }(%x) }")
-    opening = Opening(call, call.op)
-    first, second = (opening.body(call.op, call.args) for _ in range(2))
+    inlining = Inlining(call, call.op)
+    first, second = (inlining.body(call.op, call.args) for _ in range(2))
     assert first.variable is not second.variable

@@ -1,10 +1,10 @@
-"""The body of a function where it is called, as a part of the program around it:
+"""Replacing a call by the body of the function:
 
 fn (%a, %b) { add(%a, exp(%b)) }(%x, sqrt(%y))  ->  add(%x, exp(sqrt(%y)))
 
-Arguments are evaluated once and in the order they were evaluated in, so where the body would come
-to them in another order, or never, they are bound by a `let` first; unless it makes no difference
-when they are evaluated. So they are where a parameter says another type than the argument has.
+Arguments are still evaluated once and in the same order: where the body uses them in another order,
+or not at all, they are bound by a `let` first, unless the caller says that they may move. So is an
+argument whose type differs from its parameter's annotation.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from relay.ir.types import substitute
 
 
 @frozen
-class Opening:
-    """A call of a function whose text is known, both typed."""
+class Inlining:
+    """A call and the function it calls, both typed."""
 
     call: Call
     callee: Function
 
     @property
     def is_possible(self) -> bool:
-        """Whether nothing gets lost when the body stands alone where the call is."""
+        """Whether the body can replace the call without losing type information."""
         call, callee = self.call, self.callee
         if len(call.args) != len(callee.params) or len(call.type_args) != len(callee.type_params):
             return False
@@ -36,9 +36,9 @@ class Opening:
             return True
         inside = (n for n in tree.postorder(callee.body) if isinstance(n, Function))
         return not (
-            # a dimension that the caller does not know, while here it is the same everywhere
+            # uses of one named dimension would become unrelated unknown ones
             any(isinstance(given, dims.Any) for given in call.type_args)
-            # a type parameter that means something else further in
+            # a type parameter that is bound again inside
             or any(set(callee.type_params) & set(n.type_params) for n in inside)
         )
 
@@ -48,10 +48,10 @@ class Opening:
         args: Sequence[Expr],
         may_move: Callable[[Expr], bool] = lambda _: False,
     ) -> Expr:
-        """What stands in the place of the call.
+        """The expression that replaces the call.
 
-        `function` and `args` are what has become of the callee and of the arguments; `may_move` is
-        asked about the arguments as they were.
+        `function` and `args` are the callee and the arguments after rewriting; `may_move` is asked
+        about the arguments before it.
         """
         callee = self.callee
         types = dict(zip(callee.type_params, self.call.type_args, strict=True))
@@ -65,13 +65,10 @@ class Opening:
                 given[param] = arg
             else:
                 first.append(arg)
-        # a function may be called from several places, and none of them shares the body
+        # a function may be called from several places, and each needs its own copy of the body
         copy = copied(function, types, given)
         body: Expr = copy.body
-        if callee.ret_type not in (
-            None,
-            callee.body.ty,
-        ):  # it promises another type
+        if callee.ret_type not in (None, callee.body.ty):  # the declared type is less precise
             result = Var("result", copy.ret_type)
             body = Let(result, body, result)
         for variable, arg in reversed(list(zip(copy.params, first, strict=True))):
@@ -80,7 +77,7 @@ class Opening:
 
 
 def _uses_in_order(function: Function) -> bool:
-    """Whether evaluating the body comes to every parameter, in the order of the arguments."""
+    """Whether the body evaluates every parameter, in the order of the arguments."""
     parts = list(tree.postorder(function.body))
     plain = all(is_atom(e) or isinstance(e, Call | Tuple | TupleGetItem) for e in parts)
     return plain and [e for e in parts if isinstance(e, Var)] == list(function.params)
