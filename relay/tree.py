@@ -9,13 +9,14 @@ so no node writes its own visitor. Nothing here recurses: programs nest deeper t
     rebuild(n, kids)     n with other children; n itself when they are the same objects
     transform(n, f)      n rewritten bottom-up by f(before, after)
     run(steps)           drive a generator that yields sub-computations: recursion without a stack
+    gather(steps)        the results of several such computations
     without_collection() a context without garbage collection, for code that makes many nodes
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, fields
 from functools import cache
@@ -260,6 +261,15 @@ def run(steps: Steps[T], waiting: list[Any] | None = None) -> T:
         finally:
             del error  # or it and this frame, in its traceback, keep each other alive
     return value  # type: ignore[no-any-return]
+
+
+def gather(steps: Iterable[Steps[T]]) -> Steps[list[T]]:
+    """The results of several computations, run one after the other."""
+    found: list[T] = []
+    for each in steps:
+        result = yield each
+        found.append(result)
+    return found
 
 
 @contextmanager

@@ -1,10 +1,13 @@
-"""Rooted trees that grow downwards and answer where two nodes meet, in logarithmic time.
+"""Incremental forest with lowest common ancestors in logarithmic time.
 
-Dominators are such trees: the immediate dominator of a node is where the paths through all its
-neighbours meet, so a tree of dominators is built by asking it, node by node, for meeting points.
+The immediate dominator of a node is the lowest common ancestor of its predecessors in the dominator
+tree, so that tree is built node by node.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
 
 
 class Forest:
@@ -47,8 +50,13 @@ class Forest:
         depth = self.depth[ancestor]
         return self.depth[node] >= depth and self.ancestor(node, depth) == ancestor
 
+    def meet_all(self, nodes: Iterable[int | None]) -> int | None:
+        """The lowest common ancestor of several nodes; None when there is none, or no node."""
+        found = list(nodes)
+        return reduce(self.meet, found) if found else None
+
     def meet(self, a: int | None, b: int | None) -> int | None:
-        """The lowest node above (or equal to) both; None when they lie in different trees."""
+        """The lowest common ancestor (or equal); None when the nodes lie in different trees."""
         if a is None or b is None:
             return None
         if a == b:

@@ -1,11 +1,11 @@
-"""The pattern language: describe a piece of a program, find it, rewrite it, cut it out.
+"""The pattern language: match subgraphs of a program, rewrite them, move them into functions.
 
     conv = is_op("nn.conv2d")(wildcard(), is_constant())
     pattern = is_op("nn.relu")(conv.optional(lambda c: is_op("nn.bias_add")(c, wildcard())))
 
-    pattern.match(expr)                      does it look like this?
-    pattern.partition(expr)                  move what does into functions of its own
-    rewrite(callback, expr)                  replace it, until nothing is left to replace
+    pattern.match(expr)                      whether `expr` matches
+    pattern.partition(expr)                  move every match into a function
+    rewrite(callback, expr)                  replace matches until nothing changes
     apply_rules(expr, rules)                 the same with rules written as expressions
 
 `patterns.py` is the language, `matcher.py` how it is matched, `rules.py` the short form.

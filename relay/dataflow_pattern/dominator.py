@@ -6,12 +6,11 @@ r"""Dominator patterns: a child over a region whose every path begins at one par
         \    /
          add              child
 
-Going up from the child, all paths must meet in the parent, over nodes that fit `path`. Which nodes
-fit `path` does not depend on the rest of the pattern, so where paths meet is a tree that is built
-once for a whole program: above a node that fits lies the place where the paths from all its inputs
-meet, and above a node that does not fit lies nothing. The parents that a child may have are then
-its ancestors, nearest first. That no use escapes in between is the other direction: the child must
-post-dominate the parent.
+All paths up from the child must meet in the parent, over nodes that match `path`. Which nodes match
+`path` does not depend on the rest of the pattern, so the dominator tree of these paths is built
+once per program: the parent of a matching node is where the paths from all its inputs meet, a node
+that does not match is a root. The candidates for the parent are then the ancestors of the child,
+nearest first. In the other direction, the child must post-dominate the parent.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class _Seek(Step):
         meetings = search.matcher.meetings(self.dominator)
         child = graph.number_of(expr)
         parent = meetings.first(child) if self.above is None else meetings.next(self.above)
-        # what lies above an expression that escapes, escapes through it
+        # if this parent has a use outside, so has every node above it
         if parent is None or not graph.dominates(child, parent):
             return FAIL
         search.choose_later((_Seek(self.dominator, parent), expr, ENTER, rest))
@@ -95,9 +94,9 @@ class _Between(Step):
 
 
 class Along(Step):
-    """A path that is known to fit; what its parts are bound to is found when the search is over.
+    """A node of the path, known to match; its bindings are found when the search is over.
 
-    It is matched anew for every node on it, so it binds nothing that the rest could depend on.
+    It is matched separately for every node of the path, so the rest cannot depend on its bindings.
     """
 
     __slots__ = ("path",)
@@ -108,36 +107,32 @@ class Along(Step):
 
 
 class Meetings:
-    """Where the paths up from every node of a program meet, for one dominator pattern."""
+    """The dominator tree of the paths of one dominator pattern, for a whole program."""
 
     def __init__(self, matcher: Matcher, dominator: DominatorStep) -> None:
         self._graph = graph = matcher.graph
         self._forest = forest = Forest()
         self._atoms: set[int] = set()
-        # for every node: where all paths from its inputs meet, whether or not it fits itself
+        # for every node: where all paths from its inputs meet, whether or not it matches itself
         self._meeting: list[int | None] = []
-        # the node itself or the nearest one above it that may be a parent
+        # the node itself or the nearest ancestor that may be a parent
         self._candidate: list[int | None] = []
         heads = dominator.parent.heads
         for i, node in enumerate(graph.nodes):
             if graph.is_atom(i):
-                # an atom begins no path, unless the pattern asks for one as the parent
-                if heads is not None and type(node) in heads and _fits(matcher, dominator, i):
+                # no path begins at an atom, unless the pattern wants one as the parent
+                is_wanted = heads is not None and type(node) in heads
+                if is_wanted and matcher.fits(dominator.parent, node):  # type: ignore[arg-type]
                     self._atoms.add(i)
                 self._meeting.append(None)
                 self._candidate.append(i)
                 forest.add(None)
                 continue
-            meeting: int | None = None
-            for n, above in enumerate(self._inputs(i)):
-                meeting = above if n == 0 else forest.meet(meeting, above)
+            parent = meeting = forest.meet_all(self._inputs(i))
             self._meeting.append(meeting)
-            fits = (
-                meeting is not None
-                and isinstance(node, Expr)
-                and matcher.fits(dominator.path, node)
-            )
-            parent = meeting if fits else None
+            fits = isinstance(node, Expr) and meeting is not None
+            if not fits or not matcher.fits(dominator.path, node):  # type: ignore[arg-type]
+                parent = None
             forest.add(parent)
             if isinstance(node, Expr) and (heads is None or not heads.isdisjoint(_heads(node))):
                 self._candidate.append(i)
@@ -145,7 +140,7 @@ class Meetings:
                 self._candidate.append(None if parent is None else self._candidate[parent])
 
     def _inputs(self, i: int) -> list[int]:
-        """The nodes a path may come from: not the callee, not what is merely there."""
+        """The nodes a path may come from: neither the callee nor other atoms."""
         graph = self._graph
         children = graph.children[i][1:] if type(graph.nodes[i]) is Call else graph.children[i]
         return [c for c in children if not graph.is_atom(c) or c in self._atoms]
@@ -156,12 +151,12 @@ class Meetings:
         return None if meeting is None else self._candidate[meeting]
 
     def next(self, parent: int) -> int | None:
-        """The nearest node above `parent` that may be the parent in its place."""
+        """The nearest node above `parent` that may be the parent instead."""
         above = self._forest.parent[parent]
         return None if above is None else self._candidate[above]
 
     def between(self, child: int, parent: int) -> list[int]:
-        """The nodes on the paths, without their ends, the lowest first."""
+        """The nodes on the paths, without the ends, the lowest first."""
         seen = {parent}
         found: list[int] = []
         stack = self._inputs(child)[::-1]
@@ -172,11 +167,6 @@ class Meetings:
                 found.append(current)
                 stack.extend(self._inputs(current)[::-1])
         return found
-
-
-def _fits(matcher: Matcher, dominator: DominatorStep, i: int) -> bool:
-    node = matcher.graph.nodes[i]
-    return isinstance(node, Expr) and matcher.fits(dominator.parent, node)
 
 
 def _heads(expr: Expr) -> tuple[str | type, ...]:

@@ -1,8 +1,7 @@
 """Structural equality of expressions that share most of their parts.
 
-The two are walked side by side, and the walk ends wherever both sides are the same object. So to
-compare with a small expression costs as much as the small one, however large the program; and to
-ask whether a rewritten expression still says the same costs as much as what was made anew.
+The walk ends wherever both sides are the same object. So comparing with a small expression takes
+time in its size, and comparing a rewritten expression time in the size of its new parts.
 """
 
 from __future__ import annotations
@@ -25,17 +24,16 @@ from relay.ir.expr import (
     Var,
     is_atom,
 )
-from relay.ir.types import Type
 from relay.ir.variables import binders
 
 
 def same_expression(
     a: Syntax, b: Syntax, is_new: Callable[[Syntax], bool] = lambda _: True
 ) -> bool:
-    """Whether `a` and `b` are the same program up to the names of what is bound in them.
+    """Whether `a` and `b` are the same program up to the names of bound variables.
 
-    Types that inference may fill in are compared only where both sides have them. What is not new
-    in `a` is compared by identity.
+    Types that inference may fill in are compared only where both sides have them. Nodes of `a` that
+    are not new are compared by identity.
     """
     if a is b:
         return True
@@ -56,7 +54,7 @@ def same_expression(
             continue
         known = partner.get(id(left))
         if known is not None or id(right) in taken:
-            # what is shared on one side must be shared on the other
+            # sharing must be the same on both sides
             if known is not right or taken.get(id(right)) is not left:
                 return False
             continue
@@ -108,19 +106,14 @@ def _same_data(left: Syntax, right: Syntax) -> bool:
                 return False
             if left.attrs is not right.attrs and not _same_attrs(left.attrs, right.attrs):
                 return False
-            types = (left.type_args, right.type_args)
-            return not all(types) or left.type_args == right.type_args
+            return _compatible(left.type_args or None, right.type_args or None)
         case Function(), Function():
-            return (
-                len(left.params) == len(right.params)
-                and left.type_params == right.type_params
-                and left.attrs == right.attrs
-                and _compatible(left.ret_type, right.ret_type)
-                and all(
-                    _compatible(x.type_annotation, y.type_annotation)
-                    for x, y in zip(left.params, right.params, strict=True)
-                )
-            )
+            if len(left.params) != len(right.params) or left.type_params != right.type_params:
+                return False
+            if left.attrs != right.attrs or not _compatible(left.ret_type, right.ret_type):
+                return False
+            pairs = zip(left.params, right.params, strict=True)
+            return all(_compatible(x.type_annotation, y.type_annotation) for x, y in pairs)
         case TupleGetItem(), TupleGetItem():
             return left.index == right.index
         case Match(), Match():
@@ -134,5 +127,5 @@ def _same_attrs(left: object, right: object) -> bool:
     return left == right
 
 
-def _compatible(left: Type | None, right: Type | None) -> bool:
+def _compatible(left: object, right: object) -> bool:
     return left is None or right is None or left == right

@@ -1,8 +1,7 @@
-"""A program as a numbered graph: what the engines ask about its nodes and edges.
+"""A program as a graph with nodes numbered in post-order: users, heads and post-dominators.
 
-Nodes are numbered in post-order, so every node has a greater number than what it is made of, and
-the greatest number is the program itself. Everything beyond the numbering is computed when it is
-first asked for.
+Every node has a greater number than its parts, and the program itself has the greatest. Everything
+beyond the numbering is computed on first use.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from relay import tree
 from relay.analysis.forest import Forest
 from relay.ir.expr import Call, Expr, Function, Op, Syntax, is_atom
 
-# A function with this attribute was made by `partition`; what is inside it is settled.
+# The attribute of functions made by `partition`, which are not matched again.
 PARTITIONED = "PartitionedFromPattern"
 
 
@@ -51,14 +50,14 @@ class Graph:
 
     @cached_property
     def users(self) -> list[list[int]]:
-        """For every node the nodes that it is a part of, ascending, each as often as it is used."""
+        """The users of every node, ascending, each as often as it uses the node."""
         users: list[list[int]] = [[] for _ in self.nodes]
         for user, children in enumerate(self.children):
             for child in children:
                 users[child].append(user)
         return users
 
-    # --- finding nodes by what they are
+    # --- finding nodes
 
     @cached_property
     def _by_head(self) -> dict[str | type, list[int]]:
@@ -71,8 +70,8 @@ class Graph:
         return found
 
     def with_head(self, heads: Iterable[str | type] | None) -> list[int]:
-        """The nodes that are calls of one of the operators named, or of one of the classes;
-        None: all expressions. `Call` means every call."""
+        """The calls of the named operators and the nodes of the given classes (`Call`: all calls);
+        None: all expressions."""
         if heads is None:
             return [i for i, node in enumerate(self.nodes) if isinstance(node, Expr)]
         wanted = set(heads)
@@ -83,7 +82,7 @@ class Graph:
 
     @cached_property
     def settled(self) -> frozenset[int]:
-        """The functions that partitioning made, and all that is inside them."""
+        """The functions made by `partition` and everything inside them."""
         found: set[int] = set()
         for i, node in enumerate(self.nodes):
             if type(node) is Function and PARTITIONED in node.attrs:
@@ -91,7 +90,7 @@ class Graph:
         return frozenset(found)
 
     def below(self, start: int, known: Iterable[int] = ()) -> set[int]:
-        """`start` and everything it is made of, except for what is `known` (and below that)."""
+        """`start` and everything below it, without entering what is `known`."""
         skip = known if isinstance(known, set | frozenset) else set(known)
         found: set[int] = set()
         stack = [start]
@@ -110,11 +109,7 @@ class Graph:
         forest = Forest()
         last = len(self.nodes) - 1
         for i in range(last, -1, -1):
-            meeting: int | None = None
-            for n, user in enumerate(self.users[i]):
-                above = last - user
-                meeting = above if n == 0 else forest.meet(meeting, above)
-            forest.add(meeting)
+            forest.add(forest.meet_all(last - user for user in self.users[i]))
         return forest
 
     def dominates(self, end: int, node: int) -> bool:

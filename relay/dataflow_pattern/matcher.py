@@ -1,7 +1,7 @@
-"""Matching: whether an expression looks like a pattern, and what each part of it stands for.
+"""Matching a pattern against expressions: whether it matches, and what its parts are bound to.
 
-`Matcher` matches one prepared pattern against the expressions of one program; what it finds out
-about the program on the way (dominators, types, what does not fit) serves all its matches.
+`Matcher` matches one prepared pattern against the expressions of one program; what it computes
+about the program (dominators, types, failed attempts) serves all its matches.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from relay.ir.expr import Constant, Expr, Var, as_expr
 from relay.ir.module import IRModule
 from relay.ir.types import Type
 
-# What the steps of a pattern were bound to. Most are bound once; the paths of a dominator pattern
-# and what recurs are bound as often as they occur.
+# What the steps of a pattern are bound to. Most are bound once; the paths of a dominator pattern
+# and recursive patterns are bound as often as they occur.
 Bindings = list[tuple[Step, Expr]]
 
 
 def match(pattern: DFPattern, expr: Expr) -> bool:
-    """Whether `expr` looks like `pattern`."""
+    """Whether `expr` matches `pattern`."""
     expr = as_expr(expr)
     return Matcher(prepare(pattern), expr).match(expr) is not None
 
@@ -52,7 +52,7 @@ class Matcher:
         self.failed: set[tuple[Step, int]] = set()
 
     def match(self, expr: Expr) -> Bindings | None:
-        """What every part of the pattern stands for when it fits `expr`, else None."""
+        """What every part of the pattern is bound to when it matches `expr`, else None."""
         search = Search(self)
         return self._bindings(search) if search.run(self.prepared.root, expr) else None
 
@@ -72,19 +72,19 @@ class Matcher:
         return found
 
     def fits(self, step: Step, expr: Expr) -> bool:
-        """Whether `step` fits `expr` on its own."""
+        """Whether `step` alone matches `expr`."""
         return Search(self).run(step, expr)
 
-    # --- what steps ask about the program
+    # --- facts about the program
 
     @cached_property
     def graph(self) -> Graph:
         return self._given_graph or Graph(self.root)
 
     def meetings(self, dominator: DominatorStep) -> Meetings:
-        """Where paths meet for `dominator`."""
+        """The dominator tree for `dominator`."""
         if dominator not in self._meetings:
-            # inner ones first, so that none is asked for while another is being made
+            # inner ones first, so that none is needed while another is being built
             for current in self.prepared.dominators:
                 if current not in self._meetings:
                     self._meetings[current] = Meetings(self, current)
@@ -104,7 +104,7 @@ class Matcher:
 
     @cached_property
     def _types(self) -> dict[int, Type]:
-        """The types of the whole program; none when it cannot be typed as it stands."""
+        """The types of the whole program; empty when it cannot be typed."""
         try:
             typed = infer_expr(self.root, self._module)
         except DiagnosticError:
@@ -124,7 +124,7 @@ class Matcher:
 
 
 class Search:
-    """One attempt to fit a step to an expression."""
+    """One attempt to match a step with an expression, by backtracking."""
 
     __slots__ = ("bound", "choices", "matcher", "several")
 
@@ -134,11 +134,11 @@ class Search:
         self.bound: dict[Step, Expr] = {}
         # bindings of steps that are bound any number of times
         self.several: list[tuple[Step, Expr]] = []
-        # (goals to go on with, bindings to keep, or the step whose last way has failed)
+        # (goals to continue with, bindings to keep, or the step whose last alternative failed)
         self.choices: list[tuple[Goals, int, int, tuple[Step, int] | None]] = []
 
     def run(self, root: Step, subject: Expr) -> bool:
-        """Whether `root` fits `subject`; then `bound` and `several` say how."""
+        """Whether `root` matches `subject`; the bindings are in `bound` and `several`."""
         bound, choices, failed = self.bound, self.choices, self.matcher.failed
         goals: Goals = (root, subject, ENTER, None)
         while goals is not None:
@@ -170,7 +170,7 @@ class Search:
         return True
 
     def with_parts(self, steps: Sequence[Step], exprs: Sequence[Expr], rest: Goals) -> Goals:
-        """Goals for several parts before `rest`; leaves are checked here and now."""
+        """Goals for several parts before `rest`; leaves are checked immediately."""
         bound = self.bound
         for step, expr in zip(steps, exprs, strict=True):
             if step.leaf:
@@ -182,7 +182,7 @@ class Search:
                 elif known != expr:
                     return FAIL
             elif step.operator is not None and not is_call_of(expr, step.operator):
-                # most searches end here, at an argument that is a call of something else
+                # most searches end here
                 return FAIL
         for i in range(len(steps) - 1, -1, -1):
             if not steps[i].leaf:
@@ -190,11 +190,11 @@ class Search:
         return rest
 
     def choose_later(self, goals: Goals) -> None:
-        """Note another way, to be taken when the present one fails."""
+        """Add an alternative, to be tried when the current goals fail."""
         self.choices.append((goals, len(self.bound), len(self.several), None))
 
     def _go_back(self) -> Goals:
-        """The goals of the latest choice that is left, with what was bound since undone."""
+        """Backtrack: the goals of the latest alternative, with later bindings undone."""
         while self.choices:
             goals, kept, several, failed = self.choices.pop()
             while len(self.bound) > kept:

@@ -1,12 +1,12 @@
-"""Partitioning: move what looks like a pattern into functions of its own.
+"""Partitioning: move every match of a pattern into a function.
 
     nn.relu(nn.conv2d(%x, %w))
     ->
     fn (%a, %b, PartitionedFromPattern="nn.conv2d_nn.relu_") { nn.relu(nn.conv2d(%a, %b)) }(%x, %w)
 
-The parameters are what the leaves of the pattern stand for, in the order the pattern names them,
-whichever way round the program has written the operands of a commutative operator. A constant that
-the pattern asks for as a constant stays inside; one that a wildcard stands for is a parameter.
+The parameters are what the leaves of the pattern are bound to, in the order of the pattern, also
+where the program has the operands of a commutative operator in the other order. A constant matched
+by `is_constant` or `is_expr` stays inside; one matched by a wildcard is a parameter.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from relay.ir.expr import (
 from relay.ir.scopes import Scopes
 from relay.ir.variables import binders
 
-# Known by name in the whole program: not computed, so never handed over as an input.
+# Not computed, so never inputs.
 NAMED = (Op, GlobalVar, Constructor, Function)
-# A constant that one of these stands for was asked for as a constant.
+# A constant matched by one of these stays inside.
 CONSTANT = (p.ConstantPattern, p.ExprPattern)
 
 
@@ -57,19 +57,19 @@ def partition(
     """`expr` with every match of `pattern` that `check` accepts replaced by a call of a function.
 
     The functions carry `attrs`, and `PartitionedFromPattern` with the operators inside. Functions
-    that an earlier partitioning made are not entered. A function that nobody calls is not a
-    computation, so a pattern for a function partitions nothing.
+    made by an earlier partitioning are not entered. A function alone is not a computation, so a
+    pattern for a function partitions nothing.
     """
     expr = as_expr(expr)
     graph = Graph(expr)
     claims = Claims(graph)
     scopes: Scopes | None = None
     prepared = prepare(pattern)
-    # the inputs of each region that is cut out, by its root
+    # the inputs of each extracted region, by its root
     cuts: dict[int, list[Expr]] = {}
     for region in find_regions(graph, Matcher(prepared, expr, graph=graph), claims):
         root = graph.nodes[region.root]
-        # a leaf of the pattern describes nothing, and a function alone computes nothing
+        # a match of a leaf alone contains nothing, and a function alone computes nothing
         described = any(found is root for found in region.covered)
         if not described or isinstance(root, Function) or not check(root):  # type: ignore[arg-type]
             continue
@@ -84,9 +84,10 @@ def partition(
 
 
 def _inputs(graph: Graph, prepared: Prepared, region: Region) -> list[Any]:
-    """What the pattern leaves open, each once, in the order in which the pattern names it.
+    """The inputs of a region, each once, in the order of the pattern.
 
-    What it does not name at all, because a wildcard stands for a part of a region, comes last.
+    Inputs that no part of the pattern is bound to, because a wildcard matches a part of the region,
+    come last.
     """
     covered: set[int] = set()
     for expr in region.covered:
@@ -96,7 +97,7 @@ def _inputs(graph: Graph, prepared: Prepared, region: Region) -> list[Any]:
     for step, expr in region.bindings:
         if isinstance(expr, Constant) and isinstance(step.pattern, CONSTANT):
             covered.add(id(expr))
-        # what is left open inside a function is the function's own business
+        # leaves inside a function pattern are no inputs
         if step.pattern is not None and step.pattern not in prepared.enclosed:
             opened.setdefault(step.pattern, []).extend(_given(step.pattern, expr))
     named = [expr for pattern in prepared.order for expr in opened.get(pattern, ())]
@@ -109,7 +110,7 @@ def _inputs(graph: Graph, prepared: Prepared, region: Region) -> list[Any]:
 
 
 def _given(pattern: DFPattern, expr: Any) -> Sequence[Expr]:
-    """What a pattern that fits `expr` leaves open about it."""
+    """The inputs that a pattern contributes when it matches `expr`."""
     match pattern:
         case p.WildcardPattern() | p.VarPattern() | p.ExprPattern():
             return (expr,)
@@ -121,10 +122,7 @@ def _given(pattern: DFPattern, expr: Any) -> Sequence[Expr]:
 
 
 def _are_outside(inputs: list[Any], root: Syntax, scopes: Scopes) -> bool:
-    """Whether every input is computed no deeper than the root, so that it can be handed over.
-
-    An input from a branch, or from under a binding, would be computed where it must not be.
-    """
+    """Whether no input is computed in an inner scope of the region: in a branch, or under a let."""
     around = scopes.home(root)
     return all(
         is_atom(found)
@@ -134,7 +132,7 @@ def _are_outside(inputs: list[Any], root: Syntax, scopes: Scopes) -> bool:
 
 
 def _cut(graph: Graph, cuts: dict[int, list[Expr]], attrs: dict[str, Any]) -> Expr:
-    """The program with every region that begins at a key of `cuts` in a function."""
+    """The program with every region whose root is a key of `cuts` moved into a function."""
     new: dict[int, Syntax] = {}
     numbers = {root: n for n, root in enumerate(sorted(cuts))}
     for i, children in enumerate(graph.children):
@@ -163,22 +161,14 @@ def _function_of(root: Any, inputs: list[Expr], number: int, attrs: dict[str, An
 
 
 def _name(e: Syntax) -> str:
-    """What a node adds to the name of the function it is in."""
+    """What a node contributes to the name of the function it is in."""
     match e:
         case Call(op=Op(name=name)):
             return f"{name}_"
-        case Call():
-            return "Call_"
-        case Tuple():
-            return "Tuple_"
         case TupleGetItem():
             return f"TupleGetItem{e.index}_"
         case Function():
             return "Function"
-        case If():
-            return "If_"
-        case Let():
-            return "Let_"
-        case Match():
-            return "Match_"
+        case Call() | Tuple() | If() | Let() | Match():
+            return f"{type(e).__name__}_"
     return ""

@@ -1,12 +1,12 @@
-"""The patterns: what a piece of a program may look like, one class for each way to say it.
+"""The patterns, one class for each kind.
 
     is_op("nn.relu")(is_op("nn.conv2d")(wildcard(), is_constant()))        relu over conv2d
     conv.optional(lambda c: is_op("nn.bias_add")(c, wildcard()))           with a bias or without
     wildcard().has_attr({"TOpPattern": 0})(None)                           any elementwise call
     dominates(conv, elementwise, add)                                      conv, a diamond, add
 
-A pattern is a graph of its own. A pattern object that occurs twice stands for one and the same
-expression, as a variable in a formula does; two objects that look alike are independent.
+A pattern object that occurs twice matches one and the same expression, like a variable in a
+formula; two equal objects are independent.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ class DFPattern(Node):
         return is_op("divide")(self, other)
 
     def optional(self, option_constructor: Callable[[DFPattern], DFPattern]) -> AltPattern:
-        """This pattern, alone or under what `option_constructor` builds around it."""
+        """This pattern, alone or inside what `option_constructor` builds around it."""
         return AltPattern(self, option_constructor(self))
 
     def has_attr(self, attrs: Mapping[str, Any]) -> AttrPattern:
-        """Also with these attributes: of the call, the operator or the function."""
+        """This pattern with these attributes of the call, the operator or the function."""
         return AttrPattern(self, DictAttrs(attrs))
 
     def has_type(self, ttype: Type) -> TypePattern:
@@ -77,17 +77,17 @@ class DFPattern(Node):
         return ShapePattern(self, shape)  # type: ignore[arg-type]
 
     def where(self, predicate: Callable[[Expr], bool]) -> PredicatePattern:
-        """Also accepted by `predicate`, which is asked once the rest of this pattern fits."""
+        """This pattern where `predicate` holds; it is called once the rest of it matches."""
         return PredicatePattern(self, predicate)
 
     def dominates(self, parent: DFPattern, path: DFPattern | None = None) -> DominatorPattern:
-        """This pattern as the end of all paths from `parent`, over expressions that fit `path`."""
+        """This pattern as the end of all paths from `parent` over expressions that match `path`."""
         return DominatorPattern(parent, wildcard() if path is None else path, self)
 
-    # --- using: the engines stand above the patterns they run, so they are imported when used
+    # --- using: the engines import the patterns, so they are imported on use
 
     def match(self, expr: Expr) -> bool:
-        """Whether `expr` looks like this."""
+        """Whether `expr` matches."""
         from relay.dataflow_pattern.matcher import match
 
         return match(self, expr)
@@ -98,7 +98,7 @@ class DFPattern(Node):
         attrs: Mapping[str, Any] | None = None,
         check: Callable[[Expr], bool] = _always,
     ) -> Expr:
-        """`expr` with what looks like this moved into functions of its own."""
+        """`expr` with every match moved into a function."""
         from relay.dataflow_pattern.partition import partition
 
         return partition(self, expr, attrs, check)
@@ -140,17 +140,17 @@ class WildcardPattern(DFPattern):
     pattern: DFPattern | None = None
 
     def redirect_to(self, pattern: DFPattern) -> None:
-        """From now on stand for `pattern`, which may contain this wildcard: a recursive pattern.
+        """From now on match `pattern`, which may contain this wildcard: a recursive pattern.
 
-        What lies on such a cycle is matched anew at every turn, and binds a list of expressions.
+        A pattern on such a cycle is matched once per turn, and binds a list of expressions.
         """
-        # the one way to close a cycle; everything else about patterns is immutable
+        # the only mutation of a pattern, to close a cycle
         object.__setattr__(self, "pattern", _pattern(pattern, "the target of a wildcard"))
 
 
 @node
 class ExprPattern(DFPattern):
-    """This very expression, up to the names of variables bound in it."""
+    """This expression, up to the names of bound variables."""
 
     expr: Expr
 
@@ -160,7 +160,7 @@ class ExprPattern(DFPattern):
 
 @node
 class VarPattern(DFPattern):
-    """A variable; with a name, one called so."""
+    """A variable; with a name, one of that name."""
 
     name_hint: str = ""
 
@@ -181,8 +181,8 @@ class ConstantPattern(DFPattern):
 class CallPattern(DFPattern):
     """A call. `args` None: with any arguments.
 
-    The operands of `add` and `multiply` may come in either order, and `(a * b) / c` also stands
-    for `a * (b / c)`, and the other way round.
+    The operands of `add` and `multiply` may come in either order, and `(a * b) / c` also matches
+    `a * (b / c)`, and vice versa.
     """
 
     op: DFPattern
@@ -268,9 +268,9 @@ class AltPattern(DFPattern):
 class DominatorPattern(DFPattern):
     """`child` over a region that begins at `parent`.
 
-    Every path up from `child` leads over expressions that fit `path` to one expression that fits
-    `parent`; variables and constants beside the paths do not count. Every use of that expression,
-    and of those between, ends in `child`.
+    Every path up from `child` leads over expressions that match `path` to one expression that
+    matches `parent`, ignoring variables and constants. All uses of that expression, and of those
+    between, end in `child`.
     """
 
     parent: DFPattern
@@ -344,7 +344,7 @@ class PredicatePattern(DFPattern):
         _check(self, "pattern")
 
 
-# --- the words people write patterns with ------------------------------------------------------
+# --- building patterns -------------------------------------------------------------------------
 
 
 def wildcard() -> WildcardPattern:
@@ -353,7 +353,7 @@ def wildcard() -> WildcardPattern:
 
 
 def is_var(name: str = "") -> VarPattern:
-    """A variable; with a name, one called so."""
+    """A variable; with a name, one of that name."""
     return VarPattern(name)
 
 
@@ -400,22 +400,22 @@ def is_function(
 
 
 def has_type(ttype: Type, pattern: DFPattern | None = None) -> TypePattern:
-    """What fits `pattern` and has this type."""
+    """An expression of this type that matches `pattern`."""
     return TypePattern(wildcard() if pattern is None else pattern, ttype)
 
 
 def has_dtype(dtype: str, pattern: DFPattern | None = None) -> DataTypePattern:
-    """What fits `pattern` and is a tensor with these elements."""
+    """A tensor of this element type that matches `pattern`."""
     return DataTypePattern(wildcard() if pattern is None else pattern, dtype)
 
 
 def has_shape(shape: Sequence[Any], pattern: DFPattern | None = None) -> ShapePattern:
-    """What fits `pattern` and is a tensor of this shape."""
+    """A tensor of this shape that matches `pattern`."""
     return ShapePattern(wildcard() if pattern is None else pattern, shape)  # type: ignore[arg-type]
 
 
 def has_attr(attrs: Mapping[str, Any], pattern: DFPattern | None = None) -> AttrPattern:
-    """What fits `pattern` and has attributes of these values."""
+    """An expression with these attributes that matches `pattern`."""
     return (wildcard() if pattern is None else pattern).has_attr(attrs)
 
 

@@ -1,7 +1,7 @@
-"""From a pattern to the steps that match it, with everything that can be known beforehand.
+"""Compiles a pattern to the steps that match it.
 
-Which operators can stand at the root, which parts are shared, which parts may fit in several ways:
-none of this depends on the program, so it is found once for all matches of a pattern.
+Which operators can be at the root, which parts are shared, which parts have alternatives: none of
+this depends on the program, so it is computed once per pattern.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from relay.dataflow_pattern import patterns as p
 from relay.dataflow_pattern.dominator import DominatorStep
 from relay.dataflow_pattern.equality import same_expression
 from relay.dataflow_pattern.patterns import DFPattern, operator_of
-from relay.dataflow_pattern.sharing import analyse
+from relay.dataflow_pattern.sharing import analyze
 from relay.dataflow_pattern.steps import (
     COMMUTATIVE,
     Alternative,
@@ -30,18 +30,7 @@ from relay.dataflow_pattern.steps import (
 from relay.errors import RelayError
 from relay.immutable import frozen
 from relay.ir.attrs import Attrs, DictAttrs
-from relay.ir.expr import (
-    Call,
-    Constant,
-    Expr,
-    Function,
-    If,
-    Let,
-    Op,
-    Tuple,
-    TupleGetItem,
-    Var,
-)
+from relay.ir.expr import Call, Constant, Expr, Function, If, Let, Op, Tuple, TupleGetItem, Var
 from relay.ir.types import TensorType
 
 
@@ -51,12 +40,9 @@ class Prepared:
 
     pattern: DFPattern
     root: Step
-    # every pattern, what it is made of before itself, as it is written from left to right
-    order: tuple[DFPattern, ...]
-    # inner ones first
-    dominators: tuple[DominatorStep, ...]
-    # what the parts of function patterns are made of
-    enclosed: frozenset[DFPattern]
+    order: tuple[DFPattern, ...]  # all patterns in post-order
+    dominators: tuple[DominatorStep, ...]  # inner ones first
+    enclosed: frozenset[DFPattern]  # everything inside function patterns
     # all wildcards and what they were redirected to
     wildcards: tuple[tuple[p.WildcardPattern, DFPattern | None], ...]
 
@@ -84,12 +70,12 @@ def _prepare(pattern: DFPattern) -> Prepared:
                 if (target := _target(current)) is not None:
                     pending.append(target)
     for current, step in steps.items():
-        # set last: a redirected wildcard may point back at what contains it
+        # set last: a redirected wildcard may be part of its target
         if isinstance(step, Condition):
             step.inner = steps[current.pattern]  # type: ignore[attr-defined]
     root = steps[pattern]
     order = tuple(tree.postorder(pattern))
-    analyse([steps[current] for current in order])
+    analyze([steps[current] for current in order])
     dominators = tuple(d for q in order if isinstance(d := steps[q], DominatorStep))
     wildcards = tuple((q, q.pattern) for q in order if isinstance(q, p.WildcardPattern))
     return Prepared(pattern, root, order, dominators, _enclosed(order), wildcards)
@@ -123,10 +109,13 @@ def _step(pattern: DFPattern, steps: dict[DFPattern, Step]) -> Step:
         case p.ExprPattern():
             return _expr_leaf(pattern)
         case p.VarPattern(name_hint=name):
-            test = _is_named(name) if name else _is_var
-            return Leaf(pattern, frozenset((Var,)), test)
+            return Leaf(
+                pattern,
+                frozenset((Var,)),
+                lambda e: isinstance(e, Var) and (not name or e.name_hint == name),
+            )
         case p.ConstantPattern():
-            return Leaf(pattern, frozenset((Constant,)), _is_constant)
+            return Leaf(pattern, frozenset((Constant,)), lambda e: isinstance(e, Constant))
         case p.CallPattern():
             return _call(pattern, steps)
         case p.FunctionPattern(params=None):
@@ -163,24 +152,12 @@ def _step(pattern: DFPattern, steps: dict[DFPattern, Step]) -> Step:
 
 
 def _heads_of(pattern: DFPattern, steps: dict[DFPattern, Step]) -> Heads:
-    # on a cycle the part may come later; then nothing is known of it yet
+    # on a cycle the part may come later; then nothing is known about it yet
     return steps[pattern].heads if pattern in steps else None
 
 
 def _union(left: Heads, right: Heads) -> Heads:
     return None if left is None or right is None else left | right
-
-
-def _is_var(expr: Expr) -> bool:
-    return isinstance(expr, Var)
-
-
-def _is_constant(expr: Expr) -> bool:
-    return isinstance(expr, Constant)
-
-
-def _is_named(name: str) -> Callable[[Expr], bool]:
-    return lambda expr: isinstance(expr, Var) and expr.name_hint == name
 
 
 def _projection(index: int | None) -> Callable[[TupleGetItem], Sequence[Expr] | None]:
@@ -248,7 +225,7 @@ def _call(pattern: p.CallPattern, steps: dict[DFPattern, Step]) -> CallStep:
 
 
 def _operator_names(pattern: DFPattern) -> frozenset[str] | None:
-    """The names of the operators that fit `pattern`; None when that is open."""
+    """The names of the operators that match `pattern`; None when it may be any."""
     names: set[str] = set()
     passed = (p.AltPattern, p.AttrPattern, p.PredicatePattern)
     for part in tree.postorder(pattern, lambda q: isinstance(q, passed)):
@@ -287,7 +264,7 @@ def _call_of(step: Step, name: str) -> tuple[Step, tuple[Step, ...]] | None:
 
 
 def _synthetic(callee: Step, left: Step, right: Step) -> CallStep:
-    """A call that the pattern implies and does not contain; it binds nothing."""
+    """A call in an equivalent form of the pattern; it binds nothing."""
     operator = operator_of(callee.pattern) if callee.pattern is not None else None
     made = CallStep(None, None, callee, (left, right), operator)
     if operator is not None and operator.name in COMMUTATIVE:

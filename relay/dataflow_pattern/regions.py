@@ -1,11 +1,11 @@
-"""What a match covers: the expressions between its root and its inputs.
+"""The region of a match: the expressions between its root and its inputs.
 
-    root       the expression that fits the pattern as a whole
-    inside     the root and all that the pattern describes below it
-    inputs     what the pattern leaves open: its wildcards, its variables
+    root       the expression that matches the whole pattern
+    inside     the root and everything the pattern describes below it
+    inputs     what its wildcards and variables are bound to
 
-A match is used only if it can be taken out of the program: what is inside may be used outside only
-by what itself ends up in the root (`x * sigmoid(x)` is fine), and two matches must not overlap.
+A match is used only if it can be extracted: users of what is inside must themselves lead to the
+root only (`x * sigmoid(x)` is fine), and two matches must not overlap.
 """
 
 from __future__ import annotations
@@ -16,31 +16,19 @@ from dataclasses import dataclass
 from relay.dataflow_pattern.dominator import DominatorStep
 from relay.dataflow_pattern.graph import Graph
 from relay.dataflow_pattern.matcher import Bindings, Matcher
-from relay.ir.expr import (
-    Call,
-    Expr,
-    Function,
-    Op,
-    Syntax,
-    Tuple,
-    TupleGetItem,
-    Var,
-    is_atom,
-)
+from relay.ir.expr import Call, Expr, Function, Op, Syntax, Tuple, TupleGetItem, Var, is_atom
 from relay.ir.variables import binders
 
 
 @dataclass(slots=True)
 class Region:
-    """A match and what it covers; nodes are numbers of the graph it was found in."""
+    """A match and its region; nodes are numbers of the graph it was found in."""
 
     root: int
     bindings: Bindings
-    # the expressions that the pattern describes
-    covered: list[Expr]
+    covered: list[Expr]  # the expressions that the pattern describes
     inside: Collection[int]
-    # what is inside functions that the pattern describes: looked at, not taken
-    read: Collection[int]
+    read: Collection[int]  # inside functions that the pattern describes: read, not extracted
 
 
 def region_of(graph: Graph, root: int, bindings: Bindings) -> Region:
@@ -48,7 +36,7 @@ def region_of(graph: Graph, root: int, bindings: Bindings) -> Region:
     covered = [expr for step, expr in bindings if step.descends]
     for step, _ in bindings:
         if isinstance(step, DominatorStep):
-            # what a wildcard at the beginning of a region, or between, stands for is part of it
+            # a wildcard at the beginning of a region, or on the path, is part of it
             ends = (step.parent, step.path)
             covered += [e for other, e in bindings if other in ends and not is_atom(e)]
     if len(covered) < 2:
@@ -64,7 +52,7 @@ def region_of(graph: Graph, root: int, bindings: Bindings) -> Region:
 
 
 class Claims:
-    """Which nodes already belong to a match."""
+    """The nodes that already belong to a match."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -76,9 +64,9 @@ class Claims:
         return root not in self._taken and root not in self._read
 
     def claim(self, region: Region, keep_shared: bool = False) -> bool:
-        """Take `region`, if it is free and nothing inside is needed elsewhere.
+        """Take `region`, if it is free and nothing inside has users outside.
 
-        With `keep_shared` it may be: then it stays where it is for its other users.
+        With `keep_shared` it may have: then it stays in the program for them.
         """
         inside, read = region.inside, region.read
         if not (self._taken.isdisjoint(inside) and self._read.isdisjoint(inside)):
@@ -92,9 +80,9 @@ class Claims:
         return True
 
     def _escapes(self, region: Region) -> bool:
-        """Whether something inside is used by what does not end up in the root.
+        """Whether something inside has a user that does not lead to the root only.
 
-        What is used by something that does is computed for it as well, so it must bear that.
+        A node with another user outside is computed again for it, so it must be repeatable.
         """
         graph, users = self._graph, self._graph.users
         used_outside = False
@@ -118,7 +106,7 @@ def _is_repeatable(node: Syntax) -> bool:
 
 
 def _is_computed(graph: Graph, node: int) -> bool:
-    """Whether `node` stands somewhere for a value: a variable that is only bound does not."""
+    """Whether `node` is used as a value: a variable that is only bound is not."""
     found = graph.nodes[node]
     if not isinstance(found, Var) or not graph.users[node]:
         return True
@@ -127,9 +115,9 @@ def _is_computed(graph: Graph, node: int) -> bool:
 
 
 def find_regions(graph: Graph, matcher: Matcher, claims: Claims) -> Iterator[Region]:
-    """The matches in a program, the outermost first, for the caller to claim or to leave.
+    """The matches in a program, outermost first, for the caller to claim.
 
-    None begins inside one that was claimed, or inside a function that partitioning made.
+    None begins inside a claimed one, or inside a function made by `partition`.
     """
     settled = graph.settled
     for root in reversed(graph.with_head(matcher.prepared.root.heads)):

@@ -1,4 +1,4 @@
-"""Rewriting: replace what looks like a pattern by what a callback makes of it, to a fixed point.
+"""Rewriting: replace every match of a pattern by the result of a callback, to a fixed point.
 
     class Fuse(DFPatternCallback):
         def __init__(self):
@@ -11,10 +11,10 @@
 
     rewrite(Fuse(), expr)
 
-A sweep finds matches that do not overlap in the program as it is, then rebuilds it bottom-up and
-calls back at each match. So a callback sees its arguments already rewritten: `post` and what
-`node_map` holds are of the new program, `pre` is of the old one. Sweeps are repeated until none
-changes anything. What a sweep leaves alone keeps its identity.
+A sweep finds matches that do not overlap, then rebuilds the program bottom-up and calls back at
+each match. So a callback sees its arguments already rewritten: `post` and `node_map` are of the new
+program, `pre` is of the old one. Sweeps are repeated until none changes anything. Unchanged
+expressions keep their identity.
 """
 
 from __future__ import annotations
@@ -35,21 +35,20 @@ from relay.ir.expr import Call, Expr, Syntax, Var, as_expr, is_atom
 from relay.ir.module import IRModule
 from relay.ir.variables import binders
 
-# What every pattern of a match stands for: a list, because some are bound several times.
+# What every pattern of a match is bound to: a list, because some are bound several times.
 NodeMap = dict[DFPattern, list[Expr]]
-
-# Callbacks that have not come to rest by then are taken to work against each other.
+# Callbacks that still change something after so many rounds never finish.
 ROUNDS = 100
-# A program that has grown so much over so many rounds, and is still growing, is not waited for.
+# Rewriting ends if the program grows by this factor over so many rounds.
 GROWTH, GROWING_ROUNDS = 16, 5
 
 
 class DFPatternCallback:
-    """A pattern and what to do where it is found. Set `pattern`, define `callback`.
+    """A pattern and how to rewrite its matches. Set `pattern`, define `callback`.
 
-    `require_type`: the program is typed before it is searched. `rewrite_once`: drop out after the
-    first sweep in which something was rewritten. `keep_shared`: rewrite also where an expression
-    inside the match is used elsewhere too; it stays for its other users.
+    `require_type`: the program is typed first. `rewrite_once`: stop after the first sweep that
+    rewrote something. `keep_shared`: rewrite also where an expression inside the match has other
+    users; it stays for them.
     """
 
     pattern: DFPattern
@@ -65,15 +64,15 @@ class DFPatternCallback:
         self.keep_shared = keep_shared
 
     def callback(self, pre: Expr, post: Expr, node_map: NodeMap) -> Expr:
-        """What replaces the match; `post` to leave it as it is.
+        """The replacement of the match; `post` to leave it as it is.
 
-        `pre` is the match in the old program, `post` the same over parts already rewritten.
-        `node_map[p]` lists what pattern `p` stands for, as it is in the new program.
+        `pre` is the match in the old program, `post` the same over rewritten parts. `node_map[p]`
+        lists what pattern `p` is bound to in the new program.
         """
         raise RelayError(f"{type(self).__name__} must define callback(pre, post, node_map)")
 
     def on_match(self, pre: Expr, post: Expr, node_map: NodeMap, found: Bindings) -> Expr:
-        """What the rewriter calls; `found` is what `node_map` says, as it is in the old program."""
+        """Called by the rewriter; `found` are the bindings in the old program."""
         return self.callback(pre, post, node_map)
 
     def rewrite(self, expr: Expr) -> Expr:
@@ -113,13 +112,11 @@ class Rewriter:
             if not isinstance(getattr(callback, "pattern", None), DFPattern):
                 raise RelayError(f"{type(callback).__name__} must set `pattern` to a pattern")
             self._live.append((callback, prepare(callback.pattern)))
-        # who still rewrote something in the last round that was allowed
-        self.unsettled: list[DFPatternCallback] = []
-        # how large the program was in every round
-        self.sizes: list[int] = []
+        self.unsettled: list[DFPatternCallback] = []  # those that rewrote in the last round
+        self.sizes: list[int] = []  # of the program in every round
 
     def run(self, program: Expr, rounds: int) -> Expr:
-        """`program` after as many rounds as it takes, or as are allowed."""
+        """`program` after as many rounds as needed, at most `rounds`."""
         result = program
         for _ in range(rounds):
             self.unsettled = []
@@ -135,7 +132,7 @@ class Rewriter:
         return earlier is not None and self.sizes[-1] > GROWTH * (earlier + 100)
 
     def _batches(self) -> Iterator[list[tuple[DFPatternCallback, Prepared]]]:
-        """Callbacks that share a sweep. One that runs once must see what those before it did."""
+        """Callbacks that share a sweep; one with `rewrite_once` has a sweep of its own."""
         batch: list[tuple[DFPatternCallback, Prepared]] = []
         for entry in self._live:
             if entry[0].rewrite_once:
@@ -152,7 +149,7 @@ class Rewriter:
         graph = Graph(program)
         self.sizes[-1] = len(graph.nodes)
         batch = [entry for entry in batch if graph.with_head(entry[1].root.heads)]
-        # a rebuilt program has no type, so one that has is typed throughout
+        # a rebuilt program has no type, so a typed one is typed throughout
         if program.ty is None and any(callback.require_type for callback, _ in batch):
             graph = Graph(infer_expr(program, self._module))
         claims = Claims(graph)
@@ -174,17 +171,14 @@ class Rewriter:
 
 
 class _Rebuilding:
-    """One walk over a program, bottom-up, that applies what was found in it."""
+    """One walk over a program, bottom-up, that rewrites the matches."""
 
     def __init__(self, graph: Graph, found: dict[int, tuple[DFPatternCallback, Region]]) -> None:
         self._graph = graph
         self._found = found
-        # number of a node -> what replaces it, where that is another object
-        self._new: dict[int, Syntax] = {}
-        # the ids of these
-        self._rebuilt: set[int] = set()
-        # who changed something
-        self.effective: list[DFPatternCallback] = []
+        self._new: dict[int, Syntax] = {}  # number of a node -> its replacement, if different
+        self._rebuilt: set[int] = set()  # ids of the replacements
+        self.effective: list[DFPatternCallback] = []  # those that changed something
 
     def run(self) -> Expr:
         graph, new, found = self._graph, self._new, self._found
@@ -207,7 +201,7 @@ class _Rebuilding:
         parts: list[Any] = [new.get(child, nodes[child]) for child in children]
         if type(node) is Call:
             return Call(parts[0], tuple(parts[1:]), node.attrs, node.type_args, span=node.span)
-        # what a node binds comes first, and only another variable can stand there
+        # binders come first, and can be replaced by variables only
         for position, variable in enumerate(binders(node)):
             if not isinstance(parts[position], Var):
                 parts[position] = variable
@@ -237,11 +231,11 @@ class _Rebuilding:
         return self._with_span(result, pre.span) if pre.span is not None else result
 
     def _is_made(self, e: Syntax) -> bool:
-        """Whether the callback at work has made it: it is part of neither program so far."""
+        """Whether the current callback made it: it is part of neither program so far."""
         return id(e) not in self._graph.number and id(e) not in self._rebuilt
 
     def _with_span(self, result: Expr, span: AnySpan) -> Expr:
-        """`result` with that span on everything the callback made and did not place itself."""
+        """`result` with that span on everything the callback made without one."""
 
         def is_without(e: Syntax) -> bool:
             return e.span is None and not is_atom(e) and self._is_made(e)

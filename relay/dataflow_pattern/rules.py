@@ -1,4 +1,4 @@
-"""Rules: rewriting written the way it is thought, as one expression that becomes another.
+"""Rewrite rules written as expressions: a left side and its replacement.
 
     x = Hole("x")
     c = Hole("c", where=lambda e: isinstance(e, relay.Constant))
@@ -8,11 +8,11 @@
     )
     apply_rules(function, RULES)
 
-Both sides are ordinary Relay expressions with holes; the left one becomes a pattern. A hole, and
-any other part, that occurs twice on the left stands for one expression, and may be used on the
-right. Where a template is not enough, the right side is a function of the match.
+Both sides are ordinary Relay expressions with holes; the left one becomes a pattern. A hole, or any
+other part, that occurs twice on the left matches one expression, and may be used on the right.
+Where a template is not enough, the right side is a function of the match.
 
-Which attributes of a call on the left count is said by how the call was built:
+How a call on the left was built says which attributes have to match:
 
     nn.softmax(x, axis=1)                all of them, given or by default: `None` means None
     loosely("nn.softmax", x, axis=1)     those that are named
@@ -63,12 +63,12 @@ class Hole(TempExpr):
 
 
 def loosely(op: str | Op, *args: Expr, **attrs: Any) -> Call:
-    """A call of `op` for the left side of a rule in which only these attributes count."""
+    """A call of `op` for the left side of a rule in which only these attributes have to match."""
     return Call(get_op(op) if isinstance(op, str) else op, args, DictAttrs(attrs))
 
 
 class RuleMatch:
-    """Where the left side of a rule was found: `match["x"]` for a hole or `match[part]`."""
+    """A match of the left side of a rule: `match["x"]` for a hole or `match[part]`."""
 
     def __init__(
         self, patterns: Mapping[Any, DFPattern], post: Expr, node_map: NodeMap, found: Bindings
@@ -79,16 +79,15 @@ class RuleMatch:
         self.post = post
 
     def __getitem__(self, part: str | Expr) -> Expr:
-        """What the part stands for, to build the new expression from."""
+        """What the part is bound to, in the new program."""
         return self._node_map[self._pattern(part)][0]
 
     def __contains__(self, part: str | Expr) -> bool:
-        """Whether the part stands for something: `a * b` does not where `(a * b) / c` was written
-        `a * (b / c)`."""
+        """Whether the part is bound: `a * b` is not where `(a * b) / c` matched `a * (b / c)`."""
         return self._patterns.get(part) in self._node_map
 
     def original(self, part: str | Expr) -> Expr:
-        """What the part stands for in the old program, where it has its type."""
+        """What the part is bound to in the old program, where it is typed."""
         pattern = self._pattern(part)
         return next(expr for step, expr in self._found if step.pattern is pattern)
 
@@ -144,17 +143,16 @@ class Rule:
             return self.after(match)
         if any(part not in match for part in self.used):
             return None
-        found: dict[Any, Any] = {part: match[part] for part in self.used}
-        result: Expr = tree.transform(self.after, lambda _, after: after, found)
-        return result
+        found = {part: match[part] for part in self.used}
+        return tree.transform(self.after, lambda _, after: after, found)
 
 
 def apply_rules(
     expr: Expr, rules: Iterable[Rule], rounds: int = 8, module: IRModule | None = None
 ) -> Expr:
-    """`expr` with the rules applied wherever they fit, up to so many times over.
+    """`expr` with the rules applied, in at most `rounds` rounds.
 
-    The first rule that fits has precedence. `expr` itself comes back when none does.
+    The first rule that matches has precedence. `expr` itself is returned when none does.
     """
     return Rewriter([_RuleCallback(rule) for rule in rules], module).run(as_expr(expr), rounds)
 
@@ -223,6 +221,5 @@ def _completed(rule: str, after: Any, patterns: Mapping[Any, DFPattern]) -> Expr
                 return tree.replace(part, attrs=part.op.make_attrs(dict(given or {})))
         return part
 
-    kept: dict[Any, Any] = {part: part for part in patterns if isinstance(part, Expr)}
-    completed: Any = tree.transform(as_expr(after), visit, kept)
-    return as_expr(completed)
+    kept = {part: part for part in patterns if isinstance(part, Expr)}
+    return tree.transform(as_expr(after), visit, kept)

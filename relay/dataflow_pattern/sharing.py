@@ -1,9 +1,8 @@
-"""What of a pattern is shared, what recurs, and what may fit in several ways.
+"""Which parts of a pattern are shared, recursive, or have alternatives.
 
-A search that has found one way for a part of the pattern to fit may forget the others, unless the
-part binds something that is used elsewhere too. And that such a part does not fit an expression
-holds for good. Both keep a search from trying, for every way one part may fit, every way another
-may: without them a pattern of n commutative calls could take 2**n attempts.
+A search that has matched a part of the pattern may drop the other alternatives, unless the part
+binds something that is used elsewhere too; and a failure of such a part can be remembered. Without
+both a pattern of n commutative calls could take 2**n attempts.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from relay.errors import RelayError
 from relay.ir.expr import Constructor, GlobalVar, Op
 
 
-def analyse(order: list[Step]) -> None:
+def analyze(order: list[Step]) -> None:
     """Set `cyclic`, `closed` and `guarded` of every step; `order` is a post-order."""
     number = {step: i for i, step in enumerate(order)}
     parts = [[number[part] for part in step.parts()] for step in order]
@@ -39,7 +38,7 @@ def analyse(order: list[Step]) -> None:
 
 
 def _is_fixed(step: Step) -> bool:
-    """Whether it can only ever be bound to one thing, so that sharing it says nothing."""
+    """Whether it can be bound to one thing only, so that sharing does not matter."""
     return isinstance(step.pattern, ExprPattern) and isinstance(
         step.pattern.expr, Op | GlobalVar | Constructor
     )
@@ -54,7 +53,7 @@ def _find_cycles(order: list[Step], parts: list[list[int]]) -> bool:
         order[i].cyclic = True
         if isinstance(order[i], DominatorStep):
             raise RelayError("a dominator pattern cannot be redirected to itself")
-    # every turn must go down in the program, or the search never ends
+    # every turn must descend in the program, or the search never ends
     standing = [[] if step.descends else below for step, below in zip(order, parts, strict=True)]
     if list(_on_cycles(standing)):
         raise RelayError(
@@ -84,10 +83,9 @@ def _reaching(parts: list[list[int]], marked: list[bool], recursive: bool) -> li
 
 
 def _find_closed(order: list[Step], parts: list[list[int]]) -> None:
-    """Set `closed` where a step dominates everything below it, and nothing below recurs.
+    """Set `closed` where a step dominates everything below it, and nothing below is recursive.
 
-    Every step hangs in a tree below the step through which all ways to it lead. A step is closed
-    when nothing that can be reached from it hangs higher than the step itself.
+    A step is closed when nothing reachable from it has an immediate dominator above the step.
     """
     last = len(order) - 1
     users: list[list[int]] = [[] for _ in order]
@@ -97,10 +95,7 @@ def _find_closed(order: list[Step], parts: list[list[int]]) -> None:
                 users[part].append(last - i)
     forest = Forest()
     for using in reversed(users):
-        above: int | None = None
-        for n, user in enumerate(using):
-            above = user if n == 0 else forest.meet(above, user)
-        forest.add(above)
+        forest.add(forest.meet_all(using))
     recurs = _reaching(parts, [step.cyclic for step in order], True)
     highest = [last + 1] * len(order)
     for i, below in enumerate(parts):

@@ -1,10 +1,9 @@
-"""Patterns prepared for matching: each pattern becomes a step of a search.
+"""Compiled patterns: each pattern becomes a step of a backtracking search.
 
-A search holds a list of goals, "this step fits that expression", and what every step was bound to.
-To enter a step is to check what can be seen at once and to replace the goal by goals for the parts.
-Where a step may fit in several ways, the search notes the other way as a choice and comes back to
-it when the present one fails, with everything undone that was bound since. So nothing recurses,
-neither over the program nor over the pattern.
+A search holds a list of goals, "this step matches that expression", and the bindings of steps.
+Entering a step checks the expression itself and replaces the goal by goals for the parts. Where a
+step has alternatives, the search notes the others as choices and returns to them on failure, with
+later bindings undone. So there is no recursion, neither over the program nor over the pattern.
 """
 
 from __future__ import annotations
@@ -19,19 +18,19 @@ if TYPE_CHECKING:
     from relay.dataflow_pattern.matcher import Matcher, Search
 
 # A goal is (step, expression, mark, next goal). With mark < 0 the step is still to be entered; else
-# its parts fit and it is to be bound, and `mark` is the number of choices from before it.
+# its parts match and it is to be bound, and `mark` is the number of choices before it.
 Goals = Any
 ENTER: Final = -1
 FAIL: Final = object()
 
 COMMUTATIVE: Final = ("add", "multiply")
 
-# What the root of a match can be: calls of named operators, classes of nodes; None is anything.
+# What the root of a match can be: names of operators, classes of nodes; None is anything.
 Heads = frozenset[Any] | None
 
 
 class Step:
-    """One pattern of a prepared graph of patterns."""
+    """A compiled pattern."""
 
     __slots__ = ("closed", "cyclic", "final", "guarded", "heads", "pattern")
 
@@ -45,13 +44,10 @@ class Step:
     def __init__(self, pattern: DFPattern | None, heads: Heads) -> None:
         self.pattern = pattern
         self.heads = heads
-        # Nothing below is part of the pattern anywhere else: how it fits concerns nobody else.
-        self.closed = False
-        # It may fit in several ways and is closed: that it does not fit is worth remembering.
-        self.guarded = False
-        # It contains itself, and so binds a new expression at every turn.
-        self.cyclic = False
-        # A last condition, on an expression that fits in all other respects.
+        self.closed = False  # nothing below is used elsewhere in the pattern
+        self.guarded = False  # closed, with alternatives: its failures are remembered
+        self.cyclic = False  # contains itself, and so binds an expression per turn
+        # checked last, when the rest matches
         self.final: Callable[[Expr], bool] | None = None
 
     def parts(self) -> Sequence[Step]:
@@ -60,7 +56,7 @@ class Step:
 
     @property
     def branches(self) -> bool:
-        """Whether there is more than one way to enter it."""
+        """Whether it has alternatives."""
         return False
 
     def enter(self, search: Search, expr: Expr, rest: Goals) -> Goals:
@@ -85,7 +81,7 @@ class Leaf(Step):
 
 
 class Condition(Step):
-    """Another pattern with a condition on the expression; with none, another name for it."""
+    """Another pattern with a condition on the expression; None is always true."""
 
     __slots__ = ("condition", "inner")
 
@@ -128,7 +124,7 @@ class Alternative(Step):
 
 
 class Structure(Step):
-    """An expression of one class; `split` gives its parts, or None when it does not fit."""
+    """An expression of one class; `split` gives its parts, or None when it does not match."""
 
     __slots__ = ("kind", "split", "steps")
     descends = True
@@ -158,7 +154,7 @@ class Structure(Step):
 
 
 class CallStep(Step):
-    """A call; `steps` None fits any arguments."""
+    """A call; `steps` None matches any arguments."""
 
     __slots__ = ("callee", "named", "operator", "rotated", "steps", "swapped")
     descends = True
@@ -174,11 +170,9 @@ class CallStep(Step):
         super().__init__(pattern, heads)
         self.callee = callee
         self.steps = None if steps is None else tuple(steps)
-        # the operator the pattern names
         self.named = self.operator = named
-        # the same call with its two operands exchanged
-        self.swapped: Swapped | None = None
-        # (operator of the call, operator of an argument, the same product of factors)
+        self.swapped: Swapped | None = None  # the call with its two operands exchanged
+        # (operator of the call, operator of an argument, an equivalent product)
         self.rotated: tuple[tuple[str, str, Step], ...] = ()
 
     def rotate(self, ways: tuple[tuple[str, str, Step], ...]) -> None:
@@ -216,7 +210,7 @@ class CallStep(Step):
         return search.with_parts(self.steps, expr.args, rest)
 
     def _rotate(self, search: Search, expr: Call, rest: Goals) -> Goals:
-        """Try the same product written another way."""
+        """Try equivalent products."""
         ways = [
             step
             for outer, inner, step in self.rotated
@@ -229,7 +223,7 @@ class CallStep(Step):
 
 
 class Swapped(Step):
-    """The arguments of a commutative call, the other way round; the call itself is settled."""
+    """The arguments of a commutative call in the other order; the call itself has matched."""
 
     __slots__ = ("steps",)
 

@@ -1,4 +1,4 @@
-"""Patterns as one line of text, for error messages and the prompt.
+"""Patterns as one line of text, for error messages and `repr`.
 
 nn.relu((nn.conv2d(*, const) | nn.bias_add(nn.conv2d(*, const), *)))
 """
@@ -53,12 +53,12 @@ def pattern_text(pattern: p.DFPattern, depth: int = DEPTH) -> str:
         case p.AttrPattern():
             attrs = ", ".join(f"{name}={value!r}" for name, value in pattern.attrs.items())
             return f"{text(pattern.pattern)}[{attrs}]"
-        case p.TypePattern():
-            return f"({text(pattern.pattern)}: {pattern.type})"
-        case p.DataTypePattern():
-            return f"({text(pattern.pattern)}: {pattern.dtype})"
-        case p.ShapePattern():
-            return f"({text(pattern.pattern)}: {pattern.shape})"
+        case (
+            p.TypePattern(pattern=inner, type=wanted)
+            | p.DataTypePattern(pattern=inner, dtype=wanted)
+            | p.ShapePattern(pattern=inner, shape=wanted)
+        ):
+            return f"({text(inner)}: {wanted})"
         case p.PredicatePattern():
             name = getattr(pattern.predicate, "__name__", repr(pattern.predicate))
             return f"({text(pattern.pattern)} where {name})"

@@ -1,4 +1,4 @@
-"""The interpreter: what Relay programs mean. `evaluate.py` is the definition, in one sitting."""
+"""The interpreter, which defines the meaning of Relay programs (`evaluate.py`)."""
 
 from relay.interpreter.values import ConstructorValue as ConstructorValue
 from relay.interpreter.values import RefValue as RefValue

@@ -1,6 +1,6 @@
-"""What Relay programs mean.
+"""The meaning of Relay programs.
 
-This file is the definition of the language: every other way to run a program must agree with it.
+This file is the definition of the language: every executor must agree with it.
 
     call        by value: the callee first, then the arguments from left to right
     function    a closure over the variables around it; in `let %f = fn …` it may call itself
@@ -8,15 +8,14 @@ This file is the definition of the language: every other way to run a program mu
     sharing     an expression used in several places is evaluated once per call of the innermost
                 function that contains them all (`relay.ir.scopes`)
     if          only the branch that is taken
-    match       the first clause that fits; it is an error if none does
+    match       the first clause that matches; it is an error if none does
     ref         a new cell each time; reads and writes happen in the order of evaluation
     operator    its NumPy reference (`relay.interpreter.operators`)
-    type        a promise, checked where a value could break it (`relay.interpreter.promises`)
+    type        checked where a value may not have it (`relay.interpreter.promises`)
 
 An expression is evaluated in a `Frame`, of which every call of a function makes one. The rules are
-generators for `relay.tree.run`: `yield _evaluate(…)` waits for a value, `return _evaluate(…)` is
-the last thing to do and replaces its caller. So recursion may be far deeper than Python's stack,
-and a call in tail position takes no room at all.
+generators for `relay.tree.run`: `yield _evaluate(…)` waits for a value, `return _evaluate(…)` is a
+tail call. So recursion may be far deeper than Python's stack, and tail calls take no stack space.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from relay import tree
 from relay.errors import Diagnostic, EvaluationError
 from relay.interpreter.frames import Closure, Frame, Program, Stack
 from relay.interpreter.operators import act, operate, require_room
@@ -67,10 +67,9 @@ from relay.nd import NDArray
 from relay.op.opdef import OpDef
 from relay.tree import Steps, run
 
-# Steps that end with a value, or with more steps to be taken instead.
+# Steps that end with a value, or with the steps of a tail call.
 Evaluation = Steps[Any]
-
-DEPTH: Final = 1 << 20  # what waits for so many others takes about a gigabyte
+DEPTH: Final = 1 << 20  # a stack of so many expressions takes about a gigabyte
 
 
 def evaluate(
@@ -82,8 +81,7 @@ def evaluate(
 ) -> Value:
     """The value of `expr`, with the functions of `module` and values for its free variables.
 
-    `depth` is how many expressions may wait for another when a function is called; None: as many as
-    there is memory for.
+    `depth` is the maximal depth of the stack of expressions; None: as much as memory allows.
     """
     expr = as_expr(expr)
     stack = Stack(depth)
@@ -93,7 +91,7 @@ def evaluate(
     try:
         value: Value = run(_evaluate(expr, frame), stack.waiting)
     except EvaluationError as error:
-        # the way here through the interpreter tells nothing, and may be a million steps long
+        # the traceback through the interpreter may be a million frames long
         raise error.with_traceback(None) from error.__cause__
     return value
 
@@ -116,7 +114,7 @@ def _evaluate(e: Expr, frame: Frame) -> Evaluation:
 
 def _once(e: Expr, home: Frame, stack: Stack) -> Evaluation:
     if e not in home.values:
-        home.stack = stack  # a function that came out of one evaluation is called in another
+        home.stack = stack  # a closure from one evaluation may be called in another
         home.values[e] = yield _compute(e, home)
     return home.values[e]
 
@@ -152,10 +150,7 @@ def _compute(e: Expr, frame: Frame) -> Evaluation:
                 Diagnostic("no clause of this match fits", e.span, found=describe(data))
             )
         case Tuple():
-            fields = []
-            for field in e.fields:
-                fields.append((yield _evaluate(field, frame)))
-            return TupleValue(fields)
+            return TupleValue((yield tree.gather(_evaluate(field, frame) for field in e.fields)))
         case TupleGetItem():
             value = yield _evaluate(e.tuple_value, frame)
             if isinstance(value, TupleValue) and 0 <= e.index < len(value):
@@ -196,7 +191,8 @@ def _atom(e: Expr, frame: Frame) -> Value | None:
 def _is_only_a_name(e: Let) -> bool:
     """Whether `let %x = v; %x` is `v`, so that a call in it is in tail position.
 
-    It is more if it promises more than `v` does, and if `v` is a function, which may call itself.
+    It is not if the annotation differs from the type of `v`, or if `v` is a function, which may be
+    recursive.
     """
     promised = e.variable.type_annotation
     return (promised is None or promised == e.value.ty) and not isinstance(e.value, Function)
@@ -223,7 +219,7 @@ def _cell(value: Value, e: RefRead | RefWrite) -> RefValue:
 
 
 def matches(pattern: Pattern, data: Value) -> dict[Var, Value] | None:
-    """The values of the variables in `pattern` when `data` has its form; None when it has not."""
+    """The values of the variables in `pattern` when it matches `data`; else None."""
     found: dict[Var, Value] = {}
     pending = [(pattern, data)]
     while pending:
@@ -273,12 +269,12 @@ def _apply(callee: Value, args: list[Value], e: Call, frame: Frame) -> Value | E
 
 
 def _is_proven(e: Call) -> bool:
-    """Whether inference knew every extent of the arguments, so that nothing is left to check."""
+    """Whether inference knew every extent of the arguments, so that none has to be checked."""
     return e.ty is not None and all(a.ty is not None and not a.ty.occurs for a in e.args)
 
 
 def _act(op: OpDef, args: list[Value], e: Call, frame: Frame) -> Evaluation:
-    """An operator on values; a function that it calls has nothing of the attributes of `e`."""
+    """An operator on values; functions that it calls do not see the attributes of `e`."""
     plain = Call(e.op, e.args, span=e.span)
     result = yield act(op, args, e.attrs, e.span, lambda f, given: _apply(f, given, plain, frame))
     if e.ty is not None:
@@ -318,7 +314,7 @@ def _too_deep(closure: Closure, e: Call, limit: int) -> EvaluationError:
 
 
 def _keep(promised: Type, closure: Closure, frame: Frame) -> Evaluation:
-    """The result of a function that promises more than inference knows about its body."""
+    """The result of a function whose declared type is more precise than that of its body."""
     body = closure.function.body
     result = yield _evaluate(body, frame)
     check(result, promised, frame.extents, f"the result of {closure.name}", body.span)

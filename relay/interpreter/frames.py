@@ -1,4 +1,4 @@
-"""Where evaluation happens: frames, the closures that remember them, and the running module."""
+"""Frames of the interpreter, closures over them, and the running module."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from relay.ir.scopes import Scope, Scopes
 
 
 class Stack:
-    """What waits for something else in one evaluation, and how much of that there may be."""
+    """The stack of one evaluation, and its limit."""
 
     __slots__ = ("limit", "waiting")
 
@@ -28,8 +28,8 @@ class Stack:
 class Frame:
     """One call of a function: the values of its variables and of its shared expressions.
 
-    `scope` is the body of that function, `parent` is a frame of the function around it, `stack` is
-    that of the evaluation it belongs to.
+    `scope` is the body of that function, `parent` a frame of the enclosing function, `stack` that
+    of the current evaluation.
     """
 
     program: Program
@@ -41,7 +41,7 @@ class Frame:
     stack: Stack
 
     def lookup(self, variable: Var) -> Value:
-        """The value of a variable, here or in a function around."""
+        """The value of a variable, here or in an enclosing function."""
         frame: Frame | None = self
         while frame is not None:
             if (value := frame.values.get(variable)) is not None:
@@ -70,13 +70,13 @@ class Closure(ObjectValue):
         self.name = name
 
     def __call__(self, *args: Any) -> Value:
-        from relay.interpreter.evaluate import call  # evaluation makes closures; this asks for it
+        from relay.interpreter.evaluate import call  # evaluation imports this module
 
         return call(self, args)
 
 
 class Program:
-    """A module in execution. Each of its functions is a closure, made when first asked for."""
+    """A running module. Each of its functions is a closure, made on first use."""
 
     __slots__ = ("_closures", "module")
 
@@ -85,7 +85,7 @@ class Program:
         self._closures: dict[str, Closure] = {}
 
     def outermost(self, expr: Expr, stack: Stack) -> Frame:
-        """The frame for an expression that stands in no function."""
+        """The frame for an expression outside of functions."""
         scopes = Scopes(expr)
         return Frame(self, scopes, scopes.root, None, {}, {}, stack)
 

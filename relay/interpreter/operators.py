@@ -1,7 +1,7 @@
-"""What operators do to values: their NumPy references, on tensors and tuples of them.
+"""Evaluation of operators by their NumPy references, on tensors and tuples of them.
 
-A few operators are about other things than numbers: memory, functions, where something is computed.
-Their references get the values as they are (`on_values` in the record).
+A few operators are about memory, functions or devices. Their references get the values as they are
+(`on_values` in the record).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from relay import dtypes
+from relay import dtypes, tree
 from relay.errors import AnySpan, Diagnostic, EvaluationError
 from relay.extents import has_room, too_large
 from relay.interpreter.values import TupleValue, Value, describe, to_value
@@ -35,10 +35,10 @@ def operate(
     span: AnySpan | None,
     proven: bool = False,
 ) -> Value:
-    """The result of an operator. Called without attributes, as a value may be, it has defaults.
+    """The result of an operator, with default attributes where none are given.
 
-    `proven`: inference has shown that the arguments fit. Otherwise, and where values decide the
-    shape, the type relation is asked.
+    `proven`: inference has shown that the arguments fit. Otherwise, and where values determine the
+    shape, the type relation is evaluated.
     """
     reference = _reference(op, args, span)
     arrays = [
@@ -51,14 +51,14 @@ def operate(
         require_room(output_type(op, types, given, arrays, span), span)
     try:
         result = reference(*arrays, **_keywords(given))
-    except Exception as error:  # whatever the reference says is wrong is wrong with the program
+    except Exception as error:  # an error of the reference is an error of the program
         raise _failure(op, error, span) from error
     return _from_arrays(result)
 
 
 def require_room(ty: Type, span: AnySpan | None) -> None:
-    """A result of that type is one that there can be. NumPy is not asked for others: some of its
-    functions give an empty array then, or write where there is none."""
+    """Raise if a result of that type is too large for memory; some NumPy functions would return an
+    empty array, or write out of bounds."""
     for part in postorder(ty):
         if not isinstance(part, TensorType) or part.occurs:
             continue
@@ -73,7 +73,7 @@ def act(
     span: AnySpan | None,
     apply: Apply,
 ) -> Steps[Value]:
-    """The result of an operator on values, which may ask `apply` to call functions."""
+    """The result of an operator on values, which may call functions through `apply`."""
     reference = _reference(op, args, span)
     given = op.make_attrs({}) if attrs is None else attrs
     try:
@@ -96,24 +96,15 @@ def act(
 
 
 def _reference(op: OpDef, args: Sequence[Value], span: AnySpan | None) -> Callable[..., Any]:
-    """The reference, which there must be, for as many arguments."""
+    """The reference of the operator; an error if there is none, or for another number of
+    arguments."""
     if op.reference is None:
-        raise EvaluationError(
-            Diagnostic(
-                f"operator `{op.name}` cannot be evaluated: it has no reference",
-                span,
-                hint="give its `define` a NumPy function as `reference`",
-            )
-        )
+        message = f"operator `{op.name}` cannot be evaluated: it has no reference"
+        hint = "give its `define` a NumPy function as `reference`"
+        raise EvaluationError(Diagnostic(message, span, hint=hint))
     if not op.variadic and len(args) != len(op.arguments):
-        raise EvaluationError(
-            Diagnostic(
-                f"wrong number of arguments for `{op.name}`",
-                span,
-                str(len(op.arguments)),
-                str(len(args)),
-            )
-        )
+        message = f"wrong number of arguments for `{op.name}`"
+        raise EvaluationError(Diagnostic(message, span, str(len(op.arguments)), str(len(args))))
     return op.reference
 
 
@@ -122,7 +113,7 @@ def _keywords(given: Attrs | DictAttrs | None) -> dict[str, Any]:
 
 
 def _failure(op: OpDef, error: Exception, span: AnySpan | None) -> EvaluationError:
-    """What a reference said is wrong, with the place in the program."""
+    """The error of a reference, with the span of the call."""
     if isinstance(error, EvaluationError):
         return EvaluationError([d if d.span else replace(d, span=span) for d in error.diagnostics])
     message = f"`{op.name}` failed: {error or type(error).__name__}"
@@ -133,29 +124,19 @@ def _to_arrays(value: Value, op: OpDef, index: int, span: AnySpan | None) -> Ste
     if isinstance(value, NDArray):
         return value.array
     if isinstance(value, TupleValue):
-        fields = []
-        for field in value.fields:
-            fields.append((yield _to_arrays(field, op, index, span)))
-        return tuple(fields)
+        parts = (_to_arrays(field, op, index, span) for field in value.fields)
+        return tuple((yield tree.gather(parts)))
     name = op.arguments[index][0] if index < len(op.arguments) else str(index)
-    raise EvaluationError(
-        Diagnostic(
-            f"operators compute with tensors; argument `{name}` of `{op.name}` is none",
-            span,
-            "a tensor or a tuple of tensors",
-            describe(value),
-        )
-    )
+    message = f"operators compute with tensors; argument `{name}` of `{op.name}` is none"
+    expected = "a tensor or a tuple of tensors"
+    raise EvaluationError(Diagnostic(message, span, expected, describe(value)))
 
 
 def _type_of(value: Any) -> Steps[Type]:
     """The concrete type of an array, or of a tuple of them."""
     if not isinstance(value, tuple):
         return TensorType(value.shape, dtypes.canonical(value.dtype))
-    fields = []
-    for field in value:
-        fields.append((yield _type_of(field)))
-    return TupleType(tuple(fields))
+    return TupleType(tuple((yield tree.gather(map(_type_of, value)))))
 
 
 def _from_arrays(result: Any) -> Value:

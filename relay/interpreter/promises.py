@@ -1,14 +1,14 @@
-"""Types are promises that a run keeps: does a value have the type the program says it has?
+"""Run-time type checks: does a value have its static type?
 
-Inference accepts what it cannot disprove. `?` stands for an extent nobody knows, `n` for one that
-is the same everywhere in a function; whether both hold is seen when the values are there.
+Inference accepts what it cannot disprove. `?` is an unknown dimension, `n` one that is the same
+everywhere in a function; whether the extents agree is checked at run time.
 
     fn [n](%x: Tensor[(n, 3), float32], %y: Tensor[(n + 1), float32])
 
-Called with a (2, 3) and a (4,), this says that `%y` should have extent n + 1 = 3 and has 4.
+Called with a (2, 3) and a (4,), the error is that `%y` should have extent n + 1 = 3 and has 4.
 
-Data types are checked by name, functions only for being one. What is inside is checked where it is
-put in and taken out, so that a loop over a list does not look at the whole list in every turn.
+Data types are checked by name, functions only for being one. Fields are checked where they are
+stored and read, so that a loop over a list does not check the whole list in every iteration.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from relay.ir.types import FuncType, RefType, TensorType, TupleType, Type, TypeC
 from relay.nd import NDArray, Storage
 from relay.op.memory import STORAGE
 
-# The extents that are known for symbolic dimensions.
+# The extents of named dynamic dimensions.
 Extents = Mapping[Symbol, int]
 
 
 def bind_extents(
     params: Sequence[Var], args: Sequence[Value], known: Extents, callee: str, span: AnySpan | None
 ) -> Extents:
-    """Check the arguments of a call; `known` and what they tell about symbolic dimensions."""
-    open_: list[_Axis] = []
+    """Check the arguments of a call; returns `known` with the extents that they determine."""
+    dynamic: list[_Axis] = []
     for param, arg in zip(params, args, strict=True):
         if param.type_annotation is not None and not _fits(arg, param.type_annotation):
             name = f"parameter `%{param.name_hint}` of {callee}"
-            open_ += _compare(arg, param.type_annotation, name, span or param.span)
-    return _solve(open_, known) if open_ else known
+            dynamic += _compare(arg, param.type_annotation, name, span or param.span)
+    return _solve(dynamic, known) if dynamic else known
 
 
 def check(value: Value, ty: Type, known: Extents, name: str, span: AnySpan | None) -> None:
@@ -52,18 +52,15 @@ def check(value: Value, ty: Type, known: Extents, name: str, span: AnySpan | Non
 
 
 def _fits(value: Value, ty: Type) -> bool:
-    """A quick yes for the most frequent case."""
-    return (
-        type(ty) is TensorType
-        and type(value) is NDArray
-        and value.dtype == ty.dtype
-        and value.shape == ty.shape
-    )
+    """The fast path: a tensor of exactly that type."""
+    if type(ty) is not TensorType or type(value) is not NDArray:
+        return False
+    return value.dtype == ty.dtype and value.shape == ty.shape
 
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """An axis of a tensor whose dimension is symbolic, so that its extent is to be compared."""
+    """An axis of a tensor with a named dynamic dimension, whose extent is to be compared."""
 
     dim: Dim
     extent: int
@@ -74,7 +71,7 @@ class _Axis:
     span: AnySpan | None
 
     def wanted(self, known: Extents) -> Dim:
-        """The dimension in the light of what is known."""
+        """The dimension with known extents substituted."""
         try:
             return dims.substitute(self.dim, lambda symbol: known.get(symbol, symbol))
         except ZeroDivisionError:
@@ -91,14 +88,14 @@ class _Axis:
 
 
 def _compare(value: Value, ty: Type, name: str, span: AnySpan | None) -> Iterable[_Axis]:
-    """Raise where `value` is not of type `ty` whatever its symbolic dimensions; the axes left."""
-    open_: list[_Axis] = []
+    """Raise if `value` cannot have type `ty`; the axes with dynamic dimensions are returned."""
+    dynamic: list[_Axis] = []
     pending: list[tuple[Value, Type]] = [(value, ty)]
     while pending:
         part, expected = pending.pop()
         match expected, part:
             case TensorType(), NDArray():
-                open_ += _compare_tensor(part, expected, name, span)
+                dynamic += _compare_tensor(part, expected, name, span)
             case TupleType(), TupleValue() if len(expected.fields) == len(part.fields):
                 pending.extend(zip(part.fields, expected.fields, strict=True))
             case RefType(), RefValue():
@@ -112,7 +109,7 @@ def _compare(value: Value, ty: Type, name: str, span: AnySpan | None) -> Iterabl
             case ((TensorType() | TupleType() | RefType() | TypeCall() | FuncType()), _):
                 whole = "" if part is value else "a part of "
                 _fail(f"{whole}{name} has the wrong type", span, str(expected), describe(part))
-    return open_
+    return dynamic
 
 
 def _is_function(value: Value) -> bool:
@@ -137,10 +134,10 @@ def _compare_tensor(
 
 
 def _solve(axes: list[_Axis], known: Extents) -> Extents:
-    """Find the extents of symbols, and compare where nothing is left to find.
+    """Solve for the extents of named dimensions, and compare those that are known.
 
-    An axis tells about a symbol when that is the only one left in it: `n + 1` with extent 4 says
-    that n is 3. What other axes tell may bring that about, so this goes round until it rests.
+    An axis determines a name when that is the only unknown one in it: `n + 1` with extent 4 means n
+    is 3. Iterates to a fixed point, since one solution may enable another.
     """
     known = dict(known)
     while axes:

@@ -1,6 +1,6 @@
-"""What a Relay program computes with: the values, and how Python's data becomes one.
+"""The values of Relay programs, and conversion of Python data to values.
 
-Python's data is accepted where a value is wanted; results are values.
+Python data is accepted where a value is expected; results are values.
 
     NDArray             a tensor (`relay.nd`)        42, np.ones(3), torch.ones(3), relay.const(1)
     TupleValue          (a, b)                       (a, b), [a, b]
@@ -8,7 +8,7 @@ Python's data is accepted where a value is wanted; results are values.
     RefValue            a mutable cell
     Storage             memory that tensors are laid out in (`relay.nd`)
     Closure             a function and the activation it was made in (`relay.interpreter.evaluate`)
-    Op, Constructor     operators and constructors are values as they stand
+    Op, Constructor     operators and constructors are values themselves
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ from typing import Any
 
 import numpy as np
 
-from relay import dtypes, nd
+from relay import dtypes, nd, tree
 from relay.errors import RelayError
 from relay.ir.expr import Constant, Constructor, Expr, Op
+from relay.ir.type_text import delimited
 from relay.ir.types import TensorType, TupleType, Type
 from relay.nd import NDArray, Storage
 from relay.tree import Steps, run
 
-# A value is shown up to this many parts: lists are long, and cells may form cycles.
+# Parts of a value that are shown: lists are long, and cells may form cycles.
 SHOWN_PARTS = 1000
 
 
 class ObjectValue:
-    """The root of the values that only a running program has."""
+    """The base of values that are not tensors, operators or constructors."""
 
     __slots__ = ("__weakref__",)
 
@@ -60,8 +61,8 @@ class TupleValue(ObjectValue):
 
 
 class ConstructorValue(ObjectValue):
-    """What calling a constructor gives: its tag and the values it was called with, which it indexes
-    and iterates over."""
+    """A value of a data type: the tag of its constructor and its fields, which it indexes and
+    iterates over."""
 
     __slots__ = ("constructor", "fields", "tag")
 
@@ -70,14 +71,9 @@ class ConstructorValue(ObjectValue):
         self.fields: tuple[Value, ...] = tuple(fields)
         self.constructor = constructor
 
-    def __getitem__(self, index: int) -> Value:
-        return self.fields[index]
-
-    def __iter__(self) -> Iterator[Value]:
-        return iter(self.fields)
-
-    def __len__(self) -> int:
-        return len(self.fields)
+    __getitem__ = TupleValue.__getitem__
+    __iter__ = TupleValue.__iter__
+    __len__ = TupleValue.__len__
 
     def __bool__(self) -> bool:
         return True  # a constructor without fields is a value like any other
@@ -91,7 +87,7 @@ class ConstructorValue(ObjectValue):
 
 
 class RefValue(ObjectValue):
-    """A cell; `value` is what it holds now. Two cells are never the same one."""
+    """A mutable cell, compared by identity."""
 
     __slots__ = ("value",)
 
@@ -106,10 +102,10 @@ UNIT = TupleValue(())
 
 
 def to_value(data: Any, ty: Type | None = None) -> Value:
-    """`data` as a value. Arrays are copied, so a later change of theirs is not seen.
+    """`data` as a value. Arrays are copied.
 
-    A Python number has no element type of its own: it takes that of `ty`, the type expected, and
-    otherwise that of a literal in a program. Where a tensor is expected, so does a list of numbers.
+    A Python number takes the element type of `ty`, the expected type, or else that of a literal in
+    a program. Where a tensor is expected, so does a list of numbers.
     """
     return run(_to_value(data, ty))
 
@@ -125,10 +121,7 @@ def _to_value(data: Any, ty: Type | None) -> Steps[Value]:
         expected: Sequence[Type | None] = [None] * len(data)
         if isinstance(ty, TupleType) and len(ty.fields) == len(data):
             expected = ty.fields
-        fields = []
-        for item, item_type in zip(data, expected, strict=True):
-            fields.append((yield _to_value(item, item_type)))
-        return TupleValue(fields)
+        return TupleValue((yield tree.gather(map(_to_value, data, expected))))
     if isinstance(data, Expr):
         raise RelayError(
             f"a {type(data).__name__} is an expression, not a value; evaluate it first"
@@ -155,7 +148,7 @@ def _from_number(number: bool | int | float) -> NDArray:
 
 
 def type_of(value: Value) -> Type | None:
-    """The type of a value made of tensors and tuples; None where it does not show."""
+    """The type of a value made of tensors and tuples; None for others."""
     return run(_type_of(value))
 
 
@@ -164,14 +157,12 @@ def _type_of(value: Value) -> Steps[Type | None]:
         return TensorType(value.shape, value.dtype)
     if not isinstance(value, TupleValue):
         return None
-    fields = []
-    for field in value.fields:
-        fields.append((yield _type_of(field)))
+    fields = yield tree.gather(map(_type_of, value.fields))
     return None if None in fields else TupleType(tuple(fields))
 
 
 def describe(value: Value) -> str:
-    """What a value is, in the words of types: for messages."""
+    """The type or kind of a value, for messages."""
     match value:
         case NDArray():
             return str(TensorType(value.shape, value.dtype))
@@ -204,27 +195,17 @@ def show(value: Value) -> str:
                 pieces.append(current)
             case NDArray():
                 pieces.append(_show_tensor(current))
-            case TupleValue() if len(current) == 1:
-                pending += [",)", current.fields[0], "("]
             case TupleValue():
-                pending += [")", *_separated(current.fields), "("]
+                pending += delimited("(", current.fields, ",)" if len(current) == 1 else ")")
             case ConstructorValue():
                 pieces.append(current.constructor.name_hint)
                 if current.fields:
-                    pending += [")", *_separated(current.fields), "("]
+                    pending += delimited("(", current.fields, ")")
             case RefValue():
                 pending += [")", current.value, "ref("]
             case _:
                 pieces.append(f"<{describe(current)}>")
     return "".join(pieces)
-
-
-def _separated(fields: tuple[Any, ...]) -> list[Any]:
-    """The fields with commas between, last first: ready to be put on a stack."""
-    separated: list[Any] = []
-    for field in reversed(fields):
-        separated += [field, ", "]
-    return separated[:-1]
 
 
 def _show_tensor(tensor: NDArray) -> str:

@@ -58,7 +58,7 @@ def scalar_text(value: np.ndarray) -> str | None:
         return None
     if dtypes.is_integer(dtype):
         return f"{int(value)}{suffix}"
-    # the shortest digits may belong to a neighbour after two roundings; then all digits are shown
+    # the shortest digits may belong to a neighbor after two roundings; then all digits are shown
     for digits in (str(value[()]), repr(float(value))):
         text = digits.removesuffix(".0") + suffix
         if text.lstrip("-") in SPECIAL or digits[-1].isdigit():

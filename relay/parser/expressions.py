@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from relay import tree
 from relay.ir.attr_text import TYPE_KEY
 from relay.ir.attrs import Attrs, DictAttrs
 from relay.ir.expr import (
@@ -335,7 +336,7 @@ class ExpressionParser(PatternParser):
         first = self.index
         match self.kinds[first]:
             case "(":
-                return self._parenthesised()  # type: ignore[return-value]
+                return self._parenthesized()  # type: ignore[return-value]
             case "{":
                 return self.block()  # type: ignore[return-value]
             case "fn":
@@ -359,7 +360,7 @@ class ExpressionParser(PatternParser):
             hint = "a sequence ends with an expression, its value, without `;` behind it"
         raise self.unexpected("an expression", hint)
 
-    def _parenthesised(self) -> Steps[Expr]:
+    def _parenthesized(self) -> Steps[Expr]:
         """Grouping, or a tuple."""
         first = self.index
         fields, comma = yield self._fields()
@@ -371,9 +372,9 @@ class ExpressionParser(PatternParser):
         """`(a, b, …)`, and whether a comma came last."""
         if self.kind != "(":
             raise self.unexpected("`(`")
-        fields: list[Expr] = []
-        for _ in self.items(")", "an operator, `,` or `)`"):
-            fields.append((yield self.sequence()))
+        fields: list[Expr] = yield tree.gather(
+            self.sequence() for _ in self.items(")", "an operator, `,` or `)`")
+        )
         return fields, self.kinds[self.index - 2] == ","
 
     def _operands_of(self, count: int) -> Steps[list[Expr]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from relay import tree
 from relay.ir.expr import (
     Constructor,
     Pattern,
@@ -64,7 +65,5 @@ class PatternParser(TypeParser):
         raise self.unexpected("a pattern: `_`, a variable, a constructor or a tuple")
 
     def _patterns(self, bound: set[str]) -> Steps[list[Pattern]]:
-        found: list[Pattern] = []
-        for _ in self.items(")"):
-            found.append((yield self.pattern(bound)))
+        found: list[Pattern] = yield tree.gather(self.pattern(bound) for _ in self.items(")"))
         return found

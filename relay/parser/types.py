@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from relay import dtypes
+from relay import dtypes, tree
 from relay.ir.dims import Dim
 from relay.ir.metadata import MetadataReader
 from relay.ir.types import (
@@ -103,9 +103,7 @@ class TypeParser(DimensionParser):
 
     def types_between(self, closing: str) -> Steps[list[Type]]:
         """Types between the bracket that is next and `closing`."""
-        found: list[Type] = []
-        for _ in self.items(closing):
-            found.append((yield self.type_()))
+        found: list[Type] = yield tree.gather(self.type_() for _ in self.items(closing))
         return found
 
     def _tuple_type(self) -> Steps[Type]:

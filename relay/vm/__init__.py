@@ -7,14 +7,14 @@
     compiler.py          module -> executable
     executable.py        a program, its weights, the code of its kernels
     virtual_machine.py   calls, profiles, timing
-    boundary.py          values of the language <-> what registers hold
+    boundary.py          Relay values <-> register values
     machine.py           the loop
     code.py              instructions as steps
     scalars.py, kernels.py, objects.py    what steps work on
-    profile.py           where the time goes
+    profile.py           time per instruction, kernel and function
 
-It is the plain one of the two engines: slow around the kernels, which are the same, and easy to
-look into. The other one makes native code of the whole program.
+It runs the same kernels as the native executor, with Python around them: slower, and easy to
+inspect.
 """
 
 from relay.interpreter.values import to_value as to_value

@@ -1,4 +1,4 @@
-"""Values of the language become what registers hold, and back.
+"""Conversion between Relay values and register values.
 
     NDArray                  a NumPy array, or a scalar
     TupleValue               its fields, one by one
@@ -6,8 +6,8 @@
     RefValue                 Cell: the same cell each time, and written back after the call
     FunctionValue            Closure, of the same machine
 
-Types say what is meant. Whatever is shared stays shared, so that large graphs stay small; nothing
-here recurses, since lists are long.
+The conversion follows the static types. Sharing is kept, so that large graphs stay small; there is
+no recursion, since lists are long.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from relay import nd
+from relay import nd, tree
 from relay.errors import Diagnostic, EvaluationError, RelayError
 from relay.interpreter.values import (
     ConstructorValue,
@@ -48,12 +48,12 @@ from relay.tree import Steps, run
 from relay.vm.objects import Cell, Closure, Data
 from relay.vm.scalars import from_memory, to_memory
 
-# Calls a closure: values for its parameters in, those it returns out, both one by one.
+# Calls a closure with flattened arguments; returns flattened results.
 CallClosure = Callable[[Closure, ClosureSpec, tuple[Any, ...]], Any]
 
 
 class FunctionValue(ObjectValue):
-    """A function that a program returned; it can be called, and given to that program again."""
+    """A function that a program returned; it can be called, and passed to that program again."""
 
     __slots__ = ("_call", "_closure", "_spec")
 
@@ -67,8 +67,7 @@ class FunctionValue(ObjectValue):
 
 
 class Definitions:
-    """The constructors of a program's data types as the language has them: they are known by name,
-    so it does not matter that the types of their fields are those of one program."""
+    """The constructors of a program's data types as Relay constructors, which are known by name."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -100,7 +99,7 @@ def base_name(name: str) -> str:
 
 @dataclass
 class Importer:
-    """Brings the values of one call in. `call` is what closures of this machine are called by."""
+    """Converts the arguments of one call. `call` calls closures of this machine."""
 
     program: Program
     call: CallClosure
@@ -110,7 +109,7 @@ class Importer:
     pending: list[tuple[Data | Cell, Iterable[tuple[Spec, Any]]]] = field(default_factory=list)
 
     def take(self, structure: Any, data: Any, name: str) -> list[Any]:
-        """`data` one by one; `structure` is a Spec, or tuples of them."""
+        """`data` flattened; `structure` is a Spec, or nested tuples of them."""
         try:
             leaves = [self._leaf(spec, part) for spec, part in _pairs(structure, data)]
             while self.pending:
@@ -121,14 +120,9 @@ class Importer:
                 else:
                     shell.contents = filled
         except _Misfit as misfit:
-            raise EvaluationError(
-                Diagnostic(
-                    f"{name}: {misfit.what}",
-                    expected=misfit.expected,
-                    found=misfit.found,
-                    hint=misfit.hint,
-                )
-            ) from None
+            message = f"{name}: {misfit.what}"
+            found = Diagnostic(message, None, misfit.expected, misfit.found, misfit.hint)
+            raise EvaluationError(found) from None
         return leaves
 
     def _leaf(self, spec: Spec, data: Any) -> Any:
@@ -142,9 +136,8 @@ class Importer:
         key = id(data), spec
         if key not in self.known:
             self.kept.append(data)
-            self.known[key] = (
-                self._data(spec, data) if isinstance(spec, DataSpec) else self._cell(spec, data)
-            )
+            convert: Any = self._data if isinstance(spec, DataSpec) else self._cell
+            self.known[key] = convert(spec, data)
         return self.known[key]
 
     def _data(self, spec: DataSpec, data: Any) -> Data:
@@ -154,11 +147,9 @@ class Importer:
             tags = [tag for tag, c in enumerate(one.constructors) if c.name == made.name_hint]
             if tags and made.belong_to.name_hint == base_name(spec.name):
                 shell = Data(tags[0])
-                constructor = one.constructors[tags[0]]
-                if len(constructor.fields) == len(data.fields):
-                    self.pending.append(
-                        (shell, _pairs(constructor.fields, TupleValue(data.fields)))
-                    )
+                fields = one.constructors[tags[0]].fields
+                if len(fields) == len(data.fields):
+                    self.pending.append((shell, _pairs(fields, TupleValue(data.fields))))
                     return shell
         raise _Misfit("it is a value of another type", spec_text(spec), _described(data))
 
@@ -204,7 +195,7 @@ def _has_shape(shape: tuple[int, ...], spec: TensorSpec) -> bool:
 
 
 def _pairs(structure: Any, data: Any) -> list[tuple[Spec, Any]]:
-    """Types and values one by one; the values must be nested like the types."""
+    """Types and values flattened; the values must be nested like the types."""
     pairs = []
     pending = [(structure, data)]
     while pending:
@@ -227,7 +218,7 @@ def _described(data: Any) -> str:
 
 @dataclass(eq=False)
 class _Misfit(Exception):
-    """A value that is not of the type that is wanted."""
+    """A value of the wrong type."""
 
     what: str
     expected: str
@@ -239,25 +230,25 @@ class _Misfit(Exception):
 
 
 class Exporter:
-    """Hands out what one call returned, and what became of the cells it was given."""
+    """Converts the results of one call, and writes back the cells it was given."""
 
     def __init__(self, definitions: Definitions, importer: Importer) -> None:
         self._definitions = definitions
         self._call = importer.call
         self._given = importer.cells
-        # a cell that came in goes out as it was, and so does data: it never changes
+        # a cell that was passed in is returned as the same RefValue
         self._known: dict[int, Value] = {id(cell): ref for ref, cell, _ in importer.cells}
         self._kept: list[Any] = []
         self._pending: list[tuple[Any, Any, tuple[Any, ...]]] = []
 
     def give(self, structure: Any, values: Iterable[Any]) -> Value:
-        """Values one by one, as one nested like `structure`: a Spec, or tuples of them."""
+        """Flattened values as one value nested like `structure`: a Spec, or tuples of them."""
         leaves = self._leaves(flatten(structure), values)
         self._fill()
         return _as_value(unflatten(structure, leaves))
 
     def write_back(self) -> None:
-        """Let the cells the caller gave hold what they hold now."""
+        """Update the caller's cells."""
         for ref, cell, spec in self._given:
             ref.value = self.give(spec.held, cell.contents)
 
@@ -301,17 +292,14 @@ class Exporter:
 
 
 def _as_value(nested: Any) -> Value:
-    """Values in Python's tuples as one value."""
+    """Nested Python tuples of values as one value."""
     if not isinstance(nested, tuple):
         return nested  # type: ignore[no-any-return]
 
     def build(part: Any) -> Steps[Value]:
         if not isinstance(part, tuple):
             return part  # type: ignore[no-any-return]
-        fields = []
-        for each in part:
-            fields.append((yield build(each)))
-        return TupleValue(fields)
+        return TupleValue((yield tree.gather(map(build, part))))
 
     return run(build(nested))
 

@@ -1,18 +1,19 @@
-"""A function of a program as a list of steps, one Python function per instruction.
+"""Threaded code: a function of a program as a list of steps, one Python function per instruction.
 
-A step does to the registers what the instruction says, and tells what comes next:
+A step updates the registers and returns what comes next:
 
     None      the step after this one
     int       the step with that number: where a block begins
     Enter     the first step of another function; then, unless it is a tail call, the one after this
     Leave     back to the caller
 
-Types are looked at here, once, and not when a step runs.
+Types are inspected when the steps are made, not when they run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any, assert_never
 
@@ -69,44 +70,38 @@ from relay.vm.scalars import from_memory, from_number, operation, to_memory
 Registers = list[Any]
 
 
+@dataclass(slots=True, eq=False)
 class Run:
-    """What one run of a program uses besides registers."""
+    """The state of one run besides registers."""
 
-    __slots__ = ("constants", "kernels")
-
-    def __init__(self, constants: Mapping[str, np.ndarray], kernels: KernelFrame) -> None:
-        self.constants = constants
-        self.kernels = kernels
+    constants: Mapping[str, np.ndarray]
+    kernels: KernelFrame
 
 
+@dataclass(slots=True, eq=False)
 class Enter:
-    """A call. `outputs` get what it returns; None when the caller returns that."""
+    """A call. `outputs` receive its results; None for a tail call."""
 
-    __slots__ = ("args", "code", "outputs")
-
-    def __init__(self, code: Code, args: Registers, outputs: tuple[Register, ...] | None) -> None:
-        self.code = code
-        self.args = args
-        self.outputs = outputs
+    code: Code
+    args: Registers
+    outputs: tuple[Register, ...] | None
 
 
+@dataclass(slots=True, eq=False)
 class Leave:
-    """The end of an activation, with what it returns."""
+    """A return, with the results."""
 
-    __slots__ = ("values",)
-
-    def __init__(self, values: Registers) -> None:
-        self.values = values
+    values: Registers
 
 
 Outcome = None | int | Enter | Leave
 Step = Callable[[Registers, Run], Outcome]
-# May put something around a step: to count it, or to take its time.
+# May wrap a step, to count or time it.
 Watch = Callable[[Function, Instruction, Step], Step]
 
 
 class Code:
-    """A function in steps. They are there once the functions it calls are known."""
+    """A function as steps, which are filled in once all functions are known."""
 
     __slots__ = ("blank", "function", "steps")
 
@@ -117,7 +112,7 @@ class Code:
 
 
 def translate(program: Program, watch: Watch | None = None) -> dict[str, Code]:
-    """The functions of a program in steps, by name."""
+    """The functions of a program as steps, by name."""
     codes = {function.name: Code(function) for function in program.functions}
     for code in codes.values():
         _Translator(program, codes, code.function).fill(code, watch)
@@ -141,7 +136,7 @@ class _Translator:
             code.steps.append(step if watch is None else watch(self.function, instruction, step))
 
     def step(self, instruction: Instruction, begins: Sequence[int]) -> Step:
-        """The step that an instruction is; block i begins at `begins[i]`."""
+        """The step of an instruction; block i begins at `begins[i]`."""
         match instruction:
             case LoadConstant(output, name):
                 return self.load_constant(output, name)
@@ -180,7 +175,7 @@ class _Translator:
             case WriteReference():
                 return _write_reference(instruction)
             case Retain() | Release():
-                return _nothing  # Python counts who holds what
+                return _nothing  # Python counts references
             case CallFunction(outputs, name, args):
                 return _call(self.codes[name], args, outputs)
             case TailCall(name, args):
@@ -238,7 +233,7 @@ class _Translator:
     def shape(
         self, instruction: Instruction, output: Register, sizes: Sequence[Register]
     ) -> Callable[[Registers], tuple[int, ...]]:
-        """How to find the shape of a tensor that is made."""
+        """A function that computes the shape of a new tensor."""
         spec = self.function.registers[output]
         assert isinstance(spec, TensorSpec)
         known = tuple(size for size in spec.shape if isinstance(size, int))
@@ -345,7 +340,7 @@ class _Translator:
             return lambda _, __: begin
 
         def step(registers: Registers, _: Run) -> int:
-            values = [registers[arg] for arg in args]  # all of them before any changes
+            values = [registers[arg] for arg in args]  # read all before writing any
             for param, value in zip(params, values, strict=True):
                 registers[param] = value
             return begin
@@ -358,11 +353,11 @@ class _Translator:
         text = instruction_text(instruction, self.function)
         found = f"`{text}` in function `@{self.function.name}`"
         where = getattr(instruction, "where", "") or self.function.where
-        return EvaluationError(Diagnostic(message, place(where), expected, found))
+        return EvaluationError(Diagnostic(message, text_span(where), expected, found))
 
 
-def place(where: str) -> Span | None:
-    """A place in the source that is known as text only."""
+def text_span(where: str) -> Span | None:
+    """A span that is known as text only."""
     return Span(SourceName(where)) if where else None
 
 
@@ -396,7 +391,7 @@ def _compute_size(instruction: ComputeSize) -> Step:
         found = compute(*numbers)
         if not is_size(found):
             text = filled(size_text(op), numbers)
-            where = place(instruction.where)
+            where = text_span(instruction.where)
             raise EvaluationError(Diagnostic(text, where, expected=EXPECTED))
         registers[instruction.output] = np.int64(found)
 
@@ -412,7 +407,7 @@ def _require(instruction: RequireEqual) -> Step:
             raise EvaluationError(
                 Diagnostic(
                     instruction.message,
-                    place(instruction.where),
+                    text_span(instruction.where),
                     expected=with_value(instruction.expected, expected),
                     found=with_value(instruction.found, found),
                 )
@@ -423,7 +418,7 @@ def _require(instruction: RequireEqual) -> Step:
 
 def _fail(instruction: Fail) -> Step:
     def step(registers: Registers, run: Run) -> None:
-        raise EvaluationError(Diagnostic(instruction.message, place(instruction.where)))
+        raise EvaluationError(Diagnostic(instruction.message, text_span(instruction.where)))
 
     return step
 

@@ -26,7 +26,7 @@ def compile(
 ) -> Executable:
     """Compile `mod` at the level of the PassContext; `params` are weights, by name. With `checked`
     an index outside of its axis ends the run."""
-    from relay.driver import compile_program  # the driver is above, and compiles for any engine
+    from relay.driver import compile_program  # the driver is a layer above
 
     level = PassContext.current().opt_level
     made = compile_program(mod, params, target=target, level=level, checked=checked, whole=True)

@@ -1,4 +1,4 @@
-"""A program for the virtual machine: what `relay.vm.compile` gives.
+"""Executables of the virtual machine, the results of `relay.vm.compile`.
 
 exe = relay.vm.compile(mod, "llvm", params)
 print(exe.bytecode)                            the program, as text
@@ -55,7 +55,7 @@ class Library:
 
 
 def load_library(path: str | os.PathLike[str]) -> Library:
-    """Kernels from a file that `Library.export_library` wrote. It contains code, which will run."""
+    """Kernels from a file written by `Library.export_library`. It contains executable code."""
     try:
         data = as_path(path).read_bytes()
     except OSError as error:
@@ -98,7 +98,7 @@ class Executable:
 
     @property
     def arrays(self) -> Mapping[str, np.ndarray]:
-        """What the program reads as constants, by name."""
+        """The constants of the program, by name."""
         return self._weights.constants.arrays
 
     @property
@@ -108,14 +108,14 @@ class Executable:
 
     @property
     def constants(self) -> dict[str, nd.NDArray]:
-        """What its kernels read: weights, laid out for them."""
+        """The constants that its kernels read: weights in the layouts of the kernels."""
         return {name: nd.NDArray(array) for name, array in self.arrays.items()}
 
     def set_params(self, params: Mapping[str, Any] | None = None, **named: Any) -> None:
         """Change weights."""
         self._weights.change({**(params or {}), **named})
 
-    # --- looking at it
+    # --- inspection
 
     @property
     def bytecode(self) -> str:
@@ -144,7 +144,7 @@ class Executable:
 
     @property
     def stats(self) -> str:
-        """How many there are of what."""
+        """Counts of functions, kernels, data types, constants and instructions."""
         program = self.program
         kinds = Counter(
             type(instruction).__name__
@@ -171,7 +171,7 @@ class Executable:
         return bytearray(_pack({PROGRAM: self.bytecode.encode(), PARAMS: params})), self.lib
 
     def __reduce__(self) -> Any:
-        """Python pickles and copies it as its parts. To unpickle it runs code, as to load it."""
+        """Pickled as its parts; unpickling loads executable code."""
         code, lib = self.save()
         return Executable.load_exec, (bytes(code), lib, self.threads)
 
@@ -179,7 +179,7 @@ class Executable:
     def load_exec(
         bytecode: bytes | bytearray, lib: Library, threads: int | None = None
     ) -> Executable:
-        """The executable that `save` took apart. It contains code, which will run."""
+        """The executable from the results of `save`. It contains executable code."""
         if not isinstance(lib, Library):
             raise RelayError(f"kernels come in a relay.vm.Library, found {type(lib).__name__}")
         what = "this is no program of a virtual machine"
@@ -198,7 +198,7 @@ def _pack(members: Mapping[str, bytes]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, data in members.items():
-            # always the same time: the same executable is the same bytes
+            # a fixed time stamp, so that the same executable gives the same bytes
             archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), data)
     return buffer.getvalue()
 

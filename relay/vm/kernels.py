@@ -15,12 +15,12 @@ from relay.native.runtime import Context, Request, runtime
 from relay.program.native import workspace_name
 from relay.program.program import Program
 
-# i64 (context, args): how much workspace a kernel wants for the sizes it is given
+# i64 (context, args): the workspace in bytes that a kernel needs for the given sizes
 _SizeOfWorkspace = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 
 
 class Entry:
-    """A kernel with all that is known about it before it is called."""
+    """A kernel with everything that can be computed before it is called."""
 
     def __init__(self, kernel: Kernel, symbol: Callable[[str], int], indices: int) -> None:
         self.kernel = kernel
@@ -52,7 +52,7 @@ class Kernels:
         self._free: list[KernelFrame] = []
 
     def take(self) -> KernelFrame:
-        """What one run of a program calls kernels with; to be given back."""
+        """A frame for the kernel calls of one run; to be given back."""
         try:
             return self._free.pop()
         except IndexError:
@@ -88,7 +88,7 @@ class KernelFrame:
             )
 
     def _workspace(self, entry: Entry) -> int:
-        """The address of as much memory as the kernel wants."""
+        """The address of a workspace large enough for the kernel."""
         kernel = entry.kernel
         size = kernel.workspace + kernel.worker_workspace * self.context.threads
         if entry.size_of_workspace is not None:

@@ -1,8 +1,7 @@
 """The machine that runs a program, one instruction at a time.
 
-Who called whom is a list, not Python's stack: recursion may be as deep as the machine allows, and
-a call in tail position takes no room. Between two steps Python looks after signals, so an endless
-loop ends when it is interrupted.
+The call stack is a list, so recursion may be deeper than Python's stack, and tail calls take no
+stack space. Python handles signals between two steps, so an endless loop can be interrupted.
 """
 
 from __future__ import annotations
@@ -14,16 +13,16 @@ import numpy as np
 
 from relay.errors import Diagnostic, EvaluationError
 from relay.program.program import Program, Register
-from relay.vm.code import Code, Enter, Registers, Run, Watch, place, translate
+from relay.vm.code import Code, Enter, Registers, Run, Watch, text_span, translate
 from relay.vm.kernels import Kernels
 
-DEPTH: Final = 1 << 20  # what waits for so many calls takes less than a gigabyte
+DEPTH: Final = 1 << 20  # a stack of so many calls takes less than a gigabyte
 
 
 class Machine:
-    """Runs the functions of a program. It may be used from several threads at once.
+    """Runs the functions of a program. It is thread-safe.
 
-    `depth` is how many calls may wait for another; None: as many as there is memory for.
+    `depth` is the maximal depth of the call stack; None: as much as memory allows.
     """
 
     def __init__(self, program: Program, kernels: Kernels, depth: int | None = DEPTH) -> None:
@@ -33,7 +32,7 @@ class Machine:
         self.depth = depth
 
     def watched(self, watch: Watch) -> Machine:
-        """The same machine, with something put around every step."""
+        """The same machine with every step wrapped."""
         made = Machine.__new__(Machine)
         made.program, made.kernels, made.depth = self.program, self.kernels, self.depth
         made.codes = translate(self.program, watch)
@@ -42,7 +41,7 @@ class Machine:
     def call(
         self, code: Code, args: Sequence[Any], constants: Mapping[str, np.ndarray]
     ) -> Registers:
-        """What a function returns for these arguments, both one by one."""
+        """The flattened results of a function for flattened arguments."""
         frame = self.kernels.take()
         waiting: list[tuple[Code, Registers, int, tuple[Register, ...]]] = []
         try:
@@ -53,7 +52,7 @@ class Machine:
             waiting.clear()
             raise EvaluationError(
                 Diagnostic(
-                    f"there is no memory left, {deep} calls deep", place(code.function.where)
+                    f"there is no memory left, {deep} calls deep", text_span(code.function.where)
                 )
             ) from None
         finally:
@@ -99,7 +98,7 @@ def _too_deep(code: Code, limit: int) -> EvaluationError:
     return EvaluationError(
         Diagnostic(
             f"`@{code.function.name}` recurses deeper than its stack",
-            place(code.function.where),
+            text_span(code.function.where),
             found=f"a stack of {limit} calls",
             hint="VirtualMachine(…, depth=calls) gives it more, None as many as memory holds",
         )

@@ -1,4 +1,4 @@
-"""Where the time of a run goes: by kind of instruction, by kernel, by function.
+"""Time profile of a run by kind of instruction, kernel and function.
 
 print(vm.profile(x))
 
@@ -21,7 +21,7 @@ from relay.vm.code import Enter, Outcome, Registers, Run, Step
 
 @dataclass
 class Cost:
-    """How often something ran, and how long it took by itself."""
+    """The number of calls of something, and its self time."""
 
     name: str
     count: int = 0
@@ -30,8 +30,8 @@ class Cost:
 
 @frozen
 class Profile:
-    """Costs, the largest first. Times are those of the instructions themselves: of a function
-    without those it calls, and without what Python does between two instructions."""
+    """Costs, the largest first. Times are self times: of a function without its callees, and
+    without the overhead between instructions."""
 
     instructions: tuple[Cost, ...]
     kernels: tuple[Cost, ...]
@@ -48,42 +48,34 @@ class Profile:
         return sum(cost.count for cost in self.instructions)
 
     def __str__(self) -> str:
-        tables = [
-            self._table(name, costs)
-            for name, costs in (
-                ("instruction", self.instructions),
-                ("kernel", self.kernels),
-                ("function", self.functions),
-            )
-            if costs
-        ]
+        shown = {
+            "instruction": self.instructions,
+            "kernel": self.kernels,
+            "function": self.functions,
+        }
+        tables = [self._table(name, costs) for name, costs in shown.items() if costs]
         whole = f"all {self.count} instructions: {time_text(self.seconds)}"
         return "\n\n".join([*tables, whole])
 
     def _table(self, name: str, costs: Iterable[Cost]) -> str:
         whole = self.seconds or 1.0
         rows = [
-            (
-                cost.name,
-                str(cost.count),
-                time_text(cost.seconds),
-                f"{100 * cost.seconds / whole:.1f} %",
-            )
-            for cost in costs
+            (c.name, str(c.count), time_text(c.seconds), f"{100 * c.seconds / whole:.1f} %")
+            for c in costs
         ]
         return table_text((name, "calls", "time", "share"), rows, "<>>>")
 
 
 @dataclass
 class Recorder:
-    """Watches the steps of a machine."""
+    """Counts and times the steps of a machine."""
 
     instructions: dict[str, Cost] = field(default_factory=dict)
     kernels: dict[str, Cost] = field(default_factory=dict)
     functions: dict[str, Cost] = field(default_factory=dict)
 
     def watch(self, function: Function, instruction: Instruction, step: Step) -> Step:
-        """A step that does the same, and is counted."""
+        """The step, counted and timed."""
         kind = type(instruction).__name__
         costs = [
             self.instructions.setdefault(kind, Cost(kind)),
@@ -118,5 +110,5 @@ class Recorder:
 
 
 def _sorted(costs: Mapping[str, Cost]) -> tuple[Cost, ...]:
-    """Those that ran, the largest first."""
+    """The costs of what ran, the largest first."""
     return tuple(sorted((c for c in costs.values() if c.count), key=lambda c: -c.seconds))

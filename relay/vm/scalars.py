@@ -1,7 +1,7 @@
-"""What a program's operations on scalars compute: the same as in kernels (`relay.te.arithmetic`).
+"""Operations of a program on scalars, with the semantics of kernels (`relay.te.arithmetic`).
 
 A scalar is a NumPy scalar of the type that carries its element type. Narrow floats are rounded when
-a register is written, as they are when they are stored.
+a register is written, as when they are stored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Operation = Callable[..., Any]
 
 
 def from_number(number: bool | int | float, dtype: str) -> Any:
-    """The scalar that a number in a program is."""
+    """A number literal as a scalar."""
     stored = np.asarray(number).astype(dtypes.to_numpy(dtype))
     return from_memory(stored, dtype)
 
@@ -36,7 +36,7 @@ def to_memory(scalar: Any, dtype: str) -> np.ndarray:
 
 
 def operation(op: str, operands: Sequence[str], result: str) -> Operation:
-    """The function that an operation is, for operands and a result of these types."""
+    """The function of an operation, for operands and a result of these types."""
     compute = _compute(op, operands[0], result)
     if arithmetic.carrier(result) != dtypes.to_numpy(result) and dtypes.is_float(result):
         return lambda *values: from_memory(arithmetic.store(compute(*values), result), result)

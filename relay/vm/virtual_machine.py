@@ -1,12 +1,12 @@
-"""Programs behind the surface people know.
+"""`VirtualMachine`: running, timing and profiling executables.
 
     exe = relay.vm.compile(mod, target="llvm", params=params)
     vm = relay.vm.VirtualMachine(exe, relay.cpu())
     y = vm.invoke("main", x)
     print(vm.profile(x))
 
-Arguments and results are values of the language (`relay.interpreter.values`): tensors, tuples,
-data, references, functions.
+Arguments and results are Relay values (`relay.interpreter.values`): tensors, tuples, data,
+references, functions.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from relay.vm.profile import Profile, Recorder
 
 
 class VirtualMachine:
-    """Runs an executable. `depth` is how many calls may be nested; None: as many as there is memory
-    for. What `set_input` and `invoke_stateful` remember is not for several threads at once."""
+    """Runs an executable. `depth` is the maximal depth of the call stack; None: as much as memory
+    allows. `set_input` and `invoke_stateful` are not thread-safe."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class VirtualMachine:
     # --- running
 
     def invoke(self, func_name: str = "main", *args: Any, **kwargs: Any) -> Value:
-        """Call a function; without arguments, with those that were set."""
+        """Call a function; without arguments, with those of `set_input`."""
         return self._invoke(self._machine, func_name, args, kwargs)
 
     def run(self, *args: Any, **kwargs: Any) -> Value:
@@ -63,15 +63,15 @@ class VirtualMachine:
         return self.invoke("main", *args, **kwargs)
 
     def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
-        """Remember arguments for calls of a function without any."""
+        """Set arguments for calls of a function without any."""
         self._inputs[func_name] = self._arranged(func_name, args, kwargs)
 
     def invoke_stateful(self, func_name: str = "main", *args: Any, **kwargs: Any) -> None:
-        """Call a function, for `get_outputs` to give what it returned."""
+        """Call a function; `get_outputs` returns its results."""
         self._outputs = self.invoke(func_name, *args, **kwargs)
 
     def get_outputs(self) -> list[Value]:
-        """What the last `invoke_stateful` returned; the fields of a tuple one by one."""
+        """The results of the last `invoke_stateful`; a tuple as a list of its fields."""
         if self._outputs is None:
             raise RelayError("there is no output before the first invoke_stateful()")
         if isinstance(self._outputs, TupleValue):
@@ -92,7 +92,7 @@ class VirtualMachine:
         names = self.exe.get_function_params(func_name)
         return names.index(input_name) if input_name in names else -1
 
-    # --- looking at a run
+    # --- measuring
 
     def benchmark(
         self,
@@ -106,7 +106,7 @@ class VirtualMachine:
         **kwargs: Any,
     ) -> BenchmarkResult:
         """Time calls: `repeat` times the mean of `number` of them, or of as many as take
-        `min_repeat_ms`. With `end_to_end`, the results are copied into memory of the caller's."""
+        `min_repeat_ms`. With `end_to_end`, the results are copied to the caller's memory."""
 
         def once() -> None:
             result = self.invoke(func_name, *args, **kwargs)
@@ -150,7 +150,7 @@ class VirtualMachine:
             values = machine.call(machine.codes[name], args, self.exe.arrays)
             return exporter.give(results, values)
         finally:
-            exporter.write_back()  # also of a run that failed on the way
+            exporter.write_back()  # also after a failed run
 
     def _call_closure(self, closure: Closure, spec: ClosureSpec, args: tuple[Any, ...]) -> Value:
         """Call a function that a program returned."""
@@ -167,7 +167,7 @@ def _types(function: Function, value: Any) -> Any:
 
 
 def _result_types(function: Function) -> Any:
-    """The types of what a function returns; straight-line code need not say so itself."""
+    """The result types of a function; straight-line code need not declare them."""
     last = function.blocks[0].instructions[-1]
     if function.results == () and function.is_straight_line and isinstance(last, Return):
         return _types(function, last.value)

@@ -3,7 +3,7 @@
     Tensor[n, 128]                      float32, of shape (n, 128); n = relay.ShapeVar("n")
     Tensor[(n, 128), np.int64]          with an element type
     Tensor[("n", "2 * n"), "int64"]     names and arithmetic as text, where linters do not mind
-    Tensor[relay.Any(), 4]              an extent that only a run knows
+    Tensor[relay.Any(), 4]              an unknown dimension
     Tensor[()]                          a scalar; so are int, float, bool and np.int64
 
 For type checkers such a parameter is of type `Any`: it can be used like a number or an array.
@@ -18,7 +18,7 @@ from relay.immutable import frozen
 
 @frozen
 class TensorAnnotation:
-    """`Tensor[shape, dtype]` as it was written; it is read when the function is translated."""
+    """`Tensor[shape, dtype]` as written; it is interpreted when the function is translated."""
 
     shape: tuple[Any, ...]
     dtype: Any = "float32"
@@ -37,13 +37,13 @@ class TensorAnnotation:
 
 @frozen
 class Alternatives:
-    """`a | b` where Python has no form of its own for it."""
+    """`a | b` of operands that Python's own `|` does not take."""
 
     options: tuple[Any, ...]
 
 
 class _TensorForm:
-    """What `Tensor` is: only something to be subscripted."""
+    """The class of `Tensor`, which can only be subscripted."""
 
     def __getitem__(self, given: Any) -> TensorAnnotation:
         if not isinstance(given, tuple):

@@ -1,12 +1,12 @@
-"""Statements as contexts, and how the ways through a function meet again.
+"""Statements as contexts, and how control flow merges again.
 
 A statement is an expression with a hole for what follows: `y = x + 1` is `let %y = %x + 1; …`.
-A block of statements is a list of such contexts, closed at the end by a result. So a function may
-have as many statements as it likes.
+A block is a list of such contexts, closed by a result, so functions may have any number of
+statements.
 
-    both branches go on       let %y = if (c) { … 1 } else { … 2 };    several variables: a tuple
-    one branch goes on        if (c) { result } else { … }             the rest stands in it
-    both, but some returned   let %join = fn (%y) { … };               the rest is a function
+    both branches continue    let %y = if (c) { … 1 } else { … 2 };    several variables: a tuple
+    one branch continues      if (c) { result } else { … }             the rest is inside it
+    both, but some return     let %join = fn (%y) { … };               the rest is a function
                               if (c) { if (d) { result } else { %join(1) } } else { %join(2) }
 """
 
@@ -29,15 +29,15 @@ from relay.tree import Steps
 if TYPE_CHECKING:
     from relay.frontend.python.loops import Loop
 
-# An expression, or the steps to one: contexts lie in each other as deep as `elif` goes.
+# An expression, or the steps to one: contexts nest as deep as `elif` does.
 Making = Expr | Steps[Expr]
 Context = Callable[[Expr], Making]
-Flow = Steps[Any]  # the scope behind a statement, or None when nothing gets there
+Flow = Steps[Any]  # the scope behind a statement, or None when it is unreachable
 
 
 @dataclass
 class Frame:
-    """A function being translated: what all its scopes share."""
+    """A function being translated: the facts that all its scopes share."""
 
     name: str
     result: Type
@@ -46,14 +46,14 @@ class Frame:
     locals: Names
     parent: Frame | None = None
     declared: dict[str, Type] = field(default_factory=dict)  # of annotated variables
-    returned: bool = False  # whether a `return` with a value was met
-    # matches that leave cases out, with these: the likely reason when a way has no result
+    returned: bool = False  # whether there was a `return` with a value
+    # inexhaustive matches with the missing cases: the likely reason when a path has no result
     partial: list[tuple[ast.Match, str]] = field(default_factory=list)
 
 
 @dataclass
 class Scope:
-    """What the variables hold at one point."""
+    """The values of the variables at one point."""
 
     frame: Frame
     values: dict[str, Value] = field(default_factory=dict)
@@ -65,11 +65,11 @@ class Scope:
 
 @dataclass
 class Block:
-    """Contexts, one inside of the other, and the result where the block does not go on."""
+    """Nested contexts, and the result where the block does not continue."""
 
     contexts: list[Context] = field(default_factory=list)
     result: Callable[[], Making] | None = None
-    leaves: bool = False  # whether some way out of it does not lead to its end
+    leaves: bool = False  # whether some path through it does not reach its end
 
     def bind(self, variable: Var, value: Expr, span: Span) -> None:
         self.contexts.append(lambda rest: Let(variable, value, rest, span=span))
@@ -91,27 +91,27 @@ class Block:
 
 @dataclass
 class Branch:
-    """One way: its statements, and the scope at its end if it goes on."""
+    """One branch: its statements, and the scope at its end if that is reachable."""
 
     block: Block
     flow: Scope | None
 
 
 @dataclass
-class Meeting:
-    """The variables that several ways hand over: names, new variables, and a value from each."""
+class Merge:
+    """The variables at a control-flow merge: names, new variables, and their values per path."""
 
     names: list[str]
     variables: list[Var]
-    values: list[list[Expr]]  # for each way, in the order of the names
+    values: list[list[Expr]]  # for each path, in the order of the names
 
-    def tuple_from(self, way: int, span: Span) -> Expr:
-        """What one way hands over, as one value."""
-        values = self.values[way]
+    def tuple_from(self, path: int, span: Span) -> Expr:
+        """The values of one path as one expression."""
+        values = self.values[path]
         return values[0] if len(values) == 1 else Tuple(tuple(values), span=span)
 
     def bind_all(self, block: Block, make: Callable[[], Making], span: Span) -> None:
-        """Bind the variables to the fields of what `make` makes."""
+        """Bind the variables to the fields of the result of `make`."""
 
         def context(rest: Expr) -> Steps[Expr]:
             made: Any = make()
@@ -130,7 +130,7 @@ class Meeting:
 def join_function(
     name: str, variables: Sequence[Var], span: Span
 ) -> tuple[Var, Callable[[Expr, Expr], Expr]]:
-    """A variable for what follows as a function, and what binds it."""
+    """A variable for the continuation as a function, and a function that binds it."""
     join = Var(name, span=span)
 
     def bind(rest: Expr, body: Expr) -> Expr:
@@ -144,7 +144,7 @@ def call(function: Var, args: Sequence[Expr], span: Span) -> Expr:
 
 
 def differ(name: str, types: Sequence[Type], line: int) -> Unassigned:
-    """What a variable holds that has another type on every way."""
+    """The value of a variable that has different types on different paths."""
     shown = " or ".join(dict.fromkeys(map(str, types)))
     return Unassigned(
         f"`{name}` has not one type here: {shown}, depending on the way through line {line}",

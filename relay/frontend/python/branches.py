@@ -1,4 +1,4 @@
-"""Where ways through a function meet again: what the variables are from there on."""
+"""Control-flow merges: the variables where the branches of a statement join."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from relay.frontend.python.blocks import (
     Block,
     Branch,
     Flow,
-    Meeting,
+    Merge,
     Scope,
     call,
     differ,
@@ -22,13 +22,14 @@ from relay.frontend.python.declarations import is_case
 from relay.frontend.python.expressions import Expressions
 from relay.frontend.python.lifting import as_floats, is_instance, record_of
 from relay.frontend.python.unit import Unassigned, Value
+from relay.immutable import frozen
 from relay.ir.expr import Call, Constructor, Expr, Op, RefWrite
 from relay.ir.types import Type
 from relay.tree import Steps
 
 
 class Branches(Expressions):
-    """Joins the ways that a statement has."""
+    """Joins the branches of a statement."""
 
     def join(
         self,
@@ -38,16 +39,15 @@ class Branches(Expressions):
         block: Block,
         acts: bool = False,
     ) -> Flow:
-        """Add a statement of several branches to `block`; the scope behind it, if it goes on.
+        """Add a statement of several branches to `block`; the scope behind it, if reachable.
 
-        `build` makes one expression of those of the branches; `acts` says whether choosing among
-        them has an effect of its own.
+        `build` combines the expressions of the branches; `acts`: the condition has an effect.
         """
         going = [branch for branch in branches if branch.flow is not None]
         leaves = any(branch.block.leaves for branch in branches)
 
         def whole(rests: Sequence[Expr]) -> Steps[Expr]:
-            """The statement, with what follows in the branches that go on."""
+            """The statement, with the rest of the block in the branches that continue."""
             following = iter(rests)
             parts = []
             for branch in branches:
@@ -63,43 +63,42 @@ class Branches(Expressions):
             block.contexts.append(lambda rest: whole([rest]))
             return going[0].flow
         flows = [branch.flow for branch in going if branch.flow is not None]
-        scope, meeting = yield self.meet(flows, node)
+        scope, merge = yield self.merge(flows, node)
         span = self.span(node)
         if not leaves:
-            if acts or meeting.names or any(branch.block.contexts for branch in branches):
-                values = [meeting.tuple_from(i, span) for i in range(len(going))]
-                meeting.bind_all(block, lambda: whole(values), span)
+            if acts or merge.names or any(branch.block.contexts for branch in branches):
+                values = [merge.tuple_from(i, span) for i in range(len(going))]
+                merge.bind_all(block, lambda: whole(values), span)
             return scope
-        join, bind = join_function("join", meeting.variables, span)
+        join, bind = join_function("join", merge.variables, span)
 
         def context(rest: Expr) -> Steps[Expr]:
-            calls = [call(join, values, span) for values in meeting.values]
+            calls = [call(join, values, span) for values in merge.values]
             return bind(rest, (yield whole(calls)))
 
         block.contexts.append(context)
         return scope
 
-    def meet(
-        self, ways: Sequence[Scope], node: ast.stmt, outside: Scope | None = None
-    ) -> Steps[tuple[Scope, Meeting]]:
-        """The scope where several ways meet behind a statement, and what each hands over.
+    def merge(
+        self, paths: Sequence[Scope], node: ast.stmt, outside: Scope | None = None
+    ) -> Steps[tuple[Scope, Merge]]:
+        """The scope where several paths merge behind a statement, and the merged variables.
 
-        `outside` is the scope before a loop: what is computed inside is handed over in any case.
+        `outside` is the scope before a loop: values computed inside become merged variables.
         """
-        first = ways[0]
+        first = paths[0]
         live = first.frame.liveness.after[node]
         scope = first.copy()
-        meeting = Meeting([], [], [[] for _ in ways])
+        merge = Merge([], [], [[] for _ in paths])
         for name in sorted(first.frame.liveness.stores[node]):
             scope.values.pop(name, None)
-            held = [way.values.get(name, statics.MISSING) for way in ways]
+            held = [path.values.get(name, statics.MISSING) for path in paths]
             if name not in live:
                 continue
+            inside = False
             if outside is not None:
                 before = outside.values.get(name, statics.MISSING)
                 inside = not (statics.is_static(held[0]) or held[0] is before)
-            else:
-                inside = False
             declared = first.frame.declared.get(name)
             found = yield self._agree(name, held, declared, node, inside)
             if not isinstance(found, _Agreed):
@@ -107,22 +106,17 @@ class Branches(Expressions):
                 continue
             variable = self.variable(name, found.ty, self.span(node))
             scope.values[name] = variable
-            meeting.names.append(name)
-            meeting.variables.append(variable)
-            for values, value in zip(meeting.values, found.values, strict=True):
+            merge.names.append(name)
+            merge.variables.append(variable)
+            for values, value in zip(merge.values, found.values, strict=True):
                 values.append(value)
-        return scope, meeting
+        return scope, merge
 
     def _agree(
-        self,
-        name: str,
-        held: Sequence[Value],
-        declared: Type | None,
-        node: ast.stmt,
-        inside: bool,
+        self, name: str, held: Sequence[Value], declared: Type | None, node: ast.stmt, inside: bool
     ) -> Steps[_Agreed | Value]:
-        """One type for what a variable holds on several ways; or the value, if it is the same and
-        not known `inside` only."""
+        """One type for the values of a variable on several paths; or the value, if it is the same
+        and not known `inside` only."""
         line = self.span(node).line
         for value in held:
             if isinstance(value, Unassigned):
@@ -142,13 +136,10 @@ class Branches(Expressions):
         typed = next((v for v in held if isinstance(v, Expr)), held[0])
         first = yield self.lift(typed, node, declared, open_=True)
         common = declared or self.type_of(first)
-        values: list[Expr] = []
-        for value in held:
-            if value is not typed:
-                value = yield self.lift(value, node, common, open_=True)
-            else:
-                value = first
-            values.append(value)
+        values: list[Expr] = yield tree.gather(
+            first if value is typed else self.lift(value, node, common, open_=True)
+            for value in held
+        )
         for value in values:
             joined = self.fits(self.type_of(value), common)
             if joined is None:
@@ -183,9 +174,9 @@ def may_act(value: Value) -> bool:
     )
 
 
+@frozen
 class _Agreed:
-    """A variable that has one type on all ways, with its value on each."""
+    """The type of a variable at a merge, and its value on each path."""
 
-    def __init__(self, ty: Type, values: list[Expr]) -> None:
-        self.ty = ty
-        self.values = values
+    ty: Type
+    values: list[Expr]

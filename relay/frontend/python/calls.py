@@ -1,10 +1,9 @@
-"""Calls: of operators, of functions, of constructors, and of the few functions of Python that have
-a meaning in a program.
+"""Calls of operators, functions, constructors, and supported Python functions.
 
-    relay.nn.dense(x, w)           a builder of `relay.op` is called, and builds an expression
-    cell(x, h), Node(l, r), f(x)   decorated and nested functions, constructors, function values
-    len abs min max int float bool range zip enumerate reversed map filter sum
-    math.sqrt(64)                  on numbers that are known when the program is made
+relay.nn.dense(x, w)           a builder of `relay.op` is called, and builds an expression
+cell(x, h), Node(l, r), f(x)   decorated and nested functions, constructors, function values
+len abs min max int float bool range zip enumerate reversed map filter sum
+math.sqrt(64)                  on numbers that are known at translation time
 """
 
 from __future__ import annotations
@@ -16,15 +15,13 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from relay import dtypes
+from relay import dtypes, tree
 from relay.errors import RelayError, did_you_mean
 from relay.frontend.python import statics
 from relay.frontend.python.declarations import declaration_of, is_case
 from relay.frontend.python.indexing import Indexing
 from relay.frontend.python.lifting import is_builder, record_of
-from relay.frontend.python.types import SCALARS
+from relay.frontend.python.types import scalar_dtype
 from relay.frontend.python.unit import Unassigned, Value
 from relay.ir.dims import ANY
 from relay.ir.dims import Any as AnyDim
@@ -45,7 +42,7 @@ from relay.op.opdef import FusionKind, OpDef
 from relay.op.tensor.convert import cast
 from relay.tree import Steps
 
-# Functions of Python that are functions of the prelude on lists.
+# Python functions that are functions of the prelude on lists.
 ON_LISTS: Mapping[Any, str] = {
     builtins.len: "length",
     builtins.reversed: "rev",
@@ -54,14 +51,14 @@ ON_LISTS: Mapping[Any, str] = {
     builtins.sum: "sum",
     builtins.zip: "zip",
 }
-# Functions of Python that are operators on tensors.
+# Python functions that are operators on tensors.
 ON_TENSORS: Mapping[Any, str] = {
     builtins.abs: "abs",
     builtins.min: "minimum",
     builtins.max: "maximum",
     builtins.pow: "power",
 }
-# What does instead of functions of Python that people look for.
+# What to write instead of unsupported Python functions.
 INSTEAD: Mapping[Any, str] = {
     builtins.isinstance: "match x: case Node(left, right): …",
     builtins.type: "match x: case Node(left, right): …",
@@ -80,7 +77,7 @@ class Calls(Indexing):
     def call_function(
         self, function: Value, args: list[Value], keywords: dict[str, Value], node: ast.Call
     ) -> Steps[Value]:
-        """A call of a function that is translated itself."""
+        """A call of a translated function."""
 
     def call(
         self, callee: Value, args: list[Value], keywords: dict[str, Value], node: ast.Call
@@ -115,8 +112,8 @@ class Calls(Indexing):
     def apply(
         self, callee: Expr, args: Sequence[Value], node: ast.AST, places: Sequence[ast.AST] = ()
     ) -> Steps[Expr]:
-        """A call of an expression. Functions among the arguments come last: by then the types of
-        their parameters are known."""
+        """A call of an expression. Function arguments are lifted last, when the types of their
+        parameters are known."""
         signature = self.type_of(callee)
         wanted: list[Type] = [IncompleteType() for _ in args]
         if isinstance(signature, FuncType) and len(signature.arg_types) == len(args):
@@ -214,9 +211,9 @@ class Calls(Indexing):
     ) -> Steps[Value]:
         """An argument of a builder; expressions are noted in `known`."""
         if isinstance(value, tuple | list):
-            parts = []
-            for part in value:
-                parts.append((yield self._operand(part, False, wanted, node, known)))
+            parts = yield tree.gather(
+                self._operand(part, False, wanted, node, known) for part in value
+            )
             return parts
         if statics.is_number(value) and is_tensor:
             value = self.number(value, node, wanted(value), open_=False)
@@ -229,8 +226,8 @@ class Calls(Indexing):
     def _type_of_numbers(
         self, builder: Any, values: Sequence[Value]
     ) -> Callable[[Value], Type | None]:
-        """What numbers among the arguments become: for operators of two sides they are like the
-        other side, otherwise those with a fraction are like the first tensor of floats."""
+        """The types of number arguments: for binary operators that of the other side, otherwise
+        floats have the element type of the first tensor of floats."""
         types = [self.type_of(value) for value in values if isinstance(value, Expr)]
         tensors = [TensorType((), ty.dtype) for ty in types if isinstance(ty, TensorType)]
         floats = [ty for ty in tensors if dtypes.is_float(ty.dtype)]
@@ -252,7 +249,7 @@ class Calls(Indexing):
         return self.placed(cls(*parts), node, *parts)
 
     def _constant(self, args: list[Value], keywords: dict[str, Value], node: ast.Call) -> Expr:
-        """`relay.const(…)` of something that is known."""
+        """`relay.const(…)` of a value known at translation time."""
         if any(isinstance(value, Expr) for value in (*args, *keywords.values())):
             raise self.error(
                 node, "relay.const takes a value that is known when the program is made"
@@ -263,7 +260,7 @@ class Calls(Indexing):
             raise self.error(node, _sentence(error, node)) from None
         return self.placed(made, node)
 
-    # --- functions of Python
+    # --- Python functions
 
     def _python(
         self, callee: Value, args: list[Value], keywords: dict[str, Value], node: ast.Call
@@ -276,7 +273,7 @@ class Calls(Indexing):
                 raise self.error(node, str(error)) from None
         if callee in (range, enumerate, zip, reversed) and not dynamic:
             return tuple(callee(*args))
-        if isinstance(callee, type) and (dtype := _element_type(callee)) and len(args) == 1:
+        if isinstance(callee, type) and (dtype := scalar_dtype(callee)) and len(args) == 1:
             value = yield self.lift(args[0], node)
             return self.placed(cast(value, dtype), node, value)
         if callee is builtins.len and isinstance(args[0], tuple | list):
@@ -306,7 +303,7 @@ class Calls(Indexing):
 
     @abstractmethod
     def extent(self, value: Expr, axis: int, node: ast.AST) -> Value:
-        """The extent of an axis: a number where it is known."""
+        """The extent of an axis: a number where it is static."""
 
     def _fold(self, name: str, args: list[Value], node: ast.Call) -> Steps[Any]:
         """An operator over all arguments, from left to right."""
@@ -346,26 +343,15 @@ def _hashable(value: Value) -> bool:
     return type(value).__hash__ is not None
 
 
-def _element_type(cls: type) -> str | None:
-    if cls in SCALARS:
-        return SCALARS[cls]
-    if not issubclass(cls, np.generic):
-        return None
-    try:
-        return dtypes.from_numpy(np.dtype(cls))
-    except (RelayError, TypeError):
-        return None
-
-
 def _sentence(error: Exception, node: ast.Call) -> str:
-    """What a builder has to say, without the name of the Python function inside."""
+    """The message of a builder's error, with the name the user wrote for the function."""
     text = str(error).rstrip(".")
     head, found, tail = text.partition("() ")
     return f"`{ast.unparse(node.func)}` {tail}" if found and " " not in head else text
 
 
 def _tensors_of(builder: Any) -> Callable[[int | str], bool]:
-    """Which arguments of a builder, by position or name, are tensors and nothing else."""
+    """Which arguments of a builder, by position or name, are tensors."""
     if isinstance(builder, OpDef):
         order = [name for name, _ in builder.arguments]
         tensors = set(order)

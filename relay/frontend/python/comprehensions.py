@@ -1,7 +1,7 @@
-"""List comprehensions: loops inside of expressions.
+"""List comprehensions: loops inside expressions.
 
-[f(x) for x in xs if x > 0]     a loop that puts elements in front of a list, and `rev`
-[w * 2 for w in weights]        of Python's own data: one element after the other, no loop
+[f(x) for x in xs if x > 0]     a loop that prepends elements to a list, and `rev`
+[w * 2 for w in weights]        over Python data: unrolled
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FOUND = ".found"  # no name of Python: a comprehension has no variables but its 
 
 
 class Comprehensions(Statements):
-    """Translates comprehensions, which are loops inside of expressions."""
+    """Translates comprehensions."""
 
     def comprehension(self, node: ast.ListComp, scope: Scope) -> Steps[Value]:
         loop = _loop(node.generators, node.elt, node)
@@ -30,16 +30,10 @@ class Comprehensions(Statements):
         end = _placed(ast.Return(ast.Name(FOUND, ast.Load())), node)
         statements: list[ast.stmt] = [start, loop, end]
         own = liveness.assigned(statements)
-        frame = Frame(
-            "a comprehension",
-            IncompleteType(),
-            False,
-            liveness.liveness(statements),
-            own,
-            scope.frame,
-        )
+        live = liveness.liveness(statements)
+        frame = Frame("a comprehension", IncompleteType(), False, live, own, scope.frame)
         block = Block()
-        found = yield self.iteration(loop, scope, block)  # the first source is seen from outside
+        found = yield self.iteration(loop, scope, block)  # the first source is evaluated outside
         inner = Scope(frame, {k: v for k, v in scope.values.items() if k not in own})
         if not isinstance(found, Iteration):
             return (yield self._written(node.generators, node.elt, found, inner, node))
@@ -94,7 +88,7 @@ class Comprehensions(Statements):
         return True
 
     def _bind_parts(self, target: ast.expr, value: Value, scope: Scope, node: ast.AST) -> None:
-        """`target = value` without a statement: the parts are names for what they stand for."""
+        """`target = value` without a statement: names stand for the parts themselves."""
         if isinstance(target, ast.Name):
             scope.values[target.id] = value
             return
@@ -123,5 +117,5 @@ def _loop(
 
 
 def _placed(node: Any, at: ast.AST) -> Any:
-    """`node` and the new nodes below it, with the place of `at`."""
+    """`node` and the new nodes below it, with the source location of `at`."""
     return ast.fix_missing_locations(ast.copy_location(node, at))

@@ -21,7 +21,7 @@
     type Tree[A] { Leaf(A), Node(Tree[A], Tree[A]) }
 
 The classes are frozen dataclasses, so the data of a program can be built in Python. A data type is
-closed: its constructors stand in the same file, and there are no more once it is in use.
+closed: its constructors are in the same file, and none can be added once it is in use.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _MARK = "__relay_data__"
 
 @frozen
 class Field:
-    """A field of a constructor; `annotation` as Python has it: a value, or text."""
+    """A field of a constructor; `annotation` is a Python value or text."""
 
     name: str
     annotation: Any
@@ -57,11 +57,11 @@ class Field:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A constructor: its name in a program, and the class whose instances it makes in Python."""
+    """A constructor: its name in a program, and its Python class."""
 
     name: str
     cls: type
-    # the type variables of the class, and those of the data type that they stand for
+    # the type variables of the class -> those of the data type
     renamed: dict[Any, Any] = field(default_factory=dict)
 
     @property
@@ -83,7 +83,7 @@ class Declaration:
     library: str | None = None  # the file of the standard library that defines it
     definition: TypeData | None = None  # once it is in use (`definitions.py`)
     uses: list[type] = field(default_factory=list)  # the data types in its fields, from then on
-    around: dict[str, Any] = field(default_factory=dict)  # variables of the function it stands in
+    around: dict[str, Any] = field(default_factory=dict)  # variables of the enclosing function
 
     @property
     def name(self) -> str:
@@ -91,7 +91,7 @@ class Declaration:
 
     @property
     def cases(self) -> Sequence[Case]:
-        """The constructors; a class without any below it is its own."""
+        """The constructors; a class without subclasses is its own."""
         return tuple(self.below) or (Case(self.name, self.cls),)
 
     def case(self, cls: Any) -> Case | None:
@@ -99,11 +99,11 @@ class Declaration:
         return next((case for case in self.cases if case.cls is cls), None)
 
     def span(self, case: Case | None = None, name: str = "") -> Span | None:
-        """Where the class, or a field of it, stands; None when its source cannot be read."""
+        """The span of the class, or of a field of it; None when its source cannot be read."""
         return span_of(case.cls if case else self.cls, name)
 
     def find(self, name: str) -> Any:
-        """The value of a name in the class: a data type may mention itself."""
+        """The value of a name used in the class: a data type may be recursive."""
         own = {self.cls.__name__: self.cls, **{c.cls.__name__: c.cls for c in self.cases}}
         own |= {p.__name__: p for p in self.parameters}
         module = sys.modules.get(self.cls.__module__)
@@ -138,7 +138,7 @@ def data(cls: type[C]) -> type[C]:
 
 
 def declare(cls: type, declaration: Declaration) -> None:
-    """Note what `cls` belongs to."""
+    """Record the data type that `cls` belongs to."""
     setattr(cls, _MARK, declaration)
 
 
@@ -151,7 +151,7 @@ def declaration_of(cls: Any) -> Declaration | None:
 
 
 def is_case(cls: Any) -> bool:
-    """Whether `cls` is a class that builds values, not only a data type."""
+    """Whether `cls` is a constructor, not only a data type."""
     found = declaration_of(cls) if isinstance(cls, type) else None
     return found is not None and found.case(cls) is not None
 
@@ -207,7 +207,7 @@ def _refuse(message: str, cls: type, expected: str | None = None, found: str | N
 
 
 def span_of(cls: type, name: str = "") -> Span | None:
-    """Where a class, or its annotation of a name, stands; None when there is no source."""
+    """The span of a class, or of its annotation of a name; None when there is no source."""
     try:
         source, node = read(cls)
     except FrontendError:

@@ -1,7 +1,7 @@
-"""Expressions: from a node of Python's syntax to a value, or to an expression of Relay.
+"""Expressions: from a node of Python's syntax tree to a Python value or a Relay expression.
 
-Everything here is a generator that yields to its parts (`relay.tree.run`), so `a + b + c + …` may
-be as long as Python's own compiler allows.
+All are generators that yield to their parts (`relay.tree.run`), so `a + b + c + …` may be as long
+as Python's own compiler allows.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from relay import tree
 from relay.errors import did_you_mean
 from relay.frontend.python import statics
 from relay.frontend.python.blocks import Frame, Scope
@@ -96,7 +97,7 @@ class Expressions(Calls):
     # --- names and attributes
 
     def lookup(self, node: ast.Name, scope: Scope) -> Value:
-        """The value of a name: a variable's, or one from outside of the function."""
+        """The value of a name: a variable, or something from outside the function."""
         name = node.id
         if name in scope.values:
             found = scope.values[name]
@@ -116,7 +117,7 @@ class Expressions(Calls):
         return self._from_outside(found, node)
 
     def _from_outside(self, value: Value, node: ast.expr) -> Value:
-        """A value that was made outside of the function, as it is inside."""
+        """A value from outside the function, as it is used inside."""
         if isinstance(value, GlobalVar) and self.program.is_library(value):
             return self.program.library(value.name_hint)
         if isinstance(value, Expr) and not isinstance(value, Constant | Op | Constructor):
@@ -211,7 +212,7 @@ class Expressions(Calls):
         return self.placed(Match(value, (clause,)), node, value)
 
     def extent(self, value: Expr, axis: int, node: ast.AST) -> Value:
-        """The extent of an axis: a number where it is known, else one that the program finds."""
+        """The extent of an axis: a number where it is static, else `shape_of`."""
         ty = self.type_of(value)
         assert isinstance(ty, TensorType)
         if isinstance(known := ty.shape[axis], int):
@@ -257,8 +258,7 @@ class Expressions(Calls):
         return (yield self.chain(parts, not stops, node))
 
     def chain(self, parts: list[Value], unit: bool, node: ast.AST) -> Steps[Value]:
-        """Conditions joined by `and` (True) or `or` (False), named by what changes nothing; those
-        behind the one that decides are not computed."""
+        """Short-circuit conjunction (`unit` True) or disjunction (`unit` False) of conditions."""
         result: Value = unit
         for part in reversed(parts):
             if not isinstance(part, Expr):
@@ -291,7 +291,7 @@ class Expressions(Calls):
     # --- parts
 
     def _elements(self, nodes: list[ast.expr], scope: Scope) -> Steps[list[Value]]:
-        """The elements of a tuple, or arguments; `*pair` are all of a tuple's."""
+        """The elements of a tuple, or arguments; `*pair` is unpacked."""
         values: list[Value] = []
         for node in nodes:
             if not isinstance(node, ast.Starred):
@@ -304,7 +304,7 @@ class Expressions(Calls):
         return values
 
     def fields_of(self, value: Value, node: ast.AST) -> list[Value] | None:
-        """The parts of something whose number is known; None of something else."""
+        """The elements of a value if their number is known; else None."""
         if isinstance(value, tuple | list | range):
             return list(value)
         if isinstance(value, Expr):
@@ -314,7 +314,7 @@ class Expressions(Calls):
         return None
 
     def _list(self, node: ast.List, scope: Scope) -> Steps[Value]:
-        """`[a, b]`; with a list of the program in it, `[a, *rest]`, it is one itself."""
+        """`[a, b]`; with a Relay list in it, `[a, *rest]`, it is one itself."""
         whole: Expr | None = None
         values: list[Value] = []  # in front of `whole`, from the right
         for part in reversed(node.elts):
@@ -337,16 +337,14 @@ class Expressions(Calls):
         return (yield self.list_of(values, node, None, whole))
 
     def _index(self, node: ast.expr, scope: Scope) -> Steps[Value]:
-        """What stands between the brackets."""
+        """The index between the brackets."""
         if isinstance(node, ast.Slice):
             parts = []
             for part in (node.lower, node.upper, node.step):
                 parts.append(None if part is None else (yield self.expression(part, scope)))
             return slice(*parts)
         if isinstance(node, ast.Tuple):
-            places = []
-            for part in node.elts:
-                places.append((yield self._index(part, scope)))
+            places = yield tree.gather(self._index(part, scope) for part in node.elts)
             return tuple(places)
         return (yield self.expression(node, scope))
 

@@ -1,8 +1,8 @@
-"""Functions: those of a program, those inside of others, and calls of both.
+"""Global and nested functions, and calls of both.
 
-A parameter without an annotation takes its type from the argument, and a function that has some is
-translated once for every combination of types it is called at. An argument that is no value of a
-program (a text, None, a number, an operator) is known inside, as if it were written there.
+A parameter without an annotation takes its type from the argument, and such a function is
+specialized for every combination of argument types. An argument that is not a Relay value (a text,
+None, a number, an operator) is a compile-time constant inside.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from relay.frontend.python.program import Instance, Program
 
 
-# A function whose parameters without annotation get ever new values is never finished.
+# More specializations than this are an endless recursion.
 MAX_VERSIONS = 500
 
 
@@ -49,7 +49,7 @@ class Parameter:
 
 @dataclass(frozen=True, eq=False)
 class Definition:
-    """A decorated function: its source, and what it sees from outside."""
+    """A decorated function: its source, and the names it sees from outside."""
 
     function: FunctionType
     node: ast.FunctionDef
@@ -64,7 +64,6 @@ class Definition:
         """The parameters. Annotations are as Python evaluated them, or nodes where it did not."""
         evaluated = self.function.__annotations__
         arguments = self.node.args
-        nodes = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
         defaults = dict(self.function.__kwdefaults__ or {})
         plain = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
         given = self.function.__defaults__ or ()
@@ -76,7 +75,7 @@ class Definition:
                 defaults.get(node.arg, statics.MISSING),
                 node,
             )
-            for node in nodes
+            for node in liveness.arguments(self.node)
         ]
 
     def result(self) -> Any:
@@ -93,24 +92,23 @@ def _annotation(evaluated: Any, node: ast.expr | None) -> Any:
 
 @dataclass(eq=False)
 class LocalFunction:
-    """A function inside of another, translated where its types are known."""
+    """A nested function, translated where its types are known."""
 
     node: ast.FunctionDef | ast.Lambda
     name: str
     scope: Scope  # where it is defined
     defaults: Mapping[str, Value] = field(default_factory=dict)
-    home: Block | None = None  # where it is bound; none: it stands where it is used
+    home: Block | None = None  # where it is bound; None: it is inlined where it is used
     versions: dict[Any, Version] = field(default_factory=dict)
     order: list[Version] = field(default_factory=list)  # as they were finished
 
     def parameters(self) -> list[ast.arg]:
-        arguments = self.node.args
-        return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        return liveness.arguments(self.node)
 
 
 @dataclass(eq=False)
 class Version:
-    """A local function at some types: the variable it is bound to, and what that is bound to."""
+    """A specialization of a nested function: the variable it is bound to, and the function."""
 
     variable: Var
     params: list[str]  # those that are parameters of the program as well
@@ -118,7 +116,7 @@ class Version:
 
 
 class Translation(Comprehensions):
-    """Translates one function of a program, with all the functions inside of it."""
+    """Translates one global function, with its nested functions."""
 
     def __init__(self, program: Program, definition: Definition) -> None:
         super().__init__(program, definition.source, definition.names)
@@ -127,7 +125,7 @@ class Translation(Comprehensions):
     # --- the function itself
 
     def signature(self, given: Sequence[Type | Known]) -> tuple[list[Type | Known], Type | None]:
-        """Types of the parameters (those that are open are `given`), and of the result."""
+        """Types of the parameters (`given` for those without annotation), and of the result."""
         rest = iter(given)
         types: list[Type | Known] = []
         for parameter in self.definition_.parameters():
@@ -154,7 +152,7 @@ class Translation(Comprehensions):
         return types, result
 
     def function(self, instance: Instance) -> Steps[Function]:
-        """Translate the function at the types of an instance."""
+        """Translate the function for the types of an instance."""
         node = self.definition_.node
         frame = Frame(
             self.definition_.name,
@@ -182,7 +180,7 @@ class Translation(Comprehensions):
         return Function(tuple(params), body, declared, variables, span=self._name_span(node))
 
     def _name_span(self, node: ast.FunctionDef) -> Any:
-        """Where the name of a function stands."""
+        """The span of the name of a function."""
         span = self.span(node)
         column = span.column + len("def ")
         return type(span)(span.source_name, span.line, span.line, column, column + len(node.name))
@@ -264,7 +262,7 @@ class Translation(Comprehensions):
         made = yield self.lift(value, node)
         return made, self._complete(self.type_of(made), name, node)
 
-    # --- functions inside of others
+    # --- nested functions
 
     def lambda_(self, node: ast.Lambda, scope: Scope) -> Value:
         return LocalFunction(node, "lambda", scope.copy())
@@ -294,7 +292,7 @@ class Translation(Comprehensions):
         self._bind(made, block)
 
     def _bind(self, function: LocalFunction, block: Block) -> None:
-        """Bind all versions of a function, once they are known, where it is defined."""
+        """Bind all specializations of a function, once they are known, where it is defined."""
         function.home = block
         span = self.span(function.node)
 
@@ -337,8 +335,8 @@ class Translation(Comprehensions):
         node: ast.AST,
         given: Sequence[Type | Known] | None = None,
     ) -> Steps[Any]:
-        """A local function at types: `given` for the parameters without annotation, or `wanted`
-        for all parameters."""
+        """A specialization of a nested function: types `given` for the parameters without
+        annotation, or `wanted` for all parameters."""
         parameters = function.parameters()
         if given is None:
             known = wanted if wanted is not None and len(wanted) == len(parameters) else None
@@ -412,7 +410,7 @@ class Translation(Comprehensions):
         function.order.append(version)
         return version
 
-    # --- variables that a function keeps
+    # --- captured variables
 
     def lookup(self, node: ast.Name, scope: Scope) -> Value:
         found = super().lookup(node, scope)
@@ -423,8 +421,8 @@ class Translation(Comprehensions):
         return found
 
     def _check_captured(self, function: LocalFunction, node: ast.AST, scope: Scope) -> None:
-        """A function keeps the variables as they were when it was defined; Python's would see
-        those of now, so they must be the same."""
+        """A closure captures variables when it is defined, while Python would see their current
+        values; so these must be the same."""
         pending, seen = [function], {function}
         while pending:
             current = pending.pop()
@@ -445,7 +443,7 @@ class Translation(Comprehensions):
 
 
 def _is_hidden(name: str, inside: Frame, outside: Frame) -> bool:
-    """Whether a variable of a function `outside` cannot be seen in one `inside` of it."""
+    """Whether a variable of the function `outside` is shadowed in the nested function `inside`."""
     frame: Frame | None = inside
     while frame is not None and frame is not outside:
         if name in frame.locals:
@@ -456,7 +454,7 @@ def _is_hidden(name: str, inside: Frame, outside: Frame) -> bool:
 
 @frozen
 class Known:
-    """A value of Python that a function is translated with."""
+    """A Python value that a function is specialized for."""
 
     value: Value
 
@@ -472,7 +470,7 @@ class Known:
 
 
 def is_known(value: Value) -> bool:
-    """Whether a function is translated with a value, instead of taking it as a parameter."""
+    """Whether a function is specialized for a value, instead of taking it as a parameter."""
     if isinstance(value, Expr):
         return isinstance(value, Op)
     if isinstance(value, tuple | list):
@@ -483,7 +481,7 @@ def is_known(value: Value) -> bool:
 
 
 def definition_of(value: Value) -> Definition | None:
-    """The definition of a decorated function; None of anything else."""
+    """The definition of a decorated function; None for anything else."""
     if isinstance(value, Definition):
         return value
     found = getattr(type(value), "__relay_definition__", None)

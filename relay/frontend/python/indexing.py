@@ -2,12 +2,12 @@
 
 pair[0], pair[-1]       a field; the index is known when the program is made
 xs[i]                   an element of a list, counted from 0
-x[i]                    x without its first axis, at a place that may be computed: relay.take.
+x[i]                    an index along the first axis, which may be computed: relay.take.
                         Negative indices count from the end; others wrap around
 x[i, :, -1]             the same for several axes
-x[1:5], x[::2], x[a:b]  a stretch of an axis: relay.strided_slice; bounds may be computed
+x[1:5], x[::2], x[a:b]  a slice of an axis: relay.strided_slice; bounds may be computed
 x[..., 0], x[None]      all axes between; a new axis of extent 1
-x[indices]              several places along an axis, given by a tensor of integers
+x[indices]              several indices along an axis, given by a tensor of integers
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TO_THE_END = 2**31 - 1
 
 
 @dataclass
-class _Stretch:
+class _AxisSlice:
     """`start:stop:step` of one axis."""
 
     axis: int
@@ -111,7 +111,7 @@ class Indexing(Operators):
     def _part(self, value: Expr, ty: TensorType, index: Value, node: ast.Subscript) -> Steps[Value]:
         places = list(index) if isinstance(index, tuple) else [index]
         places = self._without_ellipsis(places, len(ty.shape), node)
-        stretches: list[_Stretch] = []
+        slices: list[_AxisSlice] = []
         axis = 0  # of the result, as far as it is made
         for place in places:
             if place is None:
@@ -119,7 +119,7 @@ class Indexing(Operators):
                 axis += 1
             elif isinstance(place, slice):
                 if place != slice(None):
-                    stretches.append(_Stretch(axis, place.start, place.stop, place.step))
+                    slices.append(_AxisSlice(axis, place.start, place.stop, place.step))
                 axis += 1
             else:
                 known = self._known_place(place, value, axis, node)
@@ -128,8 +128,8 @@ class Indexing(Operators):
                 if taken and sum(p is not None and not isinstance(p, slice) for p in places) > 1:
                     raise self.error(node, "a tensor of indices stands alone, beside slices only")
                 axis += taken
-        if stretches:
-            value = yield self._sliced(value, stretches, node)
+        if slices:
+            value = yield self._sliced(value, slices, node)
         return value
 
     def _without_ellipsis(self, places: list[Value], rank: int, node: ast.Subscript) -> list[Value]:
@@ -144,7 +144,7 @@ class Indexing(Operators):
         return places
 
     def _known_place(self, place: Value, value: Expr, axis: int, node: ast.Subscript) -> int | None:
-        """An index of Python into an axis of known extent, counted from 0; None of all others."""
+        """A Python index into an axis of static extent, normalized; None for all others."""
         ty = self.type_of(value)
         extent = ty.shape[axis] if isinstance(ty, TensorType) else None
         if type(place) is not int or type(extent) is not int:
@@ -161,7 +161,7 @@ class Indexing(Operators):
     def _at(
         self, value: Expr, position: Expr, axis: int, is_within: bool, node: ast.Subscript
     ) -> tuple[Expr, int]:
-        """`value` at the places `position` of an axis, and how many axes they are."""
+        """`value` at the indices `position` of an axis, and the rank of these."""
         ty = self.type_of(position)
         if not isinstance(ty, TensorType) or not dtypes.is_integer(ty.dtype):
             hint = "relay.where chooses by a mask" if "bool" in str(ty) else None
@@ -169,23 +169,23 @@ class Indexing(Operators):
         made = take(value, position, axis=axis, mode="fast" if is_within else "wrap")
         return self.placed(made, node, value, position), len(ty.shape)
 
-    def _sliced(self, value: Expr, stretches: list[_Stretch], node: ast.Subscript) -> Steps[Expr]:
-        axes = [s.axis for s in stretches]
-        bounds = [part for s in stretches for part in (s.start, s.stop, s.step)]
+    def _sliced(self, value: Expr, slices: list[_AxisSlice], node: ast.Subscript) -> Steps[Expr]:
+        axes = [s.axis for s in slices]
+        bounds = [part for s in slices for part in (s.start, s.stop, s.step)]
         if all(part is None or type(part) is int for part in bounds):
-            strides = [1 if s.step is None else s.step for s in stretches]
+            strides = [1 if s.step is None else s.step for s in slices]
             if 0 in strides:
                 raise self.error(node, "the step of a slice cannot be 0")
-            begin = [_start(s.start, step) for s, step in zip(stretches, strides, strict=True)]
-            end = [_stop(s.stop, step) for s, step in zip(stretches, strides, strict=True)]
+            begin = [_start(s.start, step) for s, step in zip(slices, strides, strict=True)]
+            end = [_stop(s.stop, step) for s, step in zip(slices, strides, strict=True)]
             return self.placed(strided_slice(value, begin, end, strides, axes), node, value)
-        steps = [1 if s.step is None else s.step for s in stretches]
+        steps = [1 if s.step is None else s.step for s in slices]
         if not all(type(step) is int and step > 0 for step in steps):
             raise self.error(
                 node, "the step of a slice with computed bounds must be a positive number"
             )
-        begin = yield self._bounds([0 if s.start is None else s.start for s in stretches], node)
-        stops = [_TO_THE_END if s.stop is None else s.stop for s in stretches]
+        begin = yield self._bounds([0 if s.start is None else s.start for s in slices], node)
+        stops = [_TO_THE_END if s.stop is None else s.stop for s in slices]
         end = yield self._bounds(stops, node)
         made = strided_slice(value, begin, end, self.constant(np.array(steps, "int64"), node), axes)
         return self.placed(made, node, value, begin, end)

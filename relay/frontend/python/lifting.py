@@ -1,8 +1,8 @@
-"""Python's values as expressions.
+"""Lifting: Python values as expressions.
 
-A number has no element type of its own: it takes that of what it meets. Where that is not known
-yet, a variable stands for the number until it is, or until the end of the function, which makes it
-int32, float32 or bool.
+A number takes the element type of the other operand. Where that is not known yet, a variable stands
+for the number until it is, or until the end of the function, where it becomes int32, float32 or
+bool.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from relay.ir.expr import (
     Constant,
     Constructor,
     Expr,
-    Syntax,
     Tuple,
     TupleWrapper,
     Var,
@@ -49,7 +48,7 @@ from relay.tree import Steps
 
 @dataclass
 class Literal:
-    """A number whose element type is open; it is that of `partner` once that is known."""
+    """A number whose element type is not known yet; it will be that of `partner`."""
 
     number: bool | int | float
     span: Span
@@ -57,30 +56,30 @@ class Literal:
 
 
 class Lifting(Unit):
-    """Makes expressions of values."""
+    """Lifts Python values to expressions."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.literals: dict[Var, Literal] = {}
         self._constants: dict[int, tuple[Any, Constant]] = {}
 
-    # --- what later files add
+    # --- defined by subclasses
 
     @abstractmethod
     def function_value(self, value: Value, node: ast.AST, expected: FuncType | None) -> Steps[Any]:
-        """A function as a value, at the types that are expected of it."""
+        """A function as a value, at the expected types."""
 
     @abstractmethod
     def is_function(self, value: Value) -> bool:
-        """Whether a value is a function that is translated itself."""
+        """Whether a value is a translated function."""
 
     # --- values
 
     def lift(
         self, value: Value, node: ast.AST, expected: Type | None = None, open_: bool = False
     ) -> Steps[Any]:
-        """`value` as an expression, of type `expected` where it has a choice. With `open_`, a
-        number may wait for its element type."""
+        """`value` as an expression, preferably of type `expected`. With `open_`, the element type
+        of a number may be decided later."""
         expected = self.resolve(expected) if expected is not None else None
         if isinstance(value, Expr | TupleWrapper):
             return value if isinstance(value, Expr) else value.tuple_value
@@ -102,7 +101,7 @@ class Lifting(Unit):
         if (operator := record_of(value)) is not None:
             return operator
         if is_instance(value):
-            # data from outside of the function is built again in the program
+            # data from outside the function is rebuilt in the program
             parts = tuple(getattr(value, f.name) for f in fields(value))
             return (yield self.construct(type(value), parts, node))
         if statics.is_array(value):
@@ -138,7 +137,7 @@ class Lifting(Unit):
         return made
 
     def constant(self, value: Any, node: ast.AST) -> Constant:
-        """Data from outside of the function; the same data is the same constant."""
+        """Data from outside the function; the same object is the same constant."""
         if id(value) not in self._constants:
             try:
                 made = Constant(nd.array(value), span=self.span(node))
@@ -154,9 +153,9 @@ class Lifting(Unit):
         wanted: Sequence[Type | None] = [None] * len(values)
         if isinstance(expected, TupleType) and len(expected.fields) == len(values):
             wanted = expected.fields
-        parts = []
-        for value, ty in zip(values, wanted, strict=True):
-            parts.append((yield self.lift(value, node, ty, open_)))
+        parts = yield tree.gather(
+            self.lift(value, node, ty, open_) for value, ty in zip(values, wanted, strict=True)
+        )
         return self.placed(Tuple(tuple(parts)), node, *parts)
 
     def list_of(
@@ -179,7 +178,7 @@ class Lifting(Unit):
         return made
 
     def construct(self, cls: type, values: Sequence[Value], node: ast.AST) -> Steps[Expr]:
-        """A call of the constructor that `cls` stands for, with a value for every field."""
+        """A call of the constructor for `cls`, with a value for every field."""
         constructor = self.constructor(cls)
         signature = self.type_of(constructor)
         assert isinstance(signature, FuncType)
@@ -192,14 +191,14 @@ class Lifting(Unit):
         return self.placed(Call(constructor, tuple(parts)), node, *parts)
 
     def constructor(self, cls: type) -> Constructor:
-        """The constructor that `cls` stands for, with its data type in the program."""
+        """The constructor for `cls`; its data type is added to the program."""
         self.program.use_data(cls)
         return constructor_of(cls)
 
     # --- numbers at the end of a function
 
     def settle(self, body: Expr) -> Expr:
-        """`body` with numbers in place of the variables that stood for them."""
+        """`body` with the variables that stood for numbers replaced."""
         solver = self.generator.solver
         solver.solve()
         waiting = list(self.literals)
@@ -216,7 +215,7 @@ class Lifting(Unit):
                 first = undecided.pop(0)
                 self._decide(first, element_type(self.literals[first].number, None))
             waiting = undecided
-        numbers: dict[Syntax, Syntax] = {}
+        numbers: dict[Var, Constant] = {}
         for variable, literal in self.literals.items():
             ty = self.type_of(variable)
             wanted = ty.dtype if isinstance(ty, TensorType) else None
@@ -225,8 +224,7 @@ class Lifting(Unit):
             )
             self.unify(constant.tensor_type, ty, literal.span, "the number does not fit")
             numbers[variable] = constant
-        made: Any = tree.transform(body, lambda _, after: after, numbers) if numbers else body
-        return made  # type: ignore[no-any-return]
+        return tree.transform(body, lambda _, after: after, numbers) if numbers else body
 
     def _decide(self, variable: Var, dtype: str) -> None:
         span = self.literals[variable].span
@@ -235,8 +233,7 @@ class Lifting(Unit):
 
 
 def element_type(number: bool | int | float, wanted: str | None) -> str:
-    """The element type of a number where `wanted` is expected. A number is not changed by it: one
-    with a fraction is no integer."""
+    """The element type of a number where `wanted` is expected; a float never becomes an integer."""
     if isinstance(number, bool):
         return "bool"
     if wanted is None or wanted == "bool" or (isinstance(number, float) and not _real(wanted)):
@@ -251,14 +248,14 @@ def _real(dtype: str) -> bool:
 
 
 def as_floats(values: Sequence[Value]) -> Sequence[Value]:
-    """Numbers that are alternatives of each other: all floats if some are."""
+    """Alternative numbers: all floats if some are."""
     if all(map(statics.is_number, values)) and float in map(type, values):
         return [float(v) if type(v) is int else v for v in values]
     return values
 
 
 def is_instance(value: Value) -> bool:
-    """Whether it is an object of a `relay.data` class."""
+    """Whether it is an instance of a `relay.data` class."""
     return not isinstance(value, type) and is_dataclass(value) and declaration_of(value) is not None
 
 
@@ -268,7 +265,7 @@ def declared(cls: type) -> Any:
 
 
 def record_of(value: Value) -> OpDef | None:
-    """The operator that a Python function builds calls of, to be passed as a value."""
+    """The operator that a Python function builds calls of."""
     if isinstance(value, OpDef):
         return value
     if not is_builder(value):

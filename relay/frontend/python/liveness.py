@@ -1,7 +1,7 @@
-"""Which variables are still needed where: the classical backward analysis, over Python's syntax.
+"""Live variables: the classical backward analysis, over Python's syntax.
 
-Where two ways through a function meet, only the variables that are needed afterwards have to agree;
-and a loop carries only those that the next turn, or what follows the loop, reads.
+At a control-flow merge only live variables have to agree, and a loop carries only variables that
+the next iteration, or the code behind the loop, reads.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NOTHING: Names = frozenset()
 
 @frozen
 class Targets:
-    """Where `break` and `continue` lead: what is needed there."""
+    """The live variables at the targets of `break` and `continue`."""
 
     after: Names = NOTHING
     head: Names = NOTHING
@@ -27,7 +27,7 @@ class Targets:
 
 @frozen
 class Liveness:
-    """What is needed behind each statement and at the head of each loop, and what each sets."""
+    """The live variables behind each statement and at each loop head, and what each sets."""
 
     after: dict[ast.stmt, Names] = field(default_factory=dict)
     head: dict[ast.stmt, Names] = field(default_factory=dict)
@@ -42,7 +42,7 @@ def liveness(body: Sequence[ast.stmt]) -> Liveness:
 
 
 def _block(body: Sequence[ast.stmt], out: Names, loop: Targets, found: Liveness) -> Steps[Names]:
-    """What is needed before `body` when `out` is needed behind it."""
+    """The live variables before `body` when `out` is live behind it."""
     for statement in reversed(body):
         found.after[statement] = out
         out = yield _statement(statement, out, loop, found)
@@ -52,7 +52,7 @@ def _block(body: Sequence[ast.stmt], out: Names, loop: Targets, found: Liveness)
 
 
 def _all_stores(node: ast.stmt, found: Liveness) -> Names:
-    """What a statement sets, when that is known of those inside of it."""
+    """The variables that a statement sets, from those of the statements inside it."""
     match node:
         case ast.If():
             inside, own = [*node.body, *node.orelse], NOTHING
@@ -96,7 +96,7 @@ def _statement(node: ast.stmt, out: Names, loop: Targets, found: Liveness) -> St
             return (out - {node.name}) | reads(node)
         case ast.AugAssign():
             return out | reads(node.value) | stores(node.target)
-    # an assignment, an expression: what it reads is needed, what it sets is not
+    # an assignment or an expression
     return (out - stores(node)) | reads(node)
 
 
@@ -108,7 +108,7 @@ def _loop(
     out: Names,
     found: Liveness,
 ) -> Steps[Names]:
-    """What is needed at the head; found by going round until nothing is added."""
+    """The live variables at the head of a loop, by iteration to a fixed point."""
     head = out | test
     while True:
         inside = yield _block(body, head, Targets(out, head), found)
@@ -123,7 +123,7 @@ def _loop(
 
 
 def reads(node: ast.AST) -> Names:
-    """The variables that `node` reads, also inside of functions that it makes."""
+    """The variables that `node` reads, including captures of functions in it."""
     found: set[str] = set()
     pending = [node]
     while pending:
@@ -141,7 +141,7 @@ def reads(node: ast.AST) -> Names:
 
 
 def _read_by_comprehension(node: ast.ListComp) -> Names:
-    """The variables of a comprehension that are not its own; its first source is no part of it."""
+    """The free variables of a comprehension; its first source is evaluated outside it."""
     first, *others = node.generators
     inside: list[ast.expr] = [node.elt, *first.ifs]
     for generator in others:
@@ -151,16 +151,16 @@ def _read_by_comprehension(node: ast.ListComp) -> Names:
 
 
 def captured(function: ast.FunctionDef | ast.Lambda) -> Names:
-    """The variables of a function that are not its own."""
-    arguments = function.args
-    outside = [*arguments.defaults, *(d for d in arguments.kw_defaults if d is not None)]
+    """The free variables of a function."""
+    defaults = (*function.args.defaults, *function.args.kw_defaults)
+    outside = [default for default in defaults if default is not None]
     body: Iterable[ast.AST]
     if isinstance(function, ast.Lambda):
         body, own = [function.body], parameters(function)
     else:
         body = function.body
         own = parameters(function) | assigned(function.body) | {function.name}
-        outside += [a.annotation for a in _arguments(arguments) if a.annotation is not None]
+        outside += [a.annotation for a in arguments(function) if a.annotation is not None]
         outside += [function.returns] if function.returns is not None else []
     inside = frozenset().union(*map(reads, body)) - own
     return inside.union(*map(reads, outside))
@@ -168,15 +168,17 @@ def captured(function: ast.FunctionDef | ast.Lambda) -> Names:
 
 def parameters(function: ast.FunctionDef | ast.Lambda) -> Names:
     """The names of the parameters."""
-    return frozenset(a.arg for a in _arguments(function.args))
+    return frozenset(a.arg for a in arguments(function))
 
 
-def _arguments(arguments: ast.arguments) -> list[ast.arg]:
-    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+def arguments(function: ast.FunctionDef | ast.Lambda) -> list[ast.arg]:
+    """The parameters of a function in order."""
+    given = function.args
+    return [*given.posonlyargs, *given.args, *given.kwonlyargs]
 
 
 def stores(node: ast.AST) -> Names:
-    """The variables that one statement without a body, a target or a pattern sets."""
+    """The variables that a simple statement, a target or a pattern sets."""
     found: set[str] = set()
     for part in _own_nodes(node):
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
@@ -187,12 +189,12 @@ def stores(node: ast.AST) -> Names:
 
 
 def assigned(body: Sequence[ast.stmt]) -> Names:
-    """The variables that statements set, however deep inside, functions left out."""
+    """The variables that statements set, nested functions excluded."""
     return frozenset().union(*map(stores, body))
 
 
 def returns(body: Sequence[ast.stmt]) -> bool:
-    """Whether a `return` stands somewhere in the statements, functions left out."""
+    """Whether the statements contain a `return`, nested functions excluded."""
     return any(isinstance(part, ast.Return) for s in body for part in _own_nodes(s))
 
 
@@ -209,8 +211,7 @@ def jumps_in_loop(body: Sequence[ast.stmt]) -> ast.stmt | None:
 
 
 def _own_nodes(root: ast.AST) -> Iterator[ast.AST]:
-    """`root` and what is below it, without the insides of functions and comprehensions, which have
-    variables of their own."""
+    """`root` and the nodes below it, without the insides of functions and comprehensions."""
     pending = [root]
     while pending:
         current = pending.pop()

@@ -26,11 +26,11 @@ class RelayFunction:
 
     f.module            the program: a module whose `main` is the function, typed
     relay.compile(f)    the program compiled
-    f(x), f.evaluate(x) the result, by the interpreter; Python's data in, Python's data out
+    f(x), f.evaluate(x) the result, by the interpreter; Python data in, Python data out
     f.at(ty, …)         the program for types of the parameters that have no annotation
 
-    Other decorated functions may call it. The names it uses are looked up when the program is made,
-    at the first use; it is not made again when they change.
+    Other decorated functions may call it. The names it uses are looked up once, when the program is
+    translated at its first use.
     """
 
     def __init__(self, function: FunctionType, around: Mapping[str, Any] | None = None) -> None:
@@ -69,7 +69,7 @@ class RelayFunction:
         return self._programs[given]
 
     def _check(self, given: int) -> None:
-        """Whether that many types make the parameters complete."""
+        """Check that every parameter has an annotation or a given type."""
         definition = self._definition
         open_ = [p for p in definition.parameters() if p.is_open]
         if len(open_) == given:
@@ -128,7 +128,7 @@ def _translated(
         return program, program.translate(definition, given)
     except DiagnosticError as error:
         refused = error
-    # shown like every other error, and without frames of the translation, which nest as code does
+    # raised here, without the many frames of the translation
     fail(type(refused), refused.diagnostics)
     raise refused
 

@@ -7,9 +7,10 @@
     for row in x          a counter, and `take`  enumerate, zip, reversed    of these
     for w in weights      a tuple or a list of Python: written out, once for each element
 
-The variables that a turn of the loop sets and a later one, or what follows, reads are parameters.
-`continue` calls the function again, `break` gives the variables back. In a loop that has a `return`
-the function's result is that of the whole function, so what follows the loop stands at its end.
+The loop-carried variables are parameters: those set in an iteration and read in a later one, or
+behind the loop. `continue` calls the function again, `break` returns the variables. In a loop with
+a `return` the function's result is that of the whole function, so the code behind the loop is at
+its end.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from relay import tree
 from relay.frontend.python import statics
 from relay.frontend.python.blocks import Block, Flow, Scope, call, join_function
 from relay.frontend.python.liveness import jumps_in_loop, returns
@@ -44,13 +46,13 @@ from relay.ir.types import TensorType, Type, TypeCall
 from relay.op.tensor.indexing import take
 from relay.tree import Steps
 
-# Makes the body of the loop's function of a turn and of what happens when there is none.
+# Makes the body of the loop's function from an iteration and from the exit at the loop's end.
 Head = Callable[[Expr, Callable[[], Expr]], Expr]
 
 
 @dataclass
 class Exit:
-    """A way out of a loop: the variables there, and the expression once all ways are known."""
+    """An exit of a loop: the variables there, and the expression once all exits are known."""
 
     scope: Scope
     result: Callable[[], Expr] | None = None
@@ -65,17 +67,16 @@ class Loop:
     """A loop being translated."""
 
     function: Var
-    names: list[str]  # of the variables it carries
+    names: list[str]  # of the loop-carried variables
     params: list[Var]  # for them
-    following: list[Expr] = field(default_factory=list)  # the states of what it goes through
-    head: Exit | None = None  # where it ends when there is nothing left
+    following: list[Expr] = field(default_factory=list)  # the next states of the iterators
+    head: Exit | None = None  # the exit when the iterators are exhausted
     exits: list[Exit] = field(default_factory=list)
 
 
 @dataclass
 class Turn:
-    """One turn through a source: the item, the state for the next turn, and what asks whether
-    there is an item at all."""
+    """One iteration over a source: the item, the next state, and the test for an item."""
 
     item: Expr
     following: Expr
@@ -84,7 +85,7 @@ class Turn:
 
 @dataclass
 class Source:
-    """Something to go through: a state to start with, and what a turn does with a state."""
+    """An iterator: the initial state, and what an iteration does with a state."""
 
     name: str
     start: Expr
@@ -94,7 +95,7 @@ class Source:
 
 @dataclass
 class Iteration:
-    """Sources that are gone through together, and how an item is put together of theirs."""
+    """Sources that are iterated together, and how their items are combined."""
 
     sources: list[Source]
     item: Callable[[list[Expr]], Value]
@@ -128,7 +129,7 @@ class Loops(Patterns):
         return (yield self.for_each(node, found, scope, block))
 
     def iteration(self, node: ast.For, scope: Scope, block: Block) -> Steps[Any]:
-        """How to go through what a loop goes through; its items, where it is Python's own."""
+        """The iteration of a loop; a list of items, where it is over a Python value."""
         name = node.target.id if isinstance(node.target, ast.Name) else "element"
         return (yield self._iteration(node.iter, scope, block, name))
 
@@ -157,14 +158,10 @@ class Loops(Patterns):
 
     def _fixed(self, name: str, value: Expr, node: ast.AST, block: Block) -> Expr:
         """A value that is computed once, before the loop."""
-        if is_atom(value):
-            return value
-        variable = self.variable(name, self.type_of(value), self.span(node))
-        block.bind(variable, value, self.span(node))
-        return variable
+        return value if is_atom(value) else self.bind(name, value, node, block)
 
     def _written_out(self, node: ast.For, items: list[Value], scope: Scope, block: Block) -> Flow:
-        """A loop over something of Python: its body once for each item."""
+        """An unrolled loop over a Python value: its body once for each item."""
         if (jump := jumps_in_loop(node.body)) is not None:
             raise self.error(
                 jump,
@@ -181,10 +178,10 @@ class Loops(Patterns):
             scope = flow
         return scope
 
-    # --- what a loop goes through
+    # --- iterators
 
     def _iteration(self, node: ast.expr, scope: Scope, block: Block, name: str) -> Steps[Any]:
-        """How to go through the value of an expression; its items, where it is Python's own."""
+        """How to iterate over an expression; a list of items, where it is a Python value."""
         if isinstance(node, ast.Call):
             callee = yield self.expression(node.func, scope)
             keywords = [k for k in node.keywords if not self._is_loose(callee, k)]
@@ -199,9 +196,7 @@ class Loops(Patterns):
                 inner: Any = node.args[0]
                 return (yield self._range(inner, scope, block, name, backwards=True))
         value = yield self.expression(node, scope)
-        if isinstance(value, dict):
-            return list(value)
-        if isinstance(value, tuple | list | range):
+        if isinstance(value, dict | tuple | list | range):
             return list(value)
         value = self._fixed("source", (yield self.lift(value, node)), node, block)
         ty = self.type_of(value)
@@ -219,7 +214,7 @@ class Loops(Patterns):
         )
 
     def _is_loose(self, callee: Value, keyword: ast.keyword) -> bool:
-        """Whether it is the `strict=False` of a `zip`, which is what it does anyway."""
+        """Whether it is the `strict=False` of a `zip`, the default."""
         if callee is not builtins.zip or keyword.arg != "strict":
             return False
         if isinstance(keyword.value, ast.Constant) and keyword.value.value is False:
@@ -231,7 +226,7 @@ class Loops(Patterns):
         )
 
     def _list_source(self, value: Expr, node: ast.AST, name: str) -> Source:
-        """The elements of a list; the state is what is left of it."""
+        """The elements of a list; the state is the rest of it."""
         span = self.span(node)
 
         def turn(state: Var) -> Turn:
@@ -260,7 +255,7 @@ class Loops(Patterns):
         node: ast.AST,
         item: Callable[[Var], Expr] = lambda state: state,
     ) -> Source:
-        """A number that grows, or falls, by `step` up to `stop`, if there is one."""
+        """A counter with step `step`, up to `stop` if given."""
 
         def turn(state: Var) -> Turn:
             by = self.number(step, node, self.type_of(state), open_=False)
@@ -278,9 +273,7 @@ class Loops(Patterns):
     def _range(
         self, node: ast.Call, scope: Scope, block: Block, name: str, backwards: bool = False
     ) -> Steps[Iteration]:
-        values = []
-        for part in node.args:
-            values.append((yield self.expression(part, scope)))
+        values = yield tree.gather(self.expression(part, scope) for part in node.args)
         if not 1 <= len(values) <= 3:
             raise self.error(node, "range takes one, two or three numbers", found=str(len(values)))
         start, stop, step = (0, *values, 1) if len(values) == 1 else (*values, 1)[:3]
@@ -326,9 +319,9 @@ class Loops(Patterns):
         return Iteration([counter, *inner.sources], lambda items: (items[0], item(items[1:])))
 
     def _zip(self, node: ast.Call, scope: Scope, block: Block, name: str) -> Steps[Any]:
-        parts: list[Any] = []
-        for part in node.args:
-            parts.append((yield self._iteration(part, scope, block, name)))
+        parts: list[Any] = yield tree.gather(
+            self._iteration(part, scope, block, name) for part in node.args
+        )
         if all(isinstance(part, list) for part in parts):
             return list(zip(*parts, strict=False))
         if any(isinstance(part, list) for part in parts):
@@ -353,7 +346,7 @@ class Loops(Patterns):
     def _enter(
         self, node: ast.While | ast.For, name: str, scope: Scope
     ) -> Steps[tuple[Loop, list[Expr], Scope]]:
-        """A new loop, the values it starts with, and the scope inside of it."""
+        """A new loop, its initial values, and the scope inside it."""
         frame = scope.frame
         needed = frame.liveness.head[node]
         inner = scope.copy()
@@ -393,8 +386,8 @@ class Loops(Patterns):
         scope: Scope,
         block: Block,
     ) -> Flow:
-        """Translate the body, and add the loop to `block`. It may end at its head in `ends` ways;
-        `starts` are the first values of its `states` and variables."""
+        """Translate the body, and add the loop to `block`. It has `ends` exits at its head;
+        `starts` are the initial values of its `states` and variables."""
         span = self.span(node)
         at_head = loop.head
         assert at_head is not None
@@ -419,20 +412,20 @@ class Loops(Patterns):
             block.end(lambda: around(start))
             return None
         if not returns(node.body):
-            behind, meeting = yield self.meet([way.scope for way in loop.exits], node, scope)
+            behind, merge = yield self.merge([way.scope for way in loop.exits], node, scope)
             for index, way in enumerate(loop.exits):
-                way.result = partial(meeting.tuple_from, index, span)
+                way.result = partial(merge.tuple_from, index, span)
             block.contexts.append(around)
-            meeting.bind_all(block, lambda: start, span)
+            merge.bind_all(block, lambda: start, span)
         elif loop.exits == [at_head] and ends == 1:
             behind = at_head.scope.copy()
             block.contexts.append(lambda rest: _ending_with(rest, at_head, around(start)))
             block.leaves = True
         else:
-            behind, meeting = yield self.meet([way.scope for way in loop.exits], node, scope)
-            join, bind = join_function("after", meeting.variables, span)
+            behind, merge = yield self.merge([way.scope for way in loop.exits], node, scope)
+            join, bind = join_function("after", merge.variables, span)
             for index, way in enumerate(loop.exits):
-                way.result = partial(call, join, meeting.values[index], span)
+                way.result = partial(call, join, merge.values[index], span)
 
             def with_join(rest: Expr) -> Steps[Expr]:
                 return bind(rest, (yield around(start)))
@@ -443,7 +436,7 @@ class Loops(Patterns):
         return behind
 
     def next_turn(self, scope: Scope, block: Block, node: ast.stmt) -> Steps[None]:
-        """End a block with the next turn of the loop it stands in."""
+        """End a block with the next iteration of its loop."""
         loop = scope.loop
         assert loop is not None
         values: list[Expr] = []
@@ -474,7 +467,7 @@ class Loops(Patterns):
 
 
 def _ending_with(rest: Expr, way: Exit, made: Steps[Expr]) -> Steps[Expr]:
-    """What `made` makes when `rest` is at the end of a way out of the loop."""
+    """`made`, with `rest` at the end of an exit of the loop."""
     way.result = lambda: rest
     return made
 

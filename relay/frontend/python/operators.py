@@ -4,8 +4,8 @@
     /               of integers: float32               & | ^ ~                    of all elements
     // %            rounded down, as in Python         xs + ys    of lists: one behind the other
 
-Python's own numbers are computed with at once, and meet a tensor with its element type. Integers
-that meet floats become floats, as in Python; nothing else is converted silently.
+Python numbers are computed at translation time, and take the element type of a tensor operand.
+Integers become floats where the other operand is one; nothing else is converted silently.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Operators(Lifting):
     def on_statics(
         self, function: Callable[..., Any], left: Value, right: Value, node: ast.AST
     ) -> Value:
-        """The result on values of Python; tuples may hold expressions, which are only moved."""
+        """The result on Python values; tuples may hold expressions."""
         sequences = type(left) in (tuple, list) and type(left) is type(right)
         if function is operator.add and sequences:
             return left + right
@@ -92,8 +92,8 @@ class Operators(Lifting):
             raise self.error(node, str(error)) from None
 
     def operands(self, left: Value, right: Value, node: ast.AST) -> Steps[tuple[Expr, Expr]]:
-        """Two values as expressions; a number takes the element type of the other side, and where
-        integers meet floats they become floats."""
+        """Two values as expressions; a number takes the element type of the other operand, and
+        integers become floats where the other operand is one."""
         if statics.is_number(left):
             right = yield self.lift(right, node)
             left = yield self.lift(left, node, self.type_of(right), open_=True)
@@ -118,7 +118,7 @@ class Operators(Lifting):
         return value
 
     def _product(self, left: Expr, right: Expr, node: ast.AST) -> Expr:
-        """`left @ right` of matrices, or of as many matrices on both sides."""
+        """`left @ right` of matrices, or of batches of matrices."""
         ranks = [
             len(ty.shape) for e in (left, right) if isinstance(ty := self.type_of(e), TensorType)
         ]
@@ -182,7 +182,7 @@ class Operators(Lifting):
         return known
 
     def _may_be_none(self, value: Expr) -> bool:
-        """Whether a value is an option, or may turn out to be one."""
+        """Whether a value is an option, or of unknown type."""
         if isinstance(value, Op):
             return False
         ty = self.type_of(value)
@@ -218,7 +218,7 @@ class Operators(Lifting):
         return self.placed(Call(get_op(name), (value,)), node, value)
 
     def truth(self, value: Value, node: ast.AST) -> bool:
-        """The truth of a value of Python."""
+        """The truth of a Python value."""
         if statics.is_static(value):
             return bool(value)
         raise self.error(
@@ -229,7 +229,7 @@ class Operators(Lifting):
         )
 
     def condition(self, value: Value, node: ast.expr) -> bool | Expr:
-        """What `if` and `while` ask: known now, or a scalar bool of the program."""
+        """A condition: a Python bool, or a scalar bool of the program."""
         if not isinstance(value, Expr):
             return self.truth(value, node)
         ty = self.type_of(value)

@@ -7,9 +7,9 @@
     case Node(_, _) as tree:        the whole, beside its parts
     case 0:  case True:             a scalar of that value     case [x, *_] if x > 0:   a guard
 
-Patterns take values apart; a number in one, and a guard, are tests that follow. What comes after a
-case with a test is a function, called where the pattern does not fit and where the test fails.
-A match that leaves cases out goes on behind it, as in Python.
+Patterns destructure values; a number in one, and a guard, are tests that follow. The cases behind a
+case with a test are a function, called where the pattern does not match and where the test fails.
+Where no case matches, control continues behind the match, as in Python.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
+from relay import tree
 from relay.check.exhaustive import unmatched_cases
 from relay.errors import Span, did_you_mean
 from relay.frontend.python import statics
@@ -49,7 +50,7 @@ from relay.tree import Steps
 
 @dataclass
 class Fit:
-    """What is known where a pattern fits: its variables, and what else must hold."""
+    """A matched pattern: its variables, and the tests that follow."""
 
     values: dict[str, Value] = field(default_factory=dict)
     tests: list[tuple[Var, ast.pattern]] = field(default_factory=list)  # equal to a value
@@ -74,17 +75,15 @@ class Patterns(Branches):
             return (yield self._by_value(node, node.cases, subject, scope, block))
         subject = yield self.lift(subject, node.subject)
         if not is_atom(subject):
-            name = self.variable("subject", self.type_of(subject), self.span(node.subject))
-            block.bind(name, subject, self.span(node))
-            subject = name
+            subject = self.bind("subject", subject, node.subject, block)
         if isinstance(self.type_of(subject), TensorType):
             return (yield self._by_value(node, node.cases, subject, scope, block))
         cases = yield self._apart(node.cases, scope)
         return (yield self._by_constructor(node, cases, subject, scope, block))
 
     def _apart(self, cases: Sequence[ast.match_case], scope: Scope) -> Steps[Any]:
-        """The cases, those of several patterns with numbers in them taken apart: when a number is
-        another one, the next pattern of the same case is tried."""
+        """The cases, with alternatives that contain numbers as separate cases: when a number
+        differs, the next alternative is tried."""
         found: list[ast.match_case] = []
         for case in cases:
             alternatives = yield self._alternatives(case.pattern, scope)
@@ -108,7 +107,7 @@ class Patterns(Branches):
         scope: Scope,
         block: Block,
     ) -> Flow:
-        """The cases up to the first that has a test, as one `match`; the others behind it."""
+        """The cases up to the first with a test, as one `match`; the others behind it."""
         span = self.span(node)
         branches: list[Branch] = []
         patterns: list[Pattern] = []
@@ -150,8 +149,8 @@ class Patterns(Branches):
             otherwise, bind = join_function("otherwise", (), span)
 
             def go_on() -> Expr:
-                """What follows where no case is taken; every call is one of its own, so that each
-                is made only where it stands."""
+                """The continuation where no case matches; a new call each time, so that none is
+                shared between branches."""
                 return following if is_atom(following) else call(otherwise, (), span)
 
             ends = [
@@ -170,10 +169,10 @@ class Patterns(Branches):
         return (yield self.join(branches, build, node, block, acts))
 
     def _test(self, case: ast.match_case, fit: Fit, scope: Scope) -> Steps[Any]:
-        """What must hold besides the pattern."""
-        parts: list[Value] = []
-        for variable, part in fit.tests:
-            parts.append((yield self._equals(variable, part, scope)))
+        """The tests of a case besides the pattern."""
+        parts: list[Value] = yield tree.gather(
+            self._equals(variable, part, scope) for variable, part in fit.tests
+        )
         if case.guard is not None:
             guard = yield self.expression(case.guard, scope)
             parts.append(self.condition(guard, case.guard))
@@ -190,8 +189,8 @@ class Patterns(Branches):
         block: Block,
         is_not: bool | None = None,
     ) -> Flow:
-        """A match on a scalar, or on something of Python: one test after the other. `is_not` is
-        the bool that the subject is known not to be."""
+        """A match on a scalar, or on a Python value: one test after the other. `is_not` is the bool
+        that the subject is known not to be."""
         if not cases:
             return scope
         case, *others = cases
@@ -222,16 +221,16 @@ class Patterns(Branches):
         return (yield self.join(branches, build, node, block, may_act(test)))
 
     def _fits_value(self, node: ast.pattern, subject: Value, scope: Scope) -> Steps[Value]:
-        """Whether a scalar fits a pattern; `as` adds to the scope."""
+        """Whether a scalar matches a pattern; `as` adds to the scope."""
         match node:
             case ast.MatchAs(pattern=None, name=name):
                 fits: Value = True
             case ast.MatchAs(pattern=ast.pattern() as inner, name=name):
                 fits = yield self._fits_value(inner, subject, scope)
             case ast.MatchOr():
-                parts = []
-                for part in node.patterns:
-                    parts.append((yield self._fits_value(part, subject, scope)))
+                parts = yield tree.gather(
+                    self._fits_value(part, subject, scope) for part in node.patterns
+                )
                 return (yield self.chain(parts, False, node))
             case _:
                 return (yield self._equals(subject, node, scope))
@@ -240,7 +239,7 @@ class Patterns(Branches):
         return fits
 
     def _equals(self, subject: Value, node: ast.pattern, scope: Scope) -> Steps[Value]:
-        """Whether a scalar has the value that a pattern says."""
+        """Whether a scalar equals the value of a pattern."""
         match node:
             case ast.MatchValue():
                 value = yield self.expression(node.value, scope)
@@ -254,14 +253,14 @@ class Patterns(Branches):
         return (yield self.comparison(ast.Eq(), subject, value, node))
 
     def _missing(self, subject: Expr, patterns: list[Pattern]) -> str:
-        """The cases that no pattern takes."""
+        """The cases that no pattern covers."""
         unit = Tuple(())
         clauses = tuple(Clause(pattern, unit) for pattern in patterns)
         cases = unmatched_cases(Match(subject, clauses), self.program.module)
         return ", ".join(f"`{case}`" for case in cases)
 
     def _alternatives(self, node: ast.pattern, scope: Scope) -> Steps[list[ast.pattern]]:
-        """Patterns without `|` that together say the same."""
+        """Equivalent patterns without `|`."""
         match node:
             case ast.MatchOr():
                 found = []
@@ -270,17 +269,15 @@ class Patterns(Branches):
                 return found
             case ast.MatchClass() | ast.MatchSequence() | ast.MatchAs(pattern=ast.pattern()):
                 below = _below(node)
-                choices = []
-                for part in below:
-                    choices.append((yield self._alternatives(part, scope)))
+                choices = yield tree.gather(self._alternatives(part, scope) for part in below)
                 return [_rebuilt(node, chosen) for chosen in product(*choices)]
         return [node]
 
     def _pattern(
         self, node: ast.pattern, ty: Type, whole: Expr | None, scope: Scope, fit: Fit
     ) -> Steps[Any]:
-        """A pattern for values of type `ty`; its variables are added to `fit`. `whole` is the value
-        itself where it has a name."""
+        """A pattern for values of type `ty`; its variables are added to `fit`. `whole` is the
+        value, if it is bound to a name."""
         span = self.span(node)
         match node:
             case ast.MatchAs(pattern=None, name=None):
@@ -376,9 +373,10 @@ class Patterns(Branches):
                     f"{len(ty.fields)} fields",
                     f"{len(node.patterns)}",
                 )
-            patterns = []
-            for part, part_type in zip(node.patterns, ty.fields, strict=True):
-                patterns.append((yield self._pattern(part, part_type, None, scope, fit)))
+            patterns = yield tree.gather(
+                self._pattern(part, part_type, None, scope, fit)
+                for part, part_type in zip(node.patterns, ty.fields, strict=True)
+            )
             return PatternTuple(tuple(patterns), span=self.span(node))
         if not self.is_list(ty):
             raise self.error(node, "only tuples and lists have parts in order", found=str(ty))
@@ -413,7 +411,7 @@ def _is_value(node: ast.AST) -> bool:
 
 
 def _bool_of(node: ast.pattern) -> bool | None:
-    """The bool that a pattern is."""
+    """The bool of a pattern `True` or `False`; None for others."""
     value = node.value if isinstance(node, ast.MatchSingleton) else None
     return value if isinstance(value, bool) else None
 

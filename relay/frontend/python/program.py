@@ -1,7 +1,7 @@
-"""A program: the functions and data types that an entry needs, put together as a module.
+"""A program: the functions and data types that an entry function needs, as a module.
 
-Functions are translated when the type of their result is needed, and otherwise one after the other.
-Of the standard library only what is used comes along, so its names stay free.
+Functions are translated when the type of their result is needed, or else one after the other. Only
+the used parts of the standard library are included, so its other names stay free.
 """
 
 from __future__ import annotations
@@ -20,20 +20,14 @@ from relay.frontend.python.functions import MAX_VERSIONS, Definition, Known, Tra
 from relay.frontend.python.standard import CLASSES
 from relay.ir.expr import Constructor, GlobalVar, PatternConstructor
 from relay.ir.module import IRModule
-from relay.ir.types import (
-    UNIT,
-    FuncType,
-    GlobalTypeVar,
-    IncompleteType,
-    Type,
-)
+from relay.ir.types import UNIT, FuncType, GlobalTypeVar, IncompleteType, Type
 from relay.ir.variables import free_type_vars, types_in
 from relay.tree import Steps
 
 
 @dataclass(eq=False)
 class Instance:
-    """A function of the program: a definition, at the types of its parameters."""
+    """A function of the program: a definition, specialized for the types of its parameters."""
 
     definition: Definition
     name: str
@@ -50,7 +44,7 @@ class Instance:
 
 
 class Program:
-    """A module in the making."""
+    """A module under construction."""
 
     def __init__(self) -> None:
         self.module = IRModule()
@@ -81,8 +75,8 @@ class Program:
         node: ast.AST,
         user: Translation,
     ) -> Steps[Instance]:
-        """A function at `given` for its open parameters, with a result whose type is known, unless
-        it is just being translated itself."""
+        """A function specialized for `given`, the types of its parameters without annotation. The
+        type of its result is known, unless the call is recursive."""
         key = _key(definition, given)
         found = self._instances.get(key)
         if found is None:
@@ -132,7 +126,7 @@ class Program:
     # --- the standard library
 
     def library(self, name: str) -> GlobalVar:
-        """A function of the prelude, which comes into the program with all it needs."""
+        """A function of the prelude; it is added to the program with all it needs."""
         self._library.import_from_std("prelude.rly")
         pending = [name]
         while pending:
@@ -151,13 +145,13 @@ class Program:
                 if isinstance(e, GlobalVar):
                     pending.append(e.name_hint)
                 elif isinstance(e, Constructor):
-                    self._use_library_type(e.belong_to.name_hint)
+                    self.use_data(CLASSES[e.belong_to.name_hint])
                 elif isinstance(e, PatternConstructor):
-                    self._use_library_type(e.constructor.belong_to.name_hint)
+                    self.use_data(CLASSES[e.constructor.belong_to.name_hint])
                 for ty in types_in(e):
                     for part in tree.postorder(ty):
                         if isinstance(part, GlobalTypeVar):
-                            self._use_library_type(part.name_hint)
+                            self.use_data(CLASSES[part.name_hint])
         return GlobalVar(name)
 
     def is_library(self, variable: GlobalVar) -> bool:
@@ -165,13 +159,10 @@ class Program:
         self._library.import_from_std("prelude.rly")
         return variable in self._library
 
-    def _use_library_type(self, name: str) -> None:
-        self.use_data(CLASSES[name])
-
     # --- data types
 
     def use_data(self, cls: type) -> None:
-        """Take a data type, and those in its fields, into the program."""
+        """Add a data type, and those in its fields, to the program."""
         pending = [cls]
         while pending:
             declaration = declaration_of(pending.pop())
@@ -198,7 +189,7 @@ class Program:
 
 
 def _key(definition: Definition, given: Sequence[Type | Known]) -> Any:
-    """What tells instances apart: types up to the names of their variables, and known values."""
+    """The key of an instance: types up to the names of their variables, and known values."""
     types = tuple(ty for ty in given if isinstance(ty, Type))
     form = FuncType(types, UNIT, _variables(types))
     values = tuple(None if isinstance(ty, Type) else ty for ty in given)

@@ -1,4 +1,4 @@
-"""The text of a Python function, its syntax tree, and where its parts stand in the file."""
+"""The text of a Python function, its syntax tree, and the spans of its parts."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import Any
 from relay.errors import Diagnostic, FrontendError, SourceName, Span
 from relay.immutable import frozen
 
-# What `str.splitlines` takes for the end of a line and Python does not.
+# Line ends of `str.splitlines` that Python does not treat as such.
 _NO_LINE_ENDS = str.maketrans(dict.fromkeys("\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029", " "))
 
 
 @frozen
 class Source:
-    """A file, and how a syntax tree made of a piece of it lies in it."""
+    """A file, and the position of a syntax tree in it."""
 
     name: SourceName
     lines: tuple[str, ...]
     offset: int  # the line of the file before the first one of the tree
 
     def span(self, node: ast.AST) -> Span:
-        """Where a node of the tree stands."""
+        """The span of a node of the tree."""
         place: Any = node
         line, end_line = place.lineno, place.end_lineno or place.lineno
         return Span(
@@ -36,7 +36,7 @@ class Source:
         )
 
     def _column(self, line: int, offset: int) -> int:
-        """The column, counted from 1, of a place that the parser gives in bytes."""
+        """The column, counted from 1, of an offset in bytes."""
         number = line + self.offset - 1
         text = self.lines[number] if number < len(self.lines) else ""
         return len(text.encode()[:offset].decode(errors="ignore")) + 1
@@ -60,7 +60,7 @@ def read(defined: FunctionType | type) -> tuple[Source, ast.stmt]:
     names = getattr(defined, "__globals__", None)
     lines = [line.rstrip("\n") for line in linecache.getlines(file or "", names)]
     text = "\n".join(lines).translate(_NO_LINE_ENDS)
-    # a piece that stands further in gets a line above it: strings in it may not stand further in
+    # an indented piece gets a line above it, since dedenting would change multi-line strings
     above = "if True:\n" if piece[0][:1].isspace() else ""
     name = SourceName(file or defined.__name__, text)
     source = Source(name, tuple(lines), first - (2 if above else 1))
@@ -85,7 +85,7 @@ def read_function(function: FunctionType) -> tuple[Source, ast.FunctionDef]:
 
 
 def names_in_annotations(node: ast.AST) -> set[str]:
-    """The names in all annotations of a definition, and of those inside of it."""
+    """The names in all annotations of a definition, nested ones included."""
     found: set[str] = set()
     for part in ast.walk(node):
         for field in ("annotation", "returns"):

@@ -1,7 +1,7 @@
 """The data types of the prelude as Python classes, found as `relay.prelude.List`, `.Cons`, ….
 
-In a function, `list[A]` is `List[A]`, `[a, b]` builds one and `case [x, *rest]` takes one apart;
-`A | None` is `Option[A]`, and None its empty one. So these classes are seldom needed by name.
+In a function, `list[A]` is `List[A]`, `[a, b]` builds one and `case [x, *rest]` destructures one;
+`A | None` is `Option[A]`. So these classes are seldom needed by name.
 """
 
 from __future__ import annotations

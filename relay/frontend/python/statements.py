@@ -1,6 +1,6 @@
 """Statements: assignments, `if`, `return`, and what the other files add.
 
-A statement adds its context to a block and gives the scope behind it, or None when nothing follows.
+A statement adds its context to a block and returns the scope behind it, or None if unreachable.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class Statements(Loops):
 
     @abstractmethod
     def named_lambda(self, name: str, value: Value, block: Block) -> Value:
-        """A function without a name that is assigned to one."""
+        """A lambda that is assigned to a name."""
 
     def statements(self, nodes: Sequence[ast.stmt], scope: Scope, block: Block) -> Flow:
-        """Add statements to `block`; the scope behind them, None when nothing gets there."""
+        """Add statements to `block`; the scope behind them, None if unreachable."""
         for node in nodes:
             following = yield self.statement(node, scope, block)
             if following is None:
@@ -87,7 +87,7 @@ class Statements(Loops):
     def assign(
         self, target: ast.expr, value: Value, scope: Scope, block: Block, node: ast.stmt
     ) -> Steps[None]:
-        """`target = value`; a tuple of targets takes a tuple apart."""
+        """`target = value`; a tuple of targets unpacks a tuple."""
         if isinstance(target, ast.Tuple | ast.List):
             parts = yield self._parts_for(target, value, block, node)
             for part, element in zip(target.elts, parts, strict=True):
@@ -108,11 +108,9 @@ class Statements(Loops):
         scope.values[name] = self.bound(name, value, block, self.span(node))
 
     def bound(self, name: str, value: Value, block: Block, span: Span) -> Value:
-        """`value` with a binding for everything that is computed in it."""
+        """`value` with everything computed in it bound to variables."""
         if isinstance(value, Expr) and not is_atom(value):
-            variable = self.variable(name, self.type_of(value), span)
-            block.bind(variable, value, span)
-            return variable
+            return self.bind(name, value, span, block)
         if isinstance(value, tuple | list):
             parts = [self.bound(f"{name}_{i}", v, block, span) for i, v in enumerate(value)]
             return type(value)(parts)
@@ -124,9 +122,7 @@ class Statements(Loops):
         if not isinstance(value, tuple | list):
             value = yield self.lift(value, node)
             if not is_atom(value):
-                whole = self.variable("tuple", self.type_of(value), self.span(node))
-                block.bind(whole, value, self.span(node))
-                value = whole
+                value = self.bind("tuple", value, node, block)
             if isinstance(self.type_of(value), IncompleteType):
                 # how many fields there are is what the assignment says
                 return [self.projection(value, i, node) for i in range(len(target.elts))]
@@ -154,14 +150,12 @@ class Statements(Loops):
             yield self.assign(target, value, scope, block, node)
 
     def _effect(self, node: ast.Expr, scope: Scope, block: Block) -> Steps[None]:
-        """An expression for its effect; texts are comments."""
+        """An expression statement; strings are comments."""
         if isinstance(node.value, ast.Constant):
             return
         value = yield self.expression(node.value, scope)
         if isinstance(value, Expr) and not is_atom(value):
-            block.bind(
-                self.variable("_", self.type_of(value), self.span(node)), value, self.span(node)
-            )
+            self.bind("_", value, node, block)
 
     # --- the end of a function
 

@@ -1,7 +1,7 @@
-"""What is known of Python without running it: names, attributes, items, arithmetic on numbers.
+"""Python values known at translation time: names, attributes, items, arithmetic on numbers.
 
-Names are looked up where the function looks them up: in its closure, its module, the builtins.
-Only operations of Python's own types are carried out; nothing that a user wrote ever runs.
+Names are looked up as the function would: in its closure, its module, the builtins. Only operations
+of built-in types are evaluated; user code never runs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from relay.errors import RelayError
 
 
 class _Missing:
-    """Nothing of that name."""
+    """The class of MISSING, for a name that is not defined."""
 
     def __repr__(self) -> str:
         return "MISSING"
@@ -32,7 +32,7 @@ PLAIN = (bool, int, float, str, type(None), tuple, list, dict, range, slice)
 
 
 class Names:
-    """The names a function sees from outside; they are looked up when the program is made."""
+    """The names a function sees from outside; they are looked up at translation time."""
 
     def __init__(self, function: FunctionType, around: Mapping[str, Any]) -> None:
         self._globals = function.__globals__
@@ -61,9 +61,8 @@ class Names:
 
 
 def variables_around(defined: FunctionType | type, frame: FrameType | None) -> dict[str, Any]:
-    """The variables of the function in which `defined` is being defined; `frame` is that of its
-    decorator. Annotations that Python does not evaluate may name them, and nothing else keeps
-    them."""
+    """The local variables of the function that defines `defined`, for unevaluated annotations that
+    name them; `frame` is that of the decorator."""
     scope, inside, _ = defined.__qualname__.rpartition(".<locals>.")
     caller = frame.f_back if frame is not None else None
     if not inside or caller is None or caller.f_code.co_qualname != scope:
@@ -72,7 +71,7 @@ def variables_around(defined: FunctionType | type, frame: FrameType | None) -> d
 
 
 def attribute(value: Any, name: str) -> Any:
-    """`value.name` without running anything of the user's; MISSING when there is none."""
+    """`value.name` without running user code; MISSING when there is none."""
     if isinstance(value, ModuleType):
         try:
             return getattr(value, name)
@@ -90,32 +89,32 @@ def attribute(value: Any, name: str) -> Any:
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a number without an element type: one of Python's own."""
+    """Whether it is a Python number, which has no element type."""
     return type(value) in (bool, int, float)
 
 
 def is_array(value: Any) -> bool:
-    """Whether it is data that can be a constant of a program."""
+    """Whether it is an array, which can be a constant of a program."""
     if isinstance(value, np.ndarray | np.generic | nd.NDArray):
         return True
     return not isinstance(value, type) and hasattr(type(value), "__dlpack__")
 
 
 def is_static(value: Any) -> bool:
-    """Whether it is one of Python's own values, through and through."""
+    """Whether it is a built-in Python value, including all its elements."""
     if type(value) in (tuple, list):
         return all(map(is_static, value))
     return type(value) in PLAIN
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two values are one and the same for a program."""
+    """Whether two values are the same in a program."""
     if a is b:
         return True
     return type(a) is type(b) and type(a) in (bool, int, float, str) and a == b
 
 
-# --- functions of Python that are carried out on Python's own values -----------------------------
+# --- Python functions evaluated at translation time ----------------------------------------------
 
 PURE: Mapping[Any, str] = {
     f: f"math.{name}" for name, f in vars(math).items() if isinstance(f, BuiltinFunctionType)
@@ -123,7 +122,7 @@ PURE: Mapping[Any, str] = {
 
 
 def compute(function: Callable[..., Any], args: list[Any], keywords: dict[str, Any]) -> Any:
-    """Call a function of `PURE`, or an operator, on Python's own values."""
+    """Call a function of `PURE`, or an operator, on Python values."""
     try:
         return function(*args, **keywords)
     except (ArithmeticError, TypeError, ValueError, LookupError) as error:

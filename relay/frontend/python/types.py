@@ -85,7 +85,7 @@ class TypeReader:
             return scalar_type(SCALARS[annotation])
         if (found := self._application(annotation, span)) is not None:
             return found
-        if isinstance(annotation, type) and (dtype := _element_type(annotation)) is not None:
+        if isinstance(annotation, type) and (dtype := scalar_dtype(annotation)) is not None:
             return scalar_type(dtype)
         hint = None
         if annotation is typing.Any:
@@ -149,7 +149,7 @@ class TypeReader:
         """The name of an element type."""
         if isinstance(given, str) and (known := dtypes.find(given)) is not None:
             return known
-        if isinstance(given, type | np.dtype) and (found := _element_type(given)) is not None:
+        if isinstance(given, type | np.dtype) and (found := scalar_dtype(given)) is not None:
             return found
         hint = did_you_mean(given, dtypes.NAMES) if isinstance(given, str) else None
         expected = 'a name such as "float32", or np.float32'
@@ -169,7 +169,7 @@ class TypeReader:
                     span,
                     f'Tensor[(…), "{given}"]',
                 )
-            return self._symbolic(self._parse(given, span), span)
+            return self._dimension_text(self._parse(given, span), span)
         if given is dims.Any:
             return ANY
         if isinstance(given, Symbol):
@@ -179,16 +179,18 @@ class TypeReader:
         except RelayError as error:
             raise self._error(str(error), span) from None
 
-    def _symbolic(self, node: ast.expr, span: AnySpan | None) -> Dim:
-        """Arithmetic over names, each a dimension of this function."""
+    def _dimension_text(self, node: ast.expr, span: AnySpan | None) -> Dim:
+        """Arithmetic over names, each a named dynamic dimension of this function."""
         match node:
             case ast.Name():
                 return self.variables.setdefault(node.id, ShapeVar(node.id))
             case ast.Constant(value=int() as value) if not isinstance(value, bool):
                 return value
             case ast.BinOp() if type(node.op) in _ARITHMETIC:
-                left, right = self._symbolic(node.left, span), self._symbolic(node.right, span)
-                result: Dim = _ARITHMETIC[type(node.op)](left, right)
+                left = self._dimension_text(node.left, span)
+                result: Dim = _ARITHMETIC[type(node.op)](
+                    left, self._dimension_text(node.right, span)
+                )
                 return result
         raise self._error(
             "this is no dimension",
@@ -197,7 +199,7 @@ class TypeReader:
             ast.unparse(node),
         )
 
-    # --- type variables that come from outside are this function's own inside
+    # --- type variables from outside become variables of this function
 
     def _renamed(self, ty: Type) -> Type:
         return substitute(ty, {v: self._own(v) for v in free_type_vars(ty)})
@@ -217,7 +219,7 @@ class TypeReader:
             raise self._error(f"the annotation is not Python: {error.msg}", span) from None
 
     def _evaluate(self, node: ast.expr, span: AnySpan | None) -> Any:
-        """What Python would make of an annotation."""
+        """The value of an annotation in Python."""
         match node:
             case ast.Constant():
                 return node.value
@@ -290,14 +292,14 @@ class TypeReader:
 
 @frozen
 class _Application:
-    """`Tree[A]` whose arguments Python's own form would not take, such as text."""
+    """`Tree[A]` with arguments that Python's own subscript does not take, such as text."""
 
     origin: Any
     args: tuple[Any, ...]
 
 
-def _element_type(given: Any) -> str | None:
-    """The name of an element type that is given as Python or NumPy have it."""
+def scalar_dtype(given: Any) -> str | None:
+    """The name of an element type given as a Python or NumPy type; None if it is none."""
     if isinstance(given, type) and given in SCALARS:
         return SCALARS[given]
     try:

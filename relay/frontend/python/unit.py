@@ -1,8 +1,7 @@
 """One function being translated: the types of its expressions so far, and its errors.
 
-Expressions are typed as they are made, by the machinery of `relay.check`: what `x[0]` means, or
-which element type a number takes, depends on types. The program is inferred once more as a whole
-when it is complete, so nothing that is decided here has to be believed.
+Expressions are typed as they are made, by the machinery of `relay.check`, since the meaning of
+`x[0]` and the element type of a number depend on types. The complete program is inferred once more.
 """
 
 from __future__ import annotations
@@ -21,31 +20,32 @@ from relay.ir.expr import Constructor, Expr, GlobalVar, Op, Syntax, Var
 from relay.ir.types import Occurs, Type
 
 if TYPE_CHECKING:
+    from relay.frontend.python.blocks import Block
     from relay.frontend.python.program import Program
     from relay.frontend.python.statics import Names
 
-# What a Python expression is during translation: an expression of Relay, or a value that is known
-# now. Tuples and lists may hold both.
+# A Python expression during translation: a Relay expression, or a value known at translation time.
+# Tuples and lists may hold both.
 Value = Any
 
 
 @frozen
-class Place:
-    """Something to point at."""
+class Located:
+    """What an error is about, if only its span is known."""
 
     span: AnySpan | None
 
 
 @frozen
 class Unassigned:
-    """What a variable holds that has no value here, or not one that can be used, and why."""
+    """The value of a variable that cannot be used here, and why."""
 
     why: str
     hint: str | None = None
 
 
 class Unit:
-    """The state of a translation; the other files of this folder each add an idea to it."""
+    """The state of a translation; subclasses in the other files add to it."""
 
     def __init__(self, program: Program, source: Source, names: Names) -> None:
         self.program = program
@@ -53,16 +53,16 @@ class Unit:
         self.names = names
         self.reader = TypeReader(self.find_static, program.use_data)
         self.generator = Generator(program.module, program.signatures)
-        self._alive: list[Expr] = []  # types are kept by identity, so nothing typed may vanish
+        self._alive: list[Expr] = []  # types are keyed by identity, so typed objects must live on
 
     def find_static(self, name: str) -> Value:
-        """The value of a name outside of the function."""
+        """The value of a name outside the function."""
         return self.names.find(name)
 
-    # --- places and errors
+    # --- spans and errors
 
-    def span(self, node: ast.AST) -> Span:
-        return self.source.span(node)
+    def span(self, node: ast.AST | Span) -> Span:
+        return node if isinstance(node, Span) else self.source.span(node)
 
     def error(
         self,
@@ -72,11 +72,10 @@ class Unit:
         found: str | None = None,
         hint: str | None = None,
     ) -> FrontendError:
-        """The error to raise. Type errors that were found before are the likely cause, so they are
-        raised instead."""
+        """The error to raise. Earlier type errors are the likely cause, so they are raised
+        instead."""
         self.check()
-        span = node if isinstance(node, Span) else self.span(node)
-        return FrontendError(Diagnostic(message, span, expected, found, hint))
+        return FrontendError(Diagnostic(message, self.span(node), expected, found, hint))
 
     def report(
         self,
@@ -86,9 +85,9 @@ class Unit:
         found: str | None = None,
         hint: str | None = None,
     ) -> None:
-        """Note a type error and go on, so that one run shows every independent one."""
-        span = node if isinstance(node, Span) else self.span(node)
-        self.generator.report(Place(span), message, expected, found, hint)  # type: ignore[arg-type]
+        """Note a type error and continue, so that one run shows every independent one."""
+        about: Any = Located(self.span(node))
+        self.generator.report(about, message, expected, found, hint)
 
     def check(self) -> None:
         """Raise the type errors that were found so far."""
@@ -111,7 +110,7 @@ class Unit:
         return expr
 
     def resolve(self, ty: Type) -> Type:
-        """`ty` with everything filled in that is known by now."""
+        """`ty` with every known hole filled in."""
         try:
             return self.generator.solver.unifier.resolve(ty)
         except Mismatch:  # reported where it arose
@@ -119,11 +118,11 @@ class Unit:
 
     def unify(self, found: Type, expected: Type, node: ast.AST | Span, message: str) -> Type:
         """Make two types equal, or note the error."""
-        span = node if isinstance(node, Span) else self.span(node)
-        return self.generator.solver.unify(found, expected, Place(span), message)
+        about = Located(self.span(node))
+        return self.generator.solver.unify(found, expected, about, message)
 
     def fits(self, found: Type, expected: Type) -> Type | None:
-        """Make two types equal if that can be; their common form, or None."""
+        """Make two types equal if possible; their common form, or None."""
         try:
             common = self.generator.solver.unifier.unify(expected, found)
         except Mismatch:
@@ -132,24 +131,30 @@ class Unit:
         return common
 
     def variable(self, name: str, ty: Type, span: AnySpan | None) -> Var:
-        """A new variable. Its annotation is left to inference where the type is not all known."""
+        """A new variable. Its annotation is left to inference where the type has holes."""
         ty = self.resolve(ty)
         annotation = None if ty.occurs & Occurs.HOLE else ty
         made: Var = self.typed(Var(name, annotation, span=span), ty)
         return made
 
+    def bind(self, name: str, value: Expr, node: ast.AST | Span, block: Block) -> Var:
+        """A new variable that `block` binds to `value`."""
+        span = self.span(node)
+        variable = self.variable(name, self.type_of(value), span)
+        block.bind(variable, value, span)
+        return variable
+
     # --- expressions
 
     def placed(self, expr: Expr, node: ast.AST | Span, *known: Expr) -> Expr:
-        """`expr`, newly made from `known` parts, with a place in the source for its new parts."""
-        span = node if isinstance(node, Span) else self.span(node)
+        """`expr`, newly made from `known` parts, with a span for its new parts."""
+        span = self.span(node)
 
         def with_span(_: Syntax, made: Syntax) -> Syntax:
             if made.span is not None or isinstance(made, Op | Constructor | GlobalVar | Var):
                 return made
             return tree.replace(made, span=span)
 
-        seeds: dict[Syntax, Syntax] = {part: part for part in known}
-        result: Any = tree.transform(expr, with_span, seeds)
+        result = tree.transform(expr, with_span, {part: part for part in known})
         self.type_of(result)
-        return result  # type: ignore[no-any-return]
+        return result

@@ -1,6 +1,6 @@
-"""The parts of Python that have no meaning in a Relay program, and what to write instead.
+"""The parts of Python that are refused in a Relay function, and what to write instead.
 
-`docs/python.md` shows this table. What is not in it is translated. All of them in a function are
+`docs/python.md` shows this table; everything else is translated. All of them in a function are
 reported together, when the function is decorated.
 """
 
@@ -18,7 +18,7 @@ MAX_REPORTS = 20
 
 @frozen
 class Construct:
-    """A part of Python: what it is called, how it looks, and what does instead."""
+    """A part of Python: its name, an example, and what to write instead."""
 
     name: str
     looks: str
@@ -64,7 +64,7 @@ NODES: Mapping[str, Construct] = {
     "MatchMapping": Construct("pattern of a mapping", "case {…}:", "use a relay.data class"),
 }
 
-# What is refused in one form only.
+# Constructs that are refused in one form only.
 FORMS: Mapping[str, Construct] = {
     "loop else": Construct("else of a loop", "for …: … else: …", "put it behind the loop"),
     "item assignment": Construct(
@@ -91,7 +91,7 @@ def constructs() -> list[Construct]:
 
 
 def check(source: Source, function: ast.FunctionDef) -> None:
-    """Report everything in `function` that has no meaning in a program."""
+    """Report every refused construct in `function`."""
     found = []
     for node, construct in _refused(function):
         message = f"{construct.name} in a Relay function"

@@ -1,11 +1,11 @@
-"""Python's data as values of a program, and back.
+"""Python data as values of a program, and back.
 
     [a, b]                      a List              None                   the empty Option
     Node(Leaf(x), Leaf(y))      a `relay.data` object
     numbers, arrays, tuples     as everywhere (`relay.interpreter.values`)
 
-Types say what is meant: a list where a tuple is expected is a tuple. Lists may be a million
-elements long, so nothing here recurses.
+The expected type decides: a list where a tuple is expected is a tuple. Lists may be a million
+elements long, so there is no recursion.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from relay import tree
 from relay.errors import RelayError
 from relay.frontend.python.declarations import declaration_of
 from relay.frontend.python.definitions import constructor_of, definition_of
-from relay.frontend.python.lifting import is_instance
+from relay.frontend.python.lifting import declared, is_instance
 from relay.frontend.python.standard import Cons, List, Nil, Nothing, Option, Some
 from relay.interpreter.values import ConstructorValue, TupleValue, Value, to_value
 from relay.ir.types import TupleType, Type, TypeCall, substitute
@@ -35,9 +36,7 @@ def _from_python(data: Any, ty: Type | None) -> Steps[Any]:
         return (yield _from_instance(data, ty))
     if isinstance(ty, TypeCall) and _is(ty, List) and isinstance(data, list | tuple):
         made: Value = _build(Nil, [])
-        parts = []
-        for item in data:
-            parts.append((yield _from_python(item, ty.args[0])))
+        parts = yield tree.gather(_from_python(item, ty.args[0]) for item in data)
         for part in reversed(parts):
             made = _build(Cons, [part, made])
         return made
@@ -48,9 +47,9 @@ def _from_python(data: Any, ty: Type | None) -> Steps[Any]:
     if isinstance(ty, TupleType) and isinstance(data, list | tuple):
         if len(data) != len(ty.fields):
             raise RelayError(f"expected a tuple of {len(ty.fields)}, found {len(data)} values")
-        items = []
-        for item, field in zip(data, ty.fields, strict=True):
-            items.append((yield _from_python(item, field)))
+        items = yield tree.gather(
+            _from_python(item, field) for item, field in zip(data, ty.fields, strict=True)
+        )
         return TupleValue(items)
     return to_value(data, ty)
 
@@ -75,20 +74,17 @@ def _build(cls: type, parts: list[Value]) -> Value:
 
 
 def _is(ty: TypeCall, cls: type) -> bool:
-    declaration = declaration_of(cls)
-    return declaration is not None and ty.func == declaration.header
+    return bool(ty.func == declared(cls).header)
 
 
 def to_python(value: Value, classes: Mapping[str, type]) -> Any:
-    """A value as Python's data; `classes` are those of the data types, by name."""
+    """A value as Python data; `classes` are those of the data types, by name."""
     return run(_to_python(value, classes))
 
 
 def _to_python(value: Value, classes: Mapping[str, type]) -> Steps[Any]:
     if isinstance(value, TupleValue):
-        items = []
-        for item in value:
-            items.append((yield _to_python(item, classes)))
+        items = yield tree.gather(_to_python(item, classes) for item in value)
         return tuple(items)
     if not isinstance(value, ConstructorValue):
         return value
@@ -102,9 +98,7 @@ def _to_python(value: Value, classes: Mapping[str, type]) -> Steps[Any]:
             elements.append((yield _to_python(value.fields[0], classes)))
             value = value.fields[1]
         return elements
-    parts = []
-    for field in value.fields:
-        parts.append((yield _to_python(field, classes)))
+    parts = yield tree.gather(_to_python(field, classes) for field in value.fields)
     if declaration.cls is Option:
         return parts[0] if parts else None
     return next(case.cls for case in declaration.cases if case.name == name)(*parts)

@@ -160,9 +160,7 @@ def _field_by_field(data: Expr, end: Call) -> Steps[Expr]:
     """The fields of a tuple, each with an end of its own."""
     if not isinstance(data, Tuple):
         return tree.replace(end, args=(data,))
-    fields = []
-    for part in data.fields:
-        fields.append((yield _field_by_field(part, end)))
+    fields = yield tree.gather(_field_by_field(part, end) for part in data.fields)
     return tree.replace(data, fields=tuple(fields))
 
 
@@ -232,17 +230,13 @@ class _Partition:
             return new[id(e)]
 
         def rebuilt(e: Syntax) -> Steps[Syntax]:
-            parts: list[Syntax] = []
-            for child in tree.children(e):
-                parts.append((yield of(child)))
+            parts: list[Syntax] = yield tree.gather(of(child) for child in tree.children(e))
             return tree.rebuild(e, parts)
 
         def taken(e: Syntax, cut: _Cut) -> Steps[Syntax]:
             """A result of a region, where it is used."""
             if cut.call is None:
-                args = []
-                for one in cut.inputs:
-                    args.append((yield of(one)))
+                args = yield tree.gather(of(one) for one in cut.inputs)
                 cut.call = self._called(cut, args)
             if len(cut.outputs) == 1:
                 return cut.call

@@ -449,15 +449,19 @@ class _Body:
                     after = constructor.inputs
                 else:
                     after = self._fields(constructor, found)
-                parts: list[Pattern] = []
-                for part_pattern, one, two in zip(patterns, before, after, strict=True):
-                    parts.append((yield self._pattern(part_pattern, one, two, renamed)))
+                parts: list[Pattern] = yield tree.gather(
+                    self._pattern(part_pattern, one, two, renamed)
+                    for part_pattern, one, two in zip(patterns, before, after, strict=True)
+                )
                 return PatternConstructor(constructor, tuple(parts), span=pattern.span)
             case PatternTuple(patterns=patterns):
                 assert isinstance(ty, TupleType) and isinstance(found, TupleType)
-                fields: list[Pattern] = []
-                for part_pattern, one, two in zip(patterns, ty.fields, found.fields, strict=True):
-                    fields.append((yield self._pattern(part_pattern, one, two, renamed)))
+                fields: list[Pattern] = yield tree.gather(
+                    self._pattern(part_pattern, one, two, renamed)
+                    for part_pattern, one, two in zip(
+                        patterns, ty.fields, found.fields, strict=True
+                    )
+                )
                 return PatternTuple(tuple(fields), span=pattern.span)
         return pattern
 

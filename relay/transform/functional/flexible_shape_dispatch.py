@@ -146,9 +146,7 @@ class FlexibleShapeDispatch(ModulePass):
             return TensorType(tuple(shape), ty.dtype)
         if not isinstance(ty, TupleType):
             return ty
-        parts: list[Type] = []
-        for part in ty.fields:
-            parts.append((yield self._open(part)))
+        parts: list[Type] = yield tree.gather(self._open(part) for part in ty.fields)
         return TupleType(tuple(parts))
 
     def _has_axis(self, ty: TensorType) -> bool:
@@ -192,9 +190,9 @@ class FlexibleShapeDispatch(ModulePass):
             return strided_slice(e, const([0], "int64"), end, const([1], "int64"), axes=[axis])
         if not isinstance(ty, TupleType):
             return e
-        parts: list[Expr] = []
-        for i, part in enumerate(ty.fields):
-            parts.append((yield self._cut(TupleGetItem(e, i), part, size)))
+        parts: list[Expr] = yield tree.gather(
+            self._cut(TupleGetItem(e, i), part, size) for i, part in enumerate(ty.fields)
+        )
         return Tuple(tuple(parts))
 
 
@@ -205,7 +203,7 @@ def _common(one: Type, other: Type) -> Steps[Type]:
         return TensorType(tuple(a if a == b else ANY for a, b in pairs), one.dtype)
     if not isinstance(one, TupleType) or not isinstance(other, TupleType):
         return one
-    parts: list[Type] = []
-    for mine, theirs in zip(one.fields, other.fields, strict=True):
-        parts.append((yield _common(mine, theirs)))
+    parts: list[Type] = yield tree.gather(
+        _common(mine, theirs) for mine, theirs in zip(one.fields, other.fields, strict=True)
+    )
     return TupleType(tuple(parts))

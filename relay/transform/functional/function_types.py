@@ -245,9 +245,10 @@ def _common(one: Type, other: Type) -> Type:
         if isinstance(a, TensorType) and isinstance(b, TensorType):
             pairs = zip(a.shape, b.shape, strict=True)
             return TensorType(tuple(m if m == n else ANY for m, n in pairs), a.dtype)
-        parts: list[Type] = []
-        for mine, theirs in zip(tree.children(a), tree.children(b), strict=True):
-            parts.append((yield visit(mine, theirs)))
+        parts: list[Type] = yield tree.gather(
+            visit(mine, theirs)
+            for mine, theirs in zip(tree.children(a), tree.children(b), strict=True)
+        )
         return tree.rebuild(a, parts)
 
     return one if one == other else tree.run(visit(one, other))

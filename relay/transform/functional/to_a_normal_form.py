@@ -248,9 +248,7 @@ class _Naming:
                 return tree.rebuild(e, parts)
             case Match():
                 data = yield self._atom(e.data, block)
-                clauses = []
-                for clause in e.clauses:
-                    clauses.append((yield self._clause(clause)))
+                clauses = yield tree.gather(self._clause(clause) for clause in e.clauses)
                 return tree.rebuild(e, [data, *clauses])
         for part in tree.children(e):
             in_place = isinstance(e, Call) and part is e.op and is_kernel(part)

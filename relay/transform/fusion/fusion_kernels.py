@@ -102,9 +102,7 @@ class Kernels:
                 return given(e)
             if number not in inside:
                 node = self._flow.nodes[number].expr
-                below = []
-                for child in tree.children(node):
-                    below.append((yield part(child)))
+                below = yield tree.gather(part(child) for child in tree.children(node))
                 inside[number] = tree.rebuild(node, below)
                 self._note(inside[number], node)
             return inside[number]

@@ -219,9 +219,7 @@ def _with_dtype(ty: Type, before: str, after: str) -> Type:
             return TensorType(ty.shape, after) if ty.dtype == before else ty
         if not isinstance(ty, TupleType):
             return ty
-        parts: list[Type] = []
-        for part in ty.fields:
-            parts.append((yield visit(part)))
+        parts: list[Type] = yield tree.gather(visit(part) for part in ty.fields)
         return TupleType(tuple(parts))
 
     if isinstance(ty, TensorType):
@@ -239,9 +237,9 @@ def _like(declared: Type, found: Type) -> Type:
             return ty if ty.dtype == other.dtype else TensorType(ty.shape, other.dtype)
         if not isinstance(ty, TupleType) or not isinstance(other, TupleType):
             return ty
-        parts: list[Type] = []
-        for one, two in zip(ty.fields, other.fields, strict=True):
-            parts.append((yield visit(one, two)))
+        parts: list[Type] = yield tree.gather(
+            visit(one, two) for one, two in zip(ty.fields, other.fields, strict=True)
+        )
         return TupleType(tuple(parts))
 
     return tree.run(visit(declared, found))

@@ -166,10 +166,7 @@ class _Refining:
         return self._done[id(e)]
 
     def _all(self, parts: Iterable[Expr]) -> Steps[list[Expr]]:
-        found = []
-        for part in parts:
-            found.append((yield self._of(part)))
-        return found
+        return tree.gather(self._of(part) for part in parts)
 
     def _compute(self, e: Expr) -> Refinement:
         match e:

@@ -428,9 +428,7 @@ class _Folding:
         if isinstance(value, NDArray):
             return self._constant(value)
         assert isinstance(value, TupleValue | ConstructorValue)
-        fields = []
-        for field in value.fields:
-            fields.append((yield self._quote(field)))
+        fields = yield tree.gather(self._quote(field) for field in value.fields)
         if isinstance(value, TupleValue):
             return Tuple(tuple(fields))
         return Call(value.constructor, tuple(fields))
