@@ -1,4 +1,4 @@
-"""The loop language: tensor expressions say what to compute, schedules how, loops step by step.
+"""Tensor expressions (what to compute), schedules (how) and loop nests (the result).
 
 from relay import te
 

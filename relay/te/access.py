@@ -1,4 +1,4 @@
-"""Where in memory an element lies: positions in the row-major order, and how they change."""
+"""Row-major strides and offsets of accesses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from relay.te.simplify import Linear, Simplifier
 
 
 def strides(shape: Sequence[Expr]) -> list[int | Expr]:
-    """By how much each index counts in the row-major order."""
+    """The row-major strides of a shape."""
     found: list[int | Expr] = []
     step: int | Expr = 1
     for extent in reversed(shape):
@@ -19,7 +19,7 @@ def strides(shape: Sequence[Expr]) -> list[int | Expr]:
 
 
 def flat(shape: Sequence[Expr], indices: Sequence[Expr], simplify: Simplifier) -> Linear:
-    """The position of an element in the row-major order, as a sum."""
+    """The row-major offset of an element, as a linear form."""
     total = Linear({})
     for position, step in zip(indices, strides(shape), strict=True):
         part = simplify(position)
@@ -31,7 +31,7 @@ def flat(shape: Sequence[Expr], indices: Sequence[Expr], simplify: Simplifier) -
 
 
 def stride(read: Read, var: Var, simplify: Simplifier) -> int | None:
-    """By how much the position read grows when `var` grows by one; None when not evenly."""
+    """The stride of a read in `var`; None if it is not linear."""
     total = flat(read.source.shape, read.indices, simplify)
     if any(atom is not var and var in variables(atom) for atom in total.terms):
         return None

@@ -1,10 +1,8 @@
-"""What every scalar operation means, on NumPy arrays (and NumPy scalars).
+"""The semantics of scalar operations, on NumPy arrays and scalars: the oracle of generated code.
 
-This is the definition that generated code is held against; it is short rather than fast.
-
-Values are carried in a type wide enough to compute with: narrow floats as float32, integers of four
-and two bits in eight. Narrow floats are rounded where they are stored or cast to, and not between;
-integers wrap at every step.
+Values are computed in a carrier type: narrow floats in float32, 2-bit and 4-bit integers in 8 bits.
+Narrow floats are rounded where they are stored or cast to, not between; integers wrap at every
+step.
 """
 
 from __future__ import annotations
@@ -43,28 +41,23 @@ _CARRIERS = {
 
 @cache
 def carrier(dtype: str) -> np.dtype:
-    """The NumPy type that values of `dtype` are carried in."""
+    """The NumPy type that values of `dtype` are computed in."""
     return np.dtype(_CARRIERS.get(dtype, dtype))
 
 
 def load(stored: Array, dtype: str) -> Array:
-    """Elements of `dtype`, from memory."""
+    """Stored elements in the carrier type."""
     return stored.astype(carrier(dtype))
 
 
 def store(value: Array, dtype: str) -> Array:
-    """Elements of `dtype` as memory holds them: narrow floats are rounded here."""
+    """Elements as stored; narrow floats are rounded here."""
     return value.astype(dtypes.to_numpy(dtype))
 
 
-def is_truth(dtype: str) -> bool:
-    """One bit, carried as NumPy's bool."""
-    return dtype == "bool"
-
-
 def wrap(value: Array, dtype: str) -> Array:
-    """The low bits of integers, as an integer of `dtype`."""
-    if is_truth(dtype):
+    """Integers wrapped to `dtype`."""
+    if dtype == "bool":
         return (value & value.dtype.type(1)).astype(bool)
     value = value.astype(carrier(dtype))
     if (bits := width(dtype)) >= 8:
@@ -75,7 +68,7 @@ def wrap(value: Array, dtype: str) -> Array:
 
 
 def apply(expr: Expr, operands: list[Array]) -> Array:
-    """What a node makes of the values of its operands."""
+    """The value of a node, from the values of its operands."""
     match expr:
         case Const():
             return np.asarray(expr.value).astype(carrier(expr.dtype))
@@ -103,7 +96,7 @@ def binary(op: str, a: Array, b: Array, dtype: str) -> Array:
     """`a op b` of two values of `dtype`."""
     if dtypes.is_float(dtype):
         return _FLOAT[op](a, b)
-    if is_truth(dtype):
+    if dtype == "bool":
         a, b = a.astype(np.uint8), b.astype(np.uint8)
     return wrap(_INTEGER[op](a, b, width(dtype)), dtype)
 
@@ -174,8 +167,8 @@ def unary(op: str, a: Array, dtype: str) -> Array:
     """`neg`, `not` or `abs` of a value of `dtype`."""
     if dtypes.is_float(dtype):
         return np.negative(a) if op == "neg" else np.abs(a)
-    if is_truth(dtype):
-        return np.logical_not(a) if op == "not" else a  # a bit is its own negative
+    if dtype == "bool":
+        return np.logical_not(a) if op == "not" else a  # -b is b modulo 2
     return wrap({"neg": np.negative, "not": np.invert, "abs": np.abs}[op](a), dtype)
 
 
@@ -183,14 +176,14 @@ def unary(op: str, a: Array, dtype: str) -> Array:
 
 
 def cast(value: Array, source: str, target: str) -> Array:
-    """Floats to integers drop the fraction and saturate, NaN is 0; integers keep their low bits."""
-    if is_truth(target):
+    """Floats to integers truncate and saturate, NaN is 0; integers keep their low bits."""
+    if target == "bool":
         return np.not_equal(value, 0)
     if dtypes.is_float(target):
-        # two steps where the result is narrow: to what memory holds, and back to the carrier
+        # rounded to the storage type, then back to the carrier
         return load(store(value, target), target)
     if not dtypes.is_float(source):
-        return wrap(value.astype(np.uint8) if is_truth(source) else value, target)
+        return wrap(value.astype(np.uint8) if source == "bool" else value, target)
     bits = width(target)
     low, high = (-(1 << bits - 1), 1 << bits - 1) if target in dtypes.SIGNED else (0, 1 << bits)
     exact = np.asarray(value, np.float64)  # low and high are powers of two: exact as well
@@ -201,7 +194,7 @@ def cast(value: Array, source: str, target: str) -> Array:
 
 
 def bitcast(value: Array, source: str, target: str) -> Array:
-    """The same bits as another type."""
+    """The bits reinterpreted as another type."""
     if not dtypes.is_float(source) and not dtypes.is_float(target):
         return wrap(value, target)
     found = load(np.asarray(store(value, source)).view(dtypes.to_numpy(target)), target)
@@ -212,7 +205,7 @@ def bitcast(value: Array, source: str, target: str) -> Array:
 
 
 def call(function: str, args: list[Array], dtype: str) -> Array:
-    """A function by name, of values of `dtype`: for floats rounded from float64, all but exact."""
+    """A function by name; floats are computed in float64 and rounded."""
     if function in ("dot4", "dot2"):
         return _dot(*args)
     if function in _BITS:
@@ -228,7 +221,7 @@ def call(function: str, args: list[Array], dtype: str) -> Array:
 
 
 def _dot(start: Array, *factors: Array) -> Array:
-    """Products of the first half of the factors with the second added to an int32, which wraps."""
+    """Add the dot product of the first half of the factors with the second, in int32."""
     wide = [each.astype(np.int32) for each in factors]
     steps = len(wide) // 2
     return sum((a * b for a, b in zip(wide[:steps], wide[steps:], strict=True)), start)
@@ -284,7 +277,7 @@ _FUNCTIONS: dict[str, Callable[..., Array]] = {
     "fmod": np.fmod,
     "atan2": np.arctan2,
     "copysign": np.copysign,
-    "fma": lambda a, b, c: a * b + c,  # of float32: the product is exact
+    "fma": lambda a, b, c: a * b + c,  # of float32: the float64 product is exact
 }
 _WHOLE: dict[str, Callable[[Array], Array]] = {
     **dict.fromkeys(("floor", "ceil", "trunc", "round"), lambda x: x),
@@ -309,7 +302,7 @@ def _fma(a: Array, b: Array, c: Array) -> Array:
     middle, lowest = _two_sum(c, low)
     high, low = _two_sum(product, middle)
     fast = high + _sum_to_odd(lowest, low)
-    # the proof asks for exponents that do not overflow or vanish on the way
+    # the proof requires intermediate exponents without overflow or underflow
     sizes = np.abs(np.broadcast_arrays(a, b, c, product))
     safe = np.all(sizes < 2.0**480, axis=0) & ((sizes[3] > 2.0**-900) | (a == 0) | (b == 0))
     return np.where(safe, fast, fast if np.all(safe) else _exact_fma(a, b, c))
@@ -336,7 +329,7 @@ def _halves(x: Array) -> tuple[Array, Array]:
 
 
 def _sum_to_odd(a: Array, b: Array) -> Array:
-    """The sum; where it is not exact, of the two floats around it the one that ends in a one."""
+    """The sum, rounded to odd."""
     total, lost = _two_sum(a, b)
     bits = np.asarray(total).view(np.int64)
     other = np.where((lost > 0) == (total > 0), bits + 1, bits - 1).view(np.float64)
@@ -347,7 +340,7 @@ def _fraction_fma(a: float, b: float, c: float) -> float:
     if not math.isfinite(a) or not math.isfinite(b):
         return a * b + c
     if not math.isfinite(c):
-        return c  # the product is a number, even where it is too large for a float
+        return c  # the exact product is finite
     exact = Fraction(a) * Fraction(b) + Fraction(c)
     if exact == 0:
         return a * b + c  # for the sign of the zero

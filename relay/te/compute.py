@@ -1,16 +1,16 @@
-"""Tensors, and what each is computed from.
+"""Tensors and their definitions.
 
     x = te.placeholder((m, k), "float32", "x")
     y = te.placeholder((k, n), "float32", "y")
     r = te.axis(k)
     z = te.compute((m, n), lambda i, j: te.sum(x[i, r] * y[r, j], r))
 
-A computation says for each element what it is, not in which order elements are made: that is the
-schedule's. A sum inside an expression (`sum(…) / n`) becomes a tensor of its own; so a computation
-is either one reduction or free of them.
+A computation defines each element; the order of evaluation is the schedule's. A reduction inside
+an expression (`sum(…) / n`) becomes a tensor of its own, so a computation is either one reduction
+or contains none.
 
-What cannot be said element by element (sorting, say) is a `Procedure`: loops that fill whole
-tensors (`relay.te.loops.Builder` writes them).
+What is not elementwise (sorting, say) is a `Procedure`: loops that fill whole tensors, written with
+`relay.te.loops.Builder`.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ from relay.tree import node
 
 @node
 class Tensor(Source):
-    """Elements of one type in a grid; `op` says where they come from."""
+    """A tensor: result `position` of `op`."""
 
     op: Placeholder | Computation | Procedure
-    position: int = 0  # which of the results of `op`
+    position: int = 0
 
     @property
     def extents(self) -> tuple[int, ...]:
-        """The shape as numbers; an error when some are known at run time only."""
+        """The shape as integers; an error if it has dynamic dimensions."""
         return numbers(self.shape, f"the sizes of `{self.name}`")
 
 
 def numbers(sizes: Iterable[Expr], what: str = "sizes") -> tuple[int, ...]:
-    """Sizes as numbers; an error when some are known at run time only."""
+    """Sizes as integers; an error if some are dynamic."""
     found = []
     for size in sizes:
         if not isinstance(size, Const):
@@ -65,30 +65,30 @@ def numbers(sizes: Iterable[Expr], what: str = "sizes") -> tuple[int, ...]:
 
 @node
 class Placeholder:
-    """Given from outside."""
+    """An input."""
 
 
 @node
 class Computation:
-    """Element by element: for every value of the axes, `bodies` (one per result)."""
+    """An elementwise definition: `bodies`, one per result, for every value of the axes."""
 
     axes: tuple[Axis, ...]
     bodies: tuple[Expr, ...]
 
     @property
     def reduction(self) -> Reduce | None:
-        """The reduction this is, if it is one."""
+        """The reduction, if it is one."""
         first = self.bodies[0]
         return first if isinstance(first, Reduce) else None
 
     @property
     def reduction_axes(self) -> tuple[Axis, ...]:
-        """The axes it reduces over; none when it is no reduction."""
+        """The reduction axes; none if it is not a reduction."""
         return () if self.reduction is None else self.reduction.axes
 
     @property
     def inputs(self) -> list[Tensor]:
-        """The tensors read, each once, in the order of reading."""
+        """The tensors read, in order."""
         return sources(self.bodies)
 
 
@@ -102,7 +102,7 @@ class Procedure:
 
 
 def sources(bodies: Iterable[Expr]) -> list[Tensor]:
-    """The tensors that expressions read, each once."""
+    """The tensors that expressions read."""
     found: dict[int, Tensor] = {}
     for body in bodies:
         for part in tree.postorder(body):
@@ -120,7 +120,7 @@ class Spec:
 
 
 def placeholder(shape: Sequence[Scalar], dtype: str, name: str = "x") -> Tensor:
-    """A tensor given from outside."""
+    """An input tensor."""
     return Tensor(name, tuple(map(index, shape)), dtype, Placeholder())
 
 
@@ -132,7 +132,7 @@ def compute(shape: Sequence[Scalar], body: Callable[..., Expr], name: str = "com
 def compute_many(
     shape: Sequence[Scalar], body: Callable[..., tuple[Expr, ...]], name: str = "compute"
 ) -> tuple[Tensor, ...]:
-    """Several tensors of one shape, computed together: `body` gives one element of each."""
+    """Several tensors of one shape, computed together: `body` returns one element of each."""
     sizes = tuple(map(index, shape))
     axes = tuple(Axis(INDEX, axis_name(i), size) for i, size in enumerate(sizes))
     bodies = body(*axes)
@@ -143,7 +143,7 @@ def compute_many(
 
 
 def from_bodies(axes: tuple[Axis, ...], bodies: tuple[Expr, ...], name: str) -> tuple[Tensor, ...]:
-    """The tensors with these elements; reductions inside the expressions are tensors of their own.
+    """The tensors with these elements; nested reductions become tensors of their own.
 
     sum(x[i, k]) / 4   ->   s[i] = sum(x[i, k]);   s[i] / 4
     """
@@ -162,7 +162,7 @@ def from_bodies(axes: tuple[Axis, ...], bodies: tuple[Expr, ...], name: str) -> 
 
 
 def _is_one_reduction(bodies: tuple[Expr, ...]) -> bool:
-    """Whether the bodies are all values of one reduction, in order."""
+    """Whether the bodies are all results of one reduction, in order."""
     first = bodies[0]
     return (
         isinstance(first, Reduce)
@@ -177,7 +177,7 @@ def _is_one_reduction(bodies: tuple[Expr, ...]) -> bool:
 def _lift_reductions(
     axes: tuple[Axis, ...], bodies: tuple[Expr, ...], name: str
 ) -> tuple[Expr, ...]:
-    """The expressions, reading tensors where they reduced; equal reductions are one tensor."""
+    """Replace reductions by reads of new tensors; equal reductions share one."""
     scope = dict.fromkeys(axes)
     for body in bodies:
         for part in tree.postorder(body):
@@ -207,7 +207,7 @@ def _lift_reductions(
 
 
 def axis_name(position: int) -> str:
-    """What axis number `position` is called."""
+    """The default name of an axis."""
     return "ijklmnop"[position] if position < 8 else f"i{position}"
 
 
@@ -217,10 +217,7 @@ def procedure(
     write: Callable[..., None],
     name: str = "procedure",
 ) -> tuple[Tensor, ...]:
-    """Tensors filled by loops: `write(builder, *outputs)` writes them with a `loops.Builder`.
-
-    Inputs are read as tensors are; what an output holds before it is written is not defined.
-    """
+    """Tensors filled by loops, which `write(builder, *outputs)` builds."""
     buffers = tuple(
         Buffer(f"{name}_{i}", tuple(map(index, shape)), dtype)
         for i, (shape, dtype) in enumerate(outputs)

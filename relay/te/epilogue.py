@@ -1,4 +1,4 @@
-"""What is computed of registers in many steps is written once, over a copy of them in memory.
+"""Roll expensive epilogues of register tiles, over a copy of the registers in memory.
 
     unrolled for r in 4:                            stack acc.out: float32[4, 16]
       vector for l in 16:                           unrolled for r in 4:
@@ -8,9 +8,9 @@
                                                       vector for l in 16:
                                                         y[i*4 + r, l] = sigmoid(acc.out[r, l])
 
-Registers have no indices, so a loop over them is written out, and with it whatever is computed of
-them: a function of mathematics is dozens of instructions, sixteen times over. Beside the loop that
-filled the registers a copy takes no time; the code is smaller, and compiled in a part of it.
+Registers cannot be indexed, so a loop over them is unrolled together with the epilogue: a
+mathematical function is dozens of instructions, sixteen times over. The copy is cheap next to the
+loop that filled the registers; the code is smaller and compiles faster.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from relay.te.loops import (
 from relay.te.simplify import Simplifier
 from relay.tree import Steps
 
-_MANY_STEPS = 24  # of one element; fewer than a function of mathematics takes
+_MANY_STEPS = 24  # per element; fewer than a mathematical function takes
 _MANY_COPIES = 4
 _COPY = Scope.STACK
 _ONE = const(1, INDEX)
 
 
 def over_copies(statement: Statement) -> Statement:
-    """The statement with loops that compute much of registers rolled."""
+    """Roll the unrolled loops with expensive epilogues."""
     made: Statement = tree.run(_walk(statement, Simplifier()))
     return made
 
@@ -59,7 +59,7 @@ def _walk(statement: Statement, simplify: Simplifier) -> Steps[Statement]:
 
 
 def _rolled(nest: For, simplify: Simplifier) -> Statement | None:
-    """The nest over copies; None where it is best as it is."""
+    """The rolled nest over copies; None if not profitable."""
     loops, body = _nest(nest)
     copies = 1
     for loop in loops:
@@ -93,7 +93,7 @@ def _rolled(nest: For, simplify: Simplifier) -> Statement | None:
 
 
 def _nest(nest: For) -> tuple[list[For], Statement]:
-    """The loops that stand directly in each other, and what is in the last."""
+    """The perfectly nested loops, and the innermost body."""
     loops: list[For] = []
     body: Statement = nest
     while isinstance(body, For):
@@ -103,8 +103,7 @@ def _nest(nest: For) -> tuple[list[For], Statement]:
 
 
 def _fewer_unrolled(loops: Sequence[For]) -> list[For]:
-    """The loops with none but the last of several written out: a few chains of dependent steps side
-    by side keep a processor busy."""
+    """Keep only the innermost of several loops unrolled: enough instruction-level parallelism."""
     written = [loop for loop in loops if loop.kind is Kind.UNROLLED and loop.extent != _ONE]
     rolled = written[: max(1, len(written) - 1)]
     return [For(loop.var, loop.extent, loop.body) if loop in rolled else loop for loop in loops]
@@ -117,7 +116,7 @@ def _around(loops: Sequence[For], body: Statement) -> Statement:
 
 
 def _stores(body: Statement) -> list[Store]:
-    """What is stored, where that is all there is, and to no registers."""
+    """The stores of the body; none if there is anything else, or a store to registers."""
     found: list[Store] = []
     pending = [body]
     while pending:
@@ -139,8 +138,7 @@ def _steps(store: Store) -> int:
 
 
 def _registers(stores: Sequence[Store], simplify: Simplifier) -> list[Read]:
-    """The reads of registers; none where one of them may be out of range, or is not the only one of
-    its buffer."""
+    """The reads of registers; none if one may be out of range, or a buffer has several."""
     found: dict[int, Read] = {}
     for store in stores:
         for part in tree.postorder(store.value):

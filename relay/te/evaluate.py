@@ -1,11 +1,10 @@
-"""A slow, plain evaluator: what tensors and loops mean, to hold kernels against.
+"""A reference evaluator of tensors: the oracle of kernels.
 
-    evaluate([y], {x: array})     the elements of tensors, from what they are computed from
-    run(loops, {buffer: array})   carries out statements (`relay.te.execute`)
+    evaluate([y], {x: array})     the values of tensors
+    run(loops, {buffer: array})   runs statements (`relay.te.execute`)
 
-Tensors are evaluated over all elements at once; every index is checked, and one that is out of
-range is an error only where its value is used: `select` does not look at the other side. What
-single operations mean is in `relay.te.arithmetic`.
+All elements of a tensor are evaluated at once, with the operations of `relay.te.arithmetic`. A read
+out of range is an error only if its value is used: `select` ignores the other side.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from relay.errors import RelayError
 from relay.te import arithmetic
 from relay.te.arithmetic import Array, apply
 from relay.te.compute import Computation, Placeholder, Procedure, Tensor
-from relay.te.execute import Outside, array_of, nonsense, run
+from relay.te.execute import Outside, array_of, run, uninitialized
 from relay.te.expr import Axis, Expr, Read, Reduce, Select, Source, Var
 
 __all__ = ["evaluate", "run"]
 
-# elements of a grid evaluated at once; larger ones are cut along their first axis
+# elements evaluated at once; larger tensors are split along their first axis
 _GRID = 1 << 22
 
 
@@ -33,7 +32,7 @@ def evaluate(
     inputs: Mapping[Tensor, np.ndarray],
     sizes: Mapping[Var, int] = {},
 ) -> list[np.ndarray]:
-    """The elements of `outputs`; sizes known at run time only are read off the inputs' shapes."""
+    """The values of `outputs`; dynamic sizes are taken from the shapes of the inputs."""
     known = dict(sizes)
     for tensor, array in inputs.items():
         if array.ndim == tensor.rank:
@@ -68,7 +67,7 @@ def _shape(sizes: Iterable[Expr], known: Mapping[Var, int]) -> tuple[int, ...]:
 def _in_order(
     outputs: Sequence[Tensor], known: Mapping[Source, np.ndarray]
 ) -> list[tuple[Computation | Procedure, list[Tensor]]]:
-    """Every operation that is needed, after those it reads from, with the results asked for."""
+    """The required operations in topological order, each with its required results."""
     wanted: dict[int, tuple[Computation | Procedure, dict[Tensor, None]]] = {}
     order: list[int] = []
     pending: list[tuple[Tensor, bool]] = [(tensor, False) for tensor in reversed(outputs)]
@@ -99,7 +98,7 @@ def _results(
     if isinstance(op, Computation):
         return _computed(op, tensors, arrays, sizes)
     filled: dict[Source, np.ndarray] = {
-        buffer: nonsense(_shape(buffer.shape, sizes), buffer.dtype) for buffer in op.outputs
+        buffer: uninitialized(_shape(buffer.shape, sizes), buffer.dtype) for buffer in op.outputs
     }
     run(op.body, {**arrays, **filled}, sizes)
     return [filled[op.outputs[tensor.position]] for tensor in tensors]
@@ -134,14 +133,14 @@ def _computed(
 
 
 class _Grid:
-    """Expressions for all values of their variables at once, in arrays that broadcast."""
+    """Evaluates expressions for all values of their variables, as broadcasting arrays."""
 
     def __init__(
         self, arrays: Mapping[Source, np.ndarray], variables: Mapping[Var, np.ndarray]
     ) -> None:
         self._arrays = arrays
         self._values: dict[int, Array] = {}
-        # where a value came from outside: 1 + the position in `_found`, elsewhere 0
+        # 1 + the position in `_found` where a value was read out of range, elsewhere 0
         self._marks: dict[int, Array] = {}
         self._found: list[Outside] = []
         self._keep: list[Expr] = []
@@ -161,7 +160,7 @@ class _Grid:
         start: int,
         rows: int,
     ) -> None:
-        """Let the axes run: along the dimensions of `shape`, those of `reduced` after them."""
+        """Bind the axes to the dimensions of `shape`, then of `reduced`."""
         rank = len(shape) + len(reduced)
         for i, (axis, extent) in enumerate(zip((*axes, *over), shape + reduced, strict=True)):
             span = np.arange(extent, dtype=np.int64)
@@ -169,11 +168,10 @@ class _Grid:
                 span = span[start : start + rows]
             along = [1] * rank
             along[i] = len(span)
-            # a computation that reduces has the further dimensions; they fall away at the end
             self._set(axis, span.reshape(along))
 
     def value(self, expr: Expr) -> Array:
-        """The value; an error where an element of it was read out of range."""
+        """The value; an error if an element was read out of range."""
         self._visit(expr)
         marks = self._marks.get(id(expr))
         if marks is not None and np.any(marks):
@@ -183,7 +181,7 @@ class _Grid:
     def reduction(
         self, reduce: Reduce, shape: tuple[int, ...], reduced: tuple[int, ...]
     ) -> tuple[Array, ...]:
-        """All values of the reduction: neighbours are combined until one is left."""
+        """The results of the reduction, by pairwise combination."""
         kinds = tuple(value.dtype for value in reduce.values)
         identity = [self.value(unit) for unit in reduce.combiner.identity(kinds)]
         count = int(np.prod(reduced, dtype=np.int64))

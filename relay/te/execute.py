@@ -1,10 +1,10 @@
-"""Loops carried out one scalar after the other: what statements mean.
+"""An interpreter of loops: the semantics of statements.
 
     run(statement, {buffer: array})     fills the buffers in place
 
-Every index is checked. A read outside of its buffer is an error only where its value is used:
-`select` does not look at the other side. Iterations of a parallel loop run in a shuffled order, and
-memory nobody has written holds nonsense, so that loops which rely on either are found out.
+Every index is checked; a read out of range is an error only if its value is used: `select` ignores
+the other side. Parallel loops run in random order, and uninitialized memory holds garbage, to
+expose loops that rely on either.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def run(
     buffers: Mapping[Buffer, np.ndarray] | Mapping[Source, np.ndarray],
     sizes: Mapping[Var, int] = {},
 ) -> None:
-    """Carry out a statement over buffers (and tensors), which are filled in place."""
+    """Run a statement over buffers (and tensors), which are filled in place."""
     arrays: dict[Source, np.ndarray] = dict(buffers.items())
     with np.errstate(all="ignore"):
         _Machine(arrays, sizes).run(statement)
@@ -64,7 +64,7 @@ def run(
 
 @frozen
 class Outside:
-    """An index that is out of range; it stands where the value would."""
+    """An out-of-range read, in place of its value."""
 
     source: str
     axis: int
@@ -78,8 +78,8 @@ class Outside:
         )
 
 
-def nonsense(shape: tuple[int, ...], dtype: str) -> np.ndarray:
-    """What memory holds before it is written."""
+def uninitialized(shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    """Uninitialized memory."""
     strange = (
         float("nan") if dtypes.is_float(dtype) else 0x5A5A5A5A5A5A5A5A & (1 << width(dtype)) - 1
     )
@@ -93,10 +93,9 @@ def array_of(arrays: Mapping[Source, np.ndarray], source: Source) -> np.ndarray:
 
 
 class _Machine:
-    """Statements, flattened into steps: each does its work and says which step comes next.
+    """Statements compiled to a list of steps, each of which returns the position of the next.
 
-    Values live in slots, one for every distinct expression: integers as Python's, floats as NumPy
-    scalars, so that a step costs a fraction of a microsecond.
+    Values live in slots, one per distinct expression: Python integers and NumPy float scalars.
     """
 
     def __init__(self, arrays: dict[Source, np.ndarray], sizes: Mapping[Var, int]) -> None:
@@ -124,7 +123,7 @@ class _Machine:
         return self._slot_of[id(expr)]
 
     def _flatten(self, statement: Statement) -> None:
-        """Append the steps of a statement. Pending are statements, and what comes after them."""
+        """Append the steps of a statement; callables on the stack close blocks."""
         pending: list[Statement | Callable[[], None]] = [statement]
         while pending:
             current = pending.pop()
@@ -201,7 +200,7 @@ class _Machine:
         sizes = [self._scalar(size) for size in buffer.shape]
 
         def step(position: int) -> int:
-            arrays[buffer] = nonsense(tuple(size() for size in sizes), buffer.dtype)
+            arrays[buffer] = uninitialized(tuple(size() for size in sizes), buffer.dtype)
             return position + 1
 
         self._steps.append(step)
@@ -235,7 +234,7 @@ class _Machine:
         return partial(self._again, head, past)
 
     def _again(self, head: int, past: _Label) -> None:
-        """Close a loop: back to its head, which leaves it for what comes after."""
+        """Close a loop: jump back to its head."""
         self._steps.append(lambda _: head)
         self._place(past)
 
@@ -257,7 +256,7 @@ class _Machine:
     # --- scalars
 
     def _scalar(self, expr: Expr) -> Callable[[], Any]:
-        """A function that works the expression out, from what the slots and buffers hold then."""
+        """A function that evaluates the expression."""
         steps: list[Callable[[], None]] = []
         for part in tree.postorder(expr):
             slot = self._slot(part)
@@ -332,7 +331,7 @@ class _Machine:
 
 @dataclass
 class _Label:
-    """A place in the steps, known once they are written."""
+    """A position in the steps, set later."""
 
     position: int = -1
 
@@ -351,7 +350,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _plain(value: Array, dtype: str) -> Any:
-    """The form a scalar has in a slot."""
+    """A scalar as held in a slot."""
     return value[()] if dtypes.is_float(dtype) else value.item()
 
 

@@ -1,19 +1,18 @@
-"""Scalar expressions: what one element of a tensor is computed from.
+"""Scalar expressions over elements of tensors.
 
-    Var            a loop index, or a size known at run time
+    Var            a loop index, or a dynamic dimension
     Const          a number
     Binary, Compare, Unary, Select, Cast, Bitcast
-    Call           a function of mathematics by name: exp, floor, fma …
+    Call           a mathematical function by name: exp, floor, fma …
     Read           an element of a tensor (or of a buffer, once there are loops)
-    Reduce         a sum, a maximum … over further indices
+    Reduce         a sum, a maximum … over reduction axes
 
-Indices are int64. Expressions share parts, so they are graphs: whoever walks one visits each node
-once (`relay.tree`), without recursion. Python's operators build them and fold constants on the way;
-`==` and `hash` compare structure, comparisons of values are `equal`, `less` and so on.
+Indices are int64. Expressions are DAGs: walk them with `relay.tree`, which visits each node once
+and does not recurse. Python's operators build them and fold constants; `==` and `hash` are
+structural, comparisons of values are `equal`, `<` and so on.
 
-What arithmetic means here is what Relay means: integers wrap, dividing an integer by zero gives
-zero and leaves it whole, minimum and maximum hand NaN on, a shift by the width or more empties the
-number.
+The semantics are Relay's: integers wrap; `x // 0` is 0 and `x % 0` is x; minimum and maximum
+propagate NaN; a shift by the width or more shifts out all bits.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class Expr(ScalarFamily):
         object.__setattr__(self, "_hash", hash((type(self), *self._parts())))
 
     def _parts(self) -> tuple[Any, ...]:
-        """What tells this node from others of its kind, its children included."""
+        """The fields that determine equality, children included."""
         raise TypeError("an expression is one of the node kinds")
 
     def __hash__(self) -> int:
@@ -144,7 +143,7 @@ Scalar = Expr | int | float | bool
 
 @node
 class Var(Expr):
-    """A loop index or a size; every variable is its own."""
+    """A loop index or a size; compared by identity."""
 
     name: str
 
@@ -156,16 +155,16 @@ class Var(Expr):
 class Axis(Var):
     """A variable with its range: 0 up to, not including, `extent`."""
 
-    # an Expr, but no part of this one: a variable has nothing below it
+    # an Expr, but not a child: variables are leaves
     extent: Any
 
 
 @node
 class Extent(Var):
-    """A size that only a run knows: a variable that is never negative.
+    """A dynamic dimension: a variable that is never negative.
 
-    Python turns `i < n` into `n > i` when n is of a class below that of i. Both are written as the
-    first, which is what everybody looks for.
+    Python turns `i < n` into `n > i` when the class of n is a subclass of that of i; both become
+    `i < n` here.
     """
 
     def __gt__(self, other: Scalar) -> Expr:
@@ -186,8 +185,8 @@ class Const(Expr):
         return (self.dtype, repr(self.value))
 
 
-# Of two operands of one type. `div` is for floats; `floordiv` and `mod` round down, `truncdiv` and
-# `truncmod` towards zero; `and`, `or`, `xor` work on bits, for `bool` on truth.
+# Operands have one type. `div` is for floats; `floordiv` and `mod` round down, `truncdiv` and
+# `truncmod` towards zero; `and`, `or`, `xor` are bitwise, or logical for `bool`.
 BINARY = (
     *("add", "sub", "mul", "div", "floordiv", "mod", "truncdiv", "truncmod"),
     *("min", "max", "and", "or", "xor", "shl", "shr"),
@@ -218,7 +217,7 @@ class Compare(Expr):
 
 @node
 class Unary(Expr):
-    """`neg`, `abs`, or `not`: all bits turned over, for `bool` the truth."""
+    """`neg`, `abs`, or `not` (bitwise, or logical for `bool`)."""
 
     op: str
     operand: Expr
@@ -229,7 +228,7 @@ class Unary(Expr):
 
 @node
 class Select(Expr):
-    """`if_true` where the condition holds. The other side is not read: it may be out of range."""
+    """`if_true` where the condition holds; reads of the other side may be out of range."""
 
     condition: Expr
     if_true: Expr
@@ -241,10 +240,8 @@ class Select(Expr):
 
 @node
 class Cast(Expr):
-    """The value as another type.
-
-    Floats become integers towards zero and saturate at the ends, NaN is 0; integers keep their low
-    bits; everything but 0 is True.
+    """A conversion: floats to integers truncate and saturate, NaN is 0; integers keep their low
+    bits; to `bool`, everything but 0 is True.
     """
 
     operand: Expr
@@ -263,8 +260,8 @@ class Bitcast(Expr):
         return (self.dtype, self.operand)
 
 
-# Functions by name, with the number of arguments. `round` goes to even, `pow` and the others are
-# those of C; `fma(a, b, c)` is a*b + c rounded once where the machine can.
+# Functions by name, with their arity. `round` rounds half to even, the others are those of C;
+# `fma(a, b, c)` is a*b + c, rounded once where the target has fma.
 FUNCTIONS = {
     name: arity
     for arity, names in {
@@ -283,7 +280,7 @@ PREDICATES = ("isnan", "isinf", "isfinite")
 
 @node
 class Call(Expr):
-    """A function of mathematics, or an operation of a machine (`relay.te.instruction`)."""
+    """A mathematical function, or a machine instruction (`relay.te.instruction`)."""
 
     function: str
     args: tuple[Expr, ...]
@@ -294,7 +291,7 @@ class Call(Expr):
 
 @node
 class Source:
-    """What can be read: elements of one type in a grid. `source[i, j]` reads one."""
+    """A tensor or buffer; `source[i, j]` reads an element."""
 
     name: str
     shape: tuple[Expr, ...]
@@ -327,10 +324,7 @@ class Read(Expr):
 
 @frozen
 class Combiner:
-    """How a reduction puts two partial results together, element by element of `arity` values.
-
-    `identity(dtypes)` changes nothing when combined; `combine(left, right)` is associative.
-    """
+    """The monoid of a reduction: `combine(left, right)` is associative with `identity(dtypes)`."""
 
     name: str
     identity: Callable[[tuple[str, ...]], tuple[Expr, ...]]
@@ -342,7 +336,7 @@ class Combiner:
 
 @node
 class Reduce(Expr):
-    """Value number `position` of the reduction of `values` over `axes`."""
+    """The result `position` of the reduction of `values` over `axes`."""
 
     combiner: Combiner
     axes: tuple[Axis, ...]
@@ -361,7 +355,7 @@ class Reduce(Expr):
 def same(left: Expr, right: Expr) -> bool:
     """Whether two expressions have the same structure over the same variables and tensors."""
     pending = [(left, right)]
-    seen: set[tuple[int, int]] = set()  # expressions share parts: each pair is compared once
+    seen: set[tuple[int, int]] = set()  # each pair of shared nodes is compared once
     while pending:
         a, b = pending.pop()
         if a is b:
@@ -397,11 +391,11 @@ def same(left: Expr, right: Expr) -> bool:
     return True
 
 
-# --- building
+# --- constructors
 
 
 def const(value: int | float | bool, dtype: str) -> Const:
-    """The number as an element of that type: integers wrapped, floats rounded."""
+    """A constant of that type: integers wrap, floats are rounded."""
     if dtype == "bool":
         return Const(dtype, bool(value))
     if dtypes.is_float(dtype):
@@ -420,24 +414,24 @@ def const(value: int | float | bool, dtype: str) -> Const:
 
 @lru_cache(maxsize=4096)
 def _integer(dtype: str, value: int) -> Const:
-    """Whole numbers are most of all constants: the same one is the same object, mostly."""
+    """Interned: most constants are integers, and identical objects compare fast."""
     return Const(dtype, value)
 
 
 def width(dtype: str) -> int:
-    """The bits of a number of that type (not those of its storage)."""
+    """The number of bits of a value of that type (not of its storage)."""
     return dtypes.bits(dtype)
 
 
 def index(value: Scalar) -> Expr:
-    """An index: a number, or an expression of type int64."""
+    """An index: an int, or an expression cast to int64."""
     if isinstance(value, Expr):
         return value if value.dtype == INDEX else cast(value, INDEX)
     return _integer(INDEX, int(value))
 
 
 def as_expr(value: Scalar, dtype: str) -> Expr:
-    """A scalar of that type; Python numbers are converted, expressions must have it."""
+    """A scalar of that type; Python numbers are converted, expressions must have the type."""
     if not isinstance(value, Expr):
         return const(value, dtype)
     if value.dtype != dtype:
@@ -454,7 +448,7 @@ def _common(left: Scalar, right: Scalar) -> tuple[Expr, Expr]:
 
 
 def binary(op: str, left: Scalar, right: Scalar) -> Expr:
-    """`left op right`, with what is trivial done at once."""
+    """`left op right`, with trivial simplifications."""
     a, b = _common(left, right)
     if a.dtype == INDEX:
         if isinstance(a, Const) and isinstance(b, Const):
@@ -468,8 +462,7 @@ def binary(op: str, left: Scalar, right: Scalar) -> Expr:
 
 @lru_cache(maxsize=8192)
 def _index_node(op: str, left: Expr, right: Expr) -> Expr:
-    """Positions are computed in the same way over and over: made once, mostly, they are the same
-    object, which is quick to compare."""
+    """Interned: index arithmetic repeats, and identical objects compare fast."""
     return Binary(INDEX, op, left, right)
 
 
@@ -506,7 +499,7 @@ def _trivial_bool(op: str, a: Expr, b: Expr) -> Expr | None:
 
 
 def fold(op: str, a: int, b: int, dtype: str) -> int:
-    """`a op b` on whole numbers, before wrapping; every case is defined."""
+    """`a op b` on integers, before wrapping; defined for all operands."""
     bits = width(dtype)
     match op:
         case "add":
@@ -602,7 +595,7 @@ def select(condition: Expr, if_true: Scalar, if_false: Scalar) -> Expr:
 
 
 def every(*conditions: Expr) -> Expr:
-    """Whether all hold; of none, True."""
+    """The conjunction; True for none."""
     result: Expr = const(True, "bool")
     for condition in conditions:
         result = result & condition
@@ -610,7 +603,7 @@ def every(*conditions: Expr) -> Expr:
 
 
 def some(*conditions: Expr) -> Expr:
-    """Whether any holds; of none, False."""
+    """The disjunction; False for none."""
     result: Expr = const(False, "bool")
     for condition in conditions:
         result = result | condition
@@ -630,7 +623,7 @@ def bitcast(operand: Expr, dtype: str) -> Expr:
 
 
 def call(function: str, *args: Expr) -> Expr:
-    """A function of mathematics by name (`FUNCTIONS`)."""
+    """A mathematical function by name (`FUNCTIONS`)."""
     if function not in FUNCTIONS or len(args) != FUNCTIONS[function]:
         raise RelayError(f"there is no function `{function}` of {len(args)} arguments")
     dtype = "bool" if function in PREDICATES else args[0].dtype
@@ -638,17 +631,17 @@ def call(function: str, *args: Expr) -> Expr:
 
 
 def axis(extent: Scalar, name: str = "k") -> Axis:
-    """An index to reduce over: 0 <= it < extent."""
+    """A reduction axis: from 0 to `extent`, exclusive."""
     return Axis(INDEX, name, index(extent))
 
 
 def reads(expr: Expr) -> list[Read]:
-    """Every read in an expression, those in indices included, each once."""
+    """The reads in an expression, including those in indices."""
     return [part for part in postorder(expr) if isinstance(part, Read)]
 
 
 def variables(expr: Expr) -> frozenset[Var]:
-    """The variables an expression mentions; those a reduction runs over are left out."""
+    """The free variables: those of reduction axes are bound."""
     if expr._variables is None:
         for part in postorder(expr, enter=lambda e: e._variables is None):
             if part._variables is None:
@@ -669,10 +662,9 @@ def _mentioned(expr: Expr) -> frozenset[Var]:
 
 
 def substitute(expr: Expr, values: Mapping[Var, Expr], done: dict[int, Expr] | None = None) -> Expr:
-    """The expression with other expressions for some variables.
+    """Substitute expressions for variables.
 
-    Whoever changes many that share parts gives one dictionary `done` to all, and keeps them until
-    the last.
+    `done` is a memo by id, for several expressions that share nodes and stay alive meanwhile.
     """
     changing = frozenset(values)
     if changing.isdisjoint(variables(expr)):
@@ -687,7 +679,7 @@ def substitute(expr: Expr, values: Mapping[Var, Expr], done: dict[int, Expr] | N
         if isinstance(part, Var):
             known[id(part)] = values.get(part, part)
             continue
-        # `variables` above has noted those of every part
+        # `variables` above has set it for every node
         if changing.isdisjoint(part._variables or ()):
             known[id(part)] = part
             continue
@@ -701,14 +693,14 @@ def substitute(expr: Expr, values: Mapping[Var, Expr], done: dict[int, Expr] | N
 
 
 def remake(before: Expr, after: Expr) -> Expr:
-    """A node whose children changed, built anew so that constants fold."""
+    """Rebuild a node whose children changed, so that constants fold."""
     if after is before or isinstance(after, Read):
         return after
     return with_children(after, children(after))
 
 
 def with_children(original: Expr, below: Sequence[Expr]) -> Expr:
-    """The same operation on other operands; constants fold."""
+    """The same operation on other operands, with constants folded."""
     match original:
         case Binary():
             return binary(original.op, below[0], below[1])

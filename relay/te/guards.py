@@ -1,9 +1,9 @@
-"""Conditions inside loops: which are needed, how far they hold, and what they tell.
+"""Guards inside loops: which are needed, for which iterations, and what they imply.
 
-    for i.o in 10: for i.i in 6: if i.o*6 + i.i < 56: …        the first 9 turns need no condition
+    for i.o in 10: for i.i in 6: if i.o*6 + i.i < 56: …        the first 9 iterations need no guard
     for i.o in (n + 5) // 6: for i.i in 6: if i.o*6 + i.i < n: …                 the first n // 6
 
-`relay.te.tidy` takes loops apart by what is found here.
+`relay.te.tidy` splits loops accordingly.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ from relay.te.simplify import Linear, Simplifier
 
 
 def reads_memory(expr: Expr) -> bool:
-    """Whether an expression depends on what is in memory."""
+    """Whether an expression contains a read."""
     return any(isinstance(part, Read) for part in tree.postorder(expr))
 
 
 @frozen
-class OpenLimit:
-    """How many first iterations need no guard, and the sums that are negative in them."""
+class DynamicLimit:
+    """The number of first iterations that need no guard, and the negative forms in them."""
 
     turns: Expr
     negative: list[Linear]
-    exact: bool  # there is one guard, and after them it never holds
+    exact: bool  # there is one guard, which fails in all later iterations
 
     def after(self, var: Var, first: Var) -> list[Linear]:
-        """What is negative in the others, the first of which is `first`."""
+        """The negative forms in the later iterations, from `first` on."""
         if not self.exact:
             return []
         (held,) = self.negative
@@ -65,8 +65,8 @@ class OpenLimit:
         return [there.times(-1).plus(Linear({}, -1))]
 
 
-def open_limit(loop: For, extent: Expr, simplify: Simplifier) -> OpenLimit | None:
-    """Where a loop may be cut in two; None when there is nothing to gain.
+def dynamic_limit(loop: For, extent: Expr, simplify: Simplifier) -> DynamicLimit | None:
+    """Where to split a loop of dynamic extent; None if there is nothing to gain.
 
     for i in (n + 15) // 16: for l in 16: if i*16 + l < n: …          n // 16;  i*16 + 15 - n < 0
     """
@@ -79,7 +79,7 @@ def open_limit(loop: For, extent: Expr, simplify: Simplifier) -> OpenLimit | Non
         if difference is None or simplify.holds(guard):
             continue
         factor = difference.terms.get(loop.var, 0)
-        moving: dict[Expr, int] = {}  # while the loop stands still
+        moving: dict[Expr, int] = {}  # varies within an iteration
         fixed: dict[Expr, int] = {}
         for atom, coefficient in difference.terms.items():
             if atom != loop.var:
@@ -101,14 +101,12 @@ def open_limit(loop: For, extent: Expr, simplify: Simplifier) -> OpenLimit | Non
     if limit is None:
         return None
     within = binary("max", binary("min", limit, extent), const(0, INDEX))
-    return OpenLimit(simplify(within), facts, exact == [True])
+    return DynamicLimit(simplify(within), facts, exact == [True])
 
 
 def _guards(loop: For, simplify: Simplifier) -> list[Compare]:
-    """The conditions inside a loop that depend on its variable and on nothing read: of statements,
-    and of values that are one thing up to some place and another from there.
-
-    Ranges of the variables bound inside are noted on the way.
+    """The conditions of statements and selects inside a loop that depend on its variable and read
+    no memory; also binds the loop variables inside.
     """
     found: list[Expr] = []
     pending: list[Statement] = [loop.body]
@@ -125,7 +123,7 @@ def _guards(loop: For, simplify: Simplifier) -> list[Compare]:
                 parts = tree.postorder(current.value)
                 found += [part.condition for part in parts if isinstance(part, Select)]
             case While():
-                pass  # runs on values; nothing to split off
+                pass  # depends on values; nothing to split
             case _:
                 pending.extend(tree.children(current))
     return [
@@ -139,7 +137,7 @@ def _guards(loop: For, simplify: Simplifier) -> list[Compare]:
 
 
 def conjunction(condition: Expr) -> list[Expr]:
-    """The conditions that all hold where one does."""
+    """The conjuncts of a condition."""
     parts: list[Expr] = []
     pending = [condition]
     while pending:
@@ -152,7 +150,7 @@ def conjunction(condition: Expr) -> list[Expr]:
 
 
 def _slack(guard: Compare, var: Var, simplify: Simplifier) -> tuple[int, int, int] | None:
-    """(a, low, high): the guard holds where a*var + r < 0, with r anywhere from low to high."""
+    """(a, low, high): the guard is a*var + r < 0 with r in low..high."""
     difference = _difference(guard, simplify)
     if difference is None:
         return None
@@ -167,7 +165,7 @@ def _slack(guard: Compare, var: Var, simplify: Simplifier) -> tuple[int, int, in
 
 
 def _difference(guard: Compare, simplify: Simplifier) -> Linear | None:
-    """What is negative where the guard holds."""
+    """The linear form that is negative where the guard holds."""
     if guard.left.dtype != INDEX:
         return None
     left = simplify.exact(simplify(guard.left))
@@ -182,7 +180,7 @@ def _difference(guard: Compare, simplify: Simplifier) -> Linear | None:
 
 
 def unguarded(loop: For, count: int, simplify: Simplifier) -> int:
-    """How many first iterations need no guard; `count` when there is nothing to gain."""
+    """The number of first iterations that need no guard; `count` if there is nothing to gain."""
     limit = count
     for guard in _guards(loop, simplify):
         slack = _slack(guard, loop.var, simplify)
@@ -194,7 +192,7 @@ def unguarded(loop: For, count: int, simplify: Simplifier) -> int:
 
 
 def last_needed(loop: For, count: int, simplify: Simplifier) -> int:
-    """How many iterations there are before a guard around everything fails for good."""
+    """The number of iterations before an enclosing guard fails for the rest."""
     body: Statement = loop.body
     needed = count
     while True:
@@ -219,10 +217,10 @@ def last_needed(loop: For, count: int, simplify: Simplifier) -> int:
 def needed_guards(
     condition: Expr, body: Statement, simplify: Simplifier, safe: set[Expr]
 ) -> list[Expr]:
-    """The guards without which a stage would leave a buffer; `safe` are indices that never do.
+    """The guards that prevent out-of-range accesses; `safe` are indices known to be in range.
 
-    Memory of the kernel's own may be filled further than anybody reads: vector lanes beyond the end
-    of a row cost nothing, and without a mask they stay in registers.
+    Temporary buffers may be written beyond what is read: extra vector lanes cost nothing, and
+    without a mask they stay in registers.
     """
     conditions = conjunction(condition)
     steps = body.steps if isinstance(body, Block) else (body,)
@@ -248,14 +246,13 @@ def needed_guards(
 
 
 def clamped(statement: If, simplify: Simplifier) -> tuple[If, set[Expr]]:
-    """The guarded steps of a stage that writes memory of the kernel's own, reading the last element
-    where the guard says there is none: then nothing has to be asked.
+    """Replace the guard of a stage that writes temporary buffers by clamping the indices it reads.
 
     if i*6 + r < n: acc[r] = acc[r] + x[i*6 + r]     ->     acc[r] = acc[r] + x[min(i*6 + r, n - 1)]
 
-    Only for indices that are the same in all lanes of a vector, and where sizes are known at run
-    time only: otherwise the tail of a loop has just the steps it needs. The loop runs, so there is
-    a last element. The indices that became safe come along.
+    Only for indices that are uniform across vector lanes, and for dynamic sizes: otherwise the tail
+    of a loop is split off. The loop runs, so there is a last element. Also returns the clamped
+    indices, which are in range.
     """
     safe: set[Expr] = set()
     bounds: list[tuple[Linear, Expr, Expr]] = []
@@ -264,7 +261,7 @@ def clamped(statement: If, simplify: Simplifier) -> tuple[If, set[Expr]]:
             left = simplify(one.left)
             last = binary("min", left, one.right - 1)
             bounds.append((simplify.exact(left), one.right, last))
-    if not bounds or not _writes_own_memory(statement.then):
+    if not bounds or not _writes_temporaries(statement.then):
         return statement, safe
 
     def clamp_one(place: Expr, extent: Expr) -> Expr:
@@ -293,7 +290,7 @@ def clamped(statement: If, simplify: Simplifier) -> tuple[If, set[Expr]]:
 
 
 def _without_multiple(total: Linear, part: Linear) -> tuple[Linear, int] | None:
-    """(rest, factor): the sum is rest + factor * part, and the rest has nothing of the part."""
+    """(rest, factor) with total = rest + factor * part and no variable of part in rest."""
     atom = next(iter(part.terms), None)
     if atom is None:
         return None
@@ -307,13 +304,13 @@ def _without_multiple(total: Linear, part: Linear) -> tuple[Linear, int] | None:
     return rest, factor
 
 
-def _writes_own_memory(body: Statement) -> bool:
+def _writes_temporaries(body: Statement) -> bool:
     steps = body.steps if isinstance(body, Block) else (body,)
     return all(isinstance(s, Store) and s.buffer.scope is not Scope.GLOBAL for s in steps)
 
 
-def where_it_holds(condition: Expr, simplify: Simplifier) -> Simplifier:
-    """What holds inside a branch: `var < number` bounds the variable."""
+def assuming_condition(condition: Expr, simplify: Simplifier) -> Simplifier:
+    """The simplifier inside a branch: `var < constant` bounds the variable."""
     ranges: dict[Var, Interval] = {}
     for part in conjunction(condition):
         negated = isinstance(part, Unary) and part.op == "not"

@@ -1,10 +1,10 @@
-"""Machine operations that do several steps of a reduction at once.
+"""Machine instructions that do several steps of a reduction at once.
 
     c + u[0]*s[0] + u[1]*s[1] + u[2]*s[2] + u[3]*s[3]        dot4(c, u[0:4], s[0:4])
 
-An `Instruction` says what its steps are as a reduction over small tensors that stand for operands;
-a computation whose elements have the same form can be done with it (`schedule.tensorize`). In loops
-it is a call by its name: of what is accumulated, then each operand at every step.
+An `Instruction` is defined by a reduction over placeholder operands; a reduction of the same form
+can use it (`schedule.tensorize`). In loops it is a call of that name: the accumulator, then each
+operand at every step.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _COMMUTE = ("add", "mul", "min", "max", "and", "or", "xor")
 
 @frozen
 class Instruction:
-    """`reduction` has one value and runs over one axis; each source it reads is an operand."""
+    """`reduction` has one value and one axis; the sources it reads are the operands."""
 
     name: str
     reduction: Reduce
 
     @property
     def steps(self) -> int:
-        """How many it does at once."""
+        """The number of reduction steps it does."""
         extent = self.reduction.axes[0].extent
         assert isinstance(extent, Const)
         return int(extent.value)
@@ -52,19 +52,19 @@ class Instruction:
         return [part.source for part in tree.postorder(value) if isinstance(part, Read)]
 
     def match(self, reduction: Reduce) -> tuple[Expr, ...] | None:
-        """What the operands are when one step of that reduction is one of these; None if not."""
+        """The operands, if the reduction has the form of the instruction; None if not."""
         if reduction.combiner is not self.reduction.combiner or len(reduction.values) != 1:
             return None
         found = _match(self.reduction.values[0], reduction.values[0], {})
         return None if found is None else tuple(found[operand] for operand in self.operands)
 
     def call(self, start: Expr, operands: Sequence[Sequence[Expr]]) -> Expr:
-        """`start` and the steps: `operands` has the values of each at every step."""
+        """The call; `operands` has the values of each operand at every step."""
         each = [value for operand in operands for value in operand]
         return Call(start.dtype, self.name, (start, *each))
 
     def expand(self, call: Call) -> Expr:
-        """The steps of a call one by one, for machines that have no such operation."""
+        """The steps of a call one by one, for targets without the instruction."""
         total, *values = call.args
         for step in range(self.steps):
             given = {id(one): values[i * self.steps + step] for i, one in enumerate(self.operands)}
@@ -78,7 +78,7 @@ class Instruction:
 
 
 def _match(pattern: Expr, value: Expr, found: dict[Source, Expr]) -> dict[Source, Expr] | None:
-    """What the sources of a pattern stand for; it is as deep as patterns are, and no deeper."""
+    """Bind the sources of a pattern; recursion is as deep as the pattern."""
     if pattern.dtype != value.dtype:
         return None
     if isinstance(pattern, Read):
@@ -106,7 +106,7 @@ def _match_all(
 
 
 def _dot(name: str, steps: int, left: str, right: str) -> Instruction:
-    """Products of integers that lie side by side, summed in 32 bits, which wrap."""
+    """A dot product of narrow integers, accumulated in int32."""
     step = Axis(INDEX, "t", const(steps, INDEX))
     factors = (Source(side, (step.extent,), side) for side in (left, right))
     first, second = (cast(factor[step], "int32") for factor in factors)

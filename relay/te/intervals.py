@@ -1,4 +1,4 @@
-"""Ranges of whole numbers, and what arithmetic makes of them."""
+"""Interval arithmetic on integers."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ ANY_NUMBER: Interval = (-(2**63), 2**63 - 1)
 
 
 def contains(outer: Interval, inner: Interval) -> bool:
-    """Whether the one interval lies in the other."""
+    """Whether `inner` lies in `outer`."""
     low = outer[0] is None or (inner[0] is not None and inner[0] >= outer[0])
     high = outer[1] is None or (inner[1] is not None and inner[1] <= outer[1])
     return low and high
 
 
 def union(a: Interval, b: Interval) -> Interval:
-    """Both, and what lies between."""
+    """The convex hull."""
     return (
         None if a[0] is None or b[0] is None else min(a[0], b[0]),
         None if a[1] is None or b[1] is None else max(a[1], b[1]),
@@ -28,7 +28,7 @@ def union(a: Interval, b: Interval) -> Interval:
 
 
 def product(a: Interval, b: Interval) -> Interval:
-    """Products of numbers from each."""
+    """The interval of products."""
     if None in (*a, *b):
         if ANY_NUMBER in (a, b):
             return ANY_NUMBER
@@ -40,7 +40,7 @@ def product(a: Interval, b: Interval) -> Interval:
 
 
 def combined(op: str, a: Interval, b: Interval) -> Interval:
-    """What an operation makes of numbers from each."""
+    """The interval of the results of an operation."""
     divisor = b[0] if b[0] == b[1] else None
     natural = contains((0, None), a) and contains((0, None), b)
     match op:
@@ -69,7 +69,7 @@ def combined(op: str, a: Interval, b: Interval) -> Interval:
 
 
 def of_dtype(dtype: str) -> Interval:
-    """The numbers that an element type has."""
+    """The interval of an element type."""
     bits = width(dtype)
     if dtypes.is_float(dtype) or bits == 64:
         return ANY_NUMBER

@@ -1,13 +1,13 @@
-"""Scalar expressions a processor has instructions for.
+"""Legalization: scalar expressions in instructions that the target has.
 
     x + y                 of float16     ->   float32(x) + float32(y), rounded where it is stored
-    a*b + c               of floats      ->   fma(a, b, c), where the machine has it
+    a*b + c               of floats      ->   fma(a, b, c), where the target has it
     exp(x)                               ->   a polynomial (relay.te.math)
-    int32(x)              of float32     ->   with the values int32 does not have made safe
+    int32(x)              of float32     ->   saturating
 
-Narrow floats are computed in float32 and rounded when stored or cast; integers of four and two bits
-are computed in eight and wrapped. What comes out has only float32, float64, truth and integers of
-8 to 64 bits in it, except right at reads and in the last cast before a store.
+Narrow floats are computed in float32 and rounded when stored or cast; 2-bit and 4-bit integers are
+computed in 8 bits and wrapped. The result has only float32, float64, bool and integers of 8 to 64
+bits, except at reads and in the last cast before a store.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from relay.te.loops import Let, Statement, Store, map_expressions
 
 @frozen
 class Facts:
-    """What the machine can do in one instruction."""
+    """The instructions of the target."""
 
     has_fma: bool = True
     has_f16c: bool = True
@@ -59,9 +59,9 @@ def carrier(dtype: str) -> str:
 
 
 def legalize(statement: Statement, facts: Facts) -> Statement:
-    """The statement with every expression in instructions of the machine."""
+    """Legalize every expression of a statement."""
     done: dict[Expr, Expr] = {}
-    carried: dict[Var, Var] = {}  # names for values that are computed in another type
+    carried: dict[Var, Var] = {}  # variables in their carrier types
 
     def step(before: Expr, after: Expr) -> Expr:
         if isinstance(before, Var) and (kind := carrier(before.dtype)) != before.dtype:
@@ -85,12 +85,12 @@ def legalize(statement: Statement, facts: Facts) -> Statement:
 
 
 def stored(value: Expr, dtype: str, facts: Facts) -> Expr:
-    """A value in its carrier as memory holds it."""
+    """A value in its carrier, converted to the storage type."""
     return narrow.to_narrow(value, dtype, facts) if dtype in narrow.NARROW_FLOATS else value
 
 
 def _one(before: Expr, after: Expr, facts: Facts) -> Expr:
-    """`after`, whose children are legal, for `before`."""
+    """The legal form of `before`; the children of `after` are legal."""
     kind = carrier(before.dtype)
     match after:
         case Const():
@@ -100,7 +100,7 @@ def _one(before: Expr, after: Expr, facts: Facts) -> Expr:
                 return narrow.from_narrow(after, facts)
             if kind == after.dtype:
                 return after
-            # of a byte that holds four bits, the upper ones may be anything
+            # the upper bits of the byte are undefined
             return narrow.low_bits(Read(kind, after.source, after.indices), before.dtype)
         case Binary():
             if dtypes.is_float(kind):
@@ -133,7 +133,7 @@ def _one(before: Expr, after: Expr, facts: Facts) -> Expr:
 
 
 def _of_few_bits(expr: Call, bits: int) -> Expr:
-    """A function of the low bits, in eight."""
+    """Expand popcount or clz of the low bits, in 8 bits."""
     counted = call(expr.function, *(arg & ((1 << bits) - 1) for arg in expr.args))
     return counted - (8 - bits) if expr.function == "clz" else counted
 
@@ -153,14 +153,14 @@ def _float_binary(op: str, left: Expr, right: Expr, facts: Facts) -> Expr:
         case "mod" | "floordiv":
             rest = elementary.expand(call("fmod", left, right), facts)
             zero, one = const(0, right.dtype), const(1, right.dtype)
-            # the rest takes the sign of the divisor
+            # the remainder takes the sign of the divisor
             wrong = not_equal(rest, 0.0) & ((rest < 0.0) ^ (right < 0.0))
             if op == "mod":
                 sign = call("copysign", zero, right)
                 return select(equal(rest, 0.0), sign, select(wrong, rest + right, rest))
             exact = (left - rest) / right
             quotient = elementary.expand(call("round", exact - select(wrong, one, zero)), facts)
-            # a zero has the sign that the quotient would have
+            # a zero takes the sign of the quotient
             signed = call("copysign", quotient, left / right)
             return select(equal(right, 0.0), left / right, signed)
     return binary(op, left, right)

@@ -1,4 +1,4 @@
-"""The loop language: what a kernel does, step by step.
+"""The loop language: statements of a kernel.
 
     parallel for i in 16:
       stack sum: float32[]
@@ -7,9 +7,9 @@
         sum[] = sum[] + x[i, k]
       y[i] = sum[]
 
-Statements store scalars into buffers; expressions are those of `relay.te.expr`, reading buffers
-(and, before lowering, tensors). A schedule produces statements; operators that are no tensor
-expressions are written in them directly, with a `Builder`.
+Statements store scalars into buffers; expressions (`relay.te.expr`) read buffers and, before
+lowering, tensors. A schedule produces statements; operators that are not tensor expressions are
+written with a `Builder`.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class Kind(Enum):
 
     SERIAL = "for"
     PARALLEL = "parallel for"  # iterations spread over threads
-    ALTERNATING = "alternating parallel for"  # so, and every other time from the last to the first
-    VECTOR = "vector for"  # all iterations at once, in the lanes of vectors
+    ALTERNATING = "alternating parallel for"  # parallel, in reverse order every other run
+    VECTOR = "vector for"  # all iterations at once, in vector lanes
     UNROLLED = "unrolled for"  # one copy of the body per iteration
 
     @property
@@ -79,7 +79,7 @@ class Kind(Enum):
 
 @node
 class For(Statement):
-    """`body` for every value of `var` from 0 up to, not including, `extent`."""
+    """`body` for every value of `var` from 0 to `extent`, exclusive."""
 
     var: Var
     extent: Expr
@@ -89,7 +89,7 @@ class For(Statement):
 
 @node
 class While(Statement):
-    """`body` as long as the condition holds."""
+    """`body` while the condition holds."""
 
     condition: Expr
     body: Statement
@@ -97,7 +97,7 @@ class While(Statement):
 
 @node
 class Store(Statement):
-    """`buffer[indices] = value`; `streaming` past the caches, for results larger than they are."""
+    """`buffer[indices] = value`; `streaming` bypasses the caches."""
 
     buffer: Buffer
     indices: tuple[Expr, ...]
@@ -107,8 +107,8 @@ class Store(Statement):
 
 @node
 class If(Statement):
-    """A `guard` keeps a stage inside its tensor: where the condition fails nobody needs what the
-    body makes, so it may run all the same if it reads nothing out of range."""
+    """With `guard`, the condition keeps a stage within its tensor: the body may run regardless, if
+    it accesses nothing out of range."""
 
     condition: Expr
     then: Statement
@@ -127,7 +127,7 @@ class Let(Statement):
 
 @node
 class Allocate(Statement):
-    """A buffer for the time of `body`. It holds nothing defined at first."""
+    """An uninitialized buffer, alive during `body`."""
 
     buffer: Buffer
     body: Statement
@@ -135,7 +135,7 @@ class Allocate(Statement):
 
 @node
 class Block(Statement):
-    """One after the other."""
+    """A sequence of statements."""
 
     steps: tuple[Statement, ...]
 
@@ -151,8 +151,8 @@ class Prefetch(Statement):
 
 @node
 class Fail(Statement):
-    """The kernel ends here: an index lies outside of an axis of that extent. What it has written so
-    far means nothing. An `optional` one is there in the checked mode only."""
+    """End the kernel: an index is out of range for an axis of that extent. Its results are
+    undefined. An `optional` one exists in checked mode only."""
 
     index: Expr
     extent: Expr
@@ -161,7 +161,7 @@ class Fail(Statement):
 
 
 def block(steps: Sequence[Statement]) -> Statement:
-    """The steps in order; a single one is itself."""
+    """A sequence, flattened; a single statement stands for itself."""
     flat: list[Statement] = []
     for step in steps:
         flat.extend(step.steps if isinstance(step, Block) else (step,))
@@ -173,7 +173,7 @@ def map_expressions(
     change: Callable[[Expr], Expr],
     buffers: Mapping[int, Buffer] | None = None,
 ) -> Statement:
-    """The statement with every expression changed, and other buffers (by id) to store into."""
+    """Change every expression, and replace the buffers stored to (by id)."""
     others = buffers or {}
 
     def step(before: Statement, after: Statement) -> Statement:
@@ -203,17 +203,17 @@ def map_expressions(
 
 
 def serial(statement: Statement) -> Statement:
-    """The statement with no loop spread over threads."""
+    """The statement with parallel loops made serial."""
     return _plain(statement, Kind.PARALLEL, Kind.ALTERNATING)
 
 
 def rolled(statement: Statement) -> Statement:
-    """The statement with no loop to be written out."""
+    """The statement with unrolled loops made serial."""
     return _plain(statement, Kind.UNROLLED)
 
 
 def unchecked(statement: Statement) -> Statement:
-    """The statement without what only the checked mode looks at."""
+    """The statement without the checks of checked mode."""
     if not any(isinstance(part, Fail) and part.optional for part in tree.postorder(statement)):
         return statement
 
@@ -238,7 +238,7 @@ def _plain(statement: Statement, *kinds: Kind) -> Statement:
 
 
 class Builder:
-    """Writes loops top to bottom.
+    """Builds statements in program order.
 
     def cumulative_sum(b, out):
         total = b.local("float32")
@@ -250,7 +250,7 @@ class Builder:
 
     def __init__(self) -> None:
         self._open: list[list[Statement]] = [[]]
-        # buffers and names last until the end of the block they are made in
+        # buffers and names live until the end of their block
         self._pending: list[list[tuple[int, Buffer | tuple[Var, Expr]]]] = [[]]
 
     def _add(self, statement: Statement) -> None:
@@ -278,35 +278,35 @@ class Builder:
         self._add(Store(buffer, tuple(map(index, each)), as_expr(value, buffer.dtype)))
 
     def fail(self, position: Expr, extent: Scalar, what: str) -> None:
-        """End the kernel: an index lies outside of an axis of that extent."""
+        """End the kernel: an index is out of range for an axis of that extent."""
         self._add(Fail(position, index(extent), what))
 
     def expect(self, inside: Expr, position: Expr, extent: Scalar, what: str) -> None:
-        """In the checked mode the kernel ends where an index is not inside of an axis."""
+        """In checked mode, end the kernel if an index is not in range."""
         self._add(If(~inside, Fail(position, index(extent), what, optional=True)))
 
     def local(self, dtype: str, shape: Sequence[Scalar] = (), name: str = "local") -> Buffer:
-        """Memory until the end of the block: a scalar in a register, arrays in the workspace."""
+        """A buffer until the end of the block: scalars on the stack, arrays in the workspace."""
         scope = Scope.WORKSPACE if shape else Scope.STACK
         buffer = Buffer(name, tuple(map(index, shape)), dtype, scope)
         self._pending[-1].append((len(self._open[-1]), buffer))
         return buffer
 
     def variable(self, dtype: str, value: Scalar, name: str = "v") -> Buffer:
-        """A scalar that changes: read it as `v[()]`, set it with `store(v, (), …)`."""
+        """A mutable scalar: read it as `v[()]`, set it with `store(v, (), …)`."""
         buffer = self.local(dtype, (), name)
         self.store(buffer, (), value)
         return buffer
 
     def let(self, value: Expr, name: str = "t") -> Var:
-        """A name for a value, computed here and once."""
+        """A name for a value, computed once, here."""
         var = Var(value.dtype, name)
         self._pending[-1].append((len(self._open[-1]), (var, value)))
         return var
 
     @contextmanager
     def loop(self, extent: Scalar, name: str = "i", kind: Kind = Kind.SERIAL) -> Iterator[Var]:
-        """A loop from 0 up to, not including, `extent`."""
+        """A loop from 0 to `extent`, exclusive."""
         var = Var(INDEX, name)
         self._begin()
         yield var
@@ -326,7 +326,7 @@ class Builder:
 
     @contextmanager
     def else_(self) -> Iterator[None]:
-        """The other side of the `if_` just before."""
+        """The else branch of the preceding `if_`."""
         last = self._open[-1].pop() if self._open[-1] else None
         if not isinstance(last, If) or last.otherwise is not None:
             raise RelayError("`else_` comes right after an `if_`")
@@ -335,7 +335,7 @@ class Builder:
         self._add(If(last.condition, last.then, self._end()))
 
     def finish(self) -> Statement:
-        """What was written."""
+        """The built statement."""
         if len(self._open) != 1:
             raise RelayError("a block of the loop builder is still open")
         return self._end()

@@ -1,4 +1,4 @@
-"""From a schedule to loops.
+"""Lower a schedule to loops.
 
     c[i, j] = sum(a[i, k] * b[k, j] for k)        for i.o in 8: for j.o in 4:
     scheduled in tiles, acc at j.o         ->       register acc[8, 16]
@@ -6,7 +6,7 @@
                                                     for k: for i: for j: acc[i, j] = acc[i, j] + …
                                                     for i.i: for j.i: c[…] = acc[i.i, j.i]
 
-Loops come out as the schedule has them, guards included; `relay.te.tidy` makes them small.
+The loops keep all guards of the schedule; `relay.te.tidy` simplifies them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from relay.te.schedule import Loop, Schedule, Stage, check, unused_name
 
 @frozen
 class Lowered:
-    """Loops, and the buffers they take: one per input and output, in order."""
+    """Loops and their buffers, one per input and output."""
 
     inputs: tuple[Buffer, ...]
     outputs: tuple[Buffer, ...]
@@ -98,7 +98,7 @@ class _Lowering:
         )
 
     def with_stages(self, stages: Sequence[Stage], rest: Statement | None) -> Statement:
-        """The stages one after the other, then `rest`, with memory for what they make."""
+        """The stages in order, then `rest`, with allocations of their results."""
         result: list[Statement] = [] if rest is None else [rest]
         for stage in reversed(stages):
             result.insert(0, self.nest(stage))
@@ -138,7 +138,7 @@ class _Lowering:
         return self.around(stage, outer, block(steps))
 
     def around(self, stage: Stage, loops: Sequence[Loop], body: Statement) -> Statement:
-        """The loops around `body`, each with the stages computed inside it."""
+        """The loops around `body`, with the stages computed in them."""
         for loop in reversed(loops):
             inside = self.attached.get((stage.name, loop.name), [])
             body = For(loop.var, loop.extent, self.with_stages(inside, body), loop.kind)
@@ -158,10 +158,10 @@ class _Lowering:
         return _guarded(stage.guards, block(steps))
 
     def update(self, stage: Stage, reducing: set[Var], combined: Sequence[Expr]) -> Statement:
-        """All values of a reduction at once: each is computed before any is written.
+        """Store all results of a reduction; each is computed before any is stored.
 
-        What lies beyond the end of a result is nobody's, but what lies beyond the end of the
-        reduction must not go into it: the one condition is a guard, the other always counts.
+        Conditions on spatial axes are guards, which may be dropped; conditions on reduction axes
+        are not, as elements beyond the end must not be accumulated.
         """
         inside = _without(stage.guards, reducing)
         beyond = [guard for guard in stage.guards if guard not in inside]
@@ -178,7 +178,7 @@ class _Lowering:
     def at_once(
         self, stage: Stage, reducing: set[Var], loop: Loop, combined: Sequence[Expr]
     ) -> Statement:
-        """One operation for a whole loop; steps one by one where not all of them are wanted."""
+        """One instruction for a whole loop; single steps where its guards do not all hold."""
         instruction, reduction = loop.instruction, stage.computation.reduction
         assert instruction is not None and reduction is not None
         operands = instruction.match(reduction)
@@ -201,14 +201,14 @@ class _Lowering:
         return If(every(*whole), operation, steps)
 
     def places(self, stage: Stage) -> tuple[Expr, ...]:
-        """Where in its buffer a stage puts the element it is at."""
+        """The indices of the current element in the buffer of the stage."""
         op = stage.computation
         return tuple(
             stage.values[axis] - start for axis, start in zip(op.axes, stage.origin, strict=True)
         )
 
     def expression(self, stage: Stage, body: Expr) -> Expr:
-        """An expression over axes and tensors, over loop variables and buffers."""
+        """The expression with axes replaced by loop variables, and tensors by buffers."""
         return tree.transform(substitute(body, stage.values), self.read)
 
     def read(self, before: Expr, after: Expr) -> Expr:

@@ -1,12 +1,11 @@
 """Conversions that processors lack, in operations they have.
 
     float32 <-> float16, float8, float4, …    on the bits, where there is no instruction
-    float -> integer                          saturating, where LLVM leaves the result open
+    float -> integer                          saturating, where LLVM leaves the result undefined
     integer -> four bits, two bits            wrapped, in eight
 
-A narrow float is only moved: read, converted, stored. Arithmetic on it happens in float32 (its
-carrier); the rounding is to nearest, ties to even, denormals included. What is beyond the largest
-number becomes infinity; NaN, where there is none; or that number, where there is neither.
+Narrow floats are computed in float32, their carrier. Rounding is to nearest even, denormals
+included. Overflow gives infinity; in formats without it NaN; without either the largest number.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Special(Enum):
-    """Which patterns of bits are no numbers."""
+    """The bit patterns of infinity and NaN."""
 
     IEEE = "those with the largest exponent: infinity and NaN"
     ONE = "the largest alone: NaN"
@@ -64,7 +63,7 @@ class Format:
 
     @property
     def bias(self) -> int:
-        # what needs no exponent for infinity has a smaller power of two instead
+        # without an exponent for infinity the bias is one larger
         return (1 << self.exponent - 1) - (self.specials is not Special.NEGATIVE_ZERO)
 
     @property
@@ -98,31 +97,30 @@ _SINGLE = Format(8, 23)
 _INFINITY = 0x7F80_0000  # of float32
 _NAN = 0x7FC0_0000
 
-# A power of two: eight bits of exponent alone, those of a float32. It has no sign and no zero.
+# A power of two: the exponent of a float32, without sign and zero.
 SCALE = "float8_e8m0fnu"
 
-# Integers of fewer than eight bits, and what they are stored and computed in.
+# The storage and carrier types of integers of fewer than eight bits.
 STORAGE = {"int2": "int8", "uint2": "uint8", "int4": "int8", "uint4": "uint8"}
 NARROW_FLOATS = (*FORMATS, SCALE)
 
 
 def from_narrow(value: Expr, facts: Facts) -> Expr:
-    """A narrow float in float32; exact."""
+    """A narrow float as float32; exact."""
     if value.dtype == "float16" and facts.has_f16c:
         return Cast("float32", value)
     if value.dtype == SCALE:
         return _from_scale(value)
     narrow = FORMATS[value.dtype]
     bits = cast(bitcast(value, narrow.storage), "uint32")
-    if narrow.bits < 8:  # of the byte that holds it, the upper bits may be anything
+    if narrow.bits < 8:  # the upper bits of the byte are undefined
         bits = bits & ((1 << narrow.bits) - 1)
     shift = _SINGLE.fraction - narrow.fraction
     if narrow.exponent == _SINGLE.exponent:
         return bitcast(bits << shift, "float32")
     sign = (bits & (1 << narrow.bits - 1)) << 32 - narrow.bits
     magnitude = bits & narrow.magnitude
-    # its exponent is too small by the difference of the biases: a product makes up for that, and
-    # for denormals as well
+    # multiply by the difference of the biases; this also normalizes denormals
     scale = const(2.0 ** (_SINGLE.bias - narrow.bias), "float32")
     number = bitcast(bitcast(magnitude << shift, "float32") * scale, "uint32")
     match narrow.specials:
@@ -140,13 +138,13 @@ def from_narrow(value: Expr, facts: Facts) -> Expr:
 
 def _from_scale(value: Expr) -> Expr:
     bits = cast(bitcast(value, "uint8"), "uint32")
-    # the smallest is a denormal float32
+    # 2**-127 is a denormal float32
     number = select(equal(bits, 0), 1 << _SINGLE.fraction - 1, bits << _SINGLE.fraction)
     return bitcast(select(equal(bits, 255), _NAN, number), "float32")
 
 
 def to_narrow(value: Expr, dtype: str, facts: Facts) -> Expr:
-    """A float32 as memory holds it in `dtype`: rounded once."""
+    """A float32 rounded to `dtype`."""
     if (before := _undone(value, dtype, facts)) is not None:
         return before
     if dtype == "float16" and facts.has_f16c:
@@ -160,7 +158,7 @@ def to_narrow(value: Expr, dtype: str, facts: Facts) -> Expr:
     number = _encoded(magnitude, narrow)
     fits = number <= narrow.largest
     is_nan = magnitude > _INFINITY
-    # past the largest number comes infinity, or NaN where there is none
+    # the code after the largest number is infinity, or NaN in formats without it
     beyond = narrow.largest + 1
     match narrow.specials:
         case Special.IEEE:
@@ -173,16 +171,16 @@ def to_narrow(value: Expr, dtype: str, facts: Facts) -> Expr:
             found = select(fits & ~is_nan, signed, beyond)
         case Special.NONE:
             capped = select(fits, number, const(narrow.largest, "uint32"))
-            # nothing stands for NaN: it becomes zero, with the other sign
+            # no NaN: it becomes zero with the opposite sign
             found = select(is_nan, const(narrow.magnitude + 1, "uint32"), capped) ^ sign
     return Bitcast(dtype, cast(found, narrow.storage))
 
 
 def _to_scale(value: Expr) -> Expr:
-    """The nearest power of two, the upper of two that are as near; what has none is NaN."""
+    """The nearest power of two, ties upwards; NaN for zero and negative numbers."""
     bits = bitcast(value, "uint32")
     half = 1 << _SINGLE.fraction - 1
-    # half of what one exponent has carries into it; the denormal that is a power of two has none
+    # round by carrying into the exponent; a denormal has no exponent to carry from
     carried = bits + select(bits < 1 << _SINGLE.fraction, const(half - 1, "uint32"), half)
     code = minimum(carried >> _SINGLE.fraction, 255)
     is_positive = (bits - 1) < 0x7FFF_FFFF
@@ -190,17 +188,16 @@ def _to_scale(value: Expr) -> Expr:
 
 
 def _encoded(magnitude: Expr, narrow: Format) -> Expr:
-    """The bits of a positive float32 in the narrow format; too large ones become larger bits."""
+    """The bits of a positive float32 in the narrow format; overflow gives larger codes."""
     shift = _SINGLE.fraction - narrow.fraction
-    # half of the last place, less a bit where the number before it is even, carries upwards
+    # round to nearest even by a carry
     odd = (magnitude >> shift) & 1
     rounded = magnitude + odd + const((1 << shift - 1) - 1, "uint32")
     if narrow.exponent == _SINGLE.exponent:
         return rounded >> shift
     lower = _SINGLE.bias - narrow.bias
     normal = (rounded - (lower << _SINGLE.fraction)) >> shift
-    # a denormal: added to a number whose last place is the last place of denormals, it is rounded
-    # by the addition
+    # a denormal is rounded by adding a number whose unit in the last place is that of denormals
     magic = const((lower + 1 + shift) << _SINGLE.fraction, "uint32")
     sum_ = bitcast(magnitude, "float32") + bitcast(magic, "float32")
     denormal = bitcast(sum_, "uint32") - magic
@@ -209,7 +206,7 @@ def _encoded(magnitude: Expr, narrow: Format) -> Expr:
 
 
 def _undone(value: Expr, dtype: str, facts: Facts) -> Expr | None:
-    """The narrow float that `value` is the float32 of, where that can be seen."""
+    """The narrow float that `value` was converted from, if any: the conversion cancels."""
     part = value
     for _ in range(12):
         if part.dtype == dtype:
@@ -222,7 +219,7 @@ def _undone(value: Expr, dtype: str, facts: Facts) -> Expr | None:
 
 
 def expand_cast(operand: Expr, source: str, target: str, facts: Facts) -> Expr:
-    """A cast from `source` to `target`, each in its carrier."""
+    """A cast from `source` to `target`, both in their carriers."""
     if source == target:
         return operand
     if target == "bool":
@@ -241,7 +238,7 @@ def _wrapped(operand: Expr, target: str) -> Expr:
 
 
 def low_bits(value: Expr, dtype: str) -> Expr:
-    """Integers of fewer than eight bits keep as many of the eight they are computed in."""
+    """Wrap integers of fewer than eight bits, which are computed in eight."""
     if dtype not in STORAGE:
         return value
     bits = width(dtype)
@@ -251,11 +248,10 @@ def low_bits(value: Expr, dtype: str) -> Expr:
 
 
 def _single(operand: Expr, target: str) -> Expr:
-    """In float32, from where it is rounded to `target`."""
+    """The value as float32, so that rounding it to `target` rounds correctly."""
     if operand.dtype != "float64" or target != "float16":
         return cast(operand, "float32")
-    # Rounded twice, a number can end on the wrong side. Rounded to odd first (cut off, with the
-    # last bit set where anything was lost), it cannot.
+    # rounding to odd first avoids double rounding
     nearest = cast(operand, "float32")
     back = cast(nearest, "float64")
     bits = bitcast(nearest, "uint32")
@@ -266,13 +262,13 @@ def _single(operand: Expr, target: str) -> Expr:
 
 
 def _saturated(operand: Expr, target: str) -> Expr:
-    """The fraction dropped; the nearest end of the range for what is beyond it; 0 for NaN."""
+    """A float truncated to an integer, saturating; 0 for NaN."""
     carrier = STORAGE.get(target, target)
     bits, digits = width(target), 24 if operand.dtype == "float32" else 53
     signed = target in dtypes.SIGNED
     low = -(1 << bits - 1) if signed else 0
-    beyond = 1 << (bits - 1 if signed else bits)  # the first number too large
-    # the largest float that has a place in the integers
+    beyond = 1 << (bits - 1 if signed else bits)  # the first integer out of range
+    # the largest float in range
     most = beyond - 1 if beyond.bit_length() <= digits else beyond - (beyond >> digits)
     lowest, highest = const(low, operand.dtype), const(most, operand.dtype)
     above = select(operand > lowest, operand, lowest)

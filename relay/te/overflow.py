@@ -1,11 +1,9 @@
-"""Where arithmetic on int64 wraps, as an expression.
+"""Overflow checks of int64 arithmetic, as expressions.
 
-    overflow(n * m + k)     0 where the product and the sum fit, otherwise one of the numbers that
-                            are too large together
+    overflow(n * m + k)     0 if neither operation overflows, otherwise one of the operands
 
-Kernels compute with numbers that wrap. Sizes that a kernel finds from values must not: what
-computes them also computes this, and whoever runs it looks at it first (`relay.lower.symbolic`).
-Where a `select` leaves a side out, that side may wrap.
+Arithmetic in kernels wraps, but sizes computed from values must not: the kernel that computes them
+also computes this check (`relay.lower.symbolic`). The unused side of a `select` may overflow.
 """
 
 from __future__ import annotations
@@ -37,14 +35,14 @@ _NONE: Final = 0
 
 
 def overflow(root: Expr, ranges: Mapping[Var, Interval]) -> Expr:
-    """0, or a number that is too large, for the first operation in `root` that wraps."""
+    """0, or an operand of the first operation in `root` that overflows."""
     simplify = Simplifier(ranges)
     found: dict[Expr, Expr] = {}
     for part in tree.postorder(root, lambda e: e not in found and not isinstance(e, Read)):
         if part in found:
             continue
         if isinstance(part, Read):
-            found[part] = index(_NONE)  # places are numbers, or checked by whoever reads
+            found[part] = index(_NONE)  # indices are checked by the read
         elif isinstance(part, Select):
             one, other = found[part.if_true], found[part.if_false]
             both = _is_none(one) and _is_none(other)
@@ -59,7 +57,7 @@ def overflow(root: Expr, ranges: Mapping[Var, Interval]) -> Expr:
 
 
 def _first(one: Expr, other: Expr) -> Expr:
-    """The one, where there is any."""
+    """The first nonzero one."""
     if _is_none(one):
         return other
     return one if _is_none(other) else select(compare("ne", one, _NONE), one, other)
@@ -70,7 +68,7 @@ def _is_none(expr: Expr) -> bool:
 
 
 def _own(part: Expr, simplify: Simplifier) -> Expr:
-    """The same for one operation, whose operands are right."""
+    """The check of one operation, whose operands did not overflow."""
     match part:
         case Binary(op=op, left=left, right=right) if op in _ARITHMETIC and part.dtype == INDEX:
             pass
@@ -81,19 +79,19 @@ def _own(part: Expr, simplify: Simplifier) -> Expr:
     if contains(ANY_NUMBER, _range(op, simplify.interval(left), simplify.interval(right))):
         return index(_NONE)
     if op == "mul":
-        # sizes within a thousand of 2^63 may be refused
+        # conservative: sizes within 1024 of 2^63 may be refused
         both = cast(left, "float64") * cast(right, "float64")
         wraps = (both >= 2.0**63) | (both <= -(2.0**63))
     else:
         result = left + right if op == "add" else left - right
         other = right ^ result if op == "add" else left ^ right
         wraps = ((left ^ result) & other) < 0
-    shown = right if op == "sub" else select(left > right, left, right)  # which is not 0
+    shown = right if op == "sub" else select(left > right, left, right)  # nonzero
     return select(wraps, shown, index(_NONE))
 
 
 def _range(op: str, left: Interval, right: Interval) -> Interval:
-    """What the exact results lie in."""
+    """The interval of the exact results."""
     (a, b), (c, d) = left, right
     if a is None or b is None or c is None or d is None:
         return None, None

@@ -1,9 +1,9 @@
-"""Reductions: sums, maxima and the like over further indices.
+"""Reductions: sum, max, argmax and so on.
 
     k = te.axis(n)
     te.compute((m,), lambda i: te.sum(x[i, k], k))
 
-The functions are named as people name them, so inside this file they hide Python's own.
+Some functions shadow Python's builtins in this file.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Axes = Axis | Sequence[Axis]
 
 
 def reduce(combiner: Combiner, values: Sequence[Expr], axes: Axes) -> tuple[Expr, ...]:
-    """All values of a reduction; over no axes they are the values themselves."""
+    """The results of a reduction; over no axes, the values themselves."""
     over = (axes,) if isinstance(axes, Axis) else tuple(axes)
     if not over:
         return tuple(values)
@@ -37,14 +37,14 @@ def reduce(combiner: Combiner, values: Sequence[Expr], axes: Axes) -> tuple[Expr
 
 
 def lowest(dtype: str) -> Const:
-    """What every number of that type is at least."""
+    """The lower bound of a type: -inf, or its smallest value."""
     if dtypes.is_float(dtype):
         return Const(dtype, -_most(dtype) if dtype != "float8_e8m0fnu" else 2.0**-127)
     return const(-(1 << (width(dtype) - 1)) if dtype in dtypes.SIGNED else 0, dtype)
 
 
 def _most(dtype: str) -> float:
-    """Infinity, or the largest number of a type that has none."""
+    """Infinity, or the largest finite value of a type without infinity."""
     return _LARGEST.get(dtype, float("inf"))
 
 
@@ -60,7 +60,7 @@ _LARGEST = {
 
 
 def highest(dtype: str) -> Const:
-    """What every number of that type is at most."""
+    """The upper bound of a type: inf, or its largest value."""
     if dtypes.is_float(dtype):
         return Const(dtype, _most(dtype))
     bits = width(dtype)
@@ -108,7 +108,7 @@ def any(value: Expr, axes: Axes) -> Expr:
 
 
 def _first(better: str) -> Combiner:
-    """(value, index): the best value and where it is first; NaN is better than any number."""
+    """(value, index) of the first extremum; NaN wins over any number."""
 
     def identity(types: tuple[str, ...]) -> tuple[Expr, ...]:
         worst = lowest(types[0]) if better == "gt" else highest(types[0])
@@ -133,10 +133,10 @@ ARGMIN = _first("lt")
 
 
 def argmax(value: Expr, position: Expr, axes: Axes) -> tuple[Expr, ...]:
-    """(the largest value, its first position); `position` numbers the elements."""
+    """(maximum, its first position); `position` is the index of the element."""
     return reduce(ARGMAX, (value, position), axes)
 
 
 def argmin(value: Expr, position: Expr, axes: Axes) -> tuple[Expr, ...]:
-    """(the smallest value, its first position); `position` numbers the elements."""
+    """(minimum, its first position); `position` is the index of the element."""
     return reduce(ARGMIN, (value, position), axes)

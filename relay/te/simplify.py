@@ -1,18 +1,16 @@
-"""Index arithmetic made small: sums in one order, even divisions, conditions that always hold.
+"""Simplification of index arithmetic: canonical sums, exact division, provable conditions.
 
     (i*16 + j) // 16            ->  i           when 0 <= j < 16
     (i*16 + j) % 16             ->  j
     (x // 4) * 4 + x % 4        ->  x
     i*6 + r < 56                ->  true        when i < 9 and r < 6
 
-A `Simplifier` knows the range of every variable, and sums that are negative: `i - n`, where i runs
-up to an n that only a run knows. Whole numbers are held as sums of atoms (variables and what is not
-linear) with coefficients. Only int64 expressions change: what a kernel computes
-with floats stays as it was written.
+A `Simplifier` knows the range of every variable, and linear forms that are negative: `i - n`, where
+i runs up to a dynamic n. Integers are linear combinations of atoms (variables and nonlinear terms).
+Only int64 expressions are simplified, never floats.
 
-Positions of elements do not wrap around, so variables without a bound are taken for small enough.
-Numbers that are read from memory may be anything: where their sums could wrap, only what holds for
-wrapped numbers too is done.
+Indices are assumed not to overflow, so unbounded variables count as small. Values read from memory
+may be anything: sums of them that could overflow get only rewrites that hold modulo 2^64.
 """
 
 from __future__ import annotations
@@ -55,7 +53,7 @@ _LARGE: Interval = (-(2**62), 2**62)
 
 @frozen
 class Linear:
-    """constant + the sum of coefficient * atom."""
+    """A linear form: constant + sum of coefficient * atom."""
 
     terms: Mapping[Expr, int]
     constant: int = 0
@@ -84,27 +82,27 @@ class Simplifier:
         self, ranges: Mapping[Var, Interval] | None = None, negative: Sequence[Linear] = ()
     ) -> None:
         self.ranges: dict[Var, Interval] = dict(ranges or {})
-        self.negative = tuple(negative)  # sums known to be less than 0
-        self._ends: dict[Var, Linear] = {}  # the same, of variables against their ends
-        self.lanes: set[Var] = set()  # variables that differ from lane to lane
+        self.negative = tuple(negative)  # linear forms known to be negative
+        self._ends: dict[Var, Linear] = {}  # var - extent, by variable
+        self.lanes: set[Var] = set()  # variables that vary between vector lanes
         self._linear: dict[Expr, Linear] = {}
         self._done: dict[Expr, Expr] = {}
         self._intervals: dict[Expr, Interval] = {}
         self._built: dict[tuple[frozenset[tuple[Expr, int]], int], Expr] = {}
-        # atoms in the order they were met: sums come out the same in every run
+        # order of first occurrence, for deterministic output
         self._order: dict[Expr, int] = {}
 
     def assuming(
         self, ranges: Mapping[Var, Interval] | None = None, negative: Sequence[Linear] = ()
     ) -> Simplifier:
-        """One that knows more; what is found there says nothing here."""
+        """A simplifier with further assumptions; its results are not shared with this one."""
         made = Simplifier({**self.ranges, **(ranges or {})}, (*self.negative, *negative))
         made._ends = dict(self._ends)
         made.lanes = set(self.lanes)
         return made
 
     def bind(self, var: Var, extent: Expr) -> None:
-        """`var` runs from 0 up to, not including, `extent`."""
+        """Assume 0 <= var < extent."""
         high = self.interval(extent)[1]
         self.limit(var, (0, None if high is None else high - 1))
         end = None if high is not None else Linear({var: 1}).plus(self.exact(self(extent)), -1)
@@ -116,15 +114,15 @@ class Simplifier:
                 self._ends[var] = end
 
     def limit(self, var: Var, interval: Interval) -> None:
-        """`var` lies in the interval."""
+        """Assume that `var` lies in the interval."""
         if var in self.ranges and not contains(self.ranges[var], interval):
-            # it may be more than what was found so far relied on
+            # earlier results relied on a smaller range
             self._done.clear()
             self._intervals.clear()
         self.ranges[var] = interval
 
     def __call__(self, expr: Expr) -> Expr:
-        """The same value, written shorter."""
+        """An equal, simpler expression."""
         found: dict[int, Expr] = {}
         pending: list[tuple[Expr, list[Expr] | None]] = [(expr, None)]
         while pending:
@@ -132,7 +130,7 @@ class Simplifier:
             if id(before) in found:
                 continue
             if below is None:
-                # asked on the way down: what is known is compared as a whole, not part by part
+                # looked up on the way down, before visiting children
                 if (known := self._done.get(before)) is not None:
                     found[id(before)] = known
                     continue
@@ -143,9 +141,9 @@ class Simplifier:
                     continue
             after = tree.rebuild(before, [found[id(child)] for child in below])
             result = self._one(before, after)
-            # equal expressions become one: comparing them costs nothing from then on
+            # interned: equal expressions become one object
             found[id(before)] = result = self._done.setdefault(result, result)
-            if hash(before) != hash(result):  # otherwise it is the same, part by part
+            if hash(before) != hash(result):  # otherwise they are equal
                 self._done[before] = result
         return found[id(expr)]
 
@@ -165,10 +163,10 @@ class Simplifier:
             case _:
                 return remake(before, after)
 
-    # --- sums
+    # --- linear forms
 
     def linear(self, expr: Expr) -> Linear:
-        """An int64 expression as a sum; it should be simplified already."""
+        """A simplified int64 expression as a linear form, modulo 2^64."""
         if (known := self._linear.get(expr)) is not None:
             return known
         match expr:
@@ -190,12 +188,12 @@ class Simplifier:
         return found
 
     def exact(self, expr: Expr) -> Linear:
-        """An int64 expression as a sum that does not wrap: where it might, a single atom."""
+        """An int64 expression as a linear form without overflow: a single atom where it might."""
         total = self.linear(expr)
         return Linear({expr: 1}) if self._wraps(total) else total
 
     def build(self, total: Linear) -> Expr:
-        """The sum as an expression, in a fixed order: larger coefficients first."""
+        """The expression of a linear form, larger coefficients first."""
         key = (frozenset(total.terms.items()), total.constant)
         if (known := self._built.get(key)) is not None:
             return known
@@ -248,7 +246,7 @@ class Simplifier:
         return low is not None and low > 0
 
     def _fits_once(self, value: Expr, divisor: Expr) -> bool:
-        """Whether 0 <= value < divisor, whatever they are."""
+        """Whether 0 <= value < divisor is proven by intervals."""
         low, high = self.interval(value)
         bound = self.interval(divisor)[0]
         if low is None or high is None or bound is None:
@@ -275,7 +273,7 @@ class Simplifier:
             if not (isinstance(atom, Binary) and atom.op == "mod"):
                 continue
             if not isinstance(atom.right, Const):
-                # the quotient stands in a product with its divisor
+                # the quotient appears multiplied by its divisor
                 whole = self.linear(
                     binary("mul", binary("floordiv", atom.left, atom.right), atom.right)
                 )
@@ -298,7 +296,7 @@ class Simplifier:
         return None
 
     def _quotient_of(self, remainder: Binary) -> tuple[Linear, int] | None:
-        """(x // c as a sum, c) for x % c."""
+        """(x // c as a linear form, c) for x % c."""
         divisor = int(remainder.right.value) if isinstance(remainder.right, Const) else 0
         if divisor <= 0:
             return None
@@ -307,12 +305,12 @@ class Simplifier:
         return (found, divisor) if found.terms else None
 
     def _divided(self, total: Linear, divisor: int, op: str) -> Expr:
-        """`total // divisor` or `total % divisor`: the even part comes out."""
+        """`total // divisor` or `total % divisor`, with multiples of the divisor taken out."""
         if divisor == 1:
             return self.build(total) if op == "floordiv" else const(0, INDEX)
         even = {atom: c // divisor for atom, c in total.terms.items() if c % divisor == 0}
         odd = {atom: c for atom, c in total.terms.items() if c % divisor}
-        # a smaller constant leaves a smaller rest: i*6 + 13 over 6 is i + 2 and 1 over
+        # reduce the constant too: (i*6 + 13) // 6 is i + 2 + 1 // 6
         whole, rest_constant = divmod(total.constant, divisor)
         rest = Linear(odd, rest_constant)
         low, high = self.sum_interval(rest)
@@ -353,7 +351,8 @@ class Simplifier:
         return binary("mod", inner, divisor)
 
     def _parts(self, total: Linear, divisor: int) -> tuple[Linear, Linear, int] | None:
-        """(large, small, c): the sum is large*c + small with 0 <= small < c, and c divides."""
+        """(large, small, c) with total = large*c + small, 0 <= small < c, and c divides
+        `divisor`."""
         for common in sorted({abs(c) for c in total.terms.values()}, reverse=True):
             if common == 1 or divisor % common:
                 continue
@@ -364,10 +363,10 @@ class Simplifier:
                 return Linear(large, large_constant), small, common
         return None
 
-    # --- ranges
+    # --- intervals
 
     def interval(self, expr: Expr) -> Interval:
-        """What values an int64 expression can take."""
+        """The interval of an int64 expression."""
         if isinstance(expr, Var):
             return self.ranges.get(expr, NATURAL if isinstance(expr, Extent) else UNKNOWN)
         if (known := self._intervals.get(expr)) is not None:
@@ -396,12 +395,12 @@ class Simplifier:
                 return ANY_NUMBER
 
     def sum_interval(self, total: Linear) -> Interval:
-        """What values a sum can take, before it is wrapped."""
+        """The interval of a linear form, without overflow."""
         (low, high), (no_low, no_high) = self._bounds(total)
         return None if no_low else low, None if no_high else high
 
     def _bounds(self, total: Linear) -> tuple[tuple[int, int], tuple[bool, bool]]:
-        """The smallest and the largest sum of what is bounded, and whether more is added."""
+        """Bounds of the bounded terms, and whether there are unbounded ones below and above."""
         low = high = total.constant
         no_low = no_high = False
         for atom, coefficient in total.terms.items():
@@ -415,7 +414,7 @@ class Simplifier:
 
     def _wraps(self, total: Linear) -> bool:
         bounds, unbounded = self._bounds(total)
-        # what has no bound is small beside this
+        # unbounded terms count as small
         return not contains(_LARGE if any(unbounded) else ANY_NUMBER, bounds)
 
     # --- conditions
@@ -440,7 +439,7 @@ class Simplifier:
         return None
 
     def _sign(self, total: Linear) -> Interval:
-        """What values a sum can take, as far as they lie on one side of 0."""
+        """The interval of a linear form, improved around 0 by known negative forms."""
         low, high = self.sum_interval(total)
         if not self.negative and not self._ends:
             return low, high
@@ -455,16 +454,16 @@ class Simplifier:
         return low, high
 
     def _is_negative(self, total: Linear) -> bool:
-        """Whether a sum is less than 0 because another one is."""
+        """Whether a linear form is provably negative."""
         if not total.terms:
             return total.constant < 0
         return self._follows(total) or self._is_digit(total)
 
     def _follows(self, total: Linear) -> bool:
-        """Whether a sum is less than 0 because one that is known to be is at least as large."""
+        """Whether a known negative form is at least as large."""
         known = list(self.negative)
         for var, end in self._ends.items():
-            # the loop runs where its variable is spoken of; elsewhere its end may be 0
+            # only inside its loop: elsewhere the extent may be 0
             if any(var in variables(atom) for atom in total.terms):
                 known.append(end)
         for other in known:
@@ -474,11 +473,11 @@ class Simplifier:
         return False
 
     def _is_natural(self, total: Linear) -> bool:
-        """Whether a sum is 0 or more, because one less than its opposite is negative."""
+        """Whether total >= 0, by -total - 1 < 0."""
         return self._is_negative(total.times(-1).plus(Linear({}, -1)))
 
     def _is_digit(self, total: Linear) -> bool:
-        """Whether x // p < b because x < b*p, or x % p < p because x counts in units of p."""
+        """Whether x // p < b follows from x < b*p, or x % p < p from p > 0."""
         for atom, coefficient in total.terms.items():
             if coefficient != 1 or not isinstance(atom, Binary) or isinstance(atom.right, Const):
                 continue
@@ -491,7 +490,9 @@ class Simplifier:
                 whole = self(self.build(bound) * atom.right)
                 if self._is_below(atom.left, whole):
                     return True
-            elif bound == self.linear(atom.right) and self._counts(atom.left, atom.right):
+            elif bound == self.linear(atom.right) and self._is_positive_factor(
+                atom.left, atom.right
+            ):
                 return True
         return False
 
@@ -500,8 +501,8 @@ class Simplifier:
         above = self.sum_interval(difference)[1]
         return above < 0 if above is not None else self._follows(difference)
 
-    def _counts(self, value: Expr, unit: Expr) -> bool:
-        """Whether a variable in the value runs up to a multiple of the unit, which so is not 0."""
+    def _is_positive_factor(self, value: Expr, unit: Expr) -> bool:
+        """Whether a loop variable of `value` has an extent with factor `unit`, so that unit > 0."""
         for var in variables(value):
             if (end := self._ends.get(var)) is not None:
                 extent = end.plus(Linear({var: 1}), -1)
@@ -512,13 +513,13 @@ class Simplifier:
         return False
 
     def holds(self, condition: Expr) -> bool:
-        """Whether a condition is always true."""
+        """Whether a condition is provably true."""
         simple = self(condition)
         return isinstance(simple, Const) and bool(simple.value)
 
 
 def _factors(product: Expr) -> list[Expr]:
-    """What is multiplied, and the products of the first of it."""
+    """All factors of a product: its operands, and those of nested products."""
     found = [product]
     while isinstance(product, Binary) and product.op == "mul":
         found += [product.left, product.right]

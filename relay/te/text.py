@@ -1,4 +1,4 @@
-"""Scalar expressions and loops as people read them."""
+"""Printing of scalar expressions and loops."""
 
 from __future__ import annotations
 
@@ -56,15 +56,15 @@ _SIGNS = {
 }
 
 
-# A longer part that is used again is written once, under a name: written out each time, x**31 by
-# squaring would take gigabytes.
+# Longer shared subexpressions are printed once, under a name: x**31 by squaring would otherwise
+# take gigabytes.
 _LONG = 120
 
 
 def expression_text(expr: Expr, names: Mapping[Var, str] | None = None) -> str:
-    """One line, fully bracketed; `… where t0 = …` names what is long and used several times.
+    """One line, fully parenthesized; long shared subexpressions are named in `… where t0 = …`.
 
-    `names` are those of variables that are not called by their own.
+    `names` overrides the names of variables.
     """
     parts = list(tree.postorder(expr))
     uses = Counter(id(child) for part in parts for child in tree.children(part))
@@ -112,14 +112,14 @@ def _one(expr: Expr, below: list[str], names: Mapping[Var, str]) -> str:
 
 
 def statement_text(statement: Statement) -> str:
-    """Indented lines. A loop inside another one of the same name has a number: i, i1, i2 …"""
+    """Indented lines; nested loops of the same name are numbered: i, i1, i2 …"""
     writer = _Writer()
     writer.write(statement)
     return "\n".join(writer.lines)
 
 
 class _Writer:
-    """Lines so far, and what the variables in scope are called."""
+    """The lines so far, and the names of variables in scope."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -127,7 +127,7 @@ class _Writer:
         self.taken: set[str] = set()
 
     def write(self, statement: Statement) -> None:
-        """Pending are statements, lines, and variables whose scope ends."""
+        """The stack holds statements, lines, and variables whose scope ends."""
         pending: list[tuple[int, Statement | Var | str]] = [(0, statement)]
         while pending:
             depth, current = pending.pop()

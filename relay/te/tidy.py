@@ -1,13 +1,13 @@
-"""Loops made small: indices simplified, guards proven or moved out, tails split off.
+"""Simplification of loops: indices simplified, guards proven or hoisted, tails split off.
 
     for i.o in 10:                            for i.o in 9: for i.i in 6: f(i.o*6 + i.i)
       for i.i in 6:                    ->     for i.i in 2: f(54 + i.i)
         if i.o*6 + i.i < 56:
           f(i.o*6 + i.i)
 
-What runs once is no loop, what runs never is gone, a loop to unroll is its copies. The main part
-of a loop runs without guards; only its tail pays for them. A vector of which one lane is wanted is
-a scalar.
+Loops of one iteration and of none are removed, loops to unroll are unrolled. The main part of a
+loop runs without guards, only its tail has them. A vector loop of which one lane is needed becomes
+scalar.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from typing import Any
 from relay import tree
 from relay.te.expr import INDEX, Const, Expr, Unary, Var, const, every, substitute, variables
 from relay.te.guards import (
-    OpenLimit,
+    DynamicLimit,
+    assuming_condition,
     clamped,
     conjunction,
+    dynamic_limit,
     last_needed,
     needed_guards,
-    open_limit,
     reads_memory,
     unguarded,
-    where_it_holds,
 )
 from relay.te.intervals import Interval
 from relay.te.loops import (
@@ -49,11 +49,11 @@ from relay.te.simplify import Linear, Simplifier
 from relay.tree import Steps
 
 EMPTY = Block(())
-Tidying = Steps[Any]  # to a statement, or to the steps that make it
+Tidying = Steps[Any]  # returns a statement
 
 
 def tidy(statement: Statement, ranges: dict[Var, Interval] | None = None) -> Statement:
-    """The same loops, smaller. `ranges` are those of the sizes known at run time."""
+    """Simplify loops; `ranges` are those of the dynamic sizes."""
     result: Statement = tree.run(_tidy(statement, Simplifier(ranges)))
     return result
 
@@ -96,21 +96,21 @@ def _tidy(statement: Statement, simplify: Simplifier) -> Tidying:
 
 
 def _block(steps: list[Statement]) -> Statement:
-    """The steps in order; what neighbours ask for is asked once."""
+    """A sequence, with adjacent ifs of the same condition merged."""
     made = block([step for step in steps if not _is_empty(step)] or [EMPTY])
     if not isinstance(made, Block):
         return made
     merged: list[Statement] = []
     for step in made.steps:
         last = merged[-1] if merged else None
-        if isinstance(step, If) and isinstance(last, If) and _asks_the_same(last, step):
+        if isinstance(step, If) and isinstance(last, If) and _same_condition(last, step):
             merged[-1] = If(last.condition, block([last.then, step.then]), guard=last.guard)
         else:
             merged.append(step)
     return made if len(merged) == len(made.steps) else block(merged)
 
 
-def _asks_the_same(first: If, second: If) -> bool:
+def _same_condition(first: If, second: If) -> bool:
     return (
         first.otherwise is None
         and second.otherwise is None
@@ -148,7 +148,7 @@ def _for(loop: For, simplify: Simplifier) -> Statement | Tidying:
     elif count is not None:
         limit = unguarded(loop, count, simplify)
         if limit == 0 and not loop.kind.is_parallel:
-            # the loop ends where its guard first fails for good
+            # end the loop where its guard fails for the rest
             count = last_needed(loop, count, simplify)
             if count == 0:
                 return EMPTY
@@ -156,20 +156,16 @@ def _for(loop: For, simplify: Simplifier) -> Statement | Tidying:
             if count == 1:
                 return _for(shorter, simplify)
             loop, extent = shorter, shorter.extent
-            simplify = _narrowed(simplify, loop.var, (0, count - 1))
+            simplify = simplify.assuming({loop.var: (0, count - 1)})
         elif 0 < limit < count:
             return _partitioned(loop, limit, count, simplify)
-    elif (open_end := open_limit(loop, extent, simplify)) is not None:
-        return _partitioned_later(loop, extent, open_end, simplify)
+    elif (limit_at_run_time := dynamic_limit(loop, extent, simplify)) is not None:
+        return _partitioned_dynamic(loop, extent, limit_at_run_time, simplify)
     return _whole(loop, extent, simplify)
 
 
 def _unrolled(nest: For, simplify: Simplifier) -> Tidying:
-    """The copies of a body that unrolled loops around it ask for.
-
-    It is made small before, over all turns at once: what is the same in all copies is then not
-    found out again for each.
-    """
+    """The copies of the body of unrolled loops; it is simplified before, once for all of them."""
     loops: list[tuple[Var, int]] = []
     body: Statement = nest
     while isinstance(body, For) and body.kind is Kind.UNROLLED:
@@ -190,7 +186,7 @@ def _unrolled(nest: For, simplify: Simplifier) -> Tidying:
 
 
 def _smaller(statement: Statement, simplify: Simplifier) -> Tidying:
-    """The statement with its expressions simplified, and all loops as they are."""
+    """Simplify the expressions of a statement, keeping its loops."""
     match statement:
         case For():
             extent = simplify(statement.extent)
@@ -216,7 +212,7 @@ def _smaller(statement: Statement, simplify: Simplifier) -> Tidying:
         case Store() | Prefetch() | Fail():
             return map_expressions(statement, simplify)
         case While():
-            return statement  # what it reads changes from turn to turn
+            return statement  # what it reads changes between iterations
         case _:
             below = []
             for part in tree.children(statement):
@@ -225,7 +221,7 @@ def _smaller(statement: Statement, simplify: Simplifier) -> Tidying:
 
 
 def _whole(loop: For, extent: Expr, simplify: Simplifier) -> Tidying:
-    """The loop in one part."""
+    """The loop without a split."""
     body = yield _tidy(loop.body, simplify)
     if _is_empty(body):
         return EMPTY
@@ -241,14 +237,14 @@ def _whole(loop: For, extent: Expr, simplify: Simplifier) -> Tidying:
 
 
 def _partitioned(loop: For, limit: int, count: int, simplify: Simplifier) -> Tidying:
-    """Main part and tail: two loops; in a parallel loop two ways, so that threads start once."""
+    """Main part and tail: two loops, or two branches of a parallel loop, so threads start once."""
     if loop.kind.is_parallel:
-        main = yield _tidy(loop.body, _narrowed(simplify, loop.var, (0, limit - 1)))
+        main = yield _tidy(loop.body, simplify.assuming({loop.var: (0, limit - 1)}))
         if count - limit == 1:
             tail_body = _put(loop.body, {loop.var: const(limit, INDEX)})
             tail = yield _tidy(tail_body, simplify)
         else:
-            tail = yield _tidy(loop.body, _narrowed(simplify, loop.var, (limit, count - 1)))
+            tail = yield _tidy(loop.body, simplify.assuming({loop.var: (limit, count - 1)}))
         inside = If(loop.var < limit, main, None if _is_empty(tail) else tail)
         return For(loop.var, const(count, INDEX), inside, loop.kind)
     first = For(loop.var, const(limit, INDEX), loop.body, loop.kind)
@@ -261,24 +257,17 @@ def _partitioned(loop: For, limit: int, count: int, simplify: Simplifier) -> Tid
     )
     both = []
     for part in (first, rest):
-        # each has its own ranges, and what was proven for one says nothing of the other
-        both.append((yield _tidy(part, _copy(simplify))))
+        both.append((yield _tidy(part, simplify.assuming())))  # results hold for one part only
     return _block(both)
 
 
-def _copy(simplify: Simplifier) -> Simplifier:
-    return simplify.assuming()
+# --- loops of dynamic extent
 
 
-def _narrowed(simplify: Simplifier, var: Var, interval: Interval) -> Simplifier:
-    return simplify.assuming({var: interval})
-
-
-# --- loops that end where only a run knows
-
-
-def _partitioned_later(loop: For, extent: Expr, limit: OpenLimit, simplify: Simplifier) -> Tidying:
-    """Main part and tail, as in `_partitioned`; how long they are is computed before."""
+def _partitioned_dynamic(
+    loop: For, extent: Expr, limit: DynamicLimit, simplify: Simplifier
+) -> Tidying:
+    """Main part and tail, as in `_partitioned`; their lengths are computed at run time."""
     turns = Var(INDEX, f"{loop.var.name}.main")
     most = simplify.interval(limit.turns)[1]
     known: dict[Var, Interval] = {turns: (0, most)}
@@ -286,7 +275,7 @@ def _partitioned_later(loop: For, extent: Expr, limit: OpenLimit, simplify: Simp
     main_range = simplify.assuming(known, [*limit.negative, before_end])
     if loop.kind.is_parallel:
         if most is not None:
-            main_range = _narrowed(main_range, loop.var, (0, most - 1))
+            main_range = main_range.assuming({loop.var: (0, most - 1)})
         main = yield _tidy(loop.body, main_range)
         tail = yield _tidy(loop.body, simplify.assuming(known, limit.after(loop.var, loop.var)))
         inside = If(loop.var < turns, main, None if _is_empty(tail) else tail)
@@ -316,11 +305,11 @@ def _if(statement: If, simplify: Simplifier) -> Tidying:
         if len(needed) < len(conjunction(condition)):
             shorter = If(every(*needed), statement.then, guard=True)
             return _if(shorter, simplify) if needed else _tidy(statement.then, simplify)
-    then = yield _tidy(statement.then, where_it_holds(condition, simplify))
+    then = yield _tidy(statement.then, assuming_condition(condition, simplify))
     otherwise = None
     if statement.otherwise is not None:
         otherwise = yield _tidy(
-            statement.otherwise, where_it_holds(Unary("bool", "not", condition), simplify)
+            statement.otherwise, assuming_condition(Unary("bool", "not", condition), simplify)
         )
         otherwise = None if _is_empty(otherwise) else otherwise
     if _is_empty(then):
@@ -329,9 +318,8 @@ def _if(statement: If, simplify: Simplifier) -> Tidying:
         otherwise is None
         and isinstance(then, If)
         and then.otherwise is None
-        and not reads_memory(
-            then.condition
-        )  # what it reads may only be there where the first holds
+        # its reads may be in range only where the first condition holds
+        and not reads_memory(then.condition)
     ):
         both = statement.guard and then.guard
         return If(every(condition, then.condition), then.then, guard=both)

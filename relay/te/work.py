@@ -1,4 +1,4 @@
-"""How much a statement does, as an expression over the sizes that only a run knows."""
+"""The cost of a statement, as an expression over dynamic sizes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from relay.te.loops import Allocate, Block, For, If, Let, Statement, Store, Whil
 from relay.te.simplify import Simplifier
 from relay.tree import Steps
 
-_FUNCTION = 12  # steps of a function of mathematics
+_FUNCTION = 12  # cost of a mathematical function
 
 
 def work(statement: Statement) -> Expr:
-    """Elementary steps, about. What depends on values is taken for one turn."""
+    """The approximate number of operations; loops whose extent depends on values count once."""
     simplify = Simplifier()
 
     def count(part: Statement) -> Steps[Expr]:
@@ -43,7 +43,7 @@ def work(statement: Statement) -> Expr:
                     total = total + (yield count(step))
                 return simplify(total)
             case If():
-                # both sides: which of them is taken is not known
+                # both branches: the condition is unknown
                 total = yield count(part.then)
                 if part.otherwise is not None:
                     total = total + (yield count(part.otherwise))
@@ -75,12 +75,12 @@ def _cost(value: Expr) -> int:
     return total
 
 
-# --- loops that do nothing ----------------------------------------------------------------------
+# --- empty loops -------------------------------------------------------------------------------
 
 
 def without_idle_loops(statement: Statement) -> Statement:
-    """The statement with loops skipped where a run shows that the loops inside of them have nothing
-    to do: an empty tensor may be 2^40 long along the axes before the empty one.
+    """Skip loops whose inner loops are empty at run time: the axes before an empty one may have 2^40
+    elements.
     """
 
     def walk(part: Statement, known: frozenset[Expr]) -> Steps[Statement]:
@@ -124,7 +124,7 @@ def _conjuncts(condition: Expr) -> list[Expr]:
 
 
 def _busy(statement: Statement) -> Expr | None:
-    """Whether a statement does something, as far as sizes say; None where it does in any case."""
+    """The condition on sizes under which a statement does something; None if always."""
 
     def walk(part: Statement) -> Steps[Expr | None]:
         inside: Expr | None

@@ -1,11 +1,10 @@
-"""For tests: random programs that are right by construction, and short ways to run a pass.
+"""For tests of programs and passes: networks, random well-typed programs, helpers.
 
     module = random_module(Seeded(7), references=False)
     inputs = random_inputs(module, Seeded(7))
 
-With Hypothesis, `relay.testing.strategies` makes such programs and shrinks those that fail.
-
-The models beside are read when they are asked for: `relay.testing.resnet.get_workload()`.
+`relay.testing.strategies` has Hypothesis strategies for such programs. Networks are imported on
+first use: `relay.testing.resnet.get_workload()`.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ __all__ = [
     "run_opt_pass",
 ]
 
-# What is found here and lives in a file that is read when it is wanted.
+# Names that are imported on first use, with their modules.
 _HOMES = {
     "add_nat_definitions": "nat",
     "count": "nat",

@@ -1,12 +1,11 @@
-"""A decoder with attention (Vaswani et al. 2017) that reads a prompt and goes on by itself: the
-keys and values of all steps so far are a cache that grows by one at each step.
+"""A decoder with attention (Vaswani et al. 2017) and a growing cache of keys and values.
 
-The cache is two tensors with an extent that only a run knows. A step appends to it along that axis
-and takes the softmax over it, so the same program serves prompts and results of all lengths.
+The cache is two tensors with a dynamic dimension; a step appends along it and takes the softmax
+over it, so the same program serves prompts and results of all lengths.
 
-kernels of a step: the symbol's row with its query, key and value; the two parts of the cache one
-longer; the products with the keys, the softmax, the product with the values; the two layers behind;
-and for a symbol of the result, the scores and the best one.
+Kernels of a step: the embedding with its query, key and value; the two concatenations; the product
+with the keys, the softmax, the product with the values; the two dense layers; for a symbol of the
+result, the scores and argmax.
 """
 
 # The programs in here are typed by Relay, not by Python.
@@ -16,13 +15,13 @@ import math
 
 import numpy as np
 
-from relay import nd, op
+from relay import op
 from relay.frontend.python import Tensor, function
 from relay.ir.dims import ANY
 from relay.ir.module import IRModule
 from relay.ir.types import ShapeVar
 from relay.prelude import rev
-from relay.testing.init import create_workload
+from relay.testing.init import workload
 
 PROMPT = ShapeVar("prompt")
 
@@ -48,7 +47,7 @@ def get_net(
         output_weight: Tensor[(symbols, hidden_size), dtype],
     ) -> list[int]:
         def step(symbol: int, keys: Cache, values: Cache):
-            """The state of a symbol, and the cache with it."""
+            """The state after a symbol, and the extended cache."""
             x = embedding_weight[symbol][None]
             qkv = op.reshape(op.nn.dense(x, qkv_weight), (3, heads, 1, size))
             query, key, value = qkv[0], qkv[1], qkv[2]
@@ -75,8 +74,4 @@ def get_net(
     return decode.module
 
 
-def get_workload(
-    symbols: int = 100, hidden_size: int = 64, heads: int = 4, dtype: str = "float32"
-) -> tuple[IRModule, dict[str, nd.NDArray]]:
-    """The network and its parameters; `data` (the prompt) and `count` are its inputs."""
-    return create_workload(get_net(symbols, hidden_size, heads, dtype), inputs=("data", "count"))
+get_workload = workload(get_net, inputs=("data", "count"))

@@ -1,11 +1,11 @@
-"""Beam search over a recurrent decoder: the `beam` best sequences are followed at the same time.
+"""Beam search over a recurrent decoder.
 
-Scores and states of the sequences are rows of tensors; the sequences themselves are lists that
-share what they have in common. A turn of the loop extends all of them by all symbols, and keeps the
-best. A sequence that has ended stays as it is. The search ends when all have, or at a length.
+Scores and states of the sequences are rows of tensors; the sequences are lists that share their
+tails. An iteration extends all sequences by all symbols and keeps the best; finished sequences stay
+as they are. The search ends when all are finished, or at a maximal length.
 
-kernels of a turn: the state, the scores, those of ended sequences, log-softmax, the best, and what
-they take over from the sequences they extend.
+Kernels of an iteration: the state, the scores, those of finished sequences, log-softmax, topk, and
+the states gathered from the extended sequences.
 """
 
 # The programs in here are typed by Relay, not by Python.
@@ -13,23 +13,23 @@ they take over from the sequences they extend.
 
 import numpy as np
 
-from relay import nd, op
+from relay import op
 from relay.frontend.python import Tensor, function
 from relay.ir.module import IRModule
 from relay.prelude import rev
-from relay.testing.init import create_workload
+from relay.testing.init import workload
 
 END = 0  # the symbol that ends a sequence, and begins it
-NEVER = -1e30  # the score of what is not to be chosen
+NEVER = -1e30  # a score that is never chosen
 
 
 def get_net(
     beam: int = 4, symbols: int = 40, hidden_size: int = 32, dtype: str = "float32"
 ) -> IRModule:
-    """(state, most symbols) -> the sequences, from the best on, with their scores"""
-    # only the first row counts at the start: all are the same
+    """(state, maximal length) -> the sequences with their scores, best first"""
+    # all rows are equal at the start, so only the first may be chosen
     first = np.array([0.0] + [NEVER] * (beam - 1), dtype)
-    # what a sequence that has ended may go on with: its end, at no cost
+    # a finished sequence is extended by END only, at no cost
     at_end = np.array([[0.0] + [NEVER] * (symbols - 1)], dtype)
 
     @function
@@ -65,8 +65,4 @@ def get_net(
     return search.module
 
 
-def get_workload(
-    beam: int = 4, symbols: int = 40, hidden_size: int = 32, dtype: str = "float32"
-) -> tuple[IRModule, dict[str, nd.NDArray]]:
-    """The network and its parameters; `data` (the first state) and `most` are its inputs."""
-    return create_workload(get_net(beam, symbols, hidden_size, dtype), inputs=("data", "most"))
+get_workload = workload(get_net, inputs=("data", "most"))

@@ -1,30 +1,27 @@
-"""A generator of names, character by character: the loop that feeds a network its own output is
-part of the program, and builds a list.
+"""A character-level generator of names, with the autoregressive loop in the program.
 
-The network is the one of PyTorch's tutorial on generating names: of the category, the character
-before and the state, one layer gives the next state and another a first output; a third layer over
-both gives the scores of the next character. Inputs that are 1 in one place choose a row of the
-weights, so they are given as numbers; the two layers are one; and what belongs to the category is
-added once. A turn of the loop is four kernels: a product with the state, the state in it, the
-scores, the best one.
+The network of PyTorch's tutorial: from the category, the previous character and the state, one
+layer computes the next state and another a hidden output; a third layer over both computes the
+scores of the next character. Here one-hot inputs are indices of rows of the weights, the two layers
+are one, and the category's term is added before the loop. An iteration is four kernels: the product
+with the state, the state, the scores, argmax.
 
-The character with the highest score is taken after noise is added: none makes the same name each
-time, noise of a Gumbel distribution draws names as likely as the network says. There is a row of
-noise for every character, so its rows are the length that a name may have.
+The next character is the argmax of scores plus noise: zeros decode greedily, Gumbel noise samples
+from the softmax. The number of rows of `noise` limits the length of a name.
 """
 
 # The programs in here are typed by Relay, not by Python.
 # mypy: ignore-errors
 
-from relay import nd, op
+from relay import op
 from relay.frontend.python import Tensor, function
 from relay.ir.module import IRModule
 from relay.ir.types import ShapeVar
 from relay.prelude import rev
-from relay.testing.init import create_workload
+from relay.testing.init import workload
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ .,;'"
-SYMBOLS = len(LETTERS) + 1  # and the end of a name
+SYMBOLS = len(LETTERS) + 1  # with the end of the name
 CATEGORIES = 18
 LENGTH = ShapeVar("length")
 
@@ -66,13 +63,4 @@ def get_net(
     return generate.module
 
 
-def get_workload(
-    hidden_size: int = 16,
-    symbols: int = SYMBOLS,
-    categories: int = CATEGORIES,
-    dtype: str = "float32",
-) -> tuple[IRModule, dict[str, nd.NDArray]]:
-    """The network and its parameters; `data` (the first symbol), `category` and `noise` are its
-    inputs."""
-    module = get_net(hidden_size, symbols, categories, dtype)
-    return create_workload(module, inputs=("data", "category", "noise"))
+get_workload = workload(get_net, inputs=("data", "category", "noise"))

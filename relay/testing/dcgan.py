@@ -1,17 +1,16 @@
-"""The generator of a deep convolutional adversarial network (Radford et al. 2016)."""
+"""The generator of DCGAN (Radford et al. 2016)."""
 
 from __future__ import annotations
 
-from relay import nd, op
+from relay import op
 from relay.ir.expr import Expr, Function, var
-from relay.ir.module import IRModule
 from relay.ir.variables import free_vars
 from relay.testing import layers
-from relay.testing.init import create_workload
+from relay.testing.init import Workload, create_workload
 
 
 def _up(data: Expr, channels: int, name: str, layout: str) -> Expr:
-    """Twice as wide and high."""
+    """A transposed convolution with stride 2."""
     return layers.conv2d_transpose(
         data,
         name=name,
@@ -33,9 +32,9 @@ def get_net(
     layout: str = "NCHW",
     dtype: str = "float32",
 ) -> Function:
-    """A code of random numbers to a picture of 64 by 64, in four steps of doubling."""
+    """A latent vector to a 64x64 image, by four transposed convolutions."""
     if oshape[1:] != (64, 64):
-        raise ValueError(f"the generator makes pictures of 64 by 64, not {oshape[1:]}")
+        raise ValueError(f"the generator makes images of 64 by 64, not {oshape[1:]}")
     code = var("data", shape=(batch_size, random_len), dtype=dtype) if code is None else code
     x: Expr = op.nn.dense(code, var("dense_weight"), units=4 * 4 * ngf * 8)
     x = op.nn.relu(x)
@@ -58,7 +57,7 @@ def get_workload(
     random_len: int = 100,
     layout: str = "NCHW",
     dtype: str = "float32",
-) -> tuple[IRModule, dict[str, nd.NDArray]]:
+) -> Workload:
     """The network and its parameters."""
     net = get_net(batch_size, random_len, oshape, ngf, layout=layout, dtype=dtype)
     return create_workload(net)

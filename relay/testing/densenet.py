@@ -1,14 +1,13 @@
-"""DenseNet (Huang et al. 2017): every layer sees the results of all before it in its block."""
+"""DenseNet (Huang et al. 2017)."""
 
 from __future__ import annotations
 
-from relay import nd, op
+from relay import op
 from relay.errors import RelayError
 from relay.ir.expr import Expr, Function, var
-from relay.ir.module import IRModule
 from relay.ir.variables import free_vars
 from relay.testing import layers
-from relay.testing.init import create_workload
+from relay.testing.init import workload
 
 # first channels, growth per layer, layers per block
 SIZES = {
@@ -47,7 +46,7 @@ def get_net(
     image_shape: tuple[int, ...] = (3, 224, 224),
     dtype: str = "float32",
 ) -> Function:
-    """Four dense blocks; between them half the channels and half the extents."""
+    """Four dense blocks with downsampling transitions between them."""
     if densenet_size not in SIZES:
         raise RelayError(f"no DenseNet of {densenet_size} layers; there is {sorted(SIZES)}")
     channels, growth, blocks = SIZES[densenet_size]
@@ -70,12 +69,4 @@ def get_net(
     return Function(tuple(free_vars(out)), out)
 
 
-def get_workload(
-    densenet_size: int = 121,
-    classes: int = 1000,
-    batch_size: int = 4,
-    image_shape: tuple[int, ...] = (3, 224, 224),
-    dtype: str = "float32",
-) -> tuple[IRModule, dict[str, nd.NDArray]]:
-    """The network and its parameters."""
-    return create_workload(get_net(densenet_size, classes, batch_size, image_shape, dtype))
+get_workload = workload(get_net)

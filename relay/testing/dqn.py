@@ -1,13 +1,12 @@
-"""The deep Q-network that played Atari games (Mnih et al. 2015)."""
+"""The deep Q-network for Atari games (Mnih et al. 2015)."""
 
 from __future__ import annotations
 
-from relay import nd, op
+from relay import op
 from relay.ir.expr import Expr, Function, var
-from relay.ir.module import IRModule
 from relay.ir.variables import free_vars
 from relay.testing import layers
-from relay.testing.init import create_workload
+from relay.testing.init import workload
 
 
 def get_net(
@@ -17,7 +16,7 @@ def get_net(
     dtype: str = "float32",
     layout: str = "NCHW",
 ) -> Function:
-    """Three convolutions, one hidden layer, a value for each action."""
+    """Three convolutions and two dense layers; a value for each action."""
     if layout == "NHWC":
         image_shape = (*image_shape[1:], image_shape[0])
     x: Expr = var("data", shape=(batch_size, *image_shape), dtype=dtype)
@@ -41,12 +40,4 @@ def get_net(
     return Function(tuple(free_vars(out)), out)
 
 
-def get_workload(
-    batch_size: int,
-    num_actions: int = 18,
-    image_shape: tuple[int, ...] = (4, 84, 84),
-    dtype: str = "float32",
-    layout: str = "NCHW",
-) -> tuple[IRModule, dict[str, nd.NDArray]]:
-    """The network and its parameters."""
-    return create_workload(get_net(batch_size, num_actions, image_shape, dtype, layout))
+get_workload = workload(get_net)

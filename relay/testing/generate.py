@@ -1,10 +1,10 @@
-"""Random modules, well typed by construction, that end by construction.
+"""Random modules: well typed and terminating by construction.
 
     module = random_module(Seeded(7), adts=False)
     inputs = random_inputs(module, Seeded(7))
     relay.create_executor("debug", module).evaluate()(*inputs)
 
-`strategies.py` offers the same to Hypothesis, which then finds small programs that fail.
+`strategies.py` has the same as Hypothesis strategies, which shrink programs that fail.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from relay.testing.generator.types import Vocabulary, random_definitions
 
 
 def random_module(choices: Choices, features: Features | None = None, **switches: Any) -> IRModule:
-    """A module with a `main`. Keywords are those of `Features`: `size=20, references=False`."""
+    """A module with a `main`; keywords are fields of `Features`: `size=20, references=False`."""
     features = replace(features or Features(), **switches)
     definitions = random_definitions(choices, features)
     functions = Functions(choices, features, Vocabulary(features, definitions))
@@ -36,7 +36,7 @@ def random_module(choices: Choices, features: Features | None = None, **switches
 
 
 def assert_generated_ok(module: IRModule) -> IRModule:
-    """What every generated module is: well formed and well typed. The module with its types."""
+    """Check that a module is well formed and well typed; returns it with types."""
     check_well_formed(module)
     typed = infer_module(module)
     check_well_formed(typed)

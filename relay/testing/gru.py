@@ -1,8 +1,8 @@
-"""A gated recurrent unit (Cho et al. 2014): the loop over the steps is part of the program.
+"""GRU (Cho et al. 2014), with the loop over the steps in the program.
 
-The gates lie behind each other in the weights: reset, update, candidate. `get_net` computes what
-depends on the input for all steps at once; a turn of the loop is two kernels, the matrix product
-with the state and the gates.
+The weights concatenate the gates: reset, update, candidate. `get_net` computes the input
+projections of all steps before the loop; an iteration is two kernels, the matrix product with the
+state and the gates.
 """
 
 # The programs in here are typed by Relay, not by Python.
@@ -10,12 +10,12 @@ with the state and the gates.
 
 from collections.abc import Callable
 
-from relay import nd, op
+from relay import op
 from relay.frontend.python import Tensor, function
 from relay.ir.module import IRModule
 from relay.ir.types import ShapeVar
 from relay.prelude import rev
-from relay.testing.init import create_workload
+from relay.testing.init import Workload, create_workload
 
 STEPS = ShapeVar("steps")
 
@@ -81,7 +81,7 @@ def get_workload(
     batch_size: int = 1,
     dtype: str = "float32",
     net: Callable[[int, int, int, str], IRModule] = get_net,
-) -> tuple[IRModule, dict[str, nd.NDArray]]:
+) -> Workload:
     """The network and its parameters; `data` and `state` are its inputs."""
     module = net(input_size, hidden_size, batch_size, dtype)
     return create_workload(module, inputs=("data", "state"))

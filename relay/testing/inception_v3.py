@@ -1,22 +1,21 @@
-"""Inception, version 3 (Szegedy et al. 2016): branches of different reach, side by side."""
+"""Inception v3 (Szegedy et al. 2016)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from relay import nd, op
+from relay import op
 from relay.ir.expr import Expr, Function, var
-from relay.ir.module import IRModule
 from relay.ir.variables import free_vars
 from relay.testing import layers
-from relay.testing.init import create_workload
+from relay.testing.init import workload
 
 # A convolution of a branch: (channels, kernel, strides, padding)
 Step = tuple[int, tuple[int, int], tuple[int, int], tuple[int, int]]
 
 
 def step(channels: int, height: int = 1, width: int | None = None, stride: int = 1) -> Step:
-    """A convolution that keeps the extents, but for a stride of 2, which does not pad."""
+    """A convolution with 'same' padding at stride 1, and none at stride 2."""
     width = height if width is None else width
     pad = (height // 2, width // 2) if stride == 1 else (0, 0)
     return channels, (height, width), (stride, stride), pad
@@ -67,7 +66,7 @@ def block_a(x: Expr, pool_channels: int, name: str) -> Expr:
 
 
 def block_b(x: Expr, name: str) -> Expr:
-    """Half the extents: 3x3, double 3x3, pool"""
+    """Downsampling: 3x3, double 3x3, pool"""
     return op.concatenate(
         (
             chain(x, [step(384, 3, stride=2)], f"{name}_3x3"),
@@ -79,7 +78,7 @@ def block_b(x: Expr, name: str) -> Expr:
 
 
 def block_c(x: Expr, width: int, name: str) -> Expr:
-    """7x7 as 1x7 and 7x1, once and twice"""
+    """7x7 factorized as 1x7 and 7x1, once and twice"""
     twice = [step(width), step(width, 7, 1), step(width, 1, 7), step(width, 7, 1), step(192, 1, 7)]
     return op.concatenate(
         (
@@ -93,7 +92,7 @@ def block_c(x: Expr, width: int, name: str) -> Expr:
 
 
 def block_d(x: Expr, name: str) -> Expr:
-    """Half the extents: 3x3, 7x7 and 3x3, pool"""
+    """Downsampling: 3x3, 7x7 and 3x3, pool"""
     seven = [step(192), step(192, 1, 7), step(192, 7, 1), step(192, 3, stride=2)]
     return op.concatenate(
         (
@@ -128,7 +127,7 @@ def block_e(x: Expr, pool: str, name: str) -> Expr:
 
 
 def get_net(
-    batch_size: int,
+    batch_size: int = 1,
     num_classes: int = 1000,
     image_shape: tuple[int, ...] = (3, 299, 299),
     dtype: str = "float32",
@@ -154,11 +153,4 @@ def get_net(
     return Function(tuple(free_vars(out)), out)
 
 
-def get_workload(
-    batch_size: int = 1,
-    num_classes: int = 1000,
-    image_shape: tuple[int, ...] = (3, 299, 299),
-    dtype: str = "float32",
-) -> tuple[IRModule, dict[str, nd.NDArray]]:
-    """The network and its parameters."""
-    return create_workload(get_net(batch_size, num_classes, image_shape, dtype))
+get_workload = workload(get_net)

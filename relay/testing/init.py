@@ -1,9 +1,10 @@
-"""Weights for networks: initializers, and `create_workload`, which gives a network all of them."""
+"""Initial values for the parameters of networks, and workloads made of both."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, ParamSpec, Protocol
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from relay.ir.expr import Expr
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType
 
+P = ParamSpec("P")
+Workload = tuple[IRModule, dict[str, nd.NDArray]]  # a network and its parameters
+
 
 class Initializer(Protocol):
     """Makes the values of one parameter."""
@@ -24,17 +28,17 @@ class Initializer(Protocol):
     ) -> np.ndarray: ...
 
 
-# What the end of a parameter's name says about its values; everything else is a weight.
+# Constant values by the suffix of the parameter's name; all others are weights.
 CONSTANTS = {"bias": 0.0, "gamma": 1.0, "beta": 0.0, "mean": 0.0, "var": 1.0}
 
 
 @frozen
 class Xavier:
-    """Weights that keep the size of activations (Glorot and Bengio 2010).
+    """Weights that preserve the variance of activations (Glorot and Bengio 2010).
 
     rnd_type: "uniform" or "gaussian"
-    factor_type: what the variance is divided by: the inputs ("in"), outputs ("out") or their mean
-    magnitude: the size of the variance
+    factor_type: divisor of the variance: fan-in ("in"), fan-out ("out") or their mean ("avg")
+    magnitude: numerator of the variance
     """
 
     rnd_type: str = "uniform"
@@ -66,8 +70,8 @@ def create_workload(
     initializer: Initializer | None = None,
     seed: int = 0,
     inputs: Sequence[str] = ("data",),
-) -> tuple[IRModule, dict[str, nd.NDArray]]:
-    """A typed module with `net` as main, and values for every parameter but its `inputs`."""
+) -> Workload:
+    """A typed module with `net` as main, and values for every parameter except `inputs`."""
     module = infer_module(net if isinstance(net, IRModule) else IRModule.from_expr(net))
     initializer = initializer or Xavier()
     random = np.random.default_rng(seed)
@@ -81,3 +85,15 @@ def create_workload(
         values = initializer(param.name_hint, ty.concrete_shape, random)
         params[param.name_hint] = nd.array(values.astype(dtypes.to_numpy(ty.dtype)))
     return module, params
+
+
+def workload(
+    get_net: Callable[P, Expr | IRModule], inputs: Sequence[str] = ("data",)
+) -> Callable[P, Workload]:
+    """`get_workload` of a network: takes the arguments of `get_net`."""
+
+    @wraps(get_net, assigned=("__module__", "__doc__"))
+    def get_workload(*args: P.args, **kwargs: P.kwargs) -> Workload:
+        return create_workload(get_net(*args, **kwargs), inputs=inputs)
+
+    return get_workload

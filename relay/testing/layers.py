@@ -1,4 +1,4 @@
-"""Layers that bring their parameters along: `conv2d(data, name="conv1", channels=64, …)`.
+"""Layers that create their parameters: `conv2d(data, name="conv1", channels=64, …)`.
 
 A parameter that is not given becomes a variable named after the layer: `conv1_weight`.
 """
@@ -26,7 +26,7 @@ def batch_norm_infer(
     name: str = "bn",
     **attrs: Any,
 ) -> Expr:
-    """Batch normalization as it is in inference: the first of its three results."""
+    """Batch normalization in inference mode."""
     return op.nn.batch_norm(
         data,
         _parameter(gamma, name, "gamma"),
@@ -64,13 +64,13 @@ def dense_add_bias(
     name: str = "fc",
     **attrs: Any,
 ) -> Expr:
-    """A dense layer and its bias."""
+    """A dense layer with bias."""
     product = op.nn.dense(data, _parameter(weight, name, "weight"), units, **attrs)
     return op.nn.bias_add(product, _parameter(bias, name, "bias"), axis=-1)
 
 
 def conv2d_add_bias(data: Expr, *, name: str = "conv", axis: int = 1, **attrs: Any) -> Expr:
-    """A convolution and its bias."""
+    """A convolution with bias."""
     return op.nn.bias_add(conv2d(data, name=name, **attrs), Var(f"{name}_bias"), axis=axis)
 
 
@@ -83,7 +83,7 @@ KERNEL_LAYOUTS = {
 
 
 def conv_kernel_layout(data_layout: str, is_depthwise: bool = False) -> str:
-    """The layout of weights that goes with a layout of data."""
+    """The kernel layout for a data layout."""
     if data_layout not in KERNEL_LAYOUTS:
         raise RelayError(
             f"no kernel layout for {data_layout}; there is {', '.join(KERNEL_LAYOUTS)}"

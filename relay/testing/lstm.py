@@ -1,14 +1,13 @@
-"""A long short-term memory (Hochreiter and Schmidhuber 1997), unrolled over its steps."""
+"""LSTM (Hochreiter and Schmidhuber 1997), unrolled; `lstm_loop` has the loop."""
 
 from __future__ import annotations
 
-from relay import nd, op
+from relay import op
 from relay.builder import ScopeBuilder
 from relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var, var
-from relay.ir.module import IRModule
 from relay.ir.types import TensorType, TupleType
 from relay.testing import layers
-from relay.testing.init import create_workload
+from relay.testing.init import workload
 
 
 def lstm_cell(
@@ -47,7 +46,7 @@ def lstm_cell(
 def get_net(
     iterations: int, num_hidden: int, batch_size: int = 1, dtype: str = "float32"
 ) -> Function:
-    """`iterations` steps of cells, each with weights of its own, fed with the same data."""
+    """`iterations` cells, each with its own weights, over the same input."""
     data = var("data", shape=(batch_size, num_hidden), dtype=dtype)
     builder = ScopeBuilder()
     zeros = builder.let("zeros", op.zeros((batch_size, num_hidden), dtype))
@@ -65,8 +64,4 @@ def get_net(
     return Function(tuple(params), builder.get(), TensorType((batch_size, num_hidden), dtype))
 
 
-def get_workload(
-    iterations: int, num_hidden: int, batch_size: int = 1, dtype: str = "float32"
-) -> tuple[IRModule, dict[str, nd.NDArray]]:
-    """The network and its parameters."""
-    return create_workload(get_net(iterations, num_hidden, batch_size, dtype))
+get_workload = workload(get_net)

@@ -1,10 +1,9 @@
-"""A long short-term memory (Hochreiter and Schmidhuber 1997) over sequences of any length: the loop
-over the steps is part of the program. (`lstm.py` has one that is unrolled.)
+"""LSTM (Hochreiter and Schmidhuber 1997), with the loop over the steps in the program.
 
-The gates lie behind each other in the weights: input, forget, candidate, output. `get_net` computes
-what depends on the input for all steps at once; a turn of the loop is three kernels: the matrix
-product with the state, the cell, and the next state. (Slices become part of the kernels that read
-them; a `split` with several users would be one by itself.)
+The weights concatenate the gates: input, forget, candidate, output. `get_net` computes the input
+projections of all steps before the loop; an iteration is three kernels: the matrix product with
+the state, the cell, and the next state. Slices fuse into the kernels that read them; a `split`
+with several users would be a kernel of its own. `lstm` is the unrolled network.
 """
 
 # The programs in here are typed by Relay, not by Python.
@@ -12,12 +11,12 @@ them; a `split` with several users would be one by itself.)
 
 from collections.abc import Callable
 
-from relay import nd, op
+from relay import op
 from relay.frontend.python import Tensor, function
 from relay.ir.module import IRModule
 from relay.ir.types import ShapeVar
 from relay.prelude import rev
-from relay.testing.init import create_workload
+from relay.testing.init import Workload, create_workload
 
 STEPS = ShapeVar("steps")
 
@@ -83,7 +82,7 @@ def get_workload(
     batch_size: int = 1,
     dtype: str = "float32",
     net: Callable[[int, int, int, str], IRModule] = get_net,
-) -> tuple[IRModule, dict[str, nd.NDArray]]:
+) -> Workload:
     """The network and its parameters; `data`, `state` and `cell` are its inputs."""
     module = net(input_size, hidden_size, batch_size, dtype)
     return create_workload(module, inputs=("data", "state", "cell"))

@@ -1,13 +1,12 @@
-"""A perceptron of three layers, as it is used on MNIST."""
+"""A multilayer perceptron for MNIST."""
 
 from __future__ import annotations
 
-from relay import nd, op
+from relay import op
 from relay.ir.expr import Function, var
-from relay.ir.module import IRModule
 from relay.ir.variables import free_vars
 from relay.testing import layers
-from relay.testing.init import create_workload
+from relay.testing.init import workload
 
 
 def get_net(
@@ -24,11 +23,4 @@ def get_net(
     return Function(tuple(free_vars(out)), out)
 
 
-def get_workload(
-    batch_size: int,
-    num_classes: int = 10,
-    image_shape: tuple[int, ...] = (1, 28, 28),
-    dtype: str = "float32",
-) -> tuple[IRModule, dict[str, nd.NDArray]]:
-    """The network and its parameters."""
-    return create_workload(get_net(batch_size, num_classes, image_shape, dtype))
+get_workload = workload(get_net)

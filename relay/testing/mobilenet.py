@@ -1,13 +1,12 @@
-"""MobileNet, version 1 (Howard et al. 2017): convolutions split into depth and point."""
+"""MobileNet v1 (Howard et al. 2017): depthwise separable convolutions."""
 
 from __future__ import annotations
 
-from relay import nd, op
+from relay import op
 from relay.ir.expr import Expr, Function, var
-from relay.ir.module import IRModule
 from relay.ir.variables import free_vars
 from relay.testing import layers
-from relay.testing.init import create_workload
+from relay.testing.init import Workload, create_workload
 
 # (output channels, stride) of the separable convolutions
 BLOCKS = ((64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2))
@@ -50,7 +49,7 @@ def get_net(
     is_shallow: bool = False,
     layout: str = "NCHW",
 ) -> Function:
-    """`alpha` scales the channels; the shallow form leaves out the middle five blocks."""
+    """A MobileNet; `alpha` scales the channels, `is_shallow` drops the middle five blocks."""
     x: Expr = var("data", shape=(batch_size, *image_shape), dtype=dtype)
     width = int(32 * alpha)
     x = conv_block(x, "conv_block_1", width, 3, 2, layout)
@@ -71,6 +70,6 @@ def get_workload(
     image_shape: tuple[int, ...] = (3, 224, 224),
     dtype: str = "float32",
     layout: str = "NCHW",
-) -> tuple[IRModule, dict[str, nd.NDArray]]:
+) -> Workload:
     """The network and its parameters."""
     return create_workload(get_net(batch_size, num_classes, image_shape, dtype, layout=layout))

@@ -1,4 +1,4 @@
-"""Natural numbers as data (`std/nat.rly`): from integers to values and programs, and back."""
+"""Peano numbers (`std/nat.rly`): conversions between integers, values and programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def add_nat_definitions(prelude: Prelude) -> None:
 
 
 def count(prelude: Prelude, n: ConstructorValue) -> int:
-    """The integer that a value of type `nat` stands for."""
+    """Convert a value of type `nat` to an integer."""
     _, zero, succ = prelude.mod.get_type("nat")
     total = 0
     while n.is_built_by(succ):
@@ -26,7 +26,7 @@ def count(prelude: Prelude, n: ConstructorValue) -> int:
 
 
 def make_nat_value(prelude: Prelude, n: int) -> ConstructorValue:
-    """The value of type `nat` that stands for `n`."""
+    """Convert an integer to a value of type `nat`."""
     _, zero, succ = prelude.mod.get_type("nat")
     made = ConstructorValue(zero.tag, (), zero)
     for _ in range(_checked(n)):
@@ -35,7 +35,7 @@ def make_nat_value(prelude: Prelude, n: int) -> ConstructorValue:
 
 
 def make_nat_expr(prelude: Prelude, n: int) -> Expr:
-    """A program that computes `make_nat_value(prelude, n)`."""
+    """Convert an integer to an expression of type `nat`."""
     _, zero, succ = prelude.mod.get_type("nat")
     made = Call(zero, ())
     for _ in range(_checked(n)):

@@ -1,8 +1,7 @@
-"""What is tried of every operator, and how near the results must be.
+"""Check operators against their references: test inputs and tolerances.
 
-An operator's record has samples. From them come further uses: with other element types, and with
-other extents (0, 1, odd, prime, large), wherever the type relation takes them. Every way to run an
-operator is held against its reference by the same table of tolerances.
+Test inputs are the samples of an operator's record, and samples with other element types and other
+extents (0, 1, odd, prime, large), as far as the type relation accepts them.
 
     for use in uses(get("nn.dense")):
         computed, arrays = to_tensors(use)
@@ -32,10 +31,10 @@ from relay.te.evaluate import evaluate
 
 T = TypeVar("T")
 
-# --- how near -----------------------------------------------------------------------------------
+# --- tolerances ---------------------------------------------------------------------------------
 
-# (relative, absolute); integers and bools agree exactly. Rounded once or rounded at every step,
-# results of narrow floats may be a last place apart, and sums of them a few.
+# (relative, absolute); integers and bools agree exactly. Results of narrow floats may differ by a
+# unit in the last place, as they are rounded once or at every step, and sums by several.
 TOLERANCES = {
     "float8_e4m3fn": (0.13, 0.05),
     "float8_e5m2": (0.26, 0.05),
@@ -52,10 +51,10 @@ APPROXIMATE = {"nn.fast_softmax": (1e-6, 1e-6)}
 
 
 def assert_agree(use: Use, found: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> None:
-    """The results have the shapes and element types of those of the reference, and their values.
+    """The results have the types of the reference's results, and their values within tolerances.
 
-    What is lost to rounding in a sum grows with the root of its length, and with the largest of
-    what is summed: so does what is tolerated in large uses.
+    The tolerance for large uses grows as the rounding error of a sum: with the square root of the
+    number of terms and with the largest magnitude.
     """
     assert len(found) == len(wanted), f"{len(found)} results, not {len(wanted)}"
     growth = math.sqrt(max(1.0, size(use.sample) / SMALL))
@@ -76,43 +75,43 @@ def _largest(array: np.ndarray) -> float:
     return float(np.max(np.abs(array), initial=0.0, where=np.isfinite(array)))
 
 
-# --- what ---------------------------------------------------------------------------------------
+# --- uses ---------------------------------------------------------------------------------------
 
-# Storage, closures, functions and devices: nothing that is computed from elements.
+# Prefixes of operators that compute no elements.
 NOT_COMPUTED = ("memory.", "vm.", "call_lowered", "require")
 
-# Element types an operator may take besides those its samples have.
+# Element types to try besides those of the samples.
 ELEMENTS = (
     *("bool", "int2", "uint2", "int4", "uint4", "int8", "uint8", "int16", "uint16", "int32"),
     *("uint32", "int64", "uint64", "float16", "bfloat16", "float32", "float64"),
     *(*dtypes.FLOAT8, "float8_e8m0fnu", "float4_e2m1fn"),
 )
-SMALL = 20_000  # elements: beyond, a use is large
+SMALL = 20_000  # elements; larger uses get larger tolerances
 
 
 @frozen
 class Use:
-    """A legal use of an operator. The name says where it comes from, and is the same every day."""
+    """A legal call of an operator, with a stable name."""
 
     op: OpDef
     sample: Sample
     name: str
-    reshaped: bool = False  # an index in a sample need not fit other extents
+    reshaped: bool = False  # indices of the sample may be out of range
 
 
 def computed_names() -> list[str]:
-    """The operators that are computed from elements."""
+    """The names of operators that compute elements."""
     return [name for name in op_names() if not name.startswith(NOT_COMPUTED)]
 
 
-# elements: more than the caches of one core hold, and enough for several threads
+# elements: exceeds the caches of one core, and enough for several threads
 LARGE = 400_000
 WORK = 1_000_000_000  # multiplications in a convolution
 
 
 def uses(op: OpDef, large: int = LARGE) -> Iterator[Use]:
-    """The samples of an operator, then its other element types, then other extents, up to those
-    that make `large` elements."""
+    """The samples of an operator, then other element types, then other extents, up to `large`
+    elements."""
     for i, sample in enumerate(op.samples):
         yield Use(op, sample, f"{op.name}-{i}")
     yield from with_other_elements(op)
@@ -120,12 +119,12 @@ def uses(op: OpDef, large: int = LARGE) -> Iterator[Use]:
 
 
 def digest(name: str) -> int:
-    """A number that looks random and is the same every day."""
+    """A stable hash."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big")
 
 
 def size(sample: Sample) -> int:
-    """How many elements the arguments have."""
+    """The number of elements of the arguments."""
     return sum(int(np.prod(_shape(leaf), dtype=int)) for leaf in leaves(sample.args))
 
 
@@ -134,17 +133,17 @@ def _shape(leaf: Any) -> tuple[int, ...]:
 
 
 def leaves(args: Any) -> list[Any]:
-    """Arguments, fields of tuples one by one."""
+    """The arguments, with tuples flattened."""
     return [x for a in args for x in (leaves(a) if isinstance(a, tuple) else [a])]
 
 
 def is_legal(op: OpDef, sample: Sample) -> bool:
-    """Whether the type relation takes it."""
+    """Whether the type relation accepts the sample."""
     return _result_type(op, sample) is not None
 
 
 def _result_type(op: OpDef, sample: Sample) -> Type | None:
-    values = None if op.runtime_shape is None else sample.values()  # drawing many takes its time
+    values = None if op.runtime_shape is None else sample.values()  # making values is slow
     try:
         return output_type(op, sample.types(), op.make_attrs(sample.attrs), values)
     except RelayError:
@@ -155,7 +154,7 @@ def _result_type(op: OpDef, sample: Sample) -> Type | None:
 
 
 def with_other_elements(op: OpDef) -> Iterator[Use]:
-    """One use for each element type that no sample has and the operator takes."""
+    """One use for each accepted element type that no sample has."""
     seen = {x.dtype for s in op.samples for x in leaves(s.args) if isinstance(x, Tensor)}
     for dtype in ELEMENTS:
         if dtype not in seen and (sample := accepted(op, dtype)) is not None:
@@ -163,7 +162,7 @@ def with_other_elements(op: OpDef) -> Iterator[Use]:
 
 
 def accepted(op: OpDef, dtype: str) -> Sample | None:
-    """The first sample whose leading element type the relation lets be `dtype`."""
+    """The first sample whose leading element type can be changed to `dtype`."""
     for sample in op.samples:
         leading = next((x.dtype for x in leaves(sample.args) if isinstance(x, Tensor)), None)
         if leading is None or size(sample) > SMALL:
@@ -186,7 +185,7 @@ def _retyped(args: Any, before: str, after: str) -> tuple[Any, ...]:
 
 
 def _as_dtype(tensor: Tensor, dtype: str) -> Tensor:
-    """The tensor with other elements, from the part of its range that they have."""
+    """The tensor with another element type, its range limited to that of the type."""
     low, high = tensor.low, tensor.high
     if dtypes.is_integer(dtype):
         lowest, highest = int(te.lowest(dtype).value), int(te.highest(dtype).value)
@@ -202,15 +201,15 @@ def _as_dtype(tensor: Tensor, dtype: str) -> Tensor:
 
 # --- other extents
 
-# none, one, less and more than vectors have lanes: odd and prime
+# empty, one, and odd numbers below and above the number of vector lanes
 EXTENTS = (0, 1, 5, 17, 37)
 
 
 def with_other_extents(op: OpDef, large: int = LARGE) -> Iterator[Use]:
     """A use with each of `EXTENTS` somewhere, and some of `large` elements.
 
-    An extent changes in one place alone, for those that are free, or in every place where its
-    number stands, for those that belong together; what the relation refuses is left out.
+    An extent changes in one axis, or in every axis of the same extent; what the type relation
+    refuses is left out.
     """
     seen = {_shapes(sample) for sample in op.samples}
     for turn, extent in enumerate(EXTENTS):
@@ -224,14 +223,14 @@ def with_other_extents(op: OpDef, large: int = LARGE) -> Iterator[Use]:
 
 
 def at_other_extents(op: OpDef, sample: Sample, extents: Sequence[int]) -> Iterator[Sample]:
-    """The sample with each of the extents in each place, and wherever a number stands."""
+    """The legal samples of `with_extents`."""
     for changed in with_extents(sample, extents):
         if is_legal(op, changed):
             yield changed
 
 
 def with_extents(sample: Sample, extents: Sequence[int]) -> Iterator[Sample]:
-    """The same, legal or not."""
+    """The sample with each of the extents in one axis, or in every axis of the same extent."""
     seen = {_shapes(sample)}
     for extent in extents:
         for changed in changed_extents(sample, lambda *_, extent=extent: extent):
@@ -248,37 +247,37 @@ def _shape_text(sample: Sample) -> str:
     return ",".join("x".join(map(str, shape)) or "scalar" for shape in _shapes(sample))
 
 
-Change = Callable[[int, tuple[int, ...]], tuple[int, ...]]  # number of the tensor, its shape
+Change = Callable[[int, tuple[int, ...]], tuple[int, ...]]  # index of the tensor, its shape
 
 
 def changed_extents(sample: Sample, new: Callable[[int, int], int]) -> Iterator[Sample]:
-    """The sample with another extent, in one place or wherever its number stands.
+    """The sample with another extent in one axis, or in every axis of the same extent.
 
-    `new` is given the extent, and how many elements the tensors have in which it changes.
+    `new` takes the extent and the number of elements of the changed tensors.
     """
     tensors = [leaf for leaf in leaves(sample.args) if isinstance(leaf, Tensor)]
     for position, tensor in enumerate(tensors):
         for axis, n in enumerate(tensor.shape):
             changed = new(n, math.prod(tensor.shape))
-            yield _mapped(sample, _in_one_place(position, axis, changed))
+            yield _mapped(sample, _one_axis(position, axis, changed))
     for n in sorted({n for tensor in tensors for n in tensor.shape}, reverse=True):
         elements = sum(math.prod(tensor.shape) for tensor in tensors if n in tensor.shape)
-        yield _mapped(sample, _everywhere(n, new(n, elements)))
+        yield _mapped(sample, _all_axes(n, new(n, elements)))
 
 
-def _everywhere(before: int, after: int) -> Change:
+def _all_axes(before: int, after: int) -> Change:
     return lambda _, shape: tuple(after if n == before else n for n in shape)
 
 
-def _in_one_place(position: int, axis: int, after: int) -> Change:
+def _one_axis(position: int, axis: int, after: int) -> Change:
     def change(i: int, shape: tuple[int, ...]) -> tuple[int, ...]:
         return (*shape[:axis], after, *shape[axis + 1 :]) if i == position else shape
 
     return change
 
 
-def _mapped(sample: Sample, change: Callable[[int, tuple[int, ...]], tuple[int, ...]]) -> Sample:
-    """The sample with other shapes; `change` is given the number of the tensor, and its shape."""
+def _mapped(sample: Sample, change: Change) -> Sample:
+    """The sample with other shapes."""
     count = 0
 
     def walk(args: Any) -> tuple[Any, ...]:
@@ -295,8 +294,7 @@ def _mapped(sample: Sample, change: Callable[[int, tuple[int, ...]], tuple[int, 
 
 
 def _with_extent(op: OpDef, extent: int, turn: int) -> Iterator[tuple[int, Sample]]:
-    """Samples with that extent somewhere, and their numbers; where it begins is another sample and
-    another place in every turn."""
+    """Samples with that extent in some axis, with their indices, in an order rotated by `turn`."""
     for i in _rotated(range(len(op.samples)), turn):
         for changed in _rotated(list(changed_extents(op.samples[i], lambda *_: extent)), turn):
             yield i, changed
@@ -308,8 +306,7 @@ def _rotated(items: Sequence[T], turn: int) -> Sequence[T]:
 
 
 def _enlarged(op: OpDef, large: int) -> list[Sample]:
-    """Uses with `large` elements or more, where extents can grow so far: outer ones, and inner ones
-    or those that belong together."""
+    """Samples of at least `large` elements: with a large outer extent, and a large inner one."""
 
     def grown(extent: int, elements: int) -> int:
         return extent * -(-large // max(1, elements)) + 1
@@ -325,8 +322,7 @@ def _enlarged(op: OpDef, large: int) -> list[Sample]:
 
 
 def _is_large(op: OpDef, sample: Sample, large: int) -> bool:
-    """Whether it is legal and has many elements, and not far too many, nor windows so wide that
-    they are all that is computed."""
+    """Whether the sample is legal and large, but within limits of elements and of work."""
     most = 4 * large
     if not large <= size(sample) <= most or (made := _result_type(op, sample)) is None:
         return False
@@ -342,13 +338,13 @@ def _elements(ty: Type) -> int:
     return math.prod(n for n in ty.shape if isinstance(n, int))
 
 
-# --- as tensors ---------------------------------------------------------------------------------
+# --- tensor expressions -------------------------------------------------------------------------
 
 Extent = Callable[[int], te.Expr]
 
 
 def expected(use: Use) -> tuple[np.ndarray, ...]:
-    """What the reference gives."""
+    """The results of the reference."""
     assert use.op.reference is not None
     found = use.op.reference(*use.sample.values(), **_attributes(use))
     return found if isinstance(found, tuple) else (found,)
@@ -360,10 +356,10 @@ def _attributes(use: Use) -> dict[str, Any]:
 
 
 def to_tensors(use: Use, extent: Extent = te.index) -> tuple[Computed, list[np.ndarray]]:
-    """The tensors that the operator computes, and arrays for those it is given.
+    """The tensor expressions of the operator, and arrays for their placeholders.
 
-    `extent` says how the operator sees an extent: as the number, or as a variable. Where only the
-    computation finds out how much there is, the last result tells; `trimmed` takes it into account.
+    `extent` makes the extents: constants or variables. For operators with a `capacity`, the last
+    result is the actual shapes; see `trimmed`.
     """
     op, sample = use.op, use.sample
     assert op.compute is not None, f"`{op.name}` has no compute"
@@ -382,12 +378,12 @@ def to_tensors(use: Use, extent: Extent = te.index) -> tuple[Computed, list[np.n
         out = tuple(kept) if isinstance(out, tuple) else kept[0]
     results = op.compute(*tensors, out=out, **attrs)
     results = results if isinstance(results, tuple) else (results,)
-    _check_promise(op, results, out if isinstance(out, tuple) else (out,))
+    _check_results(op, results, out if isinstance(out, tuple) else (out,))
     return Computed(tuple(inputs), results, (op.name,)), list(inputs.values())
 
 
 def trimmed(op: OpDef, found: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """The results without the room that was not needed."""
+    """The results cut to their actual shapes."""
     if op.capacity is None:
         return tuple(found)
     *parts, actual = found
@@ -414,18 +410,18 @@ def _specs(ty: Type, extent: Extent) -> Any:
 
 def _spec(ty: Type, extent: Extent) -> tuple[tuple[te.Expr, ...], str]:
     assert isinstance(ty, TensorType)
-    sizes = [n for n in ty.shape if isinstance(n, int)]  # of a value: all of them
+    sizes = [n for n in ty.shape if isinstance(n, int)]  # all: the type of a value
     return tuple(map(extent, sizes)), ty.dtype
 
 
 def _numbers(shape: Sequence[Any], inputs: dict[te.Tensor, np.ndarray]) -> tuple[te.Expr, ...]:
-    """The extents as numbers; they may read elements of the inputs."""
+    """The values of the extents, which may read elements of the inputs."""
     made = [te.compute((), lambda extent=extent: te.index(extent)) for extent in shape]
     return tuple(te.index(int(found)) for found in evaluate(made, inputs))
 
 
-def _check_promise(op: OpDef, results: tuple[te.Tensor, ...], out: tuple[te.Spec, ...]) -> None:
-    """The results have the shapes and element types that were asked for."""
+def _check_results(op: OpDef, results: tuple[te.Tensor, ...], out: tuple[te.Spec, ...]) -> None:
+    """The results have the requested shapes and element types."""
     counted = op.capacity is not None
     assert len(results) == len(out) + counted
     for result, wanted in zip(results, out, strict=not counted):

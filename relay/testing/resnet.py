@@ -1,18 +1,17 @@
-"""Residual networks with normalization before convolution (He et al. 2016), over 2 or 3 axes."""
+"""Pre-activation ResNet (He et al. 2016), for images and videos."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from relay import nd, op
+from relay import op
 from relay.errors import RelayError
 from relay.immutable import frozen
 from relay.ir.expr import Expr, Function, var
-from relay.ir.module import IRModule
 from relay.ir.variables import free_vars
 from relay.testing import layers
-from relay.testing.init import create_workload
+from relay.testing.init import workload
 
 # units per stage, by number of layers; from 50 on a unit is a bottleneck of three convolutions
 UNITS = {
@@ -29,12 +28,18 @@ EPSILON = 2e-5
 
 @frozen
 class Spatial:
-    """What differs between pictures and films."""
+    """Operators and layout for 2 or 3 spatial axes."""
 
     convolution: Callable[..., Expr]
     max_pool: Callable[..., Expr]
     global_average: Callable[..., Expr]
     layout: str
+
+    @staticmethod
+    def of(layout: str) -> Spatial:
+        if "D" in layout:
+            return Spatial(layers.conv3d, op.nn.max_pool3d, op.nn.global_avg_pool3d, layout)
+        return Spatial(layers.conv2d, op.nn.max_pool2d, op.nn.global_avg_pool2d, layout)
 
     @property
     def count(self) -> int:
@@ -47,7 +52,7 @@ class Spatial:
     def conv(
         self, data: Expr, channels: int, kernel: Sequence[int], strides: Sequence[int], name: str
     ) -> Expr:
-        """A convolution that keeps the extents when its strides are 1."""
+        """A convolution with 'same' padding."""
         return self.convolution(
             data,
             name=name,
@@ -77,7 +82,7 @@ def residual_unit(
     bottle_neck: bool,
     spatial: Spatial,
 ) -> Expr:
-    """Convolutions of relu(norm(data)) added to data, or to its projection where extents change."""
+    """`data`, or its projection where the shape changes, plus convolutions of relu(norm(data))."""
     ones, threes = spatial.everywhere(1), spatial.everywhere(3)
     strides = spatial.everywhere(stride)
     active = op.nn.relu(spatial.norm(data, f"{name}_bn1"))
@@ -103,7 +108,7 @@ def build(
     small: bool,
     spatial: Spatial,
 ) -> Function:
-    """The whole network; `small` pictures are not shrunk at the start."""
+    """The whole network; `small` leaves out the stride and the pooling of the first layer."""
     if num_layers not in UNITS:
         raise RelayError(f"no residual network of {num_layers} layers; there is {sorted(UNITS)}")
     bottle_neck = num_layers >= 50
@@ -136,28 +141,17 @@ def build(
 
 
 def get_net(
-    batch_size: int,
-    num_classes: int = 1000,
-    num_layers: int = 18,
-    image_shape: tuple[int, ...] = (3, 224, 224),
-    layout: str = "NCHW",
-    dtype: str = "float32",
-) -> Function:
-    """A residual network for pictures; `image_shape` is given in the layout."""
-    spatial = Spatial(layers.conv2d, op.nn.max_pool2d, op.nn.global_avg_pool2d, layout)
-    data = var("data", shape=(batch_size, *image_shape), dtype=dtype)
-    height = image_shape[layout.index("H") - 1]
-    return build(data, num_classes, num_layers, height <= 32, spatial)
-
-
-def get_workload(
     batch_size: int = 1,
     num_classes: int = 1000,
     num_layers: int = 18,
     image_shape: tuple[int, ...] = (3, 224, 224),
     layout: str = "NCHW",
     dtype: str = "float32",
-) -> tuple[IRModule, dict[str, nd.NDArray]]:
-    """The network and its parameters."""
-    net = get_net(batch_size, num_classes, num_layers, image_shape, layout, dtype)
-    return create_workload(net)
+) -> Function:
+    """A ResNet with softmax; `image_shape` is in `layout`."""
+    data = var("data", shape=(batch_size, *image_shape), dtype=dtype)
+    height = image_shape[layout.index("H") - 1]
+    return build(data, num_classes, num_layers, height <= 32, Spatial.of(layout))
+
+
+get_workload = workload(get_net)

@@ -1,4 +1,4 @@
-"""What tests ask about results: are they of their type, and are two of them the same?"""
+"""Checks of results: against a type, and against another result."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from relay.ir.types import (
 from relay.nd import NDArray
 from relay.testing.generator.features import SMOOTH
 
-# How far apart results at `SMOOTH` may be; all others are exact.
+# The tolerance at the element type `SMOOTH`; all other results are exact.
 TOLERANCE: Final = 1e-6
 
 
 def extents_of(module: IRModule, inputs: Sequence[Any]) -> dict[Symbol, int]:
-    """What the symbolic dimensions of `main` are for these arguments."""
+    """The values of the named dimensions of `main` for these arguments."""
     found: dict[Symbol, int] = {}
     pending = [(p.type_annotation, v) for p, v in zip(module["main"].params, inputs, strict=True)]
     while pending:
@@ -48,7 +48,7 @@ def extents_of(module: IRModule, inputs: Sequence[Any]) -> dict[Symbol, int]:
 def assert_has_type(
     value: Value, ty: Type, module: IRModule, extents: Mapping[Symbol, int] | None = None
 ) -> None:
-    """The value and all its parts are of the type, for these extents of symbolic dimensions."""
+    """The value has the type, with these values of named dimensions."""
     known = extents or {}
     pending: list[tuple[Any, Type]] = [(value, ty)]
     while pending:
@@ -84,11 +84,10 @@ def assert_has_type(
 def assert_same_value(
     found: Value, expected: Value, *, rtol: float | None = None, functions: bool = False
 ) -> None:
-    """Two results of the same program: equal, up to `TOLERANCE` where elements are not exact.
+    """Two results of one program are equal, up to `TOLERANCE` at the type `SMOOTH`.
 
-    With `rtol` the elements of every float type may be that far apart, relative to their size. Two
-    cells are the same when what they hold is, and one stands wherever the other does. Functions
-    cannot be compared: with `functions` any two are taken to be the same.
+    With `rtol`, every float type is compared with that tolerance. References are equal if their
+    contents and their aliasing are. Functions are not compared; `functions` permits them.
     """
     pending: list[tuple[Any, Any]] = [(found, expected)]
     cells: dict[int, int] = {}
@@ -102,7 +101,7 @@ def assert_same_value(
                 np.testing.assert_allclose(mine, wanted, rtol, rtol / 10)
             elif b.dtype == SMOOTH:
                 np.testing.assert_allclose(a.array, b.array, TOLERANCE, TOLERANCE)
-            elif dtypes.is_float(b.dtype):  # not by ==, for which NaN is another
+            elif dtypes.is_float(b.dtype):  # bit by bit: NaN is equal to NaN
                 assert a.array.tobytes() == b.array.tobytes(), f"{a!r} instead of {b!r}"
             else:
                 assert np.array_equal(a.array, b.array), f"{a!r} instead of {b!r}"

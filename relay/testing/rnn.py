@@ -1,11 +1,10 @@
-"""A recurrent network (Elman 1990): the loop over the steps is part of the program.
+"""A recurrent network (Elman 1990), with the loop over the steps in the program.
 
-`get_net` takes the steps as one tensor, of any length. What of a step does not depend on the state
-is computed for all steps at once, before the loop, so a turn of it is one kernel: a matrix product
-with the state, and `tanh`.
+`get_net` takes the steps as one tensor with a dynamic dimension, and computes the input projections
+of all steps before the loop; an iteration is one kernel: a product with the state, and `tanh`.
 
-`over_list` takes a list of steps and gives a list of outputs. The same program is here as text
-(`as_text`) and from the builders, with a function of the prelude for the loop (`by_prelude`).
+`over_list` takes a list of steps and returns a list of outputs; `as_text` is the same program as
+text, `by_prelude` the same with expression builders and the prelude's `map_accuml`.
 """
 
 # The programs in here are typed by Relay, not by Python.
@@ -14,14 +13,14 @@ with the state, and `tanh`.
 from collections.abc import Callable
 from string import Template
 
-from relay import nd, op
+from relay import op
 from relay.frontend.python import Tensor, function
 from relay.ir.expr import Call, Expr, Function, Tuple, Var
 from relay.ir.module import IRModule
 from relay.ir.types import ShapeVar, TensorType
 from relay.parser import parse
 from relay.prelude import Prelude, rev
-from relay.testing.init import create_workload
+from relay.testing.init import Workload, create_workload
 
 STEPS = ShapeVar("steps")
 
@@ -130,7 +129,7 @@ def get_workload(
     batch_size: int = 1,
     dtype: str = "float32",
     net: Callable[[int, int, int, str], IRModule] = get_net,
-) -> tuple[IRModule, dict[str, nd.NDArray]]:
+) -> Workload:
     """The network and its parameters; `data` and `state` are its inputs."""
     module = net(input_size, hidden_size, batch_size, dtype)
     return create_workload(module, inputs=("data", "state"))

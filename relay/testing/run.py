@@ -1,4 +1,4 @@
-"""Short ways to do to one expression what is done to modules: infer, run a pass, count, fill."""
+"""Helpers for tests of passes: run a pass on an expression, count operators, random tensors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from relay.transform.infer_type import InferType
 
 
 def run_opt_pass(expr: Expr, opt_pass: Pass | Sequence[Pass], import_prelude: bool = False) -> Expr:
-    """`expr` after a pass, or several, over a module that has it as its main function."""
+    """`expr` after one or several passes over a module with it as the main function."""
     module = IRModule.from_expr(expr)
     if import_prelude:
         Prelude(module)
@@ -28,22 +28,19 @@ def run_opt_pass(expr: Expr, opt_pass: Pass | Sequence[Pass], import_prelude: bo
 
 
 def run_infer_type(expr: Expr) -> Expr:
-    """`expr` with the types of all its parts."""
+    """`expr` with inferred types."""
     return run_opt_pass(expr, InferType())
 
 
 def count_ops(expr: Expr) -> Counter[str]:
-    """How many calls of each operator there are, by the operator's name."""
+    """The number of calls of each operator, by name."""
     return Counter(
         e.op.name for e in tree.postorder(expr) if isinstance(e, Call) and isinstance(e.op, Op)
     )
 
 
 def rand(dtype: str = "float32", *shape: int) -> nd.NDArray:
-    """A tensor of random numbers: from [0, 1), or small integers where the type has no fractions.
-
-    They come from NumPy's global generator, so `numpy.random.seed` makes them the same again.
-    """
+    """A random tensor: floats in [0, 1), or small integers, from NumPy's global generator."""
     values: np.ndarray
     if dtypes.is_float(dtypes.canonical(dtype)):
         values = np.asarray(np.random.random_sample(shape))

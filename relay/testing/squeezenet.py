@@ -1,48 +1,33 @@
-"""SqueezeNet (Iandola et al. 2016): narrow layers between wide ones."""
+"""SqueezeNet (Iandola et al. 2016)."""
 
 from __future__ import annotations
 
-from relay import nd, op
+from itertools import count
+
+from relay import op
 from relay.errors import RelayError
 from relay.ir.expr import Expr, Function, var
-from relay.ir.module import IRModule
 from relay.ir.variables import free_vars
 from relay.testing import layers
-from relay.testing.init import create_workload
+from relay.testing.init import Workload, create_workload
 
-# the first convolution (channels, kernel), then fire modules (squeeze, expand) with pools between
-POOL = (0, 0)
+# per version: (channels, kernel) of the first convolution, then (squeeze, expand) of the fire
+# modules, in groups that begin with a pool
 VERSIONS = {
     "1.0": (
         (96, 7),
         (
-            POOL,
-            (16, 64),
-            (16, 64),
-            (32, 128),
-            POOL,
-            (32, 128),
-            (48, 192),
-            (48, 192),
-            (64, 256),
-            POOL,
-            (64, 256),
+            ((16, 64), (16, 64), (32, 128)),
+            ((32, 128), (48, 192), (48, 192), (64, 256)),
+            ((64, 256),),
         ),
     ),
     "1.1": (
         (64, 3),
         (
-            POOL,
-            (16, 64),
-            (16, 64),
-            POOL,
-            (32, 128),
-            (32, 128),
-            POOL,
-            (48, 192),
-            (48, 192),
-            (64, 256),
-            (64, 256),
+            ((16, 64), (16, 64)),
+            ((32, 128), (32, 128)),
+            ((48, 192), (48, 192), (64, 256), (64, 256)),
         ),
     ),
 }
@@ -74,19 +59,17 @@ def get_net(
     version: str = "1.0",
     dtype: str = "float32",
 ) -> Function:
-    """A convolution, eight fire modules with pools between them, a convolution per class."""
+    """A convolution, eight fire modules with pooling between them, a 1x1 classifier."""
     if version not in VERSIONS:
         raise RelayError(f"no SqueezeNet {version}; there is {', '.join(VERSIONS)}")
-    (channels, kernel), body = VERSIONS[version]
+    (channels, kernel), groups = VERSIONS[version]
     x: Expr = var("data", shape=(batch_size, *image_shape), dtype=dtype)
     x = _conv(x, channels, kernel, "conv1", stride=2)
-    fires = 0
-    for part in body:
-        if part == POOL:
-            x = op.nn.max_pool2d(x, pool_size=(3, 3), strides=(2, 2))
-        else:
-            fires += 1
-            x = _fire(x, *part, name=f"fire{fires}")
+    fires = count(1)
+    for group in groups:
+        x = op.nn.max_pool2d(x, pool_size=(3, 3), strides=(2, 2))
+        for squeeze, expand in group:
+            x = _fire(x, squeeze, expand, f"fire{next(fires)}")
     x = _conv(op.nn.dropout(x, rate=0.5), num_classes, 1, "conv_final")
     out = op.nn.softmax(op.nn.batch_flatten(op.nn.global_avg_pool2d(x)))
     return Function(tuple(free_vars(out)), out)
@@ -98,6 +81,6 @@ def get_workload(
     version: str = "1.0",
     image_shape: tuple[int, ...] = (3, 224, 224),
     dtype: str = "float32",
-) -> tuple[IRModule, dict[str, nd.NDArray]]:
+) -> Workload:
     """The network and its parameters."""
     return create_workload(get_net(batch_size, image_shape, num_classes, version, dtype))

@@ -1,4 +1,4 @@
-"""Random programs for Hypothesis, which makes the decisions and shrinks what fails.
+"""Hypothesis strategies for random programs.
 
 @given(programs(size=30, references=False))
 def test_something(program):
@@ -25,7 +25,7 @@ class Drawn:
     """Decisions of Hypothesis."""
 
     def __init__(self, draw: DrawFn) -> None:
-        # Hypothesis is for tests only, so it is imported when a strategy is used
+        # imported here because Hypothesis is an optional dependency
         from hypothesis.strategies import builds, integers
 
         self._draw = draw

@@ -1,14 +1,13 @@
-"""A small network of convolutions with constants for weights, for trying things out."""
+"""A small residual network of convolutions with constant weights."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from relay import nd, op
+from relay import op
 from relay.ir.expr import Constant, Expr, Function, const, var
-from relay.ir.module import IRModule
 from relay.ir.variables import free_vars
-from relay.testing.init import create_workload
+from relay.testing.init import workload
 
 
 def get_net(
@@ -17,7 +16,7 @@ def get_net(
     depth: int = 3,
     dtype: str = "float32",
 ) -> Function:
-    """`depth` convolutions, each followed by relu and added to what came before it."""
+    """`depth` residual blocks of convolution and relu."""
     random = np.random.default_rng(0)
 
     def weight(inputs: int, kernel: int) -> Constant:
@@ -35,11 +34,4 @@ def get_net(
     return Function(tuple(free_vars(out)), out)
 
 
-def get_workload(
-    input_shape: tuple[int, ...] = (1, 3, 24, 12),
-    channels: int = 4,
-    depth: int = 3,
-    dtype: str = "float32",
-) -> tuple[IRModule, dict[str, nd.NDArray]]:
-    """The network; its weights are inside."""
-    return create_workload(get_net(input_shape, channels, depth, dtype))
+get_workload = workload(get_net)

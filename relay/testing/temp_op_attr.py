@@ -1,4 +1,4 @@
-"""A fact about an operator, for the length of a `with`."""
+"""Temporary attributes of operators."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from relay.op.opdef import get
 
 @contextmanager
 def TempOpAttr(op_name: str, attr_key: str, attr_value: Any) -> Iterator[None]:
-    """Attach a fact to an operator on entry, and take it off again on exit."""
+    """Set an attribute of an operator on entry and restore it on exit."""
     op = get(op_name)
     before = dict(op.extras)
     op.extras.pop(attr_key, None)

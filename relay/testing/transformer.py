@@ -1,30 +1,28 @@
 """Transformers (Vaswani et al. 2017): the encoder of BERT, and the decoder of GPT-2.
 
-They are written in the operators that an importer gives: products on tensors of two axes with a
-reshape before and after, heads that are split off by reshape and transpose, normalization as
-arithmetic with means, GELU with the error function. A layer is some sixty calls.
+They use the operators that a frontend emits: rank-2 products between reshapes, heads split by
+reshape and transpose, layer norm as arithmetic, GELU by erf. A layer is about sixty calls.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from relay import nd, op
+from relay import op
 from relay.errors import RelayError
 from relay.immutable import frozen
 from relay.ir.expr import Expr, Function, Var, const, var
-from relay.ir.module import IRModule
 from relay.ir.variables import free_vars
-from relay.testing.init import create_workload
+from relay.testing.init import workload
 
 INPUTS = ("data", "mask")
 EPSILON = 1e-5
-HIDDEN = -1e4  # what a score is lowered by, or replaced with, so that softmax makes it 0
+HIDDEN = -1e4  # the score of a masked position: softmax makes it 0
 
 
 @frozen
 class _Sizes:
-    """What all parts of the network have to know."""
+    """The sizes of the network."""
 
     batch: int
     sequence: int
@@ -49,10 +47,10 @@ def get_net(
     causal: bool = False,
     dtype: str = "float32",
 ) -> Function:
-    """Like BERT: (words, which of them are there) -> what the last layer makes of each of them.
+    """BERT: (tokens, mask) -> the output of the last layer for each token.
 
-    With `causal` like GPT-2: words -> how likely each word of the vocabulary is to come next, as
-    logits. There a position sees only those before it, and norms come first in a layer.
+    With `causal`, GPT-2: tokens -> logits of the next token; attention is causal, and layer norm
+    comes before the sublayers.
     """
     if width % heads:
         raise RelayError(f"{heads} heads do not share a width of {width} evenly")
@@ -77,7 +75,7 @@ def get_net(
 
 
 def _encoder_layer(x: Expr, lowered: Expr, sizes: _Sizes, name: str) -> Expr:
-    """Each half is added to what it is made of, and normalized."""
+    """Post-norm: each sublayer is added to its input, then normalized."""
     scores, values = _scores(x, sizes, name)
     attended = _attended(op.add(scores, lowered), values, sizes, name)
     x = _norm(op.add(attended, x), sizes, f"{name}_norm1")
@@ -85,7 +83,7 @@ def _encoder_layer(x: Expr, lowered: Expr, sizes: _Sizes, name: str) -> Expr:
 
 
 def _decoder_layer(x: Expr, seen: Expr, sizes: _Sizes, name: str) -> Expr:
-    """Each half is made of what is normalized, and added."""
+    """Pre-norm: each sublayer is applied to the normalized input, then added."""
     scores, values = _scores(_norm(x, sizes, f"{name}_norm1"), sizes, name)
     masked = op.where(seen, scores, sizes.number(HIDDEN))
     x = op.add(x, _attended(masked, values, sizes, name))
@@ -96,7 +94,7 @@ def _decoder_layer(x: Expr, seen: Expr, sizes: _Sizes, name: str) -> Expr:
 
 
 def _scores(x: Expr, sizes: _Sizes, name: str) -> tuple[Expr, Expr]:
-    """How much each position looks at each (batch, heads, to, from), and what it finds there."""
+    """Attention scores (batch, heads, query, key), and the values."""
     depth = sizes.width // sizes.heads
     query, keys, values = (
         _heads(_linear(x, sizes, f"{name}_{part}", sizes.width), sizes)
@@ -116,7 +114,7 @@ def _heads(x: Expr, sizes: _Sizes) -> Expr:
 
 
 def _attended(scores: Expr, values: Expr, sizes: _Sizes, name: str) -> Expr:
-    """The values at all positions, mixed by the scores."""
+    """The sum of the values, weighted by the softmax of the scores."""
     joined = sizes.batch * sizes.heads
     shares = op.reshape(op.nn.softmax(scores, axis=-1), (joined, sizes.sequence, sizes.sequence))
     values = op.reshape(values, (joined, sizes.sequence, -1))
@@ -131,7 +129,7 @@ def _attended(scores: Expr, values: Expr, sizes: _Sizes, name: str) -> Expr:
 
 
 def _perceptron(x: Expr, sizes: _Sizes, name: str) -> Expr:
-    """Two products with GELU between them."""
+    """Two dense layers with GELU between them."""
     x = _linear(x, sizes, f"{name}_wide", 4 * sizes.width)
     error = op.erf(op.divide(x, sizes.number(float(np.sqrt(2.0)))))
     x = op.multiply(op.multiply(x, op.add(error, sizes.number(1.0))), sizes.number(0.5))
@@ -144,14 +142,14 @@ def _linear(x: Expr, sizes: _Sizes, name: str, units: int) -> Expr:
 
 
 def _linear_map(x: Expr, weight: Expr, sizes: _Sizes, units: int) -> Expr:
-    """A product over the last of three axes."""
+    """A dense layer without bias over the last axis of rank 3."""
     rows = op.reshape(x, (sizes.batch * sizes.sequence, -1))
     product = op.nn.dense(rows, weight, units)
     return op.reshape(product, (sizes.batch, sizes.sequence, units))
 
 
 def _norm(x: Expr, sizes: _Sizes, name: str) -> Expr:
-    """Mean 0 and variance 1 over the last axis, then a scale and a shift."""
+    """Layer norm over the last axis."""
     centered = op.subtract(x, op.mean(x, axis=-1, keepdims=True))
     variance = op.mean(op.power(centered, sizes.number(2.0)), axis=-1, keepdims=True)
     normal = op.divide(centered, op.sqrt(op.add(variance, sizes.number(EPSILON))))
@@ -159,16 +157,4 @@ def _norm(x: Expr, sizes: _Sizes, name: str) -> Expr:
     return op.add(scaled, sizes.parameter(f"{name}_beta", sizes.width))
 
 
-def get_workload(
-    batch_size: int = 1,
-    num_layers: int = 12,
-    width: int = 768,
-    heads: int = 12,
-    sequence: int = 128,
-    vocabulary: int = 30522,
-    causal: bool = False,
-    dtype: str = "float32",
-) -> tuple[IRModule, dict[str, nd.NDArray]]:
-    """The network and its parameters; the words are its input, and the mask where it has one."""
-    net = get_net(batch_size, num_layers, width, heads, sequence, vocabulary, causal, dtype)
-    return create_workload(net, inputs=INPUTS)
+get_workload = workload(get_net, inputs=INPUTS)

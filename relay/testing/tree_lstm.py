@@ -1,16 +1,15 @@
-"""The child-sum tree LSTM (Tai, Socher and Manning 2015): recursion over a tree of any form.
+"""The child-sum tree LSTM (Tai, Socher and Manning 2015): recursion over a tree of any shape.
 
-A tree is the prelude's: a value, and the list of trees below it. Three gates (input, output,
-candidate) take the sum of the states below and lie behind each other in their weights; the forget
-gate takes every state below by itself. A leaf has no states below it, so it needs neither products
-with them nor a forget gate: its weights are not read.
+A tree is the prelude's: a value and a list of subtrees. The input, output and candidate gates take
+the sum of the children's states, with concatenated weights; the forget gate takes each child's
+state. A leaf has neither products with states nor a forget gate.
 
-Kernels of a leaf: the product with its value, the cell, the state. Of another node: these, the
+Kernels of a leaf: the product with its value, the cell, the state. Of an inner node: these, the
 product with the sum, that of the forget gate with the value, and for each child its forget gate;
 from the second child on, the sum.
 
-`get_net` is the program in Python; the same is here as text (`as_text`) and from the builders, with
-functions of the prelude for the lists (`by_prelude`).
+`get_net` is the program in Python; `as_text` is the same as text, `by_prelude` the same with
+expression builders and the prelude's `map` and `foldl`.
 """
 
 # The programs in here are typed by Relay, not by Python.
@@ -19,7 +18,7 @@ functions of the prelude for the lists (`by_prelude`).
 from collections.abc import Callable
 from string import Template
 
-from relay import nd, op
+from relay import op
 from relay.frontend.python import Tensor, function
 from relay.frontend.python.standard import Rose, Tree
 from relay.ir.expr import (
@@ -39,12 +38,12 @@ from relay.ir.module import IRModule
 from relay.ir.types import TensorType, TupleType
 from relay.parser import parse
 from relay.prelude import Prelude
-from relay.testing.init import create_workload
+from relay.testing.init import Workload, create_workload
 
 
 @function
 def kept_of(state, cell, forget, weight):
-    """What a node keeps of the cell of a child."""
+    """The child's cell, scaled by its forget gate."""
     return op.sigmoid(op.nn.dense(state, weight) + forget) * cell
 
 
@@ -157,8 +156,8 @@ def as_text(input_size: int = 300, hidden_size: int = 150, dtype: str = "float32
 
 
 def by_prelude(input_size: int = 300, hidden_size: int = 150, dtype: str = "float32") -> IRModule:
-    """The network, from the builders: `map` for the states of the children, `foldl` for sums. As
-    the paper on Relay has it, a leaf sums nothing instead of leaving the sum out."""
+    """The network with expression builders: `map` for the states of the children, `foldl` for sums.
+    As in the paper on Relay, a leaf has an empty sum instead of none."""
     prelude = Prelude()
     value_type = TensorType((1, input_size), dtype)
     hidden = TensorType((1, hidden_size), dtype)
@@ -210,6 +209,6 @@ def get_workload(
     hidden_size: int = 150,
     dtype: str = "float32",
     net: Callable[[int, int, str], IRModule] = get_net,
-) -> tuple[IRModule, dict[str, nd.NDArray]]:
+) -> Workload:
     """The network and its parameters; `data` is a tree of vectors."""
     return create_workload(net(input_size, hidden_size, dtype))

@@ -1,14 +1,13 @@
-"""VGG networks (Simonyan and Zisserman 2015): small convolutions, one after another."""
+"""VGG (Simonyan and Zisserman 2015)."""
 
 from __future__ import annotations
 
-from relay import nd, op
+from relay import op
 from relay.errors import RelayError
 from relay.ir.expr import Expr, Function, var
-from relay.ir.module import IRModule
 from relay.ir.variables import free_vars
 from relay.testing import layers
-from relay.testing.init import create_workload
+from relay.testing.init import Workload, create_workload
 
 # convolutions per stage, by number of layers
 STAGES = {11: (1, 1, 2, 2, 2), 13: (2, 2, 2, 2, 2), 16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}
@@ -23,7 +22,7 @@ def get_net(
     num_layers: int = 11,
     batch_norm: bool = False,
 ) -> Function:
-    """Five stages that halve the picture, and three dense layers."""
+    """Five stages of 3x3 convolutions and pooling, and three dense layers."""
     if num_layers not in STAGES:
         raise RelayError(f"no VGG network of {num_layers} layers; there is {sorted(STAGES)}")
     x: Expr = var("data", shape=(batch_size, *image_shape), dtype=dtype)
@@ -51,7 +50,7 @@ def get_workload(
     dtype: str = "float32",
     num_layers: int = 11,
     batch_norm: bool = False,
-) -> tuple[IRModule, dict[str, nd.NDArray]]:
+) -> Workload:
     """The network and its parameters."""
     net = get_net(batch_size, image_shape, num_classes, dtype, num_layers, batch_norm)
     return create_workload(net)

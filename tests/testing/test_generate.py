@@ -195,12 +195,12 @@ def test_without_data_types():
 
 
 def test_without_unknown_dimensions():
-    for module in without(dynamic=False):
+    for module in without(unknown_dims=False):
         assert not any(t.occurs & Occurs.ANY for t in written_types(module))
 
 
-def test_without_symbolic_dimensions():
-    for module in without(symbolic=False, dynamic=False):
+def test_without_dynamic_dimensions():
+    for module in without(named_dims=False, unknown_dims=False):
         for ty in written_types(module):
             if isinstance(ty, TensorType):
                 assert all(isinstance(d, int) for d in ty.shape)

@@ -1,11 +1,11 @@
-"""Mathematics in operations that processors have, all lanes of a vector alike.
+"""Mathematical functions in vectorizable operations.
 
     expand(exp(x), facts)     multiplications, additions, shifts
 
-Every function of `relay.te.expr.FUNCTIONS` is written out for float32 and float64, with infinities,
-NaN, denormals and signed zeros as in C, and without branches. `FUNCTIONS` tells how far a result
-may be from the true one, in units of its last place. What remains a call, LLVM has an instruction
-for: sqrt, copysign, popcount, clz; fma and rounding where the machine has them.
+Every function of `relay.te.expr.FUNCTIONS` is expanded for float32 and float64 without branches,
+with infinities, NaN, denormals and signed zeros as in C. `FUNCTIONS` gives the largest error in
+units in the last place (ulp). sqrt, copysign, popcount and clz remain calls, which LLVM has
+instructions for; fma and rounding where the target has them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @frozen
 class Function:
-    """A function written out, and its largest error for float32 and float64."""
+    """The expansion of a function, and its largest error in ulp for float32 and float64."""
 
     expand: Callable[..., Expr]
     ulp32: float
@@ -97,7 +97,7 @@ NATIVE = ("sqrt", "copysign", "popcount", "clz")
 
 
 def expand(expr: Expr, facts: Facts) -> Expr:
-    """A call in operations of the machine; its arguments are float32, float64 or integers."""
+    """Expand a call; its arguments are float32, float64 or integers."""
     if not isinstance(expr, Call):
         return expr
     function, args = expr.function, expr.args

@@ -1,4 +1,4 @@
-"""erf: an odd polynomial near zero, further out one that nears it to one."""
+"""erf: an odd polynomial up to 1, and one for the tail."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def erf(f: Floats, x: Expr) -> Expr:
 
 
 def _tail(f: Floats, size: Expr) -> Expr:
-    """erf(size) from one on."""
+    """erf(size) for size >= 1."""
     x = size - f.number(coefficients.ERF_SHIFT[f.dtype])
     if f.dtype == "float32":
         return f.at_most(f.polynomial(x, coefficients.ERF_TAIL["float32"]), 1.0)

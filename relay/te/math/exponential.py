@@ -1,10 +1,10 @@
-"""exp and its family: the argument is cut into an integer power of two and a small rest.
+"""exp and related functions, by reduction to a power of two and a small remainder.
 
     base**x = 2**n * base**r,   n = round(x * log2(base)),   r = x - n / log2(base)
 
-The rest goes into a polynomial; the power is put together from bits. Adding a large constant rounds
-x * log2(base) and leaves n in the low bits of the sum, so n needs no conversion; with the bias of
-exponents in the constant as well, a shift makes 2**n of it.
+A polynomial approximates base**r; 2**n is assembled from bits. Adding a large constant rounds
+x * log2(base) and leaves n in the low bits of the sum, so n needs no conversion; with the exponent
+bias in the constant as well, a shift makes 2**n of it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from relay.te.math.floats import Floats
 
 @frozen
 class Base:
-    """What is raised to a power."""
+    """The base of a power."""
 
     log2: float
-    step: Mapping[str, tuple[float, ...]]  # 1 / log2 in parts; none where it is one
+    step: Mapping[str, tuple[float, ...]]  # 1 / log2 in parts; none if it is 1
     polynomial: Mapping[str, tuple[float, ...]]
-    high: Mapping[str, float]  # beyond, results are infinity
+    high: Mapping[str, float]  # larger arguments give infinity
 
 
 E = Base(
@@ -48,8 +48,8 @@ TEN = Base(
 )
 
 
-def cut(f: Floats, x: Expr, base: Base, offset: int) -> tuple[Expr, Expr, Expr]:
-    """(n, r, bits whose lowest are those of n + offset)"""
+def reduced(f: Floats, x: Expr, base: Base, offset: int) -> tuple[Expr, Expr, Expr]:
+    """(n, r, an integer whose low bits are n + offset)"""
     constant = f.number(f.magic + offset)
     total = x + constant if base.log2 == 1 else f.fma(x, f.number(base.log2), constant)
     n = total - constant
@@ -60,14 +60,14 @@ def cut(f: Floats, x: Expr, base: Base, offset: int) -> tuple[Expr, Expr, Expr]:
 
 
 def power(f: Floats, x: Expr, base: Base, exponent: int = 0) -> Expr:
-    """base**x * 2**exponent; right down to denormals, which the product of two powers reaches.
+    """base**x * 2**exponent, as a product with two powers of two to reach denormals.
 
-    What is far below has both powers zero, and so a product that is exact: one that underflows is
-    slow, and masks of large negative numbers are common.
+    Far below, both powers are zero, so that the product is exact: an underflow is slow, and masks
+    of large negative numbers are common.
     """
     low = -(2 * f.bias + exponent) / base.log2
     x = f.at_least(f.at_most(x, base.high[f.dtype]), low)
-    _, rest, bits = cut(f, x, base, 2 * f.bias + exponent)
+    _, rest, bits = reduced(f, x, base, 2 * f.bias + exponent)
     half = bits >> 1
     first, second = half << f.fraction, (bits - half) << f.fraction
     value = f.polynomial(rest, base.polynomial[f.dtype])
@@ -91,12 +91,9 @@ def _expm1_of_rest(f: Floats, rest: Expr) -> Expr:
 
 
 def expm1(f: Floats, x: Expr) -> Expr:
-    """By e**x = 2**n * e**r, it is 2**n * (e**r - 1) + (2**n - 1).
-
-    It is computed at half its size, so that the largest powers do not overflow.
-    """
+    """2**n * (e**r - 1) + (2**n - 1), computed at half its value to avoid overflow."""
     low, high = (-18.0, 89.0) if f.dtype == "float32" else (-38.0, 710.0)
-    n, rest, bits = cut(f, f.at_least(f.at_most(x, high), low), E, f.bias - 1)
+    n, rest, bits = reduced(f, f.at_least(f.at_most(x, high), low), E, f.bias - 1)
     small = _expm1_of_rest(f, rest)
     half = f.from_bits(bits << f.fraction)
     large = f.fma(half, small, half - f.number(0.5)) * f.number(2.0)
@@ -105,16 +102,16 @@ def expm1(f: Floats, x: Expr) -> Expr:
 
 def tanh(f: Floats, x: Expr) -> Expr:
     """The quotient e / (e + 2), where e = expm1(2 * |x|)."""
-    # beyond, the result is one
+    # for larger arguments the result is 1
     size = f.at_most(absolute(x), 9.1 if f.dtype == "float32" else 19.1)
-    _, rest, bits = cut(f, size + size, E, f.bias)
+    _, rest, bits = reduced(f, size + size, E, f.bias)
     scale = f.from_bits(bits << f.fraction)
     e = f.fma(scale, _expm1_of_rest(f, rest), scale - f.number(1.0))
     return f.with_sign_of(e / (e + f.number(2.0)), x)
 
 
 def sigmoid(f: Floats, x: Expr) -> Expr:
-    """1 / (1 + e**-x), in a form in which nothing overflows."""
+    """1 / (1 + e**-x), without overflow."""
     small = power(f, -absolute(x), E)
     one = f.number(1.0)
     return select(x < f.number(0.0), small, one) / (one + small)
@@ -129,7 +126,7 @@ def sinh(f: Floats, x: Expr) -> Expr:
     half = power(f, absolute(x), E, -1)
     large = half - f.number(0.25) / half
     square = x * x
-    # where the difference would cancel
+    # avoids cancellation
     small = f.fma(x * square, f.polynomial(square, coefficients.SINH[f.dtype]), x)
     size = absolute(x)
     return f.with_sign_of(select(size < f.number(1.0), absolute(small), large), x)

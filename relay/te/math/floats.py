@@ -1,4 +1,4 @@
-"""Floats of 32 or 64 bits and what is done to them: the words the functions are written in."""
+"""Operations on float32 and float64 that the functions are built from."""
 
 from __future__ import annotations
 
@@ -24,17 +24,14 @@ if TYPE_CHECKING:
 
 @frozen
 class Floats:
-    """A type of floats on a machine; methods build expressions.
-
-    None of them branches: every lane of a vector does the same, and `select` takes the result.
-    """
+    """A float type on a target; methods build expressions without branches."""
 
     dtype: str
     facts: Facts
 
     @property
     def fraction(self) -> int:
-        """The bits after the point."""
+        """The number of fraction bits."""
         return 23 if self.dtype == "float32" else 52
 
     @property
@@ -43,12 +40,12 @@ class Floats:
 
     @property
     def unsigned(self) -> str:
-        """The integers of the same size, in which bits are computed."""
+        """The unsigned integer type of the same width."""
         return "uint32" if self.dtype == "float32" else "uint64"
 
     @property
     def magic(self) -> float:
-        """Added to a smaller number it leaves an integer, in the low bits of the sum."""
+        """Adding it rounds a smaller number to an integer, held in the low bits of the sum."""
         return 1.5 * 2.0**self.fraction
 
     @property
@@ -72,38 +69,38 @@ class Floats:
         return bitcast(bits, self.dtype)
 
     def fma(self, a: Expr, b: Expr, c: Expr) -> Expr:
-        """a*b + c, rounded once where the machine can."""
+        """a*b + c, rounded once where the target has fma."""
         return call("fma", a, b, c) if self.facts.has_fma else a * b + c
 
     def polynomial(self, x: Expr, coefficients: Sequence[float]) -> Expr:
-        """Horner's rule: one multiply-add per degree."""
+        """Horner's rule."""
         result: Expr = self.number(coefficients[-1])
         for coefficient in reversed(coefficients[:-1]):
             result = self.fma(result, x, self.number(coefficient))
         return result
 
     def at_most(self, x: Expr, high: float) -> Expr:
-        """The smaller of both; NaN stays."""
+        """min(x, high), with NaN propagated."""
         return select(x > self.number(high), self.number(high), x)
 
     def at_least(self, x: Expr, low: float) -> Expr:
-        """The larger of both; NaN stays."""
+        """max(x, low), with NaN propagated."""
         return select(x < self.number(low), self.number(low), x)
 
     def with_sign_of(self, magnitude: Expr, sign: Expr) -> Expr:
         return call("copysign", magnitude, sign)
 
     def is_negative(self, x: Expr) -> Expr:
-        """Whether the sign is set, which it may be on zero."""
+        """Whether the sign bit is set."""
         return bitcast(x, self.unsigned.removeprefix("u")) < 0
 
     def round(self, x: Expr) -> Expr:
-        """To the nearest integer, ties to even."""
+        """Round half to even."""
         if self.facts.has_rounding:
             return call("round", x)
         size = absolute(x)
         limit = self.number(2.0**self.fraction)
-        # from there on all floats are integers
+        # larger floats are integers
         near = select(size < limit, (size + limit) - limit, size)
         return self.with_sign_of(near, x)
 
@@ -111,22 +108,22 @@ class Floats:
         return equal(self.round(x), x)
 
     def two_sum(self, a: Expr, b: Expr) -> tuple[Expr, Expr]:
-        """The sum, and what rounding lost."""
+        """The sum and its rounding error."""
         total = a + b
         back = total - a
         return total, (a - (total - back)) + (b - back)
 
     def fast_two_sum(self, a: Expr, b: Expr) -> tuple[Expr, Expr]:
-        """The same, where a is zero or the larger one."""
+        """The same, if a is zero or |a| >= |b|."""
         total = a + b
         return total, b - (total - a)
 
     def two_product(self, a: Expr, b: Expr) -> tuple[Expr, Expr]:
-        """The product, and what rounding lost."""
+        """The product and its rounding error."""
         product = a * b
         if self.facts.has_fma:
             return product, call("fma", a, b, -product)
-        # Dekker: halves of half the bits have exact products
+        # Dekker: products of half-width parts are exact
         (a_high, a_low), (b_high, b_low) = self._halves(a), self._halves(b)
         rest = ((a_high * b_high - product) + a_high * b_low) + a_low * b_high
         return product, rest + a_low * b_low

@@ -19,7 +19,7 @@ def _asin_by_half(f: Floats, size: Expr) -> tuple[Expr, Expr]:
 
 
 def _multiple(f: Floats, quarters: Expr, rest: Expr) -> Expr:
-    """So many times pi/4, plus the rest."""
+    """The angle quarters * pi/4 + rest."""
     high, low = map(f.number, coefficients.QUARTER_PI[f.dtype])
     return f.fma(quarters, high, f.fma(quarters, low, rest))
 
@@ -61,13 +61,13 @@ def _angle(f: Floats, y: Expr, x: Expr, turned: Expr | None) -> Expr:
 
 
 def atan(f: Floats, x: Expr) -> Expr:
-    # one over infinity is zero, as it should be
+    # 1 / infinity is 0, as required
     return f.with_sign_of(_angle(f, absolute(x), f.number(1.0), None), x)
 
 
 def atan2(f: Floats, y: Expr, x: Expr) -> Expr:
     tall, wide = absolute(y), absolute(x)
-    # the sum of both must not overflow, and infinity over infinity counts as one
+    # the sum must not overflow, and infinity / infinity counts as 1
     largest = select(tall > wide, tall, wide)
     scale = select(largest > f.number(2.0 ** (f.bias - 3)), f.number(2.0**-4), f.number(1.0))
     both = equal(tall, f.infinity) & equal(wide, f.infinity)

@@ -1,4 +1,4 @@
-"""Logarithms, and the inverse hyperbolic functions that are made of them.
+"""Logarithms and inverse hyperbolic functions.
 
 x = 2**k * m,   sqrt(1/2) <= m < sqrt(2):   log(x) = k * log(2) + log(m)
 """
@@ -24,7 +24,7 @@ def decompose(f: Floats, x: Expr) -> tuple[Expr, Expr]:
     offset = one - _pattern(f, root_half.value)
     exponent = (bits + f.word(offset)) >> f.fraction
     m = f.from_bits(bits - (exponent << f.fraction) + f.word(one))
-    # in the low bits of 2**fraction the exponent is a float
+    # the exponent in the low bits of 2**fraction is a float
     base = 2.0**f.fraction
     biased = f.from_bits(exponent | f.word(_pattern(f, base)))
     zero = select(denormal, f.number(base + f.bias + shift), f.number(base + f.bias))
@@ -32,7 +32,7 @@ def decompose(f: Floats, x: Expr) -> tuple[Expr, Expr]:
 
 
 def _pattern(f: Floats, value: float) -> int:
-    """The bits of a number."""
+    """The bit pattern of a number."""
     codes = ("<f", "<I") if f.dtype == "float32" else ("<d", "<Q")
     return int(struct.unpack(codes[1], struct.pack(codes[0], value))[0])
 
@@ -51,7 +51,7 @@ def log_of_mantissa(f: Floats, m: Expr) -> Expr:
 
 
 def _ends(f: Floats, x: Expr, result: Expr) -> Expr:
-    """Zero, infinity, and what has no logarithm."""
+    """Special cases: zero, infinity, negative numbers."""
     inside = select(x < f.infinity, result, f.infinity)
     return select(x > f.number(0.0), inside, select(equal(x, f.number(0.0)), -f.infinity, f.nan))
 
@@ -88,11 +88,11 @@ def _log1p(f: Floats, x: Expr, powers: Expr) -> Expr:
     # log(total + lost) is log(total) + lost / total
     rest = f.fma(k, low, lost / total) + log_of_mantissa(f, m)
     result = _ends(f, total, f.fma(k, high, rest))
-    return select(equal(x, f.number(0.0)), x, result)  # for its sign
+    return select(equal(x, f.number(0.0)), x, result)  # keeps the sign of zero
 
 
 def asinh(f: Floats, x: Expr) -> Expr:
-    """log(|x| + sqrt(x*x + 1)), written so that small numbers keep their digits."""
+    """log(|x| + sqrt(x*x + 1)), without cancellation for small x."""
     size = absolute(x)
     one = f.number(1.0)
     square = size * size

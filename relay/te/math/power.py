@@ -1,6 +1,6 @@
-"""pow: 2**(y * log2(x)), with a logarithm that has more digits than the result.
+"""pow: 2**(y * log2(x)), with a logarithm in extended precision.
 
-For float32 those of float64 are enough. For float64 the logarithm is a sum of two floats.
+For float32 it is computed in float64; for float64 it is a sum of two floats.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def _single(f: Floats, size: Expr, y: Expr) -> Expr:
     log = wide.fma(log_m, wide.number(1 / math.log(2)), k)
     log = select(equal(base, wide.number(0.0)), -wide.infinity, log)
     log = select(base < wide.infinity, log, base)
-    # one to the power of anything, even of NaN, is one
+    # 1**y is 1, even for NaN
     product = select(equal(base, wide.number(1.0)), wide.number(0.0), exponent * log)
     power = wide.at_least(wide.at_most(product, 130.0), -152.0)
-    _, rest, bits = exponential.cut(wide, power, exponential.TWO, wide.bias)
+    _, rest, bits = exponential.reduced(wide, power, exponential.TWO, wide.bias)
     scale = wide.from_bits(bits << 52)
     value = wide.polynomial(rest, coefficients.EXP2_SHORT["float64"]) * scale
     return cast(value, "float32")
@@ -50,14 +50,14 @@ def _double(f: Floats, size: Expr, y: Expr) -> Expr:
     """size**y of float64."""
     zero, one = f.number(0.0), f.number(1.0)
     high, low = _log(f, size)
-    # beyond, powers of anything but one overflow or vanish; their products must not be infinite
+    # larger exponents overflow or underflow for every base but 1; the product must stay finite
     exponent = f.at_least(f.at_most(y, 2.0**65), -(2.0**65))
     product, lost = f.two_product(high, exponent)
     lost = f.fma(low, exponent, lost)
     lost = select(absolute(product) < f.number(1000.0), lost, zero)
     power = f.at_least(f.at_most(product, 710.5), -746.0)
-    # exp of a sum: the smaller part joins the rest
-    _, rest, bits = exponential.cut(f, power, exponential.E, 2 * f.bias)
+    # exp of a sum: the low part joins the remainder
+    _, rest, bits = exponential.reduced(f, power, exponential.E, 2 * f.bias)
     half = bits >> 1
     value = f.polynomial(rest + lost, coefficients.EXP["float64"])
     value = (value * f.from_bits(half << 52)) * f.from_bits((bits - half) << 52)
@@ -66,12 +66,12 @@ def _double(f: Floats, size: Expr, y: Expr) -> Expr:
     at_infinity = select(down, zero, f.infinity)
     value = select(equal(size, zero), at_zero, value)
     value = select(size < f.infinity, value, select(equal(size, size), at_infinity, size))
-    # one to the power of anything, even of NaN, is one
+    # 1**y is 1, even for NaN
     return select(equal(size, one), one, select(down | up | equal(y, zero), value, f.nan))
 
 
 def _log(f: Floats, x: Expr) -> tuple[Expr, Expr]:
-    """log(x) of a positive number as a sum of two floats, right to about 2**-66 of it."""
+    """log(x) of a positive number as a sum of two floats, with relative error about 2**-66."""
     k, m = decompose(f, x)
     one, two = f.number(1.0), f.number(2.0)
     # s = (m - 1) / (m + 1)

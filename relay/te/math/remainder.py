@@ -1,8 +1,8 @@
-"""fmod: the exact remainder, by long division with many bits of the quotient at a time.
+"""fmod: the exact remainder, by long division with many quotient bits per step.
 
-Both numbers are brought to [1, 2); `distance` bits of the quotient are to be found. A step takes
-`DIGIT` of them: r becomes r * 2**DIGIT less the nearest multiple of the divisor, all of it exact.
-The number of steps is fixed, for all lanes do the same; those not needed change nothing.
+Both numbers are scaled to [1, 2); the quotient has `distance` bits. A step takes `DIGIT` of them: r
+becomes r * 2**DIGIT minus the nearest multiple of the divisor, exactly. The number of steps is
+fixed, as all lanes do the same; unneeded steps change nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def fmod(f: Floats, x: Expr, y: Expr) -> Expr:
     for i in range(steps):
         next_ = _step(f, wide, rest * wide.number(2.0**digit), divisor, inverse)
         rest = select(whole > const(i, "uint64"), next_, rest)
-    # mostly there is nothing left to do: code for a whole vector can then pass over the steps
+    # usually no step is needed: vector code can then skip them
     rest = select(equal(whole, const(0, "uint64")), near, rest)
     rest = select(rest < wide.number(0.0), rest + divisor, rest)
     result = cast(_scaled(wide, rest, low), f.dtype)
@@ -39,7 +39,7 @@ def fmod(f: Floats, x: Expr, y: Expr) -> Expr:
 
 
 def _step(f: Floats, wide: Floats, x: Expr, divisor: Expr, inverse: Expr) -> Expr:
-    """What is left of x without the nearest multiple of the divisor."""
+    """Subtract the nearest multiple of the divisor from x."""
     magic = wide.number(wide.magic)
     count = wide.fma(x, inverse, magic) - magic
     if f.facts.has_fma:
@@ -64,7 +64,7 @@ def _normal(f: Floats, wide: Floats, x: Expr) -> tuple[Expr, Expr]:
 
 
 def _scaled(wide: Floats, x: Expr, exponent: Expr) -> Expr:
-    """Times 2**(exponent - 2000), in two steps: that power alone may be too large or small."""
+    """Multiply by 2**(exponent - 2000) in two steps: the power alone may overflow."""
     half = exponent >> 1
     unit = wide.bias - 1000
     first = wide.from_bits((half + unit) << 52)

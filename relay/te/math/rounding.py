@@ -1,4 +1,4 @@
-"""floor, ceil, trunc and round where the machine has no instruction for them."""
+"""floor, ceil, trunc and round, for targets without instructions for them."""
 
 from __future__ import annotations
 

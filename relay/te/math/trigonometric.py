@@ -1,11 +1,11 @@
-"""sin, cos and tan, right for arguments of any size.
+"""sin, cos and tan, accurate for arguments of any magnitude.
 
     x = q * pi/2 + r,   |r| <= pi/4
 
-A polynomial takes r; q modulo four says which function of it, with which sign. For r to have all
-its digits, pi must have more the larger x is. Up to a limit, pi/2 in a few parts is enough. Beyond,
-the product of x and 2/pi is computed in integers, and only its bits around the point: those before
-are whole turns, and those after are as many as are needed (Payne and Hanek).
+A polynomial approximates the function of r; q modulo four selects the function and the sign. The
+larger x, the more digits of pi are needed: up to a limit, pi/2 in a few parts; beyond, the product
+of x and 2/pi in integers, of which only the bits around the binary point are computed (Payne and
+Hanek).
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def _word(value: int) -> Const:
 def _of_rest(f: Floats, x: Expr, function: Callable[[Expr, Expr], Expr]) -> Expr:
     """`function(r, q)` of a positive number, with q modulo four as an unsigned integer.
 
-    What is near and what is far are kept apart up to the result, so that one choice is enough:
-    where no element is far, code for a whole vector can pass over what would be the most of it.
+    Small and large arguments are selected at the end only: vector code can then skip the expensive
+    reduction of large ones if there are none.
     """
     wide = Floats("float64", f.facts)
     limit, far = (2.0**25, _far_single) if f.dtype == "float32" else (2.0**20, _far_double)
@@ -61,21 +61,21 @@ def _far_single(f: Floats, x: Expr) -> tuple[Expr, Expr]:
     """(r, q) of a float32 from 2**25 on, in float64 and uint64."""
     bits = f.bits(x)
     mantissa = cast(bits & 0x7F_FFFF | 0x80_0000, WORD)
-    skip = (bits >> 23) - (127 + 25)  # the bits of 2/pi that give only whole turns
+    skip = (bits >> 23) - (127 + 25)  # the bits of 2/pi that contribute only whole turns
     second, third = not_equal(skip & 32, f.word(0)), not_equal(skip & 64, f.word(0))
     shift = cast(skip & 31, WORD)
     table = coefficients.TWO_OVER_PI["float32"]
     words = []
     for i in range(3):
-        # 32 bits from where they are wanted: out of the two words they lie across
+        # 32 bits at a bit offset, out of two adjacent words
         pairs = [_word(table[i + j] << 32 | table[i + j + 1]) for j in range(4)]
         lower, upper = select(second, pairs[1], pairs[0]), select(second, pairs[3], pairs[2])
         words.append((select(third, upper, lower) << shift) >> 32)
-    # the product's fraction, of a whole turn, in 64 bits
+    # the fraction of a whole turn, in 64 bits
     turn = ((mantissa * words[0]) << 32) + mantissa * words[1] + ((mantissa * words[2]) >> 32)
     rounded = turn + _word(1 << 61)
     quarters = rounded >> 62
-    rest = rounded & ((1 << 62) - 1)  # more than it is by half a quarter: not negative
+    rest = rounded & ((1 << 62) - 1)  # biased by half a quarter: not negative
     high = _to_float(rest >> 31) - const(2.0**30, "float64")
     scaled = high * const(2.0**31, "float64") + _to_float(rest & ((1 << 31) - 1))
     return scaled * const(math.pi / 2 * 2.0**-62, "float64"), quarters
@@ -88,7 +88,7 @@ def _far_double(f: Floats, x: Expr) -> tuple[Expr, Expr]:
     low, high = mantissa & LOW, mantissa >> 32
     skip = (bits >> 52) - (1023 + 20)
     w = _window(skip)
-    # products of 32-bit digits, by the place of their lower half; what is further right is lost
+    # products of 32-bit digits, by the position of their lower half; lower ones are dropped
     places: list[list[Expr]] = [[], [], [], []]
     for factor, offset in ((low, 3), (high, 4)):
         for i in range(6):
@@ -119,7 +119,7 @@ def _far_double(f: Floats, x: Expr) -> tuple[Expr, Expr]:
 
 
 def _window(skip: Expr) -> list[Expr]:
-    """Six words of 2/pi from bit `skip` on: whole words are skipped by halving what is left."""
+    """Six words of 2/pi from bit `skip` on; whole words are skipped by binary selection."""
     words: list[Expr] = [_word(word) for word in coefficients.TWO_OVER_PI["float64"]]
     for step in (16, 8, 4, 2, 1):
         skips = not_equal(skip & (32 * step), _word(0))
@@ -130,7 +130,7 @@ def _window(skip: Expr) -> list[Expr]:
 
 
 def _to_float(word: Expr) -> Expr:
-    """An integer below 2**52 as a float64: in the low bits of 2**52 it is one already."""
+    """An integer below 2**52 as a float64, by placing it in the low bits of 2**52."""
     base = 2.0**52
     return bitcast(word | (1023 + 52 << 52), "float64") - const(base, "float64")
 
@@ -141,7 +141,7 @@ def _sin_of_rest(f: Floats, r: Expr, square: Expr) -> Expr:
 
 def _cos_of_rest(f: Floats, square: Expr) -> Expr:
     further = square * square * f.polynomial(square, coefficients.COS[f.dtype])
-    # 1 - z/2 is not exact: what it lost is put back
+    # compensates the rounding error of 1 - z/2
     half = square * f.number(0.5)
     first = f.number(1.0) - half
     return first + (((f.number(1.0) - first) - half) + further)

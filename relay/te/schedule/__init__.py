@@ -1,16 +1,15 @@
-"""How a computation is carried out: in which order, in which lanes, on which threads.
+"""Schedules: the order of a computation, its vectorization and parallelization.
 
-A `Schedule` holds a `Stage` for every tensor that is computed. A stage has loops, and says what its
-axes are in terms of them. Each primitive is a pure function from schedule to schedule; what comes
-out computes the same, in another way:
+A `Schedule` has a `Stage` for every computed tensor; a stage has loops, and defines its axes in
+terms of them. Each primitive is a pure function from schedule to schedule that preserves results:
 
     s = create([c])                                  for i in 64: for j in 64: c[i, j] = …
     s = split(s, "c", "j", 16, ("jo", "ji"))         for i in 64: for jo in 4: for ji in 16: …
     s = vectorize(s, "c", "ji")
     s = parallel(s, "c", "i")
 
-Loops are known by name, stages too. Schedule a consumer before what is computed inside it:
-`compute_at` looks at the loops the consumer has by then, and they stay as they are from then on.
+Loops and stages are identified by name. Schedule a consumer before what is computed inside it:
+`compute_at` uses the loops that the consumer has then, which are fixed from then on.
 """
 
 from relay.te.schedule.insert import cache_read, cache_write, extract, pack, reindex, rfactor

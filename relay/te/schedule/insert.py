@@ -1,4 +1,4 @@
-"""More stages: copies, parts and partial results, to be computed in places of their own."""
+"""Primitives that add stages: caches, packed copies, subexpressions, partial reductions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from relay.te.simplify import Simplifier
 
 
 def cache_read(s: Schedule, reader: str, tensor: Tensor, name: str) -> Schedule:
-    """A copy of a tensor that one stage reads, to be placed nearer to it.
+    """Copy a tensor that one stage reads, to be placed near that stage.
 
     y[i] = x[i] * 2   ->   copy[i] = x[i];  y[i] = copy[i] * 2
     """
@@ -40,7 +40,8 @@ def cache_read(s: Schedule, reader: str, tensor: Tensor, name: str) -> Schedule:
 
 
 def cache_write(s: Schedule, stage: str, name: str) -> Schedule:
-    """Compute into a tensor of its own first, then copy: the copy's loops can hold a tile of it.
+    """Compute into a new tensor, then copy it; a tile of it can be computed in the loops of the
+    copy.
 
     y[i] = sum(x[i, k] for k)   ->   acc[i] = sum(x[i, k] for k);  y[i] = acc[i]
     """
@@ -65,8 +66,8 @@ def pack(
     blocks: Sequence[tuple[int, int]],
     order: Sequence[int] | None = None,
 ) -> Schedule:
-    """A copy of a tensor in blocks: axis a in blocks of f for each (a, f), block counts first, the
-    positions inside the blocks last; what lies beyond the end is zero. `order` permutes the result.
+    """Copy a tensor in blocks, zero-padded: axis a in blocks of f for each (a, f); first the
+    numbers of blocks, then the positions inside them. `order` permutes the axes of the copy.
 
     y[i, j] = b[i, j]
       ->   p[io, jo, ii] = b[io*16 + ii, jo] or 0;  y[i, j] = p[i // 16, j, i % 16]
@@ -111,11 +112,11 @@ def pack(
 
 
 def extract(s: Schedule, stage: str, part: Expr, axes: Sequence[Axis], name: str) -> Schedule:
-    """A part of an expression as a tensor of its own over some axes of the stage.
+    """Compute a subexpression as a tensor over some axes of the stage.
 
     c[i, j] = sum(f(i, k) * b[k, j] for k)   ->   t[i, k] = f(i, k);  c[i, j] = sum(t[i, k] * …)
 
-    It is computed for every value of the axes, whether the stage looks at it there or not.
+    It is computed for every value of the axes, whether the stage uses it or not.
     """
     found = s[stage]
     op = found.computation
@@ -136,7 +137,7 @@ def extract(s: Schedule, stage: str, part: Expr, axes: Sequence[Axis], name: str
 
 
 def rfactor(s: Schedule, stage: str, axis: int, lanes: int, name: str) -> Schedule:
-    """Several partial results side by side, combined at the end: a reduction in vector lanes.
+    """Factor a reduction into `lanes` partial results: a reduction in vector lanes.
 
     y[i] = sum(x[i, k] for k < 100)
       ->   p[i, l] = sum(x[i, k*16 + l] if k*16 + l < 100 else 0 for k < 7)
@@ -176,7 +177,7 @@ def rfactor(s: Schedule, stage: str, axis: int, lanes: int, name: str) -> Schedu
 
 
 def reindex(s: Schedule, stage: str, groups: Sequence[Sequence[Axis]]) -> Schedule:
-    """Other axes for the same tensor: each group of the old ones is one of the new.
+    """Fuse and permute the axes of a temporary tensor: each group becomes one axis.
 
     t[i, j, l] = f(i, j, l);  y = t[i, j, l]
       ->   t[l, ij] = f(ij // n, ij % n, l);  y = t[l, i*n + j]       reindex(s, "t", [[l], [i, j]])
@@ -260,7 +261,7 @@ def _replace_reads(
 
 
 def _insert_before(s: Schedule, changed: Stage, made: tuple[Tensor, ...], name: str) -> Schedule:
-    """The schedule with one stage changed, and before it a new one that makes what it now reads."""
+    """Replace a stage, and insert a new stage before it, which it reads."""
     if name in s.names:
         raise RelayError(f"there is already a stage `{name}`")
     op = made[0].op
@@ -273,7 +274,7 @@ def _insert_before(s: Schedule, changed: Stage, made: tuple[Tensor, ...], name: 
 
 
 def _anew(s: Schedule, stage: Stage, op: Computation) -> Stage:
-    """A stage that computes the same tensors in another way, with nothing decided."""
+    """An unscheduled stage with another definition of the same tensors."""
     expect_nothing_inside(s, stage.name)
     return replace(make_stage(stage.name, stage.tensors, op, stage.scope), places=stage.places)
 

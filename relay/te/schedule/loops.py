@@ -1,4 +1,4 @@
-"""The loops of one stage: how many, in which order, and how each of them runs."""
+"""Primitives on the loops of one stage: split, fuse, reorder, vectorize, unroll, parallel."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from relay.te.simplify import Simplifier
 def split(
     s: Schedule, stage: str, loop: str, factor: int, names: tuple[str, str] | None = None
 ) -> Schedule:
-    """Two loops for one; where the factor does not divide the extent, a guard.
+    """Split a loop in two; with a guard if the factor does not divide the extent.
 
     for i in 56: f(i)   ->   for io in 10: for ii in 6: if io*6 + ii < 56: f(io*6 + ii)
     """
     found = s[stage]
-    old = _still_a_loop(found.loop(loop))
+    old = _plain_loop(found.loop(loop))
     if factor < 1:
         raise RelayError(f"loop `{loop}` is split by a number from 1 on, found {factor}")
     outer_name, inner_name = names or (f"{loop}.o", f"{loop}.i")
@@ -36,12 +36,12 @@ def split(
 
 
 def fuse(s: Schedule, stage: str, outer: str, inner: str, name: str | None = None) -> Schedule:
-    """One loop for two that follow each other.
+    """Fuse two adjacent loops.
 
     for i in 4: for j in 8: f(i, j)   ->   for ij in 32: f(ij // 8, ij % 8)
     """
     found = s[stage]
-    first, second = _still_a_loop(found.loop(outer)), _still_a_loop(found.loop(inner))
+    first, second = _plain_loop(found.loop(outer)), _plain_loop(found.loop(inner))
     if found.position(inner) != found.position(outer) + 1:
         raise RelayError(f"`{inner}` is not the loop directly inside `{outer}`")
     if first.reduces != second.reduces:
@@ -54,7 +54,7 @@ def fuse(s: Schedule, stage: str, outer: str, inner: str, name: str | None = Non
 
 
 def reorder(s: Schedule, stage: str, *names: str) -> Schedule:
-    """The named loops in this order, in the places they had together.
+    """Put the named loops in this order, in the positions they occupy.
 
     for i: for j: for k: …   ->   for k: for i: for j: …        reorder(s, "c", "k", "i", "j")
     """
@@ -73,7 +73,7 @@ def tile(
     rows: tuple[str, int],
     columns: tuple[str, int],
 ) -> Schedule:
-    """Blocks of two loops.
+    """Tile two loops.
 
     for i in 64: for j in 64: …
       ->   for i.o in 16: for j.o in 8: for i.i in 4: for j.i in 8: …
@@ -86,7 +86,7 @@ def tile(
 
 
 def vectorize(s: Schedule, stage: str, loop: str) -> Schedule:
-    """All iterations at once, in the lanes of vectors. Nothing is computed inside such a loop.
+    """Run all iterations at once, in vector lanes. No stage can be computed inside such a loop.
 
     for i in 16: y[i] = x[i] + 1   ->   y[0:16] = x[0:16] + 1
     """
@@ -99,23 +99,22 @@ def vectorize(s: Schedule, stage: str, loop: str) -> Schedule:
 
 
 def unroll(s: Schedule, stage: str, loop: str) -> Schedule:
-    """A copy of the body for every iteration.
+    """Unroll: a copy of the body for every iteration.
 
     for i in 2: y[i] = x[i]   ->   y[0] = x[0]; y[1] = x[1]
     """
-    s[stage].loop(loop).count  # noqa: B018  (an error when it is not a number)
+    s[stage].loop(loop).count  # noqa: B018  (an error if it is dynamic)
     return _with_kind(s, stage, loop, Kind.UNROLLED)
 
 
 def parallel(s: Schedule, stage: str, loop: str, *, alternating: bool = False) -> Schedule:
-    """Iterations spread over threads. A reduction is never spread: the order of its additions, and
-    with it every bit of the result, stays the same for any number of threads.
+    """Run iterations on several threads. Reductions are never parallel, so results do not depend on
+    the number of threads.
 
     for i in 64: y[i] = …   ->   parallel for i in 64: y[i] = …
 
-    An alternating loop goes from its first iteration to its last, the next time from the last to
-    the first, and so on: it begins with what it read last, which is still in the caches. A loop
-    that always begins with what it read first finds nothing there, once all is more than they hold.
+    An alternating loop runs in reverse order every other time, so that it begins with the data it
+    read last, which are still in the caches.
     """
     if s[stage].loop(loop).reduces:
         raise RelayError(f"loop `{loop}` reduces: threads split results, never a reduction")
@@ -129,7 +128,7 @@ def _with_loops(
     parts: Mapping[Var, Expr],
     guards: tuple[Expr, ...] = (),
 ) -> Schedule:
-    """The stage with other loops: `parts` says what the variables that are gone were."""
+    """Replace the loops of a stage; `parts` defines the replaced variables."""
     names = [loop.name for loop in loops]
     for name in names:
         if names.count(name) > 1:
@@ -158,12 +157,12 @@ def _with_loops(
 
 def _with_kind(s: Schedule, stage: str, loop: str, kind: Kind) -> Schedule:
     found = s[stage]
-    old = _still_a_loop(found.loop(loop))
+    old = _plain_loop(found.loop(loop))
     loops = tuple(replace(one, kind=kind) if one is old else one for one in found.loops)
     return s.with_stage(replace(found, loops=loops))
 
 
-def _still_a_loop(loop: Loop) -> Loop:
+def _plain_loop(loop: Loop) -> Loop:
     if loop.kind is Kind.VECTOR:
         raise RelayError(f"loop `{loop.name}` runs in the lanes of vectors already")
     if loop.instruction is not None:
@@ -172,7 +171,7 @@ def _still_a_loop(loop: Loop) -> Loop:
 
 
 def tiles(extent: Expr, factor: int) -> Expr:
-    """How many blocks of `factor` cover an extent."""
+    """The number of blocks of `factor` that cover an extent."""
     return Simplifier()((extent + (factor - 1)) // factor)
 
 

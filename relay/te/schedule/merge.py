@@ -1,4 +1,4 @@
-"""Fewer stages: computed where they are read, or two in the same loops."""
+"""Primitives that remove stages: inline, join."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from relay.te.schedule.stages import Schedule, Stage, make_stage
 
 
 def inline(s: Schedule, stage: str) -> Schedule:
-    """Compute where it is read, again for every reader. The stage is gone, unless it is an output.
+    """Inline a stage into all its readers; it is removed unless it is an output.
 
     t[i] = x[i] + 1;  y[i] = t[i] * 2   ->   y[i] = (x[i] + 1) * 2
     """
@@ -44,7 +44,7 @@ def _with_bodies_inlined(stage: Stage, axes: tuple[Axis, ...], bodies: Mapping[i
         return stage
     if not isinstance(stage.op, Computation):
         raise RelayError(f"procedure `{stage.name}` reads memory: its inputs stay as they are")
-    # the same element read twice is one expression, however long the chain of stages
+    # shared: chains of stages would otherwise grow exponentially
     done: dict[Expr, Expr] = {}
 
     def put(before: Expr, after: Expr) -> Expr:
@@ -59,7 +59,7 @@ def _with_bodies_inlined(stage: Stage, axes: tuple[Axis, ...], bodies: Mapping[i
 
 
 def join(s: Schedule, first: str, second: str) -> Schedule:
-    """Two stages of one shape that do not read each other, in the same loops, named as the first.
+    """Compute two independent stages of one shape in the same loops; named as the first.
 
     y[i] = x[i] + 1;  z[i] = x[i] * 2   ->   for i: y[i] = x[i] + 1; z[i] = x[i] * 2
     """
@@ -83,7 +83,7 @@ def join(s: Schedule, first: str, second: str) -> Schedule:
     places = (*one.places, *(place + offset for place in other.places))
     scope = Scope.GLOBAL if s.is_output(one) or s.is_output(other) else one.scope
     made = replace(make_stage(one.name, tensors, Computation(axes, bodies), scope), places=places)
-    # where the later of the two stood, everything both read is there
+    # at the position of the later one, the inputs of both are available
     begin, end = sorted((s.names[first], s.names[second]))
     earlier, between = s.stages[begin], s.stages[begin + 1 : end + 1]
     for stage in between:
@@ -97,7 +97,7 @@ def join(s: Schedule, first: str, second: str) -> Schedule:
 def transform_bodies(
     bodies: tuple[Expr, ...], step: Callable[[Expr, Expr], Expr]
 ) -> tuple[Expr, ...]:
-    """Rewrite the bodies of a computation; the values of a reduction stay one tuple."""
+    """Rewrite the bodies of a computation; the results of a reduction share their values."""
     first = bodies[0]
     if not isinstance(first, Reduce):
         return tuple(tree.transform(body, step) for body in bodies)

@@ -1,4 +1,4 @@
-"""Where a stage is computed, and where what it makes is kept."""
+"""Primitives on where a stage is computed, and where its result is stored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from relay.te.simplify import Linear, Simplifier
 
 
 def set_scope(s: Schedule, stage: str, scope: Scope) -> Schedule:
-    """Keep what the stage makes in registers, on the stack or in the workspace.
+    """Store the result in registers, on the stack or in the workspace.
 
     workspace acc: float32[6, 64]   ->   register acc: float32[6, 64]
     """
@@ -24,7 +24,7 @@ def set_scope(s: Schedule, stage: str, scope: Scope) -> Schedule:
 
 
 def stream(s: Schedule, stage: str) -> Schedule:
-    """Store past the caches what is larger than they are, and not read again soon.
+    """Use streaming stores, for results that exceed the caches and are not read soon.
 
     y[i] = x[i] + 1   ->   y[i] = x[i] + 1, streaming
     """
@@ -34,14 +34,13 @@ def stream(s: Schedule, stage: str) -> Schedule:
 def compute_at(
     s: Schedule, stage: str, consumer: str, loop: str, *, padded: bool = False
 ) -> Schedule:
-    """Compute inside a loop of a consumer what that iteration needs, instead of everything before.
+    """Compute the stage inside a loop of a consumer: only the part an iteration needs.
 
     for i in 9: t[i] = …                        for i in 8:
     for i in 8: y[i] = t[i] + t[i + 1]   ->       for i' in 2: t[i'] = … of i + i'
                                                   y[i] = t[0] + t[1]
 
-    `padded`: there is room for every turn of the consumer's loops, also for turns that a guard
-    forbids because they are beyond the end.
+    `padded`: the region also covers iterations of the consumer that its guards exclude.
     """
     found, reader = s[stage], s[consumer]
     op = found.computation
@@ -75,7 +74,7 @@ def compute_at(
 def _needed(
     s: Schedule, stage: Stage, consumer: Stage, level: int, padded: bool = False
 ) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
-    """The part of a stage that an iteration of loop `level` of `consumer` reads."""
+    """The region (origin, sizes) of a stage read by an iteration of loop `level` of `consumer`."""
     made = {id(tensor) for tensor in stage.tensors}
     boxes: list[list[tuple[Expr, int, int] | None]] = []
     readers = s.readers(stage.name)
@@ -105,7 +104,7 @@ def _needed(
 
 
 def _loops_inside(s: Schedule, reader: Stage, consumer: Stage, level: int) -> set[Var]:
-    """The variables that run while loop `level` of `consumer` stands still."""
+    """The variables that vary within an iteration of loop `level` of `consumer`."""
     free: set[Var] = set()
     current = reader
     while current.name != consumer.name:
@@ -137,7 +136,7 @@ def _enclosing_loops(s: Schedule, stage: Stage) -> list[Loop]:
 
 
 def _span(position: Expr, simplifier: Simplifier, free: set[Var]) -> tuple[Expr, int, int] | None:
-    """(what stands still, lowest, highest offset) of an index; None when the two do not part."""
+    """(fixed part, lowest, highest offset) of an index; None if it does not separate."""
     total = simplifier.linear(position)
     fixed: dict[Expr, int] = {}
     low = high = total.constant
@@ -145,7 +144,7 @@ def _span(position: Expr, simplifier: Simplifier, free: set[Var]) -> tuple[Expr,
         moving = variables(atom) & free
         if not moving:
             if any(isinstance(part, Read) for part in tree.postorder(atom)):
-                return None  # what is read may change while the loop stands still
+                return None  # memory may change within the iteration
             fixed[atom] = coefficient
             continue
         below, above = simplifier.interval(atom)
@@ -160,7 +159,7 @@ def _span(position: Expr, simplifier: Simplifier, free: set[Var]) -> tuple[Expr,
 def _cover(
     spans: Sequence[tuple[Expr, int, int] | None], extent: Expr, padded: bool
 ) -> tuple[Expr, Expr]:
-    """The smallest range around all spans; everything when they cannot be compared."""
+    """The smallest range that covers all spans; the whole axis if they are incomparable."""
     whole = const(0, INDEX), extent
     if not spans or spans[0] is None:
         return whole
@@ -189,8 +188,8 @@ def expect_nothing_inside(s: Schedule, name: str) -> None:
 
 
 def check(s: Schedule) -> None:
-    """Refuse a schedule that no longer computes what it should: a stage inside a loop that is not
-    there, too late for a reader, or with less of its tensor than readers have come to need."""
+    """Refuse an invalid schedule: a stage inside a loop that does not exist, computed after a
+    reader, or with a smaller region than its readers need."""
     for stage in s.stages:
         if stage.at is None:
             continue
@@ -213,7 +212,7 @@ def check(s: Schedule) -> None:
 
 
 def _within(part: tuple[Expr, Expr], whole: tuple[Expr, Expr], extent: Expr) -> bool:
-    """Whether a range, as (start, size), lies in another; `extent` is the size of everything."""
+    """Whether a range (start, size) lies in another; `extent` is the size of the axis."""
     if part == whole or (is_zero(whole[0]) and whole[1] == extent):
         return True
     before = Simplifier().linear(Simplifier()(part[0] - whole[0]))

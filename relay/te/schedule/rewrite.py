@@ -1,4 +1,4 @@
-"""Stages in another form: computed from something else, or read as something else."""
+"""Primitives that change definitions: of a stage, or of what its readers read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from relay.te.schedule.stages import Schedule, make_stage
 
 
 def put_before(s: Schedule, stage: str, tensor: Tensor) -> Schedule:
-    """A stage for a tensor that `stage` is about to read, named as the tensor is.
+    """Insert a stage for a tensor before `stage`, which is about to read it.
 
     y = …   ->   t = …; y = …                                put_before(s, "y", t)
     """
@@ -29,7 +29,7 @@ def put_before(s: Schedule, stage: str, tensor: Tensor) -> Schedule:
 
 
 def recompute(s: Schedule, stage: str, body: Expr) -> Schedule:
-    """The same tensor by another expression over its axes, with nothing decided.
+    """Replace the definition of a stage by an equal expression; its loops are reset.
 
     y[i] = sum(x[i, k] for k < 8)   ->   y[i] = sum(x[i, k*4 + t] for k < 2 for t < 4)
     """
@@ -43,7 +43,7 @@ def recompute(s: Schedule, stage: str, body: Expr) -> Schedule:
 
 
 def read_as(s: Schedule, stage: str, change: Callable[[Read], Expr]) -> Schedule:
-    """What readers of a stage find in the place of its elements.
+    """Replace the elements of a stage in all its readers.
 
     y[i] = t[i] * 2   ->   y[i] = (t[i] + b[i]) * 2          read_as(s, "t", lambda e: e + b[…])
     """

@@ -1,4 +1,4 @@
-"""Schedules as data: stages, each with its loops, and how they are at first."""
+"""Schedules and stages as data, and the initial schedule."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Loop:
     extent: Expr
     kind: Kind = Kind.SERIAL
     reduces: bool = False
-    instruction: Instruction | None = None  # which does all turns at once
+    instruction: Instruction | None = None  # which does all iterations at once
 
     @property
     def name(self) -> str:
@@ -29,7 +29,7 @@ class Loop:
 
     @property
     def count(self) -> int:
-        """How often it runs, where that is known."""
+        """The number of iterations; an error if it is dynamic."""
         if not isinstance(self.extent, Const):
             raise RelayError(f"how often loop `{self.name}` runs is known at run time only")
         return int(self.extent.value)
@@ -39,9 +39,9 @@ class Loop:
 class Stage:
     """One computation with its loops.
 
-    `values` says what each axis is, over the variables of the loops; where `guards` do not hold
-    there is nothing to do. A stage computed `at` a loop of another makes only what is needed there:
-    the part of its tensor that begins at `origin` and has the sizes `region`.
+    `values` defines the axes over loop variables; iterations in which `guards` fail do nothing. A
+    stage computed `at` a loop of another computes the part of its tensor that begins at `origin`
+    and has the sizes `region`.
     """
 
     name: str
@@ -54,8 +54,8 @@ class Stage:
     guards: tuple[Expr, ...] = ()
     at: tuple[str, str] | None = None  # stage, loop
     scope: Scope = Scope.WORKSPACE
-    places: tuple[int, ...] = ()  # which body each of the tensors is
-    streaming: bool = False  # stores go past the caches
+    places: tuple[int, ...] = ()  # index of the body of each tensor
+    streaming: bool = False  # stores bypass the caches
 
     def loop(self, name: str) -> Loop:
         for loop in self.loops:
@@ -88,7 +88,7 @@ class Stage:
 
 @frozen
 class Schedule:
-    """Stages in an order in which they can be computed."""
+    """Stages in topological order."""
 
     stages: tuple[Stage, ...]
     inputs: tuple[Tensor, ...]
@@ -131,7 +131,7 @@ class Schedule:
 
 
 def create(outputs: Sequence[Tensor], inputs: Sequence[Tensor] | None = None) -> Schedule:
-    """Every computation that the outputs need, with one loop per axis, all of them one by one."""
+    """The initial schedule: a stage per computation, a serial loop per axis."""
     order = _computations(outputs)
     given = [tensor for tensor in order if isinstance(tensor.op, Placeholder)]
     made: dict[int, list[Tensor]] = {}
@@ -159,8 +159,7 @@ def create(outputs: Sequence[Tensor], inputs: Sequence[Tensor] | None = None) ->
 
 
 def _all_results(op: Computation | Procedure, tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The results of a reduction or a procedure, in order: also those nobody reads, it needs them
-    itself."""
+    """All results of a reduction or a procedure, including unused ones."""
     name = tensors[0].name
     given = {tensor.position: tensor for tensor in tensors}
     shapes: list[tuple[tuple[Expr, ...], str]]
@@ -176,7 +175,7 @@ def _all_results(op: Computation | Procedure, tensors: Sequence[Tensor]) -> list
 def make_stage(
     name: str, tensors: tuple[Tensor, ...], op: Computation | Procedure, scope: Scope
 ) -> Stage:
-    """A stage as it is before anything is decided."""
+    """An unscheduled stage."""
     zero = const(0, INDEX)
     shape = tensors[0].shape
     places = tuple(tensor.position for tensor in tensors)
@@ -201,7 +200,7 @@ def one_loop_per_axis(
 
 
 def _computations(outputs: Sequence[Tensor]) -> list[Tensor]:
-    """Every tensor the outputs need, each after those it is computed from."""
+    """The tensors that the outputs depend on, in topological order."""
     order: list[Tensor] = []
     state: dict[int, bool] = {}
     pending = [(tensor, False) for tensor in reversed(outputs)]
@@ -218,7 +217,7 @@ def _computations(outputs: Sequence[Tensor]) -> list[Tensor]:
 
 
 def unused_name(name: str, names: set[str]) -> str:
-    """The name, with a number when it is taken; it is added to the names."""
+    """A unique name, which is added to `names`."""
     chosen, number = name, 0
     while chosen in names:
         number += 1

@@ -1,4 +1,4 @@
-"""The innermost loop of a reduction as one operation of the machine."""
+"""The innermost loop of a reduction as one machine instruction."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from relay.te.schedule.stages import Schedule
 
 
 def tensorize(s: Schedule, stage: str, loop: str, instruction: Instruction) -> Schedule:
-    """One machine operation for all turns of the innermost loop.
+    """Replace the innermost loop by one machine instruction.
 
     for t in 4: c[i] = c[i] + int32(a[k*4 + t]) * int32(b[k*4 + t, i])
       ->   c[i] = dot4(c[i], a[k*4], …, a[k*4 + 3], b[k*4, i], …, b[k*4 + 3, i])
 
-    Where the reduction ends inside the loop, its last steps are done one by one.
+    If the reduction ends inside the loop, its last steps are done one by one.
     """
     found = s[stage]
     old = found.loop(loop)

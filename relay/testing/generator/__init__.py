@@ -1,16 +1,16 @@
-"""The parts of the random program generator, from decisions up to functions.
+"""The parts of the random program generator, bottom up.
 
-    choices       where decisions come from: a seed, or Hypothesis
-    features      what a program may contain, and how large its numbers may be
+    choices       sources of decisions: a seed, or Hypothesis
+    features      language features and magnitudes of a program
     types         random types and data type definitions
     values        random arrays and arguments
-    tensors       operator calls that make a tensor of a given type
-    tensors_from_nothing   a tensor of any shape from constants and what is at hand
-    patterns      patterns that cover every value of a type
-    scope         what an expression may use where it stands
-    ledger        the size, cost and effects of what has been written
+    tensors       operator calls with a given result type
+    simplest_tensor   a constant, or vectors for dynamic dimensions
+    patterns      exhaustive patterns
+    scope         variables and functions in scope
+    ledger        the state: size, cost, effects, sharing
     calls         calls of functions, closures and constructors
-    recursion     functions that count down by calling themselves
+    recursion     recursive functions
     expressions   expressions of a given type
     functions     the functions of a module, and main
 

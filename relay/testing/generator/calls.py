@@ -1,4 +1,4 @@
-"""Random calls: of functions, closures and constructors, at types that suit the place."""
+"""Random calls of functions, closures and constructors."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from relay.testing.generator.types import (
 if TYPE_CHECKING:
     from relay.testing.generator.expressions import Writer
 
-# Functions count on their symbolic dimensions being at most this large.
+# The upper bound of named dimensions of functions.
 LARGEST_EXTENT: Final = 6
-# A recursive function calls itself at most so often.
+# The largest recursion depth.
 MAX_TURNS: Final = 3
 
 
 def callable_for(
     writer: Writer, goal: Type, scope: Scope
 ) -> list[tuple[Callee, dict[TypeVar, Any]]]:
-    """What can be called for a result of that type, and the type variables it determines."""
+    """The callees with a result of that type, with the type variables it determines."""
     found = []
     for callee in (*writer.callees, *scope.callees):
         if writer.cost + callee.cost > writer.limit:
@@ -53,7 +53,7 @@ def call_one(
     fuel: int,
     known: bool,
 ) -> Expr:
-    """A call of one of `callees`, each of which comes with what is known of its type variables."""
+    """A call of one of `callees`, each with the bindings known of its type variables."""
     callee, bindings = pick(writer.choices, callees)
     for variable in callee.variables:
         if variable not in bindings:
@@ -73,7 +73,7 @@ def type_argument(writer: Writer, variable: TypeVar, words: Vocabulary) -> Type 
 
 
 def turns(writer: Writer, scope: Scope, fuel: int) -> Expr:
-    """How often a recursive function is to call itwriter."""
+    """The recursion depth of a call."""
     if chance(writer.choices, 70):
         return const(writer.choices.integer(0, MAX_TURNS), "int32")
     value = writer.tensor(INT32, scope, fuel)
@@ -90,8 +90,7 @@ def apply(
     known: bool,
     first: Sequence[Expr] = (),
 ) -> Expr:
-    """A call, at the types that `bindings` say. Arguments determine type variables one after
-    the other; those that none of them determines are written down."""
+    """A call instantiated by `bindings`; type variables that no argument determines are given."""
     determined = set(all_type_vars(ty.ret_type)) if known else set()
     args = list(first)
     for declared in ty.arg_types[len(args) :]:
@@ -129,7 +128,7 @@ def construct(
 
 
 def let_call(writer: Writer, callee: Callee, scope: Scope, fuel: int) -> tuple[Var, Expr, Scope]:
-    """A variable, a call whose result it gets, and the scope that has it."""
+    """A variable, the call bound to it, and the extended scope."""
     bindings = {v: type_argument(writer, v, scope.words) for v in callee.variables}
     ty = substitute(callee.ty.ret_type, bindings)
     annotated = needs_annotation(ty)
@@ -139,7 +138,7 @@ def let_call(writer: Writer, callee: Callee, scope: Scope, fuel: int) -> tuple[V
 
 
 def functions_of_type(writer: Writer, goal: FuncType, scope: Scope) -> list[Expr]:
-    """Functions of the module, constructors and operators that can stand for that type."""
+    """Functions of the module, constructors and operators of that type."""
     found: list[Expr] = []
     for callee in writer.callees:
         plain = FuncType(callee.ty.arg_types, callee.ty.ret_type)
@@ -156,14 +155,14 @@ def functions_of_type(writer: Writer, goal: FuncType, scope: Scope) -> list[Expr
                 found.append(constructor)
     result = goal.ret_type
     if isinstance(result, TensorType) and all(t == result for t in goal.arg_types):
-        # those that make no element larger
+        # operators that do not increase magnitudes
         names = {1: ["copy", "nn.relu"], 2: ["maximum", "minimum"]}.get(len(goal.arg_types), [])
         found += [get_op(name) for name in names if result.dtype != "bool"]
     return found
 
 
 def fits(bindings: Mapping[TypeVar, Any], words: Vocabulary) -> bool:
-    """Whether dimensions given to a function are within what it counts on."""
+    """Whether the dimensions are within `LARGEST_EXTENT`."""
     return all(
         words.extent(value) <= LARGEST_EXTENT
         for variable, value in bindings.items()
@@ -172,7 +171,7 @@ def fits(bindings: Mapping[TypeVar, Any], words: Vocabulary) -> bool:
 
 
 def shown_argument(variable: TypeVar, value: Any, words: Vocabulary) -> Type | Dim:
-    """A type argument as the program shows it."""
+    """A type argument with hidden symbols as `?`."""
     if variable.kind is TypeKind.ShapeVar:
         return words.shown_dim(value)
     return words.shown(value)

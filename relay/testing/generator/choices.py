@@ -1,8 +1,7 @@
-"""Where a random program gets its decisions from: one integer at a time.
+"""Sources of random decisions.
 
-Everything random is drawn through `Choices.integer`, so a seeded generator and Hypothesis can both
-make the decisions. The lowest integer always stands for the simplest choice; that is the direction
-in which Hypothesis shrinks a failing program.
+All decisions are drawn by `Choices.integer`, from a seeded generator or from Hypothesis. The lowest
+integer is the simplest choice: Hypothesis shrinks failing programs in that direction.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ class Choices(Protocol):
         ...
 
     def unit(self, make: Callable[[], T]) -> T:
-        """What `make` makes. Its decisions belong together, so they may be dropped together."""
+        """The result of `make`, whose decisions may be dropped together when shrinking."""
         ...
 
 
@@ -60,7 +59,7 @@ def chance(choices: Choices, percent: int) -> bool:
 
 
 def several(choices: Choices, make: Callable[[], T], low: int, high: int) -> list[T]:
-    """From `low` to `high` of what `make` makes, each with its own decision to be there at all."""
+    """Call `make` from `low` to `high` times, with a decision before each call."""
     made: list[T] = []
     while len(made) < high and (len(made) < low or chance(choices, 60)):
         made.append(choices.unit(make))

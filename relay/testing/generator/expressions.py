@@ -1,16 +1,16 @@
 """Random expressions of a given type.
 
-A `Writer` works from the wanted type down to variables and constants. Each way to make a value of a
-type is a rule; the rules that apply are listed, the simplest first, and one is drawn. What is made
-is well typed, ends, and stays small by construction:
+A `Writer` works from the wanted type down to variables and constants, by rules: it lists those that
+apply, the simplest first, and draws one. Expressions are well typed, terminate and have small
+values by construction:
 
-- Recursion counts down a small number, or goes into the parts of a value of a data type.
-- The cost of every function is known when it is called, so calls do not multiply without end.
+- Recursion decreases a small counter, or descends into a value of a data type.
+- The cost of a function is known when it is called, and limited.
 - Tensors are clipped before they are bound to a variable (`tensors.py`).
-- An expression with effects is not shared: when it happens would depend on who asks first.
+- Expressions with effects are not shared.
 
-`known` says that the context determines the type of an expression. Where it does not, what cannot
-tell its own type, such as an empty list, is written with an annotation or with type arguments.
+`known` means that the context determines the type of an expression; elsewhere a value of ambiguous
+type, such as an empty list, gets an annotation or type arguments.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ from relay.testing.generator.ledger import Ledger
 from relay.testing.generator.patterns import Patterns
 from relay.testing.generator.recursion import loop
 from relay.testing.generator.scope import UNKNOWN_COST, Binding, Callee, Scope
+from relay.testing.generator.simplest_tensor import converted, simplest
 from relay.testing.generator.tensors import Built, TensorRules, call, clipped
-from relay.testing.generator.tensors_from_nothing import converted, simplest
 from relay.testing.generator.types import needs_annotation, random_type
 
 Rule = Callable[[], Expr]
@@ -70,12 +70,12 @@ Rules = list[tuple[int, Rule]]
 
 
 class Writer(Ledger):
-    """Writes expressions."""
+    """Makes expressions."""
 
-    # --- the two ways in
+    # --- entry points
 
     def expression(self, goal: Type, scope: Scope, fuel: int, known: bool = False) -> Expr:
-        """An expression of type `goal`, whose tensors are within the bound of variables."""
+        """An expression of type `goal`, whose tensors are within `BOUND`."""
         if isinstance(goal, TensorType):
             return clipped(self.tensor(goal, scope, fuel), goal, BOUND).expr
         self.left -= 1
@@ -89,7 +89,7 @@ class Writer(Ledger):
         return made
 
     def tensor(self, goal: TensorType, scope: Scope, fuel: int) -> Built:
-        """An expression of type `goal`, and the size of its elements."""
+        """An expression of type `goal`, and the bound of its elements."""
         self.left -= 1
         self.cost += 1
         if fuel <= 0 or self.left <= 0:
@@ -134,7 +134,7 @@ class Writer(Ledger):
                 return RefCreate(self.leaf(value, scope, known))
             case TypeCall():
                 constructors = scope.words.definition(goal).constructors
-                # mostly the first, which does not mention the type itself
+                # mostly the first, which is not recursive
                 made_by = pick(self.choices, constructors) if chance(self.choices, 40) else None
                 return construct(self, made_by or constructors[0], goal, scope, 0, known)
         raise AssertionError(f"nothing of type {goal} is in scope")
@@ -146,7 +146,7 @@ class Writer(Ledger):
         if variables and not chance(self.choices, 20):
             return Built(self.use(pick(self.choices, variables)), BOUND)
         if not all(isinstance(d, int) for d in goal.shape):
-            # what was made for a symbolic shape is worth more than making it again
+            # reuse tensors of dynamic shape: they are expensive to make
             if (again := self.remembered(goal, scope)) and chance(self.choices, 70):
                 return pick(self.choices, again).built
             for expr, ty in scope.tensors():
@@ -163,7 +163,7 @@ class Writer(Ledger):
     # --- rules for some types
 
     def own_rules(self, goal: Type, scope: Scope, fuel: int, known: bool) -> Rules:
-        """The ways to build a value out of its parts."""
+        """Rules that construct a value of the type."""
         rules: Rules = [(4, partial(self.leaf, goal, scope, known))]
         if again := self.remembered(goal, scope):
             rules.append((6, lambda: pick(self.choices, again).built.expr))
@@ -195,15 +195,15 @@ class Writer(Ledger):
         return RefCreate(self.expression(goal.value, scope, fuel, known))
 
     def function(self, goal: FuncType, scope: Scope, fuel: int, known: bool) -> Function:
-        """A closure. It may be called from anywhere, so it must be cheap."""
+        """A closure of at most `UNKNOWN_COST`, as it may be called from anywhere."""
         made, _ = self.closure(goal, scope, fuel, known, UNKNOWN_COST)
         return made
 
     def closure(
         self, goal: FuncType, scope: Scope, fuel: int, known: bool, cost: int
     ) -> tuple[Function, int]:
-        """A function of at most that cost, and what a call of it costs."""
-        told = known and chance(self.choices, 20)  # by who calls it
+        """A function of at most that cost, and its actual cost."""
+        told = known and chance(self.choices, 20)  # by the context
         params = [self.variable(t, scope.words, not told) for t in goal.arg_types]
         inner = scope.enter(zip(params, goal.arg_types, strict=True))
         with self.costing_at_most(cost) as spent:
@@ -215,7 +215,7 @@ class Writer(Ledger):
     # --- rules for every type
 
     def rules(self, goal: Type, scope: Scope, fuel: int, known: bool) -> Rules:
-        """The ways to get a value of any type."""
+        """Rules that apply to every type."""
         features = self.features
         rules: Rules = [
             (3, partial(self.let, goal, scope, fuel, known)),
@@ -256,11 +256,11 @@ class Writer(Ledger):
         return Let(variable, value, self.expression(goal, inner, fuel - 1, known))
 
     def let_closure(self, goal: Type, scope: Scope, fuel: int, known: bool) -> Expr:
-        """A closure with a name, which can be called as often as its cost allows."""
+        """`let %f = fn (…) { … }`, to be called within the limit of cost."""
         if chance(self.choices, 25) and self.features.polymorphism:
             return self.let_polymorphic(goal, scope, fuel, known)
         params = tuple(self.types(scope.words, 0, 2))
-        # half of the closures are of use for what is to be made
+        # half of the closures return the goal
         result = goal if chance(self.choices, 50) else random_type(self.choices, scope.words, 1)
         ty = FuncType(params, result)
         before = self.effects
@@ -273,9 +273,9 @@ class Writer(Ledger):
         return Let(variable, value, self.expression(goal, inner, fuel - 1, known))
 
     def let_polymorphic(self, goal: Type, scope: Scope, fuel: int, known: bool) -> Expr:
-        """`let %f = fn [A](%x: A, …) -> … { … }`, to be called at any type or extent."""
+        """`let %f = fn [A](%x: A, …) -> … { … }`, instantiated by each call."""
         first: Type
-        if self.features.symbolic and chance(self.choices, 40):
+        if self.features.named_dims and chance(self.choices, 40):
             a = ShapeVar("k")
             words = scope.words.with_variables((), [a])
             first = TensorType((a,), pick(self.choices, self.features.dtypes))
@@ -312,16 +312,16 @@ class Writer(Ledger):
         return If(cond, true_branch, self.expression(goal, scope, fuel - 1, True))
 
     def projection(self, goal: Type, scope: Scope, fuel: int, known: bool) -> Expr:
-        """A field of a tuple that is at hand, or of one that is made for it."""
-        at_hand = [
+        """A field of a tuple in scope, or of a new one."""
+        in_scope = [
             (b, i)
             for b in scope.bindings
             if isinstance(b.ty, TupleType)
             for i, t in enumerate(b.ty.fields)
             if t == goal
         ]
-        if at_hand and chance(self.choices, 75):
-            binding, index = pick(self.choices, at_hand)
+        if in_scope and chance(self.choices, 75):
+            binding, index = pick(self.choices, in_scope)
             return TupleGetItem(self.use(binding), index)
         fields = [random_type(self.choices, scope.words, 1) for _ in range(2)]
         index = self.choices.integer(0, 1)
@@ -329,7 +329,7 @@ class Writer(Ledger):
         return TupleGetItem(self.expression(TupleType(tuple(fields)), scope, fuel - 1), index)
 
     def match(self, goal: Type, scope: Scope, fuel: int, known: bool) -> Expr:
-        """A match on something at hand, or on something made for it; every value has a clause."""
+        """An exhaustive match on a value in scope, or on a new one."""
         patterns = Patterns(self.choices, scope.words, partial(self.pattern_variable, scope.words))
         matched = [b for b in scope.bindings if isinstance(b.ty, TypeCall | TupleType)]
         if matched and chance(self.choices, 70):
@@ -338,7 +338,7 @@ class Writer(Ledger):
         else:
             ty = self.matchable(scope)
             if isinstance(ty, TypeCall) and chance(self.choices, 30):
-                return self.sure_match(goal, ty, scope, fuel, known)
+                return self.inexhaustive_match(goal, ty, scope, fuel, known)
             data = self.expression(ty, scope, fuel - 1)
         cases = patterns.cover(ty, self.choices.integer(1, 2))
         clauses = []
@@ -349,7 +349,7 @@ class Writer(Ledger):
         return Match(data, tuple(clauses), complete=not chance(self.choices, 15))
 
     def matchable(self, scope: Scope) -> Type:
-        """The type of something to take apart."""
+        """A type to match on."""
         words = scope.words
         if words.definitions and chance(self.choices, 80):
             definition = pick(self.choices, words.definitions)
@@ -357,8 +357,10 @@ class Writer(Ledger):
             return TypeCall(definition.header, args)
         return TupleType(tuple(random_type(self.choices, words, 1) for _ in range(2)))
 
-    def sure_match(self, goal: Type, ty: TypeCall, scope: Scope, fuel: int, known: bool) -> Expr:
-        """`match? (C(…)) { C(…) => … }`: the case that comes has a clause, others have none."""
+    def inexhaustive_match(
+        self, goal: Type, ty: TypeCall, scope: Scope, fuel: int, known: bool
+    ) -> Expr:
+        """`match? (C(…)) { C(…) => … }`: an inexhaustive match that cannot fail."""
         constructor = pick(self.choices, scope.words.definition(ty).constructors)
         data = construct(self, constructor, ty, scope, fuel - 1, False)
         patterns = Patterns(self.choices, scope.words, partial(self.pattern_variable, scope.words))

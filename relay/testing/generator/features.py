@@ -6,11 +6,11 @@ from typing import Final
 
 from relay.immutable import frozen
 
-# Every tensor that a variable holds has elements of at most this size. Larger ones appear inside
-# expressions and are clipped before they are bound, so nothing grows without end in a loop.
+# The largest magnitude of an element of a bound tensor. Larger elements are clipped before they are
+# bound, so that values stay finite in loops.
 BOUND: Final = 8
 
-# Up to these sizes integers are exact in an element type, so sums do not depend on their order.
+# Integers up to this magnitude are exact, so sums do not depend on their order.
 EXACT_UP_TO: Final = {
     "float16": 1024,
     "bfloat16": 128,
@@ -24,8 +24,8 @@ EXACT_UP_TO: Final = {
     "bool": 1,
 }
 
-# Elements that are not integers: tanh and its like appear at this type only, which has precision
-# enough to bear any order, and is never compared or converted.
+# The element type of values that are not integers (tanh and so on): precise enough for any order of
+# evaluation, and never compared or cast.
 SMOOTH: Final = "float64"
 
 
@@ -33,18 +33,18 @@ SMOOTH: Final = "float64"
 class Features:
     """Sizes and switches of the generator; `Features(references=False)` leaves references out."""
 
-    size: int = 60  # about as many expressions as the program has
+    size: int = 60  # approximate number of expressions
     functions: int = 3  # at most, besides main; mutual recursion counts once
-    branches: bool = True  # `if`; recursion has some of its own
+    branches: bool = True  # `if`, besides those of recursion
     recursion: bool = True
     polymorphism: bool = True  # type parameters
     closures: bool = True  # functions as values
     adts: bool = True  # data types and matches on them
     references: bool = True
-    sharing: bool = True  # one node in several places
-    symbolic: bool = True  # shape parameters, and arithmetic on them
-    dynamic: bool = True  # `?` as a dimension
-    smooth: bool = True  # operators with results that are not integers, at `SMOOTH`
+    sharing: bool = True  # a node with several users
+    named_dims: bool = True  # named dimensions, and arithmetic on them
+    unknown_dims: bool = True  # `?` as a dimension
+    smooth: bool = True  # operators at the type `SMOOTH`
     dtypes: tuple[str, ...] = (
         "float32",
         "int32",
@@ -60,5 +60,5 @@ class Features:
 
     @property
     def exact(self) -> tuple[str, ...]:
-        """The element types of numbers that are exact."""
+        """The element types whose arithmetic is exact."""
         return tuple(d for d in self.dtypes if d not in ("bool", SMOOTH))

@@ -1,4 +1,4 @@
-"""Random functions of a module: plain, polymorphic, recursive in several ways, and main."""
+"""Random functions of a module: plain, polymorphic, recursive, and main."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ from relay.testing.generator.types import (
 
 FUNCTION_COST: Final = 400
 MAIN_COST: Final = 3000
-# Values of recursive data types are small; a function that walks one is called about so often.
+# The assumed number of nodes of a value of a recursive data type.
 VALUE_SIZE: Final = 10
 
 Made = list[tuple[GlobalVar, Function]]
 
 
 class Functions:
-    """Writes the functions of one module, each of which may call those before it."""
+    """Makes the functions of a module; each may call the earlier ones."""
 
     def __init__(self, choices: Choices, features: Features, words: Vocabulary) -> None:
         self.choices = choices
@@ -68,7 +68,7 @@ class Functions:
         self.count = 0
 
     def next(self, size: int) -> Made:
-        """One more function, or two that call each other, of about that many expressions."""
+        """A function, or two that call each other, of about `size` expressions."""
         self.writer.left = size
         self.writer.memory.clear()
         self.writer.cost, self.writer.limit = 0, FUNCTION_COST
@@ -81,7 +81,7 @@ class Functions:
 
     @property
     def fuel(self) -> int:
-        """How deep expressions nest: the more there are to be, the deeper."""
+        """The nesting depth, logarithmic in the remaining size."""
         return 4 + max(self.writer.left, 1).bit_length() // 2
 
     def name(self) -> GlobalVar:
@@ -91,23 +91,23 @@ class Functions:
     # --- signatures
 
     def variables(self) -> tuple[Vocabulary, tuple[TypeVar, ...], list[Type]]:
-        """Words with new type variables, those of them that are declared, and parameters that tell
-        what they stand for."""
+        """A vocabulary with new type variables, the declared ones, and parameters that determine
+        them."""
         features, choices = self.features, self.choices
         types, symbols, hidden = [], [], []
         if features.polymorphism:
             types = [TypeVar(n) for n in "AB"[: weighted(choices, [(3, 0), (2, 1), (1, 2)])]]
-        if features.symbolic:
+        if features.named_dims:
             symbols = [ShapeVar(n) for n in "nm"[: weighted(choices, [(3, 0), (2, 1), (1, 2)])]]
-        if features.dynamic:
+        if features.unknown_dims:
             hidden = [ShapeVar("hidden") for _ in range(weighted(choices, [(3, 0), (1, 1)]))]
         words = replace(
             self.words.with_variables(types, (*symbols, *hidden), hidden), largest=LARGEST_EXTENT
         )
-        params: list[Type] = [*types, *(self.telling(s, words) for s in (*symbols, *hidden))]
+        params: list[Type] = [*types, *(self.determining(s, words) for s in (*symbols, *hidden))]
         return words, (*types, *symbols), params
 
-    def telling(self, symbol: TypeVar, words: Vocabulary) -> TensorType:
+    def determining(self, symbol: TypeVar, words: Vocabulary) -> TensorType:
         """The type of a tensor that has `symbol` as an extent."""
         others = several(self.choices, lambda: random_dim(self.choices, words), 0, 1)
         position = self.choices.integer(0, len(others))
@@ -128,7 +128,7 @@ class Functions:
         effects: int,
         counts: bool = False,
     ) -> None:
-        """From here on `name` can be called. `effects`: their count before it was written."""
+        """Make `name` callable; `effects` is their count before the function was made."""
         variables = tuple(v for v in (*words.type_vars, *words.symbols))
         self.writer.callees.append(
             Callee(
@@ -202,7 +202,7 @@ class Functions:
         return made
 
     def consuming(self) -> Made:
-        """A function that walks a value of a recursive data type.
+        """A fold over a value of a recursive data type.
 
         def @f(%t: Bush[T], %s: S) -> R {
           match (%t) { Tip => …, Fork(%l, %x, %r) => let %a = @f(%l, %s); … }
@@ -220,7 +220,7 @@ class Functions:
         effects = self.writer.effects
         clauses = []
         for constructor in words.definition(whole).constructors:
-            pattern, fields = self.take_apart(constructor, whole, words)
+            pattern, fields = self.destructure(constructor, whole, words)
             inner = scope.enter(fields)
             below = []
             for index in recursive_fields(constructor):
@@ -239,7 +239,7 @@ class Functions:
         return [(name, function)]
 
     def mapping(self) -> Made:
-        """A function that makes a value of the same form with other elements.
+        """A map over a value of a recursive data type.
 
         def @f[A, B](%t: Chain[A], %g: fn (A) -> B) -> Chain[B] {
           match (%t) { Empty => Empty, Link(%x, %r) => Link(%g(%x), @f(%r, %g)) }
@@ -263,10 +263,10 @@ class Functions:
         types: list[Type] = [FuncType((a,), b) for a, b in pairs]
         functions = [Var("g", ty) for ty in types]
         effects = self.writer.effects
-        self.writer.effects += 1  # of the functions it is given
+        self.writer.effects += 1  # of its function parameters
         clauses = []
         for constructor in definition.constructors:
-            pattern, fields = self.take_apart(constructor, source, words)
+            pattern, fields = self.destructure(constructor, source, words)
             args: list[Expr] = []
             for field, ty in fields:
                 if ty == source:
@@ -290,7 +290,7 @@ class Functions:
         return [(name, function)]
 
     def building(self) -> Made:
-        """A function that makes a value of a recursive data type, of a given depth."""
+        """A function that builds a value of a recursive data type of a given depth."""
         words, declared, params = self.variables()
         whole = self.recursive_type(words)
         name = self.name()
@@ -324,10 +324,10 @@ class Functions:
         args = tuple(random_type(self.choices, words, 1) for _ in definition.type_vars)
         return TypeCall(definition.header, args)
 
-    def take_apart(
+    def destructure(
         self, constructor: Constructor, ty: TypeCall, words: Vocabulary
     ) -> tuple[PatternConstructor, list[tuple[Var, Type]]]:
-        """`C(%x, %y)`, and the variables with their types."""
+        """The pattern `C(%x, %y)`, and its variables with their types."""
         types = words.fields(constructor, ty)
         fields = [(self.writer.pattern_variable(words, t), t) for t in types]
         return PatternConstructor(constructor, tuple(PatternVar(v) for v, _ in fields)), fields
@@ -342,16 +342,16 @@ class Functions:
         choices, features = self.choices, self.features
         symbols: tuple[TypeVar, ...] = ()
         hidden: tuple[TypeVar, ...] = ()
-        if features.symbolic:
+        if features.named_dims:
             symbols = tuple(ShapeVar(n) for n in "nm"[: choices.integer(0, 2)])
-        if features.dynamic:
+        if features.unknown_dims:
             hidden = tuple(ShapeVar("hidden") for _ in range(choices.integer(0, 1)))
         words = replace(self.words, largest=MAX_EXTENT).with_variables((), symbols)
-        params: list[Type] = [self.telling(s, words) for s in symbols]
+        params: list[Type] = [self.determining(s, words) for s in symbols]
         params += several(choices, lambda: random_tensor(choices, words), 0, 2)
         if chance(choices, 30):
             params.append(TupleType(tuple(random_tensor(choices, words) for _ in range(2))))
-        # each `?` of main is an extent of its own: whoever calls it may choose them freely
+        # each `?` of main is independent of the others
         params += [TensorType((h,), pick(choices, features.dtypes)) for h in hidden]
         words = words.with_variables((), hidden, hidden)
         variables = [self.writer.parameter(t, words) for t in params]

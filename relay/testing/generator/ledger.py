@@ -1,7 +1,7 @@
-"""The account of a random program as it is written: its size, its cost, its effects, its parts.
+"""The state of the generator: size, cost, effects, and expressions that may be shared.
 
-An expression that has no effects can be used again somewhere else, which makes a program a graph.
-One that has is used in one place only: when it happens would depend on who asks first.
+Only expressions without effects are shared, as the order of effects must not depend on the order
+of uses.
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ from relay.testing.generator.scope import Binding, Callee, Scope
 from relay.testing.generator.tensors import Built
 from relay.testing.generator.types import Vocabulary, random_type
 
-# Two variables may have the same name, and names come from anywhere.
+# Names of variables; they need not be unique or valid identifiers.
 NAMES: Final = ("x", "y", "z", "data", "x1", "let", "conv1/weight:0")
-# So many of the newest expressions can be used once more.
+# The number of recent expressions that may be shared.
 REMEMBERED: Final = 30
 
 
 @frozen
 class Remembered:
-    """An expression without effects that was made earlier."""
+    """An earlier expression without effects."""
 
     built: Built
     ty: Type
 
 
 class Ledger:
-    """What has been written so far."""
+    """The state of the generator."""
 
     def __init__(self, choices: Choices, features: Features) -> None:
         self.choices = choices
         self.features = features
-        self.callees: list[Callee] = []  # the functions of the module that are done
-        self.left = 0  # how many more expressions there should be
-        self.cost = 0  # of what has been written since the beginning of the function
+        self.callees: list[Callee] = []  # finished functions of the module
+        self.left = 0  # expressions still to be made
+        self.cost = 0  # of the current function so far
         self.limit = 0  # of the cost
-        self.effects = 0  # a count of expressions that have some
+        self.effects = 0  # number of expressions with effects
         self.memory: list[Remembered] = []
 
-    # --- using an expression once more
+    # --- sharing
 
     def remember(self, built: Built, ty: Type, effects_before: int) -> None:
         if self.features.sharing and self.effects == effects_before and not is_atom(built.expr):
@@ -56,7 +56,7 @@ class Ledger:
             del self.memory[:-REMEMBERED]
 
     def remembered(self, goal: Type, scope: Scope) -> list[Remembered]:
-        """Earlier expressions of that type which mean something here."""
+        """Earlier expressions of that type whose variables are in scope."""
         fitting = [m for m in reversed(self.memory) if m.ty == goal]
         if not fitting:
             return []
@@ -65,7 +65,7 @@ class Ledger:
 
     @contextmanager
     def forgetting(self) -> Iterator[None]:
-        """What is made inside is not used outside."""
+        """Expressions made inside are not shared outside."""
         kept = list(self.memory)
         try:
             yield
@@ -81,7 +81,7 @@ class Ledger:
 
     @contextmanager
     def costing_at_most(self, limit: int) -> Iterator[Callable[[], int]]:
-        """What is written inside runs later, if at all; the yielded function tells its cost."""
+        """Account separately for code that runs later; yields a function that returns its cost."""
         before, before_limit = self.cost, self.limit
         self.cost, self.limit = 0, limit
         spent = 0
@@ -94,7 +94,7 @@ class Ledger:
     # --- attributes, types and variables
 
     def attributes(self) -> DictAttrs:
-        """Attributes of a function, which mean nothing to anybody."""
+        """Random function attributes without meaning."""
         if not chance(self.choices, 5):
             return DictAttrs()
         values = [1, 'a "note"', 2.5, True, None, (1, 2), (), ("a", (1.0, False)), {"b": 3}]

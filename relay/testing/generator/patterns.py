@@ -1,4 +1,4 @@
-"""Random patterns that together cover every value of a type.
+"""Random exhaustive patterns for a type.
 
 Chain[int32]   ->   Link(%x, Link(_, %y)),   Link(%x, _),   Empty
 """
@@ -34,7 +34,7 @@ class Case:
 
 
 class Patterns:
-    """Makes patterns; `new_var` makes the variables they bind."""
+    """Makes patterns; `new_var` makes their variables."""
 
     def __init__(self, choices: Choices, words: Vocabulary, new_var: Callable[[Type], Var]) -> None:
         self.choices = choices
@@ -42,12 +42,11 @@ class Patterns:
         self.new_var = new_var
 
     def cover(self, ty: Type, depth: int) -> list[Case]:
-        """Cases of which at least one fits any value of `ty`, in an order that may matter."""
+        """Exhaustive cases for `ty`; their order may matter."""
         cases = self._split(ty, depth) if depth > 0 else None
         if cases is None or len(cases) > MAX_CLAUSES:
             return [self.anything(ty)]
         if len(cases) > 1 and chance(self.choices, 30):
-            # what is left, whatever it is
             keep = self.choices.integer(1, len(cases) - 1)
             cases = [*cases[:keep], self.anything(ty)]
         return cases
@@ -59,7 +58,7 @@ class Patterns:
         return Case(PatternWildcard())
 
     def fields(self, constructor: Constructor, ty: TypeCall, depth: int = 0) -> list[Case]:
-        """Cases for the values of `ty` that `constructor` makes."""
+        """Exhaustive cases for the values of `constructor`."""
         return [
             Case(PatternConstructor(constructor, tuple(p for p, _ in parts)), _joined(parts))
             for parts in self._rows(self.words.fields(constructor, ty), depth)
@@ -80,7 +79,7 @@ class Patterns:
         return None
 
     def _rows(self, types: tuple[Type, ...], depth: int) -> list[list[Row]]:
-        """Rows of patterns that together cover every tuple of values: one column is looked into."""
+        """Exhaustive rows of patterns for tuples of values; one column is refined."""
         if not types:
             return [[]]
         column = self.choices.integer(0, len(types) - 1)

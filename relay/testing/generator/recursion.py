@@ -1,4 +1,4 @@
-"""Random functions that count down by calling themselves, or each other."""
+"""Random recursive functions with a decreasing counter."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def loop(writer: Writer, goal: Type, scope: Scope, fuel: int, known: bool) -> Expr:
-    """A function with a name that calls itself, counting down, and a call of it.
+    """A local recursive function and a call of it.
 
     let %f = fn (%i: int32, %s: S) -> R { if (%i <= 0) { … } else { … %f(%i - 1, …) … } };
     %f(3, …)
@@ -50,7 +50,7 @@ def loop(writer: Writer, goal: Type, scope: Scope, fuel: int, known: bool) -> Ex
 
 
 def bounded_type(writer: Writer, words: Vocabulary) -> Type:
-    """A type whose values do not grow from turn to turn."""
+    """A random type whose values have bounded size."""
     ty = random_type(writer.choices, words, 1)
     return ty if is_bounded(ty, words) else random_tensor(writer.choices, words)
 
@@ -74,7 +74,7 @@ def counting_down(
         less = call("subtract", counter, const(1, "int32"))
         again: Expr = Call(recur, (less, *args))
         if chance(writer.choices, 40):
-            # the result of the inner turn is used, so this is not a tail call
+            # uses the result of the recursive call: not a tail call
             inside = writer.variable(result, scope.words, False)
             again = Let(
                 inside,

@@ -1,4 +1,4 @@
-"""What a random expression may use in the place where it stands."""
+"""The variables and functions in scope of a random expression."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from relay.ir.expr import Expr, TupleGetItem, Var
 from relay.ir.types import FuncType, TensorType, TupleType, Type, TypeVar
 from relay.testing.generator.types import Vocabulary, has_reference
 
-# What a call of an unknown function may cost.
+# The assumed cost of a call of an unknown function.
 UNKNOWN_COST: Final = 30
 
 
 @frozen
 class Binding:
-    """A variable. It is pure when using it has no effects and always gives the same."""
+    """A variable; pure if using it has no effects."""
 
     var: Var
     ty: Type
@@ -27,11 +27,11 @@ class Binding:
 
 @frozen
 class Callee:
-    """Something that can be called.
+    """A callable expression.
 
-    `variables` are the type variables of `ty` that each call may choose, those shown as `?`
-    included. `cost` is about how many expressions a call evaluates. With `counts` the first
-    parameter says how often the function calls itself.
+    `variables` are the type variables of `ty` that each call instantiates, hidden ones included.
+    `cost` is the approximate number of expressions a call evaluates. With `counts`, the first
+    parameter is the recursion depth.
     """
 
     expr: Expr
@@ -44,7 +44,7 @@ class Callee:
 
 @frozen
 class Scope:
-    """Variables and functions, innermost last, and the words for types."""
+    """Variables and functions in scope, innermost last, and the vocabulary of types."""
 
     words: Vocabulary
     bindings: tuple[Binding, ...] = ()
@@ -58,7 +58,7 @@ class Scope:
         )
 
     def enter(self, variables: Iterable[tuple[Var, Type]]) -> Scope:
-        """With variables of which nothing but the types is known. A function may do anything."""
+        """With variables of known type only; functions among them may have effects."""
         scope = self
         for var, ty in variables:
             if isinstance(ty, FuncType):
@@ -77,7 +77,7 @@ class Scope:
         return named.union(b.var for b in self.bindings)
 
     def tensors(self) -> Iterator[tuple[Expr, TensorType]]:
-        """Tensors at hand: variables, and fields of variables that are tuples."""
+        """Tensors in scope: variables, and fields of variables that are tuples."""
         for binding in self.bindings:
             pending: list[tuple[Expr, Type]] = [(binding.var, binding.ty)]
             while pending:
@@ -88,7 +88,7 @@ class Scope:
                     pending += [(TupleGetItem(expr, i), t) for i, t in enumerate(ty.fields)]
 
     def tensor_with(self, symbol: dims.Symbol) -> tuple[Expr, TensorType, int]:
-        """A tensor at hand with an axis of that extent, and the axis."""
+        """A tensor in scope with an axis of that extent, and the axis."""
         for expr, ty in self.tensors():
             if symbol in ty.shape:
                 return expr, ty, ty.shape.index(symbol)

@@ -1,8 +1,8 @@
 """Random operator calls with a result of a given tensor type.
 
-A rule works backwards: from the type of the result to operands from which an operator makes it.
-Elements are integers of known size (`Built.bound`), so that every result is exact and no sum
-depends on its order; at the type `SMOOTH` there are others too.
+A rule works backwards, from the type of the result to the types of the operands. Elements are
+integers of bounded magnitude (`Built.bound`), so that results are exact and independent of the
+order of evaluation; only elements of type `SMOOTH` need not be integers.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from relay.testing.generator.types import MAX_EXTENT, MAX_RANK, Vocabulary, rand
 
 
 class Built(NamedTuple):
-    """A tensor expression, and a size that none of its elements exceeds."""
+    """A tensor expression, and a bound of the magnitude of its elements."""
 
     expr: Expr
     bound: int
 
 
 class Operand(Protocol):
-    """Makes a tensor expression with elements of at most some size."""
+    """Makes a tensor expression with elements of bounded magnitude."""
 
     def __call__(self, ty: TensorType, at_most: int) -> Built: ...
 
 
 def call(name: str, *args: Expr, **attributes: Any) -> Call:
-    """A call of the operator of that name."""
+    """A call of an operator."""
     op = get_op(name)
     assert isinstance(op, OpDef)
     return Call(op, args, op.make_attrs(attributes))
 
 
 def clipped(built: Built, ty: TensorType, at_most: int) -> Built:
-    """`built`, with elements of at most that size."""
+    """`built`, clipped to that magnitude."""
     if built.bound <= at_most or ty.dtype == "bool":
         return built
     lowest = 0 if is_unsigned(ty.dtype) else -at_most
@@ -57,7 +57,7 @@ Rule = Callable[[], Built]
 
 
 class TensorRules:
-    """The rules that make a tensor of type `goal`; `operand` makes what they need."""
+    """The rules that make a tensor of type `goal`; `operand` makes their operands."""
 
     def __init__(
         self, choices: Choices, words: Vocabulary, operand: Operand, goal: TensorType
@@ -71,7 +71,7 @@ class TensorRules:
         self.limit = EXACT_UP_TO[goal.dtype]
 
     def all(self) -> list[Rule]:
-        """Every rule that can make the goal, simple ones first."""
+        """The rules that can make the goal, simple ones first."""
         found: list[Rule] = []
         if self.goal.dtype == "bool":
             found += [self.comparison, self.logical, self.logical_not]
@@ -108,7 +108,7 @@ class TensorRules:
             found.append(self.matmul)
         return found
 
-    # --- what the rules have in common
+    # --- shared by the rules
 
     def of(self, shape: Sequence[Dim], dtype: str | None = None) -> TensorType:
         return TensorType(tuple(shape), dtype or self.goal.dtype)
@@ -132,11 +132,11 @@ class TensorRules:
         return [i for i, d in enumerate(self.shape) if d == extent]
 
     def _fixed_axes(self) -> list[int]:
-        """Axes with a number for extent, small enough to grow in an operand."""
+        """Axes with a small constant extent."""
         return [i for i, d in enumerate(self.shape) if isinstance(d, int) and d <= MAX_EXTENT]
 
     def _broadcast(self, count: int) -> list[tuple[Dim, ...]]:
-        """Shapes that broadcast to the goal's; on every axis at least one has its extent."""
+        """Shapes that broadcast to the goal's."""
         shapes: list[list[Dim]] = [[] for _ in range(count)]
         for dim in self.shape:
             stretched = self.choices.integer(0, 3 * count - 1) - 2 * count
@@ -147,7 +147,7 @@ class TensorRules:
                 del shape[0]
         return [tuple(shape) for shape in shapes]
 
-    # --- element by element
+    # --- elementwise
 
     def unary(self) -> Built:
         names = ["nn.relu", "abs", "negative", "copy", "sign"]
@@ -212,7 +212,7 @@ class TensorRules:
         return Built(call("logical_not", self.same().expr), 1)
 
     def _castable(self) -> list[str]:
-        """Element types whose values the goal's can hold."""
+        """Element types that can be cast to the goal's without loss."""
         features = self.words.features
         found = [d for d in features.exact if not is_unsigned(self.goal.dtype) or is_unsigned(d)]
         if "bool" in features.dtypes:
@@ -263,7 +263,7 @@ class TensorRules:
 
     @staticmethod
     def _factors(dim: Dim) -> list[tuple[Dim, Dim]]:
-        """The ways to write `dim` as a product of a number above 1 and the rest."""
+        """Factorizations of `dim` into a constant above 1 and the rest."""
         found: list[tuple[Dim, Dim]] = []
         for factor in (2, 3):
             rest = dims.exact_quotient(dim, factor)
@@ -304,7 +304,7 @@ class TensorRules:
 
     @staticmethod
     def _sums(dim: Dim) -> list[tuple[Dim, Dim]]:
-        """The ways to write `dim` as a sum of two dimensions that are at least 1."""
+        """Decompositions of `dim` into a sum of two positive dimensions."""
         if isinstance(dim, int):
             return [(i, dim - i) for i in range(1, dim)]
         if not isinstance(dim, dims.DimExpr):
@@ -336,7 +336,7 @@ class TensorRules:
         return Built(made, max(part.bound for part in parts))
 
     def split(self) -> Built:
-        """One of the parts of a longer tensor."""
+        """One of the parts of a split."""
         axis = pick(self.choices, self._fixed_axes())
         extent, sections = self.shape[axis], self.choices.integer(2, 3)
         source = self.with_axis(axis, dims.multiply(extent, sections))
@@ -357,18 +357,11 @@ class TensorRules:
         end = before + (extent - 1) * stride + 1
         source = self.with_axis(axis, end + self.choices.integer(0, 1))
         value = self.operand(self.of(source), self.limit)
-        made = call(
-            "strided_slice",
-            value.expr,
-            begin=(before,),
-            end=(end,),
-            strides=(stride,),
-            axes=(axis,),
-        )
-        return Built(made, value.bound)
+        bounds = {"begin": (before,), "end": (end,), "strides": (stride,), "axes": (axis,)}
+        return Built(call("strided_slice", value.expr, **bounds), value.bound)
 
     def take(self) -> Built:
-        """Elements of another tensor by position; the first of a symbolic axis is surely there."""
+        """take: any index of a constant extent, index 0 of a dynamic one."""
         axis = self.axis()
         extent = self.shape[axis]
         if isinstance(extent, int):
@@ -393,10 +386,10 @@ class TensorRules:
             return Built(call("tile", value.expr, reps=reps), value.bound)
         return Built(call("repeat", value.expr, repeats=count, axis=axis), value.bound)
 
-    # --- many to one
+    # --- reductions
 
     def _longer(self) -> tuple[tuple[Dim, ...], int, Dim]:
-        """The goal's shape with one more axis, which it is, and its extent."""
+        """The goal's shape with one more axis, the axis, and its extent."""
         axis = self.choices.integer(0, self.rank)
         extent = random_dim(self.choices, self.words)
         return (*self.shape[:axis], extent, *self.shape[axis:]), axis, extent

@@ -1,7 +1,7 @@
 """Random types and data type definitions, and matching of types.
 
-Dimensions that the program shows as `?` are symbols in here, so that two tensors whose extents are
-equal are known to be. `shown` turns such hidden symbols into `?` where a type is written down.
+Unknown dimensions (`?`) are hidden symbols in the generator, so that equal extents are known to be
+equal; `shown` turns them into `?` where a type is written into the program.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ MAX_EXTENT: Final = 3
 
 @frozen
 class Vocabulary:
-    """What types can be made of in some place of a program."""
+    """The type variables, dimensions and data types in scope."""
 
     features: Features
     definitions: tuple[TypeData, ...] = ()
     type_vars: tuple[TypeVar, ...] = ()
     symbols: tuple[TypeVar, ...] = ()  # dimensions, hidden ones included
     hidden: frozenset[TypeVar] = frozenset()
-    largest: int = MAX_EXTENT  # what a symbol stands for at most
+    largest: int = MAX_EXTENT  # upper bound of a symbol
 
     def with_variables(
         self,
@@ -60,13 +60,13 @@ class Vocabulary:
         )
 
     def extent(self, dim: Dim) -> int:
-        """The most that `dim` can be."""
+        """An upper bound of `dim`."""
         found = dims.substitute(dim, lambda _: self.largest)
         assert isinstance(found, int)
         return found
 
     def shown(self, ty: Type) -> Type:
-        """`ty` as the program shows it."""
+        """`ty` with hidden symbols as `?`."""
         return substitute(ty, dict.fromkeys(self.hidden, ANY))
 
     def shown_dim(self, dim: Dim) -> Dim:
@@ -85,7 +85,7 @@ class Vocabulary:
 
 
 def random_dim(choices: Choices, words: Vocabulary) -> Dim:
-    """A small number, a symbol, or arithmetic with one."""
+    """A small constant, a symbol, or arithmetic with one."""
     if not words.symbols or not chance(choices, 30):
         return choices.integer(1, MAX_EXTENT)
     symbol = pick(choices, words.symbols)
@@ -168,7 +168,7 @@ def bush() -> TypeData:
 
 
 def random_definitions(choices: Choices, features: Features) -> tuple[TypeData, ...]:
-    """Some of the usual data types, and some that nobody has seen."""
+    """Some common data types, and some random ones."""
     if not features.adts:
         return ()
     found = [make() for make in (maybe, chain, bush) if chance(choices, 60)]
@@ -194,7 +194,7 @@ def _random_definition(choices: Choices, words: Vocabulary, name: str) -> TypeDa
             around = [d.header(whole) for d in words.definitions if len(d.type_vars) == 1]
             return pick(choices, [whole, whole, *around])
         ty = random_type(choices, fields, 1)
-        # a cell in a value would let effects out of the place they belong to
+        # a reference in a value would let effects escape
         return INT32 if has_reference(ty) else ty
 
     def constructor() -> None:
@@ -205,7 +205,7 @@ def _random_definition(choices: Choices, words: Vocabulary, name: str) -> TypeDa
     return TypeData(header, params, tuple(constructors))
 
 
-# --- questions about types ---------------------------------------------------------------------
+# --- predicates on types ---------------------------------------------------------------------
 
 
 def has_reference(ty: Type) -> bool:
@@ -226,7 +226,7 @@ def recursive_fields(constructor: Constructor) -> list[int]:
 
 
 def is_data(definition: TypeData, words: Vocabulary) -> bool:
-    """Whether values of the type hold no functions, so that they can be shown and compared."""
+    """Whether values of the type contain no functions, so that they can be compared."""
     for constructor in definition.constructors:
         for ty in constructor.inputs:
             for part in tree.postorder(ty):
@@ -234,14 +234,14 @@ def is_data(definition: TypeData, words: Vocabulary) -> bool:
                     return False
                 if not isinstance(part, TypeCall) or part.func == definition.header:
                     continue
-                # definitions mention only themselves and earlier ones, so this comes to an end
+                # definitions mention only themselves and earlier ones, so this terminates
                 if not is_data(words.definition(part), words):
                     return False
     return True
 
 
 def is_bounded(ty: Type, words: Vocabulary) -> bool:
-    """Whether the values of `ty` have a largest size: no lists, trees or closures in them."""
+    """Whether the values of `ty` have bounded size: no recursive data types or closures."""
     pending = [ty]
     while pending:
         for part in tree.postorder(pending.pop()):
@@ -252,7 +252,7 @@ def is_bounded(ty: Type, words: Vocabulary) -> bool:
                 inputs = [t for c in definition.constructors for t in c.inputs]
                 if any(_mentions(t, definition) for t in inputs):
                     return False
-                # definitions mention only themselves and earlier ones, so this comes to an end
+                # definitions mention only themselves and earlier ones, so this terminates
                 pending.extend(inputs)
     return True
 
@@ -264,7 +264,7 @@ def _mentions(ty: Type, definition: TypeData) -> bool:
 
 
 def needs_annotation(ty: Type) -> bool:
-    """Whether a value of that type may not tell its type by itself: an empty list does not."""
+    """Whether the type of a value may be ambiguous, as that of an empty list."""
     return any(isinstance(part, TypeCall) and part.args for part in tree.postorder(ty))
 
 
@@ -274,7 +274,7 @@ def needs_annotation(ty: Type) -> bool:
 def match_types(
     pattern: Type, target: Type, variables: Collection[TypeVar]
 ) -> Mapping[TypeVar, Type | Dim] | None:
-    """Values of `variables` that make `pattern` equal to `target`; None when there are none."""
+    """A substitution of `variables` that makes `pattern` equal to `target`, or None."""
     found: dict[TypeVar, Type | Dim] = {}
     pending = [(pattern, target)]
     while pending:
@@ -297,5 +297,5 @@ def match_types(
             if len(below) != len(beside):
                 return None
             pending.extend(zip(below, beside, strict=True))
-    # dimensions that are arithmetic are compared when their symbols are known
+    # arithmetic dimensions are compared after substitution
     return found if substitute(pattern, found) == target else None

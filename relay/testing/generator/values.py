@@ -28,7 +28,7 @@ def random_array(choices: Choices, shape: Sequence[int], dtype: str) -> np.ndarr
     if not shape:
         array = np.array(max(low, signed(choices, high)))
     else:
-        # one decision for the whole array: element by element there would be too many
+        # one decision for the whole array
         seed = choices.integer(0, 999)
         array = np.random.default_rng(seed).integers(low, high + 1, tuple(shape))
         if dtype == SMOOTH:
@@ -39,7 +39,7 @@ def random_array(choices: Choices, shape: Sequence[int], dtype: str) -> np.ndarr
 def random_inputs(module: IRModule, choices: Choices) -> list[Any]:
     """Arguments for `main`: arrays for tensors, tuples for tuples.
 
-    A symbolic dimension gets one extent wherever it appears, every `?` an extent of its own.
+    A named dimension gets one extent, every `?` its own.
     """
     extents: dict[Symbol, int] = {}
 

@@ -41,7 +41,7 @@ def operations(dtype: str) -> dict[str, Body]:
     for op in (op for op in UNARY if op not in unwanted):
         found[op] = lambda a, b, op=op: unary(op, a)
     for name in FLOAT_FUNCTIONS if is_float else INTEGER_FUNCTIONS:
-        if not arithmetic.is_truth(dtype):
+        if dtype != "bool":
             found[name] = lambda a, b, name=name: te.call(name, a)
     if is_float:
         found["copysign"] = lambda a, b: te.call("copysign", a, b)
@@ -86,7 +86,7 @@ def edges(dtype: str) -> np.ndarray:
         numbers = [*sizes, *(-size for size in sizes), np.nan]
         with np.errstate(all="ignore"):
             return np.array(numbers).astype(stored)
-    if arithmetic.is_truth(dtype):
+    if dtype == "bool":
         return np.array([False, True])
     bits = width(dtype)
     low, high = (

@@ -233,7 +233,7 @@ def test_programs_mean_the_same(program):
     assert_same_value(evaluate(graph(before), *inputs), evaluate(before, *inputs))
 
 
-@given(programs(dynamic=False, polymorphism=False))
+@given(programs(unknown_dims=False, polymorphism=False))
 def test_programs_mean_the_same_after_a_normal_form(program):
     mod, inputs = program
     after = graph(ToANormalForm()(mod))

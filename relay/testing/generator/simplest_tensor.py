@@ -1,7 +1,7 @@
-"""A tensor of any shape with what is at hand: constants, and extents of other tensors.
+"""The simplest tensor of a given type: a constant, or for dynamic dimensions a sum of vectors.
 
-A symbolic extent cannot be written as a constant. It is taken from a tensor that has it: a vector
-of that extent is spread over the axis; an extent such as `2 * n + 1` is made of several vectors.
+A constant cannot have a dynamic dimension, so a vector of that extent is taken from a tensor in
+scope and broadcast; for an extent such as `2 * n + 1` several vectors are concatenated.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from relay.testing.generator.values import random_array
 
 
 class Witness(Protocol):
-    """Gives a vector whose extent is a symbol, and its element type."""
+    """Finds a vector whose extent is a symbol, and its element type."""
 
     def __call__(self, symbol: dims.Symbol) -> tuple[Expr, str]: ...
 
 
 def simplest(choices: Choices, goal: TensorType, witness: Witness) -> Built:
-    """A constant; where an extent is symbolic, a sum that takes it from tensors at hand."""
+    """A constant, or a sum with vectors that have the dynamic dimensions."""
     if all(isinstance(d, int) for d in goal.shape):
         array = random_array(choices, goal.shape, goal.dtype)  # type: ignore[arg-type]
         return Built(const(array, goal.dtype), BOUND)
@@ -48,7 +48,7 @@ def simplest(choices: Choices, goal: TensorType, witness: Witness) -> Built:
 
 
 def _vector(dim: Dim, dtype: str, witness: Witness) -> Expr:
-    """A vector of extent `dim`: pieces for the terms of the polynomial, put together."""
+    """A vector of extent `dim`: the concatenation of vectors for the terms of the polynomial."""
     pieces: list[Expr] = []
     for factors, coefficient in _terms(dim):
         if not factors:
@@ -64,7 +64,7 @@ def _vector(dim: Dim, dtype: str, witness: Witness) -> Expr:
 
 
 def _terms(dim: Dim) -> Iterator[tuple[list[dims.Symbol], int]]:
-    """(symbols to be multiplied, coefficient)"""
+    """(factors, coefficient) of the terms of a polynomial"""
     if not isinstance(dim, dims.DimExpr):
         assert isinstance(dim, dims.Symbol)
         yield [dim], 1
@@ -76,11 +76,11 @@ def _terms(dim: Dim) -> Iterator[tuple[list[dims.Symbol], int]]:
 
 
 def converted(expr: Expr, found: str, dtype: str) -> Expr:
-    """A tensor whose elements are within `BOUND` at another element type."""
+    """A tensor within `BOUND`, cast to another element type."""
     if found == dtype:
         return expr
     if found == SMOOTH:
-        expr = call("zeros_like", expr)  # its elements are not to be converted
+        expr = call("zeros_like", expr)  # its elements need not be integers
     elif is_unsigned(dtype) and not is_unsigned(found) and found != "bool":
         expr = call("nn.relu", expr)
     return call("cast", expr, dtype=dtype)
