@@ -15,9 +15,9 @@ from relay import dtypes, te
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
-from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
 from relay.op.building import scalars
+from relay.op.building.helper import helper
 from relay.op.building.numerics import widened
 from relay.op.opdef import DType, FusionKind, define, sample
 from relay.op.site import INTEGER, Elements, Site
@@ -130,16 +130,14 @@ def _bitpack_compute(
     return te.compute(out.shape, element, "words")
 
 
-def bitpack(
-    data: Expr,
-    bits: int = 1,
-    pack_axis: int = 1,
-    bit_axis: int = 2,
-    pack_type: str = "uint32",
-    name: str = "BitPack",
-) -> Call:
-    """The lowest bits of elements, taken apart and packed into words."""
-    return BITPACK(data, bits, pack_axis, bit_axis, pack_type, name)
+bitpack = helper(
+    "nn.bitpack",
+    "The lowest bits of elements, taken apart and packed into words.",
+    ("data",),
+    BitPackAttrs,
+    bit_axis=2,
+    pack_type="uint32",
+)
 
 
 BITPACK = define(

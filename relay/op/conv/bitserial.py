@@ -18,13 +18,12 @@ import numpy as np
 from relay import dtypes, te
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
-from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
 from relay.op.building import scalars
+from relay.op.building.helper import helper
 from relay.op.building.layouts import blocked_shape, read_layout, require_layout, unblocked_shape
 from relay.op.building.numerics import widened
 from relay.op.building.window import (
-    Sizes,
     WindowAttrs,
     require_padding,
     require_sizes,
@@ -224,37 +223,16 @@ def _bitserial_conv2d_compute(
     )
 
 
-def bitserial_conv2d(
-    data: Expr,
-    weight: Expr,
-    strides: Sizes = (1, 1),
-    padding: Sizes = (0, 0),
-    channels: int | None = None,
-    kernel_size: Sizes = (3, 3),
-    activation_bits: int = 1,
-    weight_bits: int = 1,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "OIHW",
-    pack_dtype: str = "uint32",
-    out_dtype: str = "int16",
-    unipolar: bool = True,
-) -> Call:
-    """A convolution of images of few bits."""
-    return BITSERIAL_CONV2D(
-        data,
-        weight,
-        strides=strides,
-        padding=padding,
-        channels=channels,
-        kernel_size=kernel_size,
-        activation_bits=activation_bits,
-        weight_bits=weight_bits,
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        pack_dtype=pack_dtype,
-        out_dtype=out_dtype,
-        unipolar=unipolar,
-    )
+bitserial_conv2d = helper(
+    "nn.bitserial_conv2d",
+    "A convolution of images of few bits.",
+    ("data", "weight"),
+    BitserialConv2DAttrs,
+    first=("strides", "padding", "channels"),
+    padding=(0, 0),
+    pack_dtype="uint32",
+    out_dtype="int16",
+)
 
 
 BITSERIAL_CONV2D = define(
@@ -385,20 +363,14 @@ def _bitserial_dense_compute(
     )
 
 
-def bitserial_dense(
-    data: Expr,
-    weight: Expr,
-    units: int | None = None,
-    data_bits: int = 1,
-    weight_bits: int = 1,
-    pack_dtype: str = "uint32",
-    out_dtype: str = "int16",
-    unipolar: bool = True,
-) -> Call:
-    """A fully connected layer for integers of few bits."""
-    return BITSERIAL_DENSE(
-        data, weight, units, data_bits, weight_bits, pack_dtype, out_dtype, unipolar
-    )
+bitserial_dense = helper(
+    "nn.bitserial_dense",
+    "A fully connected layer for integers of few bits.",
+    ("data", "weight"),
+    BitserialDenseAttrs,
+    pack_dtype="uint32",
+    out_dtype="int16",
+)
 
 
 BITSERIAL_DENSE = define(

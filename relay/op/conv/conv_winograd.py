@@ -12,13 +12,13 @@ from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.attrs import attrs
 from relay.ir.dims import Dim
-from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
 from relay.op.building.contraction import converted
+from relay.op.building.helper import helper
 from relay.op.building.numerics import computing_dtype
 from relay.op.building.scalars import wide
 from relay.op.building.tables import applied
-from relay.op.building.window import Sizes, window_counts
+from relay.op.building.window import window_counts
 from relay.op.conv.conv import (
     Conv2DAttrs,
     Conv3DAttrs,
@@ -163,37 +163,15 @@ def _winograd_compute(
     return convolution(data, plain, out, kernel_layout=kernel_layout, **known)
 
 
-def contrib_conv2d_winograd_without_weight_transform(
-    data: Expr,
-    weight: Expr,
-    tile_size: int,
-    strides: Sizes = (1, 1),
-    padding: Sizes = (0, 0),
-    dilation: Sizes = (1, 1),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: Sizes | None = None,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "OIHW",
-    out_layout: str = "",
-    out_dtype: str = "",
-) -> Call:
-    """A convolution of images with a weight transformed for Winograd's algorithm."""
-    return CONV2D_WINOGRAD(
-        data,
-        weight,
-        tile_size=tile_size,
-        strides=strides,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-        channels=channels,
-        kernel_size=kernel_size,
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        out_dtype=out_dtype,
-    )
+contrib_conv2d_winograd_without_weight_transform = helper(
+    "nn.contrib_conv2d_winograd_without_weight_transform",
+    "A convolution of images with a weight transformed for Winograd's algorithm.",
+    ("data", "weight"),
+    WinogradConv2DAttrs,
+    first=("tile_size",),
+    padding=(0, 0),
+    out_dtype="",
+)
 
 
 _ARGUMENTS = [("data", "the input"), ("weight", "what the weight transform gave")]
@@ -245,37 +223,15 @@ CONV2D_WINOGRAD = define(
 )
 
 
-def contrib_conv3d_winograd_without_weight_transform(
-    data: Expr,
-    weight: Expr,
-    tile_size: int,
-    strides: Sizes = (1, 1, 1),
-    padding: Sizes = (0, 0, 0),
-    dilation: Sizes = (1, 1, 1),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: Sizes | None = None,
-    data_layout: str = "NCDHW",
-    kernel_layout: str = "OIDHW",
-    out_layout: str = "",
-    out_dtype: str = "",
-) -> Call:
-    """A convolution of volumes with a weight transformed for Winograd's algorithm."""
-    return CONV3D_WINOGRAD(
-        data,
-        weight,
-        tile_size=tile_size,
-        strides=strides,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-        channels=channels,
-        kernel_size=kernel_size,
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        out_dtype=out_dtype,
-    )
+contrib_conv3d_winograd_without_weight_transform = helper(
+    "nn.contrib_conv3d_winograd_without_weight_transform",
+    "A convolution of volumes with a weight transformed for Winograd's algorithm.",
+    ("data", "weight"),
+    WinogradConv3DAttrs,
+    first=("tile_size",),
+    padding=(0, 0, 0),
+    out_dtype="",
+)
 
 
 CONV3D_WINOGRAD = define(

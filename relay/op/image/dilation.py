@@ -8,9 +8,9 @@ import numpy as np
 
 from relay import dtypes, te
 from relay.ir.attrs import attrs
-from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
 from relay.op.building.contraction import converted
+from relay.op.building.helper import helper
 from relay.op.building.layouts import (
     blocked,
     blocked_shape,
@@ -22,7 +22,6 @@ from relay.op.building.numerics import computing_dtype, convert, limits
 from relay.op.building.scalars import wide
 from relay.op.building.views import Place, fill, view
 from relay.op.building.window import (
-    Sizes,
     WindowAttrs,
     pad_pairs,
     require_padding,
@@ -121,20 +120,14 @@ def _dilation2d_compute(
     return converted(highest, out.dtype)
 
 
-def dilation2d(
-    data: Expr,
-    weight: Expr,
-    strides: Sizes = (1, 1),
-    padding: Sizes = (0, 0),
-    dilations: Sizes = (1, 1),
-    data_layout: str = "NCHW",
-    kernel_layout: str = "IHW",
-    out_dtype: str = "",
-) -> Call:
-    """The greatest sum of an element of a window and its weight; sizes may be one number."""
-    return DILATION2D(
-        data, weight, strides, padding, dilations, data_layout, kernel_layout, out_dtype
-    )
+dilation2d = helper(
+    "image.dilation2d",
+    "The greatest sum of an element of a window and its weight; sizes may be one number.",
+    ("data", "weight"),
+    Dilation2DAttrs,
+    padding=(0, 0),
+    out_dtype="",
+)
 
 
 DILATION2D = define(

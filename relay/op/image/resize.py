@@ -12,6 +12,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.building.helper import helper
 from relay.op.building.interpolation import (
     CoordinateMode,
     Method,
@@ -232,33 +233,14 @@ def resize_compute(
 # --- the operators -----------------------------------------------------------------------------
 
 
-def resize1d(
-    data: Expr,
-    size: int | Sequence[int],
-    roi: Sequence[float] | None = None,
-    layout: str = "NCW",
-    method: str = "linear",
-    coordinate_transformation_mode: str = "half_pixel",
-    rounding_method: str = "",
-    cubic_alpha: float = -0.5,
-    cubic_exclude: int = 0,
-    extrapolation_value: float = 0.0,
-    out_dtype: str | None = None,
-) -> Call:
-    """Signals at another resolution."""
-    return RESIZE1D(
-        data,
-        size,
-        roi,
-        layout,
-        method,
-        coordinate_transformation_mode,
-        rounding_method,
-        cubic_alpha,
-        cubic_exclude,
-        extrapolation_value,
-        out_dtype,
-    )
+resize1d = helper(
+    "image.resize1d",
+    "Signals at another resolution.",
+    ("data",),
+    Resize1DAttrs,
+    rounding_method="",
+    cubic_exclude=0,
+)
 
 
 def resize2d(

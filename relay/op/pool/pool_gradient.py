@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from relay.ir.expr import Call, Expr
 from relay.ir.types import Type
+from relay.op.building.helper import helper
 from relay.op.building.layouts import blocked, spatial_axes, unblocked
 from relay.op.building.numerics import limits, rounded_once
-from relay.op.building.window import Sizes, overlapped, pad_pairs
+from relay.op.building.window import overlapped, pad_pairs
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.pool import pool_compute
 from relay.op.pool.pool import (
@@ -93,27 +93,15 @@ def avg_pool_gradient(
 _ARGUMENTS = [("out_grad", "the gradient of the result of the pool"), ("data", "its input")]
 
 
-def max_pool2d_grad(
-    out_grad: Expr,
-    data: Expr,
-    pool_size: Sizes = (1, 1),
-    strides: Sizes = (1, 1),
-    padding: Sizes = (0, 0),
-    layout: str = "NCHW",
-    out_layout: str = "",
-    ceil_mode: bool = False,
-) -> Call:
-    """The gradient of `max_pool2d` with respect to its input."""
-    return MAX_POOL2D_GRAD(
-        out_grad,
-        data,
-        pool_size=pool_size,
-        strides=strides,
-        padding=padding,
-        layout=layout,
-        out_layout=out_layout,
-        ceil_mode=ceil_mode,
-    )
+max_pool2d_grad = helper(
+    "nn.max_pool2d_grad",
+    "The gradient of `max_pool2d` with respect to its input.",
+    ("out_grad", "data"),
+    MaxPool2DAttrs,
+    without=("dilation",),
+    pool_size=(1, 1),
+    padding=(0, 0),
+)
 
 
 MAX_POOL2D_GRAD = define(
@@ -137,29 +125,15 @@ MAX_POOL2D_GRAD = define(
 )
 
 
-def avg_pool2d_grad(
-    out_grad: Expr,
-    data: Expr,
-    pool_size: Sizes = (1, 1),
-    strides: Sizes = (1, 1),
-    padding: Sizes = (0, 0),
-    layout: str = "NCHW",
-    out_layout: str = "",
-    ceil_mode: bool = False,
-    count_include_pad: bool = False,
-) -> Call:
-    """The gradient of `avg_pool2d` with respect to its input."""
-    return AVG_POOL2D_GRAD(
-        out_grad,
-        data,
-        pool_size=pool_size,
-        strides=strides,
-        padding=padding,
-        layout=layout,
-        out_layout=out_layout,
-        ceil_mode=ceil_mode,
-        count_include_pad=count_include_pad,
-    )
+avg_pool2d_grad = helper(
+    "nn.avg_pool2d_grad",
+    "The gradient of `avg_pool2d` with respect to its input.",
+    ("out_grad", "data"),
+    AvgPool2DAttrs,
+    without=("dilation",),
+    pool_size=(1, 1),
+    padding=(0, 0),
+)
 
 
 AVG_POOL2D_GRAD = define(

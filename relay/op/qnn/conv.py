@@ -11,11 +11,10 @@ from relay import te
 from relay.ir import dims
 from relay.ir.attrs import attrs
 from relay.ir.dims import Dim
-from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.building.helper import helper
 from relay.op.building.layouts import read_layout, unblocked
 from relay.op.building.views import place_in, view
-from relay.op.building.window import Sizes
 from relay.op.conv import conv as dense_conv
 from relay.op.conv import conv_transpose
 from relay.op.conv.conv_compute import convolution, transposed_convolution
@@ -118,43 +117,14 @@ def _conv2d_compute(
     )
 
 
-def conv2d(
-    data: Expr,
-    kernel: Expr,
-    input_zero_point: Expr,
-    kernel_zero_point: Expr,
-    input_scale: Expr,
-    kernel_scale: Expr,
-    kernel_size: Sizes | None = None,
-    channels: int | None = None,
-    strides: Sizes = (1, 1),
-    padding: Sizes = (0, 0),
-    dilation: Sizes = (1, 1),
-    groups: int = 1,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "OIHW",
-    out_layout: str = "",
-    out_dtype: str = "int32",
-) -> Call:
-    """A convolution of integers that stand for real numbers."""
-    return CONV2D(
-        data,
-        kernel,
-        input_zero_point,
-        kernel_zero_point,
-        input_scale,
-        kernel_scale,
-        strides,
-        padding,
-        dilation,
-        groups,
-        channels,
-        kernel_size,
-        data_layout,
-        kernel_layout,
-        out_layout,
-        out_dtype,
-    )
+conv2d = helper(
+    "qnn.conv2d",
+    "A convolution of integers that stand for real numbers.",
+    ("data", "kernel", "input_zero_point", "kernel_zero_point", "input_scale", "kernel_scale"),
+    Conv2DAttrs,
+    first=("kernel_size", "channels"),
+    padding=(0, 0),
+)
 
 
 CONV2D = define(
@@ -293,45 +263,13 @@ def _conv2d_transpose_compute(
     )
 
 
-def conv2d_transpose(
-    data: Expr,
-    weight: Expr,
-    input_zero_point: Expr,
-    kernel_zero_point: Expr,
-    input_scale: Expr,
-    kernel_scale: Expr,
-    strides: Sizes = (1, 1),
-    padding: Sizes = (0, 0),
-    dilation: Sizes = (1, 1),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: Sizes | None = None,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "IOHW",
-    out_layout: str = "",
-    output_padding: Sizes = (0, 0),
-    out_dtype: str = "int32",
-) -> Call:
-    """A transposed convolution of integers that stand for real numbers."""
-    return CONV2D_TRANSPOSE(
-        data,
-        weight,
-        input_zero_point,
-        kernel_zero_point,
-        input_scale,
-        kernel_scale,
-        strides=strides,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-        channels=channels,
-        kernel_size=kernel_size,
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        output_padding=output_padding,
-        out_dtype=out_dtype,
-    )
+conv2d_transpose = helper(
+    "qnn.conv2d_transpose",
+    "A transposed convolution of integers that stand for real numbers.",
+    ("data", "weight", "input_zero_point", "kernel_zero_point", "input_scale", "kernel_scale"),
+    Conv2DTransposeAttrs,
+    padding=(0, 0),
+)
 
 
 CONV2D_TRANSPOSE = define(

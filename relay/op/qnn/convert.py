@@ -8,8 +8,8 @@ import numpy as np
 
 from relay import te
 from relay.ir.attrs import Attrs, attrs
-from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.building.helper import helper
 from relay.op.building.numerics import convert, widened
 from relay.op.building.scalars import widened as widened_element
 from relay.op.opdef import DType, FusionKind, Tensor, define, sample
@@ -86,15 +86,14 @@ def _quantize_compute(
     return te.compute(out.shape, element)
 
 
-def quantize(
-    data: Expr,
-    output_scale: Expr,
-    output_zero_point: Expr,
-    axis: int = -1,
-    out_dtype: str = "int8",
-) -> Call:
-    """The integers that stand for real numbers."""
-    return QUANTIZE(data, output_scale, output_zero_point, axis=axis, out_dtype=out_dtype)
+quantize = helper(
+    "qnn.quantize",
+    "The integers that stand for real numbers.",
+    ("data", "output_scale", "output_zero_point"),
+    QuantizeAttrs,
+    first=("axis",),
+    out_dtype="int8",
+)
 
 
 _SPECIAL: Final = np.array([np.nan, np.inf, -np.inf, 1.25, 1.75, -0.75], "float32")
@@ -150,15 +149,14 @@ def _dequantize_compute(
     return te.compute(out.shape, element)
 
 
-def dequantize(
-    data: Expr,
-    input_scale: Expr,
-    input_zero_point: Expr,
-    axis: int = -1,
-    out_dtype: str = "float32",
-) -> Call:
-    """The real numbers that integers stand for."""
-    return DEQUANTIZE(data, input_scale, input_zero_point, axis=axis, out_dtype=out_dtype)
+dequantize = helper(
+    "qnn.dequantize",
+    "The real numbers that integers stand for.",
+    ("data", "input_scale", "input_zero_point"),
+    QuantizeAttrs,
+    first=("axis",),
+    out_dtype="float32",
+)
 
 
 DEQUANTIZE = define(
@@ -354,29 +352,13 @@ def rescaled_tensor(
     return te.compute(out.shape, element)
 
 
-def requantize(
-    data: Expr,
-    input_scale: Expr,
-    input_zero_point: Expr,
-    output_scale: Expr,
-    output_zero_point: Expr,
-    axis: int = -1,
-    rounding: str = "None",
-    compute_dtype: str = "None",
-    out_dtype: str = "int8",
-) -> Call:
-    """Integers that stand for the same real numbers with another scale and zero point."""
-    return REQUANTIZE(
-        data,
-        input_scale,
-        input_zero_point,
-        output_scale,
-        output_zero_point,
-        axis,
-        rounding,
-        compute_dtype,
-        out_dtype,
-    )
+requantize = helper(
+    "qnn.requantize",
+    "Integers that stand for the same real numbers with another scale and zero point.",
+    ("data", "input_scale", "input_zero_point", "output_scale", "output_zero_point"),
+    RequantizeAttrs,
+    out_dtype="int8",
+)
 
 
 _SMALL: Final = Tensor((4, 5), "int32", -99, 99)

@@ -10,6 +10,7 @@ from relay import te
 from relay.ir.attrs import attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.building.helper import helper
 from relay.op.building.layouts import read_layout, unblocked
 from relay.op.building.views import place_in
 from relay.op.linalg import matmul
@@ -86,27 +87,12 @@ def _dense_compute(
     )
 
 
-def dense(
-    data: Expr,
-    weight: Expr,
-    input_zero_point: Expr,
-    kernel_zero_point: Expr,
-    input_scale: Expr,
-    kernel_scale: Expr,
-    units: int | None = None,
-    out_dtype: str = "int32",
-) -> Call:
-    """A fully connected layer of integers that stand for real numbers."""
-    return DENSE(
-        data,
-        weight,
-        input_zero_point,
-        kernel_zero_point,
-        input_scale,
-        kernel_scale,
-        units,
-        out_dtype,
-    )
+dense = helper(
+    "qnn.dense",
+    "A fully connected layer of integers that stand for real numbers.",
+    ("data", "weight", "input_zero_point", "kernel_zero_point", "input_scale", "kernel_scale"),
+    DenseAttrs,
+)
 
 
 _DENSE_DOC = (

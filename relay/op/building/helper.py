@@ -1,0 +1,49 @@
+"""Python functions that build calls of an operator with other defaults than its record has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from inspect import Parameter, Signature
+from typing import Any
+
+from relay.ir.attrs import Attrs
+from relay.ir.expr import Call
+from relay.op.opdef import get
+
+
+def helper(
+    name: str,
+    doc: str,
+    arguments: Sequence[str],
+    attrs: type[Attrs],
+    *,
+    first: Sequence[str] = (),
+    without: Sequence[str] = (),
+    **defaults: Any,
+) -> Callable[..., Call]:
+    """The function `f(*arguments, *attributes)` that builds calls of operator `name`.
+
+    Attributes come in the order of the record, after those named in `first` and except those in
+    `without`; `defaults` replaces defaults of the record.
+
+    max_pool1d = helper("nn.max_pool1d", "…", ("data",), MaxPool1DAttrs, pool_size=(1,))
+    """
+    values = {**attrs.defaults(), **defaults}
+    kind = Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [Parameter(argument, kind) for argument in arguments]
+    for key in dict.fromkeys((*first, *attrs.keys())):
+        if key not in without:
+            parameters.append(Parameter(key, kind, default=values.get(key, Parameter.empty)))
+    signature = Signature(parameters)
+
+    def build(*args: Any, **keywords: Any) -> Call:
+        bound = signature.bind(*args, **keywords)
+        bound.apply_defaults()
+        given = bound.arguments
+        return get(name)(*(given.pop(argument) for argument in arguments), **given)
+
+    build.__doc__ = doc
+    build.__name__ = build.__qualname__ = name.rpartition(".")[2]
+    build.__module__ = attrs.__module__
+    build.__signature__ = signature  # type: ignore[attr-defined]
+    return build
