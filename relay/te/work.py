@@ -79,8 +79,8 @@ def _cost(value: Expr) -> int:
 
 
 def without_idle_loops(statement: Statement) -> Statement:
-    """Skip loops whose inner loops are empty at run time: the axes before an empty one may have 2^40
-    elements.
+    """Skip loops whose inner loops are empty at run time: the axes before an empty one may have
+    2^40 elements.
     """
 
     def walk(part: Statement, known: frozenset[Expr]) -> Steps[Statement]:

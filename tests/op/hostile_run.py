@@ -41,17 +41,9 @@ from relay.ir.module import IRModule
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.opdef import OpDef, Sample, Tensor, get
 from relay.op.shapes import value_type
-from relay.testing.operators import (
-    SMALL,
-    Use,
-    assert_agree,
-    changed_extents,
-    digest,
-    leaves,
-    size,
-    with_extents,
-)
+from relay.testing.operators import SMALL, Use, assert_agree, leaves, size
 from tests.op.test_every_size import OF_KNOWN_WINDOWS
+from tests.support.operator_uses import changed_extents, digest, with_extents
 
 MEMORY = 1 << 30  # bytes a process may have of its own
 SECONDS = 20  # of the processor, for one call or one compilation

@@ -16,20 +16,10 @@ from relay.errors import RelayError
 from relay.op.opdef import FusionKind, OpDef, Sample, get
 from relay.op.shapes import output_type
 from relay.te.evaluate import evaluate
-from relay.testing.operators import (
-    ELEMENTS,
-    SMALL,
-    Use,
-    assert_agree,
-    computed_names,
-    expected,
-    size,
-    to_tensors,
-    trimmed,
-    with_other_elements,
-)
+from relay.testing.operators import SMALL, Use, assert_agree, expected, size, to_tensors, trimmed
 from tests.support import sampling
 from tests.support.looping import each, naming
+from tests.support.operator_uses import ELEMENTS, computed_names, with_other_elements
 
 # Their extents decide what is computed, or how, so that they are numbers.
 OF_NUMBERS = (

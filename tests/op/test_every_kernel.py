@@ -26,18 +26,10 @@ from relay.lower.lower import lower_computed
 from relay.op.opdef import get
 from relay.target.llvm.compile import compile_module
 from relay.target.target import Target
-from relay.testing.operators import (
-    Use,
-    assert_agree,
-    computed_names,
-    digest,
-    expected,
-    to_tensors,
-    trimmed,
-    uses,
-)
+from relay.testing.operators import Use, assert_agree, expected, to_tensors, trimmed
 from tests.support.emulation import x86_level
 from tests.support.kernels import Batch, Memory, refused, texts
+from tests.support.operator_uses import computed_names, digest, uses
 from tests.support.sampling import part_of
 
 NAMES = computed_names()

@@ -28,20 +28,10 @@ from relay.lower.symbolic import lower_dynamic
 from relay.op.opdef import OpDef, Sample, Tensor, get
 from relay.op.shapes import value_type
 from relay.target.target import Target
-from relay.testing.operators import (
-    SMALL,
-    Use,
-    assert_agree,
-    at_other_extents,
-    computed_names,
-    expected,
-    is_legal,
-    leaves,
-    size,
-    with_extents,
-)
+from relay.testing.operators import SMALL, Use, assert_agree, expected, leaves, size
 from tests.support.dynamic_kernels import DynamicFunction
 from tests.support.kernels import Memory
+from tests.support.operator_uses import at_other_extents, computed_names, is_legal, with_extents
 from tests.support.sampling import part_of
 
 NAMES = computed_names()

@@ -13,7 +13,7 @@ import sys
 
 import pytest
 
-from relay.testing.operators import computed_names
+from tests.support.operator_uses import computed_names
 from tests.support.sampling import RUN, part_of
 
 NAMES = computed_names()

@@ -18,8 +18,9 @@ from relay.export.onnx.exporters import built_in
 from relay.ir.expr import Call, Expr, Function, Tuple, Var, const, get_op
 from relay.ir.types import TensorType
 from relay.op.opdef import OpDef, Tensor, get
-from relay.testing.operators import Use, assert_agree, expected, leaves, with_other_elements
+from relay.testing.operators import Use, assert_agree, expected, leaves
 from tests.export.onnx.running import NoJudge, run
+from tests.support.operator_uses import with_other_elements
 
 
 def program(use: Use) -> tuple[Function, list[np.ndarray]]:
