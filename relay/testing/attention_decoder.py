@@ -1,7 +1,8 @@
 """A decoder with attention (Vaswani et al. 2017) and a growing cache of keys and values.
 
 The cache is two tensors with a dynamic dimension; a step appends along it and takes the softmax
-over it, so the same program serves prompts and results of all lengths.
+over it.
+The same program serves prompts and results of all lengths.
 
 Kernels of a step: the embedding with its query, key and value; the two concatenations; the product
 with the keys, the softmax, the product with the values; the two dense layers; for a symbol of the

@@ -3,11 +3,14 @@
 The network of PyTorch's tutorial: from the category, the previous character and the state, one
 layer computes the next state and another a hidden output; a third layer over both computes the
 scores of the next character. Here one-hot inputs are indices of rows of the weights, the two layers
-are one, and the category's term is added before the loop. An iteration is four kernels: the product
-with the state, the state, the scores, argmax.
+are one, and the category's term is added before the loop.
+
+An iteration of the loop is four kernels: the product with the state, the state, the scores, and
+argmax.
 
 The next character is the argmax of scores plus noise: zeros decode greedily, Gumbel noise samples
-from the softmax. The number of rows of `noise` limits the length of a name.
+from the softmax.
+The number of rows of `noise` limits the length of a name.
 """
 
 # The programs in here are typed by Relay, not by Python.

@@ -3,7 +3,8 @@
 The weights concatenate the gates: input, forget, candidate, output. `get_net` computes the input
 projections of all steps before the loop; an iteration is three kernels: the matrix product with
 the state, the cell, and the next state. Slices fuse into the kernels that read them; a `split`
-with several users would be a kernel of its own. `lstm` is the unrolled network.
+with several users would be a kernel of its own.
+`lstm` is the unrolled network.
 """
 
 # The programs in here are typed by Relay, not by Python.

@@ -1,7 +1,8 @@
 """A recurrent network (Elman 1990), with the loop over the steps in the program.
 
 `get_net` takes the steps as one tensor with a dynamic dimension, and computes the input projections
-of all steps before the loop; an iteration is one kernel: a product with the state, and `tanh`.
+of all steps before the loop; an iteration of the loop is one kernel, a matrix product with the
+state followed by `tanh`.
 
 `over_list` takes a list of steps and returns a list of outputs; `as_text` is the same program as
 text, `by_prelude` the same with expression builders and the prelude's `map_accuml`.

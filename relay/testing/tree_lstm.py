@@ -2,11 +2,12 @@
 
 A tree is the prelude's: a value and a list of subtrees. The input, output and candidate gates take
 the sum of the children's states, with concatenated weights; the forget gate takes each child's
-state. A leaf has neither products with states nor a forget gate.
+state.
+A leaf has neither products with states nor a forget gate: its weights are not read.
 
-Kernels of a leaf: the product with its value, the cell, the state. Of an inner node: these, the
-product with the sum, that of the forget gate with the value, and for each child its forget gate;
-from the second child on, the sum.
+Kernels of a leaf: the product with its value, the cell, the state.
+Of an inner node: these, the product with the sum of the states, that of the forget gate with the
+value, and for each child its forget gate; from the second child on, the sum.
 
 `get_net` is the program in Python; `as_text` is the same as text, `by_prelude` the same with
 expression builders and the prelude's `map` and `foldl`.
