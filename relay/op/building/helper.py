@@ -39,8 +39,8 @@ def helper(
     def build(*args: Any, **keywords: Any) -> Call:
         bound = signature.bind(*args, **keywords)
         bound.apply_defaults()
-        given = bound.arguments
-        return get(name)(*(given.pop(argument) for argument in arguments), **given)
+        operands = [bound.arguments.pop(argument) for argument in arguments]
+        return get(name)(*operands, **bound.arguments)
 
     build.__doc__ = doc
     build.__name__ = build.__qualname__ = name.rpartition(".")[2]
