@@ -34,8 +34,8 @@ from relay import tir as tir
 from relay import transform as transform
 from relay import tree as tree
 from relay import vm as vm
+from relay.build_module import build as build
 from relay.builder import ScopeBuilder as ScopeBuilder
-from relay.driver import build as build
 from relay.driver import compile as compile
 from relay.errors import DiagnosticError as DiagnosticError
 from relay.errors import EvaluationError as EvaluationError

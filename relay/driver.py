@@ -2,9 +2,6 @@
 
 exe = relay.compile(mod, params)
 y = exe(x)
-
-lib = relay.build(mod, target="llvm", params=params)         the surface people know
-module = relay.graph_executor.GraphModule(lib["default"](relay.cpu(0)))
 """
 
 from __future__ import annotations
@@ -25,7 +22,6 @@ from relay.executors.make import make_executable
 from relay.executors.straight_line import StraightLineExecutable
 from relay.frontend.model import Model as Model
 from relay.frontend.model import as_module as as_module
-from relay.graph_executor import GraphLibrary
 from relay.immutable import frozen
 from relay.lower.kernel import Options
 from relay.pipeline import EXACT, passes, typed, whole_program
@@ -35,7 +31,6 @@ from relay.program.primitives import primitives
 from relay.program.program import Program
 from relay.program.straight import is_straight_line
 from relay.target.target import Target, wanted
-from relay.transform.context import PassContext
 from relay.transform.debug.check_indices import CheckIndices
 from relay.transform.infer_type import InferType
 
@@ -140,19 +135,3 @@ def compile_program(
     cached_runtime(cache)
     log.compiled(program, kernels)
     return Compiled(program, code, arrays(weights | constants))
-
-
-def build(
-    ir_mod: Model,
-    target: str | Target | None = None,
-    target_host: Any = None,
-    executor: Any = None,
-    runtime: Any = None,
-    workspace_memory_pools: Any = None,
-    constant_memory_pools: Any = None,
-    params: Mapping[str, Any] | None = None,
-    mod_name: str = "default",
-) -> GraphLibrary:
-    """Compile `ir_mod` at the level of the PassContext, for `relay.graph_executor.GraphModule`."""
-    level = PassContext.current().opt_level
-    return GraphLibrary(compile_graph(ir_mod, params, target=target, level=level), mod_name)

@@ -51,8 +51,7 @@ class GraphLibrary:
             raise RelayError(f"the library has no model {name!r}; it has {self.name!r}")
 
         def create(device: Device | None = None) -> StraightLineExecutable:
-            if device is not None and device.kind != "cpu":
-                raise RelayError(f"the model was built for the CPU, not for {device}")
+            _require_cpu(device)
             return self.executable
 
         return create
@@ -217,6 +216,7 @@ class GraphModule:
     ) -> BenchmarkResult:
         """Time runs: `repeat` times the mean of `number` of them, or of as many as take
         `min_repeat_ms`. With `end_to_end`, setting `inputs` and getting the outputs counts."""
+        _require_cpu(device)
         if func_name != "run":
             raise RelayError(f"only `run` can be timed, found {func_name!r}")
         self.run(**inputs)
@@ -230,6 +230,11 @@ class GraphModule:
                 self.run()
 
         return time_calls(once, repeat, number, min_repeat_ms)
+
+
+def _require_cpu(device: Device | None) -> None:
+    if device is not None and device.kind != "cpu":
+        raise RelayError(f"the model was built for the CPU, not for {device}")
 
 
 def _converted(data: Any, dtype: str) -> Any:

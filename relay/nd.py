@@ -54,6 +54,15 @@ def device(kind: str, index: int = 0) -> Device:
 HOST = cpu()
 
 
+def _on_cpu(device: Device | None) -> Device:
+    """The device of a tensor, HOST by default; there is memory of the CPU only."""
+    if device is None:
+        return HOST
+    if device.kind != "cpu":
+        raise RelayError(f"a tensor is in the memory of the CPU, it cannot be on {device}")
+    return device
+
+
 class NDArray:
     """A tensor value. `array` is the NumPy array inside, read-only; `numpy()` gives a copy."""
 
@@ -64,7 +73,7 @@ class NDArray:
         view.flags.writeable = False
         self.array = view
         self.dtype = dtypes.from_numpy(view.dtype)
-        self.device = device or HOST
+        self.device = _on_cpu(device)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -163,7 +172,7 @@ def empty(
         zeros = np.zeros(shape, dtypes.to_numpy(dtypes.canonical(dtype)))
     except (ValueError, TypeError, MemoryError) as error:
         raise RelayError(f"there is no tensor of shape {shape!r}: {error}") from None
-    return StoredTensor(zeros, device or HOST)
+    return StoredTensor(zeros, device)
 
 
 class Storage:
@@ -175,7 +184,7 @@ class Storage:
         if size < 0:
             raise RelayError(f"a storage cannot have {size} bytes")
         self._memory: bytearray | None = bytearray(size)
-        self.device = device or HOST
+        self.device = _on_cpu(device)
 
     @property
     def size(self) -> int:
@@ -208,7 +217,7 @@ class StoredTensor(NDArray):
 
     __slots__ = ("_memory",)
 
-    def __init__(self, memory: np.ndarray, device: Device) -> None:
+    def __init__(self, memory: np.ndarray, device: Device | None = None) -> None:
         NDArray.__init__(self, memory, device)
         self._memory = memory
 

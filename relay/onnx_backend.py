@@ -17,7 +17,7 @@ from onnx.backend.base import Backend, BackendRep, DeviceType
 from onnx.backend.base import Device as OnnxDevice
 
 from relay.driver import compile as compile_model
-from relay.errors import FrontendError
+from relay.errors import FrontendError, RelayError
 from relay.frontend.onnx.boxed import packed, unpacked
 from relay.frontend.onnx.importer import from_onnx
 from relay.frontend.onnx.types import lacks_shape
@@ -61,6 +61,8 @@ class RelayRep(BackendRep):
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """The outputs for these inputs, in order or by name."""
+        if kwargs:
+            raise RelayError(f"a run has no options, found {', '.join(kwargs)}")
         if isinstance(inputs, dict):
             given = [inputs[value.name] for value in self._inputs]
         else:
@@ -95,6 +97,8 @@ class RelayBackend(Backend):
 
     @classmethod
     def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> RelayRep:
+        if not cls.supports_device(device):
+            raise RelayError(f"models are compiled for the CPU, not for {device}")
         return RelayRep(model, **kwargs)
 
     @classmethod

@@ -148,6 +148,8 @@ def test_what_is_wrong_is_explained(module, library):
         library["other"]
     with pytest.raises(RelayError, match="built for the CPU"):
         library["default"](relay.nd.Device("cuda"))
+    with pytest.raises(RelayError, match="built for the CPU"):
+        GraphModule(library["default"]()).benchmark(relay.nd.Device("cuda"))
     with pytest.raises(RelayError, match="is made of"):
         GraphModule(object())
     with pytest.raises(RelayError, match="only `run`"):

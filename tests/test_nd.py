@@ -63,6 +63,11 @@ def test_a_transposed_array_keeps_its_elements():
     np.testing.assert_array_equal(nd.array(data).numpy(), data)
 
 
+def test_a_tensor_cannot_be_on_another_device():
+    with pytest.raises(RelayError, match=r"cannot be on cuda\(0\)"):
+        nd.array([1, 2], nd.Device("cuda"))
+
+
 def test_a_tensor_of_a_tensor_is_a_copy():
     first = nd.array([1, 2], relay.nd.Device("cpu", 1))
     second = nd.array(first)

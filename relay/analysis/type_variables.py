@@ -1,4 +1,7 @@
-"""The type variables of an expression, a type or a module: all, bound, free."""
+"""The type variables of an expression, a type or a module: all, bound, free.
+
+The answers do not depend on `mod`, which older programs give.
+"""
 
 from __future__ import annotations
 

@@ -7,13 +7,13 @@ value to a Python function while the interpreter runs.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Unpack
 
 import numpy as np
 
 from relay import te
-from relay.errors import RelayError
+from relay.errors import AnySpan, Diagnostic, DiagnosticError, RelayError
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr, Function
 from relay.ir.types import IncompleteType, TensorType, Type
@@ -45,6 +45,11 @@ def _same(data: Tensors, out: te.Spec | tuple[te.Spec, ...], **_: Any) -> Tensor
     return tuple(map(copied, data, out))
 
 
+def _unchanged(data: Any, **attributes: Any) -> Any:
+    _require_cpu(attributes)
+    return data
+
+
 def _annotation(
     name: str,
     doc: str,
@@ -62,7 +67,7 @@ def _annotation(
         arguments=[argument],
         attrs=attributes,
         relation=_identity,
-        reference=lambda data, **_: data,
+        reference=_unchanged,
         compute=_same,
         fusion=FusionKind.OPAQUE,
         helper=helper,
@@ -148,6 +153,26 @@ def device_name(device: Device | str | None) -> str:
     return f"{parts[1]}({parts[2] or parts[3] or 0})"
 
 
+def require_cpu(device: str, span: AnySpan | None = None) -> None:
+    """Refuse other devices than the CPU, where all programs run."""
+    if device and not device_name(device).startswith("cpu("):
+        raise DiagnosticError(
+            Diagnostic(f"there is no device `{device}`", span, hint="programs run on the CPU")
+        )
+
+
+def annotated(call: Call) -> Expr:
+    """The argument of an annotation, in a program that is about to run."""
+    _require_cpu({} if call.attrs is None else dict(call.attrs.items()), call.span)
+    return call.args[0]
+
+
+def _require_cpu(attributes: Mapping[str, Any], span: AnySpan | None = None) -> None:
+    for name, value in attributes.items():
+        if name.endswith("virtual_device"):
+            require_cpu(value, span)
+
+
 @attrs
 class OnDeviceAttrs(Attrs):
     """virtual_device: the device, as in "cuda(0)"; "" leaves it open
@@ -179,7 +204,7 @@ ON_DEVICE = _annotation(
     precision=Precision.FOLLOW,
     samples=[
         sample((2, 3)),
-        sample((2, 3), virtual_device="cuda(1)", constrain_result=True, constrain_body=False),
+        sample((2, 3), virtual_device="cpu(1)", constrain_result=True, constrain_body=False),
     ],
 )
 
@@ -197,7 +222,10 @@ def function_on_device(
             f"{len(param_devices)}"
         )
     names = tuple(map(device_name, param_devices))
-    return function.with_attr({"param_devices": names, "result_device": device_name(result_device)})
+    result = device_name(result_device)
+    for name in (*names, result):
+        require_cpu(name, function.span)
+    return function.with_attr({"param_devices": names, "result_device": result})
 
 
 @attrs
@@ -221,7 +249,7 @@ DEVICE_COPY = _annotation(
     attributes=DeviceCopyAttrs,
     helper=device_copy,
     precision=Precision.FOLLOW,
-    samples=[sample((2, 3), src_virtual_device="cpu(0)", dst_virtual_device="cuda(0)")],
+    samples=[sample((2, 3), src_virtual_device="cpu(0)", dst_virtual_device="cpu(1)")],
 )
 
 # --- for people --------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ from relay.ir.types import (
     TypeCall,
 )
 from relay.nd import Device, NDArray, Storage
-from relay.op.annotation import device_name
+from relay.op.annotation import device_name, require_cpu
 from relay.op.opdef import DType, FusionKind, define
 from relay.op.site import INTEGER, Site
 from relay.tree import Steps
@@ -65,6 +65,7 @@ def _alloc_storage_type(site: Site) -> Type | None:
 def _alloc_storage(
     size: NDArray, shape: NDArray, alignment: NDArray, dtype: str, virtual_device: str
 ) -> Storage:
+    require_cpu(virtual_device)
     return Storage(int(size))
 
 

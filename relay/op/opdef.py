@@ -223,6 +223,7 @@ class OpDef(Op):
 
     def add_argument(self, name: str, type: str = "", description: str = "") -> None:
         """Describe the next argument: one that `set_num_inputs` has made room for, or one more."""
+        description = ", ".join(filter(None, (description, type)))
         place = next((i for i, given in enumerate(self.arguments) if given == _open(i)), None)
         kept = self.arguments if place is None else self.arguments[:place]
         rest = () if place is None else self.arguments[place + 1 :]
@@ -237,7 +238,8 @@ class OpDef(Op):
         self, name: str, relation: Callable[[Sequence[Type], Any], Type] | None = None
     ) -> None:
         """Set the type relation: `relation(argument types, attrs) -> result type`, called when all
-        arguments are known. Without one the result has the type of the first argument."""
+        arguments are known. Without one the result has the type of the first argument. `name` is
+        for the reader."""
         _change(self, relation=_from_function(relation) if relation else _identity)
 
     def set_attrs_type(self, attrs: type[Attrs]) -> None:

@@ -36,6 +36,7 @@ from relay.ir.expr import Call, Expr, GlobalVar, Let, Tuple, TupleGetItem, Var
 from relay.ir.module import IRModule
 from relay.lower.kernel import TensorSpec
 from relay.nd import NDArray
+from relay.op.annotation import annotated
 from relay.op.opdef import OpDef
 from relay.program.builder import At, Builder
 from relay.program.primitives import is_annotation
@@ -173,7 +174,7 @@ class _StraightLine:
                 case Let():
                     value = scope.value_of(node.body)
                 case Call(op=OpDef() as op) if is_annotation(op):
-                    value = scope.value_of(node.args[0])
+                    value = scope.value_of(annotated(node))
                 case Call(op=OpDef(name=name)) if name == KILL:
                     value = ()
                 case Call():

@@ -40,6 +40,7 @@ from relay.ir.types import FuncType, TensorType, Type
 from relay.lower.kernel import TensorSpec
 from relay.lower.to_compute import calls_of, to_compute
 from relay.nd import NDArray
+from relay.op.annotation import annotated
 from relay.op.opdef import OpDef
 from relay.op.tensor.require import REQUIRE, RequireAttrs
 from relay.program import scalar_code
@@ -517,7 +518,7 @@ class Body:
     def call(self, call: Call) -> Any:
         match call.op:
             case OpDef() if is_annotation(call.op):
-                return self.atom(call.args[0])
+                return self.atom(annotated(call))
             case expr.Op(name=name) if name == KILL:
                 return ()
             case OpDef() if call.op is REQUIRE:

@@ -35,9 +35,10 @@ class Option:
     type: type
     default: Any
     doc: str
+    fixed: bool = False  # nothing reads it: old programs may give the default, and nothing else
 
 
-_ACCEPTED = "accepted so that old programs run; nothing depends on it"
+_TUNING = "the target chooses schedules; nothing is tuned"
 
 OPTIONS: Mapping[str, Option] = MappingProxyType(
     {
@@ -49,20 +50,11 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
         "relay.remove_standalone_reshapes.enable": Option(
             bool, True, "drop reshapes that are left alone after lowering"
         ),
-        "relay.fallback_device_type": Option(int, 1, "the device of what is not placed otherwise"),
-        "relay.collage.tvm_max_depth": Option(
-            int, 4, "the deepest candidate of our own kernels a partition tries"
-        ),
-        "relay.collage.byoc_max_depth": Option(
-            int, 0, "the deepest candidate of an external compiler; 0 leaves it to that compiler"
-        ),
-        "relay.collage.byoc_fusion_style": Option(
-            tuple, (), "how each external compiler fuses: `compiler.NoFusion`, `compiler.TVMFusion`"
-        ),
-        "relay.backend.use_auto_scheduler": Option(bool, False, _ACCEPTED),
-        "relay.backend.use_meta_schedule": Option(bool, False, _ACCEPTED),
-        "relay.backend.use_meta_schedule_dispatch": Option(int, 0, _ACCEPTED),
-        "relay.backend.tir_converter": Option(str, "default", _ACCEPTED),
+        "relay.fallback_device_type": Option(int, 1, "1: programs run on the CPU", fixed=True),
+        "relay.backend.use_auto_scheduler": Option(bool, False, _TUNING, fixed=True),
+        "relay.backend.use_meta_schedule": Option(bool, False, _TUNING, fixed=True),
+        "relay.backend.use_meta_schedule_dispatch": Option(int, 0, _TUNING, fixed=True),
+        "relay.backend.tir_converter": Option(str, "default", _TUNING, fixed=True),
     }
 )
 # `relay.ext.<vendor>.options`: whatever the code generator of that vendor understands
@@ -82,13 +74,15 @@ def find_option(name: str) -> Option:
 def _checked(name: str, value: Any) -> Any:
     option = find_option(name)
     if option.type is bool and isinstance(value, int) and value in (0, 1):
-        return bool(value)
-    if option.type is tuple and isinstance(value, list):
-        return tuple(value)
-    if option.type is dict and isinstance(value, Mapping):
-        return MappingProxyType(dict(value))
-    if not isinstance(value, option.type) or (option.type is int and isinstance(value, bool)):
+        value = bool(value)
+    elif option.type is dict and isinstance(value, Mapping):
+        value = MappingProxyType(dict(value))
+    elif not isinstance(value, option.type) or isinstance(value, bool):
         raise ConfigError(f"option `{name}` takes {option.type.__name__}, found {value!r}")
+    if option.fixed and value != option.default:
+        raise ConfigError(
+            f"option `{name}` can only be {option.default!r}, found {value!r}: {option.doc}"
+        )
     return value
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from relay.errors import RelayError
 from relay.ir.expr import Expr, Function
 from relay.ir.module import HasModule, IRModule
-from relay.target.target import Target
+from relay.target.target import Target, wanted
 from relay.transform.context import PassContext
 from relay.vm.executable import Executable
 
@@ -25,10 +25,11 @@ def compile(
     checked: bool = False,
 ) -> Executable:
     """Compile `mod` at the level of the PassContext; `params` are weights, by name. With `checked`
-    an index outside of its axis ends the run."""
+    an index outside of its axis ends the run. `target_host` is the target's kind of machine."""
     from relay.driver import compile_program  # the driver is a layer above
 
     level = PassContext.current().opt_level
+    target = target if target_host is None else Target(wanted(target), target_host)
     made = compile_program(mod, params, target=target, level=level, checked=checked, whole=True)
     return Executable(made.program, made.code, made.weights, threads)
 
@@ -59,6 +60,7 @@ class VMCompiler:
         from relay.pipeline import whole_program
         from relay.pipeline.weights import constant_weights, given_weights
 
+        target = target if target_host is None else Target(wanted(target), target_host)
         if params is not None:
             self.set_params(params)
         module, _ = as_module(mod)
@@ -69,7 +71,7 @@ class VMCompiler:
         self, mod: Model, target: str | Target | None = None, target_host: Any = None
     ) -> None:
         """Compile `mod`."""
-        self._executable = compile(mod, target, self._params)
+        self._executable = compile(mod, target, self._params, target_host=target_host)
 
     def codegen(self) -> None:
         """Nothing is left to do: kernels are compiled as they are lowered."""

@@ -26,6 +26,11 @@ from relay.vm.objects import Closure
 from relay.vm.profile import Profile, Recorder
 
 
+def _require_cpu(device: Device | None) -> None:
+    if device is not None and device.kind != "cpu":
+        raise RelayError(f"the program was compiled for the CPU, not for {device}")
+
+
 class VirtualMachine:
     """Runs an executable. `depth` is the maximal depth of the call stack; None: as much as memory
     allows. `set_input` and `invoke_stateful` are not thread-safe."""
@@ -34,16 +39,17 @@ class VirtualMachine:
         self,
         exe: Executable,
         device: Device | None = None,
-        memory_cfg: Any = None,
+        memory_cfg: None = None,
         *,
         depth: int | None = DEPTH,
     ) -> None:
+        if memory_cfg is not None:
+            raise RelayError(f"there is one allocator: memory_cfg is None, not {memory_cfg!r}")
         if not isinstance(exe, Executable):
             raise RelayError(
                 f"a virtual machine runs a relay.vm.Executable, found {type(exe).__name__}"
             )
-        if device is not None and device.kind != "cpu":
-            raise RelayError(f"the program was compiled for the CPU, not for {device}")
+        _require_cpu(device)
         if depth is not None and (type(depth) is not int or depth < 0):
             raise RelayError(f"`depth` is a number of calls, or None, found {depth!r}")
         self.exe = exe
@@ -107,6 +113,7 @@ class VirtualMachine:
     ) -> BenchmarkResult:
         """Time calls: `repeat` times the mean of `number` of them, or of as many as take
         `min_repeat_ms`. With `end_to_end`, the results are copied to the caller's memory."""
+        _require_cpu(device)
 
         def once() -> None:
             result = self.invoke(func_name, *args, **kwargs)

@@ -18,8 +18,8 @@ ANNOTATIONS = (
     relay.annotation.bitpack_start,
     relay.annotation.bitpack_end,
     lambda x: relay.annotation.cast_hint(x, "int8"),
-    lambda x: relay.annotation.on_device(x, "cuda"),
-    lambda x: relay.device_copy(x, relay.cpu(), "cuda:1"),
+    lambda x: relay.annotation.on_device(x, "cpu"),
+    lambda x: relay.device_copy(x, relay.cpu(), "cpu:1"),
     lambda x: relay.op.debug(x, repr),
 )
 
@@ -114,13 +114,36 @@ def test_what_is_no_device_is_refused(given):
 
 def test_a_function_says_where_its_parameters_and_its_result_are():
     x = relay.var("x", shape=(2,), dtype="float32")
-    placed = relay.annotation.function_on_device(relay.Function([x], x), ["cuda"], relay.cpu())
-    assert placed.attrs["param_devices"] == ("cuda(0)",)
+    placed = relay.annotation.function_on_device(relay.Function([x], x), ["cpu:1"], relay.cpu())
+    assert placed.attrs["param_devices"] == ("cpu(1)",)
     assert placed.attrs["result_device"] == "cpu(0)"
     read = relay.parse(relay.IRModule.from_expr(placed).astext())
     assert read["main"].attrs == placed.attrs
     with pytest.raises(RelayError, match="1 parameters needs as many devices, found 2"):
-        relay.annotation.function_on_device(placed, ["cuda", "cuda"], None)
+        relay.annotation.function_on_device(placed, ["cpu", "cpu"], None)
+
+
+PLACED = (
+    lambda x: relay.annotation.on_device(x, "cuda(0)"),
+    lambda x: relay.device_copy(x, "cuda:1", relay.cpu()),
+    lambda x: relay.device_copy(x, relay.cpu(), "cuda:1"),
+)
+
+
+@pytest.mark.parametrize("place", PLACED)
+@pytest.mark.parametrize("kind", ["debug", "graph", "vm", "aot"])
+def test_a_program_for_another_device_does_not_run_on_the_cpu(place, kind):
+    x = relay.var("x", shape=(2,), dtype="float32")
+    mod = relay.IRModule.from_expr(relay.Function([x], relay.exp(place(relay.exp(x)))))
+    with pytest.raises(RelayError, match=r"there is no device `cuda\("):
+        relay.create_executor(kind, mod).evaluate()(np.zeros(2, "float32"))
+
+
+def test_a_function_cannot_be_placed_on_another_device():
+    x = relay.var("x", shape=(2,), dtype="float32")
+    for where, result in ((["cuda"], None), ([None], "cuda")):
+        with pytest.raises(RelayError, match=r"there is no device `cuda\(0\)`"):
+            relay.annotation.function_on_device(relay.Function([x], x), where, result)
 
 
 def test_simulated_quantisation_refuses_an_unknown_kind():

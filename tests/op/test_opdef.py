@@ -141,13 +141,13 @@ def test_described_arguments_are_those_there_is_room_for() -> None:
     made = op.register("test.two")
     made.set_num_inputs(2)
     made.add_argument("left", "Tensor", "the first")
-    assert made.arguments == (("left", "the first"), ("arg1", ""))
+    assert made.arguments == (("left", "the first, Tensor"), ("arg1", ""))
     made.add_argument("right", "Tensor", "the second")
     assert made.num_inputs == 2
     made.add_argument("third")
     assert made.num_inputs == 3
     made.set_num_inputs(1)
-    assert made.arguments == (("left", "the first"),)
+    assert made.arguments == (("left", "the first, Tensor"),)
 
 
 def test_without_a_relation_the_result_has_the_type_of_the_first_argument() -> None:

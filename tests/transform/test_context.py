@@ -105,6 +105,28 @@ def test_a_value_of_the_wrong_type_is_an_error(name, value):
         PassContext(config={name: value})
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("relay.fallback_device_type", 2),
+        ("relay.backend.use_auto_scheduler", True),
+        ("relay.backend.use_meta_schedule", True),
+        ("relay.backend.use_meta_schedule_dispatch", 1),
+        ("relay.backend.tir_converter", "allow_extern"),
+        ("relay.collage.tvm_max_depth", 4),
+        ("relay.collage.byoc_max_depth", 0),
+        ("relay.collage.byoc_fusion_style", ()),
+    ],
+)
+def test_an_option_that_nothing_reads_is_refused(name, value):
+    with pytest.raises(relay.PassError, match=name):
+        PassContext(config={name: value})
+
+
+def test_options_that_nothing_reads_may_be_given_their_default():
+    assert PassContext(config={"relay.backend.use_auto_scheduler": False})
+
+
 def test_options_are_listed_with_type_default_and_meaning():
     configs = PassContext.list_configs()
     assert configs["relay.FuseOps.max_depth"]["type"] == "int"

@@ -129,5 +129,9 @@ def test_what_is_no_executable_is_refused(halves):
         VirtualMachine("main")
     with pytest.raises(RelayError, match="compiled for the CPU"):
         VirtualMachine(halves, relay.nd.Device("cuda"))
+    with pytest.raises(RelayError, match="compiled for the CPU"):
+        VirtualMachine(halves).benchmark(relay.nd.Device("cuda"))
+    with pytest.raises(RelayError, match="memory_cfg"):
+        VirtualMachine(halves, memory_cfg="pooled")
     with pytest.raises(RelayError, match="no function `@other`"):
         VirtualMachine(halves).invoke("other")

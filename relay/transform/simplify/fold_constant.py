@@ -113,7 +113,7 @@ class FoldConstant(FunctionPass):
 
 
 def FoldConstantExpr(expr: Expr, mod: IRModule | None = None, fold_qnn: bool = False) -> Expr:
-    """`expr` with constant parts evaluated. What is known of types is read off where it stands."""
+    """`expr` with constant parts evaluated. Older programs give a `mod`; nothing depends on it."""
     result: Expr = tree.run(_Folding(expr, fold_qnn).fold(expr))
     return result
 
