@@ -13,12 +13,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import fill
 
 import mpmath as mp
 import numpy as np
 
 mp.mp.prec = 160
 FILE = Path(__file__).parent.parent / "relay" / "te" / "math" / "coefficients.py"
+HEAD = '''"""Coefficients of polynomials, lowest first, and constants in parts.
+
+Written by tools/polynomials.py.
+"""
+
+from typing import Final
+
+# fmt: off
+'''
 Function = Callable[[mp.mpf], mp.mpf]
 Interval = tuple[mp.mpf, mp.mpf]
 
@@ -349,24 +359,30 @@ def constants() -> dict[str, tuple[str, object]]:
     }
 
 
+def literal(name: str, value: object) -> str:
+    """An assignment with as many numbers in a line as fit."""
+    if not isinstance(value, dict):
+        return f"{name}: Final = {value!r}"
+    lines = [f"{name}: Final = {{"]
+    for dtype, numbers in value.items():
+        text = f'"{dtype}": {numbers!r},'
+        lines.append(fill(text, 99, initial_indent=" " * 4, subsequent_indent=" " * 8))
+    return "\n".join([*lines, "}"])
+
+
+def page(tables: dict[str, tuple[str, object]]) -> str:
+    """The file: tables with what they are."""
+    pieces = [f"\n# {what}\n{literal(name, value)}\n" for name, (what, value) in tables.items()]
+    return HEAD + "".join(pieces)
+
+
 def main() -> None:
     """Write the file."""
-    lines = [
-        '"""The numbers behind functions: coefficients, lowest first, and constants in parts."""',
-        "",
-        "# Written by tools/polynomials.py.",
-        "",
-        "from typing import Final",
-    ]
+    found: dict[str, tuple[str, object]] = {}
     for name, (what, fits) in FITS.items():
-        found = {}
-        for dtype, fit in fits.items():
-            print(f"{name} {dtype}", flush=True)
-            found[dtype] = fitted(fit, dtype)
-        lines += ["", f"# {what}", f"{name}: Final = {found!r}"]
-    for name, (what, value) in constants().items():
-        lines += ["", f"# {what}", f"{name}: Final = {value!r}"]
-    FILE.write_text("\n".join([*lines, ""]))
+        found[name] = what, {dtype: fitted(fit, dtype) for dtype, fit in fits.items()}
+        print(name, flush=True)
+    FILE.write_text(page(found | constants()))
 
 
 if __name__ == "__main__":
