@@ -36,7 +36,8 @@ from relay.cache.kernels import KernelCache
 from relay.executors.executable import Code
 from relay.executors.make import make_executable
 from relay.lower.kernel import Options
-from relay.pipeline import Pipeline, passes, straight_line
+from relay.pipeline import Pipeline, passes
+from relay.pipeline.levels import STRAIGHT_LINE
 from relay.pipeline.weights import arrays, given_weights, named_weights
 from relay.program.lower import lower_module
 from relay.program.primitives import primitives
@@ -48,7 +49,7 @@ from relay.transform import FuseOps, Pass, PassContext, PassTimingInstrument
 
 NETWORKS = ("resnet-18", "mobilenet", "dqn", "vgg-16")
 # the level that has everything, but for approximations
-EVERYTHING = tuple(p for p in straight_line.LEVELS[4] if p.name != "FastMath")
+EVERYTHING = tuple(p for p in STRAIGHT_LINE[4] if p.name != "FastMath")
 # what the steps add, in this order
 STEPS: dict[str, tuple[str, ...]] = {
     "nothing": (),

@@ -13,7 +13,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from relay.pipeline import straight_line, whole
+from relay.pipeline.levels import STRAIGHT_LINE
+from relay.pipeline.whole import WHOLE_PROGRAM
 from relay.transform import Pass, Sequential, catalogue
 from relay.transform.base import find_pass
 
@@ -159,8 +160,8 @@ def first_level(name: str, levels: tuple[tuple[Pass, ...], ...]) -> str:
 
 def row(name: str, offered: Any) -> str:
     level = str(offered.opt_level) if isinstance(offered, type) else str(_level_of(name))
-    straight = first_level(name, straight_line.LEVELS)
-    programs = first_level(name, whole.LEVELS)
+    straight = first_level(name, STRAIGHT_LINE)
+    programs = first_level(name, WHOLE_PROGRAM)
     cells = [f"`{call(name, offered)}`", summary(name, offered), level, straight, programs]
     return f"| {' | '.join(cells)} |"
 

@@ -14,8 +14,8 @@ from relay.errors import LowerError
 from relay.executors.straight_line import StraightLineExecutable
 from relay.ir.expr import Constant, bind
 from relay.nd import Weight
-from relay.pipeline import straight_line
-from relay.pipeline import whole as whole_lists
+from relay.pipeline.levels import STRAIGHT_LINE
+from relay.pipeline.whole import WHOLE_PROGRAM
 from relay.prelude import Prelude
 from relay.program.program import InvokeKernel
 from relay.program.straight import is_straight_line
@@ -124,7 +124,7 @@ def test_a_pass_of_a_higher_level_runs_where_the_context_requires_it(level):
 
 
 def test_a_required_pass_takes_the_place_it_has_at_the_highest_level():
-    for lists in (straight_line.LEVELS, whole_lists.LEVELS):
+    for lists in (STRAIGHT_LINE, WHOLE_PROGRAM):
         found = pipeline._with_required(lists[3], lists[4], {"FastMath"})
         assert found == list(lists[4])
         assert pipeline._with_required(lists[3], lists[4], {"Nobody"}) == list(lists[3])
@@ -190,7 +190,7 @@ def test_many_networks_mean_the_same_afterwards(level):
 NAMES = sorted(
     {
         one.name
-        for levels in (straight_line.LEVELS, whole_lists.LEVELS)
+        for levels in (STRAIGHT_LINE, WHOLE_PROGRAM)
         for member in levels[-1]
         for one in (member, *getattr(member, "passes", ()))
     }

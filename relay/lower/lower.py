@@ -12,7 +12,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from relay.ir.expr import Function, find_op
+from relay import tree
+from relay.analysis.reshapes import only_reshapes
+from relay.ir.expr import Call, Expr, Function, find_op
+from relay.ir.types import TensorType
 from relay.lower.kernel import (
     Kernel,
     Lowered,
@@ -24,7 +27,6 @@ from relay.lower.kernel import (
     Temporary,
     TensorSpec,
 )
-from relay.lower.parts import Part, parts_of
 from relay.lower.to_compute import Computed, to_compute
 from relay.op.opdef import OpDef
 from relay.target.target import Target
@@ -32,6 +34,7 @@ from relay.te.compute import Tensor, compute
 from relay.te.expr import Const, Extent
 from relay.te.legalize import Facts
 from relay.te.schedule import Schedule, facts
+from relay.transform.fusion.fusion_anchors import split_anchors
 
 
 def lower(
@@ -39,43 +42,45 @@ def lower(
 ) -> Lowered:
     """The kernels of a primitive function. `constant[i]`: flattened parameter i never changes."""
     options = options or Options()
-    if parts := parts_of(function):
-        return _in_steps(parts, constant, target, options)
+    if (split := split_anchors(function)) is not None:
+        return _in_steps(split, constant, target, options)
     return lower_computed(to_compute(function), constant, target, options)
 
 
 def _in_steps(
-    parts: Sequence[Part], constant: Sequence[bool], target: Target, options: Options
+    function: Function, constant: Sequence[bool], target: Target, options: Options
 ) -> Lowered:
-    """The steps of one part after the other."""
+    """The steps of a function whose body calls primitive functions, one call after the other."""
+    places: dict[Expr, Place] = {param: Param(i) for i, param in enumerate(function.params)}
+    calls: list[tuple[Call, Function]] = []
+    for e in tree.postorder(function.body, enter=lambda e: not isinstance(e, Function)):
+        if isinstance(e, Call) and isinstance(e.op, Function):
+            source = places[e.args[0]]
+            if only_reshapes(e.op) and isinstance(source, Temporary):
+                places[e] = source  # the next step reads it in its own shape
+            else:
+                places[e] = Temporary(len(calls))
+                calls.append((e, e.op))
+    places[function.body] = Result(0)
     steps: list[Step] = []
-    # the results of parts come first; the last is that of the whole
-    temporaries = [part.result for part in parts[:-1]]
-    for number, part in enumerate(parts):
-        known = [isinstance(place, Param) and constant[place.index] for place in part.inputs]
-        lowered = lower_computed(to_compute(part.function), known, target, options)
-        result = Result(0) if part is parts[-1] else Temporary(number)
-        before = len(temporaries)
-        temporaries += lowered.temporaries
-
-        def placed(
-            place: Place, part: Part = part, result: Place = result, before: int = before
-        ) -> Place:
-            match place:
-                case Param(index):
-                    return part.inputs[index]
-                case Temporary(index):
-                    return Temporary(before + index)
-            return result
-
-        steps += [
-            replace(
-                step,
-                inputs=tuple(map(placed, step.inputs)),
-                outputs=tuple(map(placed, step.outputs)),
+    made = [call.checked_type for call, _ in calls[:-1]]
+    temporaries = [
+        TensorSpec(ty.concrete_shape, ty.dtype) for ty in made if isinstance(ty, TensorType)
+    ]
+    for call, part in calls:
+        inputs = [places[arg] for arg in call.args]
+        known = [isinstance(place, Param) and constant[place.index] for place in inputs]
+        lowered = lower_computed(to_compute(part), known, target, options)
+        moved: dict[Place, Place] = {Param(i): place for i, place in enumerate(inputs)}
+        moved[Result(0)] = places[call]
+        for i, spec in enumerate(lowered.temporaries):
+            moved[Temporary(i)] = Temporary(len(temporaries))
+            temporaries.append(spec)
+        for step in lowered.steps:
+            read, written = (
+                tuple(moved[place] for place in each) for each in (step.inputs, step.outputs)
             )
-            for step in lowered.steps
-        ]
+            steps.append(Step(step.kernel, read, written, step.constant))
     return Lowered(tuple(steps), tuple(temporaries))
 
 

@@ -10,8 +10,8 @@ levels have FuseOps, after which every operator is in a primitive function and i
 kernel.
 
 Straight-line code over tensors goes through `passes`, every other program through `whole_program`,
-which leaves it in the form of `relay.analysis.check_lowerable`. The lists are in two files, each
-read when it is wanted. Which of them it is shows after `typed`.
+which leaves it in the form of `relay.analysis.check_lowerable`. `levels.py` has the list for both,
+`whole.py` what only whole programs need. Which of them it is shows after `typed`.
 """
 
 from __future__ import annotations
@@ -93,17 +93,17 @@ def typed(level: int) -> Sequential:
 
 def passes(level: int, target: Any = None) -> Sequential:
     """The passes of a level from 0 to 4, as one; for a target, or for that of the settings."""
-    from relay.pipeline import straight_line
+    from relay.pipeline.levels import STRAIGHT_LINE
 
-    return _pipeline(straight_line.LEVELS, level, target, f"level {level}")
+    return _pipeline(STRAIGHT_LINE, level, target, f"level {level}")
 
 
 def whole_program(level: int, target: Any = None) -> Sequential:
     """The passes of a level from 0 to 4 for programs with functions, data and branches; for a
     target, or for that of the settings."""
-    from relay.pipeline import whole
+    from relay.pipeline.whole import WHOLE_PROGRAM
 
-    return _pipeline(whole.LEVELS, level, target, f"whole program, level {level}")
+    return _pipeline(WHOLE_PROGRAM, level, target, f"whole program, level {level}")
 
 
 def _pipeline(levels: Sequence[Sequence[Pass]], level: int, target: Any, name: str) -> Sequential:

@@ -1,4 +1,4 @@
-"""A primitive function with several anchors is several steps."""
+"""A primitive function with several anchors is several kernels."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import relay
+from relay import tree
 from relay.ir.expr import Function
 from relay.lower.kernel import Param, Result, Temporary, TensorSpec
 from relay.lower.lower import lower
-from relay.lower.parts import parts_of
 from relay.target.target import Target
+from relay.transform.fusion.fusion_anchors import split_anchors
 
 AVX512 = Target.x86("avx512")
 X = "Tensor[(6, 16, 8), float32]"
@@ -24,10 +25,16 @@ def primitive(body: str, params: str = f"%q: {X}, %k: {X}, %v: {X}") -> Function
 
 def test_every_anchor_is_a_step_with_what_joins_it() -> None:
     function = primitive(f"nn.batch_matmul(nn.softmax(multiply({SCORES}, 0.5f)), %v)")
-    scores, normal, last = parts_of(function)
-    assert scores.inputs == (Param(0), Param(1))
-    assert normal.inputs == (Temporary(0),)
-    assert last.inputs == (Temporary(1), Param(2))
+    split = split_anchors(function)
+    calls = [e for e in tree.postorder(split) if isinstance(getattr(e, "op", None), Function)]
+    assert [call.op.attrs["Primitive"] for call in calls] == [1, 1, 1]
+    scores, normal, last = calls
+    assert [*scores.args, normal.args[0], *last.args] == [
+        *split.params[:2],
+        scores,
+        normal,
+        split.params[2],
+    ]
     lowered = lower(function, [False] * 3, AVX512)
     assert [step.kernel.operators for step in lowered.steps] == [
         ("nn.batch_matmul", "multiply"),
@@ -59,9 +66,10 @@ def test_a_reshape_between_is_no_step() -> None:
         f"%0 = nn.softmax(reshape({SCORES}, newshape=[2, 3, 16, 16])); "
         "nn.batch_matmul(reshape(%0, newshape=[6, 16, 16]), %v)"
     )
-    scores, normal, last = parts_of(function)
-    assert (scores.result.shape, normal.result.shape) == ((6, 16, 16), (2, 3, 16, 16))
-    assert (normal.inputs, last.inputs) == ((Temporary(0),), (Temporary(1), Param(2)))
+    lowered = lower(function, [False] * 3, AVX512)
+    assert [spec.shape for spec in lowered.temporaries] == [(6, 16, 16), (2, 3, 16, 16)]
+    inputs = [step.inputs for step in lowered.steps]
+    assert inputs == [(Param(0), Param(1)), (Temporary(0),), (Temporary(1), Param(2))]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +94,7 @@ def test_a_reshape_between_is_no_step() -> None:
     ],
 )
 def test_others_are_best_as_a_whole(body: str, params: str) -> None:
-    assert parts_of(primitive(body, params)) == []
+    assert split_anchors(primitive(body, params)) is None
 
 
 @pytest.mark.parametrize(
