@@ -41,6 +41,7 @@ def follow(command: list[str], found: list[str]) -> tuple[str | None, str | None
     case = None
     # the interpreter is the oracle, which clamps indices: nothing reports them
     env = {name: value for name, value in os.environ.items() if name != "RELAY_CHECKED"}
+    env["OPENBLAS_NUM_THREADS"] = "1"  # NumPy's buffers for more threads do not fit into the limit
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=env) as process:
         assert process.stdout is not None and process.stderr is not None
