@@ -1,6 +1,9 @@
-"""Run a pass for some functions only:  ApplyPassToFunction(FoldConstant(), "main")
+"""Run a pass on some functions only:
 
-def @main() { 1 + 1 }  def @other() { 1 + 1 }  ->  def @main() { 2 }  def @other() { 1 + 1 }
+ApplyPassToFunction(FoldConstant(), "main"):
+def @main() { add(1, 1) }  def @other() { add(1, 1) }
+->
+def @main() { 2 }  def @other() { add(1, 1) }
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Give every expression its type:  fn (%x: float32) { add(%x, %x) }  ->  … /* ty=float32 */
+"""Infer the type of every expression:  fn (%x: float32) { add(%x, %x) }  ->  … /* ty=float32 */
 
-The rules and the solver are in `relay.check`; this is their face as a pass.
+The rules and the solver are in `relay.check`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Give every expression a place in a text, by printing the program and parsing it again:
+"""Give every expression a span, by printing the program and parsing it again:
 
-fn (%x: float32) { add(%x, %x) }  ->  the same, where `add` stands at GeneratedSource:3:3
+fn (%x: float32) { add(%x, %x) }  ->  the same, where `add` is at GeneratedSource:3:3
 
-Errors can then quote the program, also when it was built in Python.
+Errors can then quote programs that were built in Python.
 """
 
 from __future__ import annotations

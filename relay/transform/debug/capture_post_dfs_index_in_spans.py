@@ -1,11 +1,10 @@
-"""Number the expressions of a function, in their spans, for those who look for one in a text:
+"""Number the expressions of a function in their spans:
 
 fn (%x: float32) { exp(negative(%x)) }
 ->  %x at index:0:5   negative at index:3:4   exp at index:4:5   the function at index:5:5
 
-The first number counts expressions in the order in which they are evaluated, parts before wholes,
-operators included. The second is that of the dominator: the first expression that all ways from
-this one to the result lead through.
+The first number is the position in post-order, operators included. The second is that of the
+dominator: the first expression on all paths from this one to the result.
 """
 
 from __future__ import annotations

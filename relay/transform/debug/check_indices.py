@@ -1,11 +1,11 @@
-"""Check the indices of every operator that would clamp them or leave them out:
+"""Check the indices of every operator that would clamp or ignore those out of range:
 
-take(%x, %i, axis=0)  ->  take(%x, add(%i, check_indices(%i, %x, axes=[0])), axis=0)
+take(%x, %i, axis=0)  ->  take(%x, add(%i, check_indices(%i, %x, reader="take")), axis=0)
 
-Such an index has a meaning (`relay.op.tensor.indexing`), and is a mistake more often than not: with
-`relay.compile(…, checked=True)` it ends the run. Which arguments are indices, and of what, the
-record of an operator says (`OpDef.selects`); operators that are written in loops look at theirs by
-themselves.
+for %i: Tensor[(4), int32]. Out-of-range indices are defined (`relay.op.tensor.indexing`), but
+usually a mistake: with `relay.compile(…, checked=True)` they end the run. The record of an operator
+says which arguments are indices, and of what (`OpDef.selects`); operators that are written as loops
+check their own.
 """
 
 from __future__ import annotations

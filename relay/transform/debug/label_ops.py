@@ -1,11 +1,13 @@
-"""Label kernels with the operators in them, and with a number that tells them apart:
+"""Label kernels with the names of their operators and a hash:
 
 fn (%p0, %p1, Primitive=1) { nn.relu(nn.dense(%p0, %p1)) }(%x, %w)
 ->
-fn (%p0, %p1, Primitive=1, name="fused_nn_dense_nn_relu", hash="83f2…") { … }(%x, %w)
+fn (%p0, %p1, Primitive=1, name="fused_nn_dense_nn_relu", hash="…") { … }(%x, %w)
 
-Two kernels have the same `hash` if they are the same but for the names of variables. It is the same
-in every process, so that records of kernels can be found again.
+for %w: Tensor[(4, 3), float32]
+
+Kernels that differ only in variable names have the same `hash`. It is the same in every process, so
+that records of kernels can be found again.
 """
 
 from __future__ import annotations

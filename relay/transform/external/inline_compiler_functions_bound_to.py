@@ -1,11 +1,12 @@
-"""Take functions back from other compilers, into the program that calls them:
+"""Inline functions that were outlined for other compilers:
 
+InlineCompilerFunctionsBoundTo(["f"]):
 def @main(%x: int32) { negative(@f(%x)) }  def @f(%y: int32, Compiler="c") { add(%y, 1) }
 ->
 def @main(%x: int32) { negative(add(%x, 1)) }
 
-for the name @f. Composite functions inside of them become what they are made of, too. What a
-compiler turned down is compiled like the rest of the program then.
+Composite functions inside of them are inlined too. What a compiler rejected is then compiled like
+the rest of the program.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Put the operators of composite functions back into the program, the inverse of MergeComposite:
+"""Inline composite functions, the inverse of MergeComposite:
 
 fn (%a, %b, Composite="dnnl.add_relu") { nn.relu(add(%a, %b)) }(%x, %y)  ->  nn.relu(add(%x, %y))
 
-A composite function is one operator for the compiler that knows it by name. Where no such compiler
-takes it, its operators are compiled like any others, and fused with what is around them. A
-composite function that is not called where it stands becomes a function like any other.
+A composite function is one operator for the compiler that knows it by name. If no such compiler
+takes it, its operators are compiled and fused like any others. A composite function that is not
+called in place becomes an ordinary function.
 """
 
 from __future__ import annotations

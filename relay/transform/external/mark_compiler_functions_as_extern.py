@@ -1,11 +1,11 @@
-"""Mark functions for other compilers as dealt with:
+"""Mark functions of other compilers as compiled:
 
 def @main(%x: int32) { @f(%x) }  def @f(%y: int32, Compiler="c", global_symbol="f") { add(%y, 1) }
 ->
 def @main(%x: int32) { call_lowered(@f, (%x,)) }  def @f(%y: int32, Extern=1) { add(%y, 1) }
 
-From here on they are code that exists elsewhere: their attributes go, and they are called as what
-is compiled. Their bodies stay to say what they mean.
+Their attributes are removed, and they are called as compiled code. Their bodies remain as a
+definition of what they compute.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Put what looks like a pattern into a function that stands for one operator of another compiler:
+"""Group matches of a pattern into composite functions, operators of another compiler:
 
+MergeComposite([("dnnl.add_relu", is_op("nn.relu")(is_op("add")(wildcard(), wildcard())))]):
 nn.relu(add(%x, %y))
 ->
-fn (%a, %b, Composite="dnnl.add_relu", PartitionedFromPattern="add_nn.relu_") {
+fn (%a, %b, PartitionedFromPattern="add_nn.relu_", Composite="dnnl.add_relu") {
   nn.relu(add(%a, %b))
 }(%x, %y)
 
-for the table [("dnnl.add_relu", is_op("nn.relu")(is_op("add")(wildcard(), wildcard())))]. What
-stands before the first dot of a name is the compiler that knows the operator.
+The part of the name before the first dot is the compiler that knows the operator.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Make functions for other compilers that stand in the program into functions of the module:
+"""Outline inline functions of other compilers into functions of the module:
 
 def @main(%x: int32) { fn (%y: int32, Compiler="c", global_symbol="f") { add(%y, 1) }(%x) }
 ->
 def @main(%x: int32) { @f(%x) }  def @f(%y: int32, Compiler="c", global_symbol="f") { add(%y, 1) }
 
-Their names are what they carry as `global_symbol`. Functions are found where they are called, or
-where a `let` binds them; those that remember variables around them stay.
+Their names are their attribute `global_symbol`. Functions are found where they are called or bound
+by a `let`; those with captured variables stay.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Make what another compiler takes over into functions of the module:
+"""Outline annotated regions into functions for other compilers:
 
 def @main(%x: Tensor[(4), float32]) {
   %0 = annotation.compiler_begin(%x, compiler="dnnl");
@@ -6,19 +6,18 @@ def @main(%x: Tensor[(4), float32]) {
 }
 ->
 def @main(%x: Tensor[(4), float32]) { exp(@tvmgen_default_dnnl_main_0(%x)) }
-
 def @tvmgen_default_dnnl_main_0(%dnnl_0_i0: Tensor[(4), float32], Primitive=1, Inline=1,
                                 Compiler="dnnl", global_symbol="tvmgen_default_dnnl_main_0") {
   nn.relu(%dnnl_0_i0)
 }
 
-A composite function `dnnl.…` that is in no region is one by itself. Whatever leaves a region is a
-result of its function, which are a tuple if there are several; a tuple that leaves as a whole
-leaves field by field. What comes from outside is a parameter, but for constants, if that is what
-`bind_constants` says. Annotations for the compiler `default` are for nobody, and go.
+A composite function `dnnl.…` outside of all regions is a region by itself. Values that leave a
+region are results of its function, a tuple if there are several; a tuple that leaves as a whole
+leaves field by field. Values from outside are parameters, except for constants with
+`bind_constants`. Annotations for the compiler `default` are removed.
 
-A region becomes a function where that is no other program: it is straight-line code without
-effects, all in one block, and does not need its own results. Others stay as they are.
+A region must be straight-line code without effects, in one block, and independent of its own
+results. Others stay as they are.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Put functions where they are called when they are worth no call:
+"""Inline functions that are small or have one caller:
 
 def @twice(%x: int32) { add(%x, %x) }  def @main(%y: int32) { @twice(@twice(%y)) }
 ->
 def @main(%y: int32) { let %x = add(%y, %y); add(%x, %x) }
 
-Those are functions with little in them, with what is put into them counted, and functions that are
-called from one place. `Inline` says how it is done. Of functions that call each other in a circle
-those go that are called from one place, unless all would. A function that calls itself, is a value
-somewhere, makes closures or is compiled by others stays, and so do the entry and what nobody calls.
+The size of a function includes what was inlined into it. `Inline` describes the rewriting. Of
+mutually recursive functions those with one call site are inlined, unless all would be. Recursive
+functions, function values, closures and functions of other compilers stay, and so do the entry and
+functions without callers.
 """
 
 from __future__ import annotations

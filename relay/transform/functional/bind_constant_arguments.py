@@ -1,19 +1,20 @@
-"""Put constants into the functions that are always called with them:
+"""Move constants into the functions that are always called with them:
 
-def @loop(%n: int32, %w: Tensor[(3), float32]) { … @loop(subtract(%n, 1), %w) … }
-def @main(%n: int32) { @loop(%n, meta[relay.Constant][0]) }
+def @loop(%n: int32, %w: float32) -> float32 {
+  if (equal(%n, 0)) { %w } else { @loop(subtract(%n, 1), %w) }
+}
+def @main(%n: int32) { @loop(%n, 2f) }
 ->
-def @loop(%n: int32) { … meta[relay.Constant][0] … @loop(subtract(%n, 1)) … }
+def @loop(%n: int32) -> float32 { if (equal(%n, 0)) { 2f } else { @loop(subtract(%n, 1)) } }
 def @main(%n: int32) { @loop(%n) }
 
-A parameter goes when all calls of its function give it the same constant, or the parameter of
-another function that is always that constant; so a recursive function may hand it on. Two constants
+A parameter is removed when all calls of its function pass the same constant, or the parameter of
+another function that is always that constant; so a recursive function may pass it on. Two constants
 are the same when their tensor is, and two weights when their name is. Functions that make closures
-are called like others: a constant is nothing to remember. One that has nothing else to remember
-becomes the function it would make.
+are treated like others; one that captures nothing else becomes the function it would make.
 
-All calls of a function must be known, so one that is used as a value keeps its parameters, and so
-do the entry and functions that others compile.
+All calls of a function must be known, so a function that is used as a value keeps its parameters,
+and so do the entry and functions of other compilers.
 """
 
 from __future__ import annotations

@@ -1,26 +1,25 @@
-"""Functions that do not return, but call a function with their result (ToCPS, to_cps, un_cps):
+"""Continuation-passing style (ToCPS, to_cps, un_cps): functions pass their result to a
+continuation:
 
+def @f(%x: int32) -> int32 { negative(%x) }
 def @main(%x: int32) -> int32 { add(@f(%x), 1) }
 ->
+def @f_cps[R](%x: int32, %k: fn (int32) -> R) -> R { let %y = negative(%x); %k(%y) }
 def @main_cps[R](%x: int32, %k: fn (int32) -> R) -> R {
-  @f_cps(%x, fn (%y: int32) -> R { let %z = add(%y, 1); %k(%z) })
+  @f_cps(%x, fn (%y: int32) -> R { let %one = 1; let %z = add(%y, %one); %k(%z) })
 }
+def @main(%x: int32) -> int32 { @main_cps(%x, fn (%result: int32) { %result }) }
 
 Every function gets one more parameter, its continuation, and a type parameter for the answer that
 this gives in the end. What was to be done with the result of a call is the continuation of that
-call; a call at the end passes the continuation on. Where the ways of an `if` or a `match` with
-calls come together again there is a function that all of them call:
-
-let %y = if (%c) { @f(%x) } else { %x }; add(%y, 1)
-->
-let %k1 = fn (%y: int32) -> R { let %z = add(%y, 1); %k(%z) };
-if (%c) { @f_cps(%x, %k1) } else { %k1(%x) }
+call; a tail call passes the continuation on. Where the branches of an `if` or a `match` with calls
+meet again there is a function that all of them call.
 
 Function values take continuations as well, wherever they are: in tuples, cells and data. A data
 type with functions in its definition gets a twin with the answer for a parameter. Operators,
-constructors and functions that others compile are called as before and return.
+constructors and functions of other compilers are called as before and return.
 
-Evaluation keeps its order, because the program is brought to A-normal form before.
+Evaluation order is preserved, because the program is brought to A-normal form first.
 """
 
 from __future__ import annotations

@@ -1,12 +1,23 @@
-"""Write functions where others stand for functions:
+"""Wrap constructors, global functions and operators that are used as values into functions:
 
-@map(Some, %xs)  ->  @map(fn [A](%x: A) -> Option[A] { Some(%x) }, %xs)
-@map(@f, %xs)    ->  @map(fn (%y: int32) -> int32 { @f(%y) }, %xs)
-@map(exp, %xs)   ->  @map(fn (%x) { exp(%x) }, %xs)
+EtaExpand(expand_constructor=True, expand_global_var=True):
+type Option { Some(int32), None }
+def @f(%x: int32) -> Option { Some(%x) }
+def @main(%c: bool) { let %g = if (%c) { Some } else { @f }; %g(1) }
+->
+type Option { Some(int32), None }
+def @f(%x: int32) -> Option { Some(%x) }
+def @main(%c: bool) {
+  let %g = if (%c) { fn (%a: int32) { Some(%a) } } else { fn (%b: int32) { @f(%b) } };
+  %g(1)
+}
 
-A constructor, a function of the module or an operator is a value like any function. After this pass
-those that were asked for occur only where they are called, so whoever compiles a program needs to
-know one kind of function value.
+EtaExpand(expand_operator=True):
+def @main(%x: float32) { let %g = exp; %g(%x) }
+->
+def @main(%x: float32) { let %g = fn (%a) { exp(%a) }; %g(%x) }
+
+Afterwards those that were asked for occur only as callees, so there is one kind of function value.
 """
 
 from __future__ import annotations

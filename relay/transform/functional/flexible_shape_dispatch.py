@@ -1,4 +1,4 @@
-"""One module for inputs of several sizes, each with code of its own:
+"""Specialize a module for several input sizes, and select among them at run time:
 
 FlexibleShapeDispatch([1, 8]):
 def @main(%x: Tensor[(1, 3), float32]) { nn.relu(%x) }
@@ -6,13 +6,13 @@ def @main(%x: Tensor[(1, 3), float32]) { nn.relu(%x) }
 def @main_1(%x: Tensor[(1, 3), float32]) { nn.relu(%x) }
 def @main_8(%x: Tensor[(8, 3), float32]) { nn.relu(%x) }
 def @main(%x: Tensor[(?, 3), float32]) -> Tensor[(?, 3), float32] {
-  let %size = take(shape_of(%x), 0);
-  if (equal(%size, 1)) { @main_1(%x) } else { @main_8(%x) }
+  let %size = take(shape_of(%x, dtype="int64"), 0, axis=0);
+  if (equal(%size, 1i64)) { let %a = @main_1(%x); %a } else { let %b = @main_8(%x); %b }
 }
 
-The sizes are the `buckets`. A size that is none of them fails in the last one, which checks what it
-is given. With `auto_pad` an input is filled up with `pad_value` to the next bucket; and where
-`affects_output` says that the results have the size of the inputs, they are cut to it again.
+The sizes are the `buckets`. Another size fails in the last one, which checks its input. With
+`auto_pad` an input is padded with `pad_value` to the next bucket; and with `affects_output` the
+results, which have the size of the inputs, are sliced to it again.
 """
 
 from __future__ import annotations

@@ -1,20 +1,20 @@
-"""Put the bodies of functions marked `Inline` where they are called:
+"""Replace calls of functions marked `Inline` by their bodies:
 
 def @f(%x: int32, Inline=1) { add(%x, 1) }  def @main(%y: int32) { @f(negative(%y)) }
 ->
 def @main(%y: int32) { let %x = negative(%y); add(%x, 1) }
 
 Arguments are evaluated once and in order, before the body, so they are bound by `let`s; variables
-and constants take the place of the parameters. Each call gets a copy of its own. Where a function
-checks what its callers do not know, that two dimensions are the same for example, it is called in
-place, and so is one that is compiled as a whole:
+and constants replace parameters directly. Each call gets its own copy. A function that checks
+something its callers do not know, for example that two dimensions are equal, is called in place,
+and so is one that is compiled as a whole:
 
-def @f(%x: int32, Inline=1, Primitive=1) { … }  def @main(%y: int32) { @f(%y) }
+def @f(%x: int32, Inline=1, Primitive=1) { add(%x, 1) }  def @main(%y: int32) { @f(%y) }
 ->
-def @main(%y: int32) { fn (%x: int32, Inline=1, Primitive=1) { … }(%y) }
+def @main(%y: int32) { fn (%x: int32, Inline=1, Primitive=1) { add(%x, 1) }(%y) }
 
-Functions that call themselves, directly or not, stay functions of the module. The others are gone
-when nobody calls them any more.
+Recursive functions stay functions of the module. The others are removed when they have no callers
+left.
 """
 
 from __future__ import annotations

@@ -1,26 +1,29 @@
-"""Make functions inside functions into functions of the module:
+"""Lift functions inside functions to functions of the module:
 
 def @main(%x: int32) { let %f = fn (%y: int32) { add(%x, %y) }; %f(1) }
 ->
 def @main(%x: int32) { let %f = @main_f(%x); %f(1) }
 def @main_f(%x: int32, Closure=1) { fn (%y: int32) { add(%x, %y) } }
 
-What a function remembers becomes the parameters of a function marked `Closure`, which does nothing
-but return it: calling it is making the closure. Type parameters of the functions around are its own
-type parameters. A function that remembers nothing is a plain one, and its name is used directly:
+Captured variables become the parameters of a function marked `Closure`, whose body is the lifted
+function: calling it makes the closure. Type parameters of the enclosing functions become its own. A
+function that captures nothing is used directly by its name:
 
 def @main() { let %f = fn (%y: int32) { %y }; %f(1) }
 ->
 def @main() { @main_f(1) }  def @main_f(%y: int32) { %y }
 
-A function that calls itself does so by its new name, or makes its closure again from what it
-remembers:
+A recursive function calls itself by its new name, or makes its closure again from the captured
+variables:
 
-let %f = fn (%y: int32) { %f(add(%x, %y)) };
+def @main(%x: int32) { let %f = fn (%y: int32) -> int32 { %f(add(%x, %y)) }; %f(1) }
 ->
-def @main_f(%x: int32, Closure=1) { fn (%y: int32) { let %f = @main_f(%x); %f(add(%x, %y)) } }
+def @main(%x: int32) { let %f = @main_f(%x); %f(1) }
+def @main_f(%x: int32, Closure=1) {
+  fn (%y: int32) -> int32 { let %f = @main_f(%x); %f(add(%x, %y)) }
+}
 
-Kernels, and functions that others compile, stay where they are.
+Kernels, and functions of other compilers, stay in place.
 """
 
 from __future__ import annotations

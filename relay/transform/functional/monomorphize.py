@@ -1,4 +1,4 @@
-"""Make a copy of every polymorphic function for each list of types it is used at:
+"""Copy every polymorphic function for each list of types it is used at:
 
 def @pair[A](%x: A) -> (A, A) { (%x, %x) }
 def @main() { (@pair(1), @pair(2f), @pair(3)) }
@@ -8,28 +8,28 @@ def @pair_int32(%x: int32) -> (int32, int32) { (%x, %x) }
 def @pair_float32(%x: float32) -> (float32, float32) { (%x, %x) }
 
 Afterwards every value has one type, and polymorphic functions are gone. A polymorphic function that
-is used as a value is the copy for the types it is used at there, `@map(@pair, %xs)` for example.
-One that remembers something, and so is made by a function marked `Closure`, is made once for each
-list of types:
+is used as a value is the copy for the types it is used at, in `@map(@pair, %xs)` for example. One
+with captured variables, made by a function marked `Closure`, is made once for each list of types.
 
-let %f = @main_f(%x); (%f(1), %f(2f))
-->
-let %f = @main_f_int32(%x); let %f1 = @main_f_float32(%x); (%f(1), %f1(2f))
+Dimensions are not types: a function of vectors of any size stays one function, and dynamic
+dimensions give one copy for all sizes:
 
-Dimensions are no types: a function of vectors of any size stays one function, and where a type has
-dimensions that are not numbers, the copy is one for all sizes.
-
+def @pair[A](%x: A) -> (A, A) { (%x, %x) }
 def @main[n: Shape](%x: Tensor[(n, 3), int8]) { @pair(%x) }
 ->
-def @main[n: Shape](%x: Tensor[(n, 3), int8]) { @pair_int8_nx3[n](%x) }
+def @main[n: Shape](%x: Tensor[(n, 3), int8]) { @pair_int8_nx3(%x) }
 def @pair_int8_nx3[n: Shape](%x: Tensor[(n, 3), int8]) { (%x, %x) }
 
-A parameter that is a polymorphic function itself goes: there is a copy for the function that is
-given.
+A parameter that is a polymorphic function is removed: there is a copy for the function passed.
 
-def @both(%f: fn [A](A) -> A) { (%f(1), %f(2f)) }  def @main() { @both(@id) }
+def @id[A](%x: A) -> A { %x }
+def @both(%f: fn [A](A) -> A) { (%f(1), %f(2f)) }
+def @main() { @both(@id) }
 ->
-def @both_id() { (@id_int32(1), @id_float32(2f)) }  def @main() { @both_id() }
+def @id_int32(%x: int32) { %x }
+def @id_float32(%x: float32) { %x }
+def @both_id() { (@id_int32(1), @id_float32(2f)) }
+def @main() { @both_id() }
 
 Two things have no such form, and are errors: a function that calls itself at larger and larger
 types, and a polymorphic function that comes out of data, a branch or a call.

@@ -1,4 +1,4 @@
-"""Drop the functions that no entry function reaches:
+"""Remove functions that no entry function reaches:
 
 def @main() { @f() }  def @f() { 1 }  def @g() { 2 }  ->  def @main() { @f() }  def @f() { 1 }
 """

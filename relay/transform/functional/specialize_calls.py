@@ -1,29 +1,34 @@
-"""Call functions that are known, and copy those that take functions for the ones they are given:
+"""Call known functions directly, and copy higher-order functions for the functions they are given:
 
-def @map(%f: fn (int32) -> int32, %xs: List[int32]) -> List[int32] {
-  match (%xs) { Cons(%x, %rest) => Cons(%f(%x), @map(%f, %rest)), Nil => Nil }
+type List { Cons(int32, List), Nil }
+def @negate(%x: int32) -> int32 { negative(%x) }
+def @map(%f: fn (int32) -> int32, %xs: List) -> List {
+  match (%xs) { Cons(%x, %rest) => { Cons(%f(%x), @map(%f, %rest)) }, Nil => Nil }
 }
-def @main(%xs: List[int32]) { @map(@negate, %xs) }
+def @main(%xs: List) { @map(@negate, %xs) }
 ->
-def @main(%xs: List[int32]) { @map_negate(%xs) }
-def @map_negate(%xs: List[int32]) -> List[int32] {
-  match (%xs) { Cons(%x, %rest) => Cons(@negate(%x), @map_negate(%rest)), Nil => Nil }
+type List { Cons(int32, List), Nil }
+def @negate(%x: int32) -> int32 { negative(%x) }
+def @map(%f: fn (int32) -> int32, %xs: List) -> List { … }
+def @main(%xs: List) { @map_negate(%xs) }
+def @map_negate(%xs: List) -> List {
+  match (%xs) { Cons(%x, %rest) => { Cons(@negate(%x), @map_negate(%rest)) }, Nil => Nil }
 }
 
-A closure is known by the function that makes it. What it remembers becomes parameters of the copy,
-and calling it is calling a function that takes those first:
+A closure is known by the function that makes it. Its captured variables become parameters of the
+copy, and calling it becomes a call of a function that takes those first:
 
-let %f = @main_f(%y); (%f(1), @map(%f, %xs))
+def @main_f(%y: int32, Closure=1) -> fn (int32) -> int32 { fn (%x: int32) { add(%y, %x) } }
+def @main(%y: int32) { let %f = @main_f(%y); %f(1) }
 ->
-let %f = @main_f(%y); (@main_f_direct(%y, 1), @map_main_f(%y, %xs))
-def @main_f_direct(%y: int32, %x: int32) { … }
 def @main_f(%y: int32, Closure=1) { fn (%x: int32) { @main_f_direct(%y, %x) } }
-def @map_main_f(%y: int32, %xs: List[int32]) { let %f = @main_f(%y); … @main_f_direct(%y, %x) … }
+def @main_f_direct(%y: int32, %x: int32) { add(%y, %x) }
+def @main(%y: int32) { let %f = @main_f(%y); @main_f_direct(%y, 1) }
 
-So a loop over functions becomes a loop over data, and often nobody needs the closure any more. The
-program comes from `LambdaLift` and `Monomorphize`; copies are made for what an entry reaches. A
-function that makes larger and larger functions of those it is given gets a few copies, and then the
-general one is called; so it is when the copies together become large.
+So a loop over functions becomes a loop over data, and often the closure is no longer needed. It
+runs after `LambdaLift` and `Monomorphize`; copies are made for what an entry reaches. The general
+function is called once the copies become too many (a function that makes larger and larger
+functions of those it is given) or too large together.
 """
 
 from __future__ import annotations

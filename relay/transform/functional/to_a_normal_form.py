@@ -1,30 +1,38 @@
-"""Give every intermediate value a name:
+"""Bind every intermediate value to a variable:
 
 add(exp(%x), 1f)  ->  let %x1 = exp(%x); let %x2 = 1f; let %x3 = add(%x1, %x2); %x3
 
-After it, a block (the body of a function, a branch, the right side of a clause) is a chain of
-`let`s that ends in a variable, and every value is one operation on variables. What stays where it
-is used has no value to compute: functions of the module, operators, constructors, and primitive
-functions that are called, which are operators as well. So does the one function inside another that
-is marked `Closure`, and all that is in there.
+Afterwards a block (the body of a function, a branch, the right side of a clause) is a chain of
+`let`s that ends in a variable, and every value is one operation on variables. Only callees stay in
+place: functions of the module, operators, constructors, and primitive functions, and the body of a
+function marked `Closure`.
 
-Everything is evaluated when it was before. The bindings of a block are in the order of evaluation,
-and a shared expression is bound once, where it is first needed:
+Evaluation order is preserved: the bindings of a block are in that order, and a shared expression is
+bound once, where it is first needed:
 
-%0 = @f(%x); add(%0, if (%c) { %0 } else { %x })
+%0 = exp(%x); add(%0, if (%c) { %0 } else { %x })
 ->
-let %x1 = @f(%x); let %x2 = if (%c) { %x1 } else { %x }; let %x3 = add(%x1, %x2); %x3
+let %x1 = exp(%x); let %x2 = if (%c) { %x1 } else { %x }; let %x3 = add(%x1, %x2); %x3
+
+for %c: bool
 
 If that is inside another block, it is bound before that one, unless evaluating it may have effects,
-fail or never end (`relay.analysis.demand`). Then a function takes its place:
+fail or diverge (`relay.analysis.demand`). Then it becomes a function:
 
-%0 = @f(%x); if (%c) { %0 } else { if (%d) { %x } else { add(%0, %x) } }
+def @f(%x: int32) -> int32 { @f(%x) }
+def @main(%x: int32, %c: bool, %d: bool) {
+  %0 = @f(%x);
+  if (%c) { %0 } else { if (%d) { %x } else { add(%0, %x) } }
+}
 ->
-let %later = fn () { let %x1 = @f(%x); %x1 };
-let %x5 = if (%c) { let %x2 = %later(); %x2 } else { … let %x3 = %later(); …  };
-%x5
+def @f(%x: int32) -> int32 { let %y = @f(%x); %y }
+def @main(%x: int32, %c: bool, %d: bool) {
+  let %later = fn () { let %x1 = @f(%x); %x1 };
+  let %x5 = if (%c) { let %x2 = %later(); %x2 } else { … { let %x3 = %later(); … } … };
+  %x5
+}
 
-and if more than one of the blocks may be entered, the function remembers its result in a cell.
+and if more than one of the blocks may be entered, the function stores its result in a cell.
 """
 
 from __future__ import annotations

@@ -1,17 +1,20 @@
-"""Bind what several blocks need, so that no computation is shared between blocks:
+"""Bind expressions that several blocks share:
 
-%0 = exp(%x);                          let %shared = exp(%x);
-if (%c) { sqrt(%0) } else { %0 }   ->  if (%c) { sqrt(%shared) } else { %shared }
+%0 = exp(%x); if (%c) { sqrt(%0) } else { %0 }
+->
+let %shared = exp(%x); if (%c) { sqrt(%shared) } else { %shared }
 
-A block is the body of a function, a branch or the right side of a clause, with the `let`s in it.
-What blocks share is bound in the innermost scope around all its uses; what is shared within one
-block stays a graph. So every block can be read and compiled on its own.
+for %c: bool
 
-A `let` is evaluated when it is reached, and a shared expression when it is first needed. What is
-bound here is computed before the blocks that need it, also when none of them is entered: the
-program may do more work. Where somebody would notice, because a shared computation has effects, may
-fail or never end (`relay.analysis.demand`), the function gets its A-normal form, which waits with
-such computations and is a basic-block normal form as well.
+A block is the body of a function, a branch or the right side of a clause, with the `let`s in it. A
+shared expression is bound in the innermost scope around all its uses; sharing within one block
+stays a graph. So every block can be read and compiled on its own.
+
+A `let` is evaluated when it is reached, a shared expression when it is first needed. So the program
+may do more work: a bound expression is evaluated also when no block that needs it is entered. Where
+that would be observable, because a shared computation has effects, may fail or diverge
+(`relay.analysis.demand`), the function gets its A-normal form, which delays such computations and
+is a basic-block normal form as well.
 """
 
 from __future__ import annotations

@@ -1,20 +1,22 @@
-"""Write values where their names are used, so that the program is a graph without `let`s:
+"""Replace variables by their values, so that the program is a graph without `let`s:
 
 let %a = exp(%x); let %b = sqrt(%a); add(%b, %a)  ->  %0 = exp(%x); add(sqrt(%0), %0)
 
-It is the way back from `ToANormalForm`. An expression that is used in several places is computed
-once, when it is first needed, so nothing is computed more often than before, and what only one
-branch needs is computed in that branch alone.
+This is the inverse of `ToANormalForm`. An expression with several uses is computed once, when it is
+first needed, so nothing is computed more often than before, and what only one branch needs is
+computed in that branch alone.
 
 A `let` says when its value is computed, and where that matters it stays:
 
-let %old = ref_read(%r); let %done = ref_write(%r, %x); %old  ->  the same
+let %r = ref(%x); let %old = ref_read(%r); let %done = ref_write(%r, %y); %old
+->
+%0 = ref(%x); let %old = ref_read(%0); let %done = ref_write(%0, %y); %old
 
-So the bindings stay whose values read or write references or have other effects, and all of a
-function that writes to storage. These stay as well: a function that calls itself by its name; what
-only functions inside the body use, where it would be computed in every call; and a binding that
-declares another type than its value has, which is a check. That a computation fails or never ends
-is no effect, as everywhere (`relay.analysis.purity`): it then does so when it is needed.
+So bindings stay whose values read or write references or have other effects, and all of a function
+that writes to storage. These stay as well: a recursive function; what only inner functions use,
+where it would be computed in every call; and a binding that declares another type than its value
+has, which is a check. Failure and divergence are no effects (`relay.analysis.purity`): they happen
+when the value is needed.
 """
 
 from __future__ import annotations

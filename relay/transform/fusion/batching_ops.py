@@ -1,6 +1,12 @@
-"""Make one operator of several of the same input, for all kinds of products:
+"""Combine parallel products of the same input, of all kinds:
 
-(nn.dense(%x, %w1), nn.dense(%x, %w2), nn.dense(%x, %w3))  ->  one nn.batch_matmul, and its parts
+BatchingOps() with PassContext(opt_level=4):
+(nn.dense(%x, %w1), nn.dense(%x, %w2), nn.dense(%x, %w3))
+->
+%0 = nn.batch_matmul(…);
+(…)
+
+for %x: Tensor[(4, 8), float32], weights %w1, %w2, %w3: Tensor[(16, 8), float32]
 
 Runs CombineParallelConv2D, CombineParallelDense and CombineParallelBatchMatmul.
 """

@@ -1,12 +1,14 @@
-"""Make one batch of products of several with the same first matrices:
+"""Combine batch_matmuls with the same first operand:
 
 (nn.batch_matmul(%x, %y1), nn.batch_matmul(%x, %y2), nn.batch_matmul(%x, %y3))
 ->
 %0 = nn.batch_matmul(%x, concatenate((%y1, %y2, %y3), axis=2));
 (strided_slice(%0, …), strided_slice(%0, …), strided_slice(%0, …))
 
-The second matrices are fixed, or parameters of the function: then nothing has to be computed sooner
-than it was. What follows in all branches joins as well (`parallel_branches`).
+for %x: Tensor[(2, 4, 8), float32], weights %y1, %y2, %y3: Tensor[(2, 8, 16), float32]
+
+The second operands are fixed, or parameters of the function, so nothing is computed earlier than
+before. Operators that follow in all branches are combined as well (`parallel_branches`).
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
-"""Make one convolution of several of the same input:
+"""Combine convolutions of the same input:
 
 (nn.relu(nn.conv2d(%x, %w1)), nn.relu(nn.conv2d(%x, %w2)), nn.relu(nn.conv2d(%x, %w3)))
 ->
 %0 = nn.relu(nn.conv2d(%x, concatenate((%w1, %w2, %w3))));
 (strided_slice(%0, …), strided_slice(%0, …), strided_slice(%0, …))
 
-Their attributes are the same but for the channels, they have one group, and their weights are fixed
-and used by nobody else. What follows in all branches joins as well (`parallel_branches`).
+for %x: Tensor[(1, 4, 5, 5), float32], weights %w1, %w2, %w3: Tensor[(8, 4, 1, 1), float32]
+
+Attributes are the same except for the channels, there is one group, and the weights are fixed and
+have no other use. Operators that follow in all branches are combined as well (`parallel_branches`).
 """
 
 from __future__ import annotations

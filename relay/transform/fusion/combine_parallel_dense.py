@@ -1,29 +1,33 @@
-"""Make one product of several matrix products of the same input:
+"""Combine matrix products of the same input:
 
 (nn.dense(%x, %w1), nn.dense(%x, %w2), nn.dense(%x, %w3))
 ->
-%0 = nn.batch_matmul(expand_dims(%x, 0), stack((%w1, %w2, %w3)), transpose_b=True);
-(squeeze(strided_slice(%0, …)), squeeze(strided_slice(%0, …)), squeeze(strided_slice(%0, …)))
+%0 = nn.batch_matmul(expand_dims(%x, axis=0), stack((%w1, %w2, %w3)), transpose_b=True);
+(squeeze(strided_slice(%0, …), …), squeeze(strided_slice(%0, …), …), squeeze(…))
 
-for matrices %x and weights of one shape. With `to_batch=False` the weights lie side by side in one
-wide product, and may have different widths:
+for %x: Tensor[(4, 8), float32], weights %w1, %w2, %w3: Tensor[(16, 8), float32]
 
+With `to_batch=False` the weights are concatenated into one wide product, and may differ in width:
+
+CombineParallelDense(to_batch=False):
+(nn.dense(%x, %w1), nn.dense(%x, %w2), nn.dense(%x, %w3))
+->
 %0 = nn.dense(%x, concatenate((%w1, %w2, %w3)));
 (strided_slice(%0, …), strided_slice(%0, …), strided_slice(%0, …))
 
-so that the projections of attention and the gates of a cell share one. That is done where it is
-worth its while:
+for %x: Tensor[(4, 8), float32], weights %w1, %w2, %w3: Tensor[(16, 8), float32]
 
-    saved    a launch for every product but one; the lanes that narrow products leave idle, and
-             reading the input for each of them
-    spent    a part is written and read once more, unless it had to be before: who reads it moves
-             elements anyway, or reads another part as well
+so that the projections of attention and the gates of a recurrent cell share one product. A cost
+model decides:
 
-The constants below were measured. Outputs are computed in lanes, several of them at a time for each
-element of the input.
+    gain     one kernel launch per product saved; the lanes that narrow products leave idle; and
+             reading the input once instead of once per product
+    cost     a part is written and read once more, unless that was necessary before: its consumer
+             moves elements anyway, or reads another part as well
 
-The weights are fixed and used by nobody else. What follows in all branches joins as well
-(`parallel_branches`).
+The constants below were measured. Outputs are computed in lanes, several at a time for each element
+of the input. The weights are fixed and have no other use. Operators that follow in all branches are
+combined as well (`parallel_branches`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Put the operators of kernels back into the program, the inverse of FuseOps:
+"""Inline kernels, the inverse of FuseOps:
 
 fn (%p0, %p1, Primitive=1) { nn.relu(add(%p0, %p1)) }(%x, %y)  ->  nn.relu(add(%x, %y))
 """

@@ -1,12 +1,14 @@
-"""Put operators that make one kernel into a function of their own:
+"""Group operators into primitive functions, one per kernel:
 
 nn.relu(add(nn.dense(%x, %w), %b))
 ->
-fn (%p0, %p1, %p2, Primitive=1) { nn.relu(add(nn.dense(%p0, %p1), %p2)) }(%x, %w, %b)
+fn (%p0, %p1, %p2, Primitive=1, …) { nn.relu(add(nn.dense(%p0, %p1), %p2)) }(%x, %w, %b)
 
-`relay.transform.fusion.fusion_groups` says which operators belong together. Every operator ends up
-in such a function (`relay.transform.fusion.fusion_kernels`), alone if need be, so what is left
-around them is the program that calls kernels. Nothing that has effects is moved or repeated.
+for %x: Tensor[(4, 8), float32], %w: Tensor[(16, 8), float32], %b: Tensor[(16), float32]
+
+`relay.transform.fusion.fusion_groups` decides which operators belong together. Every operator ends
+up in a primitive function (`relay.transform.fusion.fusion_kernels`), alone if need be, so what is
+left around them is the program that calls kernels. Effects are neither moved nor repeated.
 """
 
 from __future__ import annotations

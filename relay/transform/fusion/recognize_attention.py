@@ -1,4 +1,4 @@
-"""Put attention into one primitive function, however its pieces are written:
+"""Group attention into one primitive function, however it is written:
 
 %0 = nn.batch_matmul(%q, %k, transpose_b=True);
 %1 = add(multiply(%0, 0.125f), %mask);
@@ -10,11 +10,13 @@ fn (%p0, %p1, %p2, %p3, Primitive=1, Pattern="attention") {
   nn.batch_matmul(nn.softmax(%1), %p3)
 }(%q, %k, %mask, %v)
 
+for %q, %k: Tensor[(8, 16, 64), float32], %v: Tensor[(8, 16, 64), float32],
+%mask: Tensor[(16, 16), float32]
+
 The scores, the first product, may be scaled and masked, by addition or by `where`, in any order;
 they may be converted, and axes before the last two split and joined. The softmax is over the keys,
-the last axis: the operator, or max, subtract, exp, sum and divide. All of it is used for the second
-product only. FuseOps leaves the function as it is: a kernel for the whole of it need never have all
-scores in memory.
+the last axis: the operator, or max, subtract, exp, sum and divide. Only the second product uses any
+of it. FuseOps keeps the function as it is: a kernel for all of it never stores all scores.
 """
 
 from __future__ import annotations

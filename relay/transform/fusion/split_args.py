@@ -1,14 +1,14 @@
-"""Take apart what has more arguments than a kernel may have:
+"""Split operators with more arguments than a kernel may have:
 
+SplitArgs(4):
 concatenate((%a, %b, %c, %d, %e), axis=1)
 ->
 %0 = annotation.stop_fusion(concatenate((%a, %b, %c), axis=1));
 %1 = annotation.stop_fusion(concatenate((%d, %e), axis=1));
 concatenate((%0, %1), axis=1)
 
-for at most 4 arguments, the result among them. Operators that join tensors are the ones that have
-as many as somebody wrote; what fusion makes of others is its own affair. Parts stay in their order,
-and where there are too many parts they are joined in turn.
+The result counts as an argument. Only operators that join tensors take any number of them; FuseOps
+limits its own kernels. Parts stay in order, and too many parts are joined in turn.
 """
 
 from __future__ import annotations

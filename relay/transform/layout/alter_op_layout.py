@@ -1,20 +1,21 @@
-"""Write operators in the layouts that the target computes fastest, and let the others follow:
+"""Convert operators to the layouts that the target prefers:
 
-nn.conv2d(%x, %w, padding=[1, 1, 1, 1])                       %x: Tensor[(1, 64, 56, 56), float32]
--> layout_transform(
-       nn.contrib_conv2d_NCHWc(layout_transform(%x, "NCHW", "NCHW16c"),
-                               layout_transform(%w, "OIHW", "OIHW16i16o"), padding=[1, 1, 1, 1],
-                               data_layout="NCHW16c", kernel_layout="OIHW16i16o", …),
-       "NCHW16c", "NCHW")
+AlterOpLayout() with Target("llvm -mcpu=skylake-avx512"):
+nn.conv2d(%x, %w, padding=[1, 1, 1, 1])
+->
+%0 = layout_transform(%x, src_layout="NCHW", dst_layout="NCHW16c");
+%1 = nn.contrib_conv2d_NCHWc(%0, %w, …, data_layout="NCHW16c", out_layout="NCHW16c");
+layout_transform(%1, src_layout="NCHW16c", dst_layout="NCHW")
 
-on a machine whose vectors have 16 elements. What a target prefers is its own business
-(`relay.target.llvm.layouts` for processors). How layouts spread is told in
-`relay.transform.layout.layout_propagation`; the transforms of weights are computed once, by the
-passes that compute with constants.
+for %x: Tensor[(1, 64, 56, 56), float32], weights %w: Tensor[(64, 64, 3, 3), float32]
 
-An operator may have a function of its own for this, which goes first, the attribute
-`FTVMAlterOpLayout`: `(attrs, inputs, types, result type) -> expression, or None`. Inputs that its
-call takes as they are given are laid as the attributes of that call say.
+Each target has its own preferences (`relay.target.llvm.layouts` for processors). How layouts
+propagate to other operators is described in `relay.transform.layout.layout_propagation`;
+transforms of weights are computed once, by the passes that fold constants.
+
+The attribute `FTVMAlterOpLayout` of an operator overrides the target: a function `(attrs, inputs,
+types, result type) -> expression, or None`. Inputs that its call uses unchanged are converted to
+the layouts that the attributes of that call name.
 """
 
 from __future__ import annotations

@@ -1,19 +1,23 @@
-"""Give operators the layouts that somebody wants, and let the others follow:
+"""Convert operators to the layouts that the caller asks for:
 
+ConvertLayout({"nn.conv2d": ["NHWC", "default"]}):
 nn.conv2d(%x, %w, padding=[1, 1, 1, 1])
--> layout_transform(
-       nn.conv2d(layout_transform(%x, "NCHW", "NHWC"), layout_transform(%w, "OIHW", "HWIO"),
-                 padding=[1, 1, 1, 1], data_layout="NHWC", kernel_layout="HWIO"),
-       "NHWC", "NCHW")
+->
+%0 = layout_transform(%x, src_layout="NCHW", dst_layout="NHWC");
+%1 = layout_transform(%w, src_layout="OIHW", dst_layout="HWIO");
+%2 = nn.conv2d(%0, %1, padding=[1, 1, 1, 1], data_layout="NHWC", kernel_layout="HWIO");
+layout_transform(%2, src_layout="NHWC", dst_layout="NCHW")
 
-with ConvertLayout({"nn.conv2d": ["NHWC", "default"]}). The list of an operator is the layout of its
-data, then that of its weights; "default" is the one that usually goes with the data. Between two
-such calls no transform remains (see `relay.transform.layout.layout_propagation`). Channels that do
-not fall into the blocks of a layout leave a call as it is.
+for %x: Tensor[(1, 4, 5, 5), float32], %w: Tensor[(8, 4, 3, 3), float32]
 
-`nn.batch_norm` names no layout; it gets the axis that the channels have in the one wanted.
+The list of an operator is the layout of its data, then that of its weights; "default" is the usual
+one for the data layout. No transform remains between two such calls
+(`relay.transform.layout.layout_propagation`). A call whose channels are not divisible by the blocks
+of a layout stays.
 
-An operator may have a function of its own for this, the attribute `FTVMConvertOpLayout`:
+`nn.batch_norm` has no layout; its axis becomes that of the channels in the wanted one.
+
+The attribute `FTVMConvertOpLayout` of an operator overrides this: a function
 `(attrs, inputs, types, desired_layouts) -> call`.
 """
 

@@ -1,11 +1,11 @@
-"""Rewrite operators into a form that somebody supports, each by a function of its own:
+"""Rewrite operators into supported forms, by functions that are attached to them:
 
 nn.dense(%x, %w)  ->  strided_slice(nn.dense(nn.pad(%x, …), nn.pad(%w, …)), …)
 
-if the function is one that pads. It is attached to the operator as an attribute, by default
-`FTVMLegalize`: `(attrs, inputs, types) -> expression, or None` to leave the call as it is. The
-types are those of the inputs, then that of the result. The expression stands for the call, so it is
-of the same type. What a function gives is not looked at again.
+if the function pads. It is an attribute of the operator, by default `FTVMLegalize`: `(attrs,
+inputs, types) -> expression, or None` to leave the call unchanged. The types are those of the
+inputs, then that of the result. The expression replaces the call, so it has the same type. It is
+not legalized again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Note how much memory is needed while each kernel runs:
+"""Annotate kernels with the memory in use while they run:
 
 def @main(%x: Tensor[(4), float32]) {
   let %a = fn (%p0: Tensor[(4), float32], Primitive=1) { exp(%p0) }(%x);
@@ -10,13 +10,12 @@ def @main(%x: Tensor[(4), float32], io_used_memory=32) {
   %a
 }
 
-In bytes: what goes into a kernel, what comes out of it, and what others still need afterwards.
-`io_used_memory` is that of the parameters and of the result of a function. Constants do not count,
-and neither does memory that kernels use for themselves. Where there are sizes that only a run
-tells, nothing is noted.
+In bytes: inputs and outputs of the kernel, and live values that are needed later. `io_used_memory`
+is that of the parameters and the result of a function. Constants and the workspace of kernels are
+not counted. Nothing is annotated where sizes are dynamic.
 
-Programs are fused, and in A-normal form. Every result, of a kernel or of branches, has memory of
-its own here; the plan of a compiled program is better than that where kernels write in place.
+Programs are fused, and in A-normal form. Every result, of a kernel or of branches, has its own
+memory here; the plan of a compiled program is better where kernels write in place.
 """
 
 from __future__ import annotations

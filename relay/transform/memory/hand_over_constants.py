@@ -1,16 +1,18 @@
-"""Hand kernels their tensors, and call them where they stand:
+"""Pass tensor constants of kernels as arguments, and call kernels where they are defined:
 
-fn (%p0, Primitive=1) { add(%p0, meta[relay.Constant][0]) }(%x)
+fn (%p0, Primitive=1) { add(%p0, %c) }(%x)  ->  fn (%p0, %p1, Primitive=1) { add(%p0, %p1) }(%x, %c)
+
+for constant %c: Tensor[(3), float32]
+
+let %f = fn (%p0: float32, Primitive=1) { add(%p0, 1f) }; %f(%y)
 ->
-fn (%p0, %p1, Primitive=1) { add(%p0, %p1) }(%x, meta[relay.Constant][0])
+let %f = fn (%a) { fn (%p0, Primitive=1) { add(%p0, 1f) }(%a) }; %f(%y)
 
-let %f = fn (%p0, Primitive=1) { add(%p0, 1f) }; %f(%x)
-->
-let %f = fn (%y) { fn (%p0, Primitive=1) { add(%p0, 1f) }(%y) }; %f(%x)
+for %y: float32
 
-Code for a kernel has no room for tensors; numbers stay in it. `FuseOps` makes kernels so, unless it
-is told to keep constants inside; others come with the program. A kernel that is a value, or a
-function of the module, becomes an ordinary function that calls it.
+The code of a kernel contains scalars, but no tensors. `FuseOps` makes such kernels, unless it is
+told to keep constants inside; others come with the program. A kernel that is a value, or a function
+of the module, becomes an ordinary function that calls it.
 """
 
 from __future__ import annotations

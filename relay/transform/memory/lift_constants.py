@@ -1,10 +1,8 @@
-"""Bind constants at the beginning of the function that needs them:
+"""Bind constants at the beginning of the function that uses them:
 
-def @main(%x: Tensor[(2), float32]) { add(%x, meta[relay.Constant][0]) }
-->
-def @main(%x: Tensor[(2), float32]) { let %const_0 = meta[relay.Constant][0]; add(%x, %const_0) }
+add(%x, 2f)  ->  let %const_0 = 2f; add(%x, %const_0)
 
-So those of branches and of functions inside are there once. Kernels keep theirs.
+So constants of branches and inner functions exist once. Kernels keep theirs.
 """
 
 from __future__ import annotations

@@ -1,14 +1,16 @@
-"""Move what depends on weights alone into a function of its own, which runs once:
+"""Move computations on weights alone into a function that runs once:
 
-def @main(%x, %w, %s, Weights=["w", "s"]) { nn.dense(%x, %w * exp(%s)) }
+def @main(%x: Tensor[(1, 3), float32], %w: Tensor[(2, 3), float32], Weights=["w"]) {
+  nn.dense(%x, exp(%w))
+}
 ->
-def @prepare(%w, %s) { (%w * exp(%s),) }
+def @prepare(%w: Tensor[(2, 3), float32]) { (exp(%w),) }
 def @main(%x, %packed_0, Prepare="prepare") { nn.dense(%x, %packed_0) }
 
 The attribute `Weights` of `@main` names parameters that stay the same from call to call. They
-become the parameters of `@prepare`, and the fields of its result the last parameters of `@main`.
-So weights are never folded into the program: kernels do not depend on them, and with new ones only
-`@prepare` has to run again. It comes before fusion, which would mix the two.
+become the parameters of `@prepare`, and the fields of its result the last parameters of `@main`. So
+weights are never folded into the program: kernels do not depend on them, and new weights only
+require `@prepare` to run again. It comes before fusion, which would mix the two.
 
 What is not worth keeping (`keeping`) is computed in every call.
 """

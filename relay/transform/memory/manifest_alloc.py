@@ -1,27 +1,22 @@
-"""Say where the results of kernels lie, and let kernels write them there:
+"""Make the memory of kernel results explicit; kernels write into it:
 
-let %y = fn (%p0: Tensor[(4), float32], Primitive=1) { exp(%p0) }(%x);
+let %y = fn (%p0: Tensor[(4), float32], Primitive=1) { exp(%p0) }(%x); %y
 ->
+let %shape = %c; let %size = 16i64; let %alignment = 64i64; let %offset = 0i64;
+let %storage = memory.alloc_storage(%size, %shape, %alignment);
+let %y = memory.alloc_tensor(%storage, %offset, %shape, const_shape=[4]);
 let %kernel = fn (%p0: Tensor[(4), float32], Primitive=1) { exp(%p0) };
-let %storage = memory.alloc_storage(16i64, [4], 64i64);
-let %y = memory.alloc_tensor(%storage, 0i64, [4], const_shape=[4]);
-let %done = vm.invoke_tvm_op(%kernel, (%x,), (%y,));
+let %ins = (%x,); let %outs = (%y,); let %done = vm.invoke_tvm_op(%kernel, %ins, %outs);
+%y
+
+for %x: Tensor[(4), float32]
 
 Every result has a storage of its own, which is written once; numbers and tuples are bound to names
-too, so that the program stays in A-normal form. What size a result has that shows only in a run
-is computed by a kernel more, from the extents of the arguments (`shape_functions`):
+too, so that the program stays in A-normal form. A dynamic result size is computed by another
+kernel, from the extents of the arguments (`shape_functions`). A kernel whose result size depends on
+values stays as it is.
 
-let %y = fn (%p0: Tensor[(n), float32], Primitive=1) { exp(%p0) }(%x);
-->
-let %extents = vm.shape_of(%x);
-… fn (%s0: Tensor[(1), int64], Primitive=1) { … }, which writes to %shape and %size …
-let %storage = memory.alloc_storage(%size, %shape, 64i64);
-let %y = memory.alloc_tensor(%storage, 0i64, %shape, assert_shape=[None]);
-
-A kernel stays as it is if its values decide how much comes out.
-
-Programs are fused, and in A-normal form. Where storages can be given back is the business of
-ManifestLifetimes.
+Programs are fused, and in A-normal form. ManifestLifetimes decides where storages are freed.
 """
 
 from __future__ import annotations

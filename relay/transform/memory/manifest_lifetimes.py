@@ -1,4 +1,4 @@
-"""Say where values are not needed any more:
+"""Mark where values are no longer needed:
 
 let %a = exp(%x); let %b = sqrt(%a); let %c = add(%b, %b); %c
 ->
@@ -6,13 +6,13 @@ let %a = exp(%x);
 let %b = sqrt(%a);
 let %_ = memory.kill(%a);
 let %c = add(%b, %b);
-let %_ = memory.kill(%b);
+let %d = memory.kill(%b);
 %c
 
 Programs are in A-normal form. A value that only one branch needs is killed at the beginning of the
-others. What belongs to somebody else is not killed: parameters, parts of data, constants, what a
-function inside remembers. A storage is given back when nothing that lies in it is needed any more,
-and never if what lies in it may be kept by others, or is the result of a branch.
+others. Values with other owners are not killed: parameters, parts of data, constants, captured
+variables. A storage is freed when nothing that lies in it is needed any more, and never if what
+lies in it may be kept by others, or is the result of a branch.
 """
 
 from __future__ import annotations

@@ -1,26 +1,34 @@
-"""Lay out the storages of a block in one storage:
+"""Pack the storages of a block into one:
 
-let %s0 = memory.alloc_storage(64i64, …);
-let %a = memory.alloc_tensor(%s0, 0i64, …);
-let %s1 = memory.alloc_storage(64i64, …);
-let %b = memory.alloc_tensor(%s1, 0i64, …);
-…
-let %_ = memory.kill(%s0);
-let %_ = memory.kill(%s1);
+extern type Storage
+def @main(%shape: Tensor[(1), int64]) {
+  let %s0 = memory.alloc_storage(64i64, %shape, 64i64);
+  let %a = memory.alloc_tensor(%s0, 0i64, %shape, const_shape=[16]);
+  let %s1 = memory.alloc_storage(64i64, %shape, 64i64);
+  let %b = memory.alloc_tensor(%s1, 0i64, %shape, const_shape=[16]);
+  let %c = add(%a, %b);
+  let %k0 = memory.kill(%s0);
+  let %k1 = memory.kill(%s1);
+  %c
+}
 ->
-let %region = memory.alloc_storage(128i64, …);
-let %a = memory.alloc_tensor(%region, 0i64, …);
-let %b = memory.alloc_tensor(%region, 64i64, …);
-…
-let %_ = memory.kill(%region);
+extern type Storage
+def @main(%shape: Tensor[(1), int64]) {
+  … let %size = 128i64; …
+  let %region = memory.alloc_storage(%size, …); … let %first = 0i64;
+  let %a = memory.alloc_tensor(%region, %first, …); … let %second = 64i64;
+  let %b = memory.alloc_tensor(%region, %second, …);
+  let %c = add(%a, %b); …
+  let %k = memory.kill(%region);
+  %c
+}
 
-Storages that are never alive together share bytes. The program says how long they live: from where
-they are allocated to where they are killed, so one is moved only if both happen in the same block,
-its size is a number, and nothing but tensors at known offsets is made of it. Those of one device
-make one region.
+Storages with disjoint live ranges share bytes. A live range is from the allocation to the kill, so
+a storage is moved only if both are in the same block, its size is a number, and only tensors at
+known offsets are made of it. There is one region per device.
 
-It is run on what ManifestAlloc makes of a program, and is in no pipeline: compiled programs have
-plans of their own, which also know which kernels may write in place.
+It runs after ManifestAlloc, and is in no pipeline: compiled programs have plans of their own, which
+also know which kernels may write in place.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Look at a tensor in another shape, where a kernel would do nothing but copy it:
+"""Replace kernels that only reshape by views:
 
-fn (%p0: Tensor[(2, 3), float32], Primitive=1) { reshape(%p0, newshape=[6]) }(%x)
+fn (%p0, Primitive=1) { reshape(%p0, newshape=[6]) }(%x)
 ->
-vm.reshape_tensor(%x, [6], newshape=[6])
+vm.reshape_tensor(%x, %shape, newshape=[6])
 
-Programs are fused, so a reshape that is left alone has no other operator to join. It stays if its
-extents show only in a run, and in functions that write to tensors, where a copy is not a view.
-The option `relay.remove_standalone_reshapes.enable` of the PassContext turns this off.
+Programs are fused, so a reshape alone has no other operator to join. Reshapes to dynamic sizes
+stay, and so do those in functions that write to tensors, where a copy is not a view. The option
+`relay.remove_standalone_reshapes.enable` of the PassContext turns this off.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""Compute exponentials, and what is made of them, approximately:
+"""Replace exponentials and related functions by approximations:
 
 exp(%x)         ->  fast_exp(%x)
 tanh(%x)        ->  fast_tanh(%x)
 erf(%x)         ->  fast_erf(%x)
 nn.softmax(%x)  ->  nn.fast_softmax(%x)
 
-The fast operators are good to about 2e-7, so elements of 64 bits stay as they are: who asks for
-these wants more. Kernels with such an operator in them say that they are approximate; who compiles
-with `exact=True` has none.
+The relative error is about 2e-7, so float64 is left alone. Kernels with such an operator are marked
+as approximate; `relay.compile(…, exact=True)` has none.
 """
 
 from __future__ import annotations

@@ -1,27 +1,28 @@
-"""Compute with floats of 16 bits where that is as good, and with 32 bits where it is not:
+"""Compute with floats of 16 bits where that is accurate enough:
 
 nn.softmax(nn.relu(nn.dense(%x, %w)))
 ->
-%0 = cast(nn.dense(cast(%x, "float16"), cast(%w, "float16"), out_dtype="float32"), "float16");
-nn.softmax(cast(nn.relu(%0), "float32"))
+%0 = nn.dense(cast(%x, dtype="float16"), cast(%w, dtype="float16"), out_dtype="float32");
+nn.softmax(cast(nn.relu(cast(%0, dtype="float16")), dtype="float32"))
 
-The record of an operator says its kind (`relay.op.facts.Precision`). Operators that are worth it
-ALWAYS get narrow arguments; they sum with 32 bits where they have an `out_dtype`, and their results
-are narrow. Those that FOLLOW take narrow arguments if they get some, and if all others are narrow
-too, or can be converted for nothing or once: constants, what is computed from constants alone, and
-parameters. All others NEVER do: they get float32, as before. A value is converted once, however
-often it is used, and one that was wide to begin with is used as it was. A constant that is too
-large for float16 (the -1e9 of a mask) keeps what uses it wide.
+for %x: Tensor[(2, 8), float32], %w: Tensor[(4, 8), float32]
 
-Tuples, `let`s, branches and clauses hold narrow values where all ways lead to narrow ones, or to
-such constants and parameters. Function values, functions that others call, data and references keep
-their types: values are converted on the way in and on the way out. Only a function that nobody in
-the module calls, such as `main`, may have another result type than before; with the option
-`relay.ToMixedPrecision.keep_orig_output_dtype` it has not. Floats of other widths than 32 are left
-alone. What comes out is an approximation: an element of float16 has 11 bits, of bfloat16 8.
+The record of an operator gives its class (`relay.op.facts.Precision`). ALWAYS: arguments are
+narrow, sums have 32 bits where there is an `out_dtype`, and results are narrow. FOLLOW: narrow if
+some arguments are, and all others are narrow too or can be converted for free or once (constants,
+what is computed from constants alone, parameters). NEVER: float32, as before. A value is converted
+once, however often it is used, and a value that was wide is used as it was. A constant too large
+for float16 (the -1e9 of a mask) keeps its users wide.
+
+Tuples, `let`s, branches and clauses hold narrow values where all alternatives are narrow, or such
+constants and parameters. Function values, functions that others call, data and references keep
+their types: values are converted on the way in and out. Only a function without callers in the
+module, such as `main`, may change its result type; the option
+`relay.ToMixedPrecision.keep_orig_output_dtype` prevents that. Floats of other widths than 32 are
+left alone. The result is an approximation: float16 has 11 bits, bfloat16 8.
 
 The attribute `FTVMMixedPrecisionConversionType` of an operator overrides its record: a function of
-the call and the narrow type that gives the kind, and perhaps the types to sum with and to give:
+the call and the narrow type that gives the class, and perhaps the types of sums and results:
 
 @relay.op.register_op_attr("my.op", "FTVMMixedPrecisionConversionType")
 def my_op(call, mixed_precision_type):

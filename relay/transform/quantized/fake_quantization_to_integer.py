@@ -1,25 +1,25 @@
-"""Compute with the integers that numbers are made of, and are made into:
+"""Compute with integers between dequantize and quantize:
 
-%0 = nn.conv2d(qnn.dequantize(%x, sx, zx), qnn.dequantize(%w, sw, 0));
-%1 = nn.relu(nn.bias_add(%0, %b));
-qnn.quantize(%1, sy, zy)
+%0 = qnn.dequantize(%x, 0.5f, 3, out_dtype="float32");
+%1 = nn.conv2d(%0, qnn.dequantize(%w, 0.25f, 0, out_dtype="float32"));
+qnn.quantize(nn.relu(%1), 2f, 5, out_dtype="int8")
 ->
-%0 = qnn.conv2d(%x, %w, zx, 0, sx, sw);
-%1 = qnn.requantize(add(%0, round(%b / (sx * sw))), sx * sw, 0, sy, zy);
-maximum(%1, zy)
+%0 = qnn.conv2d(%x, %w, 3, 0, 0.5f, 0.25f, …);
+maximum(qnn.requantize(%0, 0.125f, 0, 2f, 5, …), 5i8)
 
-A network that was trained or calibrated for integers comes with its operators on floats, between
-conversions. The rules are in two files: `quantized_products` has those by which products add up
-integers, whether or not integers are made of the result; `quantized_steps` those of all that stands
-between two conversions. Scales and zero points must be constants.
+for %x: Tensor[(1, 4, 5, 5), int8], %w: Tensor[(8, 4, 1, 1), int8]
 
-Left on floats is what no rule knows. What would not gain need not be exchanged: a chain of steps
-element by element between two conversions is one kernel after fusion, that reads and writes
-integers.
+A network that was trained or calibrated for integers comes with float operators between
+conversions. The rules are in two files: `quantized_products` has those of products, which add up
+integers whether or not the result is quantized; `quantized_steps` those of everything else between
+two conversions. Scales and zero points must be constants.
 
-An operator may have a rule of its own, the attribute `FTVMFakeQuantizationToInteger`: a function of
-the call and of the window through which it sees the program, as `relay.transform.simplify.peephole`
-says. It is asked before the others.
+Operators without a rule stay on floats, and so does what would gain nothing: an element-wise chain
+between two conversions becomes one kernel by fusion, which reads and writes integers.
+
+The attribute `FTVMFakeQuantizationToInteger` of an operator is a rule of its own: a function of the
+call and of the window through which it sees the program, as in `relay.transform.simplify.peephole`.
+It is tried before the others.
 """
 
 from __future__ import annotations

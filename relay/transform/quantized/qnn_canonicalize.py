@@ -1,25 +1,24 @@
-"""Write products of integers less their zero points as products of the integers themselves:
+"""Multiply quantized integers directly, and subtract the terms of the zero points from the sums:
 
-qnn.dense(%x, %w, zx, zw, …)
+qnn.dense(%x, %w, 3, 0, 0.5f, 0.25f, units=4)
 ->
-%0 = nn.dense(%x, %w, out_dtype="int32");
-%1 = subtract(%0, multiply(zx, sum(cast(%w, dtype="int32"), axis=[1])));
-subtract(%1, multiply(zw, sum(subtract(cast(%x, dtype="int32"), zx), axis=[-1], keepdims=True)))
+%0 = nn.dense(%x, %w, units=4, out_dtype="int32");
+subtract(%0, multiply(3, sum(cast(%w, dtype="int32"), axis=[1])))
 
-by (x - zx)(w - zw) = x w - zx w - zw (x - zx), and the same of qnn.batch_matmul and qnn.conv2d. So
-what is multiplied has 8 bits, for which processors have instructions, and all that is left of the
-zero points is added to the sums. What is made of weights alone is folded. Terms whose zero point is
-known to be 0 are left out; a weight that still fits into 8 bits less its zero point is shifted
-before, and one without a sign is moved by 128, because those instructions want one with a sign.
-Sums wrap as they did before.
+for %x: Tensor[(2, 8), int8], %w: Tensor[(4, 8), int8]
 
-A convolution pads with the zero point of its data, so it is padded before unless that is 0. Of a
-transposed one the term of the weight is another one, of ones.
+by (x - zx)(w - zw) = x w - zx w - zw (x - zx), and the same for qnn.batch_matmul and qnn.conv2d. So
+factors have 8 bits, for which processors have instructions, and the zero points are added to the
+sums. Terms of weights alone are folded. Terms whose zero point is 0 are omitted; a weight that fits
+into 8 bits less its zero point is shifted before, and an unsigned one is moved by 128, because
+those instructions take signed weights. Sums wrap as before.
 
-What stays: sums of other types than int32, factors of 16 bits, weights in blocks, and convolutions
-in groups, and transposed ones, whose weights need a zero point; they are computed with differences,
-in the type of the sums. All other operators on quantised numbers are one kernel each, with integers
-in memory, and are left as they are.
+A convolution pads with the zero point of its data, so it is padded before unless that is 0. The
+weight term of a transposed convolution is a transposed convolution of ones.
+
+Unchanged are sums of other types than int32, factors of 16 bits, weights in blocks, and grouped and
+transposed convolutions whose weights need a zero point: they compute with differences, in the type
+of the sums. All other quantized operators are one kernel each, with integers in memory.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""Rewrite operators on quantised numbers into a form that somebody supports:
+"""Rewrite quantized operators into supported forms:
 
-qnn.dense(%x, %w, …)  ->  whatever the function attached to `qnn.dense` makes of it
+qnn.dense(%x, %w, …)  ->  what the function attached to `qnn.dense` returns
 
-The functions are attached to the operators as their attribute `FTVMQnnLegalize`, and are called as
-`Legalize` says. It comes before `QnnCanonicalize`, after which products of quantised numbers cannot
-be told from others.
+The functions are the attribute `FTVMQnnLegalize` of operators, and are called as by `Legalize`. It
+comes before `QnnCanonicalize`, after which quantized products cannot be told from others.
 """
 
 from __future__ import annotations

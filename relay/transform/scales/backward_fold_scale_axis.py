@@ -1,22 +1,27 @@
-"""Move a multiplication by constants backward, into the weights of what comes before:
+"""Move a multiplication by constants backward, into the weights of the operators before it:
 
 multiply(nn.relu(add(nn.conv2d(%x, %w), %b)), %s)
 ->
-nn.relu(add(nn.conv2d(%x, multiply(%w, expand_dims(reshape(%s, 8), 1, 3))), multiply(%b, %s)))
+%0 = reshape(%s, newshape=[8]);
+%1 = nn.conv2d(%x, multiply(%w, expand_dims(%0, axis=1, num_newaxis=3)));
+nn.relu(add(%1, multiply(%b, expand_dims(%0, axis=1, num_newaxis=2))))
 
-for a positive %s of shape (8, 1, 1). What is left in place of the multiplication depends on
-constants and weights alone (`relay.analysis.value_flow`), so it is computed once. The scale goes
+for %x: Tensor[(1, 4, 5, 5), float32], weights %w: Tensor[(8, 4, 3, 3), float32],
+weights %b: Tensor[(8, 1, 1), float32] and a positive constant %s: Tensor[(8, 1, 1), float32]
+
+What replaces the multiplication depends on constants and weights alone
+(`relay.analysis.value_flow`), so it is computed once. The scale goes
 
     into       the weights of nn.conv1d/2d/3d, their transposed forms, nn.dense, nn.matmul and
                nn.batch_matmul, and into another fixed factor
     through    both sides of add, subtract, maximum, minimum and concatenate, where one may be
                fixed; one side of multiply; the dividend of divide; and what `axis_moves` lists
-    if it is   positive, where nn.relu and its kin, maxima and max pooling are on the way
+    if it is   positive, where nn.relu and similar operators, maxima and max pooling are on the way
 
-and only through values that nobody else uses. One factor for all elements is a scale too, and can
-go where no axis leads. Division by constants is multiplication by their inverses.
+and only through values that have no other use. A scalar factor is a scale too, and can go where no
+axis leads. Division by constants is multiplication by their inverses.
 
-Given up is one rounding: `(w * s) * x` for `(w * x) * s`. Elements are float32, float64 or
+The result is rounded differently: `(w * s) * x` for `(w * x) * s`. Elements are float32, float64 or
 bfloat16; the weights must be fixed, or multiplying them would take as long.
 """
 

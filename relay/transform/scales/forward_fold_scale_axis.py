@@ -1,19 +1,24 @@
-"""Move a multiplication by constants forward, into the weights of what comes after:
+"""Move a multiplication by constants forward, into the weights of the operators after it:
 
 nn.conv2d(nn.relu(add(multiply(%x, %s), %b)), %w)
 ->
-nn.conv2d(nn.relu(add(%x, divide(%b, %s))), multiply(%w, expand_dims(reshape(%s, 8), 1, 2)))
+%0 = reshape(%s, newshape=[8]);
+%1 = nn.relu(add(%x, divide(%b, expand_dims(%0, axis=1, num_newaxis=2))));
+nn.conv2d(%1, multiply(%w, expand_dims(%0, axis=1, num_newaxis=2)))
 
-for a positive %s of shape (8, 1, 1). All who use the product must be able to do without: the scale
-goes into the weights that `relay.transform.scales.weight_axes` lists, on the side of what goes in,
-or into another fixed factor. On the way there it may pass what `relay.transform.scales.axis_moves`
-lists, and one side of multiply, divide, add, subtract, maximum and minimum.
+for %x: Tensor[(1, 8, 5, 5), float32], weights %w: Tensor[(4, 8, 3, 3), float32],
+weights %b: Tensor[(8, 1, 1), float32] and a positive constant %s: Tensor[(8, 1, 1), float32]
 
-It has to be positive where it passes nn.relu and its kin or max pooling, and where something fixed
-is added, because that is divided by it.
+All users of the product must do without it: the scale goes into the weights that
+`relay.transform.scales.weight_axes` lists, on the input side, or into another fixed factor. On the
+way it may pass what `relay.transform.scales.axis_moves` lists, and one side of multiply, divide,
+add, subtract, maximum and minimum.
 
-What is given up, and which elements and weights are meant, is as in BackwardFoldScaleAxis. That
-goes first, since it has to divide by nothing.
+It must be positive where it passes nn.relu and similar operators or max pooling, and where
+something fixed is added, because that is divided by it.
+
+Rounding, element types and weights are as in BackwardFoldScaleAxis, which runs first because it
+needs no division.
 """
 
 from __future__ import annotations

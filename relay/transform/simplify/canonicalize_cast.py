@@ -1,14 +1,17 @@
-"""Convert to a wider type where the wide elements are needed, and not where they are made:
+"""Duplicate conversions to a wider type, so that each element-wise consumer has its own:
 
 %0 = cast(%x, dtype="int32"); (add(%0, 1), multiply(%0, 2))
-->  (add(cast(%x, dtype="int32"), 1), multiply(cast(%x, dtype="int32"), 2))
+->
+(add(cast(%x, dtype="int32"), 1), multiply(cast(%x, dtype="int32"), 2))
 
-A conversion that several read would be written to memory in its wide form. With one of its own,
-every element-wise reader takes the narrow elements, and converts them on the way, for nothing.
+for %x: Tensor[(4), int8]
 
-Readers that are not element-wise keep the shared conversion. One that a function shares with the
-code around it stays, or it would be computed in every call. Equal expressions are merged again by
-EliminateCommonSubexpr, so this comes later.
+A shared conversion would be written to memory in its wide form. With a conversion of its own, every
+element-wise consumer reads the narrow elements and converts them for free.
+
+Other consumers keep the shared conversion. One that a function shares with the code around it
+stays, or it would be computed in every call. EliminateCommonSubexpr merges equal expressions again,
+so this pass comes after it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Write operators that are combinations of simpler ones as these:
+"""Replace operators that are combinations of simpler ones:
 
-nn.bias_add(%x, %b, axis=1)  ->  add(%x, expand_dims(%b, axis=1, num_newaxis=2))
+nn.bias_add(%x, %b)  ->  add(%x, expand_dims(%b, axis=1, num_newaxis=2))
 
-for %x of rank 4. What remains is easier to reason about: layouts, fusion and the algebra of
-constants have one kind of addition to know.
+for %x: Tensor[(1, 8, 5, 5), float32], %b: Tensor[(8), float32]. Layout passes, fusion and algebraic
+rules then have one kind of addition to know.
 """
 
 from __future__ import annotations

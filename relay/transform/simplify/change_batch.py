@@ -1,13 +1,13 @@
-"""Another batch size for some parameters:
+"""Change the batch size of some parameters:
 
-ChangeBatch({%x: 0}, 16):
+ChangeBatch({"x": 0}, 16):
 fn (%x: Tensor[(1, 3), float32]) { nn.relu(%x) }
 ->
 fn (%x: Tensor[(16, 3), float32]) { nn.relu(%x) }
 
-What is said inside about the types of variables and results was said about the batch before, so it
-is forgotten and inferred again. A program in which that size is written elsewhere, as in
-`reshape(%x, newshape=[1, -1])`, may have no type any more, and the error says where.
+Declared types of inner variables and results hold for the previous batch size, so they are dropped
+and inferred again. A program that contains the size elsewhere, as in
+`reshape(%x, newshape=[1, -1])`, may become ill-typed, and the error says where.
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
-"""Drop bindings that nobody uses and nobody would notice:
+"""Remove unused bindings without effects:
 
 let %a = exp(%x); let %b = sqrt(%a); nn.relu(%x)  ->  nn.relu(%x)
 
-A binding goes when its variable is not used, or only by bindings that go, and evaluating its value
-has no effect (`relay.analysis.purity`). Failing and never ending count as no effect: of a program
-that does either, the rest may end well without the binding. Reading a reference may be left out,
-writing to one may not, and calling a function that nobody knows may not either.
+A binding goes when its variable is unused, or used only by bindings that go, and its value is pure
+(`relay.analysis.purity`). Failure and divergence do not count as effects. Reading a reference may
+be removed; writing to one, and calling an unknown function, may not.
 
-With `inline_once` a binding that is used in one place moves there:
+With `inline_once` a binding that is used once moves to its use:
 
+DeadCodeElimination(inline_once=True):
 let %a = exp(%x); let %b = sqrt(%a); add(%b, %x)  ->  add(sqrt(exp(%x)), %x)
 
-if it has no effect and reads nothing, and the place is evaluated as often as the binding: not in a
-function, a branch or a clause inside the body. What a binding declares about its type stays true
-only with the binding, so one that says more or less than its value stays.
+if it is pure and reads nothing, and the use is evaluated as often as the binding: not inside a
+function, a branch or a clause of the body. A binding that declares another type than its value has
+stays.
 """
 
 from __future__ import annotations

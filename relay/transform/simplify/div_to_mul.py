@@ -2,9 +2,9 @@
 
 divide(%x, 4f)  ->  multiply(%x, 0.25f)
 
-of floats. A product takes a fraction of the time of a quotient, and is rounded twice where that is
-rounded once. So it stays a quotient where the reciprocal is not a number with all its digits, as of
-0 and of numbers at the ends of the range; of weights, whose values may change; and of integers.
+A product takes a fraction of the time of a quotient, but is rounded twice. It stays a quotient
+where the reciprocal overflows or loses digits (0, and numbers at the ends of the range), for
+weights, whose values may change, and for integers.
 """
 
 from __future__ import annotations

@@ -1,19 +1,22 @@
-"""Call static operators where the shapes that a run would find are known:
+"""Replace dynamic operators by static ones where their shapes can be computed at compile time:
 
-%0 = shape_of(%x); dyn.reshape(%y, %0)  ->  reshape(%y, newshape=[2, 3])     if %x is (2, 3)
+dyn.reshape(%y, shape_of(%x))  ->  reshape(%y, newshape=[2, 3])
 
-A dynamic operator is another one with some of its attributes given as tensors. Where these are
-constants, or can be computed from constants and known shapes, it is that other one, and its result
-has a shape that is known in turn. This is followed along the program, through names, tuples,
-branches that agree and calls of functions that are known, until nothing more is found; then
-FoldConstant looks at the rest, and it begins again.
+for %y: Tensor[(3, 2), float32]
 
-Everything that is found says more about a type than was known before. Where others rely on what was
-known, in references, data, arguments of functions and branches that do not agree, it stays so:
+A dynamic operator takes some attributes of a static one as tensors. Where these are constants, or
+can be computed from constants and known shapes, it becomes the static one, whose result has a known
+shape in turn. This is propagated through names, tuples, branches that agree and calls of known
+functions until nothing changes; then FoldConstant runs on the rest, and it starts again.
 
-ref(dyn.tile(%x, [2]))  ->  ref({ let %known: Tensor[(?), float32] = tile(%x, reps=[2]); %known })
+The types found are more precise than before. Where others rely on the previous type (references,
+data, arguments of functions, branches that do not agree), it is kept:
 
-A call that would fail stays as it is, since it may never be made.
+ref(dyn.tile(%x, shape_of(%x)))
+->
+ref({ let %known: Tensor[(?, ?), float32] = tile(%x, reps=[2, 3]); %known })
+
+A call that would fail stays, since it may never be reached.
 """
 
 from __future__ import annotations

@@ -1,16 +1,15 @@
-"""Compute once what is computed twice:
+"""Compute equal expressions once:
 
 add(exp(%x), exp(%x))  ->  %0 = exp(%x); add(%0, %0)
 
-Two computations are the same when they are calls of one operator with equal attributes, the same
-projection or tuples, and what they are made of is the same; constants are the same when their
-elements are, bit for bit. A variable is the same as the value it is bound to. References, calls of
-functions and operators with effects are never the same as another.
+Two expressions are equal when they are calls of one operator with equal attributes, equal
+projections or tuples, and their operands are equal; constants are compared bit by bit. A variable
+equals the value it is bound to. References, calls of functions and operators with effects are never
+equal.
 
-Of the same computations inside each other's reach one is kept: a branch, a clause or a function
-uses what is computed around it. Two branches share nothing, since then it would be computed for
-both when it is needed by one. Where the one that is kept has a name, the name is used, and other
-names for it go:
+A branch, a clause or a function reuses expressions of the scopes around it. Two branches share
+nothing, since it would be computed for both when one needs it. Where the remaining expression is
+bound to a variable, the variable is used, and others for it are removed:
 
 let %a = exp(%x); let %b = exp(%x); add(%a, %b)  ->  let %a = exp(%x); add(%a, %a)
 """

@@ -1,14 +1,16 @@
-"""Write a convolution between a split of space into the batch and its inverse as a dilated one:
+"""Replace space_to_batch_nd, conv, batch_to_space_nd by a dilated convolution:
 
 %0 = nn.space_to_batch_nd(%x, block_shape=[2, 2], paddings=[[2, 3], [2, 3]]);
 %1 = nn.conv2d(%0, %w, data_layout="NHWC", kernel_layout="HWIO");
 nn.batch_to_space_nd(%1, block_shape=[2, 2], crops=[[0, 1], [0, 1]])
-->  nn.conv2d(%x, %w, dilation=[2, 2], padding=[2, 2, 2, 2], …)
+->
+nn.conv2d(%x, %w, padding=[2, 2, 2, 2], dilation=[2, 2], data_layout="NHWC", kernel_layout="HWIO")
 
-That is how some frameworks say "dilation". The padding is what the split has padded, and the
-convolution a block at a time, without what is cropped. It has to be zeros, and not negative; the
-convolution has to go in steps of 1, and channels stay where they are. What comes out is the same,
-with the sums in the same order.
+for %x: Tensor[(1, 5, 5, 4), float32], %w: Tensor[(3, 3, 4, 8), float32]
+
+Some frameworks express dilation this way. The padding is that of space_to_batch_nd and of the
+convolution (times the block), less the crops. It must be zeros and not negative, strides must be 1,
+and channels must not move. Sums are in the same order, so the result is the same.
 """
 
 from __future__ import annotations

@@ -1,30 +1,31 @@
-"""Compute at compile time what depends on nothing but constants:
+"""Evaluate constant expressions at compile time:
 
 add(%x, multiply(2f, 3f))  ->  add(%x, 6f)
 
-What is known is followed through tuples, data and names: a `let` of a constant goes, a projection
-of a known tuple is its field, an `if` on a known condition is one of its branches, and a `match` on
-known data is one of its clauses. Calls of operators on known tensors are evaluated by the
-interpreter, and so are calls of primitive functions. An attempt that fails, for whatever reason, is
-dropped, and the call is left for the run to report.
-The shape of a tensor of static type is known without the tensor, and of one whose type leaves some
-extents open, what is computed from the others:
+Known values are propagated through tuples, data and names: a `let` of a constant is removed, a
+projection of a known tuple is its field, an `if` on a known condition is one of its branches, and a
+`match` on known data is one of its clauses. The interpreter evaluates calls of operators and
+primitive functions on known tensors. An evaluation that fails is dropped, and the call is left for
+the run to report. Shapes are known from types, also where some extents are dynamic:
 
-take(shape_of(%x), 1)  ->  3     if %x is (?, 3)
+take(shape_of(%x), 1)  ->  3
 
-Left alone are operators with effects, operators that draw random numbers (a run draws them),
-annotations, and, unless `fold_qnn` is set, operators on quantised numbers.
+for %x: Tensor[(?, 3), float32]
 
-A result must be worth keeping. It may have `SMALL` bytes, or `GROWTH` times as many as the
-constants it was made of. So weights are converted and laid out once and for all, while a large
-tensor of zeros, or a small one broadcast to a large one, is made anew in every run, which is as
-fast as reading it. What was made by folding counts as what it was made of, so that a chain of calls
-does not grow without end.
+Not folded are operators with effects, random numbers, annotations, and, unless `fold_qnn` is set,
+quantized operators.
 
-Folding may find extents that inference did not know. Where others rely on the type, in branches and
-clauses, arguments of functions, data and references, it stays as it was:
+A result must be worth storing: it may have `SMALL` bytes, or `GROWTH` times as many as the
+constants it is computed from. So weights are converted and laid out once, while a large tensor of
+zeros, or a broadcast one, is computed in every run, which is as fast as reading it. Folded values
+count as what they were computed from, so that a chain of calls does not grow without end.
 
-ref(arange(0f, 3f, 1f))  ->  ref({ let %known: Tensor[(?), float32] = [0f, 1f, 2f]; %known })
+Folding may find extents that inference did not know. Where others rely on the type (branches,
+clauses, arguments of functions, data and references), it is kept:
+
+ref(arange(0f, 3f, 1f, dtype="float32"))
+->
+ref({ let %known: Tensor[(?), float32] = %folded; %known })
 """
 
 from __future__ import annotations

@@ -1,15 +1,17 @@
-"""Let convolutions and pools pad for themselves:
+"""Fold nn.pad into the padding of convolutions and pools:
 
 nn.conv2d(nn.pad(%x, 0f, pad_width=[[0, 0], [0, 0], [1, 1], [2, 2]]), %w)
-->  nn.conv2d(%x, %w, padding=[1, 2, 1, 2])
+->
+nn.conv2d(%x, %w, padding=[1, 2, 1, 2])
 
-Convolutions pad with zeros, quantised ones with the zero point of their data. A max pool pads with
-what is lower than everything, so a pad with the lowest value goes; so does one with a value that is
-not greater than any element (zeros around what comes out of a relu) where every window has elements
-of its own. An average pool counts what an explicit pad has added: it then includes its padding.
+for %x: Tensor[(1, 4, 5, 5), float32], %w: Tensor[(8, 4, 3, 3), float32]
 
-Batch and channels are not padded by any of these, so a pad that does so stays, and so does one that
-takes elements away.
+Convolutions pad with zeros, quantized ones with the zero point of their data. Max pools pad with
+the lowest value; a pad with another value is folded if no element is lower (zeros around the result
+of a relu) and every window contains an element. Average pools then include their padding in the
+count.
+
+A pad of batch or channels, or a negative one, stays.
 """
 
 from __future__ import annotations

@@ -1,22 +1,22 @@
-"""Write expressions in a simpler way that means the same:
+"""Apply algebraic rules that preserve values:
 
 reshape(reshape(add(%x, zeros_like(%x)), newshape=[6]), newshape=[3, 2])  ->  reshape(%x, …)
 
-The rules are in files of their own, by what they know:
+The rules are grouped in files:
 
     concrete_forms          *_like operators of known types
     shape_identities        reshapes, squeezes, transposes, layouts, broadcasts
     conversion_identities   casts and clips
-    uniform_operands        arithmetic with 0 and 1, and with one number everywhere
-    element_identities      x + x, double negation, powers, square roots, choices that are known
+    uniform_operands        arithmetic with 0 and 1, and with uniform tensors
+    element_identities      x + x, double negation, powers, square roots, known selections
     binomials               x * x + 2 * x * y + y * y
     constant_terms          (x + c1) + c2, (x * c1) * c2, (x + c1) * c2
     part_identities         slices, concatenations, splits, paddings
-    quantized_identities    positions of extrema in quantised tensors
+    quantized_identities    argmin and argmax of quantized tensors
 
-Each says there what it takes for granted. Nothing is approximated: floats may be rounded once less
-or once more, and a zero may get another sign. Operators with effects are neither left out nor
-evaluated in another order; names are looked through, and stay for those who use them:
+Each states its assumptions. Nothing is approximated: floats may be rounded once less or once more,
+and the sign of a zero may change. Operators with effects are neither removed nor reordered.
+Variables are looked through, and stay for their other uses:
 
 let %a = negative(%x); let %b = negative(%a); (%a, %b)  ->  … let %b = %x; (%a, %b)
 """

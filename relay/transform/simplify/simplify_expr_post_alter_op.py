@@ -1,9 +1,14 @@
-"""Clean up behind passes that change layouts:
+"""Clean up after passes that change layouts:
 
-layout_transform(layout_transform(%x, "NCHW", "NCHW8c"), "NCHW8c", "NCHW")  ->  %x
+%0 = layout_transform(%x, src_layout="NCHW", dst_layout="NCHW8c");
+layout_transform(%0, src_layout="NCHW8c", dst_layout="NCHW")
+->
+%x
 
-These are the rules of SimplifyExpr about shapes, conversions and operands that change nothing. It
-leaves the arithmetic with constants alone, which has found its place by then.
+for %x: Tensor[(1, 8, 5, 5), float32]
+
+These are the rules of SimplifyExpr about shapes, conversions and neutral operands. Arithmetic with
+constants stays where earlier passes have put it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Take weights that are transposed before they are multiplied with as they are needed:
+"""Replace the transpose of a weight by a parameter that is given transposed:
 
+SimplifyFCTranspose(["w"]):
 def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(8, 4), float32]) {
   nn.dense(%x, transpose(%w, axes=[1, 0]))
 }

@@ -1,21 +1,28 @@
-"""Write what only training needs the long way as what is left of it at inference:
+"""Replace training operators by their form at inference:
 
-nn.batch_norm(%x, %gamma, %beta, %mean, %var).0  ->  add(multiply(%x, scale), shift)
+nn.batch_norm(%x, %gamma, %beta, %mean, %var).0
+->
+%0 = divide(%gamma, sqrt(add(%var, 1e-05f)));
+%1 = subtract(%beta, multiply(%mean, %0));
+%2 = multiply(%x, expand_dims(%0, axis=1, num_newaxis=2));
+add(%2, expand_dims(%1, axis=1, num_newaxis=2))
 
-with scale = gamma / sqrt(var + epsilon) and shift = beta - mean * scale along the channels, which
-are constants once the parameters are, and which fusion puts behind a convolution. The mean and the
-variance, the other results, are what was given. Dropout drops nothing:
+for %x: Tensor[(1, 8, 5, 5), float32], %gamma, %beta, %mean, %var: Tensor[(8), float32]
+
+Scale and shift are constants once the parameters are, and fusion appends them to a convolution. The
+other results, mean and variance, are those given. Dropout does nothing:
 
 nn.dropout(%x).0  ->  %x
 
-Layer, instance and group normalization and l2_normalize compute what they divide by from the data
-itself. One kernel does that with the data in cache, so they stay one operator, unless `all_norms`
-asks for them to be unpacked too:
+Layer, instance and group normalization and l2_normalize compute statistics from the data itself.
+One kernel does that with the data in cache, so they stay one operator, unless `all_norms` is set:
 
-nn.l2_normalize(%x, eps=1e-3, axis=1)
-    ->  divide(%x, sqrt(maximum(sum(multiply(%x, %x), axis=1, keepdims=True), 1e-3)))
+SimplifyInference(all_norms=True):
+nn.l2_normalize(%x, eps=0.001f, axis=[1])
+->
+divide(%x, sqrt(maximum(sum(multiply(%x, %x), axis=[1], keepdims=True), 0.001f)))
 
-Elements of 16 bits and less are computed with 32 bits and rounded once at the end, like by the
+Elements of 16 bits and less are computed with 32 bits and rounded once at the end, as by the
 operators themselves.
 """
 

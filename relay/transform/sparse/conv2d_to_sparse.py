@@ -1,13 +1,16 @@
-"""Convolve with weights that are stored in blocks:
+"""Replace convolutions by sparse ones, for weights in block-sparse (BSR) form:
 
-nn.conv2d(%x, %w, channels=32, kernel_size=[1, 1], data_layout="NHWC", kernel_layout="HWIO")
+Conv2dToSparse(["w"], [(5, 16, 1, 5, 3)], "NHWC", 1):
+nn.conv2d(%x, %w, kernel_size=[1, 1], data_layout="NHWC", kernel_layout="HWIO")
 ->
-nn.sparse_conv2d(%x, %w.data, %w.indices, %w.indptr, layout="NHWC", kernel_size=[1, 1])
+nn.sparse_conv2d(%x, %w.data, %w.indices, %w.indptr)
 
-where the parameter %w has become the three others. Convolutions go by steps of 1, combine all
-channels and keep the size of the images; others stay. `relay.data_dep_optimization.bsr_conv2d`
-finds the weights and brings them into that form. What is not stored is not multiplied, so that data
-which are not finite make no NaN there any more.
+for %x: Tensor[(1, 5, 5, 64), float32], %w: Tensor[(1, 1, 64, 32), float32]
+
+The parameter %w is replaced by the three others. Strides are 1, there is one group, and padding
+preserves the image size; other convolutions stay. `relay.data_dep_optimization.bsr_conv2d` finds
+and converts the weights. Blocks that are not stored are not multiplied, so infinite data no longer
+produce NaN there.
 """
 
 from __future__ import annotations

@@ -1,12 +1,15 @@
-"""Store constant weights of convolutions in blocks, where most of them are zeros:
+"""Convert constant weights of convolutions to block-sparse (BSR) form where most blocks are zero:
 
-nn.conv2d(%x, <constant>, kernel_size=[3, 3], padding=[1, 1], …)
+Conv2dToSparse2("NCHW", 3, (1, 1), 0):
+nn.conv2d(%x, %w, padding=[1, 1, 1, 1])
 ->
-nn.sparse_conv2d(%x, <blocks>, <indices>, <bounds>, kernel_size=[3, 3], …)
+nn.sparse_conv2d(%x, %data, %indices, %indptr, layout="NCHW", kernel_size=[3, 3])
 
-Convolutions go by steps of 1, combine all channels and keep the size of the images; others stay,
-and so do weights that may be replaced after compilation. What is not stored is not multiplied, so
-that data which are not finite make no NaN there any more.
+for %x: Tensor[(1, 4, 5, 5), float32], constant %w: Tensor[(8, 4, 3, 3), float32]
+
+Strides are 1, there is one group, and padding preserves the image size; other convolutions stay,
+and so do weights that may be replaced after compilation. Blocks that are not stored are not
+multiplied, so infinite data no longer produce NaN there.
 """
 
 from __future__ import annotations

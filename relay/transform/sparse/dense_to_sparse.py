@@ -1,5 +1,6 @@
-"""Multiply with weights that are stored in blocks:
+"""Replace nn.dense by nn.sparse_dense, for weights in block-sparse (BSR) form:
 
+DenseToSparse(["w"], [(5, 16, 1, 5, 3)]):
 def @main(%x: Tensor[(1, 64), float32], %w: Tensor[(32, 64), float32]) { nn.dense(%x, %w) }
 ->
 def @main(%x: Tensor[(1, 64), float32], %w.data: Tensor[(5, 16, 1), float32],
@@ -7,8 +8,8 @@ def @main(%x: Tensor[(1, 64), float32], %w.data: Tensor[(5, 16, 1), float32],
   nn.sparse_dense(%x, %w.data, %w.indices, %w.indptr)
 }
 
-`relay.data_dep_optimization.bsr_dense.convert` finds the weights and brings them into that form.
-What is not stored is not multiplied, so that data which are not finite make no NaN there any more.
+`relay.data_dep_optimization.bsr_dense.convert` finds and converts the weights. Blocks that are not
+stored are not multiplied, so infinite data no longer produce NaN there.
 """
 
 from __future__ import annotations
