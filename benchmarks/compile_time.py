@@ -74,7 +74,7 @@ def compile_in_stages(name: str, small: bool, file: str) -> dict[str, Any]:
     x = picture(module)
     clock = Clock()
     from relay import tree
-    from relay.cache import Cache, cached_runtime
+    from relay.cache import Cache
     from relay.cache.kernels import KernelCache
     from relay.executors.executable import Code
     from relay.executors.make import make_executable
@@ -97,9 +97,9 @@ def compile_in_stages(name: str, small: bool, file: str) -> dict[str, Any]:
         kernels.prepare(primitives(module))
         clock.lap("kernels")
         program, constants = lower_module(module, kernels)
-        code = Code(target, kernels.compile(program.kernels))
+        objects = kernels.compile(program.kernels)
         clock.lap("program")
-        cached_runtime(cache)
+        code = Code(target, objects, support=target.support(False, cache))
         clock.lap("runtime")
     exe = make_executable(program, code, arrays(weights | constants), 1)
     clock.lap("load and prepare")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from relay import settings, tree
-from relay.cache import Cache, cached_program, cached_runtime
+from relay.cache import Cache
 from relay.cache.kernels import KernelCache
 from relay.cache.programs import ProgramCache, Stored
 from relay.compile_log import CompileLog
@@ -102,7 +102,8 @@ def compile_program(
     """Compile the program of a model. `whole`: as a whole program, be it straight-line code or
     not; by default only where it is not."""
     log = CompileLog()
-    machine, cache = wanted(target), Cache.of(cache)
+    machine = wanted(target)
+    cache = Cache.of(cache) if machine.version else Cache(None)
     checked = checked or bool(settings.CHECKED.read())
     level = min(level, EXACT) if exact else level
     module, own = as_module(model)
@@ -112,9 +113,8 @@ def compile_program(
     programs = ProgramCache(cache, machine, (level, exact, checked))
     key = None if whole else programs.key(named_weights(module.copy(), weights), weights)
     if (found := programs.get(key)) is not None:
-        cached_runtime(cache)
         log.cached(found.program, machine)
-        code = Code(machine, found.objects)
+        code = Code(machine, found.objects, support=machine.support(False, cache))
         return Compiled(found.program, code, arrays(weights | found.constants))
 
     if whole is None:
@@ -129,9 +129,9 @@ def compile_program(
         raise RelayError(f"the model asks for approximations: {', '.join(loose)}")
     log.lowered()
     objects = kernels.compile(program.kernels)
-    code = Code(machine, objects, cached_program(program, machine, cache) if whole else None)
+    native = machine.compile_program(program, cache) if whole else None
+    code = Code(machine, objects, native, machine.support(whole, cache))
     if not whole:
         programs.put(key, Stored(program, objects, constants))
-    cached_runtime(cache)
     log.compiled(program, kernels)
     return Compiled(program, code, arrays(weights | constants))

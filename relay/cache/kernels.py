@@ -25,10 +25,10 @@ from relay import settings, tree
 from relay.cache.objects import compile_cached, key_of
 from relay.cache.store import Cache
 from relay.cache.worker import KernelWorker, Made, make
+from relay.executors.cores import usable_cores
 from relay.ir.expr import Expr, Function
 from relay.lower import stored
 from relay.lower.kernel import Kernel, Lowered, Options
-from relay.native.cores import usable_cores
 from relay.op.opdef import OpDef
 from relay.program.primitives import Primitive
 from relay.target.target import Target

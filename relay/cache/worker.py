@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import IO, TYPE_CHECKING
 
 from relay import tree
+from relay.cache.process import READY, Worker, read_frame, write_frame
 from relay.check.infer import infer_module
 from relay.errors import RelayError
 from relay.immutable import frozen
@@ -28,7 +29,6 @@ from relay.lower import stored
 from relay.lower.kernel import Lowered, Options
 from relay.parser import parse_expr
 from relay.program.primitives import Primitive
-from relay.target.llvm.worker import READY, Worker, read_frame, write_frame
 from relay.target.target import Target, described
 
 if TYPE_CHECKING:

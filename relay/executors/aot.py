@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from relay.executors.compiled import CompiledExecutor, SetParams, straight
+from relay.executors.compiled import CompiledExecutor, SetParams
 from relay.executors.executor import Loaded
-from relay.executors.whole_program import WholeProgramExecutable
 from relay.ir.module import IRModule
 
 
@@ -20,6 +19,4 @@ class AOTExecutor(CompiledExecutor):
         from relay.driver import compile
 
         executable = compile(module, weights, target=self.target)
-        if isinstance(executable, WholeProgramExecutable):
-            return lambda values: executable.evaluate(*values), executable.set_params
-        return straight(executable), executable.set_params
+        return lambda values: executable.evaluate(*values), executable.set_params

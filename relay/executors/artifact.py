@@ -8,9 +8,8 @@ in the mapped file:
     manifest.json          version, target, inputs and outputs, digests of the other members
     program.txt            the program (`relay.program.text`)
     code/0.o, …            its kernels
-    code/runtime.o         the threads, and what walks through a program
-    code/program.o, code/program_runtime.o
-                           its functions, and what they need (only whole programs)
+    code/program.o         its functions (only whole programs)
+    code/runtime.o, …      what both need, as the target says (`Target.support`)
     constants.safetensors  what the kernels read: weights, laid out for them
     params.safetensors     the weights as they were given (only `save(…, params=True)`)
 
@@ -42,22 +41,19 @@ from relay.executors.executable import Code, Executable
 from relay.executors.make import make_executable
 from relay.executors.weights import constants_of_calls
 from relay.files import as_path, replacing
-from relay.native.runtime import portable, runtime, runtime_object
 from relay.program.native import NativeProgram, Site
 from relay.program.program import MAIN, Program
 from relay.program.text import parse, to_text
 from relay.program.verify import verify as verify_program
 from relay.safetensors import ALIGNMENT, save_param_dict, view_param_dict
-from relay.target.llvm.target import LLVMTarget
 from relay.target.target import described
 
 FORMAT: Final = "relay executable"
 VERSION: Final = 3
 MANIFEST: Final = "manifest.json"
 PROGRAM: Final = "program.txt"
-RUNTIME: Final = "code/runtime.o"
 NATIVE: Final = "code/program.o"
-PROGRAM_RUNTIME: Final = "code/program_runtime.o"
+SUPPORT: Final = "code/"  # before the names of what the target adds
 CONSTANTS: Final = "constants.safetensors"
 PARAMS: Final = "params.safetensors"
 # Weights are large, and damage in them cannot do harm: their digests are checked on request.
@@ -88,17 +84,14 @@ def to_bytes(exe: Executable, *, params: bool = True) -> bytes:
 def _members(exe: Executable, params: bool) -> dict[str, bytes]:
     """The files of the archive."""
     target = exe.code.target
-    assert isinstance(target, LLVMTarget)
     members: dict[str, bytes] = {PROGRAM: to_text(exe.program).encode()}
     for number, data in enumerate(exe.code.objects):
         members[f"code/{number}.o"] = data
-    members[RUNTIME] = runtime_object(portable(target))
     native = exe.code.program
     if native is not None:
-        from relay.native.call import program_runtime_object
-
         members[NATIVE] = native.code
-        members[PROGRAM_RUNTIME] = program_runtime_object(portable(target))
+    support = exe.code.support or target.support(native is not None)
+    members |= {f"{SUPPORT}{name}": data for name, data in support.items()}
     members[CONSTANTS] = save_param_dict(exe.constants)
     if params:
         members[PARAMS] = save_param_dict(exe.params)
@@ -168,15 +161,12 @@ def _load(source: Any, options: Mapping[str, Any], verify: bool = False) -> Exec
     target = described(manifest["target"])
     target.require_here(f"`{path}`")
     names = [f"code/{number}.o" for number in range(manifest["code"])]
-    more = [] if manifest["native"] is None else [NATIVE, PROGRAM_RUNTIME]
-    needed = [PROGRAM, RUNTIME, CONSTANTS, *names, *more]
+    more = [] if manifest["native"] is None else [NATIVE]
+    support = [n for n in manifest["sha256"] if n.startswith(SUPPORT) and n not in (*names, NATIVE)]
+    needed = [PROGRAM, CONSTANTS, *names, *more, *support]
     _check(path, members, manifest["sha256"], verify, needed)
-    runtime(bytes(members[RUNTIME]))
     native: NativeProgram | None = None
     if more:
-        from relay.native.call import program_runtime
-
-        program_runtime(bytes(members[PROGRAM_RUNTIME]))
         native = NativeProgram.of_facts(bytes(members[NATIVE]), manifest["native"])
     program = parse(bytes(members[PROGRAM]).decode(), f"{path.name}/{PROGRAM}")
     verify_program(program)  # kernels trust what they are given
@@ -185,7 +175,9 @@ def _load(source: Any, options: Mapping[str, Any], verify: bool = False) -> Exec
     weights = _tensors(path, members[PARAMS]) if PARAMS in members else {}
     _check_constants(path, program, constants)
     prepared = {c.name: constants.pop(c.name) for c in program.constants if not c.is_given}
-    code = Code(target, tuple(bytes(members[name]) for name in names), native)
+    objects = tuple(bytes(members[name]) for name in names)
+    used = {name.removeprefix(SUPPORT): bytes(members[name]) for name in support}
+    code = Code(target, objects, native, used)
     given = {**constants, **weights}
     return make_executable(program, code, given, prepared=prepared, **options)
 

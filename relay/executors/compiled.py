@@ -11,12 +11,11 @@ import numpy as np
 from relay import nd
 from relay.errors import RelayError
 from relay.executors.executor import Executor, Loaded
-from relay.interpreter.values import TupleValue, Value, to_value
+from relay.interpreter.values import Value
 from relay.ir.entry import with_main
 from relay.ir.module import IRModule
 from relay.nd import Device
 from relay.program.program import MAIN
-from relay.tree import Steps, run
 
 # Changes weights, by name.
 SetParams = Callable[[Mapping[str, Any]], None]
@@ -67,22 +66,3 @@ class CompiledExecutor(Executor):
             return main(inputs)
 
         return call
-
-
-def straight(executable: Callable[..., Any]) -> Loaded:
-    """An executable of straight-line code, which knows Python's tuples, as it takes values."""
-
-    def call(values: Sequence[Value]) -> Value:
-        return to_value(executable(*(run(_as_tuples(value)) for value in values)))
-
-    return call
-
-
-def _as_tuples(value: Value) -> Steps[Any]:
-    """The tensors of a value in Python's tuples."""
-    if not isinstance(value, TupleValue):
-        return value
-    fields = []
-    for field in value.fields:
-        fields.append((yield _as_tuples(field)))
-    return tuple(fields)

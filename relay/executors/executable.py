@@ -8,7 +8,8 @@ Results are what the inputs are: NumPy arrays, torch tensors, relay.nd arrays. A
 whoever holds it and never changes afterwards; inputs are never written. An executable may be called
 from several threads at once.
 
-There are two kinds: `straight_line.py`, and `whole_program.py` for all the rest.
+There are two kinds: `straight_line.py`, and what a target gives for whole programs
+(`relay.target.llvm.executable`).
 """
 
 from __future__ import annotations
@@ -17,27 +18,33 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from relay import nd
 from relay.errors import Diagnostic, EvaluationError, RelayError, did_you_mean
+from relay.executors.cores import MOST_THREADS, default_threads
 from relay.executors.report import BenchmarkResult
 from relay.executors.weights import Weights
 from relay.immutable import frozen
-from relay.native.cores import default_threads
 from relay.program.native import NativeProgram
 from relay.program.program import MAIN, Program
-from relay.target import abi
 from relay.target.target import Target
+
+if TYPE_CHECKING:
+    from relay.interpreter.values import Value
 
 
 @frozen
 class Code:
-    """The machine code of a program's kernels, and of its functions where it has several."""
+    """The code of a program's kernels, and of its functions where it has several."""
 
     target: Target
     objects: tuple[bytes, ...]
     program: NativeProgram | None = None
+    # what both need (`Target.support`)
+    support: Mapping[str, bytes] = field(default_factory=dict, compare=False)
 
 
 class Executable(ABC):
@@ -53,14 +60,18 @@ class Executable(ABC):
         self.program = program
         self.code = code
         self.threads = default_threads() if threads is None else threads
-        if type(self.threads) is not int or not 1 <= self.threads <= abi.MOST_THREADS:
-            raise RelayError(f"a call uses 1 to {abi.MOST_THREADS} threads, not {threads!r}")
+        if type(self.threads) is not int or not 1 <= self.threads <= MOST_THREADS:
+            raise RelayError(f"a call uses 1 to {MOST_THREADS} threads, not {threads!r}")
 
     # --- calling
 
     @abstractmethod
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Run it."""
+
+    @abstractmethod
+    def evaluate(self, *args: Any, **named: Any) -> Value:
+        """The result as the interpreter gives it."""
 
     @abstractmethod
     def example_inputs(self) -> tuple[Any, ...]:
@@ -137,6 +148,21 @@ class Executable(ABC):
                 self(*args, **named)
             results.append((time.perf_counter() - start) / number)
         return BenchmarkResult(tuple(results))
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        kind: str = "object",
+        *,
+        name: str | None = None,
+        embed: bool = True,
+    ) -> Path:
+        """Write the model for programs in C: an "object", an "archive" or a "shared" library.
+
+        The header beside it, which is returned, says how to call it; its names begin with `name`,
+        by default that of the file. Without `embed` the weights are a file of their own.
+        """
+        return self.code.target.export(self, path, kind, name=name, embed=embed)
 
     def save(self, path: str | os.PathLike[str], *, params: bool = False) -> None:
         """Write the executable to one file, which `relay.load` reads.

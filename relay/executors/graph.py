@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from relay.executors.compiled import CompiledExecutor, SetParams, straight
+from relay.executors.compiled import CompiledExecutor, SetParams
 from relay.executors.executor import Loaded
 from relay.ir.module import IRModule
 
@@ -20,4 +20,4 @@ class GraphExecutor(CompiledExecutor):
         from relay.driver import compile_graph
 
         executable = compile_graph(module, weights, target=self.target)
-        return straight(executable), executable.set_params
+        return lambda values: executable.evaluate(*values), executable.set_params

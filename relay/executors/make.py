@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from relay.errors import RelayError
+from relay.errors import Diagnostic, RelayError, TargetError
 from relay.executors.executable import Code, Executable
 from relay.executors.straight_line import StraightLineExecutable
-from relay.program.program import Program
+from relay.program.program import MAIN, Program
 
 
 def make_executable(
@@ -29,10 +29,17 @@ def make_executable(
     for name, limit in (("stack", stack), ("memory", memory)):
         if type(limit) is not int or limit < 0:
             raise RelayError(f"`{name}` is a number of bytes, 0 for the usual one, found {limit!r}")
-    if code.program is None:
-        return StraightLineExecutable(program, code, weights, threads, prepared)
-    from relay.executors.whole_program import WholeProgramExecutable  # not for straight-line code
-
-    return WholeProgramExecutable(
-        program, code, weights, threads, prepared, stack=stack, memory=memory, classes=classes
-    )
+    if code.program is not None:
+        limits = {"stack": stack, "memory": memory, "classes": classes}
+        made: Executable = code.target.executable(
+            program, code, weights, threads, prepared, **limits
+        )
+        return made
+    if not program[MAIN].is_straight_line:
+        raise TargetError(
+            Diagnostic(
+                f"the target `{code.target}` gives no code for functions and branches",
+                hint="relay.vm.compile(mod, target) has them run by the virtual machine",
+            )
+        )
+    return StraightLineExecutable(program, code, weights, threads, prepared)

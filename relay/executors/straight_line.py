@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import ndarray
 
 from relay import dtypes
 from relay.executors.arrays import TensorInfo, Wrap, address, plain, read, wrapper, writable
+from relay.executors.bound import BoundFunction
 from relay.executors.executable import Code, Executable, expect_positive, refusal
 from relay.executors.memory import OutputPool
-from relay.executors.native import NativeFunction
 from relay.executors.report import KernelInfo, Kernels, Memory, Profile, StepTime
 from relay.executors.weights import Weights
-from relay.program.program import MAIN, Function, Program, Value, flatten, unflatten
-from relay.target.llvm.jit import load
+from relay.program import program as programs
+from relay.program.program import MAIN, Function, Program, flatten, unflatten
+from relay.tree import Steps, run
+
+if TYPE_CHECKING:
+    from relay.interpreter.values import Value
 
 
 class StraightLineExecutable(Executable):
@@ -37,19 +39,21 @@ class StraightLineExecutable(Executable):
         prepared: Mapping[str, np.ndarray] | None = None,
     ) -> None:
         super().__init__(program, code, threads)
-        self._library = load(code.objects, [kernel.name for kernel in program.kernels])
+        self._loaded = code.target.load(
+            program.kernels, code.objects, threads=self.threads, support=code.support
+        )
         main = program[MAIN]
         self._main = self._bind(main)
         self.inputs = tuple(_inputs(main))
         self.outputs = tuple(_outputs(main))
         self._wanted = [(i, dtypes.to_numpy(i.dtype), i.shape) for i in self.inputs]
         self._positional = None if _has_tuples(main) else len(main.params)
-        self._result: Value = main.result
-        self._pools = [OutputPool(o.shape, o.dtype) for o in self.outputs]
-        self._weights = Weights(program, self._bind, weights, prepared)
+        self._result: programs.Value = main.result
+        self._pools = [OutputPool(o.shape, o.dtype, self._loaded.allocate) for o in self.outputs]
+        self._weights = Weights(program, self._bind, self._loaded.allocate, weights, prepared)
 
-    def _bind(self, function: Function) -> NativeFunction:
-        return NativeFunction(self.program, function, self._library.address, self.threads)
+    def _bind(self, function: Function) -> BoundFunction:
+        return BoundFunction(self.program, function, self._loaded, self.threads)
 
     # --- calling
 
@@ -79,6 +83,12 @@ class StraightLineExecutable(Executable):
         if wrap is not plain:
             results = [wrap(array) for array in results]
         return results[0] if self._result.__class__ is int else unflatten(self._result, results)
+
+    def evaluate(self, *args: Any, **named: Any) -> Value:
+        from relay.interpreter.values import to_value  # calls with arrays do not need it
+
+        given = [run(_as_tuples(value)) for value in args]
+        return to_value(self(*given, **{name: run(_as_tuples(v)) for name, v in named.items()}))
 
     def run_flat(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The same over lists of tensors: all inputs in order, all outputs in order."""
@@ -122,7 +132,7 @@ class StraightLineExecutable(Executable):
     @property
     def memory(self) -> Memory:
         """What the executable needs, in bytes."""
-        kernels = self._main.steps
+        kernels = self._main.kernels
         return Memory(
             self._main.plan.arena,
             max((k.workspace + k.worker_workspace * self.threads for k in kernels), default=0),
@@ -134,7 +144,7 @@ class StraightLineExecutable(Executable):
     @property
     def kernels(self) -> Kernels:
         """The kernels a call runs; a table when printed."""
-        return Kernels.of(self._main.steps)
+        return Kernels.of(self._main.kernels)
 
     def profile(self, *args: Any, repeat: int = 10, **named: Any) -> Profile:
         """The time of every step: the median of `repeat` runs of the whole program."""
@@ -154,7 +164,7 @@ class StraightLineExecutable(Executable):
                 seconds.append(time.perf_counter() - start)
         return Profile(
             StepTime(KernelInfo.of(kernel, 1), float(np.median(seconds[1:])))
-            for kernel, seconds in zip(self._main.steps, times, strict=True)
+            for kernel, seconds in zip(self._main.kernels, times, strict=True)
         )
 
     def example_inputs(self) -> tuple[Any, ...]:
@@ -171,25 +181,8 @@ class StraightLineExecutable(Executable):
         structure = tuple(param.value for param in self.program[MAIN].params)
         return tuple(unflatten(structure, made))
 
-    def export(
-        self,
-        path: str | os.PathLike[str],
-        kind: str = "object",
-        *,
-        name: str | None = None,
-        embed: bool = True,
-    ) -> Path:
-        """Write the model for programs in C: an "object", an "archive" or a "shared" library.
-
-        The header beside it, which is returned, says how to call it; its functions begin with
-        `name`, by default that of the file. Without `embed` the weights are a file of their own.
-        """
-        from relay.executors.c.export import export
-
-        return export(self, path, kind, name=name, embed=embed)
-
     @property
-    def bound(self) -> NativeFunction:
+    def bound(self) -> BoundFunction:
         """`main` with its memory laid out."""
         return self._main
 
@@ -233,3 +226,15 @@ def _take_apart(name: str, structure: Any, data: Any) -> list[Any]:
                 f"a {type(given).__name__}",
             )
     return leaves
+
+
+def _as_tuples(value: Any) -> Steps[Any]:
+    """The tensors of a value in Python's tuples."""
+    from relay.interpreter.values import TupleValue
+
+    if not isinstance(value, TupleValue):
+        return value
+    fields = []
+    for field in value.fields:
+        fields.append((yield _as_tuples(field)))
+    return tuple(fields)

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from relay import tree
 from relay.analysis.reshapes import only_reshapes
+from relay.errors import Diagnostic, LowerError
 from relay.ir.expr import Call, Expr, Function, find_op
 from relay.ir.types import TensorType
 from relay.lower.kernel import (
@@ -42,9 +43,22 @@ def lower(
 ) -> Lowered:
     """The kernels of a primitive function. `constant[i]`: flattened parameter i never changes."""
     options = options or Options()
+    require_supported(function, target)
     if (split := split_anchors(function)) is not None:
         return _in_steps(split, constant, target, options)
     return lower_computed(to_compute(function), constant, target, options)
+
+
+def require_supported(function: Function, target: Target) -> None:
+    """An error where the target cannot compute a primitive function."""
+    if reason := target.refusal(function):
+        raise LowerError(
+            Diagnostic(
+                f"the target `{target}` cannot compute a part of the program: {reason}",
+                function.span,
+                found=function.astext(),
+            )
+        )
 
 
 def _in_steps(

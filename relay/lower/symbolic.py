@@ -41,7 +41,7 @@ from relay.ir.types import (
 )
 from relay.lower.dynamic import Dynamic, ElementOf, Requirement, Search, SizeOf, Variable, Variant
 from relay.lower.kernel import Lowered, Options
-from relay.lower.lower import lower_computed
+from relay.lower.lower import lower_computed, require_supported
 from relay.lower.sizes import Size, from_te, sizes_in, to_te
 from relay.lower.to_compute import Computed, Shapes, Value, error_at, keywords, to_compute
 from relay.op.dyn.form import STATIC_FORM
@@ -65,6 +65,7 @@ def lower_dynamic(
     `constant[i]`: flattened parameter i never changes.
     """
     options = options or Options()
+    require_supported(function, target)
     params = _Params(function)
     general = _inferred(function, params, together=False)
     found = [general]

@@ -1,8 +1,8 @@
-"""The runtime inside compiled code, written as LLVM IR: threads, kernels in a row, and what whole
-programs need.
+"""The runtime of the LLVM target, written as LLVM IR: threads, kernels in a row, and what whole
+programs need. What kernels, runtime and Python hand each other is laid out in
+`relay.target.llvm.abi`.
 
-abi.py      the layout of what kernels, runtime and Python hand each other (`relay.target`)
-pool.py     the threads that share a parallel loop; cores.py how many there may be
+pool.py     the threads that share a parallel loop
 run.py      the kernels of a straight-line program inside one native call
 runtime.py  both of them, loaded into this process
 

@@ -20,12 +20,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from relay.executors.cores import MOST_THREADS, default_threads
 from relay.immutable import frozen
 from relay.native import exchange, heap, layout, objects, python_values, stack
-from relay.native.cores import default_threads
 from relay.native.runtime import portable, runtime
 from relay.native.watch import Signals
-from relay.target import abi
+from relay.target.llvm import abi
 from relay.target.llvm.jit import Library, load
 from relay.target.llvm.target import LLVMTarget
 
@@ -199,8 +199,8 @@ class ProgramContext:
         self._first = (self.address - unaligned) // 8
         self._runtime = program_runtime()
         wanted = default_threads() if threads is None else threads
-        if not 1 <= wanted <= abi.MOST_THREADS:
-            raise ValueError(f"a call uses 1 to {abi.MOST_THREADS} threads, not {wanted}")
+        if not 1 <= wanted <= MOST_THREADS:
+            raise ValueError(f"a call uses 1 to {MOST_THREADS} threads, not {wanted}")
         runtime().prepare(self.address, wanted)
         self[layout.STACK_SIZE] = stack
         self[layout.LIMIT] = memory

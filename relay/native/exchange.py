@@ -51,7 +51,7 @@ from string import Template
 from typing import Final
 
 from relay.native import export, heap, layout
-from relay.target import abi
+from relay.target.llvm import abi
 
 FUNCTIONS: Final = ("relay_import", "relay_export", "relay_perform", "relay_end", "relay_close")
 

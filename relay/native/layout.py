@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from relay.target import abi
+from relay.target.llvm import abi
 
 # --- objects
 
@@ -67,7 +67,7 @@ REFERENCE_WORDS: Final = 40
 
 IMMORTAL: Final = -(1 << 62)
 
-# --- the context: that of kernels (`relay.target.abi`), and after it what programs look at
+# --- the context: that of kernels (`relay.target.llvm.abi`), and after it what programs look at
 
 STACK_LIMIT: Final = abi.CONTEXT_SIZE  # a function that begins below this address fails
 FRAME: Final = STACK_LIMIT + 8  # the free end of the memory for local tensors and workspaces

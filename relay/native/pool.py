@@ -19,7 +19,7 @@ A thread that finds nothing to do spins for a moment, then spins and yields, the
 word changes (a futex under Linux, a condition variable elsewhere). It notes in `asleep` that it
 does, so that starting a loop makes a system call only when one of its threads sleeps.
 
-Where somebody watches the call (`relay.target.abi`), shares are run in pieces of some milliseconds.
+Where somebody watches the call (`relay.target.llvm.abi`), shares run in pieces of milliseconds.
 Between two of them the thread that called asks whether to go on; if not, it leaves `INTERRUPTED` in
 the context, and all threads end their shares where they are. A share that is done within a
 millisecond is two pieces: its first turn, and the rest. What runs in one thread runs the same way.
@@ -37,8 +37,9 @@ from __future__ import annotations
 from string import Template
 from typing import Final, Literal
 
-from relay.target import abi
-from relay.target.abi import MOST_THREADS, THREADS
+from relay.executors.cores import MOST_THREADS
+from relay.target.llvm import abi
+from relay.target.llvm.abi import THREADS
 from relay.target.llvm.target import LLVMTarget
 
 Parking = Literal["futex", "condition", "serial"]

@@ -22,7 +22,7 @@ from __future__ import annotations
 from string import Template
 from typing import Final
 
-from relay.target import abi
+from relay.target.llvm import abi
 from relay.target.llvm.target import LLVMTarget
 
 _ARGUMENTS: Final = 64  # more than these are gathered by a function of their own

@@ -18,11 +18,11 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from relay.executors.cores import MOST_THREADS, default_threads
 from relay.immutable import frozen
 from relay.native import pool, run
-from relay.native.cores import default_threads
 from relay.native.watch import Watch
-from relay.target import abi
+from relay.target.llvm import abi
 from relay.target.llvm.jit import Library, load
 from relay.target.llvm.target import LLVMTarget
 
@@ -128,8 +128,8 @@ class Context:
         self._words = (ctypes.c_int64 * (abi.CONTEXT_SIZE // 8))()
         self.address = ctypes.addressof(self._words)
         wanted = default_threads() if threads is None else threads
-        if not 1 <= wanted <= abi.MOST_THREADS:
-            raise ValueError(f"a call uses 1 to {abi.MOST_THREADS} threads, not {wanted}")
+        if not 1 <= wanted <= MOST_THREADS:
+            raise ValueError(f"a call uses 1 to {MOST_THREADS} threads, not {wanted}")
         (within or runtime()).prepare(self.address, wanted)
         self._watch = Watch()
         self._words[abi.WATCH // 8] = self._watch.address

@@ -17,7 +17,7 @@ What a deep call has used of both goes back to the system when it has ended.
 Code that may run for long counts down, and calls `relay_poll` at zero. That sees to it that the
 next time is some milliseconds away, however much happens between two counts; and when the last time
 is long ago, it asks the callback of the context, on the caller's stack, whether to go on. Kernels
-ask it too (`relay.target.abi`), in the thread that entered.
+ask it too (`relay.target.llvm.abi`), in the thread that entered.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Final
 
 from relay.native import layout
 from relay.native.run import arithmetic
-from relay.target import abi
+from relay.target.llvm import abi
 from relay.target.llvm.target import LLVMTarget
 
 STACK: Final = 1 << 30  # what is reserved unless the caller says otherwise

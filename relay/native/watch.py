@@ -12,7 +12,7 @@ import threading
 from collections.abc import Generator
 from typing import Final
 
-from relay.target import abi
+from relay.target.llvm import abi
 
 _ASK: Final = ctypes.CFUNCTYPE(ctypes.c_int32)
 
@@ -54,7 +54,7 @@ class Signals:
 
 
 class Watch(Signals):
-    """The same for calls of kernels: a watch (`relay.target.abi`) at `address`."""
+    """The same for calls of kernels: a watch (`relay.target.llvm.abi`) at `address`."""
 
     __slots__ = ("_words", "address")
 

@@ -35,8 +35,8 @@ that get their value from the jump that leads to it (`block 3(%7: int32):`):
     }
 
 Two engines run such programs: one instruction at a time (`relay.vm`), and as native code
-(`relay.program.llvm`). What is straight-line code over tensors of known sizes, one block
-that ends in `return`, runs in a planned arena (`relay.executors.native`); who works on that alone
+(`relay.target.llvm.program`). What is straight-line code over tensors of known sizes, one block
+that ends in `return`, runs in a planned arena (`relay.executors.bound`); who works on that alone
 says so by asking for `Function.straight_line`.
 
 Types are monomorphic. A tuple is not a value of its own: its fields are registers, also as fields

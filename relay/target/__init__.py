@@ -1,5 +1,8 @@
-"""The machines Relay makes code for; one folder each."""
+"""What code is made for: the base class of targets (`target.py`), what they are handed and give
+(`kernel.py`, `loaded.py`, `memory.py`), and a folder for each kind in this package."""
 
+from relay.target.kernel import Kernel, KernelCode, Scheduled
+from relay.target.loaded import KernelCall, Loaded
 from relay.target.target import Target, TargetKind
 
-__all__ = ["Target", "TargetKind"]
+__all__ = ["Kernel", "KernelCall", "KernelCode", "Loaded", "Scheduled", "Target", "TargetKind"]

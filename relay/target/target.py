@@ -26,17 +26,20 @@ ambient state, as the PassContext is: a context variable, so threads and tasks h
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from relay import settings
 from relay.errors import Diagnostic, TargetError, did_you_mean
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from relay.ir.expr import Call, Function
-    from relay.target.kernel import KernelCode, Scheduled
+    from relay.target.kernel import Kernel, KernelCode, Scheduled
+    from relay.target.loaded import Loaded
     from relay.te.compute import Tensor
     from relay.te.expr import Extent
     from relay.te.legalize import Facts
@@ -55,6 +58,13 @@ class TargetKind(str):
     @property
     def name(self) -> str:
         return str(self)
+
+
+class Store(Protocol):
+    """Keeps code that was made before, under the digest of what it was made from."""
+
+    def get_or_make(self, key: str, make: Callable[[], bytes]) -> bytes:
+        """What is kept under `key`; otherwise what `make` gives, which is kept."""
 
 
 class _ByDescription(type):
@@ -208,6 +218,39 @@ class Target(metaclass=_ByDescription):
 
     def require_here(self, what: str) -> None:
         """An error where this process cannot run code for this target; `what` it is the code of."""
+
+    def support(self, whole: bool, store: Store | None = None) -> dict[str, bytes]:
+        """Code that programs need besides their own, by name, to be saved along with them; `whole`
+        for those with functions and branches. `store` keeps what was made before."""
+        return {}
+
+    def load(
+        self,
+        kernels: Sequence[Kernel],
+        code: Sequence[bytes],
+        *,
+        threads: int,
+        support: Mapping[str, bytes],
+    ) -> Loaded:
+        """Kernels ready to be called, from the code that `compile` gave for them. A call uses at
+        most `threads` threads of the host."""
+        raise self._lacks("way to run kernels")
+
+    # --- what only some targets give
+
+    def compile_program(self, program: Any, store: Store) -> Any:
+        """The code of all functions of a program (`relay.program.native.NativeProgram`); None: the
+        virtual machine runs them, and calls kernels."""
+        return None
+
+    def executable(self, *parts: Any, **limits: Any) -> Any:
+        """The executable of what `compile_program` compiled: the arguments, and the result, of
+        `relay.executors.make.make_executable`."""
+        raise self._lacks("code for functions and branches")
+
+    def export(self, executable: Any, path: Any, kind: str, **options: Any) -> Path:
+        """Write a compiled model as a library for programs in C (`Executable.export`)."""
+        raise self._lacks("libraries for C")
 
     def _lacks(self, what: str) -> TargetError:
         return TargetError(Diagnostic(f"the target `{self}` gives no {what}"))

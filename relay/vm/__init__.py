@@ -10,7 +10,7 @@
     boundary.py          Relay values <-> register values
     machine.py           the loop
     code.py              instructions as steps
-    scalars.py, kernels.py, objects.py    what steps work on
+    scalars.py, objects.py    what steps work on
     profile.py           time per instruction, kernel and function
 
 It runs the same kernels as the native executor, with Python around them: slower, and easy to

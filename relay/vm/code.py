@@ -22,7 +22,7 @@ import numpy as np
 from relay import dtypes
 from relay.errors import Diagnostic, EvaluationError, SourceName, Span, with_value
 from relay.executors.arrays import address
-from relay.executors.memory import allocate, typed
+from relay.executors.memory import typed
 from relay.extents import EXPECTED, filled, has_room, is_size, size_text, tensor_text
 from relay.immutable import frozen
 from relay.lower.kernel import TensorSpec
@@ -63,7 +63,7 @@ from relay.program.program import (
     WriteReference,
     flatten,
 )
-from relay.vm.kernels import KernelFrame
+from relay.target.loaded import Loaded
 from relay.vm.objects import Cell, Closure, Data
 from relay.vm.scalars import from_memory, from_number, operation, to_memory
 
@@ -75,7 +75,7 @@ class Run:
     """The state of one run besides registers."""
 
     constants: Mapping[str, np.ndarray]
-    kernels: KernelFrame
+    loaded: Loaded
 
 
 @dataclass(slots=True, eq=False)
@@ -257,11 +257,11 @@ class _Translator:
         width = dtypes.to_numpy(dtype).itemsize
         shape_of = self.shape(instruction, output, sizes)
 
-        def make(registers: Registers) -> np.ndarray:
+        def step(registers: Registers, run: Run) -> None:
             shape = shape_of(registers)
-            return typed(allocate(prod(shape) * width), shape, dtype)
+            registers[output] = typed(run.loaded.allocate(prod(shape) * width), shape, dtype)
 
-        return _make(output, make)
+        return step
 
     def view(self, instruction: ViewTensor) -> Step:
         source = instruction.input
@@ -312,7 +312,7 @@ class _Translator:
                     written.append((register, place, dtype))
                     words.append(address(place))
             words += [int(registers[size]) for size in sizes]
-            run.kernels.invoke(name, words, call.where)
+            run.loaded.invoke(name, words, call.where)
             for register, place, dtype in written:
                 registers[register] = from_memory(place, dtype)
 

@@ -19,18 +19,16 @@ import numpy as np
 
 from relay import nd
 from relay.errors import RelayError
+from relay.executors.bound import BoundFunction
+from relay.executors.cores import default_threads
 from relay.executors.executable import Code
-from relay.executors.native import NativeFunction
 from relay.executors.weights import Weights
 from relay.files import as_path, replacing
-from relay.native.cores import default_threads
 from relay.program.program import PREPARE, Function, Program, spec_text
 from relay.program.text import parse, to_text
 from relay.program.verify import verify
 from relay.safetensors import load_param_dict, save_param_dict
-from relay.target.llvm.jit import load
 from relay.target.target import described
-from relay.vm.kernels import Kernels
 
 PROGRAM = "program.txt"
 PARAMS = "params.safetensors"
@@ -87,12 +85,13 @@ class Executable:
         self.program = program
         self.code = code
         self.threads = default_threads() if threads is None else threads
-        self._library = load(code.objects, [kernel.name for kernel in program.kernels])
-        self.kernels = Kernels(program, self._library.address, self.threads)
-        self._weights = Weights(program, self._bind, weights)
+        self.loaded = code.target.load(
+            program.kernels, code.objects, threads=self.threads, support=code.support
+        )
+        self._weights = Weights(program, self._bind, self.loaded.allocate, weights)
 
-    def _bind(self, function: Function) -> NativeFunction:
-        return NativeFunction(self.program, function, self._library.address, self.threads)
+    def _bind(self, function: Function) -> BoundFunction:
+        return BoundFunction(self.program, function, self.loaded, self.threads)
 
     # --- weights
 

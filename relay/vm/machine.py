@@ -13,8 +13,8 @@ import numpy as np
 
 from relay.errors import Diagnostic, EvaluationError
 from relay.program.program import Program, Register
+from relay.target.loaded import Loaded
 from relay.vm.code import Code, Enter, Registers, Run, Watch, text_span, translate
-from relay.vm.kernels import Kernels
 
 DEPTH: Final = 1 << 20  # a stack of so many calls takes less than a gigabyte
 
@@ -25,16 +25,16 @@ class Machine:
     `depth` is the maximal depth of the call stack; None: as much as memory allows.
     """
 
-    def __init__(self, program: Program, kernels: Kernels, depth: int | None = DEPTH) -> None:
+    def __init__(self, program: Program, loaded: Loaded, depth: int | None = DEPTH) -> None:
         self.program = program
         self.codes = translate(program)
-        self.kernels = kernels
+        self.loaded = loaded
         self.depth = depth
 
     def watched(self, watch: Watch) -> Machine:
         """The same machine with every step wrapped."""
         made = Machine.__new__(Machine)
-        made.program, made.kernels, made.depth = self.program, self.kernels, self.depth
+        made.program, made.loaded, made.depth = self.program, self.loaded, self.depth
         made.codes = translate(self.program, watch)
         return made
 
@@ -42,11 +42,10 @@ class Machine:
         self, code: Code, args: Sequence[Any], constants: Mapping[str, np.ndarray]
     ) -> Registers:
         """The flattened results of a function for flattened arguments."""
-        frame = self.kernels.take()
         waiting: list[tuple[Code, Registers, int, tuple[Register, ...]]] = []
         try:
             with np.errstate(all="ignore"):  # arithmetic has no errors: integers wrap
-                return self._steps(code, args, Run(constants, frame), waiting)
+                return self._steps(code, args, Run(constants, self.loaded), waiting)
         except MemoryError:
             deep = len(waiting)
             waiting.clear()
@@ -55,8 +54,6 @@ class Machine:
                     f"there is no memory left, {deep} calls deep", text_span(code.function.where)
                 )
             ) from None
-        finally:
-            self.kernels.give_back(frame)
 
     def _steps(
         self,

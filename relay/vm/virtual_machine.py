@@ -53,7 +53,7 @@ class VirtualMachine:
         if depth is not None and (type(depth) is not int or depth < 0):
             raise RelayError(f"`depth` is a number of calls, or None, found {depth!r}")
         self.exe = exe
-        self._machine = Machine(exe.program, exe.kernels, depth)
+        self._machine = Machine(exe.program, exe.loaded, depth)
         self._definitions = Definitions(exe.program)
         self._inputs: dict[str, list[Any]] = {}
         self._outputs: Value | None = None

@@ -38,11 +38,10 @@ LAYERS = (
     "target",
     "transform",
     "lower",
-    "target.llvm",
-    "native",
     "program",
     "executors",
     "cache",
+    "target.llvm",
     "frontend",
     "export",
     "driver",
@@ -61,6 +60,7 @@ BESIDE = {
     "onnx_backend": "driver",
     "immutable": "errors",
     "loops": "check",
+    "native": "target.llvm",  # its runtime
     "pipeline": "transform",
     "qnn": "transform",
     "safetensors": "nd",
@@ -101,9 +101,9 @@ def parsed_file(path):
 
 
 def part_of(module):
-    """The layer of `relay.x.y`: x, or what x stands beside."""
-    parts = module.split(".")[1:]
-    part = ".".join(parts[:2]) if ".".join(parts[:2]) in LAYERS else parts[0] if parts else ""
+    """The layer of `relay.x.y`: x.y or x, or what x stands beside."""
+    first, inner = (*module.split(".")[1:3], "", "")[:2]
+    part = f"{first}.{inner}" if f"{first}.{inner}" in LAYERS else first
     return BESIDE.get(part, part)
 
 
@@ -161,6 +161,15 @@ def test_imports_point_downwards(path):
 def test_no_folder_holds_more_than_forty_files(top):
     folders = Counter(path.parent for path in top.rglob("*.py"))
     assert not {folder: count for folder, count in folders.items() if count > 40}
+
+
+@pytest.mark.parametrize("target", [layer for layer in LAYERS if layer.startswith("target.")])
+def test_a_target_is_reached_through_its_object_only(target):
+    """All else of the package asks `relay.target.target.Target`, whatever the target is."""
+    for path in FILES:
+        if part_of(f"relay.{name_of(path)}") != target:
+            found = [module for module, _ in imports(path) if part_of(module) == target]
+            assert not found, f"{name_of(path)} imports {found[0]}"
 
 
 def test_llvm_is_loaded_by_its_target_only_and_on_use():

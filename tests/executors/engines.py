@@ -5,7 +5,7 @@ from __future__ import annotations
 import relay
 from relay.driver import compile_program
 from relay.errors import RelayError
-from relay.executors.whole_program import WholeProgramExecutable
+from relay.target.llvm.executable.whole_program import WholeProgramExecutable
 from relay.testing import assert_same_value
 from relay.vm import VirtualMachine
 from relay.vm.executable import Executable

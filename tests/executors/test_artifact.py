@@ -15,8 +15,8 @@ import pytest
 import relay
 from relay.errors import EvaluationError, RelayError, TargetError
 from relay.executors.artifact import load
-from relay.executors.whole_program import WholeProgramExecutable
 from relay.frontend.python.standard import Rose
+from relay.target.llvm.executable.whole_program import WholeProgramExecutable
 from relay.target.llvm.features import FEATURES
 from relay.target.target import Target
 from relay.testing import tree_lstm
@@ -335,8 +335,8 @@ tree = Rose(value, [Rose(-value, []), Rose(value * 2, [Rose(value, [])])])
 assert [part.tolist() for part in exe(tree)] == {expected}
 assert exe.live_objects == exe.leaked_objects == 0
 compiler = ["te", "check", "parser", "transform", "lower.lower", "program.lower", "program.whole",
-            "program.llvm.translate", "program.ownership", "analysis", "driver", "pipeline",
-            "cache", "kernel_cache"]
+            "target.llvm.program.translate", "program.ownership", "analysis", "driver",
+            "pipeline", "cache"]
 loaded = [name for name in compiler if f"relay.{{name}}" in sys.modules]
 assert not loaded, loaded
 """

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from relay.native import layout
 from relay.native.call import ConstantObjects, ProgramContext, program_runtime
 from relay.native.export import CHAIN
-from relay.target import abi
+from relay.target.llvm import abi
 from tests.native.object_programs import call, export_of, library
 
 

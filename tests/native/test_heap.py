@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from relay.native import heap, layout
 from relay.native.call import ProgramContext, program_runtime
-from relay.target import abi
+from relay.target.llvm import abi
 from tests.native.object_programs import call
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from relay.executors.cores import MOST_THREADS
 from relay.native import pool
 from relay.target import Target
-from relay.target.abi import MOST_THREADS
 from relay.target.llvm.compile import assembly, compile_module
 
 

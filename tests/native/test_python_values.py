@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from relay.executors.reading import python_table
 from relay.native import layout, python_values
 from relay.native.call import program_runtime
 from relay.native.python_values import (
@@ -26,6 +25,7 @@ from relay.native.python_values import (
     TENSOR,
     TUPLE,
 )
+from relay.target.llvm.executable.reading import python_table
 
 ENTRY_TENSOR, ENTRY_DATA = layout.TENSOR, layout.DATA
 

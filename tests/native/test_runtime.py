@@ -4,9 +4,9 @@ import threading
 
 import pytest
 
-from relay.native.cores import default_threads, usable_cores
+from relay.executors.cores import MOST_THREADS, default_threads, usable_cores
 from relay.native.runtime import Context, portable, runtime, runtime_object
-from relay.target import Target, abi
+from relay.target import Target
 
 
 def test_all_threads_get_the_same_runtime():
@@ -26,7 +26,7 @@ def test_a_context_begins_without_an_error():
     assert context.threads == 2
 
 
-@pytest.mark.parametrize("threads", [0, -1, abi.MOST_THREADS + 1])
+@pytest.mark.parametrize("threads", [0, -1, MOST_THREADS + 1])
 def test_a_context_needs_a_sensible_number_of_threads(threads):
     with pytest.raises(ValueError, match="1 to 1024 threads"):
         Context(threads)

@@ -25,7 +25,7 @@ from relay.errors import TargetError
 from relay.immutable import frozen
 from relay.lower.kernel import Kernel, Lowered, Param, Place, Result, Step, Temporary, TensorSpec
 from relay.native.runtime import Context
-from relay.target import abi
+from relay.target.llvm import abi
 from relay.target.llvm.compile import DEFAULT_LEVEL, Level, compile_module
 from relay.target.llvm.jit import load
 from relay.target.target import Target

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from relay import tree
 from relay.errors import RelayError
 from relay.immutable import frozen
-from relay.target import abi
 from relay.target.kernel import KernelCode
+from relay.target.llvm import abi
 from relay.target.llvm.function import PER_WORKER, SHARED, Function
 from relay.target.llvm.target import LLVMTarget
 from relay.target.llvm.writer import ALIGNMENT, Kernel, Value

@@ -33,7 +33,7 @@ from relay.errors import Diagnostic, TargetError
 from relay.target.llvm.machine import target_machine
 from relay.target.llvm.objects import MEMORY_FUNCTIONS, undefined_symbols
 from relay.target.llvm.target import LLVMTarget
-from relay.target.llvm.worker import Worker
+from relay.target.llvm.worker import CompileWorker
 
 log = logging.getLogger("relay")
 
@@ -218,7 +218,9 @@ class _Helpers:
     """Processes that take modules from the same queue as this one, a thread looking after each."""
 
     def __init__(self, count: int) -> None:
-        self.workers = [worker for _ in range(count) if (worker := Worker.start()) is not None]
+        self.workers = [
+            worker for _ in range(count) if (worker := CompileWorker.start()) is not None
+        ]
         self.threads: list[threading.Thread] = []
         self.errors: list[TargetError] = []
 
@@ -241,7 +243,7 @@ class _Helpers:
     ) -> None:
         """Begin; results appear in `results`."""
 
-        def look_after(worker: Worker) -> None:
+        def look_after(worker: CompileWorker) -> None:
             if not worker.ready():
                 log.info("a process that was to compile did not start; others take its work")
                 return

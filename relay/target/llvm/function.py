@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from relay import tree
 from relay.errors import RelayError
-from relay.target import abi
+from relay.target.llvm import abi
 from relay.target.llvm.dot_product import DotProducts
 from relay.target.llvm.schedules import PARALLEL_WORK
 from relay.target.llvm.writer import (

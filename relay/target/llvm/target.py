@@ -9,15 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from relay.errors import Diagnostic, TargetError, did_you_mean
 from relay.target.llvm import features as table
 from relay.target.target import Target, TargetKind, described, mistake
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from relay.ir.expr import Call
-    from relay.target.kernel import KernelCode, Scheduled
+    from relay.program.native import NativeProgram
+    from relay.program.program import Program
+    from relay.target.kernel import Kernel, KernelCode, Scheduled
+    from relay.target.llvm.executable.whole_program import WholeProgramExecutable
+    from relay.target.loaded import Loaded
+    from relay.target.target import Store
     from relay.te.compute import Tensor
     from relay.te.expr import Extent
     from relay.te.legalize import Facts
@@ -196,6 +203,46 @@ class LLVMTarget(Target):
                     hint="compile for what both have, such as target='llvm -level=avx2'",
                 )
             )
+
+    def support(self, whole: bool, store: Store | None = None) -> dict[str, bytes]:
+        from relay.target.llvm.support import support
+
+        return support(self, whole, store)
+
+    def load(
+        self,
+        kernels: Sequence[Kernel],
+        code: Sequence[bytes],
+        *,
+        threads: int,
+        support: Mapping[str, bytes],
+    ) -> Loaded:
+        from relay.target.llvm.jit import load
+        from relay.target.llvm.loaded import NativeKernels
+        from relay.target.llvm.support import start
+
+        start(support)
+        library = load(code, [kernel.name for kernel in kernels])
+        return NativeKernels(kernels, library, threads)
+
+    # --- whole programs, and C
+
+    def compile_program(self, program: Program, store: Store) -> NativeProgram:
+        from relay.target.llvm.program.compile import compile_program
+
+        return compile_program(program, self, store)
+
+    def executable(self, *parts: Any, **limits: Any) -> WholeProgramExecutable:
+        from relay.target.llvm.executable.whole_program import WholeProgramExecutable
+
+        return WholeProgramExecutable(*parts, **limits)
+
+    def export(self, executable: Any, path: Any, kind: str, **options: Any) -> Path:
+        from relay.target.llvm.c.export import export
+
+        return export(executable, self, path, kind, **options)
+
+    # --- what machines can run
 
     def missing(self, other: LLVMTarget) -> tuple[str, ...]:
         """What a machine like this one lacks to run code made for `other`, by name."""

@@ -2,87 +2,26 @@
 
     python -m relay.target.llvm.worker      reads requests, writes answers, until its input ends
 
-Everything is frames: a length in eight bytes, little endian, then that many bytes. A request is a
-frame of JSON ({"target", "opt", "texts": how many}) and one frame per text; an answer is a frame
-of JSON ({"error": null or its parts}) and one with the object. Before the first request the
-process says that it is there. It is started, never forked: LLVM and threads do not survive a fork.
+A request is a frame (`relay.cache.process`) of JSON ({"target", "opt", "texts": how many}) and one
+per text; an answer is a frame of JSON ({"error": null or its parts}) and one with the object.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, Any
 
+from relay.cache.process import READY, Worker, read_frame, write_frame
 from relay.errors import Diagnostic, TargetError
 
-if TYPE_CHECKING:
-    import subprocess
 
-READY = b"relay compiler"
-
-
-def write_frame(stream: IO[bytes], data: bytes) -> None:
-    """Send `data`."""
-    stream.write(len(data).to_bytes(8, "little"))
-    stream.write(data)
-
-
-def read_frame(stream: IO[bytes]) -> bytes:
-    """Receive what `write_frame` sent; EOFError when the other side is gone."""
-    head = stream.read(8)
-    if len(head) < 8:
-        raise EOFError
-    length = int.from_bytes(head, "little")
-    data = stream.read(length)
-    if len(data) < length:
-        raise EOFError
-    return data
-
-
-class Worker:
+class CompileWorker(Worker):
     """The other process, seen from the one that has something to compile."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self._process = process
-        assert process.stdin is not None and process.stdout is not None
-        self._requests = process.stdin
-        self._answers = process.stdout
-
-    module = __spec__.name  # what the process runs
-
-    @classmethod
-    def start(cls) -> Self | None:
-        """A new process, or None when this system starts none."""
-        import subprocess  # where every kernel is found, none is started
-
-        if not sys.executable:
-            return None
-        # found where this process found its modules, installed or not
-        path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
-        try:
-            process = subprocess.Popen(
-                [sys.executable, "-m", cls.module],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env={**os.environ, "PYTHONPATH": path},
-                # Ctrl-C is for the process the user started, which stops this one
-                start_new_session=True,
-            )
-        except OSError:
-            return None
-        return cls(process)
-
-    def ready(self) -> bool:
-        """Wait until the process has started; False when it did not."""
-        try:
-            return read_frame(self._answers) == READY
-        except (EOFError, OSError, ValueError):
-            return False
+    module = __spec__.name
 
     def compile(self, texts: Sequence[str], target: str, opt: int) -> bytes:
         """What `compile_module` gives, made by the other process."""
@@ -105,14 +44,6 @@ class Worker:
         if answer["error"] is not None:
             raise TargetError([Diagnostic(**parts) for parts in answer["error"]])
         return data
-
-    def stop(self) -> None:
-        """End the process, whatever it is doing."""
-        self._process.kill()
-        self._process.wait()
-        with suppress(BrokenPipeError):  # what was not sent before it died is not sent any more
-            self._requests.close()
-        self._answers.close()
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from relay import dtypes
 from relay.immutable import frozen
-from relay.target import abi
+from relay.target.llvm import abi
 from relay.target.llvm.target import LLVMTarget
 from relay.te.expr import INDEX, Const, Expr, Var, binary, const, width
 from relay.te.simplify import Simplifier

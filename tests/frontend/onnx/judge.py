@@ -19,13 +19,13 @@ from onnx.reference import ReferenceEvaluator
 
 from relay.driver import compile as compile_model
 from relay.executors import create_executor
-from relay.executors.values import to_python
 from relay.frontend.onnx.importer import from_onnx
 from relay.interpreter.values import TupleValue
 from relay.ir.module import IRModule
 from relay.nd import NDArray
 from relay.settings import CHECKED
 from tests.support import sampling
+from tests.support.python_values import to_python
 
 
 @dataclass(frozen=True)

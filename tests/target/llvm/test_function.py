@@ -15,7 +15,7 @@ import pytest
 from relay import te
 from relay.errors import RelayError
 from relay.native.runtime import Context
-from relay.target import abi
+from relay.target.llvm import abi
 from relay.target.llvm.compile import assembly, compile_module
 from relay.target.llvm.jit import load
 from relay.target.target import Target

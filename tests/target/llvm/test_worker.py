@@ -7,10 +7,11 @@ import time
 
 import pytest
 
+from relay.cache.process import READY, read_frame, write_frame
 from relay.errors import TargetError
 from relay.target import Target
 from relay.target.llvm.compile import compile_module
-from relay.target.llvm.worker import READY, Worker, read_frame, serve, write_frame
+from relay.target.llvm.worker import CompileWorker, serve
 
 TEXT = "define i32 @answer() { ret i32 42 }"
 
@@ -53,7 +54,7 @@ def test_the_serving_end_answers_until_nothing_more_comes():
 
 @pytest.fixture
 def worker():
-    made = Worker.start()
+    made = CompileWorker.start()
     yield made
     made.stop()
 

@@ -1,0 +1,137 @@
+"""A straight-line function of a program, bound to memory.
+
+A frame is the memory of one call at a time: its slots, its arena and what the target needs to run
+(`relay.target.loaded`). A call takes a free one, or makes one, so calls from several threads do not
+meet.
+
+    slots     inputs | outputs | constants | arena stretches        addresses, 8 bytes each
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from struct import Struct
+
+import numpy as np
+
+from relay.program.plan import Arena, InConstant, Input, Output, Place, plan
+from relay.program.program import Function, InvokeKernel, Program, flatten
+from relay.target.kernel import Kernel
+from relay.target.loaded import KernelCall, Loaded
+from relay.target.memory import address_of
+
+
+class Constants:
+    """Aligned tensors that kernels read, by name. Never changed: new weights are another object."""
+
+    def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
+        self.arrays = dict(arrays)
+        self.addresses = {name: address_of(array) for name, array in arrays.items()}
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self.arrays.values())
+
+
+class Frame:
+    """The memory of one call at a time."""
+
+    __slots__ = ("arena", "calls", "constants", "run", "slots")
+
+    def __init__(self, function: BoundFunction) -> None:
+        self.arena = function.loaded.allocate(function.plan.arena)
+        base = address_of(self.arena)
+        slots = [base + p.offset if isinstance(p, Arena) else 0 for p in function.slots]
+        self.slots = (ctypes.c_int64 * max(1, len(slots)))(*slots)
+        self.calls = function.sequence.frame(self.slots)
+        self.run = self.calls.run
+        self.constants: Constants | None = None
+
+
+class BoundFunction:
+    """A straight-line function, ready to be called from any thread."""
+
+    def __init__(self, program: Program, function: Function, loaded: Loaded, threads: int) -> None:
+        self.function = function
+        self.loaded = loaded
+        self.threads = threads
+        self.plan = plan(function, program.kernel_table, threads)
+        self.inputs = len(function.inputs)
+        self.outputs = len(flatten(function.result))
+        self.slots = self._number_slots()
+        self.constants = [(p.name, n) for p, n in self.slots.items() if isinstance(p, InConstant)]
+        self.calls = self._calls(program.kernel_table)
+        self.sequence = loaded.sequence(self.calls)
+        self._write = Struct(f"{self.inputs + self.outputs}q").pack_into
+        self._free: list[Frame] = []
+
+    @property
+    def kernels(self) -> list[Kernel]:
+        """Those it calls, in order."""
+        return [call.kernel for call in self.calls]
+
+    def _number_slots(self) -> dict[Place, int]:
+        """Inputs and outputs first, since every call writes those."""
+        places: list[Place] = [
+            *map(Input, range(self.inputs)),
+            *map(Output, range(self.outputs)),
+            *self.plan.places.values(),
+            *map(Arena, self.plan.workspaces.values()),
+        ]
+        slots: dict[Place, int] = {}
+        for place in places:
+            slots.setdefault(place, len(slots))
+        return slots
+
+    def _calls(self, kernels: Mapping[str, Kernel]) -> list[KernelCall]:
+        made = []
+        for position, call in enumerate(self.function.straight_line):
+            if not isinstance(call, InvokeKernel):
+                continue
+            places = [self.plan.places[register] for register in (*call.inputs, *call.outputs)]
+            if position in self.plan.workspaces:
+                places.append(Arena(self.plan.workspaces[position]))
+            slots = tuple(self.slots[place] for place in places)
+            made.append(KernelCall(kernels[call.kernel], slots, call.where))
+        return made
+
+    # --- calling
+
+    def frame(self, constants: Constants) -> Frame:
+        """A frame for one call."""
+        try:
+            frame = self._free.pop()
+        except IndexError:
+            frame = Frame(self)
+        if frame.constants is not constants:
+            for name, slot in self.constants:
+                frame.slots[slot] = constants.addresses[name]
+            frame.constants = constants  # kept alive by the calls that read them
+        return frame
+
+    def __call__(self, constants: Constants, addresses: Sequence[int]) -> None:
+        """Run. `addresses` are those of the inputs, then of the outputs, in order."""
+        frame = self.frame(constants)
+        self._write(frame.slots, 0, *addresses)
+        if status := frame.run():
+            raise frame.calls.failure(status)
+        self._free.append(frame)
+
+    def one_by_one(
+        self, constants: Constants, addresses: Sequence[int]
+    ) -> list[Callable[[], None]]:
+        """The same call as steps to be run in order, to look at each by itself."""
+        frame = self.frame(constants)
+        self._write(frame.slots, 0, *addresses)
+
+        def step(call: KernelCall) -> Callable[[], None]:
+            alone = self.loaded.sequence([call]).frame(frame.slots)
+
+            def run() -> None:
+                if status := alone.run():
+                    raise alone.failure(status)
+
+            return run
+
+        return [step(call) for call in self.calls]

@@ -1,1 +1,0 @@
-"""Programs as native code: see `relay.program.llvm.translate`."""

@@ -1,0 +1,252 @@
+"""A compiled model for programs in C: an object file, an archive or a shared library, and a header.
+
+    exe.export("net.o")                        net.o, net.h          weights inside
+    exe.export("net.a", embed=False)           net.a, net.h, net.weights
+
+    net *model;
+    int status = net_create(&model, NULL, 0);
+    if (!status) status = net_run(model, inputs, outputs);
+    if (status) puts(net_error(status));
+    net_destroy(model);
+
+Kernels, the runtime and the functions of the header are one LLVM module, of which only those
+functions are seen from outside. It needs the C library and POSIX threads, nothing of Relay.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from relay.errors import RelayError
+from relay.executors.arrays import TensorInfo
+from relay.executors.executable import Executable
+from relay.executors.straight_line import StraightLineExecutable
+from relay.files import as_path, replacing
+from relay.native import pool
+from relay.native.runtime import runtime_texts
+from relay.program.plan import ALIGNMENT, Arena, InConstant
+from relay.target.llvm.c.library import (
+    FRAME,
+    LOADED,
+    functions_text,
+    header_text,
+    pairs_text,
+    table_text,
+)
+from relay.target.llvm.c.model import IMPORTS, MESSAGES, WeightBlock, model_text
+from relay.target.llvm.compile import compile_module
+from relay.target.llvm.target import LLVMTarget
+
+KINDS: Final = ("object", "archive", "shared")
+
+
+def export(
+    exe: Executable,
+    target: LLVMTarget,
+    path: str | os.PathLike[str],
+    kind: str,
+    *,
+    name: str | None = None,
+    embed: bool = True,
+) -> Path:
+    """Write the library to `path` and the header beside it, which is returned."""
+    path = as_path(path)
+    if kind not in KINDS:
+        raise RelayError(f"a model is exported as {', '.join(KINDS)}, not as {kind!r}")
+    if any(not kernel.ir for kernel in exe.program.kernels):
+        raise RelayError("a loaded executable has no code to link; export where it is compiled")
+    name = identifier(path.stem.removeprefix("lib")) if name is None else name
+    if identifier(name) != name:
+        raise RelayError(f"{name!r} is no name in C")
+    if embed and target.arch != LLVMTarget.here().arch:
+        raise RelayError(f"weights go into a file of their own for {target.arch}: embed=False")
+    library = library_of(exe, target, name)
+    weights = library.weights.data()
+    header = path.with_suffix(".h")
+    with ExitStack() as files:
+        # all of them can be written, or none is replaced
+        made = files.enter_context(replacing(path, "the model"))
+        text = files.enter_context(replacing(header, "its header"))
+        folder = Path(files.enter_context(tempfile.TemporaryDirectory()))
+        embedded = None
+        if embed and weights:
+            embedded = folder / "weights"
+            embedded.write_bytes(weights)
+        if not embed:
+            apart = files.enter_context(replacing(path.with_suffix(".weights"), "its weights"))
+            apart.write_bytes(library.weights.digest + weights)
+        text.write_text(library.header(embed))
+        data = library.object(embedded)
+        if kind == "shared":
+            single = folder / "model.o"
+            single.write_bytes(data)
+            _link(single, made, target)
+        else:
+            made.write_bytes(archive(data, library.functions) if kind == "archive" else data)
+    return header
+
+
+def library_of(exe: Executable, target: LLVMTarget, name: str) -> CLibrary:
+    """The library of an executable."""
+    if isinstance(exe, StraightLineExecutable):
+        return StraightLibrary(exe, target, name)
+    from relay.target.llvm.c.program_library import ProgramLibrary  # not for straight-line code
+
+    assert exe.code.program is not None
+    constants = exe.constants
+    arrays = {name: constants[name].array for name in exe.code.program.constants}
+    return ProgramLibrary(exe.program, target, arrays, name, exe.threads)
+
+
+def identifier(text: str) -> str:
+    """`text` as a name in C."""
+    made = re.sub(r"\W", "_", text, flags=re.ASCII)
+    return made if made and not made[0].isdigit() else f"model_{made}"
+
+
+# --- the library ---------------------------------------------------------------------------------
+
+
+class CLibrary(Protocol):
+    """The parts of an exported model."""
+
+    @property
+    def functions(self) -> list[str]:
+        """Those of the header."""
+
+    @property
+    def weights(self) -> WeightBlock:
+        """What its kernels read."""
+
+    def object(self, embedded: Path | None) -> bytes:
+        """The object file, with the weights in a file inside, or without any."""
+
+    def header(self, embed: bool) -> str:
+        """The text of the header."""
+
+
+@dataclass
+class StraightLibrary:
+    """The parts of an exported model that is straight-line code."""
+
+    exe: StraightLineExecutable
+    target: LLVMTarget
+    name: str
+
+    def __post_init__(self) -> None:
+        self.main = self.exe.bound
+        constants = {name: tensor.array for name, tensor in self.exe.constants.items()}
+        self.weights = WeightBlock(self.exe.program, constants)
+
+    @property
+    def functions(self) -> list[str]:
+        return [f"{self.name}_{verb}" for verb in ("create", "run", "destroy", "error")]
+
+    def object(self, embedded: Path | None) -> bytes:
+        kernels = [kernel.ir for kernel in self.exe.program.kernels]
+        texts = [*kernels, *runtime_texts(self.target), self.text(embedded)]
+        imports = pool.imports(self.target) | IMPORTS
+        return compile_module(texts, self.target, imports=imports, exports=self.functions)
+
+    def text(self, embedded: Path | None) -> str:
+        """The functions of the header, in LLVM IR, and the tables they read."""
+        main = self.main
+        arena = -(-(FRAME + 8 * len(main.slots)) // ALIGNMENT) * ALIGNMENT
+        places = main.slots.items()
+        offsets = self.weights.offsets
+        in_arena = [(slot, arena + p.offset) for p, slot in places if isinstance(p, Arena)]
+        in_weights = [(slot, offsets[p.name]) for p, slot in places if isinstance(p, InConstant)]
+        names = {
+            "name": self.name,
+            "inputs": main.inputs,
+            "input_bytes": 8 * main.inputs,
+            "output_bytes": 8 * main.outputs,
+            "calls": len(main.calls),
+            "in_arena": len(in_arena),
+            "in_weights": len(in_weights),
+        }
+        calls = [(call.kernel.name, call.slots) for call in main.calls]
+        return "\n".join(
+            [
+                model_text(
+                    self.name,
+                    self.weights,
+                    embedded,
+                    size=arena + main.plan.arena + ALIGNMENT,
+                    loaded=LOADED,
+                    threads=main.threads,
+                    most_threads=main.threads,  # the arena has room for so many
+                    messages=MESSAGES,
+                ),
+                table_text(calls),
+                pairs_text("relay_in_arena", in_arena),
+                pairs_text("relay_in_weights", in_weights),
+                functions_text(names),
+            ]
+        )
+
+    def header(self, embed: bool) -> str:
+        upper = self.name.upper()
+        macros = [f"#define {upper}_THREADS {self.main.threads}"]
+        for kind, infos in (("INPUT", self.exe.inputs), ("OUTPUT", self.exe.outputs)):
+            macros.append(f"#define {upper}_{kind}S {len(infos)}")
+            macros.extend(
+                f"#define {upper}_{kind}_{number}_BYTES {info.nbytes}"
+                for number, info in enumerate(infos)
+            )
+        return header_text(
+            {
+                "name": self.name,
+                "guard": f"{upper}_H",
+                "target": self.target,
+                "macros": "\n".join(macros),
+                "inputs": _described(self.exe.inputs),
+                "outputs": _described(self.exe.outputs),
+                "weights": "NULL for those inside" if embed else f"{self.name}.weights",
+            }
+        )
+
+
+def _described(infos: Sequence[TensorInfo]) -> str:
+    return "\n".join(f"     {number}  {info}" for number, info in enumerate(infos)) or "     none"
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def archive(data: bytes, symbols: Sequence[str]) -> bytes:
+    """An `ar` archive of one object file, with the index linkers look symbols up in."""
+    names = b"".join(symbol.encode() + b"\0" for symbol in symbols)
+    index_size = 4 + 4 * len(symbols) + len(names)
+    begin = 8 + 60 + index_size + index_size % 2
+    index = len(symbols).to_bytes(4, "big") + begin.to_bytes(4, "big") * len(symbols) + names
+    return b"!<arch>\n" + _member("/", index) + _member("model.o/", data)
+
+
+def _member(name: str, data: bytes) -> bytes:
+    head = f"{name:<16}{0:<12}{0:<6}{0:<6}{'100644':<8}{len(data):<10}`\n".encode()
+    return head + data + b"\n" * (len(data) % 2)
+
+
+def _link(made: Path, path: Path, target: LLVMTarget) -> None:
+    """A shared library of one object file, by the system's linker."""
+    tools = [tool for tool in ("cc", "gcc", "clang", "ld") if shutil.which(tool)]
+    if not tools or target.arch != LLVMTarget.here().arch:
+        raise RelayError(
+            f"a shared library for {target.arch} needs a linker, and there is none here; "
+            'export kind="object" or kind="archive", and link that'
+        )
+    threads = [] if tools[0] == "ld" else ["-pthread"]
+    command = [tools[0], "-shared", *threads, "-o", str(path), str(made)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RelayError(f"`{' '.join(command)}` failed: {done.stderr.strip()}")

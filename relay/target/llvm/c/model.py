@@ -1,0 +1,273 @@
+"""What every model exported for C has, in LLVM IR: weights, `create`, `destroy`, `error`.
+
+A model is one block of memory that begins with a context (`relay.target.llvm.abi`). What else is in
+it differs from kind to kind, and so does how that is set up:
+
+    void relay_set_up(ptr model, ptr weights)      `library.py`, `program.py`
+    void relay_tear_down(ptr model)
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from string import Template
+from typing import Final
+
+import numpy as np
+
+from relay.immutable import frozen
+from relay.program.plan import ALIGNMENT
+from relay.program.program import Program
+from relay.program.text import to_text
+from relay.safetensors import array_to_bytes
+from relay.target.llvm import abi
+
+# What the functions give besides the codes of `relay.target.llvm.abi`.
+UNREADABLE: Final = 4
+OTHER_WEIGHTS: Final = 5
+NO_WEIGHTS: Final = 6
+MESSAGES: Final = {
+    0: "everything is fine",
+    abi.OUT_OF_RANGE: "an index is out of range",
+    abi.INTERRUPTED: "the call was interrupted",
+    abi.OUT_OF_MEMORY: "there is not enough memory",
+    UNREADABLE: "the file of weights cannot be read",
+    OTHER_WEIGHTS: "the file of weights belongs to another model",
+    NO_WEIGHTS: "the weights are not inside; name their file",
+}
+
+IMPORTS: Final = frozenset({"posix_memalign", "free", "fopen", "fread", "fclose"})
+HEADER_SIZE: Final = ALIGNMENT  # of the file of weights: what it belongs to
+
+
+@frozen
+class WeightBlock:
+    """The constants of a program, one after the other, each aligned."""
+
+    program: Program
+    arrays: Mapping[str, np.ndarray]
+
+    @cached_property
+    def offsets(self) -> dict[str, int]:
+        """Where each begins."""
+        found: dict[str, int] = {}
+        end = 0
+        for name, array in self.arrays.items():
+            found[name] = end
+            end += _aligned(array.nbytes)
+        return found
+
+    @property
+    def size(self) -> int:
+        return sum(_aligned(array.nbytes) for array in self.arrays.values())
+
+    @cached_property
+    def digest(self) -> bytes:
+        """What the weights belong to: the first bytes of their file."""
+        layout = f"{to_text(self.program)}\n{self.offsets}"
+        return hashlib.sha512(layout.encode()).digest()[:HEADER_SIZE]
+
+    def data(self) -> bytes:
+        """All of it."""
+        block = bytearray(self.size)
+        for name, array in self.arrays.items():
+            data = array_to_bytes(np.ascontiguousarray(array))
+            block[self.offsets[name] : self.offsets[name] + len(data)] = data
+        return bytes(block)
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def model_text(
+    name: str,
+    weights: WeightBlock,
+    embedded: Path | None,
+    *,
+    size: int,
+    loaded: int,
+    threads: int,
+    most_threads: int,
+    messages: Mapping[int, str],
+) -> str:
+    """`create`, `destroy` and `error`.
+
+    A model has `size` bytes; at `loaded` it keeps weights read from a file. It uses `threads`
+    unless its creator says otherwise, and never more than `most_threads`. `embedded` is the file
+    of the weights that go into the library.
+    """
+    functions = _MODEL.substitute(
+        name=name,
+        size=size,
+        loaded=loaded,
+        threads=threads,
+        most_threads=most_threads,
+        bytes=weights.size,
+        header_size=HEADER_SIZE,
+        digest="".join(f"\\{byte:02X}" for byte in weights.digest),
+        no_weights=NO_WEIGHTS if embedded is None and weights.size else 0,
+        out_of_memory=abi.OUT_OF_MEMORY,
+        unreadable=UNREADABLE,
+        other_weights=OTHER_WEIGHTS,
+    )
+    return "\n".join([weights_text(embedded), functions, error_text(name, messages)])
+
+
+def weights_text(file: Path | None) -> str:
+    """The weights as data of the library, taken from a file by the assembler."""
+    if file is None:
+        return "@relay_weights = internal constant [64 x i8] zeroinitializer, align 64\n"
+    place = str(file).replace("\\", "\\5C").replace('"', "\\22")
+    lines = [
+        ".section .rodata.relay,\\22a\\22",
+        ".balign 64",
+        "relay_weights:",
+        f".incbin \\22{place}\\22",
+        ".text",
+    ]
+    code = "\n".join(f'module asm "{line}"' for line in lines)
+    return f"{code}\n@relay_weights = external hidden constant i8\n"
+
+
+def error_text(name: str, messages: Mapping[int, str]) -> str:
+    """What a status means."""
+    lines = [string_text(f"relay_meaning_{status}", text) for status, text in messages.items()]
+    lines.append(string_text("relay_no_meaning", "unknown status"))
+    lines.append(f"define ptr @{name}_error(i32 %status) nounwind {{")
+    lines.append("  switch i32 %status, label %unknown [")
+    lines += [f"    i32 {status}, label %known{status}" for status in messages]
+    lines.append("  ]")
+    lines += [f"known{status}:\n  ret ptr @relay_meaning_{status}" for status in messages]
+    lines.append("unknown:\n  ret ptr @relay_no_meaning\n}\n")
+    return "\n".join(lines)
+
+
+def string_text(name: str, text: str) -> str:
+    """A string of C's, as a global."""
+    data = text.encode() + b"\0"
+    quoted = "".join(
+        chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:02X}" for byte in data
+    )
+    return f'@{name} = internal constant [{len(data)} x i8] c"{quoted}"'
+
+
+_MODEL: Final = Template("""
+declare i32 @posix_memalign(ptr, i64, i64)
+declare void @free(ptr)
+declare ptr @fopen(ptr, ptr)
+declare i64 @fread(ptr, i64, i64, ptr)
+declare i32 @fclose(ptr)
+declare i32 @memcmp(ptr, ptr, i64)
+declare void @relay_context(ptr, i64)
+declare i32 @relay_pool_stop()
+
+@relay_digest = internal constant [$header_size x i8] c"$digest"
+@relay_mode = internal constant [3 x i8] c"rb\\00"
+
+; the weights in a file: a digest of what they belong to, then the data
+define internal i32 @relay_load(ptr %path, ptr %result) nounwind {
+entry:
+  %found = alloca [$header_size x i8]
+  %file = call ptr @fopen(ptr %path, ptr @relay_mode)
+  %missing = icmp eq ptr %file, null
+  br i1 %missing, label %unreadable, label %opened
+opened:
+  %head = call i64 @fread(ptr %found, i64 1, i64 $header_size, ptr %file)
+  %whole = icmp eq i64 %head, $header_size
+  br i1 %whole, label %compare, label %other
+compare:
+  %difference = call i32 @memcmp(ptr %found, ptr @relay_digest, i64 $header_size)
+  %same = icmp eq i32 %difference, 0
+  br i1 %same, label %allocate, label %other
+allocate:
+  %size = call i64 @llvm.smax.i64(i64 $bytes, i64 64)
+  %failed = call i32 @posix_memalign(ptr %result, i64 64, i64 %size)
+  %got = icmp eq i32 %failed, 0
+  br i1 %got, label %read, label %close
+read:
+  %block = load ptr, ptr %result
+  %count = call i64 @fread(ptr %block, i64 1, i64 $bytes, ptr %file)
+  %complete = icmp eq i64 %count, $bytes
+  br i1 %complete, label %close, label %short
+short:
+  call void @free(ptr %block)
+  br label %other
+other:
+  br label %close
+close:
+  %status = phi i32 [ $out_of_memory, %allocate ], [ 0, %read ], [ $other_weights, %other ]
+  %closed = call i32 @fclose(ptr %file)
+  ret i32 %status
+unreadable:
+  ret i32 $unreadable
+}
+
+define i32 @${name}_create(ptr %result, ptr %path, i32 %threads) nounwind {
+entry:
+  %loaded = alloca ptr
+  store ptr null, ptr %loaded
+  store ptr null, ptr %result
+  %inside = icmp eq ptr %path, null
+  br i1 %inside, label %embedded, label %file
+embedded:
+  br label %have
+file:
+  %read = call i32 @relay_load(ptr %path, ptr %loaded)
+  br label %have
+have:
+  %status = phi i32 [ $no_weights, %embedded ], [ %read, %file ]
+  %fine = icmp eq i32 %status, 0
+  br i1 %fine, label %make, label %fail
+make:
+  %block = load ptr, ptr %loaded
+  %weights = select i1 %inside, ptr @relay_weights, ptr %block
+  %failed = call i32 @posix_memalign(ptr %result, i64 64, i64 $size)
+  %got = icmp eq i32 %failed, 0
+  br i1 %got, label %fill, label %drop
+drop:
+  store ptr null, ptr %result
+  call void @free(ptr %block)
+  br label %fail
+fail:
+  %code = phi i32 [ %status, %have ], [ $out_of_memory, %drop ]
+  ret i32 %code
+fill:
+  %model = load ptr, ptr %result
+  call void @relay_set_up(ptr %model, ptr %weights)
+  call void @relay_use_threads(ptr %model, i32 %threads)
+  %keep = getelementptr i8, ptr %model, i64 $loaded
+  store ptr %block, ptr %keep
+  ret i32 0
+}
+
+; as many threads as that, or for none, as many as the model was compiled for
+define internal void @relay_use_threads(ptr %model, i32 %threads) nounwind {
+  %wide = sext i32 %threads to i64
+  %all = icmp slt i64 %wide, 1
+  %wanted = select i1 %all, i64 $threads, i64 %wide
+  %most = call i64 @llvm.smin.i64(i64 %wanted, i64 $most_threads)
+  call void @relay_context(ptr %model, i64 %most)
+  ret void
+}
+
+define void @${name}_destroy(ptr %model) nounwind {
+entry:
+  %none = icmp eq ptr %model, null
+  br i1 %none, label %done, label %some
+some:
+  call void @relay_tear_down(ptr %model)
+  %keep = getelementptr i8, ptr %model, i64 $loaded
+  %loaded = load ptr, ptr %keep
+  call void @free(ptr %loaded)
+  call void @free(ptr %model)
+  ; its threads end, so that the library can be unloaded; another model starts new ones
+  %busy = call i32 @relay_pool_stop()
+  br label %done
+done:
+  ret void
+}
+""")

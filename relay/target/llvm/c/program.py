@@ -1,0 +1,284 @@
+"""The text of a whole program as a C library: the functions of its header in LLVM IR.
+
+What `create` makes is one block of memory:
+
+       0  the context          of programs (`relay.native.layout`)
+    2048  loaded weights       a block of their own; null when they are inside the library
+    2056  holds                how many values the program in C has to release yet
+    2064  failed               not 0 when a run has failed and something is held since
+    2072  status               what went wrong last
+    2080  watch                i32 (ptr model), or null: not 0 ends a run
+    2088  message              what went wrong, in words
+    2560  constants            their addresses, and the objects themselves
+
+Values are objects of the context's heap, and words of the program in C are object words. When it
+holds nothing any longer, the heap is emptied (`relay_end`): cells that hold each other go then, and
+what a run that failed has left behind, whose holds nobody knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from string import Template
+from typing import Final
+
+from relay.native import layout
+from relay.program.native import Site
+from relay.program.plan import ALIGNMENT
+from relay.target.llvm import abi
+from relay.target.llvm.c.failures import FAILURES, WRONG_VALUE, formats_text
+from relay.target.llvm.c.running import RUNNING
+from relay.target.llvm.c.tables import (
+    CONSTRUCTOR,
+    FIRST_NAMED,
+    NO_OBJECT,
+    PART,
+    Constants,
+    Sizes,
+    bytes_text,
+    constructors_text,
+    parts_text,
+    sites_text,
+)
+from relay.target.llvm.c.types import CTypes
+from relay.target.llvm.c.values import MAKING, READING
+from relay.target.llvm.program.words import is_object
+
+LOADED: Final = layout.PROGRAM_CONTEXT_SIZE
+HOLDS: Final = LOADED + 8
+FAILED: Final = HOLDS + 8
+STATUS: Final = FAILED + 8
+WATCH: Final = STATUS + 8
+MESSAGE: Final = WATCH + 8
+CONSTANTS: Final = LOADED + 512
+MESSAGE_SIZE: Final = CONSTANTS - MESSAGE
+
+IMPORTS: Final = frozenset({"snprintf"})
+
+MOST_DIMENSIONS: Final = 64
+
+
+def functions_text(types: CTypes, entry: str, sites: Sequence[Site], constants: Constants) -> str:
+    """The functions of a header but `create`, `destroy` and `error`. `entry` runs the program."""
+    sizes = Sizes()
+    tables = [
+        parts_text("relay_arguments", [(f"argument `{p.name}`", p) for p in types.params], sizes),
+        constructors_text(types.constructors, sizes),
+        bytes_text("relay_results", [is_object(place.spec) for place in types.results]),
+        sites_text(sites),
+        sizes.text(),
+        constants.text(),
+    ]
+    numbers: dict[str, object] = dict(
+        layout.numbers(),
+        name=types.model,
+        entry=entry,
+        arguments=len(types.params),
+        argument_room=max(1, len(types.params)),
+        result_count=len(types.results),
+        result_bytes=8 * len(types.results),
+        site_count=len(sites),
+        names=max(1, len(sizes.names)),
+        name_bytes=8 * max(1, len(sizes.names)),
+        constant_count=len(constants),
+        constant_bytes=8 * len(constants.words),
+        constants_at=CONSTANTS,
+        size=model_size(constants),
+        holds_at=HOLDS,
+        failed_at=FAILED,
+        status_at=STATUS,
+        watch_at=WATCH,
+        message_at=MESSAGE,
+        message_size=MESSAGE_SIZE,
+        most_dimensions=MOST_DIMENSIONS,
+        part_type=PART,
+        constructor_type=CONSTRUCTOR,
+        no_object=NO_OBJECT,
+        first_named=FIRST_NAMED,
+        wrong_value=WRONG_VALUE,
+        index=abi.DETAILS[1],
+        extent=abi.DETAILS[2],
+        detail_0=abi.DETAILS[0],
+        detail_1=abi.DETAILS[1],
+        out_of_range=abi.OUT_OF_RANGE,
+        out_of_memory=abi.OUT_OF_MEMORY,
+    )
+    functions = (_MODEL, _HOLDS, FAILURES, MAKING, READING, RUNNING)
+    texts = [function.substitute(numbers) for function in functions]
+    return "\n".join([*tables, formats_text(), *texts])
+
+
+def model_size(constants: Constants) -> int:
+    """How much memory a model takes."""
+    return CONSTANTS + 8 * len(constants.words) + ALIGNMENT
+
+
+_MODEL: Final = Template("""
+declare i32 @snprintf(ptr, i64, ptr, ...)
+declare i32 @$entry(ptr, ptr, ptr)
+declare ptr @relay_new_tensor(ptr, i64, i64)
+declare ptr @relay_new_object(ptr, i32, i32, i32, i32)
+declare void @relay_retain_object(ptr)
+declare void @relay_release_object(ptr, ptr)
+declare i32 @relay_enter(ptr, ptr, ptr, ptr)
+declare void @relay_end(ptr)
+declare void @relay_reset(ptr)
+declare void @relay_close(ptr)
+declare void @relay_close_stack(ptr)
+
+@relay_outside = internal constant [11 x i8] c"the caller\\00"
+@relay_inside = internal constant [10 x i8] c"the model\\00"
+
+define internal void @relay_set_up(ptr %model, ptr %weights) nounwind {
+entry:
+  call void @llvm.memset.p0.i64(ptr align 64 %model, i8 0, i64 $size, i1 false)
+  %constants = getelementptr i8, ptr %model, i64 $constants_at
+  call void @llvm.memcpy.p0.p0.i64(ptr align 64 %constants, ptr @relay_constants,
+                                   i64 $constant_bytes, i1 false)
+  %constants.to = getelementptr i8, ptr %model, i64 $constants
+  store ptr %constants, ptr %constants.to
+  br label %look
+look:
+  %i = phi i64 [ 0, %entry ], [ %next, %place ]
+  %left = icmp ult i64 %i, $constant_count
+  br i1 %left, label %place, label %done
+place:
+  %at = getelementptr i64, ptr %constants, i64 %i
+  %offset = load i64, ptr %at
+  %object = getelementptr i8, ptr %constants, i64 %offset
+  store ptr %object, ptr %at
+  %data.at = getelementptr i8, ptr %object, i64 $tensor_data
+  %data.offset = load i64, ptr %data.at
+  %data = getelementptr i8, ptr %weights, i64 %data.offset
+  store ptr %data, ptr %data.at
+  %next = add i64 %i, 1
+  br label %look
+done:
+  ret void
+}
+
+define internal void @relay_tear_down(ptr %model) nounwind {
+  call void @relay_close(ptr %model)
+  ret void
+}
+
+define void @${name}_set_threads(ptr %model, i32 %threads) nounwind {
+  call void @relay_use_threads(ptr %model, i32 %threads)
+  ret void
+}
+
+define void @${name}_set_stack(ptr %model, i64 %bytes) nounwind {
+  call void @relay_close_stack(ptr %model)
+  %size.at = getelementptr i8, ptr %model, i64 $stack_size
+  store i64 %bytes, ptr %size.at
+  ret void
+}
+
+define void @${name}_set_memory(ptr %model, i64 %bytes) nounwind {
+entry:
+  %limit.at = getelementptr i8, ptr %model, i64 $limit
+  store i64 %bytes, ptr %limit.at
+  %holds.at = getelementptr i8, ptr %model, i64 $holds_at
+  %holds = load i64, ptr %holds.at
+  %none = icmp eq i64 %holds, 0
+  br i1 %none, label %begin.anew, label %done
+begin.anew:                              ; what was kept for later may be more than the limit
+  call void @relay_close(ptr %model)
+  br label %done
+done:
+  ret void
+}
+
+define void @${name}_set_watch(ptr %model, ptr %watch) nounwind {
+  %watch.at = getelementptr i8, ptr %model, i64 $watch_at
+  store ptr %watch, ptr %watch.at
+  %none = icmp eq ptr %watch, null
+  %look = select i1 %none, ptr null, ptr @relay_look
+  %callback.at = getelementptr i8, ptr %model, i64 $callback
+  store ptr %look, ptr %callback.at
+  ret void
+}
+
+; What the runtime calls from time to time.
+define internal i32 @relay_look(ptr %model, ptr %0, ptr %1) nounwind {
+  %watch.at = getelementptr i8, ptr %model, i64 $watch_at
+  %watch = load ptr, ptr %watch.at
+  %answer = call i32 %watch(ptr %model)
+  ret i32 %answer
+}
+
+define ptr @${name}_message(ptr %model) nounwind {
+  %message = getelementptr i8, ptr %model, i64 $message_at
+  ret ptr %message
+}
+
+define i64 @${name}_live(ptr %model) nounwind {
+  %made.at = getelementptr i8, ptr %model, i64 $made
+  %made = load i64, ptr %made.at
+  %freed.at = getelementptr i8, ptr %model, i64 $freed
+  %freed = load i64, ptr %freed.at
+  %live = sub i64 %made, %freed
+  ret i64 %live
+}
+""")
+
+_HOLDS: Final = Template("""
+; So many more values are the caller's. With none, nothing is left.
+define internal void @relay_count_holds(ptr %model, i64 %more) nounwind {
+entry:
+  %holds.at = getelementptr i8, ptr %model, i64 $holds_at
+  %holds = load i64, ptr %holds.at
+  %sum = add i64 %holds, %more
+  store i64 %sum, ptr %holds.at
+  %none = icmp eq i64 %sum, 0
+  br i1 %none, label %empty, label %done
+empty:
+  %failed.at = getelementptr i8, ptr %model, i64 $failed_at
+  %failed = load i64, ptr %failed.at
+  %clean = icmp eq i64 %failed, 0
+  br i1 %clean, label %end, label %reset
+reset:                                   ; what a run that failed has left may not be complete
+  store i64 0, ptr %failed.at
+  call void @relay_reset(ptr %model)
+  br label %end
+end:
+  call void @relay_end(ptr %model)
+  br label %done
+done:
+  ret void
+}
+
+; Whether a word is the address of an object.
+define internal i1 @relay_is_object(ptr %value) alwaysinline nounwind {
+  %number = ptrtoint ptr %value to i64
+  %odd = trunc i64 %number to i1
+  %none = icmp eq ptr %value, null
+  %neither = or i1 %odd, %none
+  %object = xor i1 %neither, true
+  ret i1 %object
+}
+
+define ptr @${name}_hold(ptr %model, ptr %value) nounwind {
+entry:
+  %object = call i1 @relay_is_object(ptr %value)
+  br i1 %object, label %hold, label %done
+hold:
+  call void @relay_retain_object(ptr %value)
+  call void @relay_count_holds(ptr %model, i64 1)
+  br label %done
+done:
+  ret ptr %value
+}
+
+define void @${name}_release(ptr %model, ptr %value) nounwind {
+entry:
+  %object = call i1 @relay_is_object(ptr %value)
+  br i1 %object, label %release, label %done
+release:
+  call void @relay_release_object(ptr %model, ptr %value)
+  call void @relay_count_holds(ptr %model, i64 -1)
+  br label %done
+done:
+  ret void
+}
+""")

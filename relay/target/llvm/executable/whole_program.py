@@ -1,0 +1,283 @@
+"""An executable of a whole program: functions, branches, data and sizes that show at run time.
+
+    exe = relay.compile(tree_lstm, params)
+    state = exe(Rose(x, [Rose(y, []), Rose(z, [])]))
+
+One native call runs it all. Data goes in and comes out as Python has it: a list is a List, None or
+a value an Option, a tuple a tuple, and an object whose class has the name of a constructor and as
+many fields is what that constructor builds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from relay import dtypes
+from relay.errors import VALUE, Diagnostic, EvaluationError, RelayError, with_value
+from relay.executors.arrays import plain, wrapper
+from relay.executors.bound import BoundFunction, Constants
+from relay.executors.executable import Code, Executable, expect_positive, refusal
+from relay.executors.report import KernelInfo, Kernels, Memory, Profile, StepTime
+from relay.executors.weights import Weights
+from relay.extents import EXPECTED, filled
+from relay.immutable import frozen
+from relay.interpreter.values import Value
+from relay.lower.kernel import TensorSpec
+from relay.native import layout
+from relay.native.call import ConstantObjects, ProgramContext, program_runtime
+from relay.program.native import workspace_name
+from relay.program.program import MAIN, Function, Program, ScalarSpec, spec_text
+from relay.target.llvm import abi
+from relay.target.llvm.executable.program_function import ProgramFunction
+from relay.target.llvm.executable.style import VALUES, as_tensors, python_style
+from relay.target.llvm.jit import load
+from relay.target.llvm.loaded import NativeKernels, kernel_failure
+from relay.target.llvm.objects import undefined_symbols
+from relay.target.llvm.support import start
+
+
+@frozen
+class ValueInfo:
+    """What an executable takes or gives: a name, and a type."""
+
+    name: str
+    type: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.type}"
+
+
+class WholeProgramExecutable(Executable):
+    """A compiled program. `stack` and `memory` are limits in bytes of what a call may use, 0 for
+    the usual ones; `classes` are those of constructors, by name, of which results are made."""
+
+    inputs: tuple[ValueInfo, ...]
+    outputs: tuple[ValueInfo, ...]
+
+    def __init__(
+        self,
+        program: Program,
+        code: Code,
+        weights: Mapping[str, np.ndarray],
+        threads: int | None = None,
+        prepared: Mapping[str, np.ndarray] | None = None,
+        *,
+        stack: int = 0,
+        memory: int = 0,
+        classes: Mapping[str, type] | None = None,
+    ) -> None:
+        super().__init__(program, code, threads)
+        if code.program is None:
+            raise RelayError("the program comes without the code of its functions")
+        self._native = code.program
+        self._classes = dict(classes or {})
+        self._style = python_style(self._classes, plain, as_tensors(plain))  # that of the last call
+        start(code.support)
+        kernels = [kernel.name for kernel in program.kernels]
+        self._library = load(
+            [*code.objects, self._native.code],
+            [*kernels, self._native.entry],
+            program_runtime().symbols,
+        )
+        self._loaded = NativeKernels(program.kernels, self._library, self.threads)
+        main = program[MAIN]
+        self._limits = {"stack": stack, "memory": memory}
+        self._main = self._entered_at(self._library.address(self._native.entry))
+        self.inputs = tuple(
+            ValueInfo(param.name, spec_text(_typed(main, param.value))) for param in main.params
+        )
+        self.outputs = tuple(
+            ValueInfo(main.result_name(number), spec_text(spec))
+            for number, spec in enumerate(
+                main.results if isinstance(main.results, tuple) else (main.results,)
+            )
+        )
+        self._weights = Weights(program, self._bind, self._loaded.allocate, weights, prepared)
+        self._objects: tuple[Constants, ConstantObjects] | None = None
+
+    def _entered_at(self, address: int) -> ProgramFunction:
+        """`main`, whose code begins there."""
+        return ProgramFunction(
+            self.program,
+            self.program[MAIN],
+            address,
+            self._failure,
+            threads=self.threads,
+            **self._limits,
+        )
+
+    def _bind(self, function: Function) -> BoundFunction:
+        return BoundFunction(self.program, function, self._loaded, self.threads)
+
+    # --- calling
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """The result in Python's own data: arrays, tuples, lists, instances of `classes`."""
+        if named or len(args) != len(self.inputs):
+            args = tuple(self.in_order(args, named))
+        wrap = wrapper(args)
+        style = self._style
+        if wrap is not style.tensor:
+            style = python_style(self._classes, wrap, as_tensors(wrap))
+            self._style = style
+        return self._main(args, self._constants(), style)
+
+    def evaluate(self, *args: Any, **named: Any) -> Value:
+        value: Value = self._main(self.in_order(args, named), self._constants(), VALUES)
+        return value
+
+    def _constants(self) -> ConstantObjects:
+        """The weights as objects; made anew when weights changed."""
+        current = self._weights.constants
+        if self._objects is None or self._objects[0] is not current:
+            arrays = [current.arrays[name] for name in self._native.constants]
+            self._objects = (current, ConstantObjects(arrays))
+        return self._objects[1]
+
+    def example_inputs(self) -> tuple[Any, ...]:
+        """Inputs of the right types, where all of them are tensors of known sizes."""
+        chance = np.random.default_rng(0)
+        made = []
+        main = self.program[MAIN]
+        for param in main.params:
+            spec = _typed(main, param.value)
+            if not isinstance(spec, TensorSpec | ScalarSpec):
+                raise refusal(f"there is no example of a {spec_text(spec)}", "inputs for the call")
+            shape = spec.shape if isinstance(spec, TensorSpec) else ()
+            if any(not isinstance(size, int) for size in shape):
+                raise refusal(f"there is no example of a {spec_text(spec)}", "inputs for the call")
+            kind = dtypes.to_numpy(spec.dtype)
+            numbers = chance.standard_normal(tuple(map(int, shape)), np.float32)
+            made.append(
+                numbers.astype(kind)
+                if dtypes.is_float(spec.dtype)
+                else np.zeros(numbers.shape, kind)
+            )
+        return tuple(made)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {**super().options, **self._limits, "classes": self._classes}
+
+    # --- what went wrong
+
+    def _failure(self, status: int, context: ProgramContext) -> EvaluationError:
+        sites = self._native.sites
+        site = sites[context.site] if 0 <= context.site < len(sites) else None
+        where = f" in {site.where}" if site is not None and site.where else ""
+        if site is not None and site.kernel:
+            kernel = self.program.kernel_table[site.kernel]
+            return kernel_failure(status, context, kernel, site.where)
+        if status == layout.STACK_OVERFLOW:
+            function = (site.message if site is not None else "") or "the program"
+            return EvaluationError(
+                Diagnostic(
+                    f"{function} recurses deeper than its stack{where}",
+                    found=f"a stack of {context[layout.STACK_SIZE] >> 20} MB",
+                    hint="relay.compile(…, stack=bytes) gives it more",
+                )
+            )
+        if status == abi.OUT_OF_MEMORY:
+            used = f"{context.heap_bytes >> 20} MB in use"
+            if site is not None and site.found != VALUE:  # where it is known how much was wanted
+                used = f"{with_value(site.found, context.details[0])}, {used}"
+            return EvaluationError(
+                Diagnostic(
+                    f"out of memory{where}",
+                    found=used,
+                    hint="relay.compile(…, memory=bytes) sets the limit",
+                )
+            )
+        if status == layout.TOO_LARGE and site is not None:
+            places = range(layout.ASKED, layout.ASKED + 8 * layout.MOST_ASKED, 8)
+            text = filled(site.message, [context[place] for place in places])
+            return EvaluationError(Diagnostic(f"{text}{where}", expected=EXPECTED))
+        if status == layout.UNEQUAL and site is not None:
+            found, expected, _ = context.details
+            return EvaluationError(
+                Diagnostic(
+                    f"{site.message}{where}",
+                    expected=with_value(site.expected, expected),
+                    found=with_value(site.found, found),
+                )
+            )
+        if site is not None and status == layout.FAILED:
+            return EvaluationError(Diagnostic(f"{site.message}{where}"))
+        meaning = "interrupted" if status == abi.INTERRUPTED else f"status {status}"
+        return EvaluationError(Diagnostic(f"the program ended early: {meaning}{where}"))
+
+    # --- looking at it
+
+    def profile(self, *args: Any, repeat: int = 10, **named: Any) -> Profile:
+        """The time of every kernel, all its calls together, and of what is between them: medians of
+        `repeat` runs of the whole program, in native code as always."""
+        from relay.target.llvm.executable.timing import (
+            TimedKernels,  # it compiles, and calls do not need it
+        )
+
+        expect_positive(repeat=repeat)
+        if not args and not named:
+            args = self.example_inputs()
+        given = tuple(self.in_order(args, named))
+        called = undefined_symbols(self._native.code)
+        kernels = [kernel for kernel in self.program.kernels if kernel.name in called]
+        names = [kernel.name for kernel in kernels]
+        timed = TimedKernels({name: self._library.address(name) for name in names})
+        imports = {**program_runtime().symbols, **timed.imports}
+        sizes = [size for name in names if (size := workspace_name(name)) in called]
+        imports |= {size: self._library.address(size) for size in sizes}
+        library = load(self._native.code, [self._native.entry], imports)
+        main = self._entered_at(library.address(self._native.entry))
+        counts: list[np.ndarray] = []
+        seconds: list[np.ndarray] = []
+        outside: list[float] = []
+        for _ in range(repeat + 1):  # the first one only warms up
+            timed.reset()
+            start = time.perf_counter()
+            main(given, self._constants(), self._style)
+            whole = time.perf_counter() - start
+            counts.append(timed.counts)
+            seconds.append(timed.seconds)
+            outside.append(max(0.0, whole - float(timed.seconds.sum())))
+        steps = [
+            StepTime(KernelInfo.of(kernel, int(count)), float(taken))
+            for kernel, count, taken in zip(
+                kernels, counts[-1], np.median(seconds[1:], axis=0), strict=True
+            )
+            if count
+        ]
+        steps.sort(key=lambda step: -step.seconds)
+        return Profile.of(steps, float(np.median(outside[1:])))
+
+    @property
+    def memory(self) -> Memory:
+        """What the executable has, in bytes: the heaps that calls left behind for the next ones,
+        and the weights. What a call needs depends on what it is given."""
+        heaps = sum(context.heap_bytes for context in self._main.contexts)
+        return Memory(heaps, 0, self._weights.constants.nbytes, 0, 0)
+
+    @property
+    def kernels(self) -> Kernels:
+        """The kernels of the program; a table when printed."""
+        return Kernels.of(self.program.kernels)
+
+    @property
+    def live_objects(self) -> int:
+        """Objects of calls that have ended which are still there: none, or there is a leak."""
+        return sum(context.live for context in self._main.contexts)
+
+    @property
+    def leaked_objects(self) -> int:
+        """Objects that the last calls left to be swept up: none, or the program counts wrongly."""
+        return sum(context.leaked for context in self._main.contexts)
+
+
+def _typed(function: Function, value: Any) -> Any:
+    """The types of a parameter, nested like it."""
+    if isinstance(value, tuple):
+        return tuple(_typed(function, part) for part in value)
+    return function.registers[value]

@@ -1,0 +1,427 @@
+"""Python's values as the words that a native program takes (`relay.native.exchange`).
+
+    42, np.ones(3), torch.ones(3), relay.nd.array(…)     scalars and tensors, read where they lie
+    (a, b), [a, b]                                       tuples
+    Cons(1, Nil)                                         data, as the interpreter has it
+    Node(left, right)                                    objects of a class with a constructor's
+                                                         name and as many fields (dataclasses)
+    [a, b, c]                                            a List;   None or a value: an Option
+
+The types of the program say what is meant. What is shared stays shared. A reader is made once for a
+type, and knows all that can be known about its values before they come: a call has no time for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any
+
+from relay.interpreter.values import ConstructorValue, RefValue, TupleValue
+from relay.lower.kernel import TensorSpec
+from relay.native import layout
+from relay.program.program import (
+    ClosureSpec,
+    Constructor,
+    DataSpec,
+    DataType,
+    ReferenceSpec,
+    ScalarSpec,
+    Spec,
+)
+from relay.target.llvm.executable.message import INDEX, Message, Mismatch, Read, describe
+from relay.target.llvm.executable.words_leaves import scalar_reader, tensor_reader
+from relay.target.llvm.program.words import arrange
+
+# The fields of an object, in order.
+Fields = Callable[[Any], Sequence[Any]]
+# Writes the entry with an index, of what has these fields.
+Write = Callable[[Sequence[Any], int, Message], None]
+
+
+class Readers:
+    """The readers of a program's types; each is made when it is first asked for."""
+
+    def __init__(self, types: Mapping[str, DataType]) -> None:
+        self.types = types
+        self.cases: dict[DataSpec, dict[str, Case]] = {}
+        self.classes: dict[DataSpec, Classes] = {}  # as far as they were seen
+        self._made: dict[Spec, Read] = {}
+        self._incomplete: list[Case | Cell] = []
+
+    def __getitem__(self, spec: Spec) -> Read:
+        found = self._made.get(spec) or self._make(spec)
+        while self._incomplete:  # types mention each other: their parts come after them
+            entry = self._incomplete.pop()
+            parts = entry.parts
+            parts.readers += [self._made.get(one) or self._make(one) for one in parts.specs]
+            if isinstance(entry, Case):
+                entry.write = entry_writer(entry)
+        return found
+
+    def _make(self, spec: Spec) -> Read:
+        number = len(self._made)
+        made: Read
+        match spec:
+            case ScalarSpec():
+                made = scalar_reader(spec.dtype)
+            case TensorSpec():
+                made = tensor_reader(spec, number)
+            case DataSpec():
+                kind = self.types[spec.name]
+                cases = [Case.of(one, tag) for tag, one in enumerate(kind.constructors)]
+                self._incomplete += cases
+                self.cases[spec] = {case.name: case for case in cases}
+                self.classes[spec] = {}
+                made = data_reader(kind, self.cases[spec], self.classes[spec], number)
+            case ReferenceSpec():
+                cell = Cell(spec.held, Parts.of(spec.contents))
+                self._incomplete.append(cell)
+                made = reference_reader(spec, cell, number)
+            case ClosureSpec():
+                made = _refuse_functions
+        self._made[spec] = made
+        return made
+
+
+@dataclass(eq=False)
+class Parts:
+    """What an object holds: how it is read, and where it lies."""
+
+    specs: tuple[Spec, ...]
+    objects: int  # so many of the words are object words; they come first
+    order: tuple[int, ...] | None  # which part each word holds, when not in order
+    readers: list[Read] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, specs: Sequence[Spec]) -> Parts:
+        arranged = arrange(specs)
+        places = range(len(specs))
+        order = sorted(places, key=arranged.positions.__getitem__)
+        return cls(tuple(specs), arranged.objects, None if order == [*places] else tuple(order))
+
+    def place_of(self, part: int) -> int:
+        """The word that holds a part."""
+        return part if self.order is None else self.order.index(part)
+
+    def words(self, values: Sequence[Any], message: Message) -> Sequence[int]:
+        """The words of `values`, in their order in memory."""
+        found = [read(value, message) for read, value in zip(self.readers, values, strict=True)]
+        return found if self.order is None else [found[place] for place in self.order]
+
+    def wrong(self, values: Sequence[Any]) -> int | None:
+        """Which of `values` cannot be read, looked at by itself."""
+        for position, (read, value) in enumerate(zip(self.readers, values, strict=True)):
+            try:
+                read(value, Message())
+            except Mismatch:
+                return position
+        return None
+
+
+# --- data ---------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Case:
+    """A constructor."""
+
+    name: str
+    structure: tuple[Any, ...]  # the types of the fields; those of tuples in tuples
+    is_flat: bool  # no field is a tuple
+    head: tuple[int, int, int]  # tag, object words, words
+    parts: Parts
+    word: int | None  # what stands for all its values, if they hold nothing
+    write: Write = field(init=False)  # writes the entry of a value; there when all readers are
+
+    @classmethod
+    def of(cls, constructor: Constructor, tag: int) -> Case:
+        parts = Parts.of(constructor.places)
+        flat = not any(isinstance(part, tuple) for part in constructor.fields)
+        head = (tag, parts.objects, len(parts.specs))
+        word = None if parts.specs else 2 * tag + 1
+        return cls(constructor.name, constructor.fields, flat, head, parts, word)
+
+    def blame(self, error: Mismatch, fields: Sequence[Any]) -> None:
+        """Note which of the fields is wrong."""
+        if not self.is_flat:
+            fields = take_apart(self.structure, fields)
+        place = self.parts.wrong(fields)
+        error.places.append(f"field {place} of `{self.name}`" if place is not None else self.name)
+
+
+def entry_writer(case: Case) -> Write:
+    """Writes the entries of values made by a constructor, given their fields."""
+    parts, readers, order = case.parts, case.parts.readers, case.parts.order
+    tag, objects, words = case.head
+    if not case.is_flat or words > 2:
+
+        def write(fields: Sequence[Any], index: int, message: Message) -> None:
+            if not case.is_flat:
+                fields = take_apart(case.structure, fields)
+            found = parts.words(fields, message)
+            message.words += (layout.DATA + INDEX * index, tag, objects, words, *found)
+
+        return write
+    # nearly all constructors are of these two kinds
+    if words == 2:
+        first, second = readers
+
+        def write_two(fields: Sequence[Any], index: int, message: Message) -> None:
+            left, right = fields
+            a = first(left, message)
+            b = second(right, message)
+            if order is None:
+                message.words += (layout.DATA + INDEX * index, tag, objects, 2, a, b)
+            else:
+                message.words += (layout.DATA + INDEX * index, tag, objects, 2, b, a)
+
+        return write_two
+
+    def write_one(fields: Sequence[Any], index: int, message: Message) -> None:
+        word = readers[0](fields[0], message)
+        message.words += (layout.DATA + INDEX * index, tag, objects, 1, word)
+
+    return write_one
+
+
+# What a class of Python's stands for, and how to get the fields of an instance; None for nothing.
+Classes = dict[type, "tuple[Case, Fields] | None"]
+
+
+def data_reader(kind: DataType, cases: Mapping[str, Case], classes: Classes, number: int) -> Read:
+    """Values of a data type, from whatever Python has for them."""
+    base = kind.name.partition("[")[0]
+    read_other = _other_reader(kind, cases, number)
+
+    def read(value: Any, message: Message) -> int:
+        key = (number, id(value))
+        if (word := message.seen.get(key)) is not None:
+            return word
+        cls = type(value)
+        if cls is ConstructorValue:
+            made = value.constructor
+            case = cases.get(made.name_hint)
+            if case is None or made.belong_to.name_hint != base:
+                raise Mismatch(_kind_text(kind), describe(value))
+            fields = value.fields
+        else:
+            if cls not in classes:
+                classes[cls] = _class_of(cls, cases)
+            known = classes[cls]
+            if known is None:
+                return read_other(value, message)
+            case, get = known
+            fields = get(value)
+        if case.word is not None:
+            return case.word
+        if len(fields) != len(case.structure):
+            wanted = f"`{case.name}` with {len(case.structure)} fields"
+            raise Mismatch(wanted, f"one with {len(fields)}")
+        index = message.count
+        message.count = index + 1
+        message.seen[key] = 2 * index
+        message.pending.append((case, fields, index))
+        return 2 * index
+
+    return read
+
+
+def _other_reader(kind: DataType, cases: Mapping[str, Case], number: int) -> Read:
+    """Python's own values, where the data type has some."""
+    if is_list(kind):
+        return _list_reader(kind, cases, number)
+    if is_option(kind):
+        return _option_reader(cases)
+
+    def refuse(value: Any, message: Message) -> int:
+        raise Mismatch(_kind_text(kind), describe(value), _class_hint(type(value), cases))
+
+    return refuse
+
+
+def is_list(kind: DataType) -> bool:
+    """Whether a list of Python's is a value of it."""
+    if not _is_made_by(kind, "List", {"Cons", "Nil"}):
+        return False
+    cons, nil = kind["Cons"], kind["Nil"]
+    return len(cons.fields) == 2 and cons.fields[1] == DataSpec(kind.name) and not nil.places
+
+
+def is_option(kind: DataType) -> bool:
+    """Whether None is a value of it, and what it has a constructor for."""
+    return _is_made_by(kind, "Option", {"Some", "None"})
+
+
+def _is_made_by(kind: DataType, name: str, constructors: set[str]) -> bool:
+    return (
+        kind.name.partition("[")[0] == name
+        and {made.name for made in kind.constructors} == constructors
+    )
+
+
+def _list_reader(kind: DataType, cases: Mapping[str, Case], number: int) -> Read:
+    cons, nil = cases["Cons"], cases["Nil"].word
+    assert nil is not None
+    element = cons.structure[0]
+    # where the rest is, counted from the end of an entry
+    last = cons.parts.place_of(len(cons.parts.specs) - 1) - len(cons.parts.specs)
+
+    def read(values: Any, message: Message) -> int:
+        if not isinstance(values, list | tuple):
+            hint = _class_hint(type(values), cases)
+            raise Mismatch(f"{_kind_text(kind)}, or a list", describe(values), hint)
+        if not values:
+            return nil
+        index = message.count
+        message.count = index + len(values)
+        message.held.append(values)
+        message.seen[number, id(values)] = 2 * index
+        readers = cons.parts.readers[:-1]
+        order, head, out = cons.parts.order, cons.head, message.words
+        position = index
+        try:
+            if len(readers) == 1 and cons.is_flat:
+                one, swapped = readers[0], order is not None
+                for position, value in enumerate(values, index):
+                    word, rest = one(value, message), 2 * position + 2
+                    pair = (rest, word) if swapped else (word, rest)
+                    out += (layout.DATA + INDEX * position, *head, *pair)
+            else:
+                for position, value in enumerate(values, index):
+                    parts = take_apart((element,), (value,))
+                    found = [one(part, message) for one, part in zip(readers, parts, strict=True)]
+                    found.append(2 * position + 2)
+                    if order is not None:
+                        found = [found[place] for place in order]
+                    out += (layout.DATA + INDEX * position, *head, *found)
+        except Mismatch as error:
+            error.places.append(f"element {position - index} of the list")
+            raise
+        out[last] = nil  # the rest of the last one
+        return 2 * index
+
+    return read
+
+
+def _option_reader(cases: Mapping[str, Case]) -> Read:
+    some, none = cases["Some"], cases["None"].word
+    assert none is not None
+
+    def read(value: Any, message: Message) -> int:
+        if value is None:
+            return none
+        index = message.count
+        message.count = index + 1
+        some.write((value,), index, message)
+        return 2 * index
+
+    return read
+
+
+def _class_of(cls: type, cases: Mapping[str, Case]) -> tuple[Case, Fields] | None:
+    """The constructor a Python class stands for, and how to get the fields of an instance."""
+    case = cases.get(_constructor_name(cls))
+    names = getattr(cls, "__match_args__", ())
+    if case is None or len(names) != len(case.structure):
+        return None
+    if not names:
+        return case, _no_fields
+    get = attrgetter(*names)
+    return case, (get if len(names) > 1 else lambda value: (get(value),))
+
+
+def _no_fields(value: Any) -> Sequence[Any]:
+    return ()
+
+
+def _constructor_name(cls: type) -> str:
+    """The constructor that instances of `cls` are made by: its name, or what it is declared as."""
+    declared = vars(cls).get("__relay_data__")
+    case = declared.case(cls) if declared is not None else None
+    return cls.__name__ if case is None else str(case.name)
+
+
+def _class_hint(cls: type, cases: Mapping[str, Case]) -> str | None:
+    case = cases.get(_constructor_name(cls))
+    if case is None:
+        return None
+    names = getattr(cls, "__match_args__", ())
+    return (
+        f"class {cls.__name__} shows {len(names)} fields, the constructor has "
+        f"{len(case.structure)}; a dataclass shows all of them"
+    )
+
+
+def _kind_text(kind: DataType) -> str:
+    made = ", ".join(f"`{one.name}`" for one in kind.constructors)
+    return f"a {kind.name}, made by {made}"
+
+
+# --- cells, functions ---------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Cell:
+    """The cells of a type."""
+
+    structure: Any  # of what they hold: Spec, or tuples of them
+    parts: Parts
+
+    def write(self, fields: Sequence[Any], index: int, message: Message) -> None:
+        """Write the entry of a cell with these contents."""
+        found = self.parts.words(take_apart([self.structure], fields), message)
+        message.words += (layout.REFERENCE + INDEX * index, self.parts.objects, len(found), *found)
+
+    def blame(self, error: Mismatch, fields: Sequence[Any]) -> None:
+        """Note where it is."""
+        error.places.append("the contents of a reference")
+
+
+def reference_reader(spec: ReferenceSpec, cell: Cell, number: int) -> Read:
+    """Cells."""
+
+    def read(value: Any, message: Message) -> int:
+        if not isinstance(value, RefValue):
+            raise Mismatch("a reference", describe(value))
+        key = (number, id(value))
+        if (word := message.seen.get(key)) is not None:
+            return word
+        index = message.count
+        message.count = index + 1
+        message.seen[key] = 2 * index
+        message.cells.append((value, index, spec))
+        message.pending.append((cell, (value.value,), index))
+        return 2 * index
+
+    return read
+
+
+def _refuse_functions(value: Any, message: Message) -> int:
+    raise Mismatch(
+        "data and tensors", describe(value), "functions cannot be passed to a compiled program"
+    )
+
+
+# --- tuples -------------------------------------------------------------------------------------
+
+
+def take_apart(structure: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+    """The leaves of `values`, which must be nested like `structure`."""
+    leaves = []
+    pending = [*reversed(list(zip(structure, values, strict=True)))]
+    while pending:
+        wanted, value = pending.pop()
+        if not isinstance(wanted, tuple):
+            leaves.append(value)
+            continue
+        parts = value.fields if isinstance(value, TupleValue) else value
+        if not isinstance(parts, tuple | list) or len(parts) != len(wanted):
+            raise Mismatch(_tuple_of(len(wanted)), describe(value))
+        pending.extend(reversed(list(zip(wanted, parts, strict=True))))
+    return leaves
+
+
+def _tuple_of(count: int) -> str:
+    return f"a tuple of {count}" if count != 1 else "one value"

@@ -1,0 +1,1 @@
+"""Programs as native code: see `relay.target.llvm.program.translate`."""

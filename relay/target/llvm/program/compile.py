@@ -1,0 +1,31 @@
+"""A whole program becomes object code."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from relay.cache.objects import key_of
+from relay.program.native import NativeProgram
+from relay.program.ownership import own
+from relay.program.program import MAIN, Program
+from relay.target.llvm.compile import Level, compile_module
+from relay.target.llvm.program.translate import translate
+from relay.target.llvm.target import LLVMTarget
+from relay.target.target import Store
+
+PROGRAM_LEVEL: Final[Level] = 3  # of LLVM: small functions are inlined
+# A program of more text is a long model rather than a tight loop: it calls kernel after kernel, and
+# to put small functions into it takes twice as long to compile for nothing that shows.
+LONG_PROGRAM: Final = 300_000
+LONG_PROGRAM_LEVEL: Final[Level] = 2
+
+
+def compile_program(program: Program, target: LLVMTarget, store: Store) -> NativeProgram:
+    """The code of a program's functions."""
+    made = translate(own(program), target)
+    level = PROGRAM_LEVEL if len(made.ir) < LONG_PROGRAM else LONG_PROGRAM_LEVEL
+    code = store.get_or_make(
+        key_of([made.ir], target, level),
+        lambda: compile_module([made.ir], target, opt=level, imports=made.imports),
+    )
+    return NativeProgram(code, made.entries[MAIN], made.sites, made.constants)

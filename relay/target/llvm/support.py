@@ -1,0 +1,41 @@
+"""The code that programs need besides their own: the runtime (`relay.native`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from relay.native.runtime import portable, runtime, runtime_object, runtime_texts
+from relay.target.llvm.target import LLVMTarget
+from relay.target.target import Store
+
+RUNTIME: Final = "runtime.o"
+PROGRAM_RUNTIME: Final = "program_runtime.o"  # what whole programs need more
+
+
+def support(target: LLVMTarget, whole: bool, store: Store | None) -> dict[str, bytes]:
+    """The runtime for machines like `target`."""
+    plain = portable(target)
+
+    def kept(texts: list[str], make: Callable[[LLVMTarget], bytes]) -> bytes:
+        if store is None:
+            return make(plain)
+        from relay.cache.objects import key_of  # not for who loads what was compiled
+
+        return store.get_or_make(key_of(texts, plain), lambda: make(plain))
+
+    found = {RUNTIME: kept(runtime_texts(plain), runtime_object)}
+    if whole:
+        from relay.native.call import program_runtime_object, program_runtime_text
+
+        found[PROGRAM_RUNTIME] = kept([program_runtime_text(plain)], program_runtime_object)
+    return found
+
+
+def start(support: Mapping[str, bytes]) -> None:
+    """Load the runtime from this code, unless it is loaded."""
+    runtime(support.get(RUNTIME))
+    if PROGRAM_RUNTIME in support:
+        from relay.native.call import program_runtime
+
+        program_runtime(support[PROGRAM_RUNTIME])
