@@ -17,7 +17,7 @@ import signal
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -48,12 +48,12 @@ def cases(kinds: tuple[str, ...] = KINDS, match: str = "") -> list[tuple[str, st
     return [one for one in found if wanted.search(one[1])]
 
 
-def run(case: tuple[str, str]) -> Outcome:
-    """Run one test; what is wrong is empty when nothing is."""
+def run(case: tuple[str, str], of: Callable[..., None] | None = None) -> Outcome:
+    """Run one test, as native code unless `of` runs it; what is wrong is empty when nothing is."""
     signal.signal(signal.SIGALRM, _too_long)
     signal.alarm(SECONDS)
     try:
-        _run(*case)
+        (of or _run)(*case)
     except Exception as error:  # whatever goes wrong is the outcome of this test, and is printed
         text = f"{type(error).__name__}: {error}".strip()
         return (*case, text or "error")
@@ -67,10 +67,22 @@ def _too_long(*_: Any) -> None:
 
 
 def _run(kind: str, name: str) -> None:
-    import onnx
-
     import relay.interpreter.evaluate as interpreter
     import relay.onnx_backend as backend
+
+    model, data_sets = load(kind, name)
+    compiled = backend.prepare(model)
+    evaluate, interpreter.evaluate = interpreter.evaluate, _refuse
+    try:
+        for inputs, wanted in data_sets:
+            check(kind, name, compiled.run(inputs), wanted)
+    finally:
+        interpreter.evaluate = evaluate
+
+
+def load(kind: str, name: str) -> tuple[Any, list[tuple[list[Any], list[Any]]]]:
+    """The model of a test, and its sets of inputs and outputs."""
+    import onnx
 
     case = _known(kind)[name]
     if kind == "light":
@@ -79,15 +91,14 @@ def _run(kind: str, name: str) -> None:
     else:
         model = case.model or onnx.load(Path(case.model_dir) / "model.onnx")
         data_sets = case.data_sets or _in_files(model, Path(case.model_dir))
-    compiled = backend.prepare(model)
-    evaluate, interpreter.evaluate = interpreter.evaluate, _refuse
-    try:
-        for inputs, wanted in data_sets:
-            results = compiled.run([_array(one) for one in inputs])
-            for mine, theirs in zip(results, wanted, strict=True):
-                _compare(mine, _array(theirs), case.rtol, case.atol)
-    finally:
-        interpreter.evaluate = evaluate
+    return model, [([*map(_array, given)], [*map(_array, wanted)]) for given, wanted in data_sets]
+
+
+def check(kind: str, name: str, results: Sequence[Any], wanted: Sequence[Any]) -> None:
+    """The outputs of a test are those that are wanted of it."""
+    case = _known(kind)[name]
+    for mine, theirs in zip(results, wanted, strict=True):
+        _compare(mine, theirs, case.rtol, case.atol)
 
 
 @cache
