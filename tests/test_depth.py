@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import relay
+from tests.support.sampling import deep
 
-DEPTHS = [20_000, pytest.param(100_000, marks=pytest.mark.full)]
+DEPTHS = [deep(20_000), pytest.param(deep(100_000), marks=pytest.mark.full)]
 
 
 def call_chain(size):

@@ -35,6 +35,7 @@ from relay.transform import Explanation, PassContext, Sequential
 from tests.interpreter.test_programs import compare, plain
 from tests.programs.arguments import value
 from tests.programs.expected import CASES
+from tests.support.looping import each
 from tests.support.random_networks import random_network
 
 HEADER = '#[version = "0.0.5"]\n'
@@ -327,7 +328,7 @@ def test_whole_programs_have_the_same_levels(level):
 
 
 @pytest.mark.parametrize("level", [0, 1, 3])
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+@each("path", PROGRAMS)
 def test_every_program_can_be_lowered(path, level):
     module = relay.parse(path.read_text(encoding="utf-8"))
     if "main" not in module or module["main"].attrs.get("Compiler"):

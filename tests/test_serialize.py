@@ -22,6 +22,8 @@ from relay.ir.compare import assert_structural_equal, data_key
 from relay.ir.expr import get_op, op_names
 from relay.serialize import load_json, save_json
 from relay.testing import Seeded, random_module
+from tests.support.looping import each
+from tests.support.sampling import deep
 
 SHAPE_A, SHAPE_B = relay.ShapeVar("n"), relay.ShapeVar("m")
 
@@ -176,7 +178,7 @@ def test_type_arguments_may_be_dimensions():
 
 
 @pytest.mark.parametrize("dtype", relay.dtypes.NAMES)
-@pytest.mark.parametrize("shape", [(), (3,), (2, 0), (2, 3)])
+@each("shape", [(), (3,), (2, 0), (2, 3)])
 def test_tensors_of_every_element_type(dtype, shape):
     values = np.random.default_rng(0).integers(0, 2, shape)
     array = np.asarray(values).astype(relay.dtypes.to_numpy(dtype))
@@ -206,19 +208,19 @@ def test_a_standalone_constructor_keeps_its_tag():
     assert round_trip(cons).tag == cons.tag
 
 
-def test_a_chain_of_100_000_calls():
+def test_a_long_chain_of_calls():
     expr = relay.var("x", shape=(2,))
     relu = get_op("nn.relu")
-    for _ in range(100_000):
+    for _ in range(deep(100_000)):
         expr = relay.Call(relu, (expr,))
     loaded = load_json(save_json(expr))
     assert sum(1 for _ in tree.postorder(loaded)) == 100_002
 
 
-def test_a_chain_of_100_000_lets_and_of_nested_types():
+def test_a_long_chain_of_lets_and_of_nested_types():
     x = body = relay.var("x", shape=())
     ty = relay.TupleType(())
-    for _ in range(100_000):
+    for _ in range(deep(100_000)):
         body = relay.Let(relay.var("y"), x, body)
         ty = relay.TupleType((ty,))
     assert sum(1 for _ in tree.postorder(load_json(save_json(body)))) == 200_001

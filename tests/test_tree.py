@@ -16,8 +16,9 @@ import pytest
 import relay
 from relay import tree
 from relay.tree import Node, Steps, node
+from tests.support.sampling import deep
 
-DEEP = 100_000
+DEEP = deep(100_000)
 
 
 @node

@@ -6,6 +6,7 @@ import relay
 from relay import tree
 from relay.analysis.purity import Effect, Purity, manages_memory
 from relay.ir.expr import Let
+from tests.support.sampling import deep
 
 HEADER = '#[version = "0.0.5"]\n'
 T = "Tensor[(3), float32]"
@@ -204,7 +205,7 @@ def test_an_annotation_of_a_function_is_the_function():
     """) == {"f": "NONE", "a": "NONE", "b": "ACTS"}
 
 
-@pytest.mark.parametrize("depth", [20_000])
+@pytest.mark.parametrize("depth", [deep(20_000)])
 def test_programs_may_be_deep(depth):
     x, r = relay.var("x", shape=(3,)), relay.var("r", relay.RefType(relay.TensorType((3,))))
     body = relay.RefRead(r)

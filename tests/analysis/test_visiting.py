@@ -2,6 +2,7 @@
 
 import relay
 from relay.analysis import post_order_visit
+from tests.support.sampling import deep
 
 
 def test_parts_come_before_the_whole_and_shared_ones_once():
@@ -24,7 +25,7 @@ def test_patterns_and_clauses_are_no_expressions():
 
 def test_deep_programs():
     x = relay.var("x")
-    for _ in range(20_000):
+    for _ in range(deep(20_000)):
         x = relay.TupleGetItem(x, 0)
     count = 0
 

@@ -33,6 +33,7 @@ def test_every_script_is_tried():
     assert scripts == set(SCRIPTS)
 
 
+@pytest.mark.rotate(3)
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_script_runs_and_writes_records(script, tmp_path):
     file = tmp_path / "records.json"

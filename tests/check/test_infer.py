@@ -11,6 +11,7 @@ from relay.check.infer import (
     with_known_types,
 )
 from relay.ir.types import FuncType, RefType, TensorType, TupleType, scalar_type
+from tests.support.sampling import deep
 
 HEADER = '#[version = "0.0.5"]\n'
 
@@ -319,7 +320,7 @@ def test_a_user_relation_is_a_python_function():
     assert infer_expr(op(x)).checked_type == TensorType((6,))
 
 
-@pytest.mark.parametrize("depth", [20_000])
+@pytest.mark.parametrize("depth", [deep(20_000)])
 def test_deep_programs_are_inferred_without_recursion(depth):
     x = relay.var("x", shape=(2,))
     calls = x

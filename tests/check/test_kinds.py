@@ -3,6 +3,7 @@ import pytest
 import relay
 from relay.check.kinds import check_definition, check_kind
 from relay.ir.types import TypeKind
+from tests.support.sampling import deep
 
 
 @pytest.fixture
@@ -84,6 +85,6 @@ def test_a_data_type_takes_types_not_dimensions(module):
 
 def test_a_deep_type_is_checked_without_recursion(module):
     ty = relay.TupleType([])
-    for _ in range(50_000):
+    for _ in range(deep(50_000)):
         ty = relay.TupleType([ty])
     assert check_kind(ty, module) is TypeKind.Type

@@ -13,6 +13,7 @@ from relay.ir.types import (
     TypeVar,
     scalar_type,
 )
+from tests.support.sampling import deep
 
 INT, FLOAT = scalar_type("int32"), scalar_type("float32")
 
@@ -136,7 +137,7 @@ def test_unknown_dimensions_meet_in_unknown(unifier):
 def test_deep_types_unify_without_recursion(unifier):
     hole = IncompleteType()
     left, right = hole, INT
-    for _ in range(50_000):
+    for _ in range(deep(50_000)):
         left, right = TupleType([left]), TupleType([right])
     unifier.unify(left, right)
     assert unifier.resolve(hole) == INT

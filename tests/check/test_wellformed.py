@@ -6,6 +6,7 @@ import relay
 from relay import Span
 from relay.check.wellformed import check_well_formed, faults
 from relay.errors import get_renderer, override_renderer
+from tests.support.sampling import deep
 
 SCALAR = relay.TensorType((), "float32")
 
@@ -267,7 +268,7 @@ def test_the_renderer_sees_the_report():
 
 
 def test_deep_and_wide_programs_are_checked_without_recursion():
-    depth = 20_000
+    depth = deep(20_000)
     x = relay.var("x", SCALAR)
     variables = [relay.var(f"v{i}", SCALAR) for i in range(depth)]
     body = variables[-1]

@@ -18,6 +18,7 @@ from relay.dataflow_pattern import (
 from relay.dataflow_pattern.matcher import Matcher
 from relay.dataflow_pattern.prepare import prepare
 from relay.op.opdef import FusionKind
+from tests.support.sampling import deep
 
 X, W, B = relay.var("x"), relay.var("w"), relay.var("b")
 
@@ -211,7 +212,7 @@ def test_the_nodes_of_the_path_are_listed_each_once():
 def test_a_long_path_takes_time_in_proportion():
     # every relu is a possible child of every convolution above it
     expr = conv()
-    for _ in range(10_000):
+    for _ in range(deep(10_000)):
         expr = nn.relu(expr)
     relu = is_op("nn.relu")(wildcard())
     pattern = dominates(is_op("nn.dense")(wildcard(), wildcard()), relu, relu)

@@ -7,6 +7,7 @@ import relay
 from relay import nn
 from relay.dataflow_pattern.equality import same_expression
 from relay.ir.compare import structural_equal
+from tests.support.sampling import deep
 
 X, Y = relay.var("x", shape=(2, 3)), relay.var("y", shape=(2, 3))
 
@@ -81,7 +82,7 @@ def test_types_that_are_not_written_yet_do_not_count():
 def test_comparing_stops_at_what_is_the_same():
     # each comparison walks the new part only, or this would take minutes
     expr = X
-    for _ in range(50_000):
+    for _ in range(deep(50_000)):
         expr = nn.relu(expr)
     for _ in range(5_000):
         assert same_expression(relay.tanh(nn.relu(expr)), relay.tanh(nn.relu(expr)))

@@ -33,6 +33,7 @@ from relay.dataflow_pattern import (
 from relay.dataflow_pattern.matcher import Matcher
 from relay.dataflow_pattern.prepare import prepare
 from relay.op.opdef import FusionKind
+from tests.support.sampling import deep
 
 X, Y, Z, W = (relay.var(name) for name in "xyzw")
 
@@ -425,7 +426,7 @@ def test_a_recursive_pattern_follows_a_long_chain():
     pattern = is_op("nn.relu")(again | is_var("x"))
     again.redirect_to(pattern)
     expr = X
-    for _ in range(20_000):
+    for _ in range(deep(20_000)):
         expr = nn.relu(expr)
     assert pattern.match(expr)
 
@@ -443,7 +444,7 @@ def test_a_recursion_that_goes_nowhere_is_refused(target):
 
 def test_deep_patterns_match_deep_programs():
     pattern, expr = wildcard(), X
-    for _ in range(10_000):
+    for _ in range(deep(10_000)):
         pattern, expr = is_op("nn.relu")(pattern), nn.relu(expr)
     assert pattern.match(expr)
     assert not is_op("tanh")(pattern).match(expr)
@@ -456,10 +457,10 @@ def test_deep_patterns_match_deep_programs():
 
 def test_matching_looks_at_the_root_only_and_costs_as_much_as_the_pattern():
     expr = X
-    for _ in range(20_000):
+    for _ in range(deep(20_000)):
         expr = nn.relu(expr)
     pattern = is_op("nn.relu")(is_op("nn.relu")(wildcard()))
-    for _ in range(10_000):
+    for _ in range(deep(10_000)):
         assert match(pattern, expr)
 
 

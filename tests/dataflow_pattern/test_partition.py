@@ -22,6 +22,7 @@ from relay.dataflow_pattern import (
     wildcard,
 )
 from relay.ir.compare import assert_structural_equal
+from tests.support.sampling import deep
 
 X, W, B, Y, Z = (relay.var(name) for name in ("x", "w", "b", "y", "z"))
 
@@ -435,8 +436,8 @@ def test_whatever_is_cut_out_the_meaning_stays(pattern, program):
 
 def test_long_programs_are_partitioned():
     expr = X
-    for _ in range(10_000):
+    for _ in range(deep(10_000)):
         expr = nn.relu(expr + Y)
     made = is_op("nn.relu")(ADD).partition(expr)
     functions = [e for e in tree.postorder(made) if isinstance(e, relay.Function)]
-    assert len(functions) == 10_000
+    assert len(functions) == deep(10_000)

@@ -19,6 +19,7 @@ from relay.dataflow_pattern import (
     wildcard,
 )
 from relay.ir.compare import assert_structural_equal
+from tests.support.sampling import deep
 
 X, Y, Z, W = (relay.var(name) for name in "xyzw")
 
@@ -554,22 +555,22 @@ def test_types_come_from_the_module():
 
 def test_a_long_chain_is_rewritten_in_a_few_sweeps():
     expr = X
-    for _ in range(20_000):
+    for _ in range(deep(20_000)):
         expr = nn.relu(expr)
     x = wildcard()
     leaky = Replace(is_op("nn.relu")(x), lambda pre, post, found: nn.leaky_relu(found[x][0]))
     result = rewrite(leaky, expr)
-    assert leaky.calls == 20_000
+    assert leaky.calls == deep(20_000)
     depth = 0
     while isinstance(result, relay.Call):
         assert result.op.name == "nn.leaky_relu"
         result, depth = result.args[0], depth + 1
-    assert (result, depth) == (X, 20_000)
+    assert (result, depth) == (X, deep(20_000))
 
 
 def test_a_long_chain_collapses():
     expr = X
-    for _ in range(20_000):
+    for _ in range(deep(20_000)):
         expr = nn.relu(expr)
     assert_structural_equal(rewrite(relu_once(), expr), nn.relu(X))
 

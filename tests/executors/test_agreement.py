@@ -88,6 +88,7 @@ def cache(tmp_path_factory):
 # --- the programs of the folder ------------------------------------------------------------------
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize("way", WAYS, indirect=True)
 @pytest.mark.parametrize("name", sorted(WHOLE))
 def test_programs_mean_what_the_interpreter_says(name, way, cache):
@@ -103,6 +104,7 @@ def test_programs_mean_the_same_however_they_are_compiled(name, way, cache):
     assert_agreement(module, lambda: arguments(name, module), rtol=1e-5, cache=cache, **way)
 
 
+@pytest.mark.rotate(3)
 @pytest.mark.parametrize("way", WAYS, indirect=True)
 @pytest.mark.parametrize("name", sorted(STRAIGHT))
 def test_straight_programs_mean_it_in_an_arena_too(name, way, cache):
@@ -152,6 +154,7 @@ def agree_on(module, cache, *, calls=2, seed=0, **options):
     assert_agreement(module, made, cache=cache, **options)
 
 
+@pytest.mark.rotate(3)
 @pytest.mark.parametrize("way", WAYS, indirect=True)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_programs_mean_what_the_interpreter_says(seed, way, cache):

@@ -78,6 +78,7 @@ def lists(result, body):
     """
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize("level", [0, 3])
 @pytest.mark.parametrize("name", LISTS)
 def test_lists_of_a_million_elements(name, level):

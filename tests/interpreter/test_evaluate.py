@@ -11,9 +11,10 @@ from relay.interpreter.evaluate import call, evaluate
 from relay.interpreter.frames import Frame
 from relay.ir.expr import get_op
 from relay.op.opdef import OpDef
+from tests.support.sampling import deep
 
-DEEP = 30_000  # deeper than any stack of Python goes
-NESTED = 20_000
+DEEP = deep(30_000)  # deeper than any stack of Python goes
+NESTED = deep(20_000)
 
 INT = relay.scalar_type("int32")
 

@@ -49,6 +49,7 @@ def test_every_case_is_a_program():
     assert CASES.keys() <= PROGRAMS.keys()
 
 
+@pytest.mark.rotate(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", CASES)
 def test_it_gives_what_python_gives(name, kind):

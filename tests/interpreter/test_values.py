@@ -16,8 +16,9 @@ from relay.interpreter.values import (
     type_of,
 )
 from relay.ir.expr import Constructor
+from tests.support.sampling import deep
 
-NESTED = 20_000
+NESTED = deep(20_000)
 LIST = relay.GlobalTypeVar("List")
 A = relay.TypeVar("A")
 CONS = Constructor("Cons", [A, LIST(A)], LIST)

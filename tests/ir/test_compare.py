@@ -15,6 +15,7 @@ from relay.ir.attrs import DictAttrs
 from relay.ir.compare import assert_structural_equal, structural_equal, structural_hash
 from relay.ir.dims import Symbol
 from relay.ir.types import map_leaves
+from tests.support.sampling import deep
 
 F32 = relay.scalar_type("float32")
 ADD, RELU = relay.op.get("add"), relay.op.get("nn.relu")
@@ -678,7 +679,7 @@ def test_deep_programs_take_linear_time(kind):
     def deep(bottom: float) -> relay.Expr:
         x = scalar()
         expr: relay.Expr = relay.const(bottom)
-        for _ in range(20_000):
+        for _ in range(deep(20_000)):
             v = scalar()
             if kind == "calls":
                 expr = relay.Call(RELU, (expr,))
@@ -697,5 +698,5 @@ def test_deep_programs_take_linear_time(kind):
 def test_a_large_constant_is_looked_at_once():
     big = relay.const(np.zeros(1_000_000, "float32"))
     x = relay.var("x")
-    program = relay.Function([x], relay.Tuple([big] * 20_000))
+    program = relay.Function([x], relay.Tuple([big] * deep(20_000)))
     assert structural_equal(program, tree.replace(program))

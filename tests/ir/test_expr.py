@@ -14,6 +14,7 @@ from relay import nd, tree
 from relay.errors import OperatorError, RelayError
 from relay.ir import expr as ir
 from relay.ir.attrs import DictAttrs
+from tests.support.sampling import deep
 
 F32 = relay.scalar_type("float32")
 ADD, RELU = relay.op.get("add"), relay.op.get("nn.relu")
@@ -472,7 +473,7 @@ def test_an_operator_is_entered_once():
 def test_deep_programs_are_built_and_dropped():
     x = relay.var("x", shape=(2,))
     expr: relay.Expr = x
-    for _ in range(100_000):
+    for _ in range(deep(100_000)):
         expr = relay.Call(RELU, (expr,))
     assert relay.bind(expr, {x: relay.const(1)}) is not expr
     assert sum(1 for _ in tree.postorder(expr)) == 100_002

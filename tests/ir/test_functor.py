@@ -15,8 +15,9 @@ import pytest
 import relay
 from relay.errors import RelayError
 from relay.ir.compare import assert_structural_equal
+from tests.support.sampling import deep
 
-DEEP = 100_000
+DEEP = deep(100_000)
 ADD, RELU, LEAKY = (relay.op.get(name) for name in ("add", "nn.relu", "nn.leaky_relu"))
 
 
@@ -389,7 +390,7 @@ def test_visitors_that_call_each_other():
 
     a, b = Turn(), Turn()
     a.other, b.other = b, a
-    a.visit(deep_calls(10_000))
+    a.visit(deep_calls(deep(10_000)))
     assert (a.calls, b.calls) == (5000, 5000)
 
 
@@ -471,7 +472,7 @@ def test_context_variables_reach_the_bottom():
 
 
 def test_visitors_in_several_threads():
-    program = deep_calls(10_000)
+    program = deep_calls(deep(10_000))
     results: list[int] = []
 
     def work() -> None:
@@ -484,7 +485,7 @@ def test_visitors_in_several_threads():
         thread.start()
     for thread in threads:
         thread.join()
-    assert results == [10_000] * 4
+    assert results == [deep(10_000)] * 4
 
 
 def test_a_visitor_passed_on_to_another_thread():
@@ -549,7 +550,7 @@ def test_a_type_mutator_rebuilds_types():
 
 def test_deep_types_are_visited_and_rebuilt():
     ty: relay.Type = relay.TypeVar("A")
-    for _ in range(20_000):
+    for _ in range(deep(20_000)):
         ty = relay.TupleType((ty,))
 
     class Fill(relay.TypeMutator):

@@ -35,8 +35,10 @@ from relay.ir.module import IRModule
 from relay.ir.printer import astext, pretty_print
 from relay.ir.types import GlobalTypeVar, TensorType, TupleType, TypeVar
 from relay.tree import node
+from tests.support.looping import each
+from tests.support.sampling import deep
 
-DEPTH = 10_000
+DEPTH = deep(10_000)
 
 x = relay.var("x", shape=(2,))
 y = relay.var("y", shape=(2,))
@@ -504,7 +506,7 @@ def test_a_tensor_is_written_once_however_often_it_is_used() -> None:
 
 
 @pytest.mark.parametrize("dtype", relay.dtypes.NAMES)
-@pytest.mark.parametrize("shape", [(), (0,), (1,), (2, 3)])
+@each("shape", [(), (0,), (1,), (2, 3)])
 def test_tensors_of_every_type_read_back_bit_by_bit(dtype: str, shape: tuple[int, ...]) -> None:
     values = np.arange(int(np.prod(shape, dtype=int))).reshape(shape)
     assert_reads_back(relay.const(values, dtype))

@@ -4,6 +4,7 @@ import relay
 from relay import tree
 from relay.ir.compare import assert_structural_equal
 from relay.ir.redirect import redirect
+from tests.support.sampling import deep
 
 
 def relus(x, count):
@@ -55,11 +56,11 @@ def test_sharing_stays():
 
 def test_programs_and_ways_may_be_deep():
     x, y = relay.var("x", shape=(3,)), relay.var("y", shape=(3,))
-    result = redirect(relus(x, 20_000), {x: y})
+    result = redirect(relus(x, deep(20_000)), {x: y})
     assert sum(1 for _ in tree.postorder(result)) == 20_002
     lets = y
     replacements = {}
-    for _ in range(20_000):
+    for _ in range(deep(20_000)):
         lets = relay.Let(relay.var("v"), x, lets)
         replacements[lets] = lets.body
     assert redirect(relay.nn.relu(lets), replacements).args == (y,)

@@ -9,8 +9,9 @@ import pytest
 import relay
 from relay import tree
 from relay.ir.scopes import Scope, Scopes
+from tests.support.sampling import deep
 
-DEEP = 100_000
+DEEP = deep(100_000)
 RELU = relay.op.get("nn.relu")
 
 

@@ -14,8 +14,9 @@ import pytest
 from greenlet import getcurrent, greenlet
 
 from relay.ir.stack import call
+from tests.support.sampling import deep
 
-DEEP = 100_000
+DEEP = deep(100_000)
 
 
 def count(n: int) -> int:
@@ -208,14 +209,14 @@ def test_threads_do_not_meet():
     results: dict[int, int] = {}
 
     def work(index: int) -> None:
-        results[index] = count(10_000 + index)
+        results[index] = count(deep(10_000) + index)
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert results == {i: 10_000 + i for i in range(4)}
+    assert results == {i: deep(10_000) + i for i in range(4)}
 
 
 def test_greenlets_of_the_caller_do_not_meet():

@@ -35,8 +35,9 @@ from relay.ir.types import (
     scalar_type,
     substitute,
 )
+from tests.support.sampling import deep
 
-DEEP = 100_000
+DEEP = deep(100_000)
 F32, I32 = scalar_type("float32"), scalar_type("int32")
 A, B, C = TypeVar("A"), TypeVar("B"), TypeVar("C")
 N, M = ShapeVar("n"), ShapeVar("m")

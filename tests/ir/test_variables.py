@@ -15,8 +15,9 @@ from relay.ir.variables import (
     is_closed,
     types_in,
 )
+from tests.support.sampling import deep
 
-DEEP = 100_000
+DEEP = deep(100_000)
 A, B = relay.TypeVar("A"), relay.TypeVar("B")
 N, M = ShapeVar("n"), ShapeVar("m")
 
@@ -146,7 +147,7 @@ def test_types_that_contain_each_other_take_time_by_their_size():
     """Let i binds a tuple around the value of let i - 1, so the types nest as deeply."""
     ty: relay.Type = A
     expr: relay.Expr = relay.var("x", A)
-    for _ in range(20_000):
+    for _ in range(deep(20_000)):
         ty = relay.TupleType([ty])
         v = relay.var("v", ty)
         expr = relay.Let(v, expr, v)

@@ -124,6 +124,7 @@ def cache(tmp_path_factory):
     return Cache(tmp_path_factory.mktemp("kernels"))
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", SMALL)
 def test_networks_agree_with_pytorch(name, level, cache):

@@ -9,8 +9,9 @@ from relay.errors import EvaluationError, TypeCheckError
 from relay.interpreter.evaluate import evaluate
 from relay.op import memory, vm
 from relay.op.opdef import get
+from tests.support.sampling import deep
 
-DEEP = 20_000
+DEEP = deep(20_000)
 
 
 def double():

@@ -14,6 +14,7 @@ import relay
 from relay.errors import RelayError
 from relay.ir.module import IRModule
 from relay.parser.lexer import tokenize
+from tests.support.looping import each
 
 PROGRAMS = sorted((Path(__file__).parent.parent / "programs").glob("*.relay"))
 HEADER = '#[version = "0.0.5"]\n'
@@ -74,7 +75,7 @@ def mutate(tokens: list[str], rng: random.Random) -> str:
     return " ".join(changed)
 
 
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+@each("path", PROGRAMS)
 def test_programs_with_tokens_changed(path: Path) -> None:
     rng = random.Random(path.stem)
     tokens = cut_into_tokens(path.read_text(encoding="utf-8"))
@@ -83,7 +84,7 @@ def test_programs_with_tokens_changed(path: Path) -> None:
         survives(HEADER + mutate(tokens[5:], rng))
 
 
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+@each("path", PROGRAMS)
 def test_programs_with_characters_changed(path: Path) -> None:
     rng = random.Random(path.stem)
     text = path.read_text(encoding="utf-8")[len(HEADER) :]

@@ -45,10 +45,12 @@ from relay.ir.types import (
     TypeVar,
 )
 from relay.parser.parser import parse_module
+from tests.support.looping import each
+from tests.support.sampling import deep
 
 PROGRAMS = sorted((Path(__file__).parent.parent / "programs").glob("*.relay"))
 HEADER = '#[version = "0.0.5"]\n'
-DEPTH = 20_000
+DEPTH = deep(20_000)
 
 x = relay.var("x")
 y = relay.var("y")
@@ -75,7 +77,7 @@ def test_there_are_programs() -> None:
     assert len(PROGRAMS) >= 40
 
 
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+@each("path", PROGRAMS)
 def test_a_program_survives_its_own_text(path: Path) -> None:
     untyped = parse_module(path.read_text(encoding="utf-8"), path.name)
     written = untyped.astext()
@@ -88,7 +90,7 @@ def test_a_program_survives_its_own_text(path: Path) -> None:
         assert again.astext() == typed.astext()
 
 
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+@each("path", PROGRAMS)
 def test_every_node_of_a_program_knows_its_place(path: Path) -> None:
     source = path.read_text(encoding="utf-8")
     module = parse_module(source, path.name)

@@ -10,6 +10,7 @@ from relay.lower.kernel import Kernel, Lowered, Param, Result, Step, Temporary, 
 from relay.program.lower import lower_module, structure
 from relay.program.program import InvokeKernel, flatten
 from relay.program.text import parse, to_text
+from tests.support.sampling import deep
 
 
 def lowering(function, constant):
@@ -270,7 +271,7 @@ def test_programs_are_as_deep_as_they_like():
     x = relay.var("x", shape=(2,))
     a = relay.var("a", shape=(2,))
     function = relay.Function([a], relay.tanh(a)).with_attr("Primitive", 1)
-    variables = [relay.var(f"v{i}", shape=(2,)) for i in range(20_000)]
+    variables = [relay.var(f"v{i}", shape=(2,)) for i in range(deep(20_000))]
     body = variables[-1]
     for i in reversed(range(len(variables))):
         value = function(variables[i - 1]) if i % 100 == 1 else variables[i - 1] if i else x

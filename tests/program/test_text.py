@@ -51,6 +51,7 @@ from relay.program.program import (
 )
 from relay.program.scalars import SIZE_OPERATIONS
 from relay.program.text import parse, to_text
+from tests.support.sampling import deep
 
 TEXT = """\
 relay program 1
@@ -150,7 +151,7 @@ def test_everything_but_the_code_survives_the_text(made, constants):
 
 def test_values_nest_as_deep_as_they_like():
     value = 0
-    for _ in range(20_000):
+    for _ in range(deep(20_000)):
         value = (value,)
     function = Function(
         "f", (Parameter("x", value),), (TensorSpec((), "int8"),), (Block((Return(value),)),)

@@ -42,6 +42,11 @@ def part_of(
     return [items[place] for place in sorted(mixed[RUN.seed // within % step :: step])]
 
 
+def some_of(items: Sequence[T], part: int) -> list[T]:
+    """A part of the items; all of them in a full run, for tests without an exhaustive version."""
+    return list(items) if RUN.everything else part_of(items, part)
+
+
 def digest(name: str) -> int:
     """A number that looks random and is the same every day."""
     return zlib.crc32(name.encode())
@@ -51,6 +56,12 @@ def takes(name: str, part: int) -> bool:
     """Whether `name` belongs to the part of this run, which is about one in `part`, whatever other
     parts it belongs to."""
     return RUN.everything or digest(f"{RUN.seed} {name}") % part == 0
+
+
+def deep(depth: int) -> int:
+    """How deep a program nests in a full run; a fifth of it in others is more than Python's stack
+    has room for."""
+    return depth if RUN.everything else depth // 5
 
 
 def seed_of_commit() -> int:

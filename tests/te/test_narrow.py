@@ -154,6 +154,7 @@ def test_only_integers_in_range_are_left_to_the_machine(source: str, target: str
 # --- compiled ----------------------------------------------------------------------------------
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize(
     ("source", "lanes"),
     [(dtype, None) for dtype in dtypes.NAMES]

@@ -16,7 +16,11 @@ from tests.models.dynamic_in_pytorch import load
 from tests.models.in_pytorch import scrambled
 
 KINDS = ["debug", "vm", "aot"]
-every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def every_kind(test):
+    return pytest.mark.rotate(3)(pytest.mark.parametrize("kind", KINDS)(test))
+
 
 SEQUENCES = {
     "rnn": (rnn, torch.nn.RNN, ("state",)),

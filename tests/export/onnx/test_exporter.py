@@ -87,6 +87,7 @@ def agrees(network: Network) -> None:
     np.testing.assert_allclose(again, wanted, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.rotate(2)
 @pytest.mark.parametrize("name", [name for name in ZOO if name not in SLOW])
 def test_a_network_is_the_same_in_onnx_runtime_and_when_it_comes_back(name: str) -> None:
     agrees(ZOO[name])

@@ -136,7 +136,7 @@ def try_changed(family: str, count: int) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_they_are_translated_or_refused(family: str) -> None:
-    try_changed(family, 100)
+    try_changed(family, 40)
 
 
 @pytest.mark.full

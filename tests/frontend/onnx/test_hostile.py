@@ -45,7 +45,7 @@ def test_every_model_of_the_corpus_is_refused_or_works_in_little_memory() -> Non
 
 
 def test_files_with_other_bytes_are_refused_or_work() -> None:
-    found = in_a_cage("changed", "1", "400")
+    found = in_a_cage("changed", "1", "200")
     assert {n: how for n, how in found.items() if how not in ("fine", "refused")} == {}
     assert "fine" in found.values()
 

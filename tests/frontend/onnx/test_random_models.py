@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from tests.frontend.onnx.judge import close, ours, reference, runtime
 from tests.frontend.onnx.random_models.models import random_model
 from tests.frontend.onnx.random_models.open_run import model_of, tried
+from tests.support import sampling
 
 T = TypeVar("T")
 
@@ -127,7 +128,10 @@ def check_all(first: int, last: int) -> None:
 
 
 def test_a_few_open_models_agree_with_onnx_runtime() -> None:
-    check_all(0, 12)
+    first = 5 * (sampling.RUN.seed % 400)
+    found = outcomes(first, first + 5)
+    assert sorted(found) == [*range(first, first + 5)]
+    assert not [one for one in found.values() if one.startswith("FAILS")], found
 
 
 # What ONNX Runtime does not look at where there is nothing: axes, a reduced axis of size 0, rows.

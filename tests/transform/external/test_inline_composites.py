@@ -10,6 +10,7 @@ from relay.dataflow_pattern import is_op, wildcard
 from relay.ir.compare import assert_structural_equal
 from relay.testing import assert_same_value
 from relay.transform import FuseOps, InferType, InlineComposites, MergeComposite
+from tests.support.sampling import deep
 
 HEADER = '#[version = "0.0.5"]\n'
 X = "%x: Tensor[(4), float32]"
@@ -142,7 +143,7 @@ def test_a_program_without_composites_stays_as_it_is():
 def test_long_chains_are_inlined():
     x = relay.var("x", shape=(2,))
     body = x
-    for _ in range(10_000):
+    for _ in range(deep(10_000)):
         body = relay.nn.relu(relay.add(body, x))
     mod = InferType()(relay.IRModule.from_expr(relay.Function([x], body)))
     table = [("a.add_relu", is_op("nn.relu")(is_op("add")(wildcard(), wildcard())))]

@@ -13,6 +13,7 @@ from relay.ir.compare import assert_structural_equal
 from relay.testing import assert_same_value, mobilenet
 from relay.testing.strategies import programs
 from relay.transform import InferType, InlineComposites, MergeComposite
+from tests.support.sampling import deep
 
 HEADER = '#[version = "0.0.5"]\n'
 ADD_RELU = ("dnnl.add_relu", is_op("nn.relu")(is_op("add")(wildcard(), wildcard())))
@@ -170,10 +171,10 @@ def test_kernels_and_functions_of_others_stay():
 def test_long_chains_are_merged():
     x = relay.var("x", shape=(2,))
     body = x
-    for _ in range(10_000):
+    for _ in range(deep(10_000)):
         body = relay.nn.relu(relay.add(body, x))
     after = merged(relay.IRModule.from_expr(relay.Function([x], body)), ADD_RELU)
-    assert len(composites(after)) == 10_000
+    assert len(composites(after)) == deep(10_000)
 
 
 @pytest.mark.parametrize("entry", [("a",), ("a", "b"), (ADD[1], "a"), ("a", ADD[1], 3), None])

@@ -13,6 +13,7 @@ from relay.testing import assert_generated_ok, assert_same_value
 from relay.testing.strategies import programs
 from relay.transform import InferType, ToCPS, to_cps, un_cps
 from tests.programs.arguments import PROGRAMS, WITHOUT_MAIN, arguments, load
+from tests.support.looping import each
 
 HEADER = '#[version = "0.0.5"]\n'
 # Python has no values for the parameters of these.
@@ -216,7 +217,7 @@ def test_deep_recursion_and_long_programs_take_no_stack():
     assert evaluate(ToCPS()(mod), np.int32(1)).numpy() == 2_001
 
 
-@pytest.mark.parametrize("name", sorted(PROGRAMS.keys() - NO_ARGUMENTS))
+@each("name", sorted(PROGRAMS.keys() - NO_ARGUMENTS))
 def test_whole_programs_mean_the_same(name):
     mod = InferType()(load(name))
     after = converted(mod)

@@ -14,6 +14,7 @@ from relay.testing import assert_generated_ok, assert_same_value
 from relay.testing.strategies import programs
 from relay.transform import Defunctionalization, InferType, RemoveUnusedFunctions
 from tests.programs.arguments import PROGRAMS, WITHOUT_MAIN, arguments, load
+from tests.support.looping import each
 
 HEADER = '#[version = "0.0.5"]\n'
 # Python has no values for the parameters of these.
@@ -240,7 +241,7 @@ def test_dimensions_that_are_no_numbers_are_found_at_run_time():
     assert after["main"].checked_type == mod["main"].checked_type
 
 
-@pytest.mark.parametrize("name", sorted(PROGRAMS.keys() - NO_ARGUMENTS - WITHOUT_MAIN))
+@each("name", sorted(PROGRAMS.keys() - NO_ARGUMENTS - WITHOUT_MAIN))
 def test_whole_programs_mean_the_same(name):
     mod = InferType()(load(name))
     if "Primitive" in mod["main"].attrs:

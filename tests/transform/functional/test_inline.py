@@ -12,6 +12,7 @@ from relay.ir.compare import assert_structural_equal
 from relay.testing import assert_generated_ok, assert_same_value
 from relay.testing.strategies import programs
 from relay.transform import InferType, Inline, PassContext, Sequential
+from tests.support.looping import each
 
 HEADER = '#[version = "0.0.5"]\n'
 PROGRAMS = sorted(Path(__file__).parents[2].joinpath("programs").glob("*.relay"))
@@ -303,7 +304,7 @@ def test_programs_mean_the_same_as_before(program):
     assert_same_value(evaluate(after, *inputs), evaluate(typed, *inputs))
 
 
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda p: p.stem)
+@each("path", PROGRAMS)
 def test_written_programs_may_be_inlined(path):
     assert_generated_ok(Inline()(marked(relay.parse(path.read_text()))))
 

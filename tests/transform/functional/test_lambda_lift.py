@@ -26,6 +26,7 @@ from relay.transform import (
     Sequential,
     ToANormalForm,
 )
+from tests.support.looping import each
 
 HEADER = '#[version = "0.0.5"]\n'
 PROGRAMS = sorted(Path(__file__).parents[2].joinpath("programs").glob("*.relay"))
@@ -382,7 +383,7 @@ def test_with_other_passes_it_leaves_single_operations_in_functions_of_the_modul
     assert_same_value(evaluate(after, *inputs), evaluate(module, *inputs))
 
 
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda p: p.stem)
+@each("path", PROGRAMS)
 def test_written_programs_are_lifted(path):
     lifted(InferType()(relay.parse(path.read_text())))
 

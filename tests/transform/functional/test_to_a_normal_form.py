@@ -14,6 +14,8 @@ from relay.ir.compare import assert_structural_equal
 from relay.testing import assert_generated_ok, assert_same_value
 from relay.testing.strategies import programs
 from relay.transform import InferType, PassContext, Sequential, ToANormalForm, ToANormalFormExpr
+from tests.support.looping import each
+from tests.support.sampling import deep
 
 HEADER = '#[version = "0.0.5"]\n'
 PROGRAMS = sorted(Path(__file__).parents[2].joinpath("programs").glob("*.relay"))
@@ -461,7 +463,7 @@ def test_programs_mean_the_same_as_before(program):
     assert_same_value(evaluate(after, *inputs), evaluate(typed, *inputs))
 
 
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda p: p.stem)
+@each("path", PROGRAMS)
 def test_written_programs_get_their_form(path):
     module = relay.parse(path.read_text())
     normal_form(InferType()(module))
@@ -472,7 +474,9 @@ def test_functions_of_others_are_left_alone():
     assert ToANormalForm()(before)["main"] is before["main"]
 
 
-@pytest.mark.parametrize("depth", [20_000, pytest.param(100_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    "depth", [deep(20_000), pytest.param(deep(100_000), marks=pytest.mark.full)]
+)
 def test_programs_may_be_deep(depth):
     limit = sys.getrecursionlimit()
     x = value = relay.var("x", shape=(3,))
@@ -505,7 +509,7 @@ def test_a_loop_of_tail_calls_is_one_still():
         def @main(%n: int32) -> int32 { @loop(%n, 0) }
         """
     )
-    assert int(evaluate(normal_form(module), np.int32(10_000)).numpy()) == 10_000
+    assert int(evaluate(normal_form(module), np.int32(deep(10_000))).numpy()) == deep(10_000)
 
 
 def test_it_belongs_to_level_one():

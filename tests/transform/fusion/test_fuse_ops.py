@@ -13,6 +13,7 @@ from relay.ir.compare import assert_structural_equal
 from relay.testing import assert_same_value, mlp, resnet
 from relay.testing.strategies import programs
 from relay.transform import DefuseOps, FuseOps, InferType, PassContext, explain_fusion
+from tests.support.sampling import deep
 
 HEADER = '#[version = "0.0.5"]\n'
 
@@ -529,7 +530,7 @@ def test_a_deep_program_is_fused(bound):
     limit = sys.getrecursionlimit()
     x = value = relay.var("x", shape=(4,))
     lets = []
-    for i in range(20_000):
+    for i in range(deep(20_000)):
         value = relay.maximum(value, value) if i % 2 else relay.nn.relu(value)
         if bound:
             lets.append((relay.var("v"), value))
@@ -537,7 +538,7 @@ def test_a_deep_program_is_fused(bound):
     for variable, computed in reversed(lets):
         value = relay.Let(variable, computed, value)
     after = FuseOps()(relay.IRModule.from_expr(relay.Function([x], value)))
-    assert len(kernels(after)) == -(-20_000 // 256)
+    assert len(kernels(after)) == -(-deep(20_000) // 256)
     assert sys.getrecursionlimit() == limit
 
 

@@ -7,6 +7,7 @@ import relay
 from relay.ir.compare import assert_structural_equal
 from relay.ir.expr import Call
 from relay.transform import ConvertLayout, InferType
+from tests.support.sampling import deep
 
 HEADER = '#[version = "0.0.5"]\n'
 NHWC = ConvertLayout({"nn.conv2d": ["NHWC", "default"]})
@@ -240,7 +241,7 @@ def test_open_sizes_do_not_broadcast_by_guess():
 def test_long_programs_take_no_stack(bind):
     x, w = relay.var("x", shape=(1, 4, 5, 5)), relay.var("w", shape=(4, 4, 1, 1))
     value = relay.nn.conv2d(x, w)
-    count = 10_000
+    count = deep(10_000)
     if bind:
         variables = [relay.var(f"v{i}") for i in range(count)]
         values = [value, *map(relay.nn.relu, variables)]

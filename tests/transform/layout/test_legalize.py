@@ -8,6 +8,7 @@ from relay.errors import PassError
 from relay.ir.compare import assert_structural_equal
 from relay.op import register_op_attr, temporary_operators
 from relay.transform import InferType, Legalize, PassContext, Sequential
+from tests.support.sampling import deep
 
 HEADER = '#[version = "0.0.5"]\n'
 
@@ -125,7 +126,7 @@ def test_long_chains_take_no_stack():
     register_op_attr("nn.relu", "FTVMLegalize", lambda attrs, inputs, _: relay.abs(*inputs))
     x = relay.var("x", shape=(2,))
     body = x
-    for _ in range(10_000):
+    for _ in range(deep(10_000)):
         body = relay.nn.relu(body)
     module = InferType()(relay.IRModule.from_expr(relay.Function([x], body)))
     found = Legalize()(module)

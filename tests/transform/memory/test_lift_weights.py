@@ -6,6 +6,7 @@ import pytest
 import relay
 from relay.errors import PassError
 from relay.transform import InferType, LiftWeights
+from tests.support.sampling import deep
 
 HEAD = '#[version = "0.0.5"]\n'
 
@@ -155,7 +156,7 @@ def test_a_weight_that_is_no_parameter_is_refused():
 def test_chains_are_as_long_as_they_like():
     x, w = relay.var("x", shape=(2,)), relay.var("w", shape=(2,))
     value = w
-    for _ in range(20_000):
+    for _ in range(deep(20_000)):
         value = relay.tanh(value)
     function = relay.Function([x, w], x + value).with_attr("Weights", ["w"])
     module = LiftWeights()(InferType()(relay.IRModule({"main": function})))

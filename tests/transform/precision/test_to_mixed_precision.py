@@ -36,6 +36,7 @@ from relay.transform.precision.to_mixed_precision import (
     MIXED_PRECISION_FOLLOW,
     MIXED_PRECISION_NEVER,
 )
+from tests.support.sampling import deep
 
 HEADER = '#[version = "0.0.5"]\n'
 # How far results may be from those of float32, relative to the largest of them. A dozen layers of
@@ -451,7 +452,7 @@ def test_programs_mean_the_same(program):
 def test_long_chains_take_no_stack():
     x = relay.var("x", shape=(2, 2))
     e = relay.nn.dense(x, x)
-    for _ in range(10_000):
+    for _ in range(deep(10_000)):
         e = relay.nn.relu(e)
     after = ToMixedPrecision()(relay.IRModule.from_expr(Function([x], e)))
     assert str(after["main"].checked_type.ret_type) == "Tensor[(2, 2), float16]"

@@ -8,6 +8,7 @@ from relay.ir.compare import assert_structural_equal
 from relay.testing import assert_generated_ok, assert_same_value
 from relay.testing.strategies import programs
 from relay.transform import DeadCodeElimination, InferType, PassContext, Sequential
+from tests.support.sampling import deep
 
 HEADER = '#[version = "0.0.5"]\n'
 T = "Tensor[(3), float32]"
@@ -308,7 +309,9 @@ def test_results_stay(program, inline_once):
     assert_structural_equal(DeadCodeElimination(inline_once=inline_once)(after), after)
 
 
-@pytest.mark.parametrize("depth", [20_000, pytest.param(100_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    "depth", [deep(20_000), pytest.param(deep(100_000), marks=pytest.mark.full)]
+)
 def test_programs_may_be_deep(depth):
     """Half of the bindings are used once, the other half only by each other."""
     x = relay.var("x", shape=(3,))

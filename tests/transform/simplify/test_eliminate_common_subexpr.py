@@ -9,6 +9,7 @@ from relay.ir.compare import assert_structural_equal
 from relay.testing import assert_generated_ok, assert_same_value, count_ops
 from relay.testing.strategies import programs
 from relay.transform import EliminateCommonSubexpr, InferType, PassContext, Sequential
+from tests.support.sampling import deep
 
 HEADER = '#[version = "0.0.5"]\n'
 T = "Tensor[(3), float32]"
@@ -252,7 +253,9 @@ def test_results_stay(program):
     assert_structural_equal(EliminateCommonSubexpr()(after), after)
 
 
-@pytest.mark.parametrize("depth", [20_000, pytest.param(100_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    "depth", [deep(20_000), pytest.param(deep(100_000), marks=pytest.mark.full)]
+)
 def test_programs_may_be_deep(depth):
     x = relay.var("x", shape=(3,))
     one = other = x

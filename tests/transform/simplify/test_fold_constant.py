@@ -11,6 +11,7 @@ from relay.testing import assert_generated_ok, assert_same_value, count_ops
 from relay.testing.strategies import programs
 from relay.transform import FoldConstant, FoldConstantExpr, InferType, PassContext, Sequential
 from relay.transform.simplify.fold_constant import SMALL
+from tests.support.sampling import deep
 
 HEADER = '#[version = "0.0.5"]\n'
 T = "Tensor[(3), float32]"
@@ -458,7 +459,9 @@ def test_results_stay(program):
     assert_same_value(*run)
 
 
-@pytest.mark.parametrize("depth", [20_000, pytest.param(100_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    "depth", [deep(20_000), pytest.param(deep(100_000), marks=pytest.mark.full)]
+)
 def test_programs_may_be_deep(depth):
     """Half of the depth is known and in lets, the other half is not."""
     x, one = relay.var("x", "float32"), relay.const(1.0)

@@ -8,6 +8,7 @@ from relay.op import abs as absolute
 from relay.op import negative
 from relay.transform import FuseOps, InferType
 from relay.transform.simplify.peephole import merged, rewritten
+from tests.support.sampling import deep
 from tests.transform.rewriting import assert_types_hold, parse
 
 
@@ -27,7 +28,7 @@ def apply(body, rules=NEGATION, **options):
 def test_a_rule_is_applied_in_one_walk_along_a_chain():
     x = relay.var("x", shape=(2,))
     e = x
-    for _ in range(10_000):
+    for _ in range(deep(10_000)):
         e = negative(e)
     main = InferType()(relay.IRModule.from_expr(relay.Function([x], e)))["main"]
     assert rewritten(main, NEGATION).body.name_hint == "x"

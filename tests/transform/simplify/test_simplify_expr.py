@@ -6,6 +6,7 @@ import pytest
 import relay
 from relay.testing import count_ops, mobilenet, resnet, transformer
 from relay.transform import InferType, PassContext, Sequential, SimplifyExpr, SimplifyInference
+from tests.support.sampling import deep
 from tests.transform.rewriting import (
     assert_means_the_same,
     assert_rewrites,
@@ -82,7 +83,7 @@ def test_unknown_shapes_come_out_as_they_went_in():
 
 
 def test_deep_programs():
-    depth = 10_000
+    depth = deep(10_000)
     x = relay.var("x", shape=(2, 3))
     e = x
     for i in range(depth):

@@ -8,6 +8,7 @@ import relay
 from relay.ir.compare import assert_structural_equal
 from relay.testing import count_ops, resnet
 from relay.transform import FoldConstant, InferType, PassContext, Sequential, SimplifyInference
+from tests.support.sampling import deep
 
 HEADER = '#[version = "0.0.5"]\n'
 PARAMS = (
@@ -275,10 +276,10 @@ def test_it_belongs_to_level_zero():
 def test_programs_may_be_deep():
     x = relay.var("x", shape=(3,))
     body = x
-    for _ in range(20_000):
+    for _ in range(deep(20_000)):
         body = relay.nn.relu(body)
     body = relay.nn.dropout(body)
     for _ in range(100):
         body = relay.nn.dropout(body)
     result = SimplifyInference()(relay.IRModule.from_expr(relay.Function([x], body)))
-    assert count_ops(result["main"]) == {"nn.relu": 20_000}
+    assert count_ops(result["main"]) == {"nn.relu": deep(20_000)}
