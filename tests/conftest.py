@@ -16,6 +16,7 @@ import gc
 import os
 import signal
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,20 +28,29 @@ from tests.support import sampling
 
 HERE = Path(__file__).parent
 EXHAUSTIVE = 3000  # seconds that a test marked `full` or `real` may take
-# The folders whose tests take little time; the files of this one are among them too.
+# The folders whose tests are quick, beside the files of this one, and what is not quick of both.
 QUICK = (
-    "analysis",
-    "architecture",
-    "check",
-    "dataflow_pattern",
-    "docs",
-    "frontend/python",
-    "interpreter",
-    "ir",
-    "op",
-    "parser",
-    "te",
-    "transform",
+    "analysis/",
+    "architecture/",
+    "check/",
+    "dataflow_pattern/",
+    "docs/",
+    "frontend/python/",
+    "interpreter/",
+    "ir/",
+    "op/",
+    "parser/",
+    "te/",
+    "transform/",
+)
+SLOW = (
+    "op/test_every_compute.py",
+    "op/test_every_kernel.py",
+    "op/test_every_size.py",
+    "op/test_hostile_sizes.py",
+    "test_depth.py",
+    "test_examples.py",
+    "transform/test_every_pass.py",
 )
 
 settings.register_profile(
@@ -91,8 +101,21 @@ def _is_full(config: pytest.Config) -> bool:
     return "full" in expression and "not full" not in expression
 
 
+@cache
 def _is_quick(path: Path) -> bool:
-    return path.parent == HERE or any(HERE / folder in path.parents for folder in QUICK)
+    """Whether a file belongs to the quick tests, or some in a folder do."""
+    name = path.relative_to(HERE).as_posix()
+    if name in SLOW:
+        return False
+    beside = path.parent == HERE and path.is_file()
+    return beside or any(name.startswith(part) or part.startswith(name) for part in QUICK)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A quick run does not look at other files, which would take longer than some of its tests."""
+    quick = config.getoption("markexpr", "") == "quick"
+    inside = HERE in collection_path.parents
+    return True if quick and inside and not _is_quick(collection_path) else None
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -34,4 +34,4 @@ def test_deep_programs():
         count += 1
 
     post_order_visit(x, visit)
-    assert count == 20_001
+    assert count == deep(20_000) + 1

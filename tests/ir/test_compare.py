@@ -676,7 +676,7 @@ def test_what_is_used_twice_differs_from_two_copies(program):
 
 @pytest.mark.parametrize("kind", ["calls", "lets", "functions"])
 def test_deep_programs_take_linear_time(kind):
-    def deep(bottom: float) -> relay.Expr:
+    def nested(bottom: float) -> relay.Expr:
         x = scalar()
         expr: relay.Expr = relay.const(bottom)
         for _ in range(deep(20_000)):
@@ -689,10 +689,10 @@ def test_deep_programs_take_linear_time(kind):
                 expr = relay.Function((v,), expr)
         return relay.Function([x], expr)
 
-    a = deep(1.0)
-    assert structural_equal(a, deep(1.0))
+    a = nested(1.0)
+    assert structural_equal(a, nested(1.0))
     with pytest.raises(ValueError, match="constants of different values"):
-        assert_structural_equal(a, deep(2.0))
+        assert_structural_equal(a, nested(2.0))
 
 
 def test_a_large_constant_is_looked_at_once():

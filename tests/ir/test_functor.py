@@ -390,7 +390,7 @@ def test_visitors_that_call_each_other():
 
     a, b = Turn(), Turn()
     a.other, b.other = b, a
-    a.visit(deep_calls(deep(10_000)))
+    a.visit(deep_calls(10_000))
     assert (a.calls, b.calls) == (5000, 5000)
 
 

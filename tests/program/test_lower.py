@@ -278,7 +278,10 @@ def test_programs_are_as_deep_as_they_like():
         body = relay.Let(variables[i], value, body)
     module = relay.transform.InferType()(relay.IRModule({"main": relay.Function([x], body)}))
     program, _ = lower_module(module, Lowering())
-    assert sum(isinstance(i, InvokeKernel) for i in program["main"].straight_line) == 200
+    assert (
+        sum(isinstance(i, InvokeKernel) for i in program["main"].straight_line)
+        == len(variables) // 100
+    )
 
 
 def test_the_same_array_is_one_constant():
