@@ -21,6 +21,7 @@ from typing import Any, Final, TypedDict
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, const
 from relay.ir.types import TensorType
+from relay.op.building.layout_form import LayoutRule
 
 EXPENSIVE: Final = 12  # the `cost` of a transcendental function or a division
 
@@ -133,3 +134,4 @@ class Facts(TypedDict, total=False):
     cost: int
     sign: SignRule
     gradient: Gradient
+    layout: LayoutRule

@@ -46,6 +46,7 @@ from relay.ir.expr import (
 from relay.ir.types import IncompleteType, TensorType, Type
 from relay.op import attributes
 from relay.op.attributes import DType
+from relay.op.building.layout_form import LayoutRule
 from relay.op.facts import Facts, Gradient, Precision, SignRule, Trait
 from relay.op.sample import Sample, Tensor, sample
 from relay.op.site import Relation, Site
@@ -144,6 +145,7 @@ class OpDef(Op):
     cost: int = 1  # of an element of the result, in arithmetic operations
     sign: SignRule | None = None
     gradient: Gradient | None = None
+    layout: LayoutRule | None = None
     support_level: int = 10
     # facts that passes and targets outside the package attach: key -> (level, value)
     extras: dict[str, tuple[int, Any]] = field(default_factory=dict)

@@ -16,6 +16,7 @@ from relay.ir import dims
 from relay.ir.attrs import attrs
 from relay.ir.dims import Dim
 from relay.ir.types import TensorType, Type
+from relay.op.building.layout_rules import CONVOLUTION
 from relay.op.building.layouts import (
     blocked,
     blocked_shape,
@@ -344,6 +345,7 @@ conv1d = define(
     reference=convolve,
     compute=convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=CONVOLUTION,
     precision=Precision.ALWAYS,
     samples=[
         sample((2, 3, 7), (4, 3, 3)),
@@ -363,6 +365,7 @@ conv2d = define(
     reference=convolve,
     compute=convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=CONVOLUTION,
     precision=Precision.ALWAYS,
     samples=[
         sample((2, 3, 7, 8), (4, 3, 3, 3)),
@@ -392,6 +395,7 @@ conv3d = define(
     reference=convolve,
     compute=convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=CONVOLUTION,
     precision=Precision.ALWAYS,
     samples=[
         sample((1, 2, 4, 5, 3), (3, 2, 2, 3, 2)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from relay.ir.expr import Call, Expr
 from relay.ir.types import Type
+from relay.op.building.layout_rules import CONVOLUTION
 from relay.op.building.window import Sizes
 from relay.op.conv.conv import ARGUMENTS, Conv2DAttrs, conv2d_type, convolve, data_shape
 from relay.op.conv.conv_compute import convolution
@@ -52,6 +53,7 @@ CONV2D_NCHWC = define(
     reference=convolve,
     compute=convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=CONVOLUTION,
     precision=Precision.ALWAYS,
     helper=contrib_conv2d_nchwc,
     samples=[
@@ -136,6 +138,7 @@ DEPTHWISE_CONV2D_NCHWC = define(
     reference=convolve,
     compute=convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=CONVOLUTION,
     precision=Precision.ALWAYS,
     helper=contrib_depthwise_conv2d_nchwc,
     samples=[

@@ -16,6 +16,7 @@ from relay.ir import dims
 from relay.ir.attrs import attrs
 from relay.ir.dims import Dim
 from relay.ir.types import TensorType, Type
+from relay.op.building.layout_rules import CONVOLUTION
 from relay.op.building.layouts import (
     blocked,
     blocked_shape,
@@ -230,6 +231,7 @@ conv1d_transpose = define(
     reference=convolve_transposed,
     compute=transposed_convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=CONVOLUTION,
     precision=Precision.ALWAYS,
     samples=[
         sample((2, 3, 5), (3, 4, 3)),
@@ -257,6 +259,7 @@ conv2d_transpose = define(
     reference=convolve_transposed,
     compute=transposed_convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=CONVOLUTION,
     precision=Precision.ALWAYS,
     samples=[
         sample((2, 3, 4, 3), (3, 4, 3, 2)),
@@ -284,6 +287,7 @@ conv3d_transpose = define(
     reference=convolve_transposed,
     compute=transposed_convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=CONVOLUTION,
     precision=Precision.ALWAYS,
     samples=[
         sample((1, 2, 2, 3, 3), (2, 3, 2, 1, 3)),

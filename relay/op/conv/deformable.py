@@ -14,6 +14,7 @@ from relay.ir import dims
 from relay.ir.attrs import attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import Type
+from relay.op.building.layout_rules import Spelled
 from relay.op.building.layouts import (
     blocked,
     blocked_shape,
@@ -274,6 +275,7 @@ DEFORMABLE_CONV2D = define(
     reference=_deformable,
     compute=_deformable_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=Spelled(("data_layout", "data_layout", "kernel_layout"), "out_layout"),
     precision=Precision.ALWAYS,
     helper=deformable_conv2d,
     samples=[
@@ -314,6 +316,7 @@ modulated_deformable_conv2d = define(
     reference=_deformable,
     compute=_deformable_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=Spelled(("data_layout", "data_layout", "kernel_layout", "data_layout"), "out_layout"),
     precision=Precision.ALWAYS,
     samples=[
         sample((1, 2, 4, 5), (1, 12, 3, 3), (3, 2, 2, 3), (1, 6, 3, 3)),

@@ -31,6 +31,7 @@ from relay.op.building.interpolation_compute import (
     resampled,
 )
 from relay.op.building.interpolation_compute import source_places as places_of
+from relay.op.building.layout_rules import IMAGE
 from relay.op.building.layouts import (
     blocked,
     blocked_shape,
@@ -313,6 +314,7 @@ RESIZE1D = define(
     reference=resize,
     compute=resize_compute,
     fusion=FusionKind.INJECTIVE,
+    layout=IMAGE,
     helper=resize1d,
     samples=[
         sample((1, 2, 5), size=8),
@@ -372,6 +374,7 @@ RESIZE2D = define(
     reference=resize,
     compute=resize_compute,
     fusion=FusionKind.INJECTIVE,
+    layout=IMAGE,
     helper=resize2d,
     samples=[
         *_images(),
@@ -404,6 +407,7 @@ RESIZE3D = define(
     reference=resize,
     compute=resize_compute,
     fusion=FusionKind.INJECTIVE,
+    layout=IMAGE,
     helper=resize3d,
     samples=[
         sample((1, 2, 3, 4, 2), size=(5, 2, 3)),

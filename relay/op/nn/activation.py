@@ -11,7 +11,7 @@ from relay import te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import Type
-from relay.op.building import scalars
+from relay.op.building import layout_rules, scalars
 from relay.op.building.elements import Indices, elementwise, folded, without
 from relay.op.building.numerics import rounded_once
 from relay.op.building.scalars import Function, wide
@@ -69,6 +69,7 @@ LEAKY_RELU = define(
         scalars.rounded_once(lambda data, alpha: te.select(data > 0, data, data * alpha))
     ),
     fusion=FusionKind.ELEMWISE,
+    layout=layout_rules.elementwise,
     traits=Trait.HOMOGENEOUS,
     precision=Precision.FOLLOW,
     helper=leaky_relu,
@@ -111,6 +112,7 @@ prelu = define(
     reference=rounded_once(_prelu),
     compute=_prelu_compute,
     fusion=FusionKind.BROADCAST,
+    layout=layout_rules.along_axis(),
     traits=Trait.HOMOGENEOUS,
     precision=Precision.FOLLOW,
     samples=[
@@ -202,6 +204,7 @@ def _define(
     approximate: bool = False,
     **facts: Unpack[Facts],
 ) -> OpDef:
+    facts = {"layout": layout_rules.along_axis(), **facts}
     return define(
         name,
         doc=doc,

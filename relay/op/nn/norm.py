@@ -11,6 +11,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr, TupleGetItem, TupleWrapper
 from relay.ir.types import TensorType, TupleType, Type
+from relay.op.building import layout_rules
 from relay.op.building.elements import copied, filled
 from relay.op.building.numerics import computing_dtype, rounded_once
 from relay.op.building.scalars import widened
@@ -59,6 +60,7 @@ bias_add = define(
     reference=rounded_once(lambda data, bias, axis: data + along(bias, data.ndim, axis)),
     compute=lambda data, bias, out, axis: te.compute(out.shape, lambda *i: data[i] + bias[i[axis]]),
     fusion=FusionKind.BROADCAST,
+    layout=layout_rules.bias_add,
     precision=Precision.FOLLOW,
     samples=[
         sample((2, 3, 4), (3,)),
@@ -180,6 +182,7 @@ BATCH_NORM = define(
     reference=_batch_norm,
     compute=_batch_norm_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=layout_rules.along_axis(results=3),
     precision=Precision.FOLLOW,
     helper=batch_norm,
     samples=[
@@ -229,6 +232,7 @@ DROPOUT = define(
     reference=lambda data, rate: (data, np.ones_like(data)),
     compute=lambda data, out, rate: (copied(data, out[0]), filled(out[1], 1)),
     fusion=FusionKind.OPAQUE,
+    layout=layout_rules.same_form(results=2),
     precision=Precision.FOLLOW,
     helper=dropout,
     stateful=True,

@@ -16,6 +16,7 @@ from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.building import layout_rules
 from relay.op.building.elements import Body, Indices, Shape, folded, size, without
 from relay.op.building.numerics import rounded_once
 from relay.op.building.scalars import wide, widened
@@ -268,6 +269,7 @@ layer_norm = define(
     reference=rounded_once(_layer_norm),
     compute=_along_axes(lambda axis, rank: (axis,)),
     fusion=FusionKind.OPAQUE,
+    layout=layout_rules.along_axis(),
     precision=Precision.FOLLOW,
     samples=[
         sample((2, 3, 4), (4,), (4,)),
@@ -288,6 +290,7 @@ instance_norm = define(
     reference=rounded_once(_instance_norm),
     compute=_along_axes(lambda axis, rank: tuple(a for a in range(1, rank) if a != axis)),
     fusion=FusionKind.OPAQUE,
+    layout=layout_rules.along_axis(batch_first=True),
     precision=Precision.FOLLOW,
     samples=[
         sample((2, 3, 4, 5), (3,), (3,)),
@@ -307,6 +310,7 @@ group_norm = define(
     reference=rounded_once(_group_norm),
     compute=_group_norm_compute,
     fusion=FusionKind.OPAQUE,
+    layout=layout_rules.along_axis(batch_first=True),
     precision=Precision.FOLLOW,
     samples=[
         sample((2, 6, 4, 5), (6,), (6,), num_groups=3),
@@ -372,6 +376,7 @@ l2_normalize = define(
     reference=rounded_once(_l2_normalize),
     compute=_l2_normalize_compute,
     fusion=FusionKind.OPAQUE,
+    layout=layout_rules.l2_normalize,
     precision=Precision.FOLLOW,
     samples=[
         sample((2, 3, 4), eps=1e-3, axis=1),
@@ -481,6 +486,7 @@ LRN = define(
     reference=rounded_once(_lrn),
     compute=_lrn_compute,
     fusion=FusionKind.OPAQUE,
+    layout=layout_rules.along_axis(),
     precision=Precision.FOLLOW,
     helper=lrn,
     samples=[

@@ -18,6 +18,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr, TupleWrapper, const
 from relay.ir.types import TensorType, Type
+from relay.op.building import layout_rules
 from relay.op.building.numerics import convert
 from relay.op.facts import Precision, Trait
 from relay.op.known import is_known
@@ -192,6 +193,7 @@ PAD = define(
     reference=_pad,
     compute=_pad_compute,
     fusion=FusionKind.INJECTIVE,
+    layout=layout_rules.pad,
     precision=Precision.FOLLOW,
     helper=pad,
     samples=[
@@ -243,6 +245,7 @@ MIRROR_PAD = define(
     reference=lambda data, mode, pad_width: _with_own_elements(data, pad_width, mode),
     compute=lambda data, out, mode, pad_width: padded(data, out, pad_width, mode),
     fusion=FusionKind.INJECTIVE,
+    layout=layout_rules.pad,
     traits=Trait.MOVES,
     helper=mirror_pad,
     samples=[

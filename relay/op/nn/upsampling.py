@@ -15,6 +15,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.building.layout_rules import IMAGE
 from relay.op.building.layouts import (
     blocked_shape,
     require_layout,
@@ -212,6 +213,7 @@ UPSAMPLING = define(
     reference=_upsampling,
     compute=upsampling_compute,
     fusion=FusionKind.INJECTIVE,
+    layout=IMAGE,
     traits=Trait.LINEAR,
     precision=Precision.FOLLOW,
     helper=upsampling,
@@ -253,6 +255,7 @@ UPSAMPLING3D = define(
     reference=_upsampling3d,
     compute=upsampling3d_compute,
     fusion=FusionKind.INJECTIVE,
+    layout=IMAGE,
     traits=Trait.LINEAR,
     precision=Precision.FOLLOW,
     helper=upsampling3d,

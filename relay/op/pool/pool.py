@@ -11,6 +11,7 @@ import numpy as np
 from relay.ir.attrs import attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.building.layout_rules import POOL
 from relay.op.building.layouts import (
     blocked,
     blocked_shape,
@@ -241,6 +242,7 @@ MAX_POOL1D = define(
     reference=rounded_once(max_pool),
     compute=pool_compute.max_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=POOL,
     traits=Trait.CHOOSES,
     helper=max_pool1d,
     samples=[
@@ -274,6 +276,7 @@ MAX_POOL2D = define(
     reference=rounded_once(max_pool),
     compute=pool_compute.max_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=POOL,
     traits=Trait.CHOOSES,
     helper=max_pool2d,
     samples=[
@@ -309,6 +312,7 @@ MAX_POOL3D = define(
     reference=rounded_once(max_pool),
     compute=pool_compute.max_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=POOL,
     traits=Trait.CHOOSES,
     helper=max_pool3d,
     samples=[
@@ -368,6 +372,7 @@ AVG_POOL1D = define(
     reference=rounded_once(avg_pool),
     compute=pool_compute.avg_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=POOL,
     traits=Trait.LINEAR,
     precision=Precision.FOLLOW,
     helper=avg_pool1d,
@@ -414,6 +419,7 @@ AVG_POOL2D = define(
     reference=rounded_once(avg_pool),
     compute=pool_compute.avg_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=POOL,
     traits=Trait.LINEAR,
     precision=Precision.FOLLOW,
     helper=avg_pool2d,
@@ -465,6 +471,7 @@ AVG_POOL3D = define(
     reference=rounded_once(avg_pool),
     compute=pool_compute.avg_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=POOL,
     traits=Trait.LINEAR,
     precision=Precision.FOLLOW,
     helper=avg_pool3d,

@@ -14,6 +14,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.building.layout_rules import POOL
 from relay.op.building.layouts import blocked_shape, require_layout, unblocked_shape
 from relay.op.building.numerics import divide, in_64_bits, limits, rounded_once
 from relay.op.building.window import WindowAttrs, require_sizes
@@ -215,6 +216,7 @@ adaptive_max_pool1d = define(
     reference=rounded_once(adaptive_max_pool),
     compute=pool_compute.adaptive_max_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=POOL,
     traits=Trait.CHOOSES,
     samples=_SAMPLES_1D,
 )
@@ -228,6 +230,7 @@ adaptive_max_pool2d = define(
     reference=rounded_once(adaptive_max_pool),
     compute=pool_compute.adaptive_max_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=POOL,
     traits=Trait.CHOOSES,
     samples=_SAMPLES_2D,
 )
@@ -241,6 +244,7 @@ adaptive_max_pool3d = define(
     reference=rounded_once(adaptive_max_pool),
     compute=pool_compute.adaptive_max_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=POOL,
     traits=Trait.CHOOSES,
     samples=_SAMPLES_3D,
 )
@@ -254,6 +258,7 @@ adaptive_avg_pool1d = define(
     reference=rounded_once(adaptive_avg_pool),
     compute=pool_compute.adaptive_avg_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=POOL,
     traits=Trait.LINEAR,
     precision=Precision.FOLLOW,
     samples=_SAMPLES_1D,
@@ -268,6 +273,7 @@ adaptive_avg_pool2d = define(
     reference=rounded_once(adaptive_avg_pool),
     compute=pool_compute.adaptive_avg_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=POOL,
     traits=Trait.LINEAR,
     precision=Precision.FOLLOW,
     samples=_SAMPLES_2D,
@@ -282,6 +288,7 @@ adaptive_avg_pool3d = define(
     reference=rounded_once(adaptive_avg_pool),
     compute=pool_compute.adaptive_avg_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=POOL,
     traits=Trait.LINEAR,
     precision=Precision.FOLLOW,
     samples=_SAMPLES_3D,
@@ -305,6 +312,7 @@ global_max_pool2d = define(
     reference=rounded_once(global_max_pool),
     compute=pool_compute.adaptive_max_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=POOL,
     traits=Trait.CHOOSES,
     samples=_GLOBAL_SAMPLES,
 )
@@ -318,6 +326,7 @@ global_avg_pool2d = define(
     reference=rounded_once(global_avg_pool),
     compute=pool_compute.adaptive_avg_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=POOL,
     traits=Trait.LINEAR,
     precision=Precision.FOLLOW,
     samples=_GLOBAL_SAMPLES,

@@ -13,6 +13,7 @@ from relay.ir.attrs import attrs
 from relay.ir.dims import Dim
 from relay.ir.types import TensorType, Type
 from relay.op.building.helper import helper
+from relay.op.building.layout_rules import CONVOLUTION
 from relay.op.building.layouts import read_layout, unblocked
 from relay.op.building.views import place_in, view
 from relay.op.conv import conv as dense_conv
@@ -142,6 +143,7 @@ CONV2D = define(
     reference=_conv2d,
     compute=_conv2d_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=CONVOLUTION,
     helper=conv2d,
     samples=[
         sample(int8(2, 3, 5, 6), int8(4, 3, 3, 2), *scalars(3, -7)),
@@ -287,6 +289,7 @@ CONV2D_TRANSPOSE = define(
     reference=_conv2d_transpose,
     compute=_conv2d_transpose_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=CONVOLUTION,
     helper=conv2d_transpose,
     samples=[
         sample(int8(2, 3, 4, 3), int8(3, 4, 3, 2), *scalars(3, -7)),

@@ -9,6 +9,7 @@ import numpy as np
 from relay import te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
+from relay.op.building import layout_rules
 from relay.op.building.helper import helper
 from relay.op.building.numerics import convert, widened
 from relay.op.building.scalars import widened as widened_element
@@ -112,6 +113,7 @@ QUANTIZE = define(
     reference=_quantize,
     compute=_quantize_compute,
     fusion=FusionKind.ELEMWISE,
+    layout=layout_rules.scaled,
     helper=quantize,
     samples=[
         sample((2, 3), *affine(0.02, 3), out_dtype="int8"),
@@ -172,6 +174,7 @@ DEQUANTIZE = define(
     reference=_dequantize,
     compute=_dequantize_compute,
     fusion=FusionKind.ELEMWISE,
+    layout=layout_rules.scaled,
     helper=dequantize,
     samples=[
         sample(Tensor((2, 3), "int8", -128, 128), *affine(0.02, 3), out_dtype="float32"),
@@ -380,6 +383,7 @@ REQUANTIZE = define(
     reference=_requantize,
     compute=_requantize_compute,
     fusion=FusionKind.ELEMWISE,
+    layout=layout_rules.scaled,
     helper=requantize,
     samples=[
         sample(_SMALL, *affine(0.3, 0), *affine(0.7, 5), out_dtype="int8"),

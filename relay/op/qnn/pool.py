@@ -10,6 +10,7 @@ from relay import te
 from relay.ir.attrs import attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import Type
+from relay.op.building.layout_rules import POOL
 from relay.op.building.layouts import read_layout
 from relay.op.building.numerics import convert
 from relay.op.building.views import Place, along, extent_in, fill, indices_in, view
@@ -186,6 +187,7 @@ AVG_POOL2D = define(
     reference=_avg_pool2d,
     compute=_avg_pool2d_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=POOL,
     helper=avg_pool2d,
     samples=[
         sample(int8(1, 2, 5, 6), *affine(0.1, 3), *affine(0.05, -9), pool_size=(2, 3)),

@@ -15,6 +15,7 @@ from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
 from relay.op.building.elements import place, position
+from relay.op.building.layout_rules import WHOLE_IMAGE
 from relay.op.building.layouts import (
     blocked,
     blocked_shape,
@@ -342,6 +343,7 @@ depth_to_space = define(
     reference=_depth_to_space,
     compute=_depth_to_space_compute,
     fusion=FusionKind.INJECTIVE,
+    layout=WHOLE_IMAGE,
     traits=Trait.MOVES,
     samples=[
         sample((2, 8, 3, 4), block_size=2),
@@ -360,6 +362,7 @@ space_to_depth = define(
     reference=_space_to_depth,
     compute=_space_to_depth_compute,
     fusion=FusionKind.INJECTIVE,
+    layout=WHOLE_IMAGE,
     traits=Trait.MOVES,
     samples=[
         sample((2, 2, 6, 4), block_size=2),

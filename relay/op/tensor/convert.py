@@ -11,6 +11,7 @@ from relay import dtypes, te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Expr
 from relay.ir.types import TensorType, Type
+from relay.op.building import layout_rules
 from relay.op.building.elements import elementwise
 from relay.op.building.numerics import convert
 from relay.op.facts import Backward, Sign
@@ -58,6 +59,7 @@ cast = define(
     reference=convert,
     compute=elementwise(te.cast),
     fusion=FusionKind.ELEMWISE,
+    layout=layout_rules.elementwise,
     sign=_cast_sign,
     gradient=_cast_gradient,
     samples=[
@@ -133,6 +135,7 @@ reinterpret = define(
     reference=_reinterpret,
     compute=elementwise(_reinterpret_element),
     fusion=FusionKind.ELEMWISE,
+    layout=layout_rules.elementwise,
     samples=[
         sample((2, 3), attrs={"dtype": "int32"}),
         sample((5,), dtype="float16", attrs={"dtype": "bfloat16"}),

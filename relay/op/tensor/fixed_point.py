@@ -14,6 +14,7 @@ import numpy as np
 from relay import te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
+from relay.op.building import layout_rules
 from relay.op.building.elements import elementwise
 from relay.op.building.numerics import limits
 from relay.op.opdef import FusionKind, Tensor, define, sample
@@ -84,6 +85,7 @@ fixed_point_multiply = define(
         )
     ),
     fusion=FusionKind.ELEMWISE,
+    layout=layout_rules.elementwise,
     samples=[
         sample((2, 3), dtype="int32", low=-999, high=999, multiplier=1431655765, shift=-3),
         sample((5,), dtype="int32", low=-(2**31), high=2**31, multiplier=2**30, shift=1),

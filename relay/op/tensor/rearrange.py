@@ -14,6 +14,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr, TupleWrapper
 from relay.ir.types import TensorType, TupleType, Type
+from relay.op.building import layout_rules
 from relay.op.building.elements import Indices, moved
 from relay.op.facts import Backward, Precision, Trait
 from relay.op.opdef import FusionKind, define, sample
@@ -64,6 +65,7 @@ transpose = define(
     reference=lambda data, axes: np.transpose(data, axes),
     compute=_transpose_compute,
     fusion=FusionKind.INJECTIVE,
+    layout=layout_rules.transpose,
     gradient=_transpose_gradient,
     traits=Trait.MOVES,
     samples=[sample((2, 3, 4)), sample((2, 3, 4), axes=(1, -1, 0)), sample((), dtype="int8")],
@@ -185,6 +187,7 @@ concatenate = define(
     reference=lambda data, axis: np.concatenate(data, axis),
     compute=_concatenate_compute,
     fusion=FusionKind.INJECTIVE,
+    layout=layout_rules.concatenate,
     traits=Trait.MOVES,
     samples=[
         sample([(2, 3), (4, 3)]),
@@ -322,6 +325,7 @@ SPLIT = define(
     reference=_split,
     compute=_split_compute,
     fusion=FusionKind.INJECTIVE,
+    layout=layout_rules.split,
     precision=Precision.FOLLOW,
     helper=split,
     samples=[

@@ -18,7 +18,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
-from relay.op.building import numerics, scalars
+from relay.op.building import layout_rules, numerics, scalars
 from relay.op.building.elements import Indices, folded, position, size, stretched
 from relay.op.building.numerics import limits, rounded_once
 from relay.op.building.scalars import Function, wide, widened
@@ -224,6 +224,7 @@ def _define(
     *kinds: str,
     **facts: Unpack[Facts],
 ) -> OpDef:
+    facts = {"layout": layout_rules.reduction, **facts}
     return define(
         name,
         doc=doc,
@@ -364,6 +365,7 @@ def _define_position(name: str, doc: str, lowest: bool) -> OpDef:
         compute=_position_of(lowest),
         fusion=FusionKind.COMM_REDUCE,
         precision=Precision.FOLLOW,
+        layout=layout_rules.position,
         samples=[
             sample((2, 3, 4)),
             sample((2, 3, 4), axis=1),

@@ -13,6 +13,7 @@ from relay import te
 from relay.errors import Diagnostic, EvaluationError
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
+from relay.op.building import layout_rules
 from relay.op.building.elements import place, position
 from relay.op.building.index_map import parse_index_map
 from relay.op.building.layouts import (
@@ -77,6 +78,7 @@ layout_transform = define(
     reference=_layout_transform,
     compute=_layout_transform_compute,
     fusion=FusionKind.INJECTIVE,
+    layout=layout_rules.layout_transform,
     traits=Trait.MOVES,
     samples=[
         sample((2, 3, 4, 5), src_layout="NCHW", dst_layout="NHWC"),

@@ -10,6 +10,7 @@ from relay import dtypes, te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.building import layout_rules
 from relay.op.building.elements import filled, moved, size, without
 from relay.op.facts import Precision, Trait
 from relay.op.known import is_known
@@ -134,6 +135,7 @@ SQUEEZE = define(
     reference=lambda data, axis: np.squeeze(data, axis),
     compute=_squeeze_compute,
     fusion=FusionKind.INJECTIVE,
+    layout=layout_rules.squeeze,
     gradient=reshape_gradient,
     traits=Trait.RESHAPES,
     helper=squeeze,

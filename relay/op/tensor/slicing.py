@@ -15,6 +15,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.building import layout_rules
 from relay.op.building.elements import copied, moved
 from relay.op.building.numerics import sliding_windows
 from relay.op.facts import Trait
@@ -213,6 +214,7 @@ STRIDED_SLICE = define(
     reference=_strided_slice,
     compute=_strided_slice_compute,
     fusion=FusionKind.INJECTIVE,
+    layout=layout_rules.strided_slice,
     traits=Trait.MOVES,
     helper=strided_slice,
     samples=[

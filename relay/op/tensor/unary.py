@@ -12,7 +12,7 @@ import numpy as np
 from relay import dtypes, te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr
-from relay.op.building import scalars
+from relay.op.building import layout_rules, scalars
 from relay.op.building.elements import elementwise
 from relay.op.building.numerics import is_integral, limits, rounded_once
 from relay.op.building.scalars import Function, is_float
@@ -381,6 +381,7 @@ CLIP = define(
     reference=rounded_once(_clip),
     compute=elementwise(scalars.rounded_once(_clip_element)),
     fusion=FusionKind.ELEMWISE,
+    layout=layout_rules.elementwise,
     helper=clip,
     precision=Precision.FOLLOW,
     sign=_clip_sign,

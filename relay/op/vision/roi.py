@@ -11,6 +11,7 @@ import numpy as np
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
 from relay.op.building.interpolation import Taps, linear_taps, resampled
+from relay.op.building.layout_rules import WHOLE_IMAGE
 from relay.op.building.layouts import (
     blocked,
     blocked_shape,
@@ -189,6 +190,7 @@ roi_align = define(
     reference=_roi_align,
     compute=roi_loops.roi_align,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=WHOLE_IMAGE,
     samples=[
         sample((2, 3, 6, 7), _REGIONS[0], pooled_size=(2, 3), spatial_scale=0.5),
         sample((2, 2, 5, 5), _REGIONS[0], pooled_size=(3, 3), spatial_scale=0.7, sample_ratio=2),
@@ -280,6 +282,7 @@ roi_pool = define(
     reference=_roi_pool,
     compute=roi_loops.roi_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=WHOLE_IMAGE,
     samples=[
         sample((2, 3, 6, 7), _REGIONS[0], pooled_size=(2, 3), spatial_scale=0.5),
         sample((2, 2, 5, 5), _REGIONS[0], pooled_size=(3, 3), spatial_scale=0.7),

@@ -32,20 +32,18 @@ from typing import Any, NoReturn
 
 from relay.errors import Diagnostic, PassError, did_you_mean
 from relay.immutable import frozen
-from relay.ir.expr import Call, Expr, Function
+from relay.ir.expr import Call, Expr, Function, op_names
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, Type
+from relay.op.building.layout_form import Form, changed, is_whole
+from relay.op.building.layout_rules import Spelled
 from relay.op.building.layouts import parse_layout, spatial_axes
-from relay.op.opdef import OpDef
+from relay.op.opdef import OpDef, get
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
-from relay.transform.layout.layout_form import Form, is_whole
 from relay.transform.layout.layout_propagation import propagate
-from relay.transform.layout.layout_rules import changed
 from relay.transform.layout.layout_spelling import (
-    CONVOLUTIONS,
     NORMALIZATION,
-    SPELLINGS,
     channels_first_and_last,
     normalized_layout,
 )
@@ -137,7 +135,8 @@ class _Conversion:
         assert isinstance(op, OpDef)
         if op.name not in self.wanted:
             return None
-        if op.name in CONVOLUTIONS:
+        spelling = op.layout if isinstance(op.layout, Spelled) else None
+        if spelling is not None and "kernel_layout" in spelling.arguments:
             self.convolutions += 1
             if self.convolutions - 1 in self.skipped:
                 return None
@@ -147,10 +146,11 @@ class _Conversion:
             return _answer(op, op.get_attr(ATTRIBUTE)(call.attrs, call.args, types, layouts))
         if op.name == NORMALIZATION:
             return normalized(call, layouts[0])
-        if op.name not in SPELLINGS:
-            hint = did_you_mean(op.name, SPELLINGS) or f"give it the attribute {ATTRIBUTE}"
+        if spelling is None:
+            known = [name for name in op_names() if isinstance(get(name).layout, Spelled)]
+            hint = did_you_mean(op.name, known) or f"give it the attribute {ATTRIBUTE}"
             _refuse("nothing is known about the layouts of an operator", None, op.name, hint)
-        return converted(call, layouts)
+        return converted(call, spelling, layouts)
 
 
 def _answer(op: OpDef, given: object) -> Expr | None:
@@ -159,11 +159,9 @@ def _answer(op: OpDef, given: object) -> Expr | None:
     _refuse(f"{ATTRIBUTE} of `{op.name}` gives a call or None", "relay.Call", repr(given))
 
 
-def converted(call: Call, layouts: Sequence[str]) -> Call | None:
+def converted(call: Call, spelling: Spelled, layouts: Sequence[str]) -> Call | None:
     """The call with its attributes saying these layouts; None where that changes nothing, or the
     tensors do not fall into the blocks."""
-    assert isinstance(call.op, OpDef)
-    spelling = SPELLINGS[call.op.name]
     before, out = spelling.layouts(call)
     data, *others = layouts
     changes: dict[str, Any] = {}

@@ -9,8 +9,8 @@
 layout_transform(%4, src_layout="NHWC", dst_layout="NCHW")
 
 Who calls decides about single calls (`Alter`); what comes of them is the same for everybody. A
-value is kept in the layout it was made in, and what is computed from it follows where the table of
-rules knows how (`relay.transform.layout.layout_rules`). A transform stands only where somebody
+value is kept in the layout it was made in, and what is computed from it follows where the operator
+has a layout rule (`relay.op.building.layout_rules`). A transform stands only where somebody
 needs the value in another layout; it is computed once for all who do, and two in a row are one.
 Those of weights are left to the passes that compute with constants.
 
@@ -39,9 +39,9 @@ from relay.ir.expr import (
 from relay.ir.function_attrs import is_opaque
 from relay.ir.scopes import Scope, Scopes
 from relay.ir.types import TensorType, TupleType
+from relay.op.building.layout_form import Form, Forms, Laid, LayoutSite, is_whole, relaid
+from relay.op.building.layout_rules import rule_of
 from relay.op.opdef import OpDef
-from relay.transform.layout.layout_form import Form, is_whole, relaid
-from relay.transform.layout.layout_rules import Forms, Laid, Site, rule_of
 from relay.transform.layout.layout_spelling import spelled_layouts
 
 # What a call becomes, written over its own arguments; None leaves it as it is. Arguments that the
@@ -220,7 +220,7 @@ class _Propagation:
             held = [self._now(arg) for arg in call.args]
             if any(one.form is not None for one in held) and (rule := rule_of(op)) is not None:
                 forms = tuple(one.form for one in held)
-                site = Site(call, forms, lambda i, form: self._in_form(held[i], form))
+                site = LayoutSite(call, forms, lambda i, form: self._in_form(held[i], form))
                 if (laid := rule(site)) is not None:
                     return _Held(*laid)
         return _Held(_over(call, *(self._plain(child) for child in tree.children(call))))

@@ -3,7 +3,7 @@
 import relay
 from relay.ir.types import TensorType
 from relay.op import layout_transform
-from relay.transform.layout.layout_form import Form, is_whole, relaid
+from relay.op.building.layout_form import Form, is_whole, relaid
 
 
 def test_forms_that_do_the_same_are_equal_whatever_the_letters():

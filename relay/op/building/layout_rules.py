@@ -1,101 +1,48 @@
-"""What operators do with tensors that lie in another layout: a rule for each, in one table.
+"""Layout rules: how operators follow when their arguments come in another layout.
 
 strided_slice(%x, begin=[0, 16], end=[1, 48])
 ->   strided_slice(%x, begin=[0, 1], end=[1, 3], axes=[0, 1])         %x in NCHW16c instead of NCHW
 
 A rule sees a call as it was and the forms its arguments are in now. It gives the call that takes
-them so and the form of its result, or None: then the arguments are laid back and the call stays.
-An operator that has no rule takes its arguments as they were.
+them in these forms and the form of its result, or None: then the arguments are transformed back.
+The record of an operator names its rule (`layout=along_axis()`); one without a rule takes its
+arguments as they were.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any
 
 from relay.immutable import frozen
 from relay.ir import dims
-from relay.ir.attrs import Attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
-from relay.ir.types import TensorType, TupleType, Type
-from relay.op.opdef import FusionKind, OpDef
-from relay.op.tensor.binary import add
-from relay.op.tensor.shape import expand_dims, squeeze
-from relay.transform.layout.layout_form import Form, divides, is_whole, relaid
-from relay.transform.layout.layout_spelling import OTHERS, PER_CHANNEL, SPELLINGS
-
-# How a value lies: None is as it was, a tuple says it of the fields of a tuple.
-Forms: TypeAlias = "Form | tuple[Form | None, ...] | None"
-Laid: TypeAlias = tuple[Expr, Forms]
-
-
-@frozen
-class Site:
-    """A call as it was, the forms its arguments are in, and `take(i, form)` for argument i so."""
-
-    call: Call
-    forms: tuple[Forms, ...]
-    take: Callable[[int, Forms], Expr]
-
-    @property
-    def attrs(self) -> Any:
-        return self.call.attrs
-
-    @property
-    def out(self) -> Type | None:
-        return self.call.ty
-
-    def tensor(self, index: int) -> TensorType:
-        ty = self.call.args[index].checked_type
-        assert isinstance(ty, TensorType)
-        return ty
-
-    def data(self) -> Form | None:
-        """The form of the first argument, which is a tensor."""
-        form = self.forms[0]
-        return form if isinstance(form, Form) else None
-
-    def rest(self) -> list[Expr]:
-        """All arguments but the first, as they were."""
-        return [self.take(i, None) for i in range(1, len(self.call.args))]
-
-    def again(self, args: Sequence[Expr], **changes: Any) -> Call:
-        """The call with other arguments and, some of them changed, its attributes."""
-        return changed(self.call, args, **changes)
+from relay.ir.types import TensorType, TupleType
+from relay.op.building.layout_form import (
+    Form,
+    Laid,
+    LayoutRule,
+    LayoutSite,
+    divides,
+    is_whole,
+    relaid,
+)
+from relay.op.opdef import FusionKind, OpDef, get
 
 
-Rule = Callable[[Site], "Laid | None"]
-
-
-def changed(call: Call, args: Sequence[Expr], **changes: Any) -> Call:
-    """A call with other arguments and some attributes changed."""
-    known = call.attrs
-    if changes:
-        assert isinstance(call.op, OpDef) and isinstance(known, Attrs)
-        known = call.op.make_attrs({**dict(known.items()), **changes})
-    return Call(call.op, tuple(args), known, span=call.span)
-
-
-def rule_of(op: OpDef) -> Rule | None:
+def rule_of(op: OpDef) -> LayoutRule | None:
     """The rule of an operator; None where it takes arguments only as they were."""
-    if op.name in RULES:
-        return RULES[op.name]
-    if op.fusion <= FusionKind.BROADCAST and (op.attrs is None or op.name in ELEMENT_BY_ELEMENT):
-        return _elementwise
-    return None
+    if op.layout is None and op.fusion <= FusionKind.BROADCAST and op.attrs is None:
+        return elementwise
+    return op.layout
 
 
 # --- element by element ------------------------------------------------------------------------
 
-# Their attributes speak of elements and not of axes.
-ELEMENT_BY_ELEMENT = frozenset(
-    {"cast", "clip", "fixed_point_multiply", "nn.leaky_relu", "reinterpret"}
-)
 
-
-def _elementwise(site: Site) -> Laid | None:
+def elementwise(site: LayoutSite) -> Laid | None:
     """The form of the first argument that is as large as the result; the others follow."""
     out = site.out
     if not isinstance(out, TensorType):
@@ -118,7 +65,7 @@ def _elementwise(site: Site) -> Laid | None:
     return site.again(args), form
 
 
-def stretched(site: Site, index: int, form: Form, shape: Sequence[Dim]) -> Expr | None:
+def stretched(site: LayoutSite, index: int, form: Form, shape: Sequence[Dim]) -> Expr | None:
     """Argument `index`, so that it broadcasts to a tensor of that shape in that form."""
     extents = site.tensor(index).shape
     axes = range(len(shape) - len(extents), len(shape))
@@ -134,7 +81,7 @@ def stretched(site: Site, index: int, form: Form, shape: Sequence[Dim]) -> Expr 
     # one element along an axis that lies in blocks: the axis goes, and comes back twice
     kept = [axis for axis in axes if axis not in cut]
     if cut:
-        plain = squeeze(plain, axis=[axis - axes[0] for axis in sorted(cut)])
+        plain = get("squeeze")(plain, axis=[axis - axes[0] for axis in sorted(cut)])
     own = Form(form.names, form.text).without(set(range(len(shape))) - set(kept))
     result = relaid(plain, own.names, own.text)
     return _with_ones(result, [letter in own.names for letter, _ in form.layout.axes])
@@ -155,13 +102,13 @@ def _with_ones(data: Expr, present: Sequence[bool]) -> Expr:
             missing += 1
             continue
         if missing:
-            data = expand_dims(data, axis=position, num_newaxis=missing)
+            data = get("expand_dims")(data, axis=position, num_newaxis=missing)
             position, missing = position + missing, 0
         position += 1
     return data
 
 
-def _bias_add(site: Site) -> Laid | None:
+def bias_add(site: LayoutSite) -> Laid | None:
     """The axis is another one; a bias along blocks is added like any other tensor."""
     form = site.data()
     if form is None:
@@ -173,17 +120,17 @@ def _bias_add(site: Site) -> Laid | None:
     bias = relaid(site.take(1, None), own.names, own.text)
     letter = form.names[axis]
     bias = _with_ones(bias, [name == letter for name, _ in form.layout.axes])
-    return add(site.take(0, form), bias), form
+    return site.take(0, form) + bias, form
 
 
 # --- axes that attributes speak of -------------------------------------------------------------
 
 
-def _along_axis(results: int = 1, batch_first: bool = False) -> Rule:
+def along_axis(results: int = 1, batch_first: bool = False) -> LayoutRule:
     """Operators that do something along `axis`, with vectors for it; the axis must be whole. Some
     take the first axis for the batch."""
 
-    def rule(site: Site) -> Laid | None:
+    def rule(site: LayoutSite) -> Laid | None:
         form = site.data()
         if form is None:
             return None
@@ -196,7 +143,7 @@ def _along_axis(results: int = 1, batch_first: bool = False) -> Rule:
     return rule
 
 
-def _scaled(site: Site) -> Laid | None:
+def scaled(site: LayoutSite) -> Laid | None:
     """Scales and offsets along an axis, which must be whole, or one of them for all elements."""
     form = site.data()
     if form is None:
@@ -208,10 +155,10 @@ def _scaled(site: Site) -> Laid | None:
     return site.again([site.take(0, form), *site.rest()], axis=form.place(axis)), form
 
 
-def _same_form(results: int = 1) -> Rule:
+def same_form(results: int = 1) -> LayoutRule:
     """Operators that have no attribute of axes, and give `results` tensors like the data."""
 
-    def rule(site: Site) -> Laid | None:
+    def rule(site: LayoutSite) -> Laid | None:
         form = site.data()
         if form is None:
             return None
@@ -232,7 +179,7 @@ def _places(form: Form, axes: set[int]) -> list[int]:
     return sorted(place for axis in axes for place in form.places(axis))
 
 
-def _reduction(site: Site) -> Laid | None:
+def reduction(site: LayoutSite) -> Laid | None:
     """All parts of an axis are reduced."""
     form, known = site.data(), site.attrs
     if form is None:
@@ -245,16 +192,16 @@ def _reduction(site: Site) -> Laid | None:
     return call, None if result.is_plain else result
 
 
-def _position(site: Site) -> Laid | None:
+def position(site: LayoutSite) -> Laid | None:
     """Positions along one axis, which must be whole."""
     form, known = site.data(), site.attrs
     if form is None:
         return None
     axes = _axes(known.axis, len(form.names), known.exclude)
-    return _reduction(site) if len(axes) == 1 and form.block(*axes) == 1 else None
+    return reduction(site) if len(axes) == 1 and form.block(*axes) == 1 else None
 
 
-def _l2_normalize(site: Site) -> Laid | None:
+def l2_normalize(site: LayoutSite) -> Laid | None:
     form = site.data()
     if form is None:
         return None
@@ -265,7 +212,7 @@ def _l2_normalize(site: Site) -> Laid | None:
 # --- tensors taken apart and put together -------------------------------------------------------
 
 
-def _concatenate(site: Site) -> Laid | None:
+def concatenate(site: LayoutSite) -> Laid | None:
     """The form of most of the fields, if all of them consist of whole blocks along the axis."""
     forms = site.forms[0]
     ty = site.call.args[0].ty
@@ -291,7 +238,7 @@ def _elements(forms: Sequence[Form | None], fields: Sequence[TensorType], form: 
     )
 
 
-def _split(site: Site) -> Laid | None:
+def split(site: LayoutSite) -> Laid | None:
     """Parts that consist of whole blocks."""
     form, out = site.data(), site.out
     if form is None or not isinstance(out, TupleType):
@@ -308,7 +255,7 @@ def _split(site: Site) -> Laid | None:
     return call, (form,) * len(out.fields)
 
 
-def _strided_slice(site: Site) -> Laid | None:
+def strided_slice(site: LayoutSite) -> Laid | None:
     """Axes in blocks may be cut between blocks."""
     form, known = site.data(), site.attrs
     if form is None:
@@ -345,7 +292,7 @@ def _strided_slice(site: Site) -> Laid | None:
     return site.again([site.take(0, form)], **changes), form
 
 
-def _pad(site: Site) -> Laid | None:
+def pad(site: LayoutSite) -> Laid | None:
     """Whole blocks of a constant; along whole axes anything."""
     form, known = site.data(), site.attrs
     if form is None:
@@ -365,7 +312,7 @@ def _pad(site: Site) -> Laid | None:
 # --- the order of axes itself ------------------------------------------------------------------
 
 
-def _transpose(site: Site) -> Laid | None:
+def transpose(site: LayoutSite) -> Laid | None:
     """Nothing is done: the axes have another order now, wherever they lie."""
     form = site.data()
     if form is None:
@@ -376,7 +323,7 @@ def _transpose(site: Site) -> Laid | None:
     return _reordered(site, form, "".join(form.names[axis] for axis in order))
 
 
-def _layout_transform(site: Site) -> Laid | None:
+def layout_transform(site: LayoutSite) -> Laid | None:
     """Likewise, between layouts of whole axes; one into blocks begins where the data lies now."""
     form, known = site.data(), site.attrs
     if form is None or not is_whole(known.src_layout):
@@ -387,12 +334,12 @@ def _layout_transform(site: Site) -> Laid | None:
     return _reordered(site, form, known.dst_layout)
 
 
-def _reordered(site: Site, form: Form, names: str) -> Laid:
+def _reordered(site: LayoutSite, form: Form, names: str) -> Laid:
     result = Form(names, form.text)
     return site.take(0, form), None if result.is_plain else result
 
 
-def _squeeze(site: Site) -> Laid | None:
+def squeeze(site: LayoutSite) -> Laid | None:
     form = site.data()
     if form is None:
         return None
@@ -415,53 +362,45 @@ def _squeeze(site: Site) -> Laid | None:
 # --- layouts that attributes spell -------------------------------------------------------------
 
 
-def _spelled(blocks: str) -> Rule:
-    """Operators that take data in any layout that their attribute spells; only the axes `blocks`
-    may lie in blocks."""
+@frozen
+class Spelled:
+    """The rule of an operator that names the layouts of its arguments and its result in attributes.
 
-    def rule(site: Site) -> Laid | None:
-        form, op = site.data(), site.call.op
-        assert isinstance(op, OpDef)
-        spelling = SPELLINGS[op.name]
-        (layout, *_), out = spelling.layouts(site.call)
-        if form is None or layout is None or out != layout or not is_whole(layout):
+    An argument without one (None) has no layout. The result has that of `result`, or where that is
+    empty or not there, that of the first argument. Only axes with letters in `blocks` may be in
+    blocks; where it is None, the operator is converted on request alone and follows no layout.
+    """
+
+    arguments: tuple[str | None, ...]
+    result: str | None = None
+    blocks: str | None = None
+
+    def layouts(self, call: Call) -> tuple[list[str | None], str]:
+        """The layouts of the arguments, and of the result."""
+        known: Any = call.attrs
+        found = [None if name is None else getattr(known, name) for name in self.arguments]
+        found += [None] * (len(call.args) - len(found))
+        out = getattr(known, self.result) if self.result else ""
+        assert found[0] is not None
+        return found, out or found[0]
+
+    def __call__(self, site: LayoutSite) -> Laid | None:
+        form = site.data()
+        (layout, *_), out = self.layouts(site.call)
+        if self.blocks is None or form is None:
+            return None
+        if layout is None or out != layout or not is_whole(layout):
             return None
         form = form.renamed(layout)
-        if any(size and letter not in blocks for letter, size in form.layout.axes):
+        if any(size and letter not in self.blocks for letter, size in form.layout.axes):
             return None
         changes = {"layout": form.text}
-        if spelling.result:
-            changes[spelling.result] = ""
+        if self.result:
+            changes[self.result] = ""
         return site.again([site.take(0, form), *site.rest()], **changes), form
 
-    return rule
 
-
-RULES: Mapping[str, Rule] = {
-    "nn.bias_add": _bias_add,
-    "nn.prelu": _along_axis(),
-    "nn.batch_norm": _along_axis(results=3),
-    "nn.layer_norm": _along_axis(),
-    "nn.instance_norm": _along_axis(batch_first=True),
-    "nn.group_norm": _along_axis(batch_first=True),
-    "nn.softmax": _along_axis(),
-    "nn.fast_softmax": _along_axis(),
-    "nn.log_softmax": _along_axis(),
-    "nn.lrn": _along_axis(),
-    "nn.dropout": _same_form(results=2),
-    **dict.fromkeys(("qnn.quantize", "qnn.requantize", "qnn.dequantize"), _scaled),
-    "nn.l2_normalize": _l2_normalize,
-    **dict.fromkeys(("sum", "prod", "max", "min", "mean", "all", "any"), _reduction),
-    "argmax": _position,
-    "argmin": _position,
-    "concatenate": _concatenate,
-    "split": _split,
-    "strided_slice": _strided_slice,
-    "nn.pad": _pad,
-    "nn.mirror_pad": _pad,
-    "transpose": _transpose,
-    "layout_transform": _layout_transform,
-    "squeeze": _squeeze,
-    **dict.fromkeys(PER_CHANNEL, _spelled("C")),
-    **dict.fromkeys(OTHERS, _spelled("")),
-}
+CONVOLUTION = Spelled(("data_layout", "kernel_layout"), "out_layout")
+POOL = Spelled(("layout",), "out_layout", blocks="C")  # the same for every channel
+IMAGE = Spelled(("layout",), blocks="C")
+WHOLE_IMAGE = Spelled(("layout",), blocks="")  # channels are counted

@@ -9,16 +9,18 @@ do: Form("NCHW", "NHWC") equals Form("ABCD", "ACDB").
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import Any, TypeAlias
 
+from relay.immutable import frozen
+from relay.ir.attrs import Attrs
 from relay.ir.dims import Dim
-from relay.ir.expr import Call, Expr
-from relay.ir.types import TensorType
+from relay.ir.expr import Call, Expr, Op, get_op
+from relay.ir.types import TensorType, Type
 from relay.op.building.layouts import Layout, parse_layout, read_layout
-from relay.op.opdef import OpDef
-from relay.op.tensor.relayout import layout_transform
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -103,11 +105,12 @@ def relaid(data: Expr, source: str, target: str) -> Expr:
     while source != target:
         if not (
             isinstance(data, Call)
-            and isinstance(data.op, OpDef)
-            and data.op is layout_transform
+            and isinstance(data.op, Op)
+            and data.op.name == "layout_transform"
             and (before := _followed_back(data.attrs.src_layout, data.attrs.dst_layout, source))  # type: ignore[union-attr]
         ):
-            return layout_transform(data, source, target)
+            layout_transform: Any = get_op("layout_transform")
+            return layout_transform(data, source, target)  # type: ignore[no-any-return]
         data, source = data.args[0], before
     return data
 
@@ -126,3 +129,58 @@ def _followed_back(first: str, second: str, letters: str) -> str | None:
     if len(set(new.values())) < len(new):
         return None
     return spelled((new[letter], size) for letter, size in read_layout(first).axes)
+
+
+# --- rules --------------------------------------------------------------------------------------
+
+# How a value lies: None is as it was, a tuple says it of the fields of a tuple.
+Forms: TypeAlias = Form | tuple[Form | None, ...] | None
+Laid: TypeAlias = tuple[Expr, Forms]
+
+
+@frozen
+class LayoutSite:
+    """A call as it was, the forms its arguments are in, and `take(i, form)` for argument i so."""
+
+    call: Call
+    forms: tuple[Forms, ...]
+    take: Callable[[int, Forms], Expr]
+
+    @property
+    def attrs(self) -> Any:
+        return self.call.attrs
+
+    @property
+    def out(self) -> Type | None:
+        return self.call.ty
+
+    def tensor(self, index: int) -> TensorType:
+        ty = self.call.args[index].checked_type
+        assert isinstance(ty, TensorType)
+        return ty
+
+    def data(self) -> Form | None:
+        """The form of the first argument, which is a tensor."""
+        form = self.forms[0]
+        return form if isinstance(form, Form) else None
+
+    def rest(self) -> list[Expr]:
+        """All arguments but the first, as they were."""
+        return [self.take(i, None) for i in range(1, len(self.call.args))]
+
+    def again(self, args: Sequence[Expr], **changes: Any) -> Call:
+        """The call with other arguments and, some of them changed, its attributes."""
+        return changed(self.call, args, **changes)
+
+
+LayoutRule = Callable[[LayoutSite], Laid | None]
+
+
+def changed(call: Call, args: Sequence[Expr], **changes: Any) -> Call:
+    """A call with other arguments and some attributes changed."""
+    known = call.attrs
+    if changes:
+        op: Any = call.op
+        assert isinstance(known, Attrs)
+        known = op.make_attrs({**dict(known.items()), **changes})
+    return Call(call.op, tuple(args), known, span=call.span)
