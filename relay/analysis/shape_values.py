@@ -94,8 +94,7 @@ def computed(op: OpDef, args: Sequence[Any], call: Call) -> Dims | None:
 def _lays_over(op: OpDef) -> bool:
     """Whether an element of the result needs those elements of the operands that broadcasting puts
     in its place: no operand is a shape, or goes along an axis that is named."""
-    named = op.attrs is not None and not {"axis", "axes"}.isdisjoint(op.attrs.keys())
-    return op.fusion <= FusionKind.BROADCAST and op.runtime_shape is None and not named
+    return op.fusion <= FusionKind.BROADCAST and op.runtime_shape is None and not op.names_axes
 
 
 def _moved(op: OpDef, args: Sequence[Any], call: Call) -> Dims | None:

@@ -102,7 +102,7 @@ class Flow:
             case Constant():
                 return True
             case Call(op=OpDef() as op, args=args):
-                parts = args if is_repeatable(op) else None
+                parts = args if op.is_repeatable else None
             case Tuple(fields=fields):
                 parts = fields
             case TupleGetItem(tuple_value=value):
@@ -122,11 +122,6 @@ def _uses(e: Syntax) -> Iterator[tuple[Expr, int]]:
             yield body, -1
         case _:
             yield from ((part, -1) for part in tree.children(e) if isinstance(part, Expr))
-
-
-def is_repeatable(op: OpDef) -> bool:
-    """Whether a call gives the same result whenever and however often it is made."""
-    return not (op.stateful or op.on_values or op.name.startswith(("random.", "annotation.")))
 
 
 def _is_complete(e: Syntax) -> TypeGuard[Call]:

@@ -194,7 +194,7 @@ _NAME = "relay.kernel"
 def _is_approximate(operator: str) -> bool:
     """Whether an operator says so; tensors may come from elsewhere too, under any name."""
     op = find_op(operator)
-    return isinstance(op, OpDef) and op.approximate
+    return isinstance(op, OpDef) and op.approximates is not None
 
 
 def _spec(tensor: Tensor) -> TensorSpec:

@@ -19,7 +19,7 @@ from enum import Flag, IntEnum
 from typing import Any, Final, TypedDict
 
 from relay.immutable import frozen
-from relay.ir.expr import Call, Expr, const
+from relay.ir.expr import Call, Expr, Op, const
 from relay.ir.types import TensorType
 from relay.op.building.layout_form import LayoutRule
 
@@ -33,12 +33,14 @@ class Trait(Flag):
     MOVES = 1  # every element of the result is an element of the argument, by its place
     RESHAPES = 2 | MOVES  # all of them in row-major order, under the shape that attributes give
     CHOOSES = 4  # the same by its order; the lowest or highest value where there is no element
-    LINEAR = 8  # f(s * x) = s * f(x), for factors s that are the same for all that make an element
-    HOMOGENEOUS = 16  # the same, for positive s
-    COMMUTATIVE = 32  # f(x, y) = f(y, x)
-    IDEMPOTENT = 64  # f(f(x)) = f(x)
-    INVOLUTION = 128  # f(f(x)) = x
-    ROUNDS = 256 | IDEMPOTENT  # f(x) = x for integers
+    AVERAGES = 8  # every element of the result is a weighted mean of elements of the argument
+    LINEAR = 16  # f(s * x) = s * f(x), for factors s that are the same for all that make an element
+    HOMOGENEOUS = 32  # the same, for positive s
+    BILINEAR = 64  # linear in the first and in the second argument: a product with weights
+    COMMUTATIVE = 128  # f(x, y) = f(y, x)
+    IDEMPOTENT = 256  # f(f(x)) = f(x)
+    INVOLUTION = 512  # f(f(x)) = x
+    ROUNDS = 1024 | IDEMPOTENT  # f(x) = x for integers
 
 
 class Precision(IntEnum):
@@ -135,3 +137,8 @@ class Facts(TypedDict, total=False):
     sign: SignRule
     gradient: Gradient
     layout: LayoutRule
+    identity: float
+    row_reductions: int
+    repeatable: bool
+    approximates: Op
+    quantizes: Op

@@ -137,8 +137,6 @@ class OpDef(Op):
     # whether the reference takes and gives values as they are, functions and storage too; to call
     # a function it is a generator: `result = yield function, arguments`
     on_values: bool = False
-    # whether it is meant to be fast rather than right to the last digit
-    approximate: bool = False
     # facts that passes read: see `relay.op.facts`
     traits: Trait = Trait.NONE
     precision: Precision | None = None  # None: not known, which `ToMixedPrecision` reports
@@ -146,6 +144,11 @@ class OpDef(Op):
     sign: SignRule | None = None
     gradient: Gradient | None = None
     layout: LayoutRule | None = None
+    identity: float | None = None  # the right operand that gives the left; -inf is the lowest value
+    row_reductions: int = 0  # along `axis`, before another pass over the row that was reduced
+    repeatable: bool = True  # whether it may be computed early, again or never
+    approximates: Op | None = None  # the exact operator that this one computes fast
+    quantizes: Op | None = None  # the operator that this one computes on quantized tensors
     support_level: int = 10
     # facts that passes and targets outside the package attach: key -> (level, value)
     extras: dict[str, tuple[int, Any]] = field(default_factory=dict)
@@ -168,6 +171,16 @@ class OpDef(Op):
         if repeated := attrs.keys() & keywords.keys():
             raise RelayError(f"`{self.name}` was given `{min(repeated)}` twice")
         return Call(self, tuple(map(_argument, given)), self.make_attrs(attrs | keywords))
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether calls give the same result whenever and however often they are made."""
+        return self.repeatable and not self.stateful and not self.on_values
+
+    @property
+    def names_axes(self) -> bool:
+        """Whether an attribute names axes, which vectors among the arguments go along."""
+        return self.attrs is not None and not {"axis", "axes"}.isdisjoint(self.attrs.keys())
 
     @property
     def num_inputs(self) -> int:
@@ -300,7 +313,6 @@ def define(
     variadic: bool = False,
     stateful: bool = False,
     on_values: bool = False,
-    approximate: bool = False,
     **facts: Unpack[Facts],
 ) -> OpDef:
     """Enter an operator: from here on it parses, prints, has a type and runs.
@@ -344,7 +356,6 @@ def define(
         variadic=variadic,
         stateful=stateful,
         on_values=on_values,
-        approximate=approximate,
         **facts,
     )
     add_op(op)
@@ -370,6 +381,11 @@ def get(name: str) -> OpDef:
     if not isinstance(op, OpDef):
         raise OperatorError(f"`{name}` has no record")
     return op
+
+
+def records() -> list[OpDef]:
+    """The records of all operators, by name."""
+    return [op for name in op_names() if isinstance(op := find_op(name), OpDef)]
 
 
 def register(name: str, describe: str = "") -> OpDef:
@@ -418,16 +434,16 @@ def register_convert_op_layout(name: str, function: Any = None, level: int = 10)
 @contextmanager
 def temporary_operators() -> Iterator[None]:
     """Operators registered inside are gone afterwards, and changes to the others are undone."""
-    records = {name: op for name in op_names() if isinstance(op := find_op(name), OpDef)}
+    known = {op.name: op for op in records()}
     names = [f.name for f in fields(OpDef)]
-    before = {name: {n: getattr(op, n) for n in names} for name, op in records.items()}
-    extras = {name: dict(op.extras) for name, op in records.items()}
+    before = {name: {n: getattr(op, n) for n in names} for name, op in known.items()}
+    extras = {name: dict(op.extras) for name, op in known.items()}
     try:
         yield
     finally:
-        for name in set(op_names()) - records.keys():
+        for name in set(op_names()) - known.keys():
             remove_op(name)
-        for name, op in records.items():
+        for name, op in known.items():
             _change(op, **before[name])
             op.extras.clear()
             op.extras.update(extras[name])
@@ -449,6 +465,7 @@ __all__ = [
     "define",
     "free_attrs",
     "get",
+    "records",
     "register",
     "register_alter_op_layout",
     "register_convert_op_layout",

@@ -1,7 +1,7 @@
 """Values have users and origins, whatever they are called."""
 
 import relay
-from relay.analysis.value_flow import Flow, is_repeatable
+from relay.analysis.value_flow import Flow
 from relay.transform import InferType
 
 HEADER = '#[version = "0.0.5"]\n'
@@ -50,9 +50,9 @@ def test_what_depends_on_constants_and_weights_alone_is_fixed():
 
 
 def test_random_numbers_and_what_fusion_stops_at_are_not_fixed():
-    assert not is_repeatable(relay.op.get("random.uniform"))
-    assert not is_repeatable(relay.op.get("annotation.stop_fusion"))
-    assert is_repeatable(relay.op.get("nn.conv2d"))
+    assert not relay.op.get("random.uniform").is_repeatable
+    assert not relay.op.get("annotation.stop_fusion").is_repeatable
+    assert relay.op.get("nn.conv2d").is_repeatable
 
 
 def test_a_fixed_value_without_names_may_stand_anywhere():

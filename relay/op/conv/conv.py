@@ -34,7 +34,7 @@ from relay.op.building.window import (
     windows,
 )
 from relay.op.conv.conv_compute import convolution
-from relay.op.facts import Precision
+from relay.op.facts import Precision, Trait
 from relay.op.linalg.matmul import multiplied, product_dtype
 from relay.op.opdef import DType, FusionKind, Tensor, define, sample
 from relay.op.site import Relation, Site
@@ -345,6 +345,7 @@ conv1d = define(
     reference=convolve,
     compute=convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    traits=Trait.BILINEAR,
     layout=CONVOLUTION,
     precision=Precision.ALWAYS,
     samples=[
@@ -365,6 +366,7 @@ conv2d = define(
     reference=convolve,
     compute=convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    traits=Trait.BILINEAR,
     layout=CONVOLUTION,
     precision=Precision.ALWAYS,
     samples=[
@@ -395,6 +397,7 @@ conv3d = define(
     reference=convolve,
     compute=convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    traits=Trait.BILINEAR,
     layout=CONVOLUTION,
     precision=Precision.ALWAYS,
     samples=[

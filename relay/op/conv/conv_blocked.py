@@ -8,7 +8,7 @@ from relay.op.building.layout_rules import CONVOLUTION
 from relay.op.building.window import Sizes
 from relay.op.conv.conv import ARGUMENTS, Conv2DAttrs, conv2d_type, convolve, data_shape
 from relay.op.conv.conv_compute import convolution
-from relay.op.facts import Precision
+from relay.op.facts import Precision, Trait
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import Site
 
@@ -53,6 +53,7 @@ CONV2D_NCHWC = define(
     reference=convolve,
     compute=convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    traits=Trait.BILINEAR,
     layout=CONVOLUTION,
     precision=Precision.ALWAYS,
     helper=contrib_conv2d_nchwc,
@@ -138,6 +139,7 @@ DEPTHWISE_CONV2D_NCHWC = define(
     reference=convolve,
     compute=convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    traits=Trait.BILINEAR,
     layout=CONVOLUTION,
     precision=Precision.ALWAYS,
     helper=contrib_depthwise_conv2d_nchwc,

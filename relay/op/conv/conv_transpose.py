@@ -36,7 +36,7 @@ from relay.op.conv.conv import (
     require_steps,
 )
 from relay.op.conv.conv_compute import transposed_convolution
-from relay.op.facts import Precision
+from relay.op.facts import Precision, Trait
 from relay.op.linalg.matmul import multiplied
 from relay.op.opdef import DType, FusionKind, Tensor, define, sample
 from relay.op.site import Relation, Site
@@ -231,6 +231,7 @@ conv1d_transpose = define(
     reference=convolve_transposed,
     compute=transposed_convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    traits=Trait.BILINEAR,
     layout=CONVOLUTION,
     precision=Precision.ALWAYS,
     samples=[
@@ -259,6 +260,7 @@ conv2d_transpose = define(
     reference=convolve_transposed,
     compute=transposed_convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    traits=Trait.BILINEAR,
     layout=CONVOLUTION,
     precision=Precision.ALWAYS,
     samples=[
@@ -287,6 +289,7 @@ conv3d_transpose = define(
     reference=convolve_transposed,
     compute=transposed_convolution,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    traits=Trait.BILINEAR,
     layout=CONVOLUTION,
     precision=Precision.ALWAYS,
     samples=[

@@ -43,6 +43,7 @@ from relay.op.building.layouts import (
 from relay.op.building.numerics import convert
 from relay.op.building.views import extent_in, view
 from relay.op.building.window import per_axis
+from relay.op.facts import Trait
 from relay.op.known import as_tensor, is_known
 from relay.op.opdef import DType, FusionKind, Sample, define, get, sample
 from relay.op.site import NUMERIC, Relation, Site
@@ -314,6 +315,7 @@ RESIZE1D = define(
     reference=resize,
     compute=resize_compute,
     fusion=FusionKind.INJECTIVE,
+    traits=Trait.AVERAGES,
     layout=IMAGE,
     helper=resize1d,
     samples=[
@@ -374,6 +376,7 @@ RESIZE2D = define(
     reference=resize,
     compute=resize_compute,
     fusion=FusionKind.INJECTIVE,
+    traits=Trait.AVERAGES,
     layout=IMAGE,
     helper=resize2d,
     samples=[
@@ -407,6 +410,7 @@ RESIZE3D = define(
     reference=resize,
     compute=resize_compute,
     fusion=FusionKind.INJECTIVE,
+    traits=Trait.AVERAGES,
     layout=IMAGE,
     helper=resize3d,
     samples=[

@@ -19,7 +19,7 @@ from relay.op.building.elements import stretched_index
 from relay.op.building.layouts import blocked_shape, require_layout, unblocked, unblocked_shape
 from relay.op.building.numerics import computing_dtype
 from relay.op.building.views import Digits, along, running, view
-from relay.op.facts import Backward, Precision
+from relay.op.facts import Backward, Precision, Trait
 from relay.op.opdef import DType, FusionKind, Tensor, define, sample
 from relay.op.site import NUMERIC, Site
 from relay.op.tensor.rearrange import transpose
@@ -136,6 +136,7 @@ dense = define(
     ),
     compute=dense_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    traits=Trait.BILINEAR,
     gradient=_dense_gradient,
     precision=Precision.ALWAYS,
     samples=[
@@ -354,6 +355,7 @@ MATMUL = define(
     reference=_matmul,
     compute=matmul_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    traits=Trait.BILINEAR,
     gradient=_matmul_gradient,
     precision=Precision.ALWAYS,
     helper=matmul,
@@ -406,6 +408,7 @@ BATCH_MATMUL = define(
     reference=_matmul,
     compute=matmul_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    traits=Trait.BILINEAR,
     gradient=lambda site: _factor_gradients(site, batch_matmul),
     precision=Precision.ALWAYS,
     helper=batch_matmul,

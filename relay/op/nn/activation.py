@@ -201,7 +201,6 @@ def _define(
     doc: str,
     reference: Any,
     compute: Compute,
-    approximate: bool = False,
     **facts: Unpack[Facts],
 ) -> OpDef:
     facts = {"layout": layout_rules.along_axis(), **facts}
@@ -214,7 +213,6 @@ def _define(
         reference=rounded_once(reference),
         compute=compute,
         fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-        approximate=approximate,
         samples=[
             sample((2, 3)),
             sample((2, 3, 4), axis=1, dtype="float64"),
@@ -238,14 +236,20 @@ softmax = _define(
     _softmax,
     exact_softmax,
     gradient=_softmax_gradient,
+    row_reductions=2,
 )
 log_softmax = _define(
-    "nn.log_softmax", "The logarithm of `nn.softmax`.", _log_softmax, _log_softmax_compute
+    "nn.log_softmax",
+    "The logarithm of `nn.softmax`.",
+    _log_softmax,
+    _log_softmax_compute,
+    row_reductions=2,
 )
 fast_softmax = _define(
     "nn.fast_softmax",
     "`nn.softmax`, of which an executor may compute the exponential approximately.",
     _softmax,
     _softmax_compute(fast.exp_element),
-    approximate=True,
+    approximates=softmax,
+    row_reductions=2,
 )

@@ -30,7 +30,7 @@ from relay.op.building.window import (
     window_counts,
     windows,
 )
-from relay.op.facts import Precision, Trait
+from relay.op.facts import Facts, Precision, Trait
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.pool import pool_compute
 from relay.op.site import NUMERIC, Relation, Site
@@ -217,6 +217,14 @@ _MAX_DOC = (
     "The greatest element of each window; NaN if there is one. A window that holds nothing of "
     "data gives the lowest value there is."
 )
+MAX_FACTS: Facts = {"traits": Trait.CHOOSES, "layout": POOL}
+_MAX: Any = {
+    "doc": _MAX_DOC,
+    "reference": rounded_once(max_pool),
+    "compute": pool_compute.max_pool,
+    "fusion": FusionKind.OUT_ELEMWISE_FUSABLE,
+    **MAX_FACTS,
+}
 
 
 def max_pool1d(
@@ -235,21 +243,16 @@ def max_pool1d(
 
 MAX_POOL1D = define(
     "nn.max_pool1d",
-    doc=_MAX_DOC,
     arguments=[("data", "the input")],
     attrs=MaxPool1DAttrs,
     relation=pool_type("W"),
-    reference=rounded_once(max_pool),
-    compute=pool_compute.max_pool,
-    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    layout=POOL,
-    traits=Trait.CHOOSES,
     helper=max_pool1d,
     samples=[
         sample((1, 2, 7), pool_size=3),
         sample((2, 1, 8), pool_size=2, strides=3, padding=(0, 1), ceil_mode=True),
         sample((1, 7, 2), pool_size=2, dilation=3, layout="NWC", out_layout="NCW", dtype="uint8"),
     ],
+    **_MAX,
 )
 
 
@@ -269,15 +272,9 @@ def max_pool2d(
 
 MAX_POOL2D = define(
     "nn.max_pool2d",
-    doc=_MAX_DOC,
     arguments=[("data", "images")],
     attrs=MaxPool2DAttrs,
     relation=pool_type("HW"),
-    reference=rounded_once(max_pool),
-    compute=pool_compute.max_pool,
-    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    layout=POOL,
-    traits=Trait.CHOOSES,
     helper=max_pool2d,
     samples=[
         sample((1, 2, 6, 7), pool_size=(2, 3)),
@@ -286,6 +283,7 @@ MAX_POOL2D = define(
         sample((1, 2, 5, 5), pool_size=3, padding=1, out_layout="NHWC", dtype="float16"),
         sample((1, 2, 3, 4, 2), pool_size=2, strides=2, layout="NCHW2c"),
     ],
+    **_MAX,
 )
 
 
@@ -305,15 +303,9 @@ def max_pool3d(
 
 MAX_POOL3D = define(
     "nn.max_pool3d",
-    doc=_MAX_DOC,
     arguments=[("data", "volumes")],
     attrs=MaxPool3DAttrs,
     relation=pool_type("DHW"),
-    reference=rounded_once(max_pool),
-    compute=pool_compute.max_pool,
-    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    layout=POOL,
-    traits=Trait.CHOOSES,
     helper=max_pool3d,
     samples=[
         sample((1, 2, 3, 4, 3), pool_size=(2, 3, 1)),
@@ -328,6 +320,7 @@ MAX_POOL3D = define(
         sample((1, 3, 4, 3, 1), pool_size=2, dilation=(1, 3, 2), layout="NDHWC"),
         sample((1, 1, 2, 3, 3), pool_size=2, out_layout="NDHWC", dtype="bfloat16"),
     ],
+    **_MAX,
 )
 
 # --- means -------------------------------------------------------------------------------------
@@ -336,6 +329,18 @@ _AVG_DOC = (
     "The mean of each window, over those of its elements that lie in data, or in padding too, "
     "which is 0. Integers truncate towards zero; a window that holds nothing gives 0."
 )
+AVG_FACTS: Facts = {
+    "traits": Trait.LINEAR | Trait.AVERAGES,
+    "precision": Precision.FOLLOW,
+    "layout": POOL,
+}
+_AVG: Any = {
+    "doc": _AVG_DOC,
+    "reference": rounded_once(avg_pool),
+    "compute": pool_compute.avg_pool,
+    "fusion": FusionKind.OUT_ELEMWISE_FUSABLE,
+    **AVG_FACTS,
+}
 
 
 def avg_pool1d(
@@ -365,16 +370,9 @@ def avg_pool1d(
 
 AVG_POOL1D = define(
     "nn.avg_pool1d",
-    doc=_AVG_DOC,
     arguments=[("data", "the input")],
     attrs=AvgPool1DAttrs,
     relation=pool_type("W"),
-    reference=rounded_once(avg_pool),
-    compute=pool_compute.avg_pool,
-    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    layout=POOL,
-    traits=Trait.LINEAR,
-    precision=Precision.FOLLOW,
     helper=avg_pool1d,
     samples=[
         sample((1, 2, 7), pool_size=3),
@@ -382,6 +380,7 @@ AVG_POOL1D = define(
         sample((1, 2, 5), pool_size=3, padding=1, count_include_pad=True, dtype="int32"),
         sample((1, 7, 2), pool_size=2, dilation=3, layout="NWC", out_layout="NCW"),
     ],
+    **_AVG,
 )
 
 
@@ -412,16 +411,9 @@ def avg_pool2d(
 
 AVG_POOL2D = define(
     "nn.avg_pool2d",
-    doc=_AVG_DOC,
     arguments=[("data", "images")],
     attrs=AvgPool2DAttrs,
     relation=pool_type("HW"),
-    reference=rounded_once(avg_pool),
-    compute=pool_compute.avg_pool,
-    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    layout=POOL,
-    traits=Trait.LINEAR,
-    precision=Precision.FOLLOW,
     helper=avg_pool2d,
     samples=[
         sample((1, 2, 6, 7), pool_size=(2, 3)),
@@ -434,6 +426,7 @@ AVG_POOL2D = define(
         sample((1, 2, 5, 5), pool_size=3, padding=1, out_layout="NHWC", dtype="bfloat16"),
         sample((1, 2, 3, 4, 2), pool_size=2, strides=2, layout="NCHW2c", out_layout="NCHW4c"),
     ],
+    **_AVG,
 )
 
 
@@ -464,16 +457,9 @@ def avg_pool3d(
 
 AVG_POOL3D = define(
     "nn.avg_pool3d",
-    doc=_AVG_DOC,
     arguments=[("data", "volumes")],
     attrs=AvgPool3DAttrs,
     relation=pool_type("DHW"),
-    reference=rounded_once(avg_pool),
-    compute=pool_compute.avg_pool,
-    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    layout=POOL,
-    traits=Trait.LINEAR,
-    precision=Precision.FOLLOW,
     helper=avg_pool3d,
     samples=[
         sample((1, 2, 3, 4, 3), pool_size=(2, 3, 1)),
@@ -488,4 +474,5 @@ AVG_POOL3D = define(
         sample((1, 3, 4, 3, 1), pool_size=2, dilation=(1, 3, 2), layout="NDHWC", dtype="int8"),
         sample((1, 1, 2, 3, 3), pool_size=2, out_layout="NDHWC", dtype="float64"),
     ],
+    **_AVG,
 )

@@ -14,14 +14,12 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
-from relay.op.building.layout_rules import POOL
 from relay.op.building.layouts import blocked_shape, require_layout, unblocked_shape
 from relay.op.building.numerics import divide, in_64_bits, limits, rounded_once
 from relay.op.building.window import WindowAttrs, require_sizes
-from relay.op.facts import Precision, Trait
-from relay.op.opdef import FusionKind, define, sample
+from relay.op.opdef import FusionKind, OpDef, define, sample
 from relay.op.pool import pool_compute
-from relay.op.pool.pool import with_whole_axes
+from relay.op.pool.pool import AVG_FACTS, MAX_FACTS, with_whole_axes
 from relay.op.site import NUMERIC, Relation, Site
 
 # --- attributes --------------------------------------------------------------------------------
@@ -207,92 +205,32 @@ _SAMPLES_3D = (
     sample((2, 1, 2, 3, 2)),
 )
 
-adaptive_max_pool1d = define(
-    "nn.adaptive_max_pool1d",
-    doc=_MAX_DOC,
-    arguments=[("data", "the input")],
-    attrs=AdaptivePool1DAttrs,
-    relation=adaptive_type("W"),
-    reference=rounded_once(adaptive_max_pool),
-    compute=pool_compute.adaptive_max_pool,
-    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    layout=POOL,
-    traits=Trait.CHOOSES,
-    samples=_SAMPLES_1D,
-)
 
-adaptive_max_pool2d = define(
-    "nn.adaptive_max_pool2d",
-    doc=_MAX_DOC,
-    arguments=[("data", "images")],
-    attrs=AdaptivePool2DAttrs,
-    relation=adaptive_type("HW"),
-    reference=rounded_once(adaptive_max_pool),
-    compute=pool_compute.adaptive_max_pool,
-    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    layout=POOL,
-    traits=Trait.CHOOSES,
-    samples=_SAMPLES_2D,
-)
+def _adaptive(name: str, spatial: str, data: str, attributes: type[Attrs], samples: Any) -> OpDef:
+    is_max = name.startswith("adaptive_max")
+    return define(
+        f"nn.{name}",
+        doc=_MAX_DOC if is_max else _AVG_DOC,
+        arguments=[("data", data)],
+        attrs=attributes,
+        relation=adaptive_type(spatial),
+        reference=rounded_once(adaptive_max_pool if is_max else adaptive_avg_pool),
+        compute=pool_compute.adaptive_max_pool if is_max else pool_compute.adaptive_avg_pool,
+        fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+        samples=samples,
+        **(MAX_FACTS if is_max else AVG_FACTS),
+    )
 
-adaptive_max_pool3d = define(
-    "nn.adaptive_max_pool3d",
-    doc=_MAX_DOC,
-    arguments=[("data", "volumes")],
-    attrs=AdaptivePool3DAttrs,
-    relation=adaptive_type("DHW"),
-    reference=rounded_once(adaptive_max_pool),
-    compute=pool_compute.adaptive_max_pool,
-    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    layout=POOL,
-    traits=Trait.CHOOSES,
-    samples=_SAMPLES_3D,
-)
 
-adaptive_avg_pool1d = define(
-    "nn.adaptive_avg_pool1d",
-    doc=_AVG_DOC,
-    arguments=[("data", "the input")],
-    attrs=AdaptivePool1DAttrs,
-    relation=adaptive_type("W"),
-    reference=rounded_once(adaptive_avg_pool),
-    compute=pool_compute.adaptive_avg_pool,
-    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    layout=POOL,
-    traits=Trait.LINEAR,
-    precision=Precision.FOLLOW,
-    samples=_SAMPLES_1D,
-)
-
-adaptive_avg_pool2d = define(
-    "nn.adaptive_avg_pool2d",
-    doc=_AVG_DOC,
-    arguments=[("data", "images")],
-    attrs=AdaptivePool2DAttrs,
-    relation=adaptive_type("HW"),
-    reference=rounded_once(adaptive_avg_pool),
-    compute=pool_compute.adaptive_avg_pool,
-    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    layout=POOL,
-    traits=Trait.LINEAR,
-    precision=Precision.FOLLOW,
-    samples=_SAMPLES_2D,
-)
-
-adaptive_avg_pool3d = define(
-    "nn.adaptive_avg_pool3d",
-    doc=_AVG_DOC,
-    arguments=[("data", "volumes")],
-    attrs=AdaptivePool3DAttrs,
-    relation=adaptive_type("DHW"),
-    reference=rounded_once(adaptive_avg_pool),
-    compute=pool_compute.adaptive_avg_pool,
-    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    layout=POOL,
-    traits=Trait.LINEAR,
-    precision=Precision.FOLLOW,
-    samples=_SAMPLES_3D,
-)
+_1D: Any = "W", "the input", AdaptivePool1DAttrs, _SAMPLES_1D
+_2D: Any = "HW", "images", AdaptivePool2DAttrs, _SAMPLES_2D
+_3D: Any = "DHW", "volumes", AdaptivePool3DAttrs, _SAMPLES_3D
+adaptive_max_pool1d = _adaptive("adaptive_max_pool1d", *_1D)
+adaptive_max_pool2d = _adaptive("adaptive_max_pool2d", *_2D)
+adaptive_max_pool3d = _adaptive("adaptive_max_pool3d", *_3D)
+adaptive_avg_pool1d = _adaptive("adaptive_avg_pool1d", *_1D)
+adaptive_avg_pool2d = _adaptive("adaptive_avg_pool2d", *_2D)
+adaptive_avg_pool3d = _adaptive("adaptive_avg_pool3d", *_3D)
 
 # --- global pools ------------------------------------------------------------------------------
 
@@ -312,9 +250,8 @@ global_max_pool2d = define(
     reference=rounded_once(global_max_pool),
     compute=pool_compute.adaptive_max_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    layout=POOL,
-    traits=Trait.CHOOSES,
     samples=_GLOBAL_SAMPLES,
+    **MAX_FACTS,
 )
 
 global_avg_pool2d = define(
@@ -326,10 +263,8 @@ global_avg_pool2d = define(
     reference=rounded_once(global_avg_pool),
     compute=pool_compute.adaptive_avg_pool,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    layout=POOL,
-    traits=Trait.LINEAR,
-    precision=Precision.FOLLOW,
     samples=_GLOBAL_SAMPLES,
+    **AVG_FACTS,
 )
 
 

@@ -41,6 +41,7 @@ from relay.op.qnn.parameters import (
 )
 from relay.op.relations import broadcast_types
 from relay.op.site import Site
+from relay.op.tensor import binary
 from relay.op.tensor.rearrange import JoinAttrs, joined
 from relay.op.tensor.rearrange import concatenate as join
 
@@ -237,7 +238,9 @@ def _elements(combined: Combined, on_reals: OnReals) -> Compute:
     return compute
 
 
-def _define(name: str, doc: str, combine: Combine, combined: Combined, on_reals: OnReals) -> OpDef:
+def _define(
+    name: str, doc: str, combine: Combine, combined: Combined, on_reals: OnReals, exact: OpDef
+) -> OpDef:
     fine, coarse, same = affine(0.03, -5), affine(0.5, 7), affine(0.02, 5)
     return define(
         name,
@@ -257,6 +260,7 @@ def _define(name: str, doc: str, combine: Combine, combined: Combined, on_reals:
         reference=_on_integers(combine, on_reals),
         compute=_elements(combined, on_reals),
         fusion=FusionKind.BROADCAST,
+        quantizes=exact,
         samples=[
             sample(int8(4, 5), int8(4, 5), *fine, *same, *coarse),
             sample(uint8(4, 5), uint8(5), *coarse, *coarse, *coarse),
@@ -281,6 +285,7 @@ add = _define(
     _add,
     _sum(1),
     operator.add,
+    binary.add,
 )
 subtract = _define(
     "qnn.subtract",
@@ -288,6 +293,7 @@ subtract = _define(
     _subtract,
     _sum(-1),
     operator.sub,
+    binary.subtract,
 )
 mul = _define(
     "qnn.mul",
@@ -295,6 +301,7 @@ mul = _define(
     _multiply,
     _product,
     operator.mul,
+    binary.multiply,
 )
 
 # --- joining -----------------------------------------------------------------------------------

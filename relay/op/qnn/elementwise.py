@@ -16,6 +16,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import Type
 from relay.op.building.scalars import Function
+from relay.op.facts import Facts
 from relay.op.nn.activation import SoftmaxAttrs, exact_softmax
 from relay.op.nn.activation import softmax as real_softmax
 from relay.op.opdef import Compute, FusionKind, OpDef, Sample, Tensor, define, sample
@@ -128,6 +129,7 @@ def _define(
 ) -> OpDef:
     values = function.reference if isinstance(function, OpDef) else function
     assert values is not None
+    facts: Facts = {"quantizes": function} if isinstance(function, OpDef) else {}
     return define(
         f"qnn.{name}",
         doc=doc,
@@ -137,6 +139,7 @@ def _define(
         compute=_element_by_element(scalar),
         fusion=FusionKind.ELEMWISE,
         samples=_samples(scale, output_scale),
+        **facts,
     )
 
 

@@ -87,6 +87,7 @@ add = _binary(
     (*_NUMBERS, *_FLAGS),
     traits=Trait.COMMUTATIVE,
     precision=Precision.FOLLOW,
+    identity=0,
     sign=_sum_sign,
     gradient=lambda site: [site.gradient, site.gradient],
 )
@@ -95,6 +96,7 @@ subtract = _arithmetic(
     "lhs - rhs; integers wrap.",
     np.subtract,
     operator.sub,
+    identity=0,
     precision=Precision.FOLLOW,
     gradient=lambda site: [site.gradient, -site.gradient],
 )
@@ -112,6 +114,7 @@ multiply = _arithmetic(
     operator.mul,
     traits=Trait.COMMUTATIVE,
     precision=Precision.FOLLOW,
+    identity=1,
     sign=least_sign,
     gradient=_multiply_gradient,
 )
@@ -130,6 +133,7 @@ divide = _arithmetic(
     precision=Precision.FOLLOW,
     cost=EXPENSIVE,
     sign=lambda signs, attrs: signs[0] if signs[1] > Sign.UNKNOWN else Sign.UNKNOWN,
+    identity=1,
     gradient=_divide_gradient,
 )
 floor_divide = _arithmetic(
@@ -178,6 +182,7 @@ power = _arithmetic(
     scalars.power,
     cost=EXPENSIVE,
     sign=lambda signs, attrs: Sign.POSITIVE if signs[0] is Sign.POSITIVE else Sign.UNKNOWN,
+    identity=1,
     gradient=_power_gradient,
 )
 
@@ -208,6 +213,7 @@ maximum = _extremum(
     "The greater of lhs and rhs; NaN if either is NaN.",
     np.maximum,
     _greater,
+    identity=-np.inf,
     sign=lambda signs, attrs: max(signs),
     gradient=lambda site: _chosen_gradient(site, greater_equal(*site.args)),
 )
@@ -216,6 +222,7 @@ minimum = _extremum(
     "The smaller of lhs and rhs; NaN if either is NaN.",
     np.minimum,
     _smaller,
+    identity=np.inf,
     sign=least_sign,
     gradient=lambda site: _chosen_gradient(site, less_equal(*site.args)),
 )
@@ -223,15 +230,15 @@ minimum = _extremum(
 # --- bits and logic ----------------------------------------------------------------------------
 
 
-def _bits(name: str, doc: str, reference: Any, scalar: Function) -> OpDef:
+def _bits(name: str, doc: str, reference: Any, scalar: Function, identity: int) -> OpDef:
     samples = (*_WORDS, *_FLAGS)
-    traits = Trait.COMMUTATIVE
-    return _binary(name, doc, broadcast_of(BITS), reference, scalar, samples, traits=traits)
+    facts: Facts = {"traits": Trait.COMMUTATIVE, "identity": identity}
+    return _binary(name, doc, broadcast_of(BITS), reference, scalar, samples, **facts)
 
 
-bitwise_and = _bits("bitwise_and", "The bits set in both.", np.bitwise_and, operator.and_)
-bitwise_or = _bits("bitwise_or", "The bits set in either.", np.bitwise_or, operator.or_)
-bitwise_xor = _bits("bitwise_xor", "The bits set in exactly one.", np.bitwise_xor, operator.xor)
+bitwise_and = _bits("bitwise_and", "The bits set in both.", np.bitwise_and, operator.and_, -1)
+bitwise_or = _bits("bitwise_or", "The bits set in either.", np.bitwise_or, operator.or_, 0)
+bitwise_xor = _bits("bitwise_xor", "The bits set in exactly one.", np.bitwise_xor, operator.xor, 0)
 
 _SHIFTS = (
     sample((2, 3), (3,), dtype="int32", low=0, high=40),
@@ -244,6 +251,7 @@ left_shift = _binary(
     np.left_shift,
     operator.lshift,
     _SHIFTS,
+    identity=0,
 )
 right_shift = _binary(
     "right_shift",
@@ -253,17 +261,22 @@ right_shift = _binary(
     np.right_shift,
     operator.rshift,
     _SHIFTS,
+    identity=0,
 )
 
 
-def _logical(name: str, doc: str, reference: Any, scalar: Function) -> OpDef:
-    traits = Trait.COMMUTATIVE
-    return _binary(name, doc, broadcast_bool, reference, scalar, _FLAGS, traits=traits)
+def _logical(name: str, doc: str, reference: Any, scalar: Function, identity: bool) -> OpDef:
+    facts: Facts = {"traits": Trait.COMMUTATIVE, "identity": identity}
+    return _binary(name, doc, broadcast_bool, reference, scalar, _FLAGS, **facts)
 
 
-logical_and = _logical("logical_and", "Whether both hold.", np.logical_and, operator.and_)
-logical_or = _logical("logical_or", "Whether at least one holds.", np.logical_or, operator.or_)
-logical_xor = _logical("logical_xor", "Whether exactly one holds.", np.logical_xor, operator.xor)
+logical_and = _logical("logical_and", "Whether both hold.", np.logical_and, operator.and_, True)
+logical_or = _logical(
+    "logical_or", "Whether at least one holds.", np.logical_or, operator.or_, False
+)
+logical_xor = _logical(
+    "logical_xor", "Whether exactly one holds.", np.logical_xor, operator.xor, False
+)
 
 # --- comparison --------------------------------------------------------------------------------
 

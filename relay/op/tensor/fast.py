@@ -7,7 +7,7 @@ the argument, with coefficients that make the largest relative error as small as
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,10 @@ from relay.op.building import scalars
 from relay.op.building.elements import elementwise
 from relay.op.building.numerics import rounded_once
 from relay.op.building.scalars import Function
-from relay.op.facts import EXPENSIVE, Facts, Precision
+from relay.op.facts import EXPENSIVE
 from relay.op.opdef import FusionKind, OpDef, define, sample
 from relay.op.relations import same_type_float
+from relay.op.tensor.unary import erf, exp, tanh
 
 # Coefficients, the constant one first.
 _EXP = (1.0, 1.000000032, 0.4999999421, 0.1666643126, 0.04166800204, 0.008374155312, 0.001384365351)
@@ -105,18 +106,20 @@ def _odd_element(bound: float, top: Sequence[float], bottom: Sequence[float]) ->
     return function
 
 
-def _fast(name: str, doc: str, reference: Any, scalar: Function, **facts: Unpack[Facts]) -> OpDef:
-    facts = {"cost": EXPENSIVE, **facts}
+def _fast(exact: OpDef, doc: str, reference: Any, scalar: Function) -> OpDef:
+    """`exact`, computed approximately."""
+    assert exact.precision is not None
     return define(
-        name,
+        f"fast_{exact.name}",
         doc=doc,
         arguments=[("data", "the input")],
         relation=same_type_float,
         reference=rounded_once(reference),
         compute=elementwise(scalars.rounded_once(scalar)),
         fusion=FusionKind.ELEMWISE,
-        approximate=True,
-        **facts,
+        approximates=exact,
+        precision=exact.precision,
+        cost=EXPENSIVE,
         samples=[
             sample((2, 9), low=-5.0, high=5.0),
             sample((), dtype="float64"),
@@ -126,18 +129,16 @@ def _fast(name: str, doc: str, reference: Any, scalar: Function, **facts: Unpack
     )
 
 
-fast_exp = _fast("fast_exp", "e to the power of data, approximately.", _exp, exp_element)
+fast_exp = _fast(exp, "e to the power of data, approximately.", _exp, exp_element)
 fast_tanh = _fast(
-    "fast_tanh",
+    tanh,
     "The hyperbolic tangent, approximately.",
     _odd(9.0, *_TANH),
     _odd_element(9.0, *_TANH),
-    precision=Precision.FOLLOW,
 )
 fast_erf = _fast(
-    "fast_erf",
+    erf,
     "The error function, approximately.",
     _odd(4.0, *_ERF),
     _odd_element(4.0, *_ERF),
-    precision=Precision.FOLLOW,
 )

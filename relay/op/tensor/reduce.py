@@ -331,7 +331,7 @@ mean = _define(
     "float32",
     "int8",
     "float16",
-    traits=Trait.LINEAR,
+    traits=Trait.LINEAR | Trait.AVERAGES,
     precision=Precision.FOLLOW,
     sign=same_sign,
     gradient=_mean_gradient,

@@ -25,7 +25,7 @@ from relay.ir.function_attrs import is_sealed
 from relay.ir.scopes import Scope
 from relay.ir.types import Occurs, TensorType, TupleType
 from relay.op.opdef import FusionKind, OpDef
-from relay.transform.fusion.fusion_reductions import ROW_OPERATORS, Reduction, reduction_of
+from relay.transform.fusion.fusion_reductions import Reduction, reduction_of
 from relay.transform.memory.keeping import gives_the_same, is_worth_keeping, size_of
 
 
@@ -137,7 +137,7 @@ class Dataflow(Blocks):
                 # a shape that depends on values must be known before the kernel is entered
                 if op.stateful or op.runtime_shape is not None:
                     return FusionKind.OPAQUE
-                return FusionKind.COMM_REDUCE if op.name in ROW_OPERATORS else op.fusion
+                return FusionKind.COMM_REDUCE if op.row_reductions else op.fusion
             case Tuple():
                 return FusionKind.TUPLE if _is_for_kernels(e) else None
             case TupleGetItem():

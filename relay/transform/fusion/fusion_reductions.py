@@ -13,15 +13,6 @@ from relay.ir.expr import Call
 from relay.ir.types import TensorType
 from relay.op.opdef import FusionKind, OpDef
 
-# Operators that reduce rows and go over them once more, with the reductions they consist of.
-ROW_OPERATORS = {
-    "nn.softmax": 2,
-    "nn.fast_softmax": 2,
-    "nn.log_softmax": 2,
-    "nn.layer_norm": 2,
-    "nn.l2_normalize": 1,
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
@@ -37,7 +28,7 @@ def reduction_of(call: Call) -> Reduction | None:
     op = call.op
     if not isinstance(op, OpDef):
         return None
-    passes = ROW_OPERATORS.get(op.name, 0)
+    passes = op.row_reductions
     if not passes and op.fusion is not FusionKind.COMM_REDUCE:
         return None
     attrs: Any = op.make_attrs({}) if call.attrs is None else call.attrs

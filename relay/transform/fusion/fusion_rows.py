@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType
+from relay.op.facts import Trait
 from relay.op.opdef import FusionKind, OpDef
 from relay.transform.fusion.fusion_dataflow import Dataflow
 from relay.transform.fusion.fusion_reductions import Reduction
@@ -160,27 +161,20 @@ def _places(call: Call, arg: Expr) -> list[int | None] | None:
         wide = iter([place for place, extent in enumerate(result) if extent != 1])
         return [None if extent == 1 else next(wide) for extent in source]
     offset = len(result) - len(source)
-    if offset < 0 or (offset and _name(call) in _BY_AXIS):
+    assert isinstance(call.op, OpDef)
+    if offset < 0 or (offset and source and call.op.names_axes):
         return None
     if any(n not in (1, result[offset + axis]) for axis, n in enumerate(source)):
         return None
     return [offset + axis for axis in range(len(source))]
 
 
-# operators whose arguments of lower rank belong to an axis that an attribute names
-_BY_AXIS = ("nn.bias_add", "nn.prelu", "fixed_point_multiply_per_axis")
-
-
 def _keeps_order(call: Call) -> bool:
     """Whether a call only adds or drops axes of extent 1."""
-    if _name(call) not in ("reshape", "squeeze", "expand_dims"):
+    if not isinstance(call.op, OpDef) or Trait.RESHAPES not in call.op.traits:
         return False
     before, after = ([n for n in _shape(e) if n != 1] for e in (call.args[0], call))
     return before == after
-
-
-def _name(call: Call) -> str:
-    return call.op.name if isinstance(call.op, OpDef) else ""
 
 
 def _wide(expr: Expr, labels: Labels) -> list[int | None]:

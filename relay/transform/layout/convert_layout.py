@@ -32,13 +32,13 @@ from typing import Any, NoReturn
 
 from relay.errors import Diagnostic, PassError, did_you_mean
 from relay.immutable import frozen
-from relay.ir.expr import Call, Expr, Function, op_names
+from relay.ir.expr import Call, Expr, Function
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, Type
 from relay.op.building.layout_form import Form, changed, is_whole
 from relay.op.building.layout_rules import Spelled
 from relay.op.building.layouts import parse_layout, spatial_axes
-from relay.op.opdef import OpDef, get
+from relay.op.opdef import OpDef, records
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
 from relay.transform.layout.layout_propagation import propagate
@@ -147,7 +147,7 @@ class _Conversion:
         if op.name == NORMALIZATION:
             return normalized(call, layouts[0])
         if spelling is None:
-            known = [name for name in op_names() if isinstance(get(name).layout, Spelled)]
+            known = [one.name for one in records() if isinstance(one.layout, Spelled)]
             hint = did_you_mean(op.name, known) or f"give it the attribute {ATTRIBUTE}"
             _refuse("nothing is known about the layouts of an operator", None, op.name, hint)
         return converted(call, spelling, layouts)

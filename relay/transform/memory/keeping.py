@@ -26,7 +26,7 @@ def gives_the_same(op: OpDef) -> bool:
     """Whether an operator gives the same whenever it is called, and nothing but that."""
     if op is check_indices:  # may end a run, and does so in the run that comes to it
         return False
-    return not (op.stateful or op.on_values or op.name.startswith(("random.", "annotation.")))
+    return op.is_repeatable
 
 
 def size_of(ty: Type | None) -> int | None:

@@ -13,31 +13,30 @@ from __future__ import annotations
 
 from relay import tree
 from relay.immutable import frozen
-from relay.ir.expr import Call, Expr, get_op
-from relay.transform.simplify.peephole import RulePass, Rules
+from relay.ir.expr import Call, Expr, Function
+from relay.ir.module import IRModule
+from relay.op.opdef import OpDef, records
+from relay.transform.base import FunctionPass
+from relay.transform.context import PassContext
+from relay.transform.simplify.peephole import TYPED, rewritten
 from relay.transform.simplify.rule_window import Window
-
-FAST = {
-    "exp": "fast_exp",
-    "tanh": "fast_tanh",
-    "erf": "fast_erf",
-    "nn.softmax": "nn.fast_softmax",
-}
-
-
-def faster(call: Call, window: Window) -> Expr | None:
-    """exp(%x)  ->  fast_exp(%x)"""
-    if window.dtype(call) == "float64":
-        return None
-    return tree.replace(call, op=get_op(FAST[call.op.name]))  # type: ignore[attr-defined]
-
-
-RULES: Rules = dict.fromkeys(FAST, (faster,))
 
 
 @frozen
-class FastMath(RulePass):
+class FastMath(FunctionPass):
     """Puts approximations in the place of exact functions."""
 
     opt_level = 4
-    rules = RULES
+    required = TYPED
+
+    def transform_function(
+        self, function: Function, module: IRModule, context: PassContext
+    ) -> Function:
+        fast = {op.approximates.name: op for op in records() if op.approximates is not None}
+
+        def faster(call: Call, window: Window) -> Expr | None:
+            assert isinstance(call.op, OpDef)
+            is_wide = window.dtype(call) == "float64"
+            return None if is_wide else tree.replace(call, op=fast[call.op.name])
+
+        return rewritten(function, dict.fromkeys(fast, (faster,)))

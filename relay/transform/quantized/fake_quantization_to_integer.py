@@ -28,16 +28,16 @@ from relay import tree
 from relay.analysis.fake_quantized_ops import list_fake_quantized_op_freqs
 from relay.errors import Diagnostic, PassError
 from relay.immutable import frozen
-from relay.ir.expr import Call, Expr, Function
+from relay.ir.expr import Call, Function
 from relay.ir.function_attrs import is_foreign
 from relay.ir.module import IRModule
-from relay.op.opdef import OpDef
+from relay.op.opdef import OpDef, records
 from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 from relay.transform.functional.to_graph_normal_form import ToGraphNormalForm
 from relay.transform.infer_type import InferType
 from relay.transform.quantized import quantized_products, quantized_steps
-from relay.transform.simplify.peephole import Rule, Rules, merged, rewritten
+from relay.transform.simplify.peephole import Rules, rewritten
 
 ATTRIBUTE = "FTVMFakeQuantizationToInteger"
 CONVERSIONS = ("qnn.dequantize", "qnn.quantize")
@@ -66,14 +66,14 @@ class FakeQuantizationToInteger(ModulePass):
             return module
         # rules do not see through the name of what is more than one call
         module = ToGraphNormalForm()(module)
-        rules = merged(
-            _own_rules(module),
+        rules = (
+            _own_rules(),
             quantized_products.RULES,
             quantized_steps.rules(self.optional_qnn_ops, self.thorough),
         )
         for name, function in [*module.functions.items()]:
             if not is_foreign(function) and _has_conversions(function):
-                module[name.name_hint] = rewritten(function, rules)
+                module[name.name_hint] = rewritten(function, *rules)
         module = InferType()(module)
         if self.hard_fail and (left := list_fake_quantized_op_freqs(module)):
             raise PassError(
@@ -86,14 +86,10 @@ class FakeQuantizationToInteger(ModulePass):
         return module
 
 
-def _own_rules(module: IRModule) -> Rules:
-    """The rules that are attached to operators of the program."""
-    found: dict[str | type[Expr], tuple[Rule, ...]] = {}
-    for function in module.functions.values():
-        for node in tree.postorder(function):
-            if isinstance(node, OpDef) and (rule := node.get_attr(ATTRIBUTE)) is not None:
-                found[node.name] = (rule,)
-    return found
+def _own_rules() -> Rules:
+    """The rules that are attached to operators."""
+    own = {op.name: op.get_attr(ATTRIBUTE) for op in records()}
+    return {name: (rule,) for name, rule in own.items() if rule is not None}
 
 
 def _has_conversions(function: Function) -> bool:

@@ -299,4 +299,4 @@ class QnnCanonicalize(RulePass):
     """Products of quantised numbers become products of integers of 8 bits."""
 
     opt_level = 1
-    rules = RULES
+    rules = (RULES,)

@@ -272,13 +272,12 @@ def _constant_reals(e: Expr, window: Window) -> np.ndarray | None:
     return reals
 
 
-RULES: Rules = {
+PRODUCTS: Rules = {
     "nn.conv1d": (conv1d,),
     "nn.conv2d": (conv2d,),
     "nn.conv2d_transpose": (conv2d_transpose,),
     "nn.dense": (dense,),
     "nn.matmul": (matmul,),
     "nn.batch_matmul": (batch_matmul,),
-    "nn.bias_add": (bias_add,),
-    "add": (addition,),
 }
+RULES: Rules = {**PRODUCTS, "nn.bias_add": (bias_add,), "add": (addition,)}

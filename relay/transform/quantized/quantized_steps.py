@@ -27,9 +27,11 @@ from relay import tree
 from relay.ir.expr import Call, Expr, Tuple, TupleGetItem
 from relay.op import cast, clip, concatenate, maximum, minimum, multiply, subtract
 from relay.op import sum as total
-from relay.op.opdef import OpDef
+from relay.op.facts import Trait
+from relay.op.opdef import FusionKind, OpDef, records
 from relay.op.qnn import op as qnn
 from relay.op.qnn.pool import AVG_POOL2D
+from relay.transform.quantized import quantized_products
 from relay.transform.quantized.quantized_values import (
     TINY,
     Affine,
@@ -42,32 +44,21 @@ from relay.transform.quantized.quantized_values import (
     real,
     spread,
 )
-from relay.transform.simplify.peephole import Rule, Rules
+from relay.transform.simplify.peephole import Rule, Rules, having
 from relay.transform.simplify.rule_window import Window
 
-# What moves elements, or chooses some: the first argument is data.
-MOVES = (
-    "reshape",
-    "transpose",
-    "squeeze",
-    "expand_dims",
-    "strided_slice",
-    "nn.batch_flatten",
-    "nn.depth_to_space",
-    "nn.space_to_depth",
-    "broadcast_to",
-    "layout_transform",
-    "reverse",
-    "tile",
-    "repeat",
-    "dyn.reshape",
-    "dyn.strided_slice",
-    "dyn.broadcast_to",
-    "dyn.tile",
-)
-# What chooses some, or the greatest.
-POOLS = ("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d")
-CHOICES = (*POOLS, "max", "min", "take")
+
+def selects(op: OpDef) -> bool:
+    """Whether the result has elements of the first argument and no others."""
+    return bool(op.traits & (Trait.MOVES | Trait.CHOOSES))
+
+
+def keeps_many(op: OpDef) -> bool:
+    """Whether the result has about as many: no lookup, no reduction."""
+    return selects(op) and op.selects is None and op.fusion is not FusionKind.COMM_REDUCE
+
+
+averages = having(Trait.AVERAGES)
 NARROW = ("int8", "uint8", "int16", "uint16")
 # As processors round, and as `dequantize` and `quantize` do.
 ROUNDED: Mapping[str, Any] = {"rounding": "TOEVEN", "compute_dtype": "float32"}
@@ -152,9 +143,10 @@ def padded(call: Call, window: Window) -> Expr | None:
 
 def quantized_moves(call: Call, window: Window) -> Expr | None:
     """qnn.quantize(transpose(%x), s, z)  ->  transpose(qnn.quantize(%x, s, z))"""
-    # of what leaves little, less is converted afterwards
-    step = window.call_of(call.args[0], *MOVES, *POOLS)
+    step = window.call_of(call.args[0], keeps_many)
     if step is None or not _is_one_scale(call, window) or not window.is_used_once(call.args[0]):
+        return None
+    if window.tensor(step.args[0]) is None:
         return None
     inner = _again(call, step.args[0])
     return tree.replace(step, args=(inner, *step.args[1:]))
@@ -253,7 +245,13 @@ def requantized(call: Call, window: Window) -> Expr | None:
     )
 
 
-_PAIRS: Mapping[str, Any] = {"add": qnn.add, "subtract": qnn.subtract, "multiply": qnn.mul}
+def _counterparts(arguments: int) -> dict[str, OpDef]:
+    """The operators of so many arguments that have one on quantized tensors, by name."""
+    return {
+        exact.name: op
+        for op in records()
+        if isinstance(exact := op.quantizes, OpDef) and len(exact.arguments) == arguments
+    }
 
 
 def pairs(call: Call, window: Window) -> Expr | None:
@@ -263,7 +261,7 @@ def pairs(call: Call, window: Window) -> Expr | None:
 
 def pairs_with_constants(call: Call, window: Window) -> Expr | None:
     """qnn.quantize(add(qnn.dequantize(%a, …), 0.3f), …)  ->  qnn.add(%a, 1i8, …, 0.3f, 0, …)"""
-    step, by = window.call_of(call.args[0], *_PAIRS), affine(call, window)
+    step, by = window.call_of(call.args[0], *_counterparts(2)), affine(call, window)
     given = [] if step is None else [quantized(arg, window) for arg in step.args]
     data = next((one for one in given if one is not None), None)
     if step is None or by is None or data is None:
@@ -284,7 +282,8 @@ def pairs_with_constants(call: Call, window: Window) -> Expr | None:
 def _paired(
     call: Call, window: Window, side: Callable[[Expr, Window], Quantized | None]
 ) -> Expr | None:
-    step = window.call_of(call.args[0], *_PAIRS)
+    known = _counterparts(2)
+    step = window.call_of(call.args[0], *known)
     by, dtype = affine(call, window), window.dtype(call)
     if step is None or by is None or not by.is_scalar or not window.is_used_once(call.args[0]):
         return None
@@ -294,7 +293,7 @@ def _paired(
     if dtype not in NARROW:
         return None
     assert isinstance(step.op, OpDef)
-    return _PAIRS[step.op.name](  # type: ignore[no-any-return]
+    return known[step.op.name](
         left.data,
         right.data,
         *parameters(left.by),
@@ -337,28 +336,16 @@ def _constant_integers(call: Call, e: Expr, room: float, window: Window) -> Quan
     return Quantized(constant(integers, dtype), dtype, by)
 
 
-_FUNCTIONS: Mapping[str, Any] = {
-    "sigmoid": qnn.sigmoid,
-    "tanh": qnn.tanh,
-    "exp": qnn.exp,
-    "log": qnn.log,
-    "sqrt": qnn.sqrt,
-    "rsqrt": qnn.rsqrt,
-    "erf": qnn.erf,
-    "abs": qnn.abs,
-}
-
-
 def functions(call: Call, window: Window) -> Expr | None:
     """qnn.quantize(tanh(qnn.dequantize(%q, …)), …)  ->  qnn.tanh(%q, …)"""
-    step = window.call_of(call.args[0], *_FUNCTIONS)
+    known = _counterparts(1)
+    step = window.call_of(call.args[0], *known)
     pair = _through(call, step, window)
     if step is None or pair is None or not pair[0].is_bytes:
         return None
     found, by = pair
     assert isinstance(step.op, OpDef)
-    function = _FUNCTIONS[step.op.name]
-    return function(found.data, *parameters(found.by), *parameters(by))  # type: ignore[no-any-return]
+    return known[step.op.name](found.data, *parameters(found.by), *parameters(by))
 
 
 def softmax(call: Call, window: Window) -> Expr | None:
@@ -405,13 +392,6 @@ def means_of_axes(call: Call, window: Window) -> Expr | None:
     )
 
 
-# Means and numbers between others, for which there is no operator of `relay.qnn`.
-BETWEEN = (
-    "nn.avg_pool1d",
-    "nn.avg_pool3d",
-    *(f"nn.adaptive_avg_pool{count}d" for count in (1, 2, 3)),
-    *(f"image.resize{count}d" for count in (1, 2, 3)),
-)
 FINER = 256  # a step of data has so many of what means are rounded to
 
 
@@ -419,7 +399,7 @@ def between(call: Call, window: Window) -> Expr | None:
     """qnn.quantize(nn.adaptive_avg_pool1d(qnn.dequantize(%q, s, z)), …)
     ->  %0 = multiply(subtract(cast(%q, dtype="int32"), z), 256);
     qnn.requantize(nn.adaptive_avg_pool1d(%0), s / 256, 0, …)"""
-    step = window.call_of(call.args[0], *BETWEEN)
+    step = window.call_of(call.args[0], averages)
     pair = _through(call, step, window)
     if step is None or pair is None or not pair[0].is_bytes:
         return None
@@ -459,24 +439,12 @@ def bent(call: Call, window: Window) -> Expr | None:
     )
 
 
-# What products take after it was rounded to integers of the scale that it began with.
-ROUNDED_FOR_PRODUCTS = (*BETWEEN, "nn.avg_pool2d", "nn.global_avg_pool2d", "mean")
-PRODUCTS = (
-    "nn.conv1d",
-    "nn.conv2d",
-    "nn.conv2d_transpose",
-    "nn.dense",
-    "nn.matmul",
-    "nn.batch_matmul",
-)
-
-
 def rounded_before_product(call: Call, window: Window) -> Expr | None:
     """nn.conv2d(nn.avg_pool2d(qnn.dequantize(%q, s, z)), %w)
     ->  nn.conv2d(qnn.dequantize(qnn.quantize(nn.avg_pool2d(qnn.dequantize(%q, s, z)), s, z), s, z),
     %w)"""
     data, weight = call.args
-    step = window.call_of(data, *ROUNDED_FOR_PRODUCTS)
+    step = window.call_of(data, averages)
     found = None if step is None else quantized(step.args[0], window)
     if step is None or found is None or not found.is_bytes or not found.by.is_scalar:
         return None
@@ -536,8 +504,8 @@ def rules(optional: tuple[str, ...], thorough: bool = True) -> Rules:
     chosen = [OPTIONAL[name] for name in optional if name in OPTIONAL]
     before: tuple[Rule, ...] = (rounded_before_product,) if thorough else ()
     return {
-        **dict.fromkeys((*MOVES, *CHOICES), (moved,)),
-        **dict.fromkeys(PRODUCTS, before),
+        selects: (moved,),
+        **dict.fromkeys(quantized_products.PRODUCTS, before),
         "image.resize2d": (resized,),
         TupleGetItem: (part, field),
         "nn.pad": (padded,),

@@ -23,8 +23,10 @@ from relay.ir.dims import Dim
 from relay.ir.expr import Call, Constant, Expr
 from relay.ir.types import TensorType
 from relay.nd import Weight
+from relay.op.building.layout_rules import Spelled
 from relay.op.building.layouts import Layout, parse_layout
-from relay.op.opdef import OpDef
+from relay.op.facts import Trait
+from relay.op.opdef import FusionKind, OpDef
 
 Axes = tuple[int, ...]
 
@@ -127,19 +129,18 @@ def _product(extents: tuple[Dim, ...]) -> Dim | None:
     return total
 
 
+# Only positive factors cross operators that choose by order, or treat signs differently.
+POSITIVE = Trait.CHOOSES | Trait.HOMOGENEOUS
+
 # --- the operators --------------------------------------------------------------------------------
 
 
-@frozen
-class Crossing:
-    """How an operator treats the axes of its first argument; `positive`: for such factors only."""
-
-    moves: Callable[[Call, TensorType, TensorType], Moves | None]
-    positive: bool = False
+# (call, type of its first argument, type of its result) -> how axes move; None where they do not
+Rule = Callable[[Call, TensorType, TensorType], Moves | None]
 
 
-def _same(call: Call, data: TensorType, result: TensorType) -> Moves:
-    return Paired({axis: axis for axis in range(len(data.shape))})
+def _same(call: Call, data: TensorType, result: TensorType) -> Moves | None:
+    return Paired({a: a for a in range(len(data.shape))}) if data.shape == result.shape else None
 
 
 def _regroup(call: Call, data: TensorType, result: TensorType) -> Moves:
@@ -210,27 +211,30 @@ def _padded(call: Call, data: TensorType, result: TensorType) -> Moves | None:
     return Paired({axis: axis for axis, width in enumerate(known.pad_width) if not any(width)})
 
 
-def _pools(kind: str) -> list[str]:
-    windows = [f"nn.{kind}_pool{n}d" for n in (1, 2, 3)]
-    adaptive = [f"nn.adaptive_{kind}_pool{n}d" for n in (1, 2, 3)]
-    return [*windows, *adaptive, f"nn.global_{kind}_pool2d"]
-
-
-CROSSINGS: Mapping[str, Crossing] = {
-    **dict.fromkeys(("copy", "negative"), Crossing(_same)),
-    **dict.fromkeys(("nn.relu", "nn.leaky_relu", "nn.prelu", "abs"), Crossing(_same, True)),
-    **dict.fromkeys(_pools("max"), Crossing(_beside_windows, True)),
-    **dict.fromkeys(_pools("avg"), Crossing(_beside_windows)),
-    **dict.fromkeys(("nn.upsampling", "nn.upsampling3d"), Crossing(_beside_windows)),
-    **dict.fromkeys(("reshape", "expand_dims", "squeeze", "nn.batch_flatten"), Crossing(_regroup)),
-    **dict.fromkeys(("sum", "mean"), Crossing(_reduced)),
-    **dict.fromkeys(("max", "min"), Crossing(_reduced, True)),
-    **dict.fromkeys(("nn.pad", "nn.mirror_pad"), Crossing(_padded)),
-    "broadcast_to": Crossing(_unchanged_extents),
-    "layout_transform": Crossing(_relayout),
-    "strided_slice": Crossing(_sliced),
-    "transpose": Crossing(_transposed),
+OWN: Mapping[str, Rule] = {
+    "broadcast_to": _unchanged_extents,
+    "layout_transform": _relayout,
+    "nn.mirror_pad": _padded,
+    "nn.pad": _padded,
+    "strided_slice": _sliced,
+    "transpose": _transposed,
 }
+
+
+def _rule_of(op: OpDef) -> Rule | None:
+    """How the axes of the first argument move, for operators that a scale may cross."""
+    if op.name in OWN:
+        return OWN[op.name]
+    if Trait.RESHAPES in op.traits:
+        return _regroup
+    if not op.traits & (Trait.LINEAR | Trait.HOMOGENEOUS | Trait.MOVES | Trait.CHOOSES):
+        return None
+    if op.fusion is FusionKind.COMM_REDUCE:
+        return _reduced
+    if isinstance(op.layout, Spelled):
+        return _beside_windows if op.layout.blocks else None
+    moves = Trait.MOVES in op.traits and op.fusion is not FusionKind.ELEMWISE
+    return _same if op.fusion <= FusionKind.BROADCAST and not moves else None
 
 
 def broadcasting(arg: Expr, result: TensorType) -> Paired:
@@ -259,10 +263,10 @@ def axes_without_growth(arg: Expr, result: TensorType) -> frozenset[int] | None:
 
 def crossing(call: Call) -> tuple[Moves, bool] | None:
     """How axes move through `call`, and whether only positive factors may."""
-    if not isinstance(call.op, OpDef) or (found := CROSSINGS.get(call.op.name)) is None:
+    if not isinstance(call.op, OpDef) or (rule := _rule_of(call.op)) is None:
         return None
     data, result = tensor_type(call.args[0]), tensor_type(call)
     if data is None or result is None or data.dtype != result.dtype:
         return None
-    moves = found.moves(call, data, result)
-    return None if moves is None else (moves, found.positive)
+    moves = rule(call, data, result)
+    return None if moves is None else (moves, bool(call.op.traits & POSITIVE))

@@ -28,27 +28,13 @@ from relay import dtypes
 from relay.ir.expr import Call, Constant, Expr
 from relay.nd import NDArray
 from relay.op.building.numerics import widened
+from relay.op.facts import Trait
 from relay.op.opdef import OpDef
 from relay.op.tensor.binary import add, divide, multiply, subtract
-from relay.transform.simplify.peephole import Rules
+from relay.transform.simplify.peephole import Rules, having
 from relay.transform.simplify.rule_window import Window
 
 _finfo: Any = ml_dtypes.finfo
-
-# Products of data, the first argument, with weights, the second.
-WITH_WEIGHTS = (
-    "nn.conv1d",
-    "nn.conv2d",
-    "nn.conv3d",
-    "nn.conv1d_transpose",
-    "nn.conv2d_transpose",
-    "nn.conv3d_transpose",
-    "nn.contrib_conv2d_NCHWc",
-    "nn.contrib_depthwise_conv2d_NCHWc",
-    "nn.dense",
-    "nn.matmul",
-    "nn.batch_matmul",
-)
 
 # --- sums ----------------------------------------------------------------------------------------
 
@@ -141,7 +127,7 @@ def _takes_in_factors(e: Expr, window: Window) -> bool:
     """Whether it is a product with weights, perhaps scaled, that nobody else needs."""
     scaled = _inner_product(e, window)
     data = e if scaled is None else scaled[0]
-    product = window.call_of(data, *WITH_WEIGHTS) if window.is_used_once(data) else None
+    product = window.call_of(data, having(Trait.BILINEAR)) if window.is_used_once(data) else None
     return product is not None and window.is_constant(product.args[1])
 
 

@@ -49,4 +49,4 @@ class DivToMul(RulePass):
     """Division by constants becomes multiplication."""
 
     required = ("InferType", "FoldConstant")
-    rules = RULES
+    rules = (RULES,)

@@ -17,31 +17,33 @@ from __future__ import annotations
 
 from relay import dtypes
 from relay.ir.expr import Call, Expr, If, TupleGetItem, const
+from relay.op.facts import Trait
 from relay.op.tensor.binary import add, multiply, subtract
 from relay.op.tensor.unary import rsqrt
-from relay.transform.simplify.peephole import Rules
+from relay.transform.simplify.peephole import Rules, having
 from relay.transform.simplify.rule_window import Window, covers, static_size
 from relay.transform.simplify.uniform_operands import uniform
-
-# f(f(x)) is f(x)
-ROUNDINGS = ("floor", "ceil", "trunc", "round")
-IDEMPOTENT = ("abs", "sign")
-# f(f(x)) is x
-INVOLUTIONS = ("negative", "logical_not", "bitwise_not")
 
 # --- one operator after another ------------------------------------------------------------------
 
 
 def twice_is_none(call: Call, window: Window) -> Expr | None:
     """negative(negative(%x))  ->  %x"""
-    inner = window.call_of(call.args[0], call.op.name)  # type: ignore[attr-defined]
+    inner = _same_before(call, window)
     return None if inner is None else inner.args[0]
 
 
 def twice_is_once(call: Call, window: Window) -> Expr | None:
     """floor(floor(%x))  ->  floor(%x)"""
-    inner = window.call_of(call.args[0], call.op.name)  # type: ignore[attr-defined]
-    return None if inner is None else call.args[0]
+    return None if _same_before(call, window) is None else call.args[0]
+
+
+def _same_before(call: Call, window: Window) -> Call | None:
+    """The same operator with the same attributes before, where data is all it takes."""
+    inner = window.call_of(call.args[0], lambda op: op is call.op)
+    if inner is None or len(call.args) > 1 or inner.attrs != call.attrs:
+        return None
+    return inner
 
 
 def rounding_of_integers(call: Call, window: Window) -> Expr | None:
@@ -163,9 +165,9 @@ def known_field(e: TupleGetItem, window: Window) -> Expr | None:
 
 
 RULES: Rules = {
-    **dict.fromkeys(INVOLUTIONS, (twice_is_none,)),
-    **dict.fromkeys(IDEMPOTENT, (twice_is_once,)),
-    **dict.fromkeys(ROUNDINGS, (rounding_of_integers, twice_is_once)),
+    having(Trait.INVOLUTION): (twice_is_none,),
+    having(Trait.ROUNDS): (rounding_of_integers,),
+    having(Trait.IDEMPOTENT): (twice_is_once,),
     "reverse": (reverse_twice,),
     "copy": (copied,),
     "add": (plus_negative, twice_the_same),

@@ -81,4 +81,4 @@ RULES: Rules = {"nn.batch_to_space_nd": (dilated,)}
 class FlattenAtrousConv(RulePass):
     """space_to_batch_nd, convolution, batch_to_space_nd become a dilated convolution."""
 
-    rules = RULES
+    rules = (RULES,)

@@ -288,13 +288,8 @@ class _Folding:
         return after
 
     def _is_foldable(self, op: OpDef) -> bool:
-        return not (
-            op.stateful
-            or op.on_values
-            or op.reference is None
-            or op.name.startswith("random.")
-            or (op.name.startswith("qnn.") and not self._fold_qnn)
-        )
+        is_left = op.name.startswith("qnn.") and not self._fold_qnn
+        return op.is_repeatable and op.reference is not None and not is_left
 
     def _is_kernel(self, function: Function) -> bool:
         """Whether calling the function is evaluating operators that can be folded."""

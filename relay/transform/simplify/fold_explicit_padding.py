@@ -148,4 +148,4 @@ RULES: Rules = {
 class FoldExplicitPadding(RulePass):
     """Pads become the padding of the convolution or the pool that reads them."""
 
-    rules = RULES
+    rules = (RULES,)

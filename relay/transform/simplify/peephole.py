@@ -5,11 +5,13 @@
         return inner.args[0] if inner else None
 
     rewritten(function, {"negative": (double_negation,)})
+    rewritten(function, {having(Trait.INVOLUTION): (twice_is_none,)})
 
 A rule is a function of a call and of the window through which it sees what the arguments are: their
 types, their values, the calls they come from, also where a `let` has given these a name. It returns
-what the call becomes, or None. Rules are found by the operator they begin with, or by the class of
-an expression that is no call of one; of several that fit, the first is taken.
+what the call becomes, or None. Rules are found by the operator they begin with, by its name or by
+what its record says, or by the class of an expression that is no call of one; of several that fit,
+the first is taken.
 
 A call is looked at when its arguments have come to rest, and what a rule makes is looked at again
 until no rule fits. So a chain of any length collapses in one walk, which is linear in the size of
@@ -44,6 +46,7 @@ from relay.ir.expr import (
 from relay.ir.function_attrs import is_opaque
 from relay.ir.module import IRModule
 from relay.ir.types import TupleType, Type
+from relay.op.facts import Trait
 from relay.op.opdef import OpDef
 from relay.transform.base import FunctionPass, Pass
 from relay.transform.context import PassContext
@@ -51,7 +54,9 @@ from relay.transform.simplify.rule_window import Window
 from relay.tree import Steps
 
 Rule = Callable[[Any, Window], Expr | None]
-Rules = Mapping[str | type[Expr], Sequence[Rule]]
+# The expressions that rules begin with: calls of an operator, or of all that fit, or a class.
+Head = str | type[Expr] | Callable[[OpDef], bool]
+Rules = Mapping[Head, Sequence[Rule]]
 # What a rule made, and the types of the parts of it that are new, from the inside out.
 Made = tuple[Expr, Mapping[Expr, Type]]
 
@@ -68,18 +73,19 @@ class RulePass(FunctionPass):
     """A pass that applies rules, and nothing else."""
 
     required = TYPED
-    rules: ClassVar[Rules]
+    rules: ClassVar[Sequence[Rules]]
 
     def transform_function(
         self, function: Function, module: IRModule, context: PassContext
     ) -> Function:
-        return rewritten(function, self.rules)
+        return rewritten(function, *self.rules)
 
 
-def rewritten(function: Function, rules: Rules) -> Function:
+def rewritten(function: Function, *several: Rules) -> Function:
     """The typed `function` with the rules applied wherever they fit; itself when none does."""
+    rules = _Table(several)
     nodes = tree.postorder(function)
-    if is_opaque(function) or not any(_head(node) in rules for node in nodes):
+    if is_opaque(function) or not any(rules.of(node) for node in nodes):
         return function
     for _ in range(WALKS):
         window = Window(function)
@@ -91,7 +97,7 @@ def rewritten(function: Function, rules: Rules) -> Function:
     return function
 
 
-def _walked(function: Function, rules: Rules, window: Window) -> Function:
+def _walked(function: Function, rules: _Table, window: Window) -> Function:
     """The function after one walk."""
     kept: dict[Syntax, Syntax] = {}
     for node in tree.postorder(function):
@@ -104,19 +110,41 @@ def _walked(function: Function, rules: Rules, window: Window) -> Function:
     return with_known_types(result, function, window.type_of)
 
 
-def merged(*several: Rules) -> Rules:
-    """Rules of several kinds together; those of the first come first."""
-    found: dict[str | type[Expr], list[Rule]] = {}
-    for rules in several:
-        for head, members in rules.items():
-            found.setdefault(head, []).extend(members)
-    return found
+def having(trait: Trait) -> Callable[[OpDef], bool]:
+    """The operators with that trait."""
+    return lambda op: trait in op.traits
+
+
+class _Table:
+    """The rules that begin with an expression, in order; looked up once for every operator."""
+
+    def __init__(self, several: Sequence[Rules]) -> None:
+        self._entries = [entry for rules in several for entry in rules.items()]
+        self._found: dict[object, list[Rule]] = {}
+
+    def of(self, e: Syntax) -> Sequence[Rule]:
+        start = _start(e)
+        if start not in self._found:
+            fitting = (members for head, members in self._entries if _fits(head, start))
+            self._found[start] = [rule for members in fitting for rule in members]
+        return self._found[start]
+
+
+def _start(e: Syntax) -> OpDef | type[Syntax]:
+    """The operator that `e` calls, or its class."""
+    return e.op if isinstance(e, Call) and isinstance(e.op, OpDef) else type(e)
+
+
+def _fits(head: Head, start: OpDef | type[Syntax]) -> bool:
+    if not isinstance(start, OpDef):
+        return head is start
+    return head == start.name if isinstance(head, str | type) else head(start)
 
 
 class _Rewriting:
     """One walk over a program."""
 
-    def __init__(self, window: Window, rules: Rules) -> None:
+    def __init__(self, window: Window, rules: _Table) -> None:
         self._window = window
         self._rules = rules
 
@@ -133,7 +161,7 @@ class _Rewriting:
 
     def _applied(self, e: Expr) -> Made | None:
         """What the first rule that fits makes of `e`."""
-        for rule in self._rules.get(_head(e), ()):
+        for rule in self._rules.of(e):
             result = rule(e, self._window)
             if result is None or result is e:
                 continue
@@ -151,7 +179,7 @@ class _Rewriting:
             e = yield self._placed(*made, e)
             made = self._applied(e)
         raise PassError(
-            f"rules undo each other's work at an expression that begins with {_head(e)}"
+            f"rules undo each other's work at an expression that begins with {_start(e)}"
         )
 
     def _placed(self, made: Expr, types: Mapping[Expr, Type], origin: Expr) -> Steps[Expr]:
@@ -204,8 +232,3 @@ class _Rewriting:
                 given = [a if isinstance(a, Constant) else Var("x", known(a)) for a in args]
                 return infer_local(tree.replace(e, args=tuple(given)))
         raise PassError(f"a rule must not make a {type(e).__name__}")
-
-
-def _head(e: Syntax) -> Any:
-    """What rules for `e` are found by: the name of an operator that it calls, or its class."""
-    return e.op.name if isinstance(e, Call) and isinstance(e.op, OpDef) else type(e)

@@ -1,6 +1,6 @@
 """What a rule of `peephole.py` sees of the program around the call it is applied to.
 
-    window.call_of(e, "negative")     the call that `e` is, or stands for as a name
+    window.call_of(e, "negative")     the call of that operator which `e` is, or is a name of
     window.tensor(e)                  its type
     window.value(e)                   its elements, where they are known
     window.is_constant(e)             whether it depends on constants and weights alone
@@ -13,6 +13,7 @@ known about effects and readers was found in the old one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 
 import numpy as np
@@ -38,9 +39,6 @@ from relay.ir.types import TensorType, Type
 from relay.ir.variables import binders
 from relay.nd import Weight
 from relay.op.opdef import OpDef
-
-# Operators of these families do something else than to compute from what they are given.
-NOT_COMPUTED = ("random.", "annotation.", "memory.", "vm.")
 
 
 class Window:
@@ -123,11 +121,14 @@ class Window:
         self._means.update((variable, e) for variable in passed)
         return e
 
-    def call_of(self, e: Expr, *names: str) -> Call | None:
+    def call_of(self, e: Expr, *operators: str | Callable[[OpDef], bool]) -> Call | None:
         """The call that `e` is or stands for, if it is one of these operators."""
         found = self.definition(e)
-        is_one = isinstance(found, Call) and isinstance(found.op, OpDef) and found.op.name in names
-        return found if is_one else None  # type: ignore[return-value]
+        if not isinstance(found, Call) or not isinstance(found.op, OpDef):
+            return None
+        op = found.op
+        fits = any(one == op.name if isinstance(one, str) else one(op) for one in operators)
+        return found if fits else None
 
     def fields(self, e: Expr) -> tuple[Expr, ...] | None:
         """The fields of the tuple that `e` is or stands for."""
@@ -200,9 +201,7 @@ class Window:
         """Whether it is an operator, or a tuple, of constants."""
         match e:
             case Call(op=OpDef() as op, args=args) if args:
-                if op.stateful or op.on_values or op.name.startswith(NOT_COMPUTED):
-                    return False
-                return all(map(self.is_constant, args))
+                return op.is_repeatable and all(map(self.is_constant, args))
             case Tuple(fields=fields) if fields:
                 return all(map(self.is_constant, fields))
             case TupleGetItem(tuple_value=value):

@@ -20,53 +20,24 @@ from relay.ir import dims
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType
 from relay.op.building.layouts import parse_layout
+from relay.op.facts import Trait
+from relay.op.opdef import FusionKind, OpDef
 from relay.op.tensor.extend import BROADCAST_TO
 from relay.op.tensor.rearrange import transpose
 from relay.op.tensor.relayout import layout_transform
 from relay.op.tensor.shape import SQUEEZE
 from relay.transform.simplify.concrete_forms import reshape_to
-from relay.transform.simplify.peephole import Rules
+from relay.transform.simplify.peephole import Rules, having
 from relay.transform.simplify.rule_window import Window, covers
 
-# The elements of the first argument in the same order under another shape.
-SAME_ORDER = (
-    "reshape",
-    "contrib_reverse_reshape",
-    "nn.batch_flatten",
-    "squeeze",
-    "expand_dims",
-)
+RESHAPING = having(Trait.RESHAPES)
 
-# Operators that broadcast their arguments against each other.
-BROADCASTING = (
-    "add",
-    "subtract",
-    "multiply",
-    "divide",
-    "floor_divide",
-    "trunc_divide",
-    "mod",
-    "trunc_mod",
-    "floor_mod",
-    "power",
-    "maximum",
-    "minimum",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "left_shift",
-    "right_shift",
-    "logical_and",
-    "logical_or",
-    "logical_xor",
-    "equal",
-    "not_equal",
-    "less",
-    "less_equal",
-    "greater",
-    "greater_equal",
-    "where",
-)
+
+def broadcasts(op: OpDef) -> bool:
+    """Whether all arguments are broadcast against each other."""
+    is_alone = op.attrs is not None or Trait.MOVES in op.traits
+    return op.fusion is FusionKind.BROADCAST and not is_alone
+
 
 # --- the same elements in the same order ---------------------------------------------------------
 
@@ -79,7 +50,7 @@ def same_shape(call: Call, window: Window) -> Expr | None:
 
 def reshape_twice(call: Call, window: Window) -> Expr | None:
     """reshape(reshape(%x, a), b)  ->  reshape(%x, b), whatever operator changes the shape"""
-    inner = window.call_of(call.args[0], *SAME_ORDER)
+    inner = window.call_of(call.args[0], RESHAPING)
     if inner is None:
         return None
     data = inner.args[0]
@@ -247,11 +218,11 @@ def _attrs(call: Call) -> Any:
 
 
 RULES: Rules = {
-    **dict.fromkeys(SAME_ORDER, (same_shape, reshape_twice)),
+    RESHAPING: (same_shape, reshape_twice),
     "transpose": (no_new_order, order_twice, only_ones_move),
     "layout_transform": (no_new_order, order_twice),
     "broadcast_to": (stretched_twice, nothing_to_stretch),
     "tile": (nothing_to_stretch,),
     "repeat": (nothing_to_stretch,),
-    **dict.fromkeys(BROADCASTING, (stretched_anyway,)),
+    broadcasts: (stretched_anyway,),
 }

@@ -35,9 +35,9 @@ from relay.transform.simplify import (
     shape_identities,
     uniform_operands,
 )
-from relay.transform.simplify.peephole import RulePass, merged
+from relay.transform.simplify.peephole import RulePass
 
-RULES = merged(
+RULES = (
     concrete_forms.RULES,
     shape_identities.RULES,
     conversion_identities.RULES,

@@ -15,17 +15,15 @@ from __future__ import annotations
 
 from relay.immutable import frozen
 from relay.transform.simplify import conversion_identities, shape_identities, uniform_operands
-from relay.transform.simplify.peephole import RulePass, merged
-
-RULES = merged(
-    shape_identities.RULES,
-    conversion_identities.RULES,
-    dict.fromkeys(uniform_operands.NEUTRAL_RIGHT, (uniform_operands.neutral_operand,)),
-)
+from relay.transform.simplify.peephole import RulePass
 
 
 @frozen
 class SimplifyExprPostAlterOp(RulePass):
     """Simplifies shapes, layouts, conversions and identities."""
 
-    rules = RULES
+    rules = (
+        shape_identities.RULES,
+        conversion_identities.RULES,
+        {uniform_operands.has_identity: (uniform_operands.neutral_operand,)},
+    )

@@ -10,48 +10,17 @@ of a zero may change in `x + 0` of floats. `x * 0` stays: x may be NaN.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from relay import dtypes, tree
 from relay.ir.expr import Call, Constant, Expr
 from relay.nd import NDArray
-from relay.op.building.numerics import convert
+from relay.op.building.numerics import convert, limits
+from relay.op.facts import Trait
+from relay.op.opdef import OpDef
 from relay.transform.simplify.peephole import Rules
 from relay.transform.simplify.rule_window import Window, covers
-from relay.transform.simplify.shape_identities import BROADCASTING
-
-# What the right operand is when the result is the left one.
-NEUTRAL_RIGHT: dict[str, Any] = {
-    "add": 0,
-    "subtract": 0,
-    "multiply": 1,
-    "divide": 1,
-    "power": 1,
-    "bitwise_or": 0,
-    "bitwise_xor": 0,
-    "bitwise_and": -1,
-    "left_shift": 0,
-    "right_shift": 0,
-    "logical_and": True,
-    "logical_or": False,
-    "logical_xor": False,
-    "maximum": -np.inf,
-    "minimum": np.inf,
-}
-COMMUTATIVE = (
-    "add",
-    "multiply",
-    "bitwise_or",
-    "bitwise_xor",
-    "bitwise_and",
-    "logical_and",
-    "logical_or",
-    "logical_xor",
-    "maximum",
-    "minimum",
-)
+from relay.transform.simplify.shape_identities import broadcasts
 
 
 def uniform(e: Expr, window: Window) -> np.ndarray | None:
@@ -79,33 +48,35 @@ def _is_all(flat: np.ndarray, first: np.ndarray) -> bool:
     return same
 
 
+def has_identity(op: OpDef) -> bool:
+    """Whether there is an operand that changes nothing."""
+    return op.identity is not None
+
+
 def neutral_operand(call: Call, window: Window) -> Expr | None:
     """add(%x, 0)  ->  %x, and every other operator with the operand that changes nothing"""
-    name = call.op.name  # type: ignore[attr-defined]
     left, right = call.args
     operands = [(left, right)]
-    if name in COMMUTATIVE:
+    assert isinstance(call.op, OpDef) and call.op.identity is not None
+    if Trait.COMMUTATIVE in call.op.traits:
         operands.append((right, left))
     for data, other in operands:
         value = uniform(other, window)
-        if value is None or not _is_neutral(name, value) or not window.is_pure(other):
+        if value is None or not _is_identity(value, call.op.identity) or not window.is_pure(other):
             continue
         if covers(window.tensor(data), window.tensor(other)):
             return data
     return None
 
 
-def _is_neutral(name: str, value: np.ndarray) -> bool:
-    neutral = NEUTRAL_RIGHT[name]
-    dtype = dtypes.canonical(value.dtype)
-    if name in ("maximum", "minimum") and not dtypes.is_float(dtype):
-        if value.dtype.kind == "b":
-            return bool(value) == (name == "minimum")
-        info = np.iinfo(value.dtype) if value.dtype.kind in "iu" else None
-        return info is not None and int(value) == (info.min if name == "maximum" else info.max)
-    if name == "bitwise_and":
-        return value.dtype.kind in "iub" and bool(np.invert(value) == 0)
-    return bool(value == neutral)
+def _is_identity(value: np.ndarray, identity: float) -> bool:
+    if value.dtype.kind not in "iub":
+        return bool(value == identity)
+    if np.isinf(identity):
+        lowest, highest = (0, 1) if value.dtype.kind == "b" else limits(value.dtype)
+        identity = lowest if identity < 0 else highest
+    # -1 has all bits set, which wraps to the highest number where there is no sign
+    return bool(value == np.asarray(int(identity)).astype(value.dtype))
 
 
 def scalar_operand(call: Call, window: Window) -> Expr | None:
@@ -126,7 +97,4 @@ def scalar_operand(call: Call, window: Window) -> Expr | None:
     return None
 
 
-RULES: Rules = {
-    **dict.fromkeys(BROADCASTING, (scalar_operand,)),
-    **dict.fromkeys(NEUTRAL_RIGHT, (neutral_operand, scalar_operand)),
-}
+RULES: Rules = {has_identity: (neutral_operand,), broadcasts: (scalar_operand,)}

@@ -6,8 +6,9 @@ import relay
 from relay.errors import PassError
 from relay.op import abs as absolute
 from relay.op import negative
+from relay.op.facts import Trait
 from relay.transform import FuseOps, InferType
-from relay.transform.simplify.peephole import merged, rewritten
+from relay.transform.simplify.peephole import having, rewritten
 from tests.support.sampling import deep
 from tests.transform.rewriting import assert_types_hold, parse
 
@@ -20,9 +21,9 @@ def double_negation(call, window):
 NEGATION = {"negative": (double_negation,)}
 
 
-def apply(body, rules=NEGATION, **options):
+def apply(body, *rules, **options):
     module = parse(body, **options)
-    return rewritten(module["main"], rules)
+    return rewritten(module["main"], *(rules or (NEGATION,)))
 
 
 def test_a_rule_is_applied_in_one_walk_along_a_chain():
@@ -37,7 +38,7 @@ def test_a_rule_is_applied_in_one_walk_along_a_chain():
 def test_what_a_rule_makes_is_looked_at_again():
     # abs(x)  ->  negative(negative(negative(x))), of which one negation is left
     rules = {"abs": (lambda call, _: negative(negative(negative(call.args[0]))),)}
-    body = apply("abs(%x)", merged(rules, NEGATION)).body
+    body = apply("abs(%x)", rules, NEGATION).body
     assert body.op is negative and body.args[0].name_hint == "x"
 
 
@@ -48,8 +49,15 @@ def test_of_several_rules_the_first_that_fits_is_taken():
     def first(call, window):
         return absolute(call.args[0])
 
-    rules = merged({"exp": (never, first)}, {"exp": (double_negation,)})
-    assert apply("exp(%x)", rules).body.op is absolute
+    rules = {"exp": (never, first)}, {"exp": (double_negation,)}
+    assert apply("exp(%x)", *rules).body.op is absolute
+
+
+def test_rules_begin_with_operators_that_have_a_trait():
+    rules = {having(Trait.INVOLUTION): (double_negation,)}
+    assert apply("negative(negative(%x))", rules).body.name_hint == "x"
+    body = "exp(exp(%x))"
+    assert apply(body, rules).body.op.name == "exp"
 
 
 def test_rules_that_undo_each_other_are_an_error():

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 
 from relay import dtypes, op, tree
 from relay.frontend.onnx.node import Node
-from relay.ir.expr import Call, Expr, Op, Syntax, Var, find_op, op_names
+from relay.ir.expr import Call, Expr, Op, Syntax, Var
 from relay.ir.types import TensorType
 from relay.op.facts import Backward
-from relay.op.opdef import OpDef
+from relay.op.opdef import OpDef, records
 
 
 def _type(value: Expr) -> TensorType:
@@ -69,7 +69,7 @@ def _apply(node: Node, call: Call, gradient: Expr) -> Sequence[Expr | None]:
         return [None] * len(call.args)
     if not isinstance(operator, OpDef) or operator.gradient is None:
         name = operator.name if isinstance(operator, Op) else "a function"
-        known = [n for n in op_names() if isinstance(o := find_op(n), OpDef) and o.gradient]
+        known = [record.name for record in records() if record.gradient is not None]
         raise node.refused(
             f"there is no derivative of `{name}` yet", expected=", ".join(known), found=name
         )
