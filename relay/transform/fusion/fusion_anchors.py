@@ -26,7 +26,6 @@ from relay.op.opdef import FusionKind, OpDef
 from relay.transform.fusion.fusion_dataflow import Dataflow
 from relay.transform.fusion.fusion_groups import Groups
 from relay.transform.fusion.fusion_kernels import Kernels
-from relay.transform.fusion.fusion_reductions import ROW_OPERATORS
 
 _LEVEL, _MOST = 2, 256  # of fusion
 
@@ -57,7 +56,7 @@ def _anchors(function: Function) -> int:
         isinstance(e, Call)
         and isinstance(e.op, OpDef)
         and e.op.fusion is FusionKind.OUT_ELEMWISE_FUSABLE
-        and e.op.name not in ROW_OPERATORS
+        and not e.op.row_reductions
         for e in tree.postorder(function.body)
     )
 
