@@ -26,6 +26,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import IntEnum
 from struct import pack, unpack
+from typing import Self
 from unicodedata import combining, east_asian_width
 
 from relay.immutable import frozen
@@ -176,6 +177,18 @@ class DiagnosticError(RelayError):
         found = (diagnostics,) if isinstance(diagnostics, Diagnostic) else tuple(diagnostics)
         self.diagnostics: tuple[Diagnostic, ...] = found
         RuntimeError.__init__(self, "\n\n".join(map(str, found)))
+
+    @classmethod
+    def of(
+        cls,
+        message: str,
+        span: AnySpan | None = None,
+        expected: str | None = None,
+        found: str | None = None,
+        hint: str | None = None,
+    ) -> Self:
+        """An error with one diagnostic."""
+        return cls(Diagnostic(message, span, expected, found, hint))
 
     def __reduce__(self) -> tuple[type[DiagnosticError], tuple[tuple[Diagnostic, ...]]]:
         # a copy is made from the diagnostics; `args` holds their rendering

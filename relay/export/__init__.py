@@ -18,13 +18,10 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "relay":
             raise
-        from relay.errors import Diagnostic, ExportError
+        from relay.errors import ExportError
 
-        raise ExportError(
-            Diagnostic(
-                f"relay.{name} needs the package `{error.name}`",
-                hint=f"pip install 'relay[{folder}]'",
-            )
+        raise ExportError.of(
+            f"relay.{name} needs the package `{error.name}`", hint=f"pip install 'relay[{folder}]'"
         ) from None
     return getattr(home, name)
 

@@ -15,7 +15,7 @@ from onnx import helper
 
 from relay import tree
 from relay.check.infer import infer_module
-from relay.errors import Diagnostic, ExportError
+from relay.errors import ExportError
 from relay.export.onnx.exporters import built_in
 from relay.export.onnx.graph import Graph, Names, Unwritable, Value
 from relay.export.onnx.program import Program, described, leaves_of, renamed
@@ -52,12 +52,10 @@ def to_onnx(
     """
     newest = onnx.defs.onnx_opset_version()
     if not OLDEST <= opset <= newest:
-        raise ExportError(
-            Diagnostic(
-                "this version of the operators cannot be written",
-                expected=f"{OLDEST} to {newest}",
-                found=str(opset),
-            )
+        raise ExportError.of(
+            "this version of the operators cannot be written",
+            expected=f"{OLDEST} to {newest}",
+            found=str(opset),
         )
     module = mod if isinstance(mod, IRModule) else IRModule.from_expr(mod)
     module = infer_module(ToANormalForm()(infer_module(module)))
@@ -66,13 +64,11 @@ def to_onnx(
     with weights_in(weights) as sink:
         graph = _written(module, main, params or {}, opset, name, sink)
         if sink.size > LARGEST:
-            raise ExportError(
-                Diagnostic(
-                    "the weights are too many for one file of ONNX",
-                    expected=f"at most {LARGEST} bytes",
-                    found=f"{sink.size} bytes",
-                    hint='put them into another file: relay.to_onnx(mod, params, weights="…")',
-                )
+            raise ExportError.of(
+                "the weights are too many for one file of ONNX",
+                expected=f"at most {LARGEST} bytes",
+                found=f"{sink.size} bytes",
+                hint='put them into another file: relay.to_onnx(mod, params, weights="…")',
             )
     return helper.make_model(
         graph,
@@ -94,23 +90,19 @@ def _written(
     program = Program(module, built_in())
     unknown = set(params) - {param.name_hint for param in main.params}
     if unknown:
-        raise ExportError(
-            Diagnostic(
-                f"the function has no parameter `{min(unknown)}`",
-                expected=", ".join(f"`{param.name_hint}`" for param in main.params),
-            )
+        raise ExportError.of(
+            f"the function has no parameter `{min(unknown)}`",
+            expected=", ".join(f"`{param.name_hint}`" for param in main.params),
         )
     values: dict[Any, Value] = {}
     inputs = []
     for param in main.params:
         ty = param.checked_type
         if not isinstance(ty, TensorType) or ty.dtype not in NUMBERS:
-            raise ExportError(
-                Diagnostic(
-                    f"parameter `{param.name_hint}` has no form in ONNX",
-                    expected="a tensor of numbers",
-                    found=str(ty),
-                )
+            raise ExportError.of(
+                f"parameter `{param.name_hint}` has no form in ONNX",
+                expected="a tensor of numbers",
+                found=str(ty),
             )
         if param.name_hint in params:
             array = NDArray(params[param.name_hint]).array
@@ -148,6 +140,6 @@ def _refuse(missing: Mapping[str, list[str]]) -> None:
         more = ", …" if len(known) > SHOWN else ""
         shown = f": {', '.join(known[:SHOWN])}{more}" if known else ""
         lines.append(f"{what}{count}{shown}")
-    raise ExportError(
-        Diagnostic("the program has what cannot be written in ONNX:\n    " + "\n    ".join(lines))
+    raise ExportError.of(
+        "the program has what cannot be written in ONNX:\n    " + "\n    ".join(lines)
     )
