@@ -1,8 +1,6 @@
-"""Tensors of any number of axes, where one type has to do for all: elements of a sequence.
+"""Tensors of unknown rank, as elements of a sequence: the elements, not copied, and the shape.
 
-Tensor[(2, 3), float32]      (Tensor[(?), float32], Tensor[(?), int64])      elements, and shape
-
-The elements are those of the tensor, in order, and are not copied.
+Tensor[(2, 3), float32]      (Tensor[(?), float32], Tensor[(?), int64])
 """
 
 from __future__ import annotations
@@ -21,23 +19,23 @@ LIST, OPTION = GlobalTypeVar("List"), GlobalTypeVar("Option")
 
 
 def boxed(dtype: str) -> TupleType:
-    """The type of a tensor with elements of that type, and any number of axes."""
+    """The type of tensors of an element type and of unknown rank."""
     return TupleType((TensorType((AnyDim(),), dtype), TensorType((AnyDim(),), "int64")))
 
 
 def is_boxed(ty: Type) -> bool:
-    """Whether it is such a type; graphs have no other tuples inside of sequences."""
+    """Whether a type is `boxed`: sequences hold no other tuples."""
     return isinstance(ty, TupleType)
 
 
 def dtype_of(ty: Type) -> str | None:
-    """The element type of a tensor, in a box or not."""
+    """The element type of a tensor, boxed or not."""
     inside = ty.fields[0] if isinstance(ty, TupleType) else ty
     return inside.dtype if isinstance(inside, TensorType) else None
 
 
 def box(scope: Scope, value: Expr) -> Expr:
-    """A tensor in a box."""
+    """A tensor as a boxed tensor."""
     ty = type_of(value)
     assert isinstance(ty, TensorType)
     flat = scope.bind(reshape(value, (-1,)), "elements")
@@ -46,18 +44,15 @@ def box(scope: Scope, value: Expr) -> Expr:
 
 
 def unbox(scope: Scope, value: Expr, ty: TensorType) -> Expr:
-    """The tensor in a box; a run ends where it is of another type."""
+    """The tensor of a type in a box; another type ends the run."""
     axes = TensorType((len(ty.shape),), "int64")
     shape = scope.bind(TupleGetItem(value, 1), "shape", declared=axes)
     whole = dyn.reshape(scope.bind(TupleGetItem(value, 0), "elements"), shape)
     return scope.bind(whole, "tensor", declared=ty)
 
 
-# --- values outside of programs ------------------------------------------------------------------
-
-
 def packed(value: Any, ty: Type) -> Any:
-    """An array, a list of them or None as an input of that type."""
+    """An array, a list of them or None, as an input of that type."""
     if is_boxed(ty):
         array = np.asarray(value)
         return array.reshape(-1), np.array(array.shape, np.int64)
@@ -68,13 +63,12 @@ def packed(value: Any, ty: Type) -> Any:
 
 
 def unpacked(value: Any, ty: Type) -> Any:
-    """A result of that type, with arrays in their shape."""
+    """A result of that type, with boxed tensors as arrays."""
     if is_boxed(ty):
         flat, shape = value
         return np.asarray(flat).reshape(tuple(np.asarray(shape)))
     if isinstance(ty, TypeCall) and value is not None:
         inside = ty.args[0]
-        if ty.func == LIST:
-            return [unpacked(one, inside) for one in value]
-        return unpacked(value, inside)
+        is_list = ty.func == LIST
+        return [unpacked(one, inside) for one in value] if is_list else unpacked(value, inside)
     return value

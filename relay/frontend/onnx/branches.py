@@ -1,14 +1,13 @@
-"""Two ways to the same values: what `If` gives, of a type that both ways have.
+"""Values of an `If`: both branches are converted to a common type.
 
-Where the ways give tensors of another number of axes, or of other elements, there is no such type.
-Then all that comes after goes both ways (`Fork`), to where its results are of one type again:
+Where branches give tensors of different ranks or element types there is no such type. Then the rest
+of the graph is duplicated into both branches (`Fork`), up to where its results have one type again:
 
     y = If(n == 1, Squeeze(x), x); z = f(y)  ->  z = if (n == 1) { f(squeeze(x)) } else { f(x) }
 
-Where that happens again and again, ways share what comes after (`continuing.py`).
-A way on which the rest of the graph means nothing ends the run when it is taken. The same happens
-where the number of axes depends on a size: `Squeeze` goes one way where it is 1 and another where
-it is not.
+Where that happens repeatedly, branches share the rest of the graph (`continuing.py`). A branch for
+which the rest of the graph has no type ends the run when it is taken. A `Squeeze` whose result rank
+depends on a dynamic dimension forks as well.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from collections.abc import Sequence
 from relay import tree
 from relay.errors import AnySpan, FrontendError
 from relay.frontend.onnx.boxed import LIST, box, is_boxed
-from relay.frontend.onnx.joining import is_open, joined
+from relay.frontend.onnx.joining import has_hole, joined
 from relay.frontend.onnx.scope import Scope, is_nothing, type_of
 from relay.immutable import frozen
 from relay.ir.expr import (
@@ -42,24 +41,23 @@ from relay.prelude import import_from_std
 
 TRUTH = TensorType((), "bool")
 
-Way = tuple[Scope, list[Expr]]  # what is named on it, and the values it gives
+Branch = tuple[Scope, list[Expr]]  # a scope, and the values it gives
 
 
 @frozen
 class Fork:
-    """The two ways of an `If` whose values have no type in common; `condition` is a scalar.
-
-    With `again` the ways give no values yet: the node is translated on each of them, which knows
-    more than was known before (`Scope.ones`)."""
+    """The two branches of an `If` whose values have no common type; `condition` is a scalar.
+    With `again` the branches give no values yet: the node itself is converted in each of them,
+    where more is known than outside (`Scope.ones`)."""
 
     condition: Expr
-    ways: tuple[Way, Way]
+    branches: tuple[Branch, Branch]
     reason: FrontendError
     again: bool = False
 
 
-def types_of_both(one: Way, other: Way) -> list[Type] | tuple[Type, Type]:
-    """The types of values that come either way; the first two that cannot be one."""
+def types_of_both(one: Branch, other: Branch) -> list[Type] | tuple[Type, Type]:
+    """The common types of the values of two branches; the first two without one."""
     found = []
     for left, right in zip(one[1], other[1], strict=True):
         ty = joined(type_of(left), type_of(right))
@@ -76,7 +74,7 @@ def either(
     types: Sequence[Type],
     span: AnySpan | None,
 ) -> list[Expr]:
-    """The values of two closed ways, one by one."""
+    """The values of an `If` of two closed branches."""
     whole = If(condition, *branches)
     if len(types) == 1:
         return [scope.bind(whole, "either", span, types[0])]
@@ -86,7 +84,7 @@ def either(
 
 
 def closed(scope: Scope, results: Sequence[Expr], types: Sequence[Type]) -> Expr:
-    """The results of a scope as values of these types."""
+    """The results of a scope, converted to these types, inside its `let`s."""
     given = [with_type(scope, value, ty) for value, ty in zip(results, types, strict=True)]
     return scope.closed(given[0] if len(given) == 1 else Tuple(tuple(given)))
 
@@ -94,7 +92,7 @@ def closed(scope: Scope, results: Sequence[Expr], types: Sequence[Type]) -> Expr
 def dead_end(
     scope: Scope, types: Sequence[Type], reason: FrontendError, span: AnySpan | None
 ) -> Expr:
-    """What ends the run, in place of values of these types; `span` is where the ways part."""
+    """An expression of these types that ends the run; `span` is where branches part."""
     ty = types[0] if len(types) == 1 else TupleType(tuple(types))
     first = reason.diagnostics[0]
     cons, nil = scope.module.get_constructor("Cons"), scope.module.get_constructor("Nil")
@@ -108,8 +106,8 @@ def dead_end(
 
 
 def filled(ty: Type) -> Type:
-    """A type without holes: what never has anything in it may be of any type."""
-    if not is_open(ty):
+    """A type without holes: a sequence that is never filled may be of any type."""
+    if not has_hole(ty):
         return ty
     assert isinstance(ty, TypeCall)
     inside = [filled(arg) if isinstance(arg, TypeCall) else TRUTH for arg in ty.args]
@@ -117,7 +115,7 @@ def filled(ty: Type) -> Type:
 
 
 def with_type(scope: Scope, value: Expr, ty: Type) -> Expr:
-    """A value whose type says less, where it has to."""
+    """A value as one of a supertype."""
     if not is_nothing(value):
         own = type_of(value)
         if own == ty:
@@ -132,7 +130,7 @@ def with_type(scope: Scope, value: Expr, ty: Type) -> Expr:
 
 
 def _is_form_of(own: Type, ty: Type) -> bool:
-    """Whether values of both types are made of the same parts."""
+    """Whether values of two types have the same representation."""
     while isinstance(own, TypeCall) and isinstance(ty, TypeCall) and own.func == ty.func:
         own, ty = own.args[0], ty.args[0]
     if isinstance(own, IncompleteType) or isinstance(ty, IncompleteType):
@@ -141,7 +139,7 @@ def _is_form_of(own: Type, ty: Type) -> bool:
 
 
 def _remade(scope: Scope, value: Expr, own: Type, ty: TypeCall) -> Expr:
-    """A sequence or an optional with what is in it made into what it is to be."""
+    """A sequence or an optional whose elements are converted to another representation."""
     (inside,) = ty.args
     if not isinstance(own, TypeCall) or own.func != ty.func:  # it becomes optional
         some = scope.module.get_constructor("Some")

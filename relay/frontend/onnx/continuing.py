@@ -1,9 +1,8 @@
-"""What follows when a graph has gone several ways: once for all ways that bring the same.
+"""Forks in sequence: control-flow paths that arrive with values of the same types share the rest.
 
-After n nodes that go two ways each there are 2^n ways through a graph. But what comes after depends
-only on the types of what a way has made so far, and of those there are few: from the third on, the
-rest of the graph is a function of these values, and of what it needs from before. Ways that bring
-values of the same types call the same one.
+After n forks there are 2^n paths through a graph. But the rest of the graph depends only on the
+types of the values on a path, and of those there are few: from the third fork on, the rest of the
+graph is a function of these values, and of the values from before the first fork.
 
     if (%a) { if (%b) { …; @rest(%y, %x) } else { …; @rest(%z, %x) } } else { …; @rest(%w, %x) }
     def @rest(%y: Tensor[(3), float32], %x: …) { … }
@@ -18,7 +17,7 @@ from onnx import NodeProto
 
 from relay.check.infer import infer_expr
 from relay.errors import FrontendError
-from relay.frontend.onnx.branches import Way, closed, filled
+from relay.frontend.onnx.branches import Branch, closed, filled
 from relay.frontend.onnx.scope import Scope, is_nothing, type_of
 from relay.immutable import frozen
 from relay.ir.dims import Dim
@@ -27,48 +26,48 @@ from relay.ir.names import UniqueNames
 from relay.ir.types import TupleType, Type
 from relay.ir.variables import free_type_vars, free_vars
 
-SEPARATE = 2  # nodes that go two ways, after which each way still has its own copy of the rest
+SEPARATE = 2  # forks after which each path still has its own copy of the rest
 
 
 @frozen
 class Continuation:
-    """A function of what a way brings, and the types of its results."""
+    """The rest of the graph as a function, and the types of its results."""
 
     function: GlobalVar
     types: list[Type]
-    outside: list[Var]  # what it needs from before the first node that goes two ways
+    outside: list[Var]  # the values it uses from before the first fork
 
 
 @dataclass
 class Paths:
-    """The ways from one node on: `root` is the scope in which the first of them goes two ways."""
+    """The paths from the first fork on; `root` is the scope of that fork."""
 
     root: Scope
-    forks: int = 0  # how many there are on this way
+    forks: int = 0  # on this path
     made: dict[object, Continuation | FrontendError] = field(default_factory=dict)
 
     def further(self) -> Paths:
-        """The same after one more."""
+        """The paths after one more fork."""
         return Paths(self.root, self.forks + 1, self.made)
 
     @property
     def is_shared(self) -> bool:
-        """Whether the rest is one for all ways."""
+        """Whether paths share the rest."""
         return self.forks > SEPARATE
 
 
 @dataclass
-class Brought:
-    """What a way has made, as far as the rest of the graph uses it: values that are the same for
-    all who call, and variables, each with the parameter that stands for it."""
+class Live:
+    """The live values of a path: those that all callers share, and variables, each with the
+    parameter of the continuation that stands for it."""
 
     scope: Scope
     key: object
     arguments: list[Var]
     parameters: list[Var]
 
-    def call(self, to: Continuation, inner: Scope) -> Way:
-        """The results of the rest of the graph, in the scope of the way."""
+    def call(self, to: Continuation, inner: Scope) -> Branch:
+        """The results of the continuation, in the scope of the path."""
         whole = inner.bind(Call(to.function, (*self.arguments, *to.outside)), "after")
         if len(to.types) == 1:
             return inner, [whole]
@@ -76,7 +75,7 @@ class Brought:
         return inner, [inner.bind(one, "part") for one in fields]
 
     def close(self, results: Sequence[Expr], root: Scope) -> Continuation:
-        """The rest of the graph, translated, as a function."""
+        """The converted rest of the graph as a function."""
         types = [filled(type_of(one)) for one in results]
         body = closed(self.scope, results, types)
         result = types[0] if len(types) == 1 else TupleType(tuple(types))
@@ -92,8 +91,8 @@ class Brought:
         return Continuation(variable, types, outside)
 
 
-def brought(inner: Scope, root: Scope, used: Iterable[str], place: object) -> Brought:
-    """What the way that ends in `inner` brings to the nodes at `place`, which use those names."""
+def live_values(inner: Scope, root: Scope, used: Iterable[str], place: object) -> Live:
+    """The live values at the end of a path, for the nodes at `place`, which read those names."""
     wanted = set(used)
     live: dict[str, Expr] = {}
     facts: dict[Dim | tuple[Expr, int], bool] = {}
@@ -104,11 +103,11 @@ def brought(inner: Scope, root: Scope, used: Iterable[str], place: object) -> Br
                 live.setdefault(name, value)
         for size, is_one in scope.ones.items():
             facts.setdefault(size, is_one)
-        assert scope.parent is not None  # the root is around all ways
+        assert scope.parent is not None  # the root encloses all paths
         scope = scope.parent
-    there = Scope(root.module, root, elements=root.elements)
+    there = root.inner()
     numbers: dict[Expr, int] = {}
-    found = Brought(there, None, [], [])
+    found = Live(there, None, [], [])
     key: list[object] = []
     for name in sorted(live):
         value = live[name]
@@ -143,9 +142,8 @@ def brought(inner: Scope, root: Scope, used: Iterable[str], place: object) -> Br
     return found
 
 
-def used_soon(nodes: Sequence[NodeProto], reads: Sequence[set[str]]) -> list[NodeProto]:
-    """The nodes in another order: those that may go two ways come as late as they can, so that
-    little waits for them to have been gone."""
+def with_forks_last(nodes: Sequence[NodeProto], reads: Sequence[set[str]]) -> list[NodeProto]:
+    """The nodes in an order in which those that may fork come as late as possible."""
     makers = {name: at for at, node in enumerate(nodes) for name in node.output if name}
     order: list[NodeProto] = []
     placed: set[int] = set()

@@ -1,11 +1,11 @@
-"""Which function translates which operator: tables, one per family of operators.
+"""Which function converts which operator: tables, one per family of operators.
 
     table = Converters()                              # of the default domain
     @table("Softmax", since=13)
     def softmax(node, data): …
 
-The converter of a node is the one with the largest `since` that is not beyond the version of the
-operator set the model imports. A user's own operators are a table of their own:
+A node is converted by the function with the largest `since` up to the version of the operator set
+that the model imports. Operators of one's own are another table:
 
     mine = Converters("my.domain")
     relay.frontend.from_onnx(model, operators=[mine])
@@ -14,16 +14,17 @@ operator set the model imports. A user's own operators are a table of their own:
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from pkgutil import walk_packages
+from typing import Any, TypeVar
 
-# (node: `relay.frontend.onnx.Node`, *inputs) -> an expression, or a sequence of them, one per
-# output; an input that is left out is None
+# (node: `relay.frontend.onnx.Node`, *inputs) -> an expression, or a sequence with one per output;
+# an omitted input is None
 Converter = Callable[..., Any]
+Function = TypeVar("Function", bound=Converter)
 
-# The default domain has two names.
-DEFAULT_DOMAINS = ("", "ai.onnx")
+DEFAULT_DOMAINS = ("", "ai.onnx")  # two names for one domain
 
 
 class Converters:
@@ -33,10 +34,10 @@ class Converters:
         self.domain = "" if domain in DEFAULT_DOMAINS else domain
         self._table: dict[str, list[tuple[int, Converter]]] = {}
 
-    def __call__(self, *names: str, since: int = 1) -> Callable[[Converter], Converter]:
-        """A decorator: the function translates the operators of these names."""
+    def __call__(self, *names: str, since: int = 1) -> Callable[[Function], Function]:
+        """A decorator: the function converts the operators of these names."""
 
-        def enter(converter: Converter) -> Converter:
+        def enter(converter: Function) -> Function:
             for name in names:
                 self.add(name, converter, since)
             return converter
@@ -44,10 +45,15 @@ class Converters:
         return enter
 
     def add(self, name: str, converter: Converter, since: int = 1) -> None:
-        """Translate an operator by a function."""
+        """Convert an operator by a function."""
         versions = self._table.setdefault(name, [])
         versions.append((since, converter))
         versions.sort(key=lambda one: one[0])
+
+    def add_unary(self, operators: Mapping[str, Callable[[Any], Any]]) -> None:
+        """Convert operators of one input, without attributes, by functions of that input."""
+        for name, operator in operators.items():
+            self.add(name, partial(_unary, operator))
 
     def find(self, name: str, version: int) -> Converter | None:
         """The converter of an operator in a version of the operator set."""
@@ -61,60 +67,17 @@ class Converters:
         yield from self._table
 
 
-# The files of `operators` and of its folders: each has a `table`.
-FAMILIES = (
-    "activations",
-    "arithmetic",
-    "attention",
-    "comparison",
-    "control",
-    "conversion",
-    "convolution",
-    "creation",
-    "deformable",
-    "dropout",
-    "indexing",
-    "losses",
-    "microsoft.activations",
-    "microsoft.attention",
-    "microsoft.blocks",
-    "microsoft.default",
-    "microsoft.layers",
-    "microsoft.quantized",
-    "microsoft.stateful",
-    "microsoft.tensors",
-    "ml.features",
-    "ml.linear",
-    "ml.trees",
-    "normalisation",
-    "ordering",
-    "padding",
-    "parts",
-    "pooling",
-    "preview",
-    "products",
-    "quantized",
-    "random",
-    "recurrent",
-    "reductions",
-    "regions",
-    "resizing",
-    "sampling",
-    "scans",
-    "sequences",
-    "shaping",
-    "signal",
-    "softmax",
-    "text",
-    "training",
-)
+def _unary(operator: Callable[[Any], Any], node: Any, data: Any) -> Any:
+    return operator(data)
 
 
 @cache
 def built_in() -> tuple[Converters, ...]:
-    """All tables of this package."""
-    package = f"{__package__}.operators"
-    return tuple(importlib.import_module(f"{package}.{name}").table for name in FAMILIES)
+    """The tables of all files under `operators`."""
+    package = importlib.import_module(f"{__package__}.operators")
+    names = sorted(found.name for found in walk_packages(package.__path__, f"{package.__name__}."))
+    tables = (getattr(importlib.import_module(name), "table", None) for name in names)
+    return tuple(table for table in tables if table is not None)
 
 
 def find(tables: Sequence[Converters], domain: str, name: str, version: int) -> Converter | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import onnx
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TypeProto
 
-from relay.errors import Diagnostic, FrontendError
+from relay.errors import FrontendError
 from relay.frontend.onnx.naming import shown
 from relay.frontend.onnx.types import ELEMENT_TYPES
 from relay.ir.types import GlobalTypeVar, TensorType, Type, TypeCall
@@ -42,9 +42,7 @@ class Bodies:
         for function in model.functions:
             name = (function.domain, function.name, function.overload)
             if name in local:
-                raise FrontendError(
-                    Diagnostic(f"the model has function {shown(function.name)} twice")
-                )
+                raise FrontendError.of(f"the model has function {shown(function.name)} twice")
             local[name] = function
         written = len([*all_nodes(model.graph.node)])
         written += sum(len([*all_nodes(one.node)]) for one in model.functions)
@@ -59,9 +57,7 @@ class Bodies:
             order = [*TopologicalSorter({n: set(c) for n, (c, _) in calls.items()}).static_order()]
         except CycleError as error:
             way = " -> ".join(shown(name) for _, name, _ in error.args[1][:SHOWN])
-            raise FrontendError(
-                Diagnostic("a function of the model calls itself", found=way)
-            ) from None
+            raise FrontendError.of("a function of the model calls itself", found=way) from None
         sizes: dict[Name, int] = {}
         for name in order:
             called, others = calls[name]
@@ -83,11 +79,9 @@ class Bodies:
             raise self._too_many()
 
     def _too_many(self) -> FrontendError:
-        return FrontendError(
-            Diagnostic(
-                "the model has too many nodes, once its functions and loops are written out",
-                expected=f"at most {self.most}, for a model of this size",
-            )
+        return FrontendError.of(
+            "the model has too many nodes, once its functions and loops are written out",
+            expected=f"at most {self.most}, for a model of this size",
         )
 
     def is_local(self, node: NodeProto) -> bool:
@@ -240,6 +234,4 @@ def graphs_of(attribute: AttributeProto) -> list[GraphProto]:
 
 def too_deep() -> FrontendError:
     """What to raise for graphs that nobody has written by hand."""
-    return FrontendError(
-        Diagnostic(f"more than {DEEPEST} graphs and functions are inside each other")
-    )
+    return FrontendError.of(f"more than {DEEPEST} graphs and functions are inside each other")

@@ -1,7 +1,7 @@
-"""Graphs as chains of `let`s: nodes in an order in which all they need is there.
+"""Graphs as chains of `let`s, with the nodes in topological order.
 
-A node is translated by its converter; by the model's own function of that name, or the function the
-standard defines the operator by, whose nodes are then translated in its place.
+A node is converted by its converter, by the model's function of that name, or by the function with
+which the standard defines the operator, whose nodes are then converted in its place.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from onnx import AttributeProto, GraphProto, NodeProto, ValueInfoProto
 
 from relay import tree
 from relay.check.infer import infer_expr
-from relay.errors import Diagnostic, DiagnosticError, FrontendError, SourceName, Span
-from relay.frontend.onnx.branches import Fork, Way, closed, dead_end, either, types_of_both
-from relay.frontend.onnx.continuing import Paths, brought, used_soon
+from relay.errors import DiagnosticError, FrontendError, SourceName, Span
+from relay.frontend.onnx.branches import Branch, Fork, closed, dead_end, either, types_of_both
+from relay.frontend.onnx.continuing import Paths, live_values, with_forks_last
 from relay.frontend.onnx.converters import Converters, find
 from relay.frontend.onnx.elements import ELEMENT_TYPES, propagate
 from relay.frontend.onnx.functions import DEEPEST, Bodies, bound_nodes, graphs_of, too_deep
@@ -34,12 +34,12 @@ from relay.ir.module import IRModule
 from relay.ir.types import TensorType, TupleType, Type
 from relay.nd import NDArray
 
-Outputs = Mapping[str, int | None]  # names of outputs, and how many axes they are to have
+Outputs = Mapping[str, int | None]  # the declared ranks of outputs, by name
 
 
 @frozen
 class Subgraph:
-    """A graph that is an attribute of a node; it sees the names around the node."""
+    """A graph that is an attribute of a node; it sees the names in the scope of the node."""
 
     graph: GraphProto
     importer: GraphImporter
@@ -53,20 +53,26 @@ class Subgraph:
         return [value.name for value in self.graph.output]
 
     def types(self) -> list[Type | None]:
-        """The types its inputs are declared to have, where they are."""
+        """The declared types of its inputs, where there are any."""
         return [self.importer.declared_type(value) for value in self.graph.input]
 
     def translate(self, scope: Scope, inputs: Sequence[Expr]) -> tuple[Scope, list[Expr]]:
-        """The names and outputs of the graph in a scope of its own, inside `scope`."""
-        inner = Scope(scope.module, scope, elements=scope.elements)
+        """The graph converted in a scope of its own inside `scope`, and its outputs."""
+        inner = scope.inner()
         inner.values.update(zip(self.inputs, inputs, strict=False))
         self.importer.deeper().add(self.graph, inner)
         return inner, [self.importer.output(name, inner) for name in self.outputs]
 
+    def inline(self, scope: Scope, inputs: Sequence[Expr]) -> list[Expr]:
+        """The outputs of the graph, whose `let`s become part of `scope`."""
+        inner, results = self.translate(scope, inputs)
+        scope.bindings += inner.bindings
+        return results
+
 
 @frozen
 class GraphImporter:
-    """Translates graphs. One per graph and function, for the operator sets they import."""
+    """Converts graphs; one per graph or function, for the operator sets it imports."""
 
     module: IRModule
     dimensions: Dimensions
@@ -76,17 +82,17 @@ class GraphImporter:
     versions: Mapping[str, int]  # of the operator sets, by domain
     origin: str  # what errors call the model
     depth: int = 0
-    paths: Paths | None = None  # the ways there are, where the graph has gone two already
+    paths: Paths | None = None  # where the graph has forked
 
     def deeper(self, versions: Mapping[str, int] | None = None) -> GraphImporter:
-        """The same for a graph inside this one."""
+        """The importer of a graph inside this one."""
         if self.depth >= DEEPEST:
             raise too_deep()
         found = self.versions if versions is None else versions
         return replace(self, versions=found, depth=self.depth + 1)
 
     def declared_type(self, value: Any) -> Type | None:
-        """The type of an input of a subgraph, where it says one."""
+        """The declared type of a value, where it has one."""
         if lacks_shape(value.type):
             return None
         return self.dimensions.type_of(value.type, shown(value.name))
@@ -94,11 +100,11 @@ class GraphImporter:
     # --- graphs
 
     def add(self, graph: GraphProto, scope: Scope) -> None:
-        """Translate a graph whose inputs are in the scope."""
+        """Convert a graph whose inputs are in the scope."""
         weights = [one.name for one in graph.initializer]
         weights += [one.values.name for one in graph.sparse_initializer]
         if (twice := repeated(weights)) is not None:
-            raise FrontendError(Diagnostic(f"weight {shown(twice)} is there twice"))
+            raise FrontendError.of(f"weight {shown(twice)} is there twice")
         for tensor in graph.initializer:
             scope.values.setdefault(tensor.name, self.constant(array_of(tensor, self.files)))
         for sparse in graph.sparse_initializer:
@@ -108,7 +114,7 @@ class GraphImporter:
         self.add_nodes(graph.node, scope, {value.name: rank_of(value) for value in graph.output})
 
     def add_nodes(self, nodes: Iterable[NodeProto], scope: Scope, outputs: Outputs) -> None:
-        """Translate nodes in the scope; where they go two ways, only `outputs` have values then."""
+        """Convert nodes in the scope; after a fork only `outputs` have values."""
         ordered = in_order(nodes, scope)
         for node in ordered:
             for name in node.input:
@@ -122,13 +128,13 @@ class GraphImporter:
                 wanted = {one: n for one, n in outputs.items() if scope.find(one) is None}
                 rest = nodes[place if fork.again else place + 1 :]
                 if self.paths is None:
-                    rest = used_soon(rest, [names_used(one) for one in rest])
+                    rest = with_forks_last(rest, [names_used(one) for one in rest])
                 paths = (self.paths or Paths(scope)).further()
                 again = replace(self.deeper(), paths=paths)
-                again._add_both_ways(fork, node, rest, scope, wanted)
+                again._add_branches(fork, node, rest, scope, wanted)
                 return
 
-    def _add_both_ways(
+    def _add_branches(
         self,
         fork: Fork,
         node: NodeProto,
@@ -136,69 +142,65 @@ class GraphImporter:
         scope: Scope,
         outputs: Outputs,
     ) -> None:
-        """Translate the nodes after an `If` whose ways have no type in common, on each of them."""
-        ways: list[Way | FrontendError] = []
-        for inner, results in fork.ways:
+        """Convert the nodes after a fork in each of its branches."""
+        branches: list[Branch | FrontendError] = []
+        for inner, results in fork.branches:
             inner.values = dict(zip(node.output, results, strict=False))
             try:
-                ways.append(self._go_on(rest, (id(node), fork.again), inner, outputs))
+                branches.append(self._continue(rest, (id(node), fork.again), inner, outputs))
             except FrontendError as reason:
-                ways.append(reason)
-        possible = [way for way in ways if isinstance(way, tuple)]
-        if not possible:
-            raise fork.reason
-        types = types_of_both(possible[0], possible[-1])
+                branches.append(reason)
+        possible = [branch for branch in branches if isinstance(branch, tuple)]
+        types = types_of_both(possible[0], possible[-1]) if possible else ()
         if isinstance(types, tuple):
             raise fork.reason
         span = fork.reason.diagnostics[0].span
-        branches = [
-            closed(*way, types) if isinstance(way, tuple) else dead_end(scope, types, way, span)
-            for way in ways
+        ends = [
+            closed(*one, types) if isinstance(one, tuple) else dead_end(scope, types, one, span)
+            for one in branches
         ]
-        values = either(scope, fork.condition, branches, types, span)
+        values = either(scope, fork.condition, ends, types, span)
         scope.values.update(zip(outputs, values, strict=True))
 
-    def _go_on(
+    def _continue(
         self, rest: Sequence[NodeProto], place: object, inner: Scope, outputs: Outputs
-    ) -> Way:
-        """Translate the rest of the nodes on one way, unless another way has brought the same."""
+    ) -> Branch:
+        """Convert the rest of the nodes on one path, or call what another path has converted."""
         paths = self.paths
         if paths is None or not paths.is_shared:
             return inner, self._outputs(rest, inner, outputs)
         used = set(outputs).union(*map(names_used, rest))
-        there = brought(inner, paths.root, used, place)
-        if there.key not in paths.made:
+        live = live_values(inner, paths.root, used, place)
+        if live.key not in paths.made:
             try:
-                results = self._outputs(rest, there.scope, outputs)
-                paths.made[there.key] = there.close(results, paths.root)
+                results = self._outputs(rest, live.scope, outputs)
+                paths.made[live.key] = live.close(results, paths.root)
             except FrontendError as reason:
-                paths.made[there.key] = reason
-        found = paths.made[there.key]
+                paths.made[live.key] = reason
+        found = paths.made[live.key]
         if isinstance(found, FrontendError):
             raise found
-        return there.call(found, inner)
+        return live.call(found, inner)
 
     def _outputs(self, rest: Sequence[NodeProto], scope: Scope, outputs: Outputs) -> list[Expr]:
         self._add_all(rest, scope, outputs)
-        return [self._of_rank(rank, name, scope) for name, rank in outputs.items()]
+        return [self._with_rank(rank, name, scope) for name, rank in outputs.items()]
 
     def output(self, name: str, scope: Scope) -> Expr:
         """The value of an output of a graph."""
         found = scope.find(name)
         if found is None:
-            raise FrontendError(Diagnostic(f"output {shown(name)} of a graph is made by no node"))
+            raise FrontendError.of(f"output {shown(name)} of a graph is made by no node")
         return found
 
-    def _of_rank(self, rank: int | None, name: str, scope: Scope) -> Expr:
+    def _with_rank(self, rank: int | None, name: str, scope: Scope) -> Expr:
         found = self.output(name, scope)
         ty = type_of(found)
         if rank is not None and isinstance(ty, TensorType) and len(ty.shape) != rank:
-            raise FrontendError(
-                Diagnostic(
-                    f"output {shown(name)} has another number of axes than it is declared with",
-                    expected=str(rank),
-                    found=str(ty),
-                )
+            raise FrontendError.of(
+                f"output {shown(name)} has another number of axes than it is declared with",
+                expected=str(rank),
+                found=str(ty),
             )
         return found
 
@@ -210,13 +212,13 @@ class GraphImporter:
     # --- nodes
 
     def _add(self, proto: NodeProto, scope: Scope) -> Fork | None:
-        """Translate a node; what it gives has names then, unless it goes two ways."""
+        """Convert a node and bind its results, unless it forks."""
         span = Span(SourceName(f"{self.origin}, {node_text(proto)}"))
         version = self.versions.get(proto.domain, self.versions.get("", 1))
         if not self.bodies.is_local(proto):
             check_node(proto, version, span)
         if (twice := repeated(one.name for one in proto.attribute)) is not None:
-            raise FrontendError(Diagnostic(f"attribute {shown(twice)} is there twice", span))
+            raise FrontendError.of(f"attribute {shown(twice)} is there twice", span)
         node = Node(
             proto.op_type,
             proto.domain,
@@ -248,9 +250,7 @@ class GraphImporter:
             return None
         found = scope.find(name)
         if found is None:
-            raise FrontendError(
-                Diagnostic(f"{shown(name)} is made by no node, and is no input", span)
-            )
+            raise FrontendError.of(f"{shown(name)} is made by no node, and is no input", span)
         return found
 
     def _results(self, node: Node, proto: NodeProto) -> Sequence[Expr] | Fork:
@@ -266,18 +266,16 @@ class GraphImporter:
             raise
         except DiagnosticError as error:
             first = error.diagnostics[0]
-            raise FrontendError(
-                Diagnostic(
-                    f"{node.operator}: {first.message}",
-                    node.span,
-                    first.expected,
-                    first.found,
-                    first.hint,
-                )
+            raise FrontendError.of(
+                f"{node.operator}: {first.message}",
+                node.span,
+                first.expected,
+                first.found,
+                first.hint,
             ) from error
 
     def _bound(self, node: Node, results: Any) -> Sequence[Expr]:
-        """A variable for every result."""
+        """Variables bound to the results of a converter."""
         several = results if isinstance(results, list | tuple) else [results]
         if not all(isinstance(one, Expr) for one in several):
             raise node.refused(
@@ -298,7 +296,7 @@ class GraphImporter:
         return [node.let(field, name) for field, name in zip(fields, node.outputs, strict=False)]
 
     def _note_elements(self, node: Node) -> None:
-        """Keep what is known of the elements of the result."""
+        """Record what is known of the elements of the result."""
         if node.domain not in ("", "ai.onnx") or not node.outputs:
             return
         result = node.scope.values.get(node.outputs[0])
@@ -319,13 +317,13 @@ class GraphImporter:
     # --- functions
 
     def _expanded(self, node: Node, proto: NodeProto) -> Sequence[Expr]:
-        """The outputs of the function a node stands for."""
+        """The outputs of the function that a node calls."""
         function = self.bodies.find(proto, node)
         if len(node.inputs) > len(function.input):
             raise node.refused(
                 "there are too many inputs", f"at most {len(function.input)}", f"{len(node.inputs)}"
             )
-        # a function does not see the names around its call
+        # a function does not see the scope of its call
         inside = Scope(self.module, elements=node.scope.elements)
         for name, value in zip(function.input, node.inputs, strict=False):
             if value is not None:
@@ -340,11 +338,9 @@ class GraphImporter:
 
     def _attribute(self, proto: AttributeProto) -> Any:
         if proto.ref_attr_name:
-            raise FrontendError(
-                Diagnostic(
-                    f"attribute {shown(proto.name)} is that of a function, and is in none",
-                    found=shown(proto.ref_attr_name),
-                )
+            raise FrontendError.of(
+                f"attribute {shown(proto.name)} is that of a function, and is in none",
+                found=shown(proto.ref_attr_name),
             )
         match proto.type:
             case AttributeProto.INT:
@@ -371,22 +367,20 @@ class GraphImporter:
                 return [Subgraph(one, self) for one in proto.graphs]
             case AttributeProto.TYPE_PROTO:
                 return proto.tp
-        raise FrontendError(
-            Diagnostic(
-                f"attribute {shown(proto.name)} is of a type that is not known ({proto.type})"
-            )
+        raise FrontendError.of(
+            f"attribute {shown(proto.name)} is of a type that is not known ({proto.type})"
         )
 
 
 def rank_of(value: ValueInfoProto) -> int | None:
-    """How many axes a value is declared to have."""
+    """The declared rank of a value."""
     if lacks_shape(value.type) or value.type.WhichOneof("value") != "tensor_type":
         return None
     return len(value.type.tensor_type.shape.dim)
 
 
 def node_text(proto: NodeProto) -> str:
-    """How errors speak of a node."""
+    """The description of a node in errors."""
     kind = f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type
     name = proto.name or next((one for one in proto.output if one), "")
     called = shown(kind)[1:-1]
@@ -394,18 +388,13 @@ def node_text(proto: NodeProto) -> str:
 
 
 def in_order(nodes: Iterable[NodeProto], scope: Scope) -> list[NodeProto]:
-    """Nodes sorted so that each comes after those whose results it needs.
-
-    The standard wants them sorted already; those that are stay in their order.
-    """
+    """Nodes in topological order; those that are sorted already keep their order."""
     waiting = list(nodes)
     makers: dict[str, int] = {}
     for place, node in enumerate(waiting):
         for name in filter(None, node.output):
             if name in makers or name in scope.values:
-                raise FrontendError(
-                    Diagnostic(f"{shown(name)} is made twice, by {node_text(node)} too")
-                )
+                raise FrontendError.of(f"{shown(name)} is made twice, by {node_text(node)} too")
             makers[name] = place
     needs = [{makers[n] for n in names_used(node) if n in makers} for node in waiting]
     users: list[list[int]] = [[] for _ in waiting]
@@ -425,23 +414,21 @@ def in_order(nodes: Iterable[NodeProto], scope: Scope) -> list[NodeProto]:
                 heappush(ready, user)
     if len(order) < len(waiting):
         stuck = next(node for node, count in zip(waiting, missing, strict=True) if count)
-        raise FrontendError(
-            Diagnostic(f"{node_text(stuck)} needs its own result: the graph has a cycle")
-        )
+        raise FrontendError.of(f"{node_text(stuck)} needs its own result: the graph has a cycle")
     return order
 
 
 def names_used(node: NodeProto) -> set[str]:
-    """The names a node reads, those its subgraphs take from around it included."""
+    """The names a node reads, those captured by its subgraphs included."""
     used = set(filter(None, node.input))
     for attribute in node.attribute:
         for graph in graphs_of(attribute):
-            used |= tree.run(_names_from_outside(graph))
+            used |= tree.run(_captured_names(graph))
     return used
 
 
-def _names_from_outside(graph: GraphProto) -> tree.Steps[set[str]]:
-    """The names of a graph that are neither its inputs nor made in it."""
+def _captured_names(graph: GraphProto) -> tree.Steps[set[str]]:
+    """The names a graph reads that are neither its inputs nor made in it."""
     own = {value.name for value in graph.input} | {one.name for one in graph.initializer}
     own.update(one.values.name for one in graph.sparse_initializer)
     used = {value.name for value in graph.output}
@@ -450,5 +437,5 @@ def _names_from_outside(graph: GraphProto) -> tree.Steps[set[str]]:
         used.update(filter(None, node.input))
         for attribute in node.attribute:
             for inner in graphs_of(attribute):
-                used |= yield _names_from_outside(inner)
+                used |= yield _captured_names(inner)
     return used - own

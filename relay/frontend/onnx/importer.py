@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import onnx
 
 from relay.check.infer import infer_module
-from relay.errors import Diagnostic, FrontendError, did_you_mean
+from relay.errors import FrontendError, did_you_mean
 from relay.frontend.onnx.converters import Converters, built_in
 from relay.frontend.onnx.functions import Bodies
 from relay.frontend.onnx.graph import GraphImporter
@@ -89,10 +89,8 @@ def _output(value: onnx.ValueInfoProto, importer: GraphImporter, scope: Scope) -
         return found
     ty = importer.declared_type(value)
     if ty is None:
-        raise FrontendError(
-            Diagnostic(
-                f"output {shown(value.name)} is always empty, and nothing is said of its type"
-            )
+        raise FrontendError.of(
+            f"output {shown(value.name)} is always empty, and nothing is said of its type"
         )
     return scope.bind(found, value.name, declared=ty)
 
@@ -118,18 +116,16 @@ def _inputs(
     wanted = [value for value in proto.graph.input if value.name not in weights]
     names = [value.name for value in wanted]
     if (twice := repeated(names)) is not None:
-        raise FrontendError(Diagnostic(f"input {shown(twice)} is there twice"))
+        raise FrontendError.of(f"input {shown(twice)} is there twice")
     params = {dim.dim_param for value in wanted for dim in value.type.tensor_type.shape.dim}
     for name, given in shapes.items():
         known = params if isinstance(given, int) else names
         if name not in known:
             what = "named dimension" if isinstance(given, int) else "input"
-            raise FrontendError(
-                Diagnostic(
-                    f"the model has no {what} `{name}`",
-                    expected=", ".join(f"`{one}`" for one in sorted(known)),
-                    hint=did_you_mean(name, known),
-                )
+            raise FrontendError.of(
+                f"the model has no {what} `{name}`",
+                expected=", ".join(f"`{one}`" for one in sorted(known)),
+                hint=did_you_mean(name, known),
             )
     found = []
     for value in wanted:

@@ -1,12 +1,11 @@
-"""The type of what comes from several ways: branches of an `If`, turns of a `Loop`.
+"""The common supertype of values from several paths: branches of `If`, turns of `Loop`.
 
 Tensor[(2, 3), float32], Tensor[(5, 3), float32]      Tensor[(?, 3), float32]
 List[_], List[int32]                                  List[int32]
 Option[int32], int32                                  Option[int32]
-List[int32], List[Tensor[(3), int32]]                 List[…], with tensors of any number of axes
+List[int32], List[Tensor[(3), int32]]                 List[…], with tensors of unknown rank
 
-An empty sequence that nothing has been put into, and an optional without anything, are of types
-with a hole in them, which whatever they meet fills.
+An empty sequence or optional has a type with a hole, which any other type fills.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from relay.ir.types import IncompleteType, Occurs, TensorType, TupleType, Type, 
 
 
 def joined(one: Type, other: Type) -> Type | None:
-    """The most that is true of both types; None when they differ in more than sizes."""
+    """The common supertype of two types; None when they differ in more than extents."""
     if one == other or isinstance(other, IncompleteType):
         return one
     if isinstance(one, IncompleteType):
@@ -46,15 +45,15 @@ def joined(one: Type, other: Type) -> Type | None:
 
 
 def of_elements(one: Type, other: Type) -> Type | None:
-    """The type of elements of a sequence that are of both types."""
+    """The common element type of sequences with elements of two types."""
     if (found := joined(one, other)) is not None:
         return found
     dtype = dtype_of(one)
     return boxed(dtype) if dtype is not None and dtype == dtype_of(other) else None
 
 
-def is_open(ty: Type) -> bool:
-    """Whether nothing is known of what would be inside."""
+def has_hole(ty: Type) -> bool:
+    """Whether a type has a hole."""
     return bool(ty.occurs & Occurs.HOLE)
 
 

@@ -15,7 +15,7 @@ from typing import ParamSpec, TypeVar
 import onnx
 from google.protobuf.message import DecodeError, EncodeError
 
-from relay.errors import Diagnostic, FrontendError
+from relay.errors import FrontendError
 from relay.frontend.onnx.functions import DEEPEST, graphs_of, too_deep
 from relay.frontend.onnx.naming import shown
 from relay.frontend.onnx.tensors import Files
@@ -36,28 +36,24 @@ def load(model: Model) -> tuple[onnx.ModelProto, Files, str]:
     if isinstance(model, bytes | bytearray | memoryview):
         return _parsed(bytes(model), "this"), Files(), "model"
     if not isinstance(model, str | os.PathLike):
-        raise FrontendError(
-            Diagnostic(
-                "this is no ONNX model",
-                expected="a path, bytes or an onnx.ModelProto",
-                found=type(model).__name__,
-            )
+        raise FrontendError.of(
+            "this is no ONNX model",
+            expected="a path, bytes or an onnx.ModelProto",
+            found=type(model).__name__,
         )
     path = Path(model)
     try:
         if path.stat().st_size > LARGEST:
-            raise FrontendError(
-                Diagnostic(
-                    f"`{path.name}` is no ONNX model: it is too large",
-                    expected=f"at most {LARGEST} bytes, with weights in other files",
-                    found=f"{path.stat().st_size} bytes",
-                )
+            raise FrontendError.of(
+                f"`{path.name}` is no ONNX model: it is too large",
+                expected=f"at most {LARGEST} bytes, with weights in other files",
+                found=f"{path.stat().st_size} bytes",
             )
         data = path.read_bytes()
     except OSError as error:
-        raise FrontendError(Diagnostic(f"`{path}` cannot be read: {error.strerror}")) from None
+        raise FrontendError.of(f"`{path}` cannot be read: {error.strerror}") from None
     except ValueError as error:  # no name of a file at all
-        raise FrontendError(Diagnostic(f"{str(path)!r} cannot be read: {error}")) from None
+        raise FrontendError.of(f"{str(path)!r} cannot be read: {error}") from None
     return _parsed(data, f"`{path.name}`"), Files(path.resolve().parent), path.name
 
 
@@ -66,11 +62,11 @@ def _parsed(data: bytes, what: str) -> onnx.ModelProto:
     try:
         model.ParseFromString(data)
     except DecodeError:
-        raise FrontendError(
-            Diagnostic(f"{what} is no ONNX model, or it is broken", found=f"{len(data)} bytes")
+        raise FrontendError.of(
+            f"{what} is no ONNX model, or it is broken", found=f"{len(data)} bytes"
         ) from None
     if not model.HasField("graph"):
-        raise FrontendError(Diagnostic(f"{what} has no graph: it is no ONNX model"))
+        raise FrontendError.of(f"{what} has no graph: it is no ONNX model")
     return model
 
 
@@ -83,7 +79,7 @@ def readable(function: Callable[Arguments, Result]) -> Callable[Arguments, Resul
         try:
             return function(*args, **kwargs)
         except (DecodeError, EncodeError) as error:
-            raise FrontendError(Diagnostic(f"the model is broken: {error}")) from None
+            raise FrontendError.of(f"the model is broken: {error}") from None
 
     return checked
 
@@ -93,12 +89,10 @@ def check_text(model: onnx.ModelProto) -> None:
     this can take names for names, and go down into graphs."""
     for text in _texts(model):
         if not isinstance(text, str):
-            raise FrontendError(
-                Diagnostic(
-                    "the model is broken: a name in it is no text",
-                    expected="UTF-8",
-                    found=repr(bytes(text[:40])),
-                )
+            raise FrontendError.of(
+                "the model is broken: a name in it is no text",
+                expected="UTF-8",
+                found=repr(bytes(text[:40])),
             )
 
 

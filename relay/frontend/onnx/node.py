@@ -1,45 +1,47 @@
-"""A node as its converter sees it: attributes, questions about its inputs, and names for steps.
+"""A node as its converter sees it: its attributes, its inputs, and `let` for intermediate values.
 
     @table("Celu", since=12)
     def celu(node, data):
         alpha = node.number(node.attribute("alpha", 1.0), data)
         return relay.maximum(data, …)
 
-Inputs are variables of known type, or constants; one that is left out is None. A converter that
-needs the type of a step on the way gives the step a name: `step = node.let(relay.exp(data))`.
+Inputs are variables of known type, or constants; an omitted input is None. A converter that needs
+the type of an intermediate value binds it: `step = node.let(relay.exp(data))`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from relay.errors import VALUE, Diagnostic, FrontendError, Span, with_value
+from relay.errors import VALUE, FrontendError, Span, with_value
 from relay.frontend.onnx.elements import Elements
 from relay.frontend.onnx.scope import Scope, type_of
 from relay.frontend.onnx.types import MOST_AXES
 from relay.immutable import frozen
 from relay.ir.dims import Any as AnyDim
 from relay.ir.dims import Dim
-from relay.ir.expr import Constant, Expr, Tuple, Var, const
+from relay.ir.expr import Constant, Expr, Tuple, TupleGetItem, Var, const
 from relay.ir.types import TensorType, Type
-from relay.op import dyn, equal, require, shape_of, stack, take, zeros
+from relay.op import arange, cast, dyn, equal, require, shape_of, stack, take, zeros
 
 if TYPE_CHECKING:
     from relay.frontend.onnx.graph import GraphImporter, Subgraph
 
+GIVE_SIZES = "give sizes with from_onnx(model, shape={input: (…)})"
+
 
 @frozen
 class Node:
-    """One node of a graph, while it is translated."""
+    """One node of a graph while it is converted."""
 
     operator: str
     domain: str
-    version: int  # of the operator set that the model imports
+    version: int  # of the operator set the model imports
     inputs: tuple[Expr | None, ...]
-    outputs: tuple[str, ...]  # names; an output that nobody wants has none
+    outputs: tuple[str, ...]  # names; "" for an unused output
     attributes: Mapping[str, Any]  # numbers, strings, lists, arrays, subgraphs
     span: Span
     scope: Scope
@@ -52,24 +54,63 @@ class Node:
         return self.attributes.get(name, default)
 
     def required(self, name: str) -> Any:
-        """The value of an attribute that has to be there."""
+        """The value of a required attribute."""
         if name not in self.attributes:
             raise self.refused(f"attribute `{name}` is missing")
         return self.attributes[name]
+
+    def choice(
+        self, name: str, default: str | None, options: Collection[str], what: str = ""
+    ) -> str:
+        """An attribute with one of several values; required where it has no default."""
+        given = self.required(name) if default is None else self.attribute(name, default)
+        if given not in options:
+            raise self.refused(f"there is no such {what or name}", either(options), str(given))
+        return str(given)
 
     def subgraph(self, name: str) -> Subgraph:
         """An attribute that is a graph."""
         found: Subgraph = self.required(name)
         return found
 
-    # --- what is known of inputs
+    def numbers(self, name: str, count: int, default: int = 0) -> list[int]:
+        """A list attribute of that length."""
+        given = self.attribute(name) or [default] * count
+        if len(given) != count:
+            message = f"attribute `{name}` has the wrong length"
+            raise self.refused(message, str(count), str(len(given)))
+        return [int(one) for one in given]
+
+    # --- axes
+
+    def axis(self, data: Expr, default: int = 0, name: str = "axis") -> int:
+        """An axis of data that an attribute names, counted from the front."""
+        return self.axis_of(self.attribute(name, default), self.rank(data), f"`{name}`")
+
+    def axis_of(self, axis: int, rank: int, what: str = "the axis") -> int:
+        """An axis of a tensor of that rank, counted from the front."""
+        if not -rank <= axis < rank:
+            raise self.refused(f"{what} is out of range", f"an axis of {rank}", str(axis))
+        return int(axis) % rank
+
+    def axes_of(self, axes: Iterable[int], rank: int, *, distinct: bool = False) -> list[int]:
+        """Axes of a tensor of that rank, counted from the front."""
+        given = [int(axis) for axis in axes]
+        if not all(-rank <= axis < rank for axis in given):
+            raise self.refused("an axis is out of range", f"axes of {rank}", str(given))
+        found = [axis % rank for axis in given]
+        if distinct and len(set(found)) < len(found):
+            raise self.refused("an axis is named twice", "different axes", str(given))
+        return found
+
+    # --- types of inputs
 
     def type_of(self, value: Expr) -> Type:
-        """The type of an input, or of a step that has a name."""
+        """The type of an input, or of a value bound by `let`."""
         return type_of(value)
 
     def declared(self) -> Type | None:
-        """The type that the graph says its first output has, where it does."""
+        """The type the graph declares for the first output, if any."""
         said = self.scope.declared.get(self.outputs[0])
         return None if said is None else self.importer.declared_type(said)
 
@@ -86,59 +127,44 @@ class Node:
         return len(self.shape(value))
 
     def must_have_axes(self, value: Expr, count: int, what: str) -> None:
-        """Refuse an input with another number of axes."""
+        """Refuse an input of another rank."""
         if self.rank(value) != count:
-            raise self.refused(
-                f"{what} have the wrong number of axes",
-                expected=f"{count}",
-                found=str(self.type_of(value)),
-            )
-
-    def numbers(self, name: str, count: int, default: int = 0) -> list[int]:
-        """A list attribute with a number for each of several things."""
-        given = self.attribute(name) or [default] * count
-        if len(given) != count:
-            raise self.refused(
-                f"attribute `{name}` has the wrong length",
-                expected=f"{count}",
-                found=f"{len(given)}",
-            )
-        return [int(one) for one in given]
+            message = f"{what} have the wrong number of axes"
+            raise self.refused(message, str(count), str(self.type_of(value)))
 
     def dtype(self, value: Expr) -> str:
         return self.tensor_type(value).dtype
 
     def static_shape(self, value: Expr, what: str) -> tuple[int, ...]:
-        """The shape of what must have a shape of numbers."""
+        """The shape of a tensor that must not have dynamic dimensions."""
         shape = self.shape(value)
         if not all(isinstance(one, int) for one in shape):
-            raise self.refused(
-                f"{what} must have a shape of numbers",
-                found=str(self.type_of(value)),
-                hint="give sizes with from_onnx(model, shape={input: (…)})",
-            )
+            message = f"{what} must have a shape of numbers"
+            raise self.refused(message, found=str(self.type_of(value)), hint=GIVE_SIZES)
         return tuple(int(one) for one in shape)  # type: ignore[arg-type]
 
+    def static_extent(self, value: Expr, axis: int, what: str) -> int:
+        """The extent of an axis that must not be dynamic."""
+        extent = self.shape(value)[axis]
+        if not isinstance(extent, int):
+            message = f"{what} must be known before the model runs"
+            raise self.refused(message, found=str(self.type_of(value)), hint=GIVE_SIZES)
+        return extent
+
     def constant(self, value: Expr | None) -> np.ndarray | None:
-        """The elements of an input that is constant, otherwise None."""
+        """The elements of a constant, otherwise None."""
         return value.data.array if isinstance(value, Constant) else None
 
-    def must_be_constant(self, value: Expr | None, what: str) -> np.ndarray:
-        """The elements of an input that has to be constant."""
+    def integers(self, value: Expr | None, what: str) -> list[int]:
+        """The integers of an input that must be constant: axes, sizes."""
         found = self.constant(value)
         if found is None:
-            raise self.refused(
-                f"{what} must be known before the model runs",
-                hint="make it an initializer, or a constant",
-            )
-        return found
-
-    def integers(self, value: Expr | None, what: str) -> list[int]:
-        """The integers of an input that has to be constant: axes, sizes."""
-        return [int(one) for one in self.must_be_constant(value, what).reshape(-1)]
+            message = f"{what} must be known before the model runs"
+            raise self.refused(message, hint="make it an initializer, or a constant")
+        return [int(one) for one in found.reshape(-1)]
 
     def length(self, value: Expr, what: str) -> int:
-        """How many elements a list has, which must be known: a tensor of one axis."""
+        """The number of elements of a tensor of rank 1, which must not be dynamic."""
         shape = self.shape(value)
         if len(shape) == 1 and isinstance(shape[0], int) and shape[0] <= MOST_AXES:
             return shape[0]
@@ -149,41 +175,52 @@ class Node:
             hint="or an output that is declared with a number of axes",
         )
 
-    def has_open_length(self, value: Expr) -> bool:
-        """Whether a list has as many elements as a run finds."""
+    def has_dynamic_length(self, value: Expr) -> bool:
+        """Whether this is a tensor of rank 1 with a dynamic extent."""
         shape = self.shape(value)
         return len(shape) == 1 and not isinstance(shape[0], int)
 
     def of_length(self, value: Expr, count: int, what: str) -> Expr:
-        """A list that must have so many elements; where its length is open, a run looks at it."""
-        if self.has_open_length(value) and 0 <= count <= MOST_AXES:
+        """A tensor of rank 1 with `count` elements; a dynamic extent is checked at run time."""
+        if self.has_dynamic_length(value) and 0 <= count <= MOST_AXES:
             dtype, found = self.dtype(value), self.size(value, 0)
             whole = self.checked(
-                self.let(value, declared=TensorType((AnyDim(),), dtype)),
-                equal(found, const(count, "int64")),
+                self.declare(value, (None,), dtype),
+                equal(found, int64(count)),
                 f"{what} must be a list of so many elements",
                 f"{count}",
                 VALUE,
                 found,
             )
-            return self.let(whole, declared=TensorType((count,), dtype))
+            return self.declare(whole, (count,), dtype)
         if (length := self.length(value, what)) != count:
             raise self.refused(f"{what} have the wrong length", f"{count}", f"{length}")
         return value
 
     def elements(self, value: Expr) -> Elements | None:
-        """What is known of the elements of a tensor of integers; dimensions may have names."""
+        """What is known of the elements of an integer tensor; they may be named dimensions."""
         return self.scope.known(value)
 
     # --- building
 
     def let(self, value: Expr, name: str = "", declared: Type | None = None) -> Expr:
-        """A name for a step, so that its type is known; constants are computed at once.
+        """A variable bound to a value, so that its type is known; constants are folded.
 
-        `declared` says more about the type than inference finds out, and is checked in every run.
+        `declared` is a type that says more than inference finds; it is checked at run time.
         """
         given = name or next(filter(None, self.outputs), self.operator)
         return self.scope.bind(value, given, self.span, declared)
+
+    def declare(self, value: Expr, shape: Sequence[Dim | None], dtype: str) -> Expr:
+        """A variable bound to a tensor of that shape, which is checked at run time; an extent that
+        is None is unknown."""
+        extents = tuple(AnyDim() if one is None else one for one in shape)
+        return self.let(value, declared=TensorType(extents, dtype))
+
+    def fields(self, value: Expr, count: int) -> list[Expr]:
+        """Variables bound to the fields of a tuple."""
+        whole = self.let(value)
+        return [self.let(TupleGetItem(whole, place)) for place in range(count)]
 
     def checked(
         self,
@@ -195,9 +232,9 @@ class Node:
         found: Expr | None = None,
         bound: Expr | None = None,
     ) -> Expr:
-        """A value under a condition that a run looks at: what `refused` says of constants.
+        """A value with a run-time check (`relay.require`); one that fails on constants is refused.
 
-        `{}` in `shown` is the scalar `found`, in `expected` the scalar `bound` (`relay.require`).
+        `{}` in `shown` is the scalar `found`, in `expected` the scalar `bound`.
         """
         test = self.let(condition)
         known = self.constant(test)
@@ -217,22 +254,32 @@ class Node:
             self.scope.elements[made] = elements
         return made
 
+    def as_dtype(self, value: Expr, dtype: str) -> Expr:
+        """A tensor converted to an element type, if it has another one."""
+        return value if self.dtype(value) == dtype else self.let(cast(value, dtype))
+
     def number(self, value: float | int | bool, like: Expr) -> Constant:
         """A scalar of the element type of another value."""
         return const(value, self.dtype(like))
 
     def size(self, value: Expr, axis: int) -> Expr:
-        """How long a tensor is along an axis, as a scalar of 64 bits."""
+        """The extent of an axis as an int64 scalar."""
         extent = self.shape(value)[axis]
         if isinstance(extent, int):
             return self.importer.constant(np.array(extent, "int64"))
         sizes = shape_of(value, "int64")
-        return self.let(take(sizes, const(axis % self.rank(value), "int64"), axis=0))
+        return self.let(take(sizes, int64(axis % self.rank(value)), axis=0))
+
+    def positions(self, value: Expr, axis: int) -> Expr:
+        """0, 1, … along an axis of a tensor."""
+        return self.declare(
+            arange(self.size(value, axis), dtype="int64"), (self.shape(value)[axis],), "int64"
+        )
 
     def extent(self, dim: Dim) -> Expr | None:
-        """A dimension as a scalar of 64 bits; None where nothing has it for its size."""
+        """A dimension as an int64 scalar; None where no tensor in scope has it."""
         if isinstance(dim, int):
-            return self.let(const(dim, "int64"))
+            return self.let(int64(dim))
         for value in self.scope.everything():
             ty = value.type_annotation if isinstance(value, Var) else None
             if isinstance(ty, TensorType) and dim in ty.shape and not isinstance(dim, AnyDim):
@@ -240,27 +287,22 @@ class Node:
         return None
 
     def zeros(self, shape: Sequence[Dim], dtype: str) -> Expr:
-        """A tensor of zeros; what is not known of its shape is 0."""
+        """A tensor of zeros; a dimension that no tensor in scope has is 0."""
         numbers = [one for one in shape if isinstance(one, int)]
         if len(numbers) == len(shape):
             return self.let(zeros(tuple(numbers), dtype))
-        none = const(0, "int64")
+        none = int64(0)
         sizes = [self.extent(one) or none for one in shape]
-        known = [AnyDim() if size is none else one for one, size in zip(shape, sizes, strict=True)]
-        return self.let(
-            dyn.zeros(stack(Tuple(tuple(sizes)), 0), dtype),
-            declared=TensorType(tuple(known), dtype),
-        )
+        known = [None if size is none else one for one, size in zip(shape, sizes, strict=True)]
+        return self.declare(dyn.zeros(stack(Tuple(tuple(sizes)), 0), dtype), known, dtype)
 
     def zeros_along(self, value: Expr, axis: int, rest: Sequence[int], dtype: str) -> Expr:
-        """A tensor of zeros, as long as another one is along an axis."""
+        """A tensor of zeros whose first axis has the extent of an axis of another tensor."""
         extent = self.shape(value)[axis]
         if isinstance(extent, int):
             return self.zeros((extent, *rest), dtype)
-        sizes = (self.size(value, axis), *(const(one, "int64") for one in rest))
-        return self.let(
-            dyn.zeros(stack(Tuple(sizes), 0), dtype), declared=TensorType((extent, *rest), dtype)
-        )
+        sizes = Tuple((self.size(value, axis), *map(int64, rest)))
+        return self.declare(dyn.zeros(stack(sizes, 0), dtype), (extent, *rest), dtype)
 
     # --- errors
 
@@ -271,10 +313,17 @@ class Node:
         found: str | None = None,
         hint: str | None = None,
     ) -> FrontendError:
-        """What to raise where a node cannot be translated."""
-        return FrontendError(
-            Diagnostic(f"{self.operator}: {message}", self.span, expected, found, hint)
-        )
+        """The error to raise where a node cannot be converted."""
+        text = f"{self.operator}: {message}"
+        return FrontendError.of(text, self.span, expected, found, hint)
 
 
-Converted = Expr | Sequence[Expr]
+def int64(value: Any) -> Constant:
+    """A constant of 64-bit integers: sizes, positions."""
+    return const(value, "int64")
+
+
+def either(options: Collection[str]) -> str:
+    """a, b or c"""
+    *others, last = options
+    return f"{', '.join(others)} or {last}" if others else last

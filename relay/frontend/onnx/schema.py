@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import onnx
 from onnx import AttributeProto, NodeProto
 
-from relay.errors import Diagnostic, FrontendError, Span
+from relay.errors import FrontendError, Span
 from relay.frontend.onnx.converters import DEFAULT_DOMAINS, Converter
 from relay.frontend.onnx.microsoft import DOMAIN, attribute_kind
 from relay.immutable import frozen
@@ -64,7 +64,7 @@ def check_node(proto: NodeProto, version: int, span: Span) -> None:
     schema = find_schema(domain, proto.op_type, version)
 
     def refused(message: str, expected: str, found: str) -> FrontendError:
-        return FrontendError(Diagnostic(f"{proto.op_type}: {message}", span, expected, found))
+        return FrontendError.of(f"{proto.op_type}: {message}", span, expected, found)
 
     if schema is None:
         for one in proto.attribute:

@@ -111,8 +111,12 @@ class Scope:
         self.bindings.append((variable, typed))
         return variable
 
+    def inner(self) -> Scope:
+        """A new scope inside this one."""
+        return Scope(self.module, self, elements=self.elements)
+
     def closed(self, body: Expr) -> Expr:
-        """`body` inside all that was bound here."""
+        """`body` inside the `let`s of this scope."""
         for variable, value in reversed(self.bindings):
             body = Let(variable, value, body, span=variable.span)
         return body

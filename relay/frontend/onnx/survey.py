@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import onnx
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 
-from relay.errors import Diagnostic, FrontendError
+from relay.errors import FrontendError
 from relay.frontend.onnx.converters import DEFAULT_DOMAINS, Converters, find
 from relay.frontend.onnx.functions import Bodies, graphs_of, has_standard_body
 from relay.frontend.onnx.naming import shown
@@ -61,7 +61,7 @@ def survey(
     if len(hints) < len(operators):
         hints.append("operators of your own: from_onnx(model, operators=[table])")
     text = "the model has what cannot be translated:\n    " + "\n    ".join(lines)
-    raise FrontendError(Diagnostic(text, hint="; ".join(hints) or None))
+    raise FrontendError.of(text, hint="; ".join(hints) or None)
 
 
 def _where(names: Sequence[str]) -> str:

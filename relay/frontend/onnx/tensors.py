@@ -18,7 +18,7 @@ import numpy as np
 from onnx import SparseTensorProto, TensorProto
 
 from relay import dtypes
-from relay.errors import Diagnostic, FrontendError
+from relay.errors import FrontendError
 from relay.frontend.onnx.naming import shown
 from relay.frontend.onnx.types import MOST_AXES, element_type
 from relay.immutable import frozen
@@ -69,12 +69,10 @@ class Files:
         is what is read, whoever changes the folder meanwhile.
         """
         if self.folder is None:
-            raise FrontendError(
-                Diagnostic(
-                    f"the elements of tensor {shown(name)} are in file {shown(location)}, "
-                    "and the model is in no folder",
-                    hint="import the model by its path",
-                )
+            raise FrontendError.of(
+                f"the elements of tensor {shown(name)} are in file {shown(location)}, "
+                "and the model is in no folder",
+                hint="import the model by its path",
             )
         given = PurePosixPath(location)
         if not given.parts or given.is_absolute() or ".." in given.parts or "\\" in location:
@@ -87,7 +85,7 @@ class Files:
             if error.errno == errno.ELOOP:
                 raise _outside(location, name) from None
             message = f"file {shown(location)}, with tensor {shown(name)}, cannot be read"
-            raise FrontendError(Diagnostic(message, found=error.strerror)) from None
+            raise FrontendError.of(message, found=error.strerror) from None
         if stat.S_ISREG(os.fstat(handle).st_mode):
             return os.fdopen(handle, "rb")
         os.close(handle)
@@ -109,12 +107,10 @@ def _handle(folder: Path, parts: Sequence[str]) -> int:
 
 
 def _outside(location: str, name: str) -> FrontendError:
-    return FrontendError(
-        Diagnostic(
-            f"the elements of tensor {shown(name)} are outside of the model's folder",
-            expected="a file in that folder, and no link",
-            found=shown(location) if location else "no file at all",
-        )
+    return FrontendError.of(
+        f"the elements of tensor {shown(name)} are outside of the model's folder",
+        expected="a file in that folder, and no link",
+        found=shown(location) if location else "no file at all",
     )
 
 
@@ -125,9 +121,7 @@ def _number(text: str, name: str) -> int:
 
 
 def _broken(name: str, expected: str, found: str) -> FrontendError:
-    return FrontendError(
-        Diagnostic(f"tensor {shown(name)} is broken", expected=expected, found=found)
-    )
+    return FrontendError.of(f"tensor {shown(name)} is broken", expected=expected, found=found)
 
 
 def array_of(proto: TensorProto, files: Files) -> np.ndarray:

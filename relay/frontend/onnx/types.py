@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from onnx import TensorProto, TypeProto
 
-from relay.errors import Diagnostic, FrontendError
+from relay.errors import FrontendError
 from relay.frontend.onnx.boxed import boxed
 from relay.ir.dims import Any, Dim
 from relay.ir.types import GlobalTypeVar, ShapeVar, TensorType, Type, TypeCall, TypeVar
@@ -51,11 +51,9 @@ def element_type(number: int) -> str:
     """The name of an element type, or an error that says that it is none of Relay's."""
     if number in ELEMENT_TYPES:
         return ELEMENT_TYPES[number]
-    raise FrontendError(
-        Diagnostic(
-            f"tensors of {element_name(number)} cannot be computed with",
-            expected="numbers and truth values: " + ", ".join(sorted(ELEMENT_TYPES.values())),
-        )
+    raise FrontendError.of(
+        f"tensors of {element_name(number)} cannot be computed with",
+        expected="numbers and truth values: " + ", ".join(sorted(ELEMENT_TYPES.values())),
     )
 
 
@@ -104,8 +102,8 @@ class Dimensions:
     def shape(self, proto: TypeProto.Tensor, where: str) -> tuple[Dim, ...]:
         """The shape of a tensor type that has one."""
         if len(proto.shape.dim) > MOST_AXES:
-            raise FrontendError(
-                Diagnostic(f"{where} has {len(proto.shape.dim)} axes", expected=f"{MOST_AXES}")
+            raise FrontendError.of(
+                f"{where} has {len(proto.shape.dim)} axes", expected=f"{MOST_AXES}"
             )
         found: list[Dim] = []
         count = 1
@@ -122,12 +120,10 @@ class Dimensions:
             else:
                 found.append(Any())
         if count > MOST_ELEMENTS:
-            raise FrontendError(
-                Diagnostic(
-                    f"{where} has more elements than any machine has room for",
-                    expected=f"at most {MOST_ELEMENTS}",
-                    found=f"{count}",
-                )
+            raise FrontendError.of(
+                f"{where} has more elements than any machine has room for",
+                expected=f"at most {MOST_ELEMENTS}",
+                found=f"{count}",
             )
         return tuple(found)
 
@@ -140,25 +136,21 @@ class Dimensions:
             around.append(_HOLDERS[kind])
             proto = getattr(proto, kind).elem_type
         if len(around) > MOST_AXES:
-            raise FrontendError(
-                Diagnostic(f"{where} is of {len(around)} sequences and optionals in each other")
+            raise FrontendError.of(
+                f"{where} is of {len(around)} sequences and optionals in each other"
             )
         if kind != "tensor_type":
-            raise FrontendError(
-                Diagnostic(
-                    f"{where} is a {(kind or 'nothing').removesuffix('_type').replace('_', ' ')}",
-                    expected="a tensor, a sequence or an optional",
-                )
+            raise FrontendError.of(
+                f"{where} is a {(kind or 'nothing').removesuffix('_type').replace('_', ' ')}",
+                expected="a tensor, a sequence or an optional",
             )
         tensor = proto.tensor_type
         dtype = dtype or element_type(tensor.elem_type)
         is_open = shape is None and not tensor.HasField("shape")
         if is_open and "List" not in around:
-            raise FrontendError(
-                Diagnostic(
-                    f"nothing is said about the shape of {where}",
-                    hint="give it: from_onnx(model, shape={name: (…)})",
-                )
+            raise FrontendError.of(
+                f"nothing is said about the shape of {where}",
+                hint="give it: from_onnx(model, shape={name: (…)})",
             )
         if is_open:
             found: Type = boxed(dtype)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import onnx
 from onnx import OperatorSetIdProto
 
-from relay.errors import Diagnostic, FrontendError
+from relay.errors import FrontendError
 from relay.frontend.onnx.converters import DEFAULT_DOMAINS
 from relay.frontend.onnx.naming import shown
 
@@ -29,15 +29,13 @@ def check_version(domain: str, version: int, who: str) -> None:
     newest = LARGEST if domain else onnx.defs.onnx_opset_version()
     if version > newest:
         named = f" of {shown(domain)}" if domain else ""
-        raise FrontendError(
-            Diagnostic(
-                f"{who} uses version {version} of the operators{named}",
-                expected=f"at most {newest}, the newest that the installed `onnx` knows",
-                hint="install a newer `onnx`",
-            )
+        raise FrontendError.of(
+            f"{who} uses version {version} of the operators{named}",
+            expected=f"at most {newest}, the newest that the installed `onnx` knows",
+            hint="install a newer `onnx`",
         )
     if version < 1:
         named = shown(domain or "ai.onnx")
-        raise FrontendError(
-            Diagnostic(f"{who} has no version of the operators of {named}", found=str(version))
+        raise FrontendError.of(
+            f"{who} has no version of the operators of {named}", found=str(version)
         )

@@ -25,7 +25,7 @@ FAMILIES = (
     "creation",
     "dropout",
     "indexing",
-    "normalisation",
+    "normalization",
     "ordering",
     "padding",
     "parts",

@@ -1,9 +1,10 @@
-"""Computations that converters of several families are made of.
+"""Computations that converters of several families share.
 
-broadcast.py   operands whose names meet             stacking.py     lists as one tensor
-narrowing.py   numbers as other types                quantization.py integers for real numbers
-windows.py     windows that slide                    integer_products.py products of such integers
-resampling.py  tensors between their elements        shares.py       softmax
-attending.py   attention                             rotation.py     angles of places
-standing_in.py operators that are others in one      derivatives.py  derivatives of what is computed
+broadcast.py   broadcasting of named dimensions      stacking.py     lists as one tensor
+narrowing.py   conversions to narrow types           quantization.py scales and zero points
+windows.py     sliding windows                       integer_products.py quantized products
+resampling.py  interpolation                         shares.py       softmax
+attending.py   attention                             rotation.py     rotary embeddings
+checking.py    run-time checks                       indices.py      checks of indices
+standing_in.py operators defined by standard ones    derivatives.py  gradients
 """

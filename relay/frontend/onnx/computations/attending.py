@@ -1,9 +1,7 @@
-"""Attention: what queries take from values, by how well they fit the keys.
-
-    softmax(scale * queries @ keys' + bias) @ values        for every head
+"""Attention: `softmax(scale * queries @ keys' + bias) @ values` for every head.
 
 Several heads of queries may share one of keys and values. Their queries are then rows of one
-matrix, so that neither keys nor values are copied:
+matrix, so that keys and values are not copied:
 
     queries (batch, heads * group, rows, n)  ->  (batch * heads, group * rows, n)
     keys    (batch, heads, length, n)        ->  (batch * heads, length, n)
@@ -18,17 +16,17 @@ from dataclasses import replace
 from relay import dtypes, op
 from relay.frontend.onnx.computations.broadcast import broadcastable, of_shape
 from relay.frontend.onnx.computations.shares import shares
-from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.node import GIVE_SIZES, Node, int64
 from relay.immutable import frozen
 from relay.ir import dims
-from relay.ir.expr import Expr, Tuple, const
+from relay.ir.expr import Expr, Tuple
 from relay.ir.types import TensorType
 
 # --- heads -------------------------------------------------------------------------------------
 
 
 def split_heads(node: Node, data: Expr, heads: int) -> Expr:
-    """(batch, rows, heads * n) as (batch, heads, rows, n)."""
+    """(batch, rows, heads * n) to (batch, heads, rows, n)."""
     width = node.shape(data)[2]
     if heads <= 0 or (isinstance(width, int) and width % heads):
         raise node.refused("the last axis is not shared evenly by heads", f"{heads}", str(width))
@@ -37,12 +35,12 @@ def split_heads(node: Node, data: Expr, heads: int) -> Expr:
 
 
 def join_heads(node: Node, data: Expr) -> Expr:
-    """(batch, heads, rows, n) as (batch, rows, heads * n)."""
+    """(batch, heads, rows, n) to (batch, rows, heads * n)."""
     return node.let(op.reshape(op.transpose(data, (0, 2, 1, 3)), (0, 0, -3)))
 
 
 def with_past(node: Node, past: Expr | None, data: Expr) -> Expr:
-    """Keys or values behind those of before."""
+    """Keys or values concatenated to those of the past."""
     if past is None:
         return data
     batch, heads, _, width = node.shape(data)
@@ -50,26 +48,17 @@ def with_past(node: Node, past: Expr | None, data: Expr) -> Expr:
     return node.let(op.concatenate([past, data], axis=2))
 
 
-# --- places ------------------------------------------------------------------------------------
-
-
-def places(node: Node, like: Expr, axis: int) -> Expr:
-    """0, 1, … along an axis of a tensor."""
-    numbers = op.arange(node.size(like, axis), dtype="int64")
-    return node.let(numbers, declared=TensorType((node.shape(like)[axis],), "int64"))
-
-
 def stretched(node: Node, data: Expr, wanted: Sequence[int | tuple[Expr, int]]) -> Expr:
-    """Data with other extents where it has 1: numbers, or those of tensors at axes."""
+    """Data broadcast to static extents, or to those of tensors at axes."""
     shape = tuple(one if isinstance(one, int) else node.shape(one[0])[one[1]] for one in wanted)
     if shape == node.shape(data):
         return data
     numbers = [one for one in shape if isinstance(one, int)]
     if len(numbers) == len(shape):
         return node.let(op.broadcast_to(data, numbers))
-    sizes = [const(one, "int64") if isinstance(one, int) else node.size(*one) for one in wanted]
+    sizes = [int64(one) if isinstance(one, int) else node.size(*one) for one in wanted]
     found = op.broadcast_to(data, op.stack(Tuple(tuple(sizes)), 0))
-    return node.let(found, declared=TensorType(shape, node.dtype(data)))
+    return node.declare(found, shape, node.dtype(data))
 
 
 # --- attention ---------------------------------------------------------------------------------
@@ -84,29 +73,24 @@ class Attention:
     keys: Expr
     values: Expr
     heads: int  # of keys and values
-    group: int  # heads of queries for each of them
-    # what may be seen, and what is added to scores: (batch, heads, group * rows, length), or 1
+    group: int  # heads of queries per head of keys
+    # the mask, and the bias of the scores: (batch, heads, group * rows, length), or 1
     allowed: Expr | None = None
     bias: Expr | None = None
-    may_be_blind: bool = False  # there may be a query that sees no key
+    may_be_blind: bool = False  # a query may have no visible key
 
     @classmethod
     def of(cls, node: Node, queries: Expr, keys: Expr, values: Expr) -> Attention:
-        """Attention among tensors of four axes, which have to fit each other."""
+        """Attention of tensors of rank 4, whose shapes are checked."""
         batch, count, _, width = node.shape(queries)
         _, heads, length, _ = node.shape(keys)
         if not isinstance(count, int) or not isinstance(heads, int):
-            raise node.refused(
-                "how many heads there are must be known before the model runs",
-                found=f"{node.type_of(queries)} and {node.type_of(keys)}",
-                hint="give sizes with from_onnx(model, shape={input: (…)})",
-            )
+            message = "how many heads there are must be known before the model runs"
+            found = f"{node.type_of(queries)} and {node.type_of(keys)}"
+            raise node.refused(message, found=found, hint=GIVE_SIZES)
         if heads <= 0 or count % heads:
-            raise node.refused(
-                "the heads of queries do not share those of keys evenly",
-                expected=f"a multiple of {heads}",
-                found=str(count),
-            )
+            message = "the heads of queries do not share those of keys evenly"
+            raise node.refused(message, f"a multiple of {heads}", str(count))
         keys = of_shape(node, keys, (batch, heads, length, width))
         values = of_shape(node, values, (batch, heads, length, node.shape(values)[3]))
         return cls(node, queries, keys, values, heads, count // heads)
@@ -114,14 +98,14 @@ class Attention:
     # --- rows of matrices
 
     def folded(self, data: Expr) -> Expr:
-        """(batch, heads * group, rows, n) as (batch * heads, group * rows, n)."""
+        """(batch, heads * group, rows, n) to (batch * heads, group * rows, n)."""
         if self.group == 1:
             return op.reshape(data, (-3, 0, 0))
         apart = op.reshape(data, (0, -4, self.heads, self.group, 0, 0))
         return op.reshape(apart, (-3, -3, 0))
 
     def unfolded(self, data: Expr) -> Expr:
-        """(batch * heads, group * rows, n) as (batch, heads * group, rows, n)."""
+        """(batch * heads, group * rows, n) to (batch, heads * group, rows, n)."""
         data = self._flat(data)
         if self.group == 1:
             return self.node.let(op.reshape(data, (-4, -1, self.heads, 0, 0)))
@@ -129,37 +113,36 @@ class Attention:
         return self.node.let(op.reshape(apart, (0, -3, 0, 0)))
 
     def _flat(self, data: Expr) -> Expr:
-        """(batch, heads, group * rows, n) as (batch * heads, group * rows, n)."""
+        """(batch, heads, group * rows, n) to (batch * heads, group * rows, n)."""
         return op.reshape(data, (-3, 0, 0)) if self.node.rank(data) == 4 else data
 
     # --- masks
 
     def rows(self) -> Expr:
-        """The number of every query: (1, 1, group * rows, 1)."""
-        numbers = places(self.node, self.queries, 2)
+        """The positions of queries: (1, 1, group * rows, 1)."""
+        numbers = self.node.positions(self.queries, 2)
         if self.group > 1:
             numbers = op.tile(numbers, (self.group,))
         return self.node.let(op.reshape(numbers, (1, 1, -1, 1)))
 
     def columns(self) -> Expr:
-        """The number of every key: (1, 1, 1, length)."""
-        return self.node.let(op.reshape(places(self.node, self.keys, 2), (1, 1, 1, -1)))
+        """The positions of keys: (1, 1, 1, length)."""
+        return self.node.let(op.reshape(self.node.positions(self.keys, 2), (1, 1, 1, -1)))
 
     def allow(self, seen: Expr, *, blind: bool) -> Attention:
-        """Only some keys are seen; `blind`: there may be queries that see none of them."""
+        """With a boolean mask; `blind`: queries may have no visible key."""
         both = seen if self.allowed is None else op.logical_and(self.allowed, seen)
         blind = blind or self.may_be_blind
         return replace(self, allowed=self.node.let(both), may_be_blind=blind)
 
     def add(self, bias: Expr) -> Attention:
-        """Numbers are added to the scores."""
-        both = bias if self.bias is None else op.add(self.bias, bias)
+        """With a bias added to the scores."""
+        both = bias if self.bias is None else self.bias + bias
         return replace(self, bias=self.node.let(both))
 
     def mask(self, mask: Expr, *, pads: bool, blind: bool = True) -> Attention:
-        """A mask of a model, which broadcasts to (batch, heads * group, rows, length): truth values
-        of what may be seen, or numbers to add. `pads`: what it leaves out at the end is not seen;
-        `blind`: there may be queries that see nothing."""
+        """With a mask that broadcasts to (batch, heads * group, rows, length), boolean or a bias;
+        `pads`: a shorter mask hides the last keys; `blind`: queries may have no visible key."""
         node = self.node
         if node.rank(mask) > 4:
             raise node.refused("the mask has too many axes", "4", str(node.type_of(mask)))
@@ -169,7 +152,7 @@ class Attention:
         if not is_truth:
             mask = node.let(op.cast(mask, node.dtype(self.queries)))
         if pads:
-            mask = self._to_the_end(mask)
+            mask = self._padded(mask)
         for _ in range(4 - node.rank(mask)):
             mask = node.let(op.expand_dims(mask, 0))
         mask = self._by_rows(mask)
@@ -177,8 +160,8 @@ class Attention:
             return self.allow(mask, blind=blind)
         return replace(self.add(mask), may_be_blind=blind or self.may_be_blind)
 
-    def _to_the_end(self, mask: Expr) -> Expr:
-        """A mask as long as the keys."""
+    def _padded(self, mask: Expr) -> Expr:
+        """A mask padded to the length of the keys."""
         node = self.node
         own, length = node.shape(mask)[-1], node.shape(self.keys)[2]
         if dims.equal(own, length) is True:
@@ -189,15 +172,15 @@ class Attention:
             if own > length:
                 raise node.refused("the mask is longer than the keys", str(length), str(own))
             return node.let(op.nn.pad(mask, [*before, (0, length - own)], filling))
-        missing = op.subtract(node.size(self.keys, 2), node.size(mask, -1))
-        widths = op.reshape(op.stack([const(0, "int64"), missing], axis=0), (1, 2))
+        missing = node.size(self.keys, 2) - node.size(mask, -1)
+        widths = op.reshape(op.stack([int64(0), missing], axis=0), (1, 2))
         if before:
-            widths = op.concatenate([const(before, "int64"), widths], axis=0)
+            widths = op.concatenate([int64(before), widths], axis=0)
         declared = TensorType((*node.shape(mask)[:-1], length), node.dtype(mask))
         return node.let(op.nn.pad(mask, node.let(widths), filling), declared=declared)
 
     def _by_rows(self, mask: Expr) -> Expr:
-        """(…, heads * group or 1, rows or 1, …) as (…, heads or 1, group * rows or 1, …)."""
+        """(…, heads * group or 1, rows or 1, …) to (…, heads or 1, group * rows or 1, …)."""
         node, group = self.node, self.group
         _, heads, rows, _ = node.shape(mask)
         if group == 1 or (heads == 1 and rows == 1):
@@ -221,8 +204,8 @@ class Attention:
         precision: str = "",
         sinks: Expr | None = None,
     ) -> Result:
-        """Attention under the masks. `sinks` are scores, one for every head of queries, of a key
-        that has no value."""
+        """Attention under the masks; `sinks` are scores of a key without a value, one per head of
+        queries."""
         node = self.node
         dtype = node.dtype(self.queries)
         precision = precision or dtype
@@ -230,7 +213,7 @@ class Attention:
         capped = products
         if softcap:
             limit = node.number(softcap, products)
-            capped = node.let(op.multiply(op.tanh(op.divide(products, limit)), limit))
+            capped = node.let(op.tanh(products / limit) * limit)
         scores = self._masked(capped)
         wide = scores if precision == dtype else op.cast(scores, precision)
         parts = self._shares(wide, sinks)
@@ -238,12 +221,12 @@ class Attention:
         seen = self._seen()
         found = node.let(self.weighted(parts))
         if seen is not None:
-            # the shares of a query that sees nothing are no numbers
+            # softmax of a query without visible keys is NaN
             found = self.or_zero(seen, found)
         return Result(self, found, (products, capped, scores), parts, seen)
 
     def _shares(self, scores: Expr, sinks: Expr | None) -> Expr:
-        """What softmax makes of scores."""
+        """Softmax of scores."""
         if sinks is None:
             return shares(self.node, self.node.let(scores), -1)
         node = self.node
@@ -254,39 +237,33 @@ class Attention:
         every = (1, self.heads, self.group, (self.queries, 2), 1)
         rows = node.let(op.reshape(stretched(node, apart, every), (0, 0, -3, 0)))
         first = op.strided_slice(scores, (0,), (1,), axes=(3,))
-        column = op.add(op.zeros_like(first), op.cast(rows, node.dtype(scores)))
+        column = op.zeros_like(first) + op.cast(rows, node.dtype(scores))
         both = op.nn.softmax(op.concatenate([node.let(column), scores], axis=3), axis=-1)
         end = 2**31 - 1
         found = op.strided_slice(node.let(both), (1,), (end,), axes=(3,))
         return node.let(found, declared=node.type_of(scores))
 
     def scores(self, scale: float | None = None) -> Expr:
-        """How well queries fit keys: (batch * heads, group * rows, length)."""
+        """The scaled products of queries and keys: (batch * heads, group * rows, length)."""
         node = self.node
         queries, keys = self.queries, self.keys
         if scale is None:
             scale = self._usual_scale()
         if dtypes.bits(node.dtype(queries)) < 32 and scale > 0:
-            # half of it for each, so that no product leaves the range of the type
+            # its root for each factor, so that no product overflows
             root = node.number(math.sqrt(scale), queries)
-            queries, keys = op.multiply(queries, root), op.multiply(keys, root)
+            queries, keys = queries * root, keys * root
         elif scale != 1:
-            queries = op.multiply(queries, node.number(scale, queries))
+            queries = queries * node.number(scale, queries)
         right = op.reshape(keys, (-3, 0, 0))
         return op.nn.batch_matmul(self.folded(queries), right, transpose_b=True)
 
     def _usual_scale(self) -> float:
-        width = self.node.shape(self.queries)[3]
-        if not isinstance(width, int):
-            raise self.node.refused(
-                "how wide a head is must be known before the model runs",
-                found=str(self.node.type_of(self.queries)),
-                hint="give sizes with from_onnx(model, shape={input: (…)})",
-            )
+        width = self.node.static_extent(self.queries, 3, "how wide a head is")
         return 1 / math.sqrt(width) if width else 1.0
 
     def weighted(self, parts: Expr) -> Expr:
-        """The values by their shares: (batch * heads, group * rows, n)."""
+        """The values weighted by softmax: (batch * heads, group * rows, n)."""
         values = op.reshape(self.values, (-3, 0, 0))
         return op.nn.batch_matmul(self._flat(parts), values, transpose_b=False)
 
@@ -299,12 +276,12 @@ class Attention:
         return scores
 
     def or_zero(self, seen: Expr, data: Expr) -> Expr:
-        """Rows where something is seen, and zeros elsewhere."""
+        """Rows with a visible key, and zeros elsewhere."""
         zero = self.node.number(0, data)
         return self._combined(lambda d, m: op.where(m, d, zero), data, seen)
 
     def _combined(self, by: Callable[[Expr, Expr], Expr], data: Expr, mask: Expr) -> Expr:
-        """Scores or rows together with a mask, whose axes they get where they differ by heads."""
+        """Scores or rows combined with a mask, with its axes where it differs by heads."""
         node = self.node
         if node.shape(mask)[:2] == (1, 1):
             mask = node.let(op.squeeze(mask, (0, 1)))
@@ -314,7 +291,7 @@ class Attention:
         return node.let(by(left, right), declared=node.type_of(data) if left is not data else None)
 
     def _seen(self) -> Expr | None:
-        """Which queries see a key at all; None where all do."""
+        """Which queries have a visible key; None where all have."""
         if not self.may_be_blind:
             return None
         node = self.node
@@ -331,11 +308,11 @@ class Attention:
 
 @frozen
 class Result:
-    """What attention gives, and what it came from."""
+    """The result of attention, with intermediate values."""
 
     attention: Attention
     found: Expr  # (batch * heads, group * rows, n)
-    stages: tuple[Expr, ...]  # the products, with the cap, with the masks
+    stages: tuple[Expr, ...]  # the scores, capped, masked
     shares: Expr  # after softmax
     seen: Expr | None
 
@@ -344,7 +321,7 @@ class Result:
         return self.attention.unfolded(self.found)
 
     def stage(self, number: int) -> Expr:
-        """One of the stages, or 3 for the shares: (batch, heads * group, rows, length)."""
+        """One of the stages, or 3 for softmax: (batch, heads * group, rows, length)."""
         if number < len(self.stages):
             return self.attention.unfolded(self.stages[number])
         found = self.shares

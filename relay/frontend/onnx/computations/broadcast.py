@@ -1,9 +1,9 @@
-"""Operands that are broadcast or joined, with dimensions that have names.
+"""Broadcast or concatenated operands with named dimensions.
 
     Tensor[(n, 4)] + Tensor[(m, 4)]
 
-Two names may stand for one number, or one of them for 1: a run shows it. Inference would refuse
-them, so such a dimension loses its name here, for this use.
+Two names may be the same number at run time, or one of them may be 1. Inference would refuse them,
+so such a dimension becomes unknown for this use.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from relay.frontend.onnx.node import Node
 from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr
-from relay.ir.types import TensorType
 
 
 def broadcastable(node: Node, *operands: Expr) -> list[Expr]:
-    """The operands, none of which has a dimension whose name stands against that of another."""
+    """The operands, without named dimensions that conflict with those of others."""
     shapes = [node.shape(one) for one in operands]
     rank = max(map(len, shapes))
     at_odds = [
@@ -34,13 +33,13 @@ def broadcastable(node: Node, *operands: Expr) -> list[Expr]:
             for dim, odd in zip(shape, reversed(at_odds[: len(shape)]), strict=True)
         )
         if weaker != shape:
-            operand = node.let(operand, declared=TensorType(weaker, node.dtype(operand)))
+            operand = node.declare(operand, weaker, node.dtype(operand))
         found.append(operand)
     return found
 
 
 def joinable(node: Node, axis: int, *operands: Expr) -> list[Expr]:
-    """Operands that have the same dimensions but for one axis, as a run will check."""
+    """Operands with equal extents but for one axis, as checked at run time."""
     shapes = [node.shape(one) for one in operands]
     if len(set(map(len, shapes))) > 1:
         return list(operands)
@@ -53,10 +52,8 @@ def joinable(node: Node, axis: int, *operands: Expr) -> list[Expr]:
 
 
 def of_shape(node: Node, operand: Expr, wanted: Sequence[Dim]) -> Expr:
-    """An operand with dimensions that it must have, as a run will check.
-
-    A number stays, and is refused later if it is another one.
-    """
+    """An operand refined to a shape, which is checked at run time; static extents stay as they
+    are."""
     shape = node.shape(operand)
     if len(shape) != len(wanted) or not any(map(_may_be, shape, wanted)):
         return operand
@@ -64,45 +61,43 @@ def of_shape(node: Node, operand: Expr, wanted: Sequence[Dim]) -> Expr:
     pairs = list(zip(shape, wanted, strict=True))
     weaker = tuple(dims.ANY if _may_be(a, b) else a for a, b in pairs)
     better = tuple(b if _may_be(a, b) else a for a, b in pairs)
-    operand = node.let(operand, declared=TensorType(weaker, dtype))
-    return node.let(operand, declared=TensorType(better, dtype))
+    operand = node.declare(operand, weaker, dtype)
+    return node.declare(operand, better, dtype)
 
 
 def fitting(node: Node, operand: Expr, wanted: Sequence[Dim], what: str) -> Expr:
-    """An operand of a shape that follows from others: another number is refused at once, and what
-    only a run knows is checked there."""
+    """An operand of a shape that follows from others: static extents are checked at once, dynamic
+    ones at run time."""
     node.must_have_axes(operand, len(wanted), what)
     pairs = list(zip(node.shape(operand), wanted, strict=True))
     if any(isinstance(own, int) and isinstance(one, int) and own != one for own, one in pairs):
+        expected = f"({', '.join(map(str, wanted))})"
         raise node.refused(
-            f"the shape of {what} does not fit",
-            expected=f"({', '.join(map(str, wanted))})",
-            found=str(node.type_of(operand)),
+            f"the shape of {what} does not fit", expected, str(node.type_of(operand))
         )
     return of_shape(node, operand, [best_known((one, own)) for own, one in pairs])
 
 
 def without_names(node: Node, operand: Expr) -> Expr:
-    """An operand with numbers as dimensions, and others of which nothing is said."""
+    """An operand with its named dimensions unknown."""
     shape = tuple(one if isinstance(one, int) else dims.ANY for one in node.shape(operand))
-    if shape == node.shape(operand):
-        return operand
-    return node.let(operand, declared=TensorType(shape, node.dtype(operand)))
+    same = shape == node.shape(operand)
+    return operand if same else node.declare(operand, shape, node.dtype(operand))
 
 
 def best_known(extents: Sequence[Dim]) -> Dim:
-    """A number, if one of them is; otherwise a name."""
+    """A static extent if there is one, otherwise a named dimension."""
     named = [one for one in extents if not isinstance(one, dims.Any)]
     return next((one for one in named if isinstance(one, int)), (named or extents)[0])
 
 
 def _may_be(one: Dim, wanted: Dim) -> bool:
-    """Whether a dimension is another one only if a run says so."""
+    """Whether a dynamic dimension is refined by another."""
     return not isinstance(one, int) and one != wanted
 
 
 def _at_odds(extents: list[Dim]) -> bool:
-    """Whether dimensions of one axis are not known to go together, and one of them has a name."""
+    """Whether the dimensions of one axis are not known to be compatible, and one is named."""
     wide = [one for one in extents if one != 1 and not isinstance(one, dims.Any)]
     return any(not isinstance(one, int) for one in wide) and any(
         dims.equal(wide[0], one) is not True for one in wide[1:]

@@ -1,17 +1,16 @@
-"""Values that a run finds, checked for what constants of the same kind are refused for.
+"""Run-time checks of values for which constants are refused.
 
     TopK(x, k)      k = -1 is refused where it is a constant; otherwise
                     require(k, k >= 0, k, 0, message="TopK: `k` is negative", …)
 
-A check costs a look at a few numbers. It goes with the value it is about, so that nothing is
-computed with one that does not fit.
+A check is attached to the value it is about, so that nothing is computed from an invalid one.
 """
 
 from __future__ import annotations
 
 from relay import op
 from relay.errors import REAL_VALUE, VALUE
-from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.node import Node, int64
 from relay.ir import dims
 from relay.ir.expr import Expr, const
 
@@ -27,63 +26,57 @@ def within(
     *,
     of: Expr | None = None,
 ) -> Expr:
-    """Integers, none of which is less than `low`, or more than `high`, which is `low` or more; or
-    the value `of` which they say something.
-
-    `{}` in `expected` is `high`, in `shown` one that does not fit.
-    """
+    """Integers checked to be from `low` to `high`; or the value `of` that they describe.
+    `{}` in `expected` is `high`, in `shown` an integer out of range."""
     result = values if of is None else of
     if 0 in node.shape(values):
         return result
-    least = const(low, "int64")
-    # with one that fits, so that there is one
+    least = int64(low)
+    # with a valid one, so that there is one
     flat = op.reshape(op.cast(values, "int64"), (-1,))
-    every = node.let(op.concatenate([flat, const([low], "int64")], axis=0))
+    every = node.let(op.concatenate([flat, int64([low])], axis=0))
     found = node.let(op.min(every, axis=0))
-    fits: Expr = op.greater_equal(found, least)
-    bound = const(high, "int64") if isinstance(high, int) else high
+    fits: Expr = found >= least
+    bound = int64(high) if isinstance(high, int) else high
     if bound is not None:
         most = node.let(op.max(every, axis=0))
         found, fits = (
             node.let(op.where(fits, most, found)),
-            op.logical_and(fits, op.less_equal(most, bound)),
+            op.logical_and(fits, most <= bound),
         )
     return node.checked(result, fits, message, expected, shown, found, bound)
 
 
 def axes_within(node: Node, axes: Expr, rank: int, *, different: bool = False) -> Expr:
-    """Axes of a tensor of that rank, each at most once if they are to be `different`."""
+    """Axes checked to be those of a tensor of that rank, and to be different if asked for."""
     if rank == 0:
         return axes
     expected = f"axes of {rank}"
     axes = within(node, axes, -rank, rank - 1, "an axis is out of range", expected)
     if not different or node.shape(axes) in ((0,), (1,)):
         return axes
-    places = node.let(op.floor_mod(op.cast(axes, "int64"), const(rank, "int64")))
+    places = node.let(op.floor_mod(op.cast(axes, "int64"), int64(rank)))
     same = op.equal(op.expand_dims(places, 0), op.expand_dims(places, 1))
     pairs = node.let(op.sum(op.cast(same, "int64"), axis=(0, 1)))
     count = node.size(axes, 0)
+    message = "an axis is named twice"
     return node.checked(
-        axes,
-        op.equal(pairs, count),
-        "an axis is named twice",
-        "different axes",
-        "one of them twice",
+        axes, op.equal(pairs, count), message, "different axes", "one of them twice"
     )
 
 
 def as_one(node: Node, value: Expr, message: str) -> Expr:
-    """A tensor of one element as a scalar; one of another number of elements is refused."""
+    """A tensor of one element as a scalar."""
     if not all(extent == 1 or not isinstance(extent, int) for extent in node.shape(value)):
         raise node.refused(message, found=str(node.type_of(value)))
     return node.let(op.reshape(value, ()))
 
 
 def positive(node: Node, factor: Expr, message: str) -> Expr:
-    """A finite factor above 0."""
+    """A factor checked to be positive and finite."""
     wide = node.let(op.cast(factor, "float64"))
     zero, infinite = const(0.0, "float64"), const(float("inf"), "float64")
-    fits = op.logical_and(op.greater(wide, zero), op.less(wide, infinite))
+    fits = op.logical_and(wide > zero, wide < infinite)
     return node.checked(factor, fits, message, "a number above 0", REAL_VALUE, wide)
 
 
@@ -97,20 +90,19 @@ def as_long(
     *,
     or_one: bool = False,
 ) -> Expr:
-    """A tensor that is as long along an axis as another one along another, or perhaps of extent 1:
-    what a run finds where the types do not say it."""
+    """A tensor whose extent along an axis is checked to be that of another one, or perhaps 1."""
     own, wanted = node.shape(value)[axis], node.shape(other)[along]
     if dims.equal(own, wanted) is True or (own == 1 and or_one):
         return value
     count, most = node.size(value, axis), node.size(other, along)
     fits: Expr = op.equal(count, most)
     if or_one:
-        fits = op.logical_or(fits, op.equal(count, const(1, "int64")))
+        fits = op.logical_or(fits, op.equal(count, int64(1)))
     return node.checked(value, fits, message, VALUE, VALUE, count, most)
 
 
 def summing_up(node: Node, sizes: Expr, data: Expr, axis: int) -> Expr:
-    """Sizes of parts, which make up an axis."""
+    """Sizes of parts, checked to add up to the extent of an axis."""
     if node.constant(sizes) is not None and isinstance(node.shape(data)[axis], int):
         return sizes
     message = "the sizes do not fit the axis"

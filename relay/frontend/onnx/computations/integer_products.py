@@ -1,4 +1,4 @@
-"""Matrix products and convolutions of integers less their zero points, added up in 32 bits."""
+"""Products and convolutions of integers less their zero points, with int32 sums."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.convolution import convolved, operands
 from relay.frontend.onnx.operators.products import product
 from relay.ir.expr import Expr, const
-from relay.ir.types import TensorType
 from relay.op.qnn import op as qnn
 from relay.op.qnn.matmul import BATCH_MATMUL
 
 SUMS = "int32"
-# Scales do not change sums.
+# scales do not change sums
 SCALES = (const(1.0, "float32"), const(1.0, "float32"))
 
 
@@ -25,8 +24,8 @@ def matrix_product(
     left_zero_point: Expr | None = None,
     right_zero_point: Expr | None = None,
 ) -> Expr:
-    """The products of the matrices in the last two axes. The left zero point may be one for each
-    row, the right one for each column."""
+    """Matrix products with a zero point per tensor, per row of the left or per column of the
+    right."""
     rows, columns = (zero_of(node, zero) for zero in (left_zero_point, right_zero_point))
     is_matrix = node.rank(right) == 2 and node.rank(columns) <= 1
     if is_scalar(node, rows) and (is_matrix or is_scalar(node, columns)):
@@ -38,7 +37,7 @@ def matrix_product(
                 one, op.transpose(other, (1, 0)), rows, columns, *SCALES, out_dtype=SUMS
             )
 
-        return product(node, left, right, multiply)
+        return product(node, left, right, multiply=multiply)
     if node.rank(rows) == 1 and node.rank(left) > 1:
         rows = node.let(op.expand_dims(rows, 1))
     left, right = less_zero_point(node, left, rows), less_zero_point(node, right, columns)
@@ -52,18 +51,13 @@ def convolution(
     data_zero_point: Expr | None = None,
     weight_zero_point: Expr | None = None,
 ) -> Expr:
-    """A convolution; outside of data there are zero points. That of the weight may be one for each
-    output channel."""
+    """A convolution padded with the zero point; the weight's may be per output channel."""
     data, weight, groups = operands(node, data, weight, inputs=1)
     zero, each = (zero_of(node, given) for given in (data_zero_point, weight_zero_point))
     windows = Windows.of(node, data, node.shape(weight)[2:])
-    shape = node.shape(data)
+    shape, count, framed = node.shape(data), len(windows.sizes), data
     if windows.pads is None:
-        filling = op.cast(zero, node.dtype(data))
-        framed = windows.padded(node, data, filling)
-    else:
-        framed = data
-    count = len(windows.sizes)
+        framed = windows.padded(node, data, op.cast(zero, node.dtype(data)))
     if count in (1, 2):
         found = _quantized(node, framed, weight, zero, each, windows, groups)
     else:
@@ -74,7 +68,7 @@ def convolution(
     if windows.pads is not None:
         return found
     declared = (shape[0], node.shape(weight)[0], *windows.same_counts(shape[2:]))
-    return node.let(found, declared=TensorType(declared, SUMS))
+    return node.declare(found, declared, SUMS)
 
 
 def _quantized(
@@ -86,7 +80,7 @@ def _quantized(
     windows: Windows,
     groups: int,
 ) -> Expr:
-    """A convolution over two axes, or over one, to which another of extent 1 is added."""
+    """A convolution over two axes, or over one with another of extent 1 added."""
     lines = len(windows.sizes) == 1
     if lines:
         data, weight = (node.let(op.expand_dims(one, 2)) for one in (data, weight))

@@ -1,12 +1,12 @@
-"""Numbers as elements of another type, by the rules of ONNX.
+"""Conversions of element types by the rules of ONNX.
 
-    to float8 …                 nearest, ties to even; what is beyond the largest number is that
-                                number with `saturate`, and infinity or NaN without
+    to float8 …                 to nearest, ties to even; out of range values become the largest
+                                number with `saturate`, otherwise infinity or NaN
     to float8e8m0               a power of two: the next one up or down, or the nearest
-    to four bits, two bits      what does not fit keeps its low bits
+    to four bits, two bits      the low bits of integers out of range
 
-The language has one conversion, `cast`, which rounds to nearest and does not saturate. Saturating
-is a step before it (`clip`), and the roundings of a scale are steps on the bits of its exponent.
+`cast` rounds to nearest and does not saturate: saturation is a `clip` before it, and rounding to
+float8e8m0 is arithmetic on the bits of the exponent.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from relay.ir.expr import Expr, const
 _finfo: Any = ml_dtypes.finfo
 
 SCALE = "float8_e8m0fnu"
-_BIAS = 1023 - 127  # between the exponents of float64 and those of scales
+_BIAS = 1023 - 127  # of the exponents of float64 over those of float8e8m0
 _FRACTION = 52  # bits of a float64 below its exponent
-# what is added to a fraction carries into the exponent, or does not
+# added to the fraction, carries into the exponent
 _CARRIES = {
     "up": (1 << _FRACTION) - 1,
     "nearest": 1 << _FRACTION - 1,
@@ -35,7 +35,7 @@ _CARRIES = {
 def narrowed(
     node: Node, data: Expr, dtype: str, saturate: bool = True, rounding: str = "up"
 ) -> Expr:
-    """Data as elements of a type; `rounding` is that of scales."""
+    """Data in another element type; `rounding` is that of float8e8m0."""
     source = node.dtype(data)
     if source == dtype:
         return data
@@ -46,21 +46,20 @@ def narrowed(
         largest = float(_finfo(dtypes.to_numpy(dtype)).max)
         return op.cast(op.clip(wide, -largest, largest), dtype)
     if dtypes.is_float(source) and dtypes.is_integer(dtype) and dtypes.bits(dtype) < 8:
-        data = op.cast(data, "int32")  # of which the low bits are kept
+        data = op.cast(data, "int32")  # keeps the low bits
     return op.cast(data, dtype)
 
 
 def _scale(node: Node, data: Expr, saturate: bool, rounding: str) -> Expr:
-    """Powers of two, by the exponents of the numbers in float64, where none of them is denormal."""
+    """Powers of two, by the exponents of float64, in which none of the numbers is denormal."""
     if rounding not in _CARRIES:
-        raise node.refused(
-            "`round_mode` is none of those there are", ", ".join(_CARRIES), repr(rounding)
-        )
+        message = "`round_mode` is none of those there are"
+        raise node.refused(message, ", ".join(_CARRIES), repr(rounding))
     wide = op.cast(data, "float64")
     if saturate:
         wide = op.clip(wide, 2.0**-127, 2.0**127)
-    bits = op.add(op.reinterpret(wide, dtype="uint64"), const(_CARRIES[rounding], "uint64"))
+    bits = op.reinterpret(wide, dtype="uint64") + const(_CARRIES[rounding], "uint64")
     exponent = op.right_shift(bits, const(_FRACTION, "uint64"))
-    # what is too small, or has a sign, is as large as NaN: 255
-    code = op.minimum(op.subtract(exponent, const(_BIAS, "uint64")), const(255, "uint64"))
+    # too small and negative numbers wrap around, and become NaN: 255
+    code = op.minimum(exponent - const(_BIAS, "uint64"), const(255, "uint64"))
     return op.reinterpret(op.cast(code, "uint8"), dtype=SCALE)

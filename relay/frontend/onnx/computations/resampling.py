@@ -1,7 +1,6 @@
-"""Tensors read between their elements, one axis after the other.
+"""Interpolation between the elements of a tensor, one axis at a time.
 
-Which elements a place reads, and what they weigh, is arithmetic on small lists: it is done while a
-model is imported if sizes are known, and in a run otherwise.
+Positions and weights are small vectors, which are folded at import where extents are static.
 """
 
 from __future__ import annotations
@@ -12,11 +11,10 @@ import numpy as np
 
 from relay import dtypes, op
 from relay.frontend.onnx.computations.indices import clamped
-from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.node import Node, int64
 from relay.immutable import frozen
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr, const
-from relay.ir.types import TensorType
 
 
 @frozen
@@ -24,12 +22,12 @@ class Way:
     """How tensors are resized."""
 
     mode: str  # nearest, linear or cubic
-    coordinates: str  # which place of data belongs to an element of the result
-    rounding: str = ""  # how a place becomes an element in mode nearest
+    coordinates: str  # how positions of the result map to those of data
+    rounding: str = ""  # of positions, in mode nearest
     alpha: float = -0.75  # of cubic weights
     exclude_outside: bool = False
     antialias: bool = False
-    beyond: float = 0.0  # what stands outside of data where a region is cut out
+    beyond: float = 0.0  # the value outside of data where a region is cropped
 
     @property
     def crops(self) -> bool:
@@ -42,13 +40,13 @@ class Axis:
 
     number: int
     old: Dim
-    new: Dim  # what is known of the new extent
+    new: Dim  # the new extent, as far as it is known
     extent: Expr
     count: Expr  # the new extent
     above: Expr
     below: Expr
-    is_exact: bool  # the factor is that of the extents
-    region: tuple[Expr, Expr] | None = None  # from where to where, as shares of the axis
+    is_exact: bool  # the factor is the ratio of the extents
+    region: tuple[Expr, Expr] | None = None  # start and end, from 0 to 1
 
     @property
     def factor(self) -> Expr:
@@ -56,7 +54,7 @@ class Axis:
 
 
 def real(value: float) -> Expr:
-    """A number in the type that places have."""
+    """A float64 constant, the type of positions."""
     return const(value, "float64")
 
 
@@ -65,7 +63,7 @@ def axis_by_axis(node: Node, data: Expr, axes: Sequence[Axis], way: Way) -> Expr
     dtype, rank = node.dtype(data), node.rank(data)
     found = data
     if way.mode != "nearest":
-        # weighted sums are computed in 32 bits or more, and those of integers in 64
+        # weighted sums are computed in float32 or float64, those of integers in float64
         floats = "float32" if dtypes.bits(dtype) < 64 else "float64"
         found = op.cast(data, floats if dtypes.is_float(dtype) else "float64")
     outside: Expr | None = None
@@ -79,7 +77,7 @@ def axis_by_axis(node: Node, data: Expr, axes: Sequence[Axis], way: Way) -> Expr
             found = _weighted(node, found, axis, places, way)
         if way.crops:
             last = op.cast(axis.extent, "float64") - real(1)
-            is_beyond = op.logical_or(op.less(places, real(0)), op.greater(places, last))
+            is_beyond = op.logical_or(places < real(0), places > last)
             beyond = _along(is_beyond, rank - axis.number - 1)
             outside = beyond if outside is None else op.logical_or(outside, beyond)
     if dtypes.is_integer(dtype) and way.mode != "nearest":
@@ -92,18 +90,18 @@ def axis_by_axis(node: Node, data: Expr, axes: Sequence[Axis], way: Way) -> Expr
 
 
 def _along(values: Expr, after: int) -> Expr:
-    """A list of values as a tensor that broadcasts along an axis with so many axes after it."""
+    """A vector with axes of extent 1 after it."""
     return op.expand_dims(values, -1, num_newaxis=after) if after else values
 
 
 def _places(node: Node, axis: Axis, way: Way) -> Expr:
-    """Where in data the elements of the result are, as a list of float64."""
+    """The positions in data of the elements of the result, as a float64 vector."""
     counted = op.arange(axis.count, dtype="int64")
-    index = op.cast(node.let(counted, declared=TensorType((axis.new,), "int64")), "float64")
+    index = op.cast(node.declare(counted, (axis.new,), "int64"), "float64")
     extent, count = (op.cast(one, "float64") for one in (axis.extent, axis.count))
     above, below, two = axis.above, axis.below, real(2)
-    # a result of one element has no last element to align
-    is_single = op.less_equal(axis.count, const(1, "int64"))
+    # with a single element there are no corners to align
+    is_single = axis.count <= int64(1)
     if way.coordinates in ("align_corners", "tf_crop_and_resize"):
         last = extent - real(1)
         end = op.where(is_single, real(1), extent * above / below - real(1))
@@ -127,7 +125,7 @@ def _places(node: Node, axis: Axis, way: Way) -> Expr:
 
 
 def _nearest(axis: Axis, places: Expr, way: Way) -> Expr:
-    """The element of each place; `take` stops at the ends."""
+    """The nearest elements to positions, which may be outside."""
     match way.rounding:
         case "floor":
             found = op.floor(places)
@@ -138,32 +136,33 @@ def _nearest(axis: Axis, places: Expr, way: Way) -> Expr:
         case "round_prefer_ceil":
             found = op.floor(places + real(0.5))
         case _:
-            is_larger = op.greater_equal(axis.factor, real(1))
+            is_larger = axis.factor >= real(1)
             found = op.where(is_larger, op.floor(places), op.ceil(places))
     return op.cast(found, "int64")
 
 
 def _weighted(node: Node, data: Expr, axis: Axis, places: Expr, way: Way) -> Expr:
-    """A weighted sum of some elements about each place."""
+    """A weighted sum of the elements around each position."""
     low = node.let(op.floor(places))
     share = op.expand_dims(places - low, 1)
     reach = 1 if way.mode == "linear" else 2
     if way.antialias:
-        # elements of a smaller result stand for more elements of data
+        # when shrinking, the kernel is stretched over more elements of data
         width = node.let(op.minimum(axis.factor, real(1)))
         wide = op.floor(real(-reach) / width)
-        first = node.let(op.cast(wide, "int64") + const(1, "int64"))
-        steps = node.let(op.arange(first, const(2, "int64") - first, dtype="int64"))
+        first = node.let(op.cast(wide, "int64") + int64(1))
+        steps = node.let(op.arange(first, int64(2) - first, dtype="int64"))
         distance = op.abs(op.cast(steps, "float64") - share) * width
     else:
-        steps = node.let(const(np.arange(1 - reach, 1 + reach), "int64"))
+        steps = node.let(int64(np.arange(1 - reach, 1 + reach)))
         distance = op.abs(op.cast(steps, "float64") - share)
-    weights = _linear(distance) if reach == 1 else _cubic(node.let(distance), way.alpha)
+    linear = way.mode == "linear"
+    weights = (
+        op.maximum(real(1) - distance, real(0)) if linear else _cubic(node.let(distance), way.alpha)
+    )
     positions = node.let(op.expand_dims(op.cast(low, "int64"), 1) + steps)
     if way.exclude_outside:
-        inside = op.logical_and(
-            op.greater_equal(positions, const(0, "int64")), op.less(positions, axis.extent)
-        )
+        inside = op.logical_and(positions >= int64(0), positions < axis.extent)
         weights = op.where(inside, weights, real(0))
     if way.exclude_outside or way.antialias:
         weights = node.let(weights)
@@ -175,15 +174,11 @@ def _weighted(node: Node, data: Expr, axis: Axis, places: Expr, way: Way) -> Exp
     return op.sum(taken * spread, axis=axis.number + 1)
 
 
-def _linear(distance: Expr) -> Expr:
-    return op.maximum(real(1) - distance, real(0))
-
-
 def _cubic(distance: Expr, alpha: float) -> Expr:
-    """Two cubic polynomials, which meet at distance 1, with the slope `alpha` there."""
+    """The cubic convolution kernel with coefficient `alpha`."""
     factors = [real(one) for one in (alpha + 2, alpha + 3, alpha, 5, 8, 4, 2)]
     steep, flat, slope, five, eight, four, two = factors
     near = (steep * distance - flat) * distance * distance + real(1)
     far = slope * (((distance - five) * distance + eight) * distance - four)
-    outer = op.where(op.less(distance, two), far, real(0))
-    return op.where(op.less_equal(distance, real(1)), near, outer)
+    outer = op.where(distance < two, far, real(0))
+    return op.where(distance <= real(1), near, outer)

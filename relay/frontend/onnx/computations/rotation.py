@@ -1,4 +1,4 @@
-"""Rotary embeddings: pairs of numbers of a head turned by an angle that depends on the place.
+"""Rotary embeddings: pairs of numbers of a head rotated by an angle that depends on the position.
 
 (a, b)  ->  (a cos - b sin, a sin + b cos)
 """
@@ -13,23 +13,14 @@ from relay.ir.expr import Expr, TupleGetItem
 def rotated(
     node: Node, data: Expr, cosines: Expr, sines: Expr, *, width: int, interleaved: bool
 ) -> Expr:
-    """Heads, (batch, heads, rows, n), turned by angles, (batch or 1, rows, half of the width).
-
-    `width` is how many numbers of a head are turned, 0 for all. Pairs are numbers that follow each
-    other if `interleaved`, and otherwise a half of all with the other half.
-    """
-    whole = node.shape(data)[3]
-    if not isinstance(whole, int):
-        raise node.refused(
-            "how wide a head is must be known before the model runs",
-            found=str(node.type_of(data)),
-            hint="give sizes with from_onnx(model, shape={input: (…)})",
-        )
+    """Heads (batch, heads, rows, n) rotated by angles (batch or 1, rows, width / 2). `width` is how
+    many numbers of a head are rotated, 0 for all. Pairs are neighbors if `interleaved`, otherwise
+    one half is paired with the other."""
+    whole = node.static_extent(data, 3, "how wide a head is")
     width = width or whole
     if not 0 < width <= whole or width % 2:
-        raise node.refused(
-            "pairs of numbers are turned", f"an even number up to {whole}", f"{width}"
-        )
+        expected = f"an even number up to {whole}"
+        raise node.refused("pairs of numbers are turned", expected, f"{width}")
     for table in (cosines, sines):
         node.must_have_axes(table, 3, "the angles")
         half = node.shape(table)[2]
@@ -47,10 +38,9 @@ def rotated(
             node.let(op.squeeze(TupleGetItem(parts, place), (4,))) for place in range(2)
         )
     else:
-        parts = node.let(op.split(turning, 2, axis=3).astuple())
-        first, second = (node.let(TupleGetItem(parts, place)) for place in range(2))
-    real = op.subtract(op.multiply(first, cosines), op.multiply(second, sines))
-    imaginary = op.add(op.multiply(first, sines), op.multiply(second, cosines))
+        first, second = node.fields(op.split(turning, 2, axis=3).astuple(), 2)
+    real = first * cosines - second * sines
+    imaginary = first * sines + second * cosines
     if interleaved:
         turned = op.reshape(op.stack([real, imaginary], axis=-1), (0, 0, 0, -3))
     else:

@@ -1,94 +1,91 @@
-"""Tensors one behind the other, as one tensor. The functions are made for a type of elements when
-they are first needed.
+"""Lists of tensors concatenated to one tensor, by functions defined per element type on first use.
 
-Of a list, two neighbours at a time, until one is left:
+A list is concatenated in pairs, until one tensor is left:
 
     [a, b, c, d, e]  ->  [ab, cd, e]  ->  [abcd, e]  ->  abcde
 
-Rows that come one at a time are in a list of up to `BLOCK`, and before that in chunks. Four chunks
-of one length become one, so that there are never more than a few times log n, the newest first:
+Rows that are appended one at a time are kept in a list of fewer than `BLOCK` rows and a list of
+chunks, the newest first. Four chunks of one length become one, so that there are O(log n) chunks:
 
     [g, f, e, d, c, b, a], []  +  h                          [], [abcdefgh]
     […], [3 times 8 rows, 32 rows, 128 rows]  +  a row       [], [64 rows, 128 rows]
 
-Every element is copied as often as the number of elements has digits, in base two or four.
+Every element is copied O(log n) times.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from relay.frontend.onnx.node import int64
 from relay.immutable import frozen
 from relay.ir.dims import Any
-from relay.ir.expr import (
-    Call,
-    Clause,
-    Expr,
-    Function,
-    GlobalVar,
-    If,
-    Match,
-    Pattern,
-    PatternConstructor,
-    PatternVar,
-    PatternWildcard,
-    Tuple,
-    Var,
-    const,
-)
+from relay.ir.expr import Call, Expr, GlobalVar, If, Tuple, const
 from relay.ir.module import IRModule
 from relay.ir.types import GlobalTypeVar, TensorType, TypeCall
-from relay.op import (
-    bitwise_and,
-    concatenate,
-    equal,
-    expand_dims,
-    logical_not,
-    shape_of,
-    stack,
-    take,
-)
+from relay.op import bitwise_and, equal
+from relay.parser.parser import parse_module
 
-BLOCK = 8  # rows that become a chunk at once; a power of two
+BLOCK = 8  # rows per chunk at first; a power of two
 
 
 def list_of(element: TensorType) -> TypeCall:
     return TypeCall(GlobalTypeVar("List"), (element,))
 
 
+def dynamic_along(element: TensorType, axis: int) -> TensorType:
+    """A tensor type with unknown extents for an axis and for named dimensions, which global
+    functions cannot name."""
+    shape = [
+        size if isinstance(size, int) and place != axis else Any()
+        for place, size in enumerate(element.shape)
+    ]
+    return TensorType(tuple(shape), element.dtype)
+
+
 def concatenated(
-    module: IRModule,
-    values: Expr,
-    element: TensorType,
-    axis: int,
-    nothing: Expr,
+    module: IRModule, values: Expr, element: TensorType, axis: int, empty: Expr
 ) -> Expr:
-    """The tensors of a list, whose type is `element`, one behind the other along an axis; of an
-    empty list, `nothing`."""
-    return Call(_merge_all(module, element, axis), (values, const(False), nothing))
+    """A list of tensors of a type, concatenated along an axis; `empty` for an empty list."""
+    name = f"concatenate {element} along {axis}"
+    function = _defined(module, name, _CONCATENATE, chunk=element, axis=axis)
+    return Call(function, (values, const(False), empty))
 
 
 @frozen
 class Rows:
-    """Types of rows that come one at a time: of a row, and of chunks of them."""
+    """The types of rows that are appended one at a time, and of chunks of them."""
 
     row: TensorType
     chunk: TensorType
 
     @staticmethod
     def of(ty: TensorType) -> Rows:
-        """`ty` is the type of a row, in the scope of a loop."""
-        chunk = opened(TensorType((Any(), *ty.shape), ty.dtype), 0)
+        """`ty` is the type of a row in the scope of a loop."""
+        chunk = dynamic_along(TensorType((Any(), *ty.shape), ty.dtype), 0)
         return Rows(TensorType(chunk.shape[1:], ty.dtype), chunk)
 
     @property
     def types(self) -> tuple[TypeCall, TypeCall]:
-        """Of the list of rows, and of the list of chunks."""
+        """The types of the list of rows and of the list of chunks."""
         return list_of(self.row), list_of(self.chunk)
 
-    def all(self, module: IRModule, rows: Expr, chunks: Expr, nothing: Expr) -> Expr:
-        """All rows as one tensor, the oldest first; where there are none, `nothing`."""
-        return Call(_whole(module, self), (rows, chunks, nothing))
+    def all(self, module: IRModule, rows: Expr, chunks: Expr, empty: Expr) -> Expr:
+        """All rows as one tensor, the oldest first; `empty` where there are none."""
+        name = f"all of {self.row}"
+        function = _defined(module, name, _ALL_ROWS, row=self.row, chunk=self.chunk)
+        return Call(function, (rows, chunks, empty))
+
+    def _push(self, module: IRModule) -> GlobalVar:
+        """The function that appends a block of rows to chunks."""
+        rows = [f"%row_{place}" for place in range(BLOCK - 1)]
+        pattern = "_"
+        for row in rows:
+            pattern = f"Cons({row}, {pattern})"
+        types = {"row": self.row, "chunk": self.chunk}
+        block = f"({', '.join(rows)}, %newest)"
+        name = f"chunks of {self.row} and a block"
+        return _defined(module, name, _PUSH_BLOCK, pattern=pattern, block=block, **types)
 
 
 def with_rows(
@@ -98,185 +95,100 @@ def with_rows(
     before: Sequence[tuple[Expr, Expr]],
     kinds: Sequence[Rows],
 ) -> Expr:
-    """Lists of rows and chunks, alternately, with a row more in each kind of row; `number` is
-    how many there were."""
+    """Lists of rows and chunks, alternately, with one more row of each kind; `number` is how many
+    there were."""
     cons, nil = module.get_constructor("Cons"), module.get_constructor("Nil")
     longer: list[Expr] = []
     full: list[Expr] = []
     for row, (rows, chunks), kind in zip(newest, before, kinds, strict=True):
         longer += [Call(cons, (row, rows)), chunks]
-        full += [Call(nil, ()), Call(_add_block(module, kind), (row, rows, chunks))]
-    last = const(BLOCK - 1, "int64")
+        full += [Call(nil, ()), Call(kind._push(module), (row, rows, chunks))]
+    last = int64(BLOCK - 1)
     return If(equal(bitwise_and(number, last), last), Tuple(tuple(full)), Tuple(tuple(longer)))
 
 
-def opened(element: TensorType, axis: int) -> TensorType:
-    """The type that elements of a list have to have: sizes along the axis, and those with names
-    that the functions do not know, are open."""
-    shape = [
-        size if isinstance(size, int) and place != axis else Any()
-        for place, size in enumerate(element.shape)
-    ]
-    return TensorType(tuple(shape), element.dtype)
+def _defined(module: IRModule, name: str, text: str, **parts: object) -> GlobalVar:
+    """The global function of that name, defined by a template on first use."""
+    if name not in module:
+        parsed = parse_module(text.format(name=name, **parts), "stacking.py", module)
+        for variable in parsed.get_global_vars():
+            if variable.name_hint not in module:
+                module[variable] = parsed[variable]
+    return module.get_global_var(name)
 
 
-def _merge_all(module: IRModule, chunk: TensorType, axis: int) -> GlobalVar:
-    """`@merge_all(%chunks, %reversed, %nothing)`: everything in one."""
-    name = f"concatenate {chunk} along {axis}"
-    all_of, pairs_of = GlobalVar(name), GlobalVar(f"{name}, in pairs")
-    if name in module:
-        return module.get_global_var(name)
-    cons, nil = module.get_constructor("Cons"), module.get_constructor("Nil")
-    chunks = list_of(chunk)
-    boolean = TensorType((), "bool")
+_CONCATENATE = """
+def @`{name}, in pairs`(%chunks: List[{chunk}], %reversed: bool, %done: List[{chunk}])
+    -> List[{chunk}] {{
+  match (%chunks) {{
+    Cons(%first, Cons(%second, %rest)) => @`{name}, in pairs`(%rest, %reversed, Cons(
+      if (%reversed) {{
+        concatenate((%second, %first), axis={axis})
+      }} else {{
+        concatenate((%first, %second), axis={axis})
+      }},
+      %done
+    )),
+    Cons(%last, _) => Cons(%last, %done),
+    _ => %done,
+  }}
+}}
 
-    # pairs(chunks, reversed, done): the chunks in pairs, in the opposite order
-    given, turned, done = Var("chunks", chunks), Var("reversed", boolean), Var("done", chunks)
-    first, second, rest = Var("first"), Var("second"), Var("rest")
-    both = If(
-        turned,
-        concatenate(Tuple((second, first)), axis),
-        concatenate(Tuple((first, second)), axis),
-    )
-    further = PatternConstructor(cons, (PatternVar(second), PatternVar(rest)))
-    last = Var("last")
-    pairs = Match(
-        given,
-        (
-            Clause(
-                PatternConstructor(cons, (PatternVar(first), further)),
-                Call(pairs_of, (rest, turned, Call(cons, (both, done)))),
-            ),
-            Clause(
-                PatternConstructor(cons, (PatternVar(last), PatternWildcard())),
-                Call(cons, (last, done)),
-            ),
-            Clause(PatternWildcard(), done),
-        ),
-    )
-    module[pairs_of] = Function((given, turned, done), pairs, chunks)
+def @`{name}`(%chunks: List[{chunk}], %reversed: bool, %empty: {chunk}) -> {chunk} {{
+  match (%chunks) {{
+    Cons(%only, Nil) => %only,
+    Nil => %empty,
+    _ => @`{name}`(@`{name}, in pairs`(%chunks, %reversed, Nil), logical_not(%reversed), %empty),
+  }}
+}}
+"""
 
-    given, turned = Var("chunks", chunks), Var("reversed", boolean)
-    only, nothing = Var("only"), Var("nothing", chunk)
-    one = PatternConstructor(cons, (PatternVar(only), PatternConstructor(nil)))
-    again = Call(pairs_of, (given, turned, Call(nil, ())))
-    whole = Match(
-        given,
-        (
-            Clause(one, only),
-            Clause(PatternConstructor(nil), nothing),
-            Clause(PatternWildcard(), Call(all_of, (again, logical_not(turned), nothing))),
-        ),
-    )
-    module[all_of] = Function((given, turned, nothing), whole, chunk)
-    return all_of
+# chunks are not longer than those after them: four have one length if the first and the last have
+_PUSH_BLOCK = """
+def @`{chunk} behind rows`(%newest: {chunk}, %chunks: List[{chunk}]) -> List[{chunk}] {{
+  match (%chunks) {{
+    Cons(%third, Cons(%second, Cons(%first, %rest))) =>
+      if (take(shape_of(%first, dtype="int64"), 0i64, axis=0)
+          == take(shape_of(%newest, dtype="int64"), 0i64, axis=0)) {{
+        @`{chunk} behind rows`(concatenate((%first, %second, %third, %newest), axis=0), %rest)
+      }} else {{
+        Cons(%newest, %chunks)
+      }},
+    _ => Cons(%newest, %chunks),
+  }}
+}}
 
+def @`{name}`(%newest: {row}, %rows: List[{row}], %chunks: List[{chunk}]) -> List[{chunk}] {{
+  match? (%rows) {{ {pattern} => @`{chunk} behind rows`(stack({block}, axis=0), %chunks), }}
+}}
+"""
 
-def _add_block(module: IRModule, kind: Rows) -> GlobalVar:
-    """`@add_block(%newest, %rows, %chunks)`: the chunks, with a block of rows more."""
-    name = f"chunks of {kind.row} and a block"
-    if name in module:
-        return module.get_global_var(name)
-    add_block, cons = GlobalVar(name), module.get_constructor("Cons")
-    newest, rows = Var("newest", kind.row), Var("rows", list_of(kind.row))
-    chunks = Var("chunks", list_of(kind.chunk))
-    others = [Var(f"row_{place}") for place in range(BLOCK - 1)]
-    pattern: Pattern = PatternWildcard()
-    for one in others:
-        pattern = PatternConstructor(cons, (PatternVar(one), pattern))
-    block = stack(Tuple((*others, newest)), 0)
-    body = Match(rows, (Clause(pattern, Call(_push(module, kind.chunk), (block, chunks))),), False)
-    module[add_block] = Function((newest, rows, chunks), body, list_of(kind.chunk))
-    return add_block
+# the newest rows and chunks are the smallest: they are concatenated first
+_ALL_ROWS = """
+def @`{name}, rows`(%parts: List[{row}], %behind: {chunk}) -> {chunk} {{
+  match (%parts) {{
+    Cons(%last, %rest) => @`{name}, rows`(
+      %rest, concatenate((expand_dims(%last, axis=0), %behind), axis=0)
+    ),
+    _ => %behind,
+  }}
+}}
 
+def @`{name}, chunks`(%parts: List[{chunk}], %behind: {chunk}) -> {chunk} {{
+  match (%parts) {{
+    Cons(%last, %rest) => @`{name}, chunks`(%rest, concatenate((%last, %behind), axis=0)),
+    _ => %behind,
+  }}
+}}
 
-def _push(module: IRModule, chunk: TensorType) -> GlobalVar:
-    """`@push(%newest, %chunks)`: chunks are not longer than those after them, so four are of one
-    length if the first and the last of them are."""
-    name = f"{chunk} behind rows"
-    if name in module:
-        return module.get_global_var(name)
-    push, cons = GlobalVar(name), module.get_constructor("Cons")
-    newest, chunks = Var("newest", chunk), Var("chunks", list_of(chunk))
-    third, second, first, rest = Var("third"), Var("second"), Var("first"), Var("rest")
-    before = PatternConstructor(cons, (PatternVar(first), PatternVar(rest)))
-    before = PatternConstructor(cons, (PatternVar(second), before))
-    before = PatternConstructor(cons, (PatternVar(third), before))
-    in_order = concatenate(Tuple((first, second, third, newest)), 0)
-    longer = Call(cons, (newest, chunks))
-    body = Match(
-        chunks,
-        (
-            Clause(
-                before,
-                If(
-                    equal(_rows(first), _rows(newest)),
-                    Call(push, (in_order, rest)),
-                    longer,
-                ),
-            ),
-            Clause(PatternWildcard(), longer),
-        ),
-    )
-    module[push] = Function((newest, chunks), body, list_of(chunk))
-    return push
-
-
-def _rows(chunk: Expr) -> Expr:
-    return take(shape_of(chunk, dtype="int64"), const(0, "int64"), axis=0)
-
-
-def _whole(module: IRModule, kind: Rows) -> GlobalVar:
-    """`@whole(%rows, %chunks, %nothing)`: the newest are the fewest, so they go together first."""
-    name = f"all of {kind.row}"
-    if name in module:
-        return module.get_global_var(name)
-    whole, cons = GlobalVar(name), module.get_constructor("Cons")
-    before_rows = _before(module, f"{name}, rows", kind.row, kind.chunk)
-    before_chunks = _before(module, f"{name}, chunks", kind.chunk, kind.chunk)
-    rows, chunks = Var("rows", list_of(kind.row)), Var("chunks", list_of(kind.chunk))
-    nothing = Var("nothing", kind.chunk)
-    last, rest, newest, older = Var("last"), Var("rest"), Var("newest"), Var("older")
-    of_chunks = Match(
-        chunks,
-        (
-            Clause(
-                PatternConstructor(cons, (PatternVar(newest), PatternVar(older))),
-                Call(before_chunks, (older, newest)),
-            ),
-            Clause(PatternWildcard(), nothing),
-        ),
-    )
-    single = Call(before_rows, (rest, expand_dims(last, 0)))
-    body = Match(
-        rows,
-        (
-            Clause(
-                PatternConstructor(cons, (PatternVar(last), PatternVar(rest))),
-                Call(before_chunks, (chunks, single)),
-            ),
-            Clause(PatternWildcard(), of_chunks),
-        ),
-    )
-    module[whole] = Function((rows, chunks, nothing), body, kind.chunk)
-    return whole
-
-
-def _before(module: IRModule, name: str, part: TensorType, chunk: TensorType) -> GlobalVar:
-    """`@before(%parts, %behind)`: rows or chunks, the newest first, and what comes behind them."""
-    before, cons = GlobalVar(name), module.get_constructor("Cons")
-    parts, behind = Var("parts", list_of(part)), Var("behind", chunk)
-    last, rest = Var("last"), Var("rest")
-    own = last if part is chunk else expand_dims(last, 0)
-    body = Match(
-        parts,
-        (
-            Clause(
-                PatternConstructor(cons, (PatternVar(last), PatternVar(rest))),
-                Call(before, (rest, concatenate(Tuple((own, behind)), 0))),
-            ),
-            Clause(PatternWildcard(), behind),
-        ),
-    )
-    module[before] = Function((parts, behind), body, chunk)
-    return before
+def @`{name}`(%rows: List[{row}], %chunks: List[{chunk}], %empty: {chunk}) -> {chunk} {{
+  match (%rows) {{
+    Cons(%last, %rest) =>
+      @`{name}, chunks`(%chunks, @`{name}, rows`(%rest, expand_dims(%last, axis=0))),
+    _ => match (%chunks) {{
+      Cons(%newest, %older) => @`{name}, chunks`(%older, %newest),
+      _ => %empty,
+    }},
+  }}
+}}
+"""

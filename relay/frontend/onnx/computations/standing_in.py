@@ -1,4 +1,4 @@
-"""Operators that stand for others of the standard, perhaps with more around them.
+"""Operators defined by operators of the standard.
 
 FusedConv(x, w, b, activation="Relu")   ->   Relu(Conv(x, w, b))
 """
@@ -14,7 +14,7 @@ from relay.frontend.onnx.converters import find
 from relay.frontend.onnx.node import Node
 from relay.ir.expr import Expr
 
-VERSION = 21  # of the standard whose operators stand for others
+VERSION = 21  # of the standard
 
 
 def standard(
@@ -25,8 +25,8 @@ def standard(
     outputs: Sequence[str] | None = None,
     version: int = VERSION,
 ) -> list[Expr]:
-    """What an operator of the standard gives, with the attributes of the node unless others are
-    given; only the first output is wanted unless told."""
+    """The outputs of a standard operator, with the attributes of the node, and its first output
+    only, unless others are given."""
     converter = find(node.importer.tables, "", operator, version)
     if converter is None:
         raise node.refused(f"it needs {operator}, of which there is no translation")
@@ -45,7 +45,7 @@ def standard(
 
 
 def activated(node: Node, data: Expr, name: str, numbers: Sequence[float]) -> Expr:
-    """An activation by its name, with its parameters in their order."""
+    """The activation of that name, with its parameters in order."""
     if not name:
         return data
     if name == "Clip":
@@ -62,7 +62,7 @@ def activated(node: Node, data: Expr, name: str, numbers: Sequence[float]) -> Ex
 
 _OPERATORS = {"Sigmoid": op.sigmoid, "Tanh": op.tanh}
 
-# the attributes that parameters are
+# the attributes that are parameters, in order
 _PARAMETERS: Mapping[str, Sequence[str]] = {
     "Relu": (),
     "Sigmoid": (),

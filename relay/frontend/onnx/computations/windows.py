@@ -1,21 +1,22 @@
-"""Windows that slide over the spatial axes of data: convolutions and pools have them.
+"""Sliding windows over the spatial axes of data, of convolutions and pools.
 
-    Windows.of(node, data, (3, 3))      strides, dilations, and what stands around data
+    Windows.of(node, data, (3, 3))      strides, dilations and padding
 
-`auto_pad` asks for as much around data as makes so many windows as there are elements, divided by
-the stride. Where an extent is not known, a run finds how much that is.
+`auto_pad` asks for as many windows as there are elements, divided by the stride; for dynamic
+dimensions the padding is computed at run time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from relay import op
-from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.node import Node, int64
 from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.dims import Dim
-from relay.ir.expr import Expr, const
+from relay.ir.expr import Expr
 from relay.ir.types import TensorType
 
 Pair = tuple[int, int]
@@ -26,17 +27,17 @@ AUTOMATIC = ("NOTSET", "VALID", *SAME)
 
 @frozen
 class Windows:
-    """How windows slide over each spatial axis."""
+    """Sizes, strides, dilations and padding per spatial axis."""
 
     sizes: Sequence[Dim]
     strides: Sequence[int]
     dilations: Sequence[int]
     automatic: str
-    pads: Sequence[Pair] | None  # before and after each axis; None where a run finds them
+    pads: Sequence[Pair] | None  # before and after each axis; None for dynamic padding
 
     @classmethod
     def of(cls, node: Node, data: Expr, sizes: Sequence[Dim]) -> Windows:
-        """What the attributes of a node say."""
+        """Reads the attributes of a node."""
         count = len(sizes)
         strides = node.numbers("strides", count, 1)
         dilations = node.numbers("dilations", count, 1)
@@ -53,11 +54,11 @@ class Windows:
         return found._with_pads(list(zip(widths[:count], widths[count:], strict=True)))
 
     def _with_pads(self, pads: Sequence[Pair] | None) -> Windows:
-        return Windows(self.sizes, self.strides, self.dilations, self.automatic, pads)
+        return replace(self, pads=pads)
 
     @property
     def covered(self) -> list[Dim]:
-        """How far a window reaches along each axis."""
+        """The extent that a dilated window covers along each axis."""
         return [
             dims.add(dims.multiply(dims.subtract(size, 1), step), 1)
             for size, step in zip(self.sizes, self.dilations, strict=True)
@@ -65,7 +66,7 @@ class Windows:
 
     @property
     def padding(self) -> tuple[int, ...]:
-        """What stands before each axis, then after each; nothing, where a run puts it there."""
+        """The padding before each axis, then after each; zeros for dynamic padding."""
         pads = self.pads or [(0, 0)] * len(self.sizes)
         return (*(before for before, _ in pads), *(after for _, after in pads))
 
@@ -76,7 +77,7 @@ class Windows:
         return Windows(*lists, self.automatic, pads)
 
     def with_more_behind(self) -> Windows:
-        """Windows with so much behind data that the last one that begins there is whole."""
+        """Windows padded so that the last one that begins in data is whole."""
         assert self.pads is not None
         pairs = zip(self.pads, self.strides, strict=True)
         return self._with_pads([(before, after + stride - 1) for (before, after), stride in pairs])
@@ -94,14 +95,14 @@ class Windows:
         return found
 
     def same_counts(self, extents: Sequence[Dim]) -> list[Dim]:
-        """How many windows `SAME_UPPER` and `SAME_LOWER` ask for."""
+        """The numbers of windows for `SAME_UPPER` and `SAME_LOWER`."""
         return [
             dims.floor_divide(dims.add(extent, stride - 1), stride)
             for extent, stride in zip(extents, self.strides, strict=True)
         ]
 
     def padded(self, node: Node, data: Expr, value: Expr) -> Expr:
-        """Data with so much around it as the windows ask for in a run."""
+        """Data with dynamic padding."""
         shape, count = node.shape(data), len(self.sizes)
         covered = [one for one in self.covered if isinstance(one, int)]
         if len(covered) < count:
@@ -111,20 +112,20 @@ class Windows:
         extents = node.let(
             op.strided_slice(op.shape_of(data, dtype="int64"), [2], [2 + count], axes=(0,))
         )
-        strides, one = const(list(self.strides), "int64"), const(1, "int64")
-        steps = op.floor_divide(op.subtract(extents, one), strides)
-        reach = op.add(op.multiply(steps, strides), const(covered, "int64"))
-        total = node.let(op.maximum(op.subtract(reach, extents), const(0, "int64")))
-        less = node.let(op.floor_divide(total, const(2, "int64")))
-        more = op.subtract(total, less)
+        strides, one = int64(list(self.strides)), int64(1)
+        steps = op.floor_divide(extents - one, strides)
+        reach = steps * strides + int64(covered)
+        total = node.let(op.maximum(reach - extents, int64(0)))
+        less = node.let(op.floor_divide(total, int64(2)))
+        more = total - less
         both = (less, more) if self.automatic == "SAME_UPPER" else (more, less)
-        widths = op.concatenate([const([[0, 0], [0, 0]], "int64"), op.stack(both, axis=1)], axis=0)
+        widths = op.concatenate([int64([[0, 0], [0, 0]]), op.stack(both, axis=1)], axis=0)
         declared = TensorType((*shape[:2], *[dims.ANY] * count), node.dtype(data))
         return node.let(op.nn.pad(data, widths, value), declared=declared)
 
 
 def automatic_padding(node: Node) -> str:
-    """The way in which padding is found, or `NOTSET` if it is given."""
+    """The attribute `auto_pad`; `NOTSET` for explicit padding."""
     found = str(node.attribute("auto_pad", "NOTSET") or "NOTSET")
     if found not in AUTOMATIC:
         raise node.refused("there is no such padding", ", ".join(AUTOMATIC), found)
@@ -132,6 +133,6 @@ def automatic_padding(node: Node) -> str:
 
 
 def halves(total: int, automatic: str) -> Pair:
-    """What stands before an axis and after it; of an odd number `SAME_UPPER` has more behind."""
+    """Padding before and after an axis; an odd element is after it for `SAME_UPPER`."""
     less = total // 2
     return (less, total - less) if automatic == "SAME_UPPER" else (total - less, less)

@@ -1,8 +1,8 @@
-"""Arithmetic, element by element: one operand, two that are broadcast, or many."""
+"""Elementwise arithmetic with one, two or any number of operands."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import reduce
 
 from relay import dtypes, op
@@ -13,12 +13,10 @@ from relay.ir.expr import Expr
 
 table = Converters()
 
-Unary = Callable[[Expr], Expr]
 Binary = Callable[[Expr, Expr], Expr]
 
-# --- one operand -------------------------------------------------------------------------------
 
-_UNARY: Mapping[str, Unary] = {
+_UNARY = {
     "Abs": op.abs,
     "Acos": op.acos,
     "Acosh": op.acosh,
@@ -26,6 +24,7 @@ _UNARY: Mapping[str, Unary] = {
     "Asinh": op.asinh,
     "Atan": op.atan,
     "Atanh": op.atanh,
+    "BitwiseNot": op.bitwise_not,
     "Ceil": op.ceil,
     "Cos": op.cos,
     "Cosh": op.cosh,
@@ -44,17 +43,12 @@ _UNARY: Mapping[str, Unary] = {
 }
 
 
-def _enter_unary(name: str, operator: Unary) -> None:
-    table.add(name, lambda node, data: operator(data))
-
-
-for _name, _operator in _UNARY.items():
-    _enter_unary(_name, _operator)
+table.add_unary(_UNARY)
 
 
 @table("Reciprocal")
 def reciprocal(node: Node, data: Expr) -> Expr:
-    return op.divide(node.number(1, data), data)
+    return node.number(1, data) / data
 
 
 @table("Erf")
@@ -65,15 +59,9 @@ def erf(node: Node, data: Expr) -> Expr:
     return op.erf(data)
 
 
-# --- two operands ------------------------------------------------------------------------------
-
-
 def aligned(node: Node, left: Expr, right: Expr) -> list[Expr]:
-    """Two operands that are broadcast from their last axes on.
-
-    Before version 7 of the operators, `axis` said at which axis of the left operand the right one
-    starts.
-    """
+    """Broadcast operands, aligned at their last axes.
+    Before version 7, `axis` is the axis of the left operand at which the right one starts."""
     if node.version < 7 and node.attribute("broadcast", 0) and "axis" in node.attributes:
         rank, own = node.rank(left), node.rank(right)
         behind = rank - node.attribute("axis") % max(rank, 1) - own
@@ -83,12 +71,8 @@ def aligned(node: Node, left: Expr, right: Expr) -> list[Expr]:
 
 
 def binary(operator: Binary) -> Callable[..., Expr]:
-    """The converter to an operator with two operands."""
-
-    def convert(node: Node, left: Expr, right: Expr) -> Expr:
-        return operator(*aligned(node, left, right))
-
-    return convert
+    """The converter to a broadcasting operator with two operands."""
+    return lambda node, left, right: operator(*aligned(node, left, right))
 
 
 table.add("Add", binary(op.add))
@@ -99,13 +83,12 @@ table.add("Div", binary(op.divide))
 
 @table("Mod")
 def modulo(node: Node, left: Expr, right: Expr) -> Expr:
-    operator = op.trunc_mod if node.attribute("fmod", 0) else op.floor_mod
-    return operator(*aligned(node, left, right))
+    return binary(op.trunc_mod if node.attribute("fmod", 0) else op.floor_mod)(node, left, right)
 
 
 @table("Pow")
 def power(node: Node, base: Expr, exponent: Expr) -> Expr:
-    """The result has the type of the base; before version 12 both have one type."""
+    """The result has the element type of the base."""
     base, exponent = aligned(node, base, exponent)
     wanted, other = node.dtype(base), node.dtype(exponent)
     if (whole := _small_power(node, base, exponent)) is not None:
@@ -117,8 +100,7 @@ def power(node: Node, base: Expr, exponent: Expr) -> Expr:
 
 
 def _small_power(node: Node, base: Expr, exponent: Expr) -> Expr | None:
-    """Integers to a power that is known: x**5 is x * (x**2)**2, instead of a step for every bit
-    that an exponent may have."""
+    """An integer to a small constant power, by repeated squaring: x**5 is x * (x**2)**2."""
     known = node.constant(exponent)
     if known is None or known.size != 1 or not dtypes.is_integer(node.dtype(base)):
         return None
@@ -128,22 +110,19 @@ def _small_power(node: Node, base: Expr, exponent: Expr) -> Expr | None:
     found: Expr | None = None
     for bit in range(int(number).bit_length()):
         if bit:
-            base = node.let(op.multiply(base, base))
+            base = node.let(base * base)
         if int(number) >> bit & 1:
-            found = base if found is None else op.multiply(found, base)
+            found = base if found is None else found * base
     return found
 
 
 def _power_type(base: str, exponent: str) -> str:
-    """The type that a power of different types is computed in."""
+    """The element type in which a power of mixed types is computed."""
     if dtypes.is_integer(base) and dtypes.is_integer(exponent):
         return base
     if "float64" in (base, exponent) or (dtypes.is_integer(base) and dtypes.bits(base) > 16):
         return "float64"
     return "float32"
-
-
-# --- any number of operands --------------------------------------------------------------------
 
 
 def _many(operator: Binary) -> Callable[..., Expr]:
@@ -158,26 +137,15 @@ table.add("Min", _many(op.minimum))
 @table("Mean")
 def mean(node: Node, *operands: Expr) -> Expr:
     total = reduce(op.add, broadcastable(node, *operands))
-    return op.divide(total, node.number(len(operands), operands[0]))
-
-
-# --- bits --------------------------------------------------------------------------------------
+    return total / node.number(len(operands), operands[0])
 
 
 @table("BitShift")
 def bit_shift(node: Node, left: Expr, right: Expr) -> Expr:
-    direction = node.required("direction")
-    if direction not in ("LEFT", "RIGHT"):
-        raise node.refused("there is no such direction", "LEFT or RIGHT", str(direction))
-    operator = op.left_shift if direction == "LEFT" else op.right_shift
-    return operator(*aligned(node, left, right))
+    operators = {"LEFT": op.left_shift, "RIGHT": op.right_shift}
+    return binary(operators[node.choice("direction", None, operators)])(node, left, right)
 
 
 table.add("BitwiseAnd", binary(op.bitwise_and))
 table.add("BitwiseOr", binary(op.bitwise_or))
 table.add("BitwiseXor", binary(op.bitwise_xor))
-
-
-@table("BitwiseNot")
-def bitwise_not(node: Node, data: Expr) -> Expr:
-    return op.bitwise_not(data)

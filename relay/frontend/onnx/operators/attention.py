@@ -1,4 +1,4 @@
-"""Attention, and the rotation of queries and keys that goes with it."""
+"""Attention and rotary position embeddings."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from relay.frontend.onnx.computations.attending import Attention, join_heads, sp
 from relay.frontend.onnx.computations.indices import in_range
 from relay.frontend.onnx.computations.rotation import rotated
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.node import Node, int64
 from relay.frontend.onnx.types import element_type
-from relay.ir.expr import Expr, const
+from relay.ir.expr import Expr
 
 table = Converters()
 
@@ -27,7 +27,7 @@ def attention(
     past_values: Expr | None = None,
     lengths: Expr | None = None,
 ) -> Sequence[Expr]:
-    """Queries, keys and values have an axis of heads, or heads side by side in the last one."""
+    """Inputs have an axis of heads, or heads concatenated in the last axis."""
     _check(node, past_keys, past_values, lengths)
     dtype = node.dtype(queries)
     is_flat = node.rank(queries) == 3
@@ -40,17 +40,14 @@ def attention(
     node.must_have_axes(queries, 4, "the queries")
     before = None if past_keys is None else node.size(past_keys, 2)
     keys, values = with_past(node, past_keys, keys), with_past(node, past_values, values)
-    given = values if node.dtype(values) == dtype else node.let(op.cast(values, dtype))
+    given = node.as_dtype(values, dtype)
     found = Attention.of(node, queries, keys, given)
     if mask is not None:
         found = found.mask(mask, pads=node.version >= 24)
-    found = _places(node, found, before, lengths)
+    found = _position_masks(node, found, before, lengths)
     scale, precision = node.attribute("scale"), node.attribute("softmax_precision")
-    result = found.run(
-        scale,
-        node.attribute("softcap", 0.0),
-        dtype if precision is None else element_type(precision),
-    )
+    precision = dtype if precision is None else element_type(precision)
+    result = found.run(scale, node.attribute("softcap", 0.0), precision)
     value = result.value()
     outputs = [join_heads(node, value) if is_flat else value, keys, values]
     if len(node.outputs) > 3 and node.outputs[3]:
@@ -73,11 +70,11 @@ def _check(
             raise node.refused(f"`{name}` is negative", "-1 or more", str(node.attribute(name)))
 
 
-def _places(node: Node, found: Attention, before: Expr | None, lengths: Expr | None) -> Attention:
-    """What queries may see by where they and the keys are.
-
-    The first query is behind the keys of the past, or is the last but so many of those in use.
-    """
+def _position_masks(
+    node: Node, found: Attention, before: Expr | None, lengths: Expr | None
+) -> Attention:
+    """Masks by position: causal, windows, and lengths of sequences.
+    Query positions continue after the past keys, or end at the last key in use."""
     causal = bool(node.attribute("is_causal", 0))
     left, right = (node.attribute(f"{side}_window_size", -1) for side in ("left", "right"))
     if lengths is not None:
@@ -85,20 +82,20 @@ def _places(node: Node, found: Attention, before: Expr | None, lengths: Expr | N
     if causal or left >= 0 or right >= 0:
         rows, columns = found.rows(), found.columns()
         if lengths is not None:
-            before = op.subtract(lengths, node.size(found.queries, 2))
+            before = lengths - node.size(found.queries, 2)
         if before is not None:
-            rows = node.let(op.add(rows, before))
+            rows = node.let(rows + before)
         blind = lengths is not None
         if causal:
-            found = found.allow(op.less_equal(columns, rows), blind=blind)
+            found = found.allow(columns <= rows, blind=blind)
         if left >= 0:
-            first = op.subtract(rows, const(left, "int64"))
-            found = found.allow(op.greater_equal(columns, first), blind=True)
+            first = rows - int64(left)
+            found = found.allow(columns >= first, blind=True)
         if right >= 0:
-            last = op.add(rows, const(right, "int64"))
-            found = found.allow(op.less_equal(columns, last), blind=blind)
+            last = rows + int64(right)
+            found = found.allow(columns <= last, blind=blind)
     if lengths is not None:
-        found = found.allow(op.less(found.columns(), lengths), blind=True)
+        found = found.allow(found.columns() < lengths, blind=True)
     return found
 
 
@@ -112,15 +109,11 @@ def rotary_embedding(
         data = split_heads(node, data, heads)
     node.must_have_axes(data, 4, "the inputs")
     if numbers is not None:
-        # a row of the tables for every position
+        # the rows of the tables at the positions
         numbers = in_range(node, numbers, cosines)
         cosines, sines = (node.let(op.take(one, numbers, axis=0)) for one in (cosines, sines))
-    found = rotated(
-        node,
-        data,
-        cosines,
-        sines,
-        width=node.attribute("rotary_embedding_dim", 0),
-        interleaved=bool(node.attribute("interleaved", 0)),
+    width, interleaved = (
+        node.attribute(name, 0) for name in ("rotary_embedding_dim", "interleaved")
     )
+    found = rotated(node, data, cosines, sines, width=width, interleaved=bool(interleaved))
     return join_heads(node, found) if is_flat else found

@@ -1,4 +1,4 @@
-"""Comparison, logic, choice, and questions about single elements."""
+"""Comparison, logic, selection and clipping."""
 
 from __future__ import annotations
 
@@ -13,29 +13,24 @@ from relay.ir.expr import Expr, const
 
 table = Converters()
 
-table.add("Equal", binary(op.equal))
-table.add("Greater", binary(op.greater))
-table.add("GreaterOrEqual", binary(op.greater_equal))
-table.add("Less", binary(op.less))
-table.add("LessOrEqual", binary(op.less_equal))
-table.add("And", binary(op.logical_and))
-table.add("Or", binary(op.logical_or))
-table.add("Xor", binary(op.logical_xor))
-
-
-@table("Not")
-def logical_not(node: Node, data: Expr) -> Expr:
-    return op.logical_not(data)
+table.add_unary({"IsNaN": op.isnan, "Not": op.logical_not})
+_BINARY = {
+    "And": op.logical_and,
+    "Equal": op.equal,
+    "Greater": op.greater,
+    "GreaterOrEqual": op.greater_equal,
+    "Less": op.less,
+    "LessOrEqual": op.less_equal,
+    "Or": op.logical_or,
+    "Xor": op.logical_xor,
+}
+for _name, _operator in _BINARY.items():
+    table.add(_name, binary(_operator))
 
 
 @table("Where")
 def where(node: Node, condition: Expr, yes: Expr, no: Expr) -> Expr:
     return op.where(*broadcastable(node, condition, yes, no))
-
-
-@table("IsNaN")
-def is_nan(node: Node, data: Expr) -> Expr:
-    return op.isnan(data)
 
 
 @table("IsInf")
@@ -46,11 +41,8 @@ def is_inf(node: Node, data: Expr) -> Expr:
         return op.isinf(data)
     if not (above or below):
         return op.zeros_like(op.isinf(data))
-    # the types of eight bits that have no infinity compare as others do
+    # float8 types without infinities compare like the others
     return op.equal(op.cast(data, "float32"), const(inf if above else -inf, "float32"))
-
-
-# --- bounds ------------------------------------------------------------------------------------
 
 
 @table("Clip")
@@ -66,12 +58,8 @@ def clip(node: Node, data: Expr, low: Expr | None = None, high: Expr | None = No
         for one, got in zip((low, high), bounds, strict=True)
     )
     if known and not dtypes.is_integer(node.dtype(data)):
-        lowest, highest = bounds
-        return op.clip(
-            data,
-            -inf if lowest is None else float(lowest.reshape(())),
-            inf if highest is None else float(highest.reshape(())),
-        )
+        defaults = zip(bounds, (-inf, inf), strict=True)
+        return op.clip(data, *(end if one is None else float(one.item()) for one, end in defaults))
     if low is not None:
         data = op.maximum(data, low)
     return data if high is None else op.minimum(data, high)

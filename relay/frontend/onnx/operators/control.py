@@ -1,4 +1,4 @@
-"""Graphs inside graphs: `If` is an `if`, `Loop` and `Scan` are recursive functions.
+"""Control flow: `If` is an `if`, `Loop` and `Scan` are recursive functions.
 
     Loop(limit, go_on, state, body)
       ->   let %loop = fn (%i, %go, %state, %rows) {
@@ -7,9 +7,9 @@
            };
            %loop(0, go_on, state, nothing)
 
-What a body takes from around it, it simply sees. Sizes that change from turn to turn become `?`.
-Where the first turns make something else of the state (its number of axes changes, or a sequence
-begins as an empty tensor of no meaning), they are written out before the loop:
+The body captures values from outside. Extents that change from turn to turn become `?`. Where the
+first turns change the rank of the state, or a sequence begins as an empty tensor, these turns are
+peeled:
 
     Loop(limit, go_on, state, body)
       ->   if (go_on and 0 < limit) { body(0, state); Loop of the other turns } else { state }
@@ -24,9 +24,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from relay import op
 from relay.errors import FrontendError
 from relay.frontend.onnx.branches import (
     TRUTH,
+    Branch,
     Fork,
     closed,
     dead_end,
@@ -38,36 +40,26 @@ from relay.frontend.onnx.branches import (
 from relay.frontend.onnx.computations.stacking import Rows, with_rows
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.graph import Subgraph
-from relay.frontend.onnx.joining import is_open, joined
-from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.joining import has_hole, joined
+from relay.frontend.onnx.node import Node, int64
 from relay.frontend.onnx.scope import Scope
 from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.dims import Any, Dim
 from relay.ir.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem, Var, const
 from relay.ir.types import TensorType, TupleType, Type
-from relay.op import (
-    add,
-    less,
-    logical_and,
-    reshape,
-    reverse,
-    subtract,
-    take,
-    transpose,
-)
 
 table = Converters()
 
 COUNT = TensorType((), "int64")
 
-WRITTEN_OUT = 2  # turns of a loop, before it
-FEW_AROUND = 3  # graphs around a loop of which turns are written out
+MOST_PEELED = 2  # turns
+MOST_ENCLOSING = 3  # graphs around a loop of which turns are peeled
 
 
 def scalar(node: Node, value: Expr) -> Expr:
-    """A tensor with one element as a scalar."""
-    return value if node.rank(value) == 0 else node.let(reshape(value, ()))
+    """A tensor of one element as a scalar."""
+    return value if node.rank(value) == 0 else node.let(op.reshape(value, ()))
 
 
 # --- If ------------------------------------------------------------------------------------------
@@ -78,44 +70,37 @@ def if_(node: Node, condition: Expr) -> Sequence[Expr] | Fork:
     known = node.constant(condition)
     if known is not None:
         graph = node.subgraph("then_branch" if known.item() else "else_branch")
-        inner, results = graph.translate(node.scope, [])
-        node.scope.bindings += inner.bindings
-        return results
-    one, other = (
+        return graph.inline(node.scope, [])
+    yes, no = (
         node.subgraph(name).translate(node.scope, []) for name in ("then_branch", "else_branch")
     )
-    if len(one[1]) != len(other[1]):
-        raise node.refused(
-            "the branches do not give the same number of values",
-            found=f"{len(one[1])} and {len(other[1])}",
-        )
-    _even_out(node, (one, other))
+    if len(yes[1]) != len(no[1]):
+        found = f"{len(yes[1])} and {len(no[1])}"
+        raise node.refused("the branches do not give the same number of values", found=found)
+    _match_ranks(node, (yes, no))
     chosen = scalar(node, condition)
-    types = types_of_both(one, other)
+    types = types_of_both(yes, no)
     if isinstance(types, tuple):
-        reason = _different(node, *types, "the branches")
-        return Fork(chosen, (one, other), reason)
-    branches = [closed(inner, results, types) for inner, results in (one, other)]
+        return Fork(chosen, (yes, no), _different(node, *types, "the branches"))
+    branches = [closed(*branch, types) for branch in (yes, no)]
     return either(node.scope, chosen, branches, types, node.span)
 
 
-def _even_out(node: Node, ways: Sequence[tuple[Scope, list[Expr]]]) -> None:
-    """A single element gets the axes that it has on the other way, where it has more of them: how
-    many there are cannot be left to a run."""
-    for place in range(len(ways[0][1])):
-        types = [node.type_of(results[place]) for _, results in ways]
+def _match_ranks(node: Node, branches: Sequence[Branch]) -> None:
+    """A tensor of one element gets the rank that it has in the other branch, if that is larger."""
+    for place in range(len(branches[0][1])):
+        types = [node.type_of(results[place]) for _, results in branches]
         shapes = [ty.shape for ty in types if isinstance(ty, TensorType)]
         if len(shapes) < 2 or any(one != 1 for shape in shapes for one in shape):
             continue
-        whole = max(shapes, key=len)
-        for inner, results in ways:
-            results[place] = _with_axes(node, inner, results[place], len(whole))
+        for inner, results in branches:
+            results[place] = _with_rank(node, inner, results[place], max(map(len, shapes)))
 
 
-def _with_axes(node: Node, scope: Scope, value: Expr, count: int) -> Expr:
+def _with_rank(node: Node, scope: Scope, value: Expr, count: int) -> Expr:
     if node.rank(value) == count:
         return value
-    return scope.bind(reshape(value, (1,) * count), "whole", node.span)
+    return scope.bind(op.reshape(value, (1,) * count), "whole", node.span)
 
 
 def _joined(node: Node, one: Type, other: Type, who: str) -> Type:
@@ -126,9 +111,7 @@ def _joined(node: Node, one: Type, other: Type, who: str) -> Type:
 
 
 def _different(node: Node, one: Type, other: Type, who: str) -> FrontendError:
-    return node.refused(
-        f"{who} give values of different types", expected=str(one), found=str(other)
-    )
+    return node.refused(f"{who} give values of different types", str(one), str(other))
 
 
 # --- loops ---------------------------------------------------------------------------------------
@@ -136,7 +119,7 @@ def _different(node: Node, one: Type, other: Type, who: str) -> FrontendError:
 
 @frozen
 class Turn:
-    """What a turn of a loop gives: whether to go on, its next state, and its rows."""
+    """What a turn of a loop gives: whether to continue, the next state, and the rows."""
 
     scope: Scope
     go_on: Expr
@@ -146,7 +129,7 @@ class Turn:
 
 @frozen
 class Collected:
-    """Rows that the turns of a loop gave, and what is known of the type of a row."""
+    """Rows that the turns of a loop gave, and the type of a row."""
 
     rows: Expr
     chunks: Expr
@@ -154,90 +137,148 @@ class Collected:
     row: TensorType
 
 
-# (scope, the number of the turn, whether to go on, state) -> a turn
+# (scope, the number of the turn, whether to continue, state) -> a turn
 Body = Callable[[Scope, Expr, Expr, Sequence[Expr]], Turn]
 
 
-def loop(
-    node: Node,
-    body: Body,
-    limit: Expr | None,
-    go_on: Expr,
-    state: Sequence[Expr],
-    made: Sequence[Turn] = (),
-) -> tuple[list[Expr], list[Collected]]:
-    """The last state, and for every row that a turn gives all of them, with those of the turns that
-    were `made` before."""
-    types = [node.type_of(value) for value in state]
-    while True:
-        turn, variables = _turn(node, body, types, state)
-        found = [
-            _joined(node, ty, node.type_of(value), "turns of the loop")
-            for ty, value in zip(types, turn.state, strict=True)
+@frozen
+class Iteration:
+    """A loop, of which the turns `made` are peeled."""
+
+    node: Node
+    body: Body
+    limit: Expr | None
+    go_on: Expr
+    state: Sequence[Expr]
+    made: Sequence[Turn] = ()
+
+    def run(self) -> tuple[list[Expr], list[Collected]]:
+        """The last state and the collected rows, with those of the peeled turns."""
+        node = self.node
+        types = [node.type_of(value) for value in self.state]
+        while True:
+            turn, variables = self._turn(types)
+            found = [
+                _joined(node, ty, node.type_of(value), "turns of the loop")
+                for ty, value in zip(types, turn.state, strict=True)
+            ]
+            if found == types and not any(map(has_hole, types)):
+                return self._written(turn, variables, types)
+            types = [*map(filled, types)] if found == types else found
+
+    def _turn(self, types: Sequence[Type]) -> tuple[Turn, list[Var]]:
+        """A turn with states of these types, and its variables."""
+        number, going = Var("turn", COUNT), Var("going", TRUTH)
+        variables = [Var(f"state_{place}", ty) for place, ty in enumerate(types)]
+        # a value without a type is passed as it is, to find what it is joined with
+        given = [
+            value if has_hole(ty) else variable
+            for value, ty, variable in zip(self.state, types, variables, strict=True)
         ]
-        if found == types and not any(map(is_open, types)):
-            break
-        types = [*map(filled, types)] if found == types else found
-    return _written(node, turn, variables, types, limit, go_on, state, made)
+        return self.body(self.node.scope.inner(), number, going, given), [number, going, *variables]
+
+    def _written(
+        self, turn: Turn, variables: Sequence[Var], types: Sequence[Type]
+    ) -> tuple[list[Expr], list[Collected]]:
+        """The call of the recursive function."""
+        node, scope, again = self.node, turn.scope, Var("loop")
+        rows = _row_types(node, [*self.made, turn])
+        kinds = [*map(Rows.of, rows)]
+        list_types = [ty for kind in kinds for ty in kind.types]
+        lists = [Var(f"rows_{place}", ty) for place, ty in enumerate(list_types)]
+        all_types = (*types, *list_types)
+        number, going = variables[:2]
+        following = [with_type(scope, v, ty) for v, ty in zip(turn.state, types, strict=True)]
+        longer: list[Expr] = []
+        if rows:
+            given = zip(turn.rows, kinds, strict=True)
+            newest = [with_type(scope, value, kind.row) for value, kind in given]
+            before = [*zip(lists[::2], lists[1::2], strict=True)]
+            collected = Var("collected", TupleType(tuple(list_types)))
+            appended = with_rows(node.scope.module, number, newest, before, kinds)
+            scope.bindings.append((collected, appended))
+            longer = [TupleGetItem(collected, place) for place in range(len(lists))]
+        step = Call(again, (number + int64(1), turn.go_on, *following, *longer))
+        condition = going if self.limit is None else op.logical_and(going, number < self.limit)
+        ended = Tuple((*variables[2:], *lists))
+        result = TupleType(all_types)
+        function = Function((*variables, *lists), If(condition, scope.closed(step), ended), result)
+        begin = [with_type(node.scope, v, ty) for v, ty in zip(self.state, types, strict=True)]
+        before_it = _collected(node, self.made, kinds)
+        call = Call(again, (int64(len(self.made)), self.go_on, *begin, *before_it))
+        fields = node.fields(node.let(Let(again, function, call), declared=result), len(all_types))
+        last, parts = fields[: len(types)], fields[len(types) :]
+        return last, [*map(Collected, parts[::2], parts[1::2], kinds, rows)]
+
+    def outputs(self, count: Dim) -> list[Expr]:
+        """The last state and the stacked rows; turns are peeled where there is no type without."""
+        try:
+            last, rows = self.run()
+            return [*last, *(stacked(self.node, one, count) for one in rows)]
+        except FrontendError as reason:
+            # every enclosing loop may try as often
+            if len(self.made) == MOST_PEELED or self.node.importer.depth > MOST_ENCLOSING:
+                raise
+            try:
+                return self._peeled(count)
+            except FrontendError:
+                raise reason from None
+
+    def _peeled(self, count: Dim) -> list[Expr]:
+        """The outputs with one more turn peeled: its number and state are known."""
+        node, made = self.node, self.made
+        number = node.importer.constant(np.array(len(made), "int64"))
+        condition = self.go_on
+        if self.limit is not None:
+            condition = node.let(op.logical_and(self.go_on, number < self.limit))
+        inner = node.scope.inner()
+        turn = self.body(inner, number, node.importer.constant(np.array(True)), self.state)
+        there = replace(node, scope=inner)
+        rest = replace(
+            self, node=there, go_on=turn.go_on, state=turn.state, made=[*made, turn]
+        ).outputs(count)
+        known = node.constant(condition)
+        if known is not None and known.item():
+            node.scope.bindings += inner.bindings
+            return rest
+        other = node.scope.inner()
+        none = self._without_a_turn(replace(node, scope=other), rest)
+        types = types_of_both((inner, rest), (other, none))
+        if isinstance(types, tuple):
+            text = f"the loop makes no more than {len(made)} turns, and its results have other axes"
+            reason = node.refused(f"{text} then", str(types[0]), str(types[1]))
+            types = [node.type_of(one) for one in rest]
+            end = dead_end(node.scope, types, reason, node.span)
+        else:
+            end = closed(other, none, types)
+        return either(node.scope, condition, [closed(inner, rest, types), end], types, node.span)
+
+    def _without_a_turn(self, node: Node, results: Sequence[Expr]) -> list[Expr]:
+        """The outputs of a loop that ends at once, with the ranks of `results` where possible."""
+        found = []
+        for value, wanted in zip(self.state, results, strict=False):
+            types = [node.type_of(value), node.type_of(wanted)]
+            shapes = [ty.shape for ty in types if isinstance(ty, TensorType)]
+            if len(shapes) == 2 and all(one == 1 for shape in shapes for one in shape):
+                value = _with_rank(node, node.scope, value, len(shapes[1]))
+            found.append(value)
+        whole = [node.tensor_type(one) for one in results[len(self.state) :]]
+        rows = [TensorType(ty.shape[1:], ty.dtype) for ty in whole]
+        kinds = [*map(Rows.of, rows)]
+        lists = _collected(node, self.made, kinds)
+        given = map(Collected, lists[::2], lists[1::2], kinds, rows)
+        return [*found, *(stacked(node, one, len(self.made)) for one in given)]
 
 
-def _turn(
-    node: Node, body: Body, types: Sequence[Type], state: Sequence[Expr]
-) -> tuple[Turn, list[Var]]:
-    number, going = Var("turn", COUNT), Var("going", TRUTH)
-    variables = [Var(f"state_{place}", ty) for place, ty in enumerate(types)]
-    inner = Scope(node.scope.module, node.scope, elements=node.scope.elements)
-    # what is of no type yet is tried as it is, to see what becomes of it
-    given = [
-        value if is_open(ty) else variable
-        for value, ty, variable in zip(state, types, variables, strict=True)
-    ]
-    return body(inner, number, going, given), [number, going, *variables]
-
-
-def _written(
-    node: Node,
-    turn: Turn,
-    variables: Sequence[Var],
-    types: Sequence[Type],
-    limit: Expr | None,
-    go_on: Expr,
-    state: Sequence[Expr],
-    made: Sequence[Turn],
+def loop(
+    node: Node, body: Body, limit: Expr | None, go_on: Expr, state: Sequence[Expr]
 ) -> tuple[list[Expr], list[Collected]]:
-    module = node.scope.module
-    rows = _row_types(node, [*made, turn])
-    kinds = [*map(Rows.of, rows)]
-    list_types = [ty for kind in kinds for ty in kind.types]
-    lists = [Var(f"rows_{place}", ty) for place, ty in enumerate(list_types)]
-    all_types = (*types, *list_types)
-    result = TupleType(all_types)
-    again = Var("loop")
-    number, going = variables[:2]
-    scope = turn.scope
-    following = [with_type(scope, v, ty) for v, ty in zip(turn.state, types, strict=True)]
-    longer: list[Expr] = []
-    if rows:
-        newest = [with_type(scope, v, kind.row) for v, kind in zip(turn.rows, kinds, strict=True)]
-        before = [*zip(lists[::2], lists[1::2], strict=True)]
-        collected = Var("collected", TupleType(tuple(list_types)))
-        scope.bindings.append((collected, with_rows(module, number, newest, before, kinds)))
-        longer = [TupleGetItem(collected, place) for place in range(len(lists))]
-    step = Call(again, (add(number, const(1, "int64")), turn.go_on, *following, *longer))
-    condition = going if limit is None else logical_and(going, less(number, limit))
-    ended = Tuple((*variables[2:], *lists))
-    function = Function((*variables, *lists), If(condition, scope.closed(step), ended), result)
-    begin = [with_type(node.scope, v, ty) for v, ty in zip(state, types, strict=True)]
-    collected_before = _collected(node, made, kinds)
-    call = Call(again, (const(len(made), "int64"), go_on, *begin, *collected_before))
-    whole = node.let(Let(again, function, call), declared=result)
-    fields: list[Expr] = [node.let(TupleGetItem(whole, place)) for place in range(len(all_types))]
-    last, parts = fields[: len(types)], fields[len(types) :]
-    return last, [*map(Collected, parts[::2], parts[1::2], kinds, rows)]
+    """The last state and the collected rows of a loop."""
+    return Iteration(node, body, limit, go_on, state).run()
 
 
 def _row_types(node: Node, turns: Sequence[Turn]) -> list[TensorType]:
-    """The types of rows that all turns give."""
+    """The common types of the rows of all turns."""
     found: list[Type] = [node.tensor_type(row) for row in turns[-1].rows]
     for turn in turns[:-1]:
         types = [node.tensor_type(row) for row in turn.rows]
@@ -248,7 +289,7 @@ def _row_types(node: Node, turns: Sequence[Turn]) -> list[TensorType]:
 
 
 def _collected(node: Node, turns: Sequence[Turn], kinds: Sequence[Rows]) -> list[Expr]:
-    """Lists of rows and chunks, alternately, with what a few turns gave."""
+    """Lists of rows and chunks, alternately, with the rows of peeled turns."""
     cons, nil = (node.scope.module.get_constructor(name) for name in ("Cons", "Nil"))
     found: list[Expr] = []
     for place, kind in enumerate(kinds):
@@ -260,12 +301,12 @@ def _collected(node: Node, turns: Sequence[Turn], kinds: Sequence[Rows]) -> list
 
 
 def stacked(node: Node, given: Collected, count: Dim) -> Expr:
-    """Rows as one tensor; `count` is how many there are."""
+    """Collected rows as one tensor; `count` is the number of rows."""
     row = given.row
     empty = node.zeros((0, *row.shape), row.dtype)
     nothing = with_type(node.scope, empty, given.kind.chunk)
     whole = given.kind.all(node.scope.module, given.rows, given.chunks, nothing)
-    return node.let(whole, declared=TensorType((count, *row.shape), row.dtype))
+    return node.declare(whole, (count, *row.shape), row.dtype)
 
 
 @table("Loop")
@@ -273,16 +314,13 @@ def loop_(node: Node, limit: Expr | None, go_on: Expr | None, *state: Expr) -> S
     graph = node.subgraph("body")
     carried = len(state)
     if len(graph.inputs) != 2 + carried or len(graph.outputs) < 1 + carried:
-        raise node.refused(
-            "the body does not fit",
-            expected=f"{2 + carried} inputs and {1 + carried} outputs or more",
-            found=f"{len(graph.inputs)} and {len(graph.outputs)}",
-        )
+        expected = f"{2 + carried} inputs and {1 + carried} outputs or more"
+        found = f"{len(graph.inputs)} and {len(graph.outputs)}"
+        raise node.refused("the body does not fit", expected, found)
 
     def body(scope: Scope, number: Expr, going: Expr, values: Sequence[Expr]) -> Turn:
         given = _as_declared(scope, graph, [number, going], values)
-        inner, results = graph.translate(scope, given)
-        scope.bindings += inner.bindings
+        results = graph.inline(scope, given)
         next_one = scalar(replace(node, scope=scope), results[0])
         return Turn(scope, next_one, results[1 : 1 + carried], results[1 + carried :])
 
@@ -290,92 +328,12 @@ def loop_(node: Node, limit: Expr | None, go_on: Expr | None, *state: Expr) -> S
     always_true = node.importer.constant(np.array(True))
     start: Expr = always_true if go_on is None else scalar(node, go_on)
     known = node.elements(trips) if trips is not None else None
-    always = known is not None and _goes_on(graph, start, node)
-    found = known[0] if known is not None and always else None
-    count = Any() if found is None else dims.maximum(found, 0)
-    return _turns(node, body, trips, start, state, count, [])
+    turns = known[0] if known is not None and _runs_to_limit(graph, start, node) else None
+    count = Any() if turns is None else dims.maximum(turns, 0)
+    return Iteration(node, body, trips, start, state).outputs(count)
 
 
-def _turns(
-    node: Node,
-    body: Body,
-    limit: Expr | None,
-    go_on: Expr,
-    state: Sequence[Expr],
-    count: Dim,
-    made: Sequence[Turn],
-) -> list[Expr]:
-    """The last state and the rows of a loop, of which some turns were `made` before."""
-    try:
-        last, rows = loop(node, body, limit, go_on, state, made)
-        return [*last, *(stacked(node, one, count) for one in rows)]
-    except FrontendError as reason:
-        # every loop around this one may try as often
-        if len(made) == WRITTEN_OUT or node.importer.depth > FEW_AROUND:
-            raise
-        try:
-            return _after_a_turn(node, body, limit, go_on, state, count, made)
-        except FrontendError:
-            raise reason from None
-
-
-def _after_a_turn(
-    node: Node,
-    body: Body,
-    limit: Expr | None,
-    go_on: Expr,
-    state: Sequence[Expr],
-    count: Dim,
-    made: Sequence[Turn],
-) -> list[Expr]:
-    """The same, with a turn before the loop: its number and its state are what they are."""
-    number = node.importer.constant(np.array(len(made), "int64"))
-    condition = go_on if limit is None else node.let(logical_and(go_on, less(number, limit)))
-    inner = Scope(node.scope.module, node.scope, elements=node.scope.elements)
-    there = replace(node, scope=inner)
-    turn = body(inner, number, node.importer.constant(np.array(True)), state)
-    results = _turns(there, body, limit, turn.go_on, turn.state, count, [*made, turn])
-    known = node.constant(condition)
-    if known is not None and known.item():
-        node.scope.bindings += inner.bindings
-        return results
-    other = Scope(node.scope.module, node.scope, elements=node.scope.elements)
-    rest = _without_a_turn(replace(node, scope=other), state, results, made)
-    types = types_of_both((inner, results), (other, rest))
-    if not isinstance(types, tuple):
-        branches = [closed(inner, results, types), closed(other, rest, types)]
-        return either(node.scope, condition, branches, types, node.span)
-    after, before = types
-    reason = node.refused(
-        f"the loop makes no more than {len(made)} turns, and its results have other axes then",
-        expected=str(after),
-        found=str(before),
-    )
-    types = [node.type_of(one) for one in results]
-    branches = [closed(inner, results, types), dead_end(node.scope, types, reason, node.span)]
-    return either(node.scope, condition, branches, types, node.span)
-
-
-def _without_a_turn(
-    node: Node, state: Sequence[Expr], results: Sequence[Expr], made: Sequence[Turn]
-) -> list[Expr]:
-    """What a loop gives that ends at once; a single element has the axes it would get."""
-    found = []
-    for value, wanted in zip(state, results, strict=False):
-        types = [node.type_of(value), node.type_of(wanted)]
-        shapes = [ty.shape for ty in types if isinstance(ty, TensorType)]
-        if len(shapes) == 2 and all(one == 1 for shape in shapes for one in shape):
-            value = _with_axes(node, node.scope, value, len(shapes[1]))
-        found.append(value)
-    whole = [node.tensor_type(one) for one in results[len(state) :]]
-    rows = [TensorType(ty.shape[1:], ty.dtype) for ty in whole]
-    kinds = [*map(Rows.of, rows)]
-    lists = _collected(node, made, kinds)
-    given = map(Collected, lists[::2], lists[1::2], kinds, rows)
-    return [*found, *(stacked(node, one, len(made)) for one in given)]
-
-
-def _goes_on(graph: Subgraph, start: Expr, node: Node) -> bool:
+def _runs_to_limit(graph: Subgraph, start: Expr, node: Node) -> bool:
     """Whether a loop never ends before its limit."""
     first = node.constant(start)
     if first is None or not first.item():
@@ -390,15 +348,11 @@ def _goes_on(graph: Subgraph, start: Expr, node: Node) -> bool:
 def _as_declared(
     scope: Scope, graph: Subgraph, control: Sequence[Expr], values: Sequence[Expr]
 ) -> list[Expr]:
-    """The inputs of a body; some say that the first two are tensors of one element."""
-    found: list[Expr] = []
-    types = graph.types()
-    for place, value in enumerate([*control, *values]):
-        ty = types[place] if place < len(types) else None
-        if place < 2 and isinstance(ty, TensorType) and len(ty.shape) == 1:
-            found.append(scope.bind(reshape(value, (1,)), "control"))
-        else:
-            found.append(value)
+    """The inputs of a body, whose first two may be declared as tensors of one element."""
+    found = [*control, *values]
+    for place, ty in enumerate(graph.types()[:2]):
+        if isinstance(ty, TensorType) and len(ty.shape) == 1:
+            found[place] = scope.bind(op.reshape(found[place], (1,)), "control")
     return found
 
 
@@ -407,7 +361,7 @@ def _as_declared(
 
 @table("Scan", since=8)
 def scan_in_batches(node: Node, lengths: Expr | None, *inputs: Expr) -> Sequence[Expr]:
-    """Every state and every sequence has an axis of batches in front."""
+    """Every state and every sequence has a leading batch axis."""
     if lengths is not None:
         raise node.refused(
             "lengths of sequences are not taken into account",
@@ -421,7 +375,7 @@ def scan_in_batches(node: Node, lengths: Expr | None, *inputs: Expr) -> Sequence
 
     def of_batch(scope: Scope, number: Expr, going: Expr, values: Sequence[Expr]) -> Turn:
         there = replace(node, scope=scope)
-        own = [there.let(take(value, number, axis=0, mode="clip")) for value in inputs]
+        own = [there.let(op.take(value, number, axis=0, mode="clip")) for value in inputs]
         first = [0] * scanned
         state, rows = _scanned(there, graph, own[:carried], own[carried:], first, backwards)
         made = [stacked(there, one, count) for one, count in rows]
@@ -436,7 +390,8 @@ def scan(node: Node, *inputs: Expr) -> Sequence[Expr]:
     graph = node.subgraph("body")
     scanned = _scan_inputs(node, len(inputs), graph)
     state, sequences = inputs[: len(inputs) - scanned], inputs[len(inputs) - scanned :]
-    in_axes = _axes(node, "scan_input_axes", sequences)
+    given = zip(node.numbers("scan_input_axes", scanned), map(node.rank, sequences), strict=True)
+    in_axes = [node.axis_of(axis, rank) for axis, rank in given]
     backwards = node.numbers("scan_input_directions", scanned)
     last, rows = _scanned(node, graph, state, sequences, in_axes, backwards)
     turned = node.numbers("scan_output_directions", len(rows))
@@ -444,19 +399,17 @@ def scan(node: Node, *inputs: Expr) -> Sequence[Expr]:
     outputs = []
     for (one, count), is_back, axis in zip(rows, turned, out_axes, strict=True):
         made = stacked(node, one, count)
-        outputs.append(_moved(node, node.let(reverse(made, 0)) if is_back else made, axis))
+        outputs.append(_moved(node, node.let(op.reverse(made, 0)) if is_back else made, axis))
     return [*last, *outputs]
 
 
 def _scan_inputs(node: Node, given: int, graph: Subgraph) -> int:
-    """How many inputs are sequences; the others are states."""
+    """The number of inputs that are sequences; the others are states."""
     scanned = int(node.required("num_scan_inputs"))
     if not 1 <= scanned <= given or len(graph.inputs) != given:
-        raise node.refused(
-            "the numbers of inputs do not fit",
-            expected=f"{len(graph.inputs)} inputs, as the body has",
-            found=f"{given}, of them {scanned} sequences",
-        )
+        expected = f"{len(graph.inputs)} inputs, as the body has"
+        found = f"{given}, of them {scanned} sequences"
+        raise node.refused("the numbers of inputs do not fit", expected, found)
     if len(graph.outputs) < given - scanned:
         raise node.refused("the body does not give every state", found=f"{len(graph.outputs)}")
     return scanned
@@ -470,32 +423,20 @@ def _scanned(
     in_axes: Sequence[int],
     backwards: Sequence[int],
 ) -> tuple[list[Expr], list[tuple[Collected, Dim]]]:
-    """The last state, and the rows with how many there are."""
+    """The last state, and the rows with their number."""
     count, length = _length(node, sequences[0], in_axes[0])
 
     def body(scope: Scope, number: Expr, going: Expr, values: Sequence[Expr]) -> Turn:
         slices = []
         for value, axis, is_back in zip(sequences, in_axes, backwards, strict=True):
-            last = subtract(length, const(1, "int64"))
-            place = subtract(last, number) if is_back else number
-            slices.append(scope.bind(take(value, place, axis=axis, mode="clip"), "slice"))
-        inner, results = graph.translate(scope, [*values, *slices])
-        scope.bindings += inner.bindings
+            last = length - int64(1)
+            place = last - number if is_back else number
+            slices.append(scope.bind(op.take(value, place, axis=axis, mode="clip"), "slice"))
+        results = graph.inline(scope, [*values, *slices])
         return Turn(scope, going, results[: len(state)], results[len(state) :])
 
     last, rows = loop(node, body, length, const(True), state)
     return last, [(row, count) for row in rows]
-
-
-def _axes(node: Node, name: str, values: Sequence[Expr]) -> list[int]:
-    given = node.numbers(name, len(values))
-    return [_axis(node, axis, node.rank(v)) for axis, v in zip(given, values, strict=True)]
-
-
-def _axis(node: Node, axis: int, rank: int) -> int:
-    if not -rank <= axis < rank:
-        raise node.refused("there is no such axis", expected=f"one of {rank}", found=f"{axis}")
-    return axis % rank
 
 
 def _length(node: Node, value: Expr, axis: int) -> tuple[Dim, Expr]:
@@ -503,10 +444,10 @@ def _length(node: Node, value: Expr, axis: int) -> tuple[Dim, Expr]:
 
 
 def _moved(node: Node, value: Expr, axis: int) -> Expr:
-    """The first axis at another place."""
+    """A tensor with the first axis moved to another position."""
     rank = node.rank(value)
-    place = _axis(node, axis, rank)
+    place = node.axis_of(axis, rank)
     if place == 0:
         return value
     order = [*range(1, place + 1), 0, *range(place + 1, rank)]
-    return transpose(value, order)
+    return op.transpose(value, order)

@@ -1,4 +1,4 @@
-"""Constants, and tensors as they are or with elements of another type."""
+"""Constants, and conversions of element types."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from relay.frontend.onnx.types import element_type
 from relay.ir.expr import Expr
 
 table = Converters()
-
-# --- constants ---------------------------------------------------------------------------------
+table.add_unary({"Identity": lambda data: data})
 
 
 @table("Constant")
 def constant(node: Node) -> Expr:
-    """One attribute has the value; which one says of what kind it is."""
+    """The value is one of several attributes, by type."""
     for name, dtype in _VALUES.items():
         if name in node.attributes:
             return node.importer.constant(np.asarray(node.attribute(name), dtype))
@@ -26,7 +25,7 @@ def constant(node: Node) -> Expr:
     raise node.refused("there is no value", "numbers", given or "no attribute")
 
 
-# the attributes with a value, and the element type where the value is not a tensor already
+# attributes that hold a value, and its element type where it is not a tensor
 _VALUES: dict[str, str | None] = {
     "value": None,
     "sparse_value": None,
@@ -37,18 +36,10 @@ _VALUES: dict[str, str | None] = {
 }
 
 
-@table("Identity")
-def identity(node: Node, data: Expr) -> Expr:
-    return data
-
-
-# --- element types -----------------------------------------------------------------------------
-
-
 @table("Cast")
 def cast(node: Node, data: Expr) -> Expr:
     wanted = node.required("to")
-    # version 1 has the name of the type, others its number
+    # the name of the type in version 1, its number in others
     dtype = wanted.lower() if isinstance(wanted, str) else element_type(wanted)
     return converted(node, data, _NAMES.get(dtype, dtype))
 
@@ -62,7 +53,7 @@ def cast_like(node: Node, data: Expr, like: Expr) -> Expr:
 
 
 def converted(node: Node, data: Expr, dtype: str) -> Expr:
-    """Data as elements of a type, as the attributes of the node say."""
+    """Data in another element type, by the attributes of the node."""
     saturate, rounding = node.attribute("saturate", 1), node.attribute("round_mode", "up")
     return narrowed(node, data, dtype, bool(saturate), rounding)
 
@@ -70,7 +61,7 @@ def converted(node: Node, data: Expr, dtype: str) -> Expr:
 @table("BitCast")
 def bit_cast(node: Node, data: Expr) -> Expr:
     wanted = element_type(node.required("to"))
-    # a truth value is stored in eight bits, of which it uses one
+    # a bool is stored in eight bits
     if "bool" in (wanted, node.dtype(data)):
         return op.cast(data, wanted)
     return op.reinterpret(data, dtype=wanted)

@@ -1,8 +1,8 @@
-"""Convolutions and transposed ones, over any number of spatial axes."""
+"""Convolutions and transposed convolutions over any number of spatial axes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from math import prod
@@ -11,29 +11,19 @@ from relay import op
 from relay.frontend.onnx.computations.broadcast import best_known, of_shape
 from relay.frontend.onnx.computations.windows import SAME, Pair, Windows, automatic_padding, halves
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.node import Node, int64
 from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.dims import Dim
-from relay.ir.expr import Expr, const
-from relay.ir.types import TensorType
+from relay.ir.expr import Expr
 
 table = Converters()
 
-_CONVOLUTIONS: Mapping[int, Callable[..., Expr]] = {
-    1: op.nn.conv1d,
-    2: op.nn.conv2d,
-    3: op.nn.conv3d,
-}
-_TRANSPOSED: Mapping[int, Callable[..., Expr]] = {
-    1: op.nn.conv1d_transpose,
-    2: op.nn.conv2d_transpose,
-    3: op.nn.conv3d_transpose,
-}
-MOST = 3  # spatial axes that an operator has
-MOST_PARTS = 1024  # convolutions that one over more axes is made of
-
-# --- convolutions ------------------------------------------------------------------------------
+# by the number of spatial axes
+_CONVOLUTIONS = (op.nn.conv1d, op.nn.conv2d, op.nn.conv3d)
+_TRANSPOSED = (op.nn.conv1d_transpose, op.nn.conv2d_transpose, op.nn.conv3d_transpose)
+MOST = 3  # spatial axes of an operator
+MOST_PARTS = 1024  # convolutions that one over more axes is decomposed into
 
 
 @table("Conv")
@@ -42,19 +32,18 @@ def conv(node: Node, data: Expr, weight: Expr, bias: Expr | None = None) -> Expr
     windows = Windows.of(node, data, node.shape(weight)[2:])
     shape = node.shape(data)
     if windows.pads is None:
-        framed = windows.padded(node, data, node.number(0, data))
-        found = convolved(node, framed, weight, windows, groups)
-        counts = windows.same_counts(shape[2:])
-        declared = (shape[0], node.shape(weight)[0], *counts)
-        found = node.let(found, declared=TensorType(declared, node.dtype(data)))
+        padded = windows.padded(node, data, node.number(0, data))
+        found = convolved(node, padded, weight, windows, groups)
+        declared = (shape[0], node.shape(weight)[0], *windows.same_counts(shape[2:]))
+        found = node.declare(found, declared, node.dtype(data))
     else:
         found = convolved(node, data, weight, windows, groups)
     return found if bias is None else op.nn.bias_add(found, bias)
 
 
 def operands(node: Node, data: Expr, weight: Expr, inputs: int) -> tuple[Expr, Expr, int]:
-    """Data and a weight that fit together, with what each says of the other's dimensions; and the
-    groups. `inputs` is the axis of the weight where the channels of data are."""
+    """Data and weight, whose static dimensions refine each other's, and the number of groups;
+    `inputs` is the axis of the weight that the channels of data correspond to."""
     shape, rank = node.shape(data), node.rank(data)
     if rank < 3:
         raise node.refused("data has no spatial axes", "3 axes or more", str(node.type_of(data)))
@@ -83,13 +72,13 @@ def operands(node: Node, data: Expr, weight: Expr, inputs: int) -> tuple[Expr, E
 
 
 def convolved(node: Node, data: Expr, weight: Expr, windows: Windows, groups: int) -> Expr:
-    """The convolution of data that has its padding, or gets it from the operator."""
+    """The convolution; its operator pads where the padding is static."""
     count = len(windows.sizes)
     if count > MOST:
         return _convolved_in_parts(node, data, weight, windows, groups)
     numbers = [one for one in windows.sizes if isinstance(one, int)]
     outputs = node.shape(weight)[0]
-    return _CONVOLUTIONS[count](
+    return _CONVOLUTIONS[count - 1](
         data,
         weight,
         strides=tuple(windows.strides),
@@ -104,8 +93,8 @@ def convolved(node: Node, data: Expr, weight: Expr, windows: Windows, groups: in
 def _convolved_in_parts(
     node: Node, data: Expr, weight: Expr, windows: Windows, groups: int
 ) -> Expr:
-    """A convolution over more axes than operators have: the sum of one over the last axes for each
-    place in the window of the others, along which data is sliced."""
+    """A convolution over more than three axes: the sum, over the window positions along the first
+    axes, of convolutions over the last three axes of slices of data."""
     count = len(windows.sizes)
     ahead = count - MOST
     outputs, _, *sizes = node.static_shape(weight, "weights")
@@ -136,7 +125,7 @@ def _convolved_in_parts(
         taps = op.strided_slice(weight, list(place), [at + 1 for at in place], axes=axes)
         kernel = node.let(op.squeeze(taps, axes))
         found = convolved(node, node.let(images), kernel, windows.part(ahead, count), groups)
-        total = found if total is None else op.add(total, found)
+        total = found if total is None else total + found
     assert total is not None
     total = node.let(total)
     apart = op.reshape(total, (-1, *counts, outputs, *inner_extents(node, total)[1:]))
@@ -144,7 +133,7 @@ def _convolved_in_parts(
 
 
 def inner_extents(node: Node, data: Expr) -> list[int]:
-    """The extents of all axes but the batch, which have to be numbers."""
+    """The extents of all axes but the batch, which must not be dynamic."""
     found = [one for one in node.shape(data)[1:] if isinstance(one, int)]
     if len(found) + 1 < node.rank(data):
         raise node.refused(
@@ -161,29 +150,27 @@ def inner_extents(node: Node, data: Expr) -> list[int]:
 def conv_transpose(node: Node, data: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
     data, weight, groups = operands(node, data, weight, inputs=0)
     spread = Spread.of(node, data, weight, groups)
-    wanted = spread.wanted
-    if wanted is None:
-        found = spread.apply(node, data, weight)
-    else:
-        found = _of_extents(node, spread.apply(node, data, weight), wanted, spread.automatic)
+    found = spread.apply(node, data, weight)
+    if spread.wanted is not None:
+        found = _center(node, found, spread.wanted, spread.automatic)
     return found if bias is None else op.nn.bias_add(found, bias)
 
 
 @frozen
 class Spread:
-    """How the window of each element of data is laid out."""
+    """The strides, dilations and padding of a transposed convolution."""
 
     strides: Sequence[int]
     dilations: Sequence[int]
     groups: int
     automatic: str
-    pads: Sequence[Pair]  # what is cut off before and after each axis
-    more: Sequence[int]  # how much longer each axis is at its end
-    wanted: Sequence[int] | None = None  # the extents of the result, where only a run finds pads
+    pads: Sequence[Pair]  # cropped before and after each axis
+    more: Sequence[int]  # the output padding of each axis
+    wanted: Sequence[int] | None = None  # the output extents, where the padding is dynamic
 
     @classmethod
     def of(cls, node: Node, data: Expr, weight: Expr, groups: int) -> Spread:
-        """What the attributes of a node say."""
+        """Reads the attributes of a node."""
         extents, sizes = node.shape(data)[2:], node.shape(weight)[2:]
         count = len(sizes)
         strides = node.numbers("strides", count, 1)
@@ -193,7 +180,7 @@ class Spread:
         found = cls(strides, dilations, groups, automatic, [(0, 0)] * count, more)
         wanted: Sequence[Dim] | None = None
         if (given := node.attribute("output_shape")) is not None:
-            # some write the batch and the channels too
+            # some exporters write the batch and the channels too
             wanted = given[2:] if len(given) == count + 2 else given
             if len(wanted) != count:
                 raise node.refused("`output_shape` does not fit", f"{count} sizes", str(given))
@@ -207,7 +194,7 @@ class Spread:
     def _reaching(
         self, node: Node, extents: Sequence[Dim], sizes: Sequence[Dim], wanted: Sequence[Dim]
     ) -> Spread:
-        """The padding that leads to extents: what is too much is cut off on both sides."""
+        """Pads so that the output has the given extents; an excess is cropped on both sides."""
         pads, more = [], []
         for extent, size, end, stride, step, longer in zip(
             extents, sizes, wanted, self.strides, self.dilations, self.more, strict=True
@@ -233,7 +220,7 @@ class Spread:
         if count > MOST:
             return self._as_convolution(node, data, weight)
         sizes = [one for one in node.shape(weight)[2:] if isinstance(one, int)]
-        return _TRANSPOSED[count](
+        return _TRANSPOSED[count - 1](
             data,
             weight,
             strides=tuple(self.strides),
@@ -245,7 +232,7 @@ class Spread:
         )
 
     def _as_convolution(self, node: Node, data: Expr, weight: Expr) -> Expr:
-        """A convolution of data with its elements apart, by windows that are turned around."""
+        """The convolution of data with zeros between its elements by flipped windows."""
         inputs, each, *sizes = node.static_shape(weight, "weights")
         ends = [(size - 1) * step for size, step in zip(sizes, self.dilations, strict=True)]
         widths = [
@@ -256,9 +243,8 @@ class Spread:
         framed = node.let(op.nn.pad(apart, [(0, 0), (0, 0), *widths]))
         rows = op.reshape(weight, (self.groups, inputs // self.groups, each, *sizes))
         order = (0, 2, 1, *range(3, 3 + len(sizes)))
-        kernel = op.reshape(
-            op.transpose(rows, order), (self.groups * each, inputs // self.groups, *sizes)
-        )
+        shape = (self.groups * each, inputs // self.groups, *sizes)
+        kernel = op.reshape(op.transpose(rows, order), shape)
         for axis in range(2, 2 + len(sizes)):
             kernel = op.reverse(kernel, axis)
         ones = [1] * len(sizes)
@@ -266,30 +252,30 @@ class Spread:
         return convolved(node, framed, node.let(kernel), windows, self.groups)
 
 
-def _of_extents(node: Node, data: Expr, wanted: Sequence[int], automatic: str) -> Expr:
-    """The middle of data, as long as wanted; what is missing stands at the end."""
+def _center(node: Node, data: Expr, wanted: Sequence[int], automatic: str) -> Expr:
+    """Crops data around its center to the given extents, or pads it at the end."""
     data, count = node.let(data), len(wanted)
     shape = node.shape(data)
     extents = op.strided_slice(op.shape_of(data, dtype="int64"), [2], [2 + count], axes=(0,))
-    total = node.let(op.subtract(extents, const(list(wanted), "int64")))
-    zero = const(0, "int64")
+    total = node.let(extents - int64(list(wanted)))
+    zero = int64(0)
     cut = node.let(op.maximum(total, zero))
-    less = op.floor_divide(cut, const(2, "int64"))
-    first = less if automatic == "SAME_UPPER" else op.subtract(cut, less)
-    missing = op.maximum(op.negative(total), zero)
-    kept = node.let(
+    less = op.floor_divide(cut, int64(2))
+    first = less if automatic == "SAME_UPPER" else cut - less
+    missing = op.maximum(-total, zero)
+    kept = node.declare(
         op.strided_slice(
             data,
             first,
-            op.minimum(extents, const(list(wanted), "int64")),
+            op.minimum(extents, int64(list(wanted))),
             axes=tuple(range(2, 2 + count)),
             slice_mode="size",
         ),
-        declared=TensorType((*shape[:2], *[dims.ANY] * count), node.dtype(data)),
+        (*shape[:2], *[dims.ANY] * count),
+        node.dtype(data),
     )
     behind = op.stack([op.zeros_like(missing), missing], axis=1)
-    widths = op.concatenate([const([[0, 0], [0, 0]], "int64"), behind], axis=0)
-    return node.let(
-        op.nn.pad(kept, widths, node.number(0, data)),
-        declared=TensorType((*shape[:2], *wanted), node.dtype(data)),
+    widths = op.concatenate([int64([[0, 0], [0, 0]]), behind], axis=0)
+    return node.declare(
+        op.nn.pad(kept, widths, node.number(0, data)), (*shape[:2], *wanted), node.dtype(data)
     )

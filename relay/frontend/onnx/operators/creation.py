@@ -1,4 +1,4 @@
-"""Tensors made of a shape or of a few numbers."""
+"""Tensors made from a shape or a few numbers."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import numpy as np
 from relay import op
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.elements import Elements
-from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.node import Node, int64
 from relay.frontend.onnx.operators.shaping import whole_shape
 from relay.frontend.onnx.types import element_type
 from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr, const
-from relay.ir.types import TensorType
 
 table = Converters()
 
@@ -29,8 +28,7 @@ def constant_of_shape(node: Node, wanted: Expr) -> Expr:
     known = node.elements(wanted)
     if known is None or node.constant(wanted) is not None:
         return found
-    shape = tuple(dims.ANY if one is None else one for one in known)
-    return node.let(found, declared=TensorType(shape, node.dtype(value)))
+    return node.declare(found, known, node.dtype(value))
 
 
 @table("Range")
@@ -39,11 +37,11 @@ def arange(node: Node, start: Expr, limit: Expr, delta: Expr) -> Expr:
     first, last, step = (_scalar(node, one) for one in (start, limit, delta))
     found = op.arange(first, last, step, dtype=dtype)
     length = _steps(node.elements(start), node.elements(limit), node.elements(delta))
-    return found if length is None else node.let(found, declared=TensorType((length,), dtype))
+    return found if length is None else node.declare(found, (length,), dtype)
 
 
 def _scalar(node: Node, value: Expr) -> Expr:
-    """A scalar; as a constant also where it is the extent of a tensor, and that is a number."""
+    """A scalar; the extent of a tensor is a constant where it is static."""
     known = node.elements(value)
     if known and isinstance(known[0], int):
         return const(known[0], node.dtype(value))
@@ -51,7 +49,7 @@ def _scalar(node: Node, value: Expr) -> Expr:
 
 
 def _steps(start: Elements | None, limit: Elements | None, delta: Elements | None) -> Dim | None:
-    """How many numbers there are, where that has a name."""
+    """The number of elements, where it is a named dimension."""
     if delta != (1,) or not start or not limit or start[0] is None or limit[0] is None:
         return None
     length = dims.subtract(limit[0], start[0])
@@ -63,7 +61,7 @@ def eye_like(node: Node, data: Expr) -> Expr:
     wanted = node.attribute("dtype")
     dtype = node.dtype(data) if wanted is None else element_type(wanted)
     diagonal = node.attribute("k", 0)
-    # what is on or above the diagonal, without what is above it
+    # the upper triangle with the diagonal, less the one without it
     ones = op.ones_like(op.cast(data, "int8"))
-    from_it, above = (op.trilu(ones, const(k, "int64")) for k in (diagonal, diagonal + 1))
-    return op.cast(op.subtract(from_it, above), dtype)
+    upper, above = (op.trilu(ones, int64(k)) for k in (diagonal, diagonal + 1))
+    return op.cast(upper - above, dtype)

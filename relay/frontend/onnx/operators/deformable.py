@@ -1,9 +1,8 @@
-"""Convolutions whose windows are bent: offsets, which are data too, move each of their elements.
+"""Deformable convolutions: offsets, which are an input, move each element of each window.
 
-Images have an operator of their own. Over any other number of axes, n, the elements of all windows
-are read first, and multiplied with the weights as a convolution with windows of one element:
-
-    sum over the 2^n corners around a place: nearness * data at the corner
+`nn.deformable_conv2d` does so over two axes. Over any other number n of axes, the elements of all
+windows are gathered by multilinear interpolation between 2^n corners, and convolved with windows of
+one element.
 """
 
 from __future__ import annotations
@@ -18,16 +17,15 @@ from relay import dtypes, op
 from relay.frontend.onnx.computations.broadcast import best_known, fitting, of_shape
 from relay.frontend.onnx.computations.windows import Windows
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.node import Node, int64
 from relay.frontend.onnx.operators.convolution import convolved, operands
 from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr, const
-from relay.ir.types import TensorType
 
 table = Converters()
 
-MOST = 8  # spatial axes: a place has 2^n corners
+MOST = 8  # spatial axes: a position has 2^n corners
 
 
 @table("DeformConv")
@@ -39,13 +37,12 @@ def deform_conv(
     bias: Expr | None = None,
     share: Expr | None = None,
 ) -> Expr:
-    """A convolution whose windows are bent, with a share for each of their elements or without."""
-    convolve = _on_images if node.rank(data) == 4 else _on_any_axes
+    convolve = _over_two_axes if node.rank(data) == 4 else _over_any_axes
     found = convolve(node, data, weight, offset, share)
     return found if bias is None else op.nn.bias_add(found, bias)
 
 
-def _on_images(node: Node, data: Expr, weight: Expr, offset: Expr, share: Expr | None) -> Expr:
+def _over_two_axes(node: Node, data: Expr, weight: Expr, offset: Expr, share: Expr | None) -> Expr:
     steps = {
         "strides": tuple(node.numbers("strides", 2, 1)),
         "padding": tuple(node.numbers("pads", 4)),
@@ -58,7 +55,7 @@ def _on_images(node: Node, data: Expr, weight: Expr, offset: Expr, share: Expr |
     return op.nn.modulated_deformable_conv2d(data, offset, weight, share, **steps)
 
 
-def _on_any_axes(node: Node, data: Expr, weight: Expr, offset: Expr, share: Expr | None) -> Expr:
+def _over_any_axes(node: Node, data: Expr, weight: Expr, offset: Expr, share: Expr | None) -> Expr:
     data, weight, groups = operands(node, data, weight, inputs=1)
     sizes = node.static_shape(weight, "weights")[2:]
     count, elements = len(sizes), prod(sizes)
@@ -83,7 +80,7 @@ def _on_any_axes(node: Node, data: Expr, weight: Expr, offset: Expr, share: Expr
     if share is not None:
         share = fitting(node, share, (batch, parts * elements, *counts), "masks")
         own = op.expand_dims(_by_parts(node, op.cast(share, wide), parts), 1)
-        fetched = node.let(op.multiply(fetched, own))
+        fetched = node.let(fetched * own)
     # (batch * parts, channels / parts, elements, …) as (batch, channels * elements, …)
     joined = node.let(op.reshape(fetched, (-4, -1, parts, -3, *[0] * count)))
     columns = node.let(op.reshape(joined, (0, -3, *[0] * count)))
@@ -95,7 +92,7 @@ def _on_any_axes(node: Node, data: Expr, weight: Expr, offset: Expr, share: Expr
 
 
 def _windows(node: Node, sizes: Sequence[int]) -> Windows:
-    """What the attributes of a node say: there is no `auto_pad` among them."""
+    """The windows, by the attributes of a node, which have no `auto_pad`."""
     count = len(sizes)
     strides, dilations = node.numbers("strides", count, 1), node.numbers("dilations", count, 1)
     if min(*strides, *dilations) < 1:
@@ -109,7 +106,7 @@ def _windows(node: Node, sizes: Sequence[int]) -> Windows:
 def _sizes(
     node: Node, data: Expr, offset: Expr, share: Expr | None, windows: Windows
 ) -> tuple[Dim, list[Dim]]:
-    """The batch, and how many windows there are along each axis, by whichever input knows them."""
+    """The batch, and the number of windows per axis, by whichever input has static extents."""
     count = len(windows.sizes)
     moving = [offset] if share is None else [offset, share]
     for value in moving:
@@ -135,44 +132,39 @@ def _by_parts(node: Node, value: Expr, parts: int) -> Expr:
 
 
 def _places(node: Node, moves: Expr, windows: Windows, sizes: Sequence[int]) -> list[Expr]:
-    """Where the elements of all windows stand along each axis: (rows, elements, counts…). Moves
-    are (rows, elements, axes, counts…)."""
+    """The positions of the elements of all windows along each axis: (rows, elements, counts…);
+    moves are (rows, elements, axes, counts…)."""
     count, found = len(sizes), []
-    elements = node.let(op.arange(const(prod(sizes), "int64"), dtype="int64"))
+    elements = node.let(op.arange(int64(prod(sizes)), dtype="int64"))
     for axis, before in enumerate(windows.padding[:count]):
-        own = op.take(moves, const(axis, "int64"), axis=2)
-        size = node.size(moves, 3 + axis)
-        numbers = node.let(
-            op.arange(size, dtype="int64"),
-            declared=TensorType((node.shape(moves)[3 + axis],), "int64"),
-        )
-        starts = numbers * const(windows.strides[axis], "int64") - const(before, "int64")
-        later = op.floor_divide(elements, const(prod(sizes[axis + 1 :]), "int64"))
-        inside = op.floor_mod(later, const(sizes[axis], "int64"))
-        steps = inside * const(windows.dilations[axis], "int64")
-        still = op.add(_spread(starts, count - 1 - axis), _spread(steps, count))
-        found.append(node.let(op.add(own, op.cast(node.let(still), node.dtype(moves)))))
+        own = op.take(moves, int64(axis), axis=2)
+        starts = node.positions(moves, 3 + axis) * int64(windows.strides[axis]) - int64(before)
+        later = op.floor_divide(elements, int64(prod(sizes[axis + 1 :])))
+        inside = op.floor_mod(later, int64(sizes[axis]))
+        steps = inside * int64(windows.dilations[axis])
+        still = _spread(starts, count - 1 - axis) + _spread(steps, count)
+        found.append(node.let(own + op.cast(node.let(still), node.dtype(moves))))
     return found
 
 
 def _between(node: Node, images: Expr, places: Sequence[Expr]) -> Expr:
-    """Images (rows, channels, extents…) at places (rows, elements, counts…) between elements: the
-    corners around them, weighted by nearness. What lies outside is 0."""
+    """Multilinear interpolation of images (rows, channels, extents…) at positions
+    (rows, elements, counts…); 0 outside."""
     count = len(places)
     corners = np.array(list(product((0, 1), repeat=count)))
     zero, one = node.number(0, images), node.number(1, images)
-    index: Expr = const(0, "int64")
+    index: Expr = int64(0)
     nearness: Expr = one
     for axis, place in enumerate(places):
         extent = node.size(images, 2 + axis)
         along = node.let(op.expand_dims(place, 1))
         sides = corners[:, axis].reshape(-1, *[1] * (count + 1))
-        corner = node.let(op.add(op.floor(along), const(sides, node.dtype(images))))
+        corner = node.let(op.floor(along) + const(sides, node.dtype(images)))
         end = op.cast(extent, node.dtype(images))
-        inside = op.logical_and(op.greater_equal(corner, zero), op.less(corner, end))
+        inside = op.logical_and(corner >= zero, corner < end)
         near = op.where(inside, one - op.abs(along - corner), zero)
         nearness = near if axis == 0 else nearness * near
-        # an index has a meaning only inside, and what is no number there has none as an integer
+        # an index outside may be NaN, which no integer is
         number = op.cast(op.where(inside, corner, zero), "int64")
         index = number if axis == 0 else index * extent + number
     for _ in range(count - 1):
@@ -182,5 +174,5 @@ def _between(node: Node, images: Expr, places: Sequence[Expr]) -> Expr:
 
 
 def _spread(values: Expr, after: int) -> Expr:
-    """A list along an axis that so many others come after."""
+    """A vector with axes of extent 1 after it."""
     return op.expand_dims(values, 1, num_newaxis=after) if after else values

@@ -1,4 +1,4 @@
-"""Dropout: nothing outside of training, and zeros at random places in training."""
+"""Dropout: the identity for inference, random zeros in training."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from relay.ir.expr import Expr, const
 
 table = Converters()
 
-MOST_DRAWN = 1 << 20  # numbers that are constants of a model
+MOST_DRAWN = 1 << 20  # random numbers drawn at import, as a constant
 
 
 @table("Dropout")
 def dropout_of_models(node: Node, data: Expr) -> Sequence[Expr]:
-    """Before version 12 a model says nothing of training, or is taken for one that is trained."""
+    """Before version 12 nothing is dropped."""
     kept = op.ones_like(data)
     return [data, kept if node.version < 10 else op.cast(kept, "bool")]
 
@@ -36,30 +36,24 @@ def dropout(
     share: Expr = const(0.5, "float64")
     if ratio is not None:
         share = node.let(op.cast(op.reshape(ratio, ()), "float64"))
-        low, high = (
-            op.greater_equal(share, const(0.0, "float64")),
-            op.less(share, const(1.0, "float64")),
-        )
-        fits = op.logical_and(low, high)
+        fits = op.logical_and(share >= const(0.0, "float64"), share < const(1.0, "float64"))
         message = "the ratio is out of range"
         share = node.checked(share, fits, message, "0 or more, and less than 1", REAL_VALUE, share)
-    kept = op.greater_equal(_drawn(node, data), share)
-    scale = op.divide(const(1.0, "float64"), op.subtract(const(1.0, "float64"), share))
+    kept = _drawn(node, data) >= share
+    scale = const(1.0, "float64") / (const(1.0, "float64") - share)
     if mode is None:
         is_training = op.reshape(training, ())
         kept = op.logical_or(kept, op.logical_not(is_training))
         scale = op.where(is_training, scale, const(1.0, "float64"))
     mask = node.let(kept)
-    scaled = op.multiply(data, op.cast(scale, node.dtype(data)))
+    scaled = data * op.cast(scale, node.dtype(data))
     return [op.where(mask, scaled, node.number(0, data)), mask]
 
 
 def _drawn(node: Node, data: Expr) -> Expr:
-    """Numbers from [0, 1), one for each element, the same in every run.
-
-    Those of a seed are drawn as the reference of the standard draws them, unless there are too
-    many to be constants, or a run says how many there are.
-    """
+    """Uniform numbers from [0, 1), one per element, the same in every run.
+    With a seed they are the ones of the reference implementation, unless there are too many for a
+    constant, or the shape is dynamic."""
     shape, seed = node.shape(data), node.attribute("seed")
     numbers = [one for one in shape if isinstance(one, int)]
     if seed is None or len(numbers) < len(shape) or prod(numbers) > MOST_DRAWN:

@@ -1,8 +1,9 @@
-"""Tensors that grow: elements around them, copies of them, a window about their middle."""
+"""Padding, tiling, and cropping around the center."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,20 +11,19 @@ from relay import op
 from relay.frontend.onnx.computations.checking import axes_within, within
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.elements import Elements
-from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.node import Node, int64
 from relay.ir import dims
 from relay.ir.dims import Dim
-from relay.ir.expr import Expr, const
-from relay.ir.types import TensorType
+from relay.ir.expr import Expr
 
 table = Converters()
 
-# --- around ------------------------------------------------------------------------------------
+_MODES = ("constant", "edge", "reflect", "wrap")
 
 
 @table("Pad")
 def pad_by_attributes(node: Node, data: Expr) -> Expr:
-    """Version 1 calls the widths `paddings`, others `pads`."""
+    """Version 1 has the widths in `paddings`, others in `pads`."""
     widths = node.required("pads" if node.version >= 2 else "paddings")
     value = node.number(node.attribute("value", 0.0), data)
     return _padded(node, data, [int(one) for one in widths], value)
@@ -31,40 +31,30 @@ def pad_by_attributes(node: Node, data: Expr) -> Expr:
 
 @table("Pad", since=11)
 def pad(
-    node: Node,
-    data: Expr,
-    widths: Expr,
-    value: Expr | None = None,
-    axes: Expr | None = None,
+    node: Node, data: Expr, widths: Expr, value: Expr | None = None, axes: Expr | None = None
 ) -> Expr:
     filling = node.number(0, data) if value is None else op.reshape(value, ())
     known = node.elements(widths)
     places = None if axes is None else node.elements(axes)
     if known is None or (axes is not None and places is None):
-        return _padded_in_a_run(node, data, widths, filling, axes)
+        return _dynamically_padded(node, data, widths, filling, axes)
     rank = node.rank(data)
     if axes is not None:
-        known = _on_all_axes(node, known, places, rank)
+        known = _for_all_axes(node, known, places, rank)
     if all(isinstance(one, int) for one in known):
         return _padded(node, data, [one for one in known if isinstance(one, int)], filling)
-    if len(known) != 2 * rank:
-        raise node.refused("the widths do not fit the rank", str(2 * rank), str(len(known)))
-    shape: list[Dim] = []
-    for extent, before, after in zip(node.shape(data), known[:rank], known[rank:], strict=True):
-        unknown = before is None or after is None
-        shape.append(dims.ANY if unknown else extent + before + after)  # type: ignore[operator]
-    found = _padded_in_a_run(node, data, widths, filling, axes)
-    return node.let(found, declared=TensorType(tuple(shape), node.dtype(data)))
+    shape = [
+        None if before is None or after is None else extent + before + after
+        for extent, (before, after) in zip(node.shape(data), _pairs(node, known, rank), strict=True)
+    ]
+    found = _dynamically_padded(node, data, widths, filling, axes)
+    return node.declare(found, shape, node.dtype(data))
 
 
-def _on_all_axes(node: Node, widths: Elements, axes: Elements | None, rank: int) -> Elements:
-    """Widths for every axis, where some axes are named."""
+def _for_all_axes(node: Node, widths: Elements, axes: Elements | None, rank: int) -> Elements:
+    """Widths for all axes, where they are given for some."""
     given = [one for one in axes or () if isinstance(one, int)]
-    if not all(-rank <= one < rank for one in given):
-        raise node.refused("an axis is out of range", f"axes of {rank}", str(given))
-    named = [one % rank for one in given]
-    if len(set(named)) < len(named):
-        raise node.refused("an axis is named twice", "different axes", str(given))
+    named = node.axes_of(given, rank, distinct=True)
     if len(widths) != 2 * len(named):
         raise node.refused("the widths do not fit the axes", str(2 * len(named)), str(len(widths)))
     found: list[Dim | None] = [0] * (2 * rank)
@@ -75,38 +65,34 @@ def _on_all_axes(node: Node, widths: Elements, axes: Elements | None, rank: int)
 
 
 def _padded(node: Node, data: Expr, widths: Sequence[int], value: Expr) -> Expr:
-    """Data with elements around it; a negative width takes elements away."""
-    rank = node.rank(data)
+    """Data padded by constant widths; a negative width crops."""
+    pairs = _pairs(node, widths, node.rank(data))
+    return op.nn.pad(data, pairs, value, pad_mode=node.choice("mode", "constant", _MODES))
+
+
+def _pairs(node: Node, widths: Sequence[Any], rank: int) -> list[tuple[Any, Any]]:
+    """The widths before and after each axis."""
     if len(widths) != 2 * rank:
         raise node.refused("the widths do not fit the rank", str(2 * rank), str(len(widths)))
-    pairs = list(zip(widths[:rank], widths[rank:], strict=True))
-    return op.nn.pad(data, pairs, value, pad_mode=_mode(node))
+    return list(zip(widths[:rank], widths[rank:], strict=True))
 
 
-def _mode(node: Node) -> str:
-    mode = node.attribute("mode", "constant")
-    if mode not in ("constant", "edge", "reflect", "wrap"):
-        raise node.refused("there is no such mode", "constant, edge, reflect or wrap", str(mode))
-    return str(mode)
-
-
-def _padded_in_a_run(node: Node, data: Expr, widths: Expr, value: Expr, axes: Expr | None) -> Expr:
-    """The same with widths that a run finds."""
+def _dynamically_padded(
+    node: Node, data: Expr, widths: Expr, value: Expr, axes: Expr | None
+) -> Expr:
+    """Data padded by widths that are known at run time."""
     before_and_after = op.reshape(op.cast(widths, "int64"), (2, -1))
     pairs = op.transpose(before_and_after, (1, 0))
     if axes is not None:
         axes = axes_within(node, axes, node.rank(data), different=True)
         none = node.importer.constant(np.zeros((node.rank(data), 2), "int64"))
         pairs = op.scatter_nd(none, op.expand_dims(op.cast(axes, "int64"), 0), pairs)
-    return op.nn.pad(data, pairs, value, pad_mode=_mode(node))
-
-
-# --- copies ------------------------------------------------------------------------------------
+    return op.nn.pad(data, pairs, value, pad_mode=node.choice("mode", "constant", _MODES))
 
 
 @table("Tile")
 def tile_along_an_axis(node: Node, data: Expr, count: Expr, axis: Expr) -> Expr:
-    """Version 1: so many copies along one axis."""
+    """Version 1 tiles along one axis."""
     places, copies_of = node.integers(axis, "the axis"), node.integers(count, "the copies")
     rank = node.rank(data)
     if len(places) != 1 or len(copies_of) != 1 or not -rank <= places[0] < rank:
@@ -118,29 +104,23 @@ def tile_along_an_axis(node: Node, data: Expr, count: Expr, axis: Expr) -> Expr:
 @table("Tile", since=6)
 def tile(node: Node, data: Expr, counts: Expr) -> Expr:
     known = node.elements(counts)
-    if node.has_open_length(counts):
+    if node.has_dynamic_length(counts):
         counts = node.of_length(counts, node.rank(data), "the copies")
     found = op.tile(data, counts)
     if known is None or len(known) != node.rank(data) or node.constant(counts) is not None:
         return found
-    shape = tuple(
-        dims.ANY if count is None else dims.multiply(extent, count)
+    shape = [
+        None if count is None else dims.multiply(extent, count)
         for extent, count in zip(node.shape(data), known, strict=True)
-    )
-    return node.let(found, declared=TensorType(shape, node.dtype(data)))
-
-
-# --- about the middle --------------------------------------------------------------------------
+    ]
+    return node.declare(found, shape, node.dtype(data))
 
 
 @table("CenterCropPad")
 def center_crop_pad(node: Node, data: Expr, wanted: Expr) -> Expr:
-    """The middle of data, in a window that may be smaller than data or larger along each axis."""
+    """Crops or pads each axis around its center."""
     own, rank = node.shape(data), node.rank(data)
-    named = node.attribute("axes", range(rank))
-    if not all(-rank <= axis < rank for axis in named):
-        raise node.refused("an axis is out of range", f"axes of {rank}", str(list(named)))
-    axes = [axis % rank for axis in named]
+    axes = node.axes_of(node.attribute("axes", range(rank)), rank)
     wanted = within(node, wanted, 0, None, "a size is negative", "0 or more")
     known = node.elements(wanted) or (None,) * len(axes)
     shape: list[Dim | None] = list(own)
@@ -151,20 +131,15 @@ def center_crop_pad(node: Node, data: Expr, wanted: Expr) -> Expr:
     if all(isinstance(one, int) for one in (*own, *shape)):
         return _centered(data, own, shape)  # type: ignore[arg-type]
     extents = node.let(op.shape_of(data, dtype="int64"))
-    target = node.let(
-        op.scatter_elements(extents, const(axes, "int64"), op.cast(wanted, "int64"), axis=0)
-    )
-    zero, two = const(0, "int64"), const(2, "int64")
-    less = node.let(op.maximum(op.subtract(extents, target), zero))
-    more = node.let(op.maximum(op.subtract(target, extents), zero))
+    target = node.let(op.scatter_elements(extents, int64(axes), op.cast(wanted, "int64"), axis=0))
+    zero, two = int64(0), int64(2)
+    less = node.let(op.maximum(extents - target, zero))
+    more = node.let(op.maximum(target - extents, zero))
     start, before = op.floor_divide(less, two), node.let(op.floor_divide(more, two))
     inner = op.strided_slice(data, start, op.minimum(extents, target), slice_mode="size")
-    widths = op.stack([before, op.subtract(more, before)], axis=1)
-    declared = tuple(dims.ANY if one is None else one for one in shape)
-    return node.let(
-        op.nn.pad(node.let(inner), widths, node.number(0, data)),
-        declared=TensorType(declared, node.dtype(data)),
-    )
+    widths = op.stack([before, more - before], axis=1)
+    padded = op.nn.pad(node.let(inner), widths, node.number(0, data))
+    return node.declare(padded, shape, node.dtype(data))
 
 
 def _centered(data: Expr, own: Sequence[int], wanted: Sequence[int]) -> Expr:

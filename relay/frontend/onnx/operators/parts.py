@@ -1,4 +1,4 @@
-"""Parts of tensors: joined, sliced, cut into pieces, picked out."""
+"""Concatenation, slices, splits and selections."""
 
 from __future__ import annotations
 
@@ -13,18 +13,15 @@ from relay.frontend.onnx.computations.broadcast import best_known, joinable, of_
 from relay.frontend.onnx.computations.checking import axes_within, summing_up, within
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.elements import Elements
-from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.operators.indexing import chosen_axis
+from relay.frontend.onnx.node import Node, int64
 from relay.ir import dims
 from relay.ir.dims import Dim
-from relay.ir.expr import Expr, TupleGetItem, const
+from relay.ir.expr import Expr
 from relay.ir.types import TensorType
 
 table = Converters()
 
-END = 2**31 - 1  # a bound from here on is the end of an axis, in slices of Relay
-
-# --- joined ------------------------------------------------------------------------------------
+END = 2**31 - 1  # bounds from here on mean the end of an axis, in slices of Relay
 
 
 @table("Concat")
@@ -56,9 +53,9 @@ def slice_by_inputs(
     steps: Expr | None = None,
 ) -> Expr:
     lists = [one for one in (starts, ends, axes, steps) if one is not None]
-    counts = [node.length(one, "bounds") for one in lists if not node.has_open_length(one)]
+    counts = [node.length(one, "bounds") for one in lists if not node.has_dynamic_length(one)]
     if not counts:
-        return _sliced_anywhere(node, data, starts, ends, axes, steps)
+        return _sliced_along_dynamic_axes(node, data, starts, ends, axes, steps)
     count = counts[0]
     if len(counts) < len(lists):
         starts, ends = (node.of_length(one, count, "bounds") for one in (starts, ends))
@@ -71,20 +68,20 @@ def slice_by_inputs(
     bounds = node.elements(starts), node.elements(ends)
     numbers = [_numbers(one) for one in bounds]
     if named is None:
-        return _sliced_anywhere(node, data, starts, ends, axes, steps)
+        return _sliced_along_dynamic_axes(node, data, starts, ends, axes, steps)
     if strides is not None and numbers[0] is not None and numbers[1] is not None:
         return _sliced(node, data, numbers[0], numbers[1], strides, named)
-    _require_as_many(node, count, named, strides, *bounds)
-    named = _from_front(node, named, node.rank(data))
+    _require_length(node, count, named, strides, *bounds)
+    named = node.axes_of(named, node.rank(data))
     first: Expr = op.cast(starts, "int64")
     if strides is None or min(strides, default=1) < 0:
-        own = op.take(op.shape_of(data, dtype="int64"), const(named, "int64"), axis=0)
+        own = op.take(op.shape_of(data, dtype="int64"), int64(named), axis=0)
         first = _not_before(first, own)
     found = op.strided_slice(
         data,
         first,
         op.cast(ends, "int64"),
-        const([1] * count, "int64") if steps is None else op.cast(steps, "int64"),
+        int64([1] * count) if steps is None else op.cast(steps, "int64"),
         axes=tuple(named),
     )
     if strides is None or None in (*bounds,):
@@ -92,30 +89,22 @@ def slice_by_inputs(
     extents = list(node.shape(data))
     for axis, start, end, step in zip(named, *bounds, strides, strict=True):  # type: ignore[arg-type]
         extents[axis] = _length(extents[axis], start, end, step)
-    return node.let(found, declared=TensorType(tuple(extents), node.dtype(data)))
+    return node.declare(found, extents, node.dtype(data))
 
 
-def _require_as_many(node: Node, count: int, *lists: Sequence[object] | None) -> None:
+def _require_length(node: Node, count: int, *lists: Sequence[object] | None) -> None:
     for one in lists:
         if one is not None and len(one) != count:
             raise node.refused("lists of different lengths", str(count), str(len(one)))
 
 
-def _from_front(node: Node, axes: Sequence[int], rank: int) -> list[int]:
-    """Axes that are counted from the front."""
-    if not all(-rank <= axis < rank for axis in axes):
-        raise node.refused("an axis is out of range", f"axes of {rank}", str(list(axes)))
-    return [axis % rank for axis in axes]
-
-
 def _not_before(starts: Expr, extents: Expr) -> Expr:
-    """Starts that are not before the first element, where those of Relay may be by one when a
-    slice goes backwards."""
-    return op.maximum(starts, op.negative(extents))
+    """Starts not before the first element: in Relay one before it is allowed for negative steps."""
+    return op.maximum(starts, -extents)
 
 
 def _numbers(elements: Elements | None) -> list[int] | None:
-    """Elements that all are numbers."""
+    """Elements that are all static."""
     if elements is None or not all(isinstance(one, int) for one in elements):
         return None
     return [one for one in elements if isinstance(one, int)]
@@ -130,8 +119,8 @@ def _sliced(
     axes: Sequence[int],
 ) -> Expr:
     shape = node.shape(data)
-    _require_as_many(node, len(starts), ends, steps, axes)
-    axes = _from_front(node, axes, len(shape))
+    _require_length(node, len(starts), ends, steps, axes)
+    axes = node.axes_of(axes, len(shape))
     low = []
     for start, axis in zip(starts, axes, strict=True):
         extent = shape[axis]
@@ -141,7 +130,7 @@ def _sliced(
 
 
 def _length(extent: Dim, start: Dim | None, end: Dim | None, step: int) -> Dim:
-    """How long a slice is whose bounds may be dimensions: where they surely are in the axis."""
+    """The length of a slice whose bounds may be named dimensions, if they are inside the axis."""
     if step != 1 or start is None or end is None:
         return dims.ANY
     if isinstance(end, int) and end >= END:
@@ -152,7 +141,7 @@ def _length(extent: Dim, start: Dim | None, end: Dim | None, step: int) -> Dim:
 
 
 def _inside(bound: Dim, extent: Dim) -> Dim:
-    """A bound counted from the front, where its sign is known, and not beyond the axis."""
+    """A bound from the front, if its sign is known, and not beyond the axis."""
     if isinstance(bound, int) and bound < 0:
         return dims.maximum(dims.add(bound, extent), 0)
     if dims.sign_of(bound) in (0, 1):
@@ -160,10 +149,10 @@ def _inside(bound: Dim, extent: Dim) -> Dim:
     return dims.ANY
 
 
-def _sliced_anywhere(
+def _sliced_along_dynamic_axes(
     node: Node, data: Expr, starts: Expr, ends: Expr, axes: Expr | None, steps: Expr | None
 ) -> Expr:
-    """A slice along axes that a run finds: all axes are sliced, most of them from end to end."""
+    """A slice along axes known at run time: all axes are sliced, most of them entirely."""
     rank = node.rank(data)
     starts, ends = without_names(node, starts), without_names(node, ends)
     steps = steps if steps is None else without_names(node, steps)
@@ -173,9 +162,8 @@ def _sliced_anywhere(
     places = axes_within(node, given, rank, different=True)
 
     def spread(default: int, values: Expr) -> Expr:
-        return op.scatter_elements(
-            const([default] * rank, "int64"), places, op.cast(values, "int64"), axis=0
-        )
+        defaults = int64([default] * rank)
+        return op.scatter_elements(defaults, places, op.cast(values, "int64"), axis=0)
 
     first, last = spread(0, starts), spread(END, ends)
     if steps is None:
@@ -188,21 +176,11 @@ def _sliced_anywhere(
 
 
 @table("Split")
-def split_by_attribute(node: Node, data: Expr, sizes: Expr | None = None) -> Sequence[Expr]:
-    """Version 1 has the sizes as an input or as an attribute, version 2 as an attribute."""
-    given = node.attribute("split")
-    if given is not None:
-        sizes = node.importer.constant(np.array(given, "int64"))
-    return _split(node, data, sizes)
-
-
-@table("Split", since=13)
 def split(node: Node, data: Expr, sizes: Expr | None = None) -> Sequence[Expr]:
-    return _split(node, data, sizes)
-
-
-def _split(node: Node, data: Expr, sizes: Expr | None) -> Sequence[Expr]:
-    axis, count = chosen_axis(node, data), len(node.outputs)
+    """Before version 13 the sizes may be an attribute."""
+    if node.version < 13 and (given := node.attribute("split")) is not None:
+        sizes = node.importer.constant(np.array(given, "int64"))
+    axis, count = node.axis(data), len(node.outputs)
     extent = node.shape(data)[axis]
     if sizes is not None:
         known: Elements = node.elements(sizes) or (None,) * count
@@ -219,8 +197,7 @@ def _split(node: Node, data: Expr, sizes: Expr | None) -> Sequence[Expr]:
     if sum(numbers) != extent or min(numbers) < 0:
         raise node.refused("the sizes do not fit the axis", str(extent), str(numbers))
     cuts = list(accumulate(numbers))[:-1]
-    whole = node.let(op.split(data, cuts, axis=axis).astuple())
-    pieces = [node.let(TupleGetItem(whole, place)) for place in range(count)]
+    pieces = node.fields(op.split(data, cuts, axis=axis).astuple(), count)
     elements = node.elements(data)
     if elements is not None:
         for piece, first, size in zip(pieces, [0, *cuts], numbers, strict=True):
@@ -232,8 +209,7 @@ _FEW = "there are fewer elements than parts"
 
 
 def _even_pieces(node: Node, data: Expr, axis: int, count: int) -> tuple[Expr, Elements]:
-    """The sizes of so many pieces, the last one smaller where they cannot be equal: from version 18
-    on."""
+    """The sizes of pieces; from version 18 on the last one may be smaller."""
     extent = node.shape(data)[axis]
     uneven, multiple = "the axis cannot be split into equal parts", f"a multiple of {count}"
     if isinstance(extent, int):
@@ -243,28 +219,26 @@ def _even_pieces(node: Node, data: Expr, axis: int, count: int) -> tuple[Expr, E
             raise node.refused(_FEW, f"{count} or more", str(extent))
         longest = -(-extent // count)
         numbers = [max(min(longest, extent - longest * place), 0) for place in range(count)]
-        return const(numbers, "int64"), tuple(numbers)
-    whole = op.take(op.shape_of(data, dtype="int64"), const([axis], "int64"), axis=0)
-    most = node.let(
-        op.floor_divide(op.add(whole, const(count - 1, "int64")), const(count, "int64"))
-    )
-    starts = op.minimum(op.multiply(const(list(range(count)), "int64"), most), whole)
-    sizes = node.let(op.minimum(op.subtract(whole, starts), most))
-    length, number = node.size(data, axis), const(count, "int64")
+        return int64(numbers), tuple(numbers)
+    whole = op.take(op.shape_of(data, dtype="int64"), int64([axis]), axis=0)
+    most = node.let(op.floor_divide(whole + int64(count - 1), int64(count)))
+    starts = op.minimum(int64(list(range(count))) * most, whole)
+    sizes = node.let(op.minimum(whole - starts, most))
+    length, number = node.size(data, axis), int64(count)
     if node.version < 18:
-        fits = op.equal(op.floor_mod(length, number), const(0, "int64"))
-        sizes = node.checked(sizes, fits, uneven, multiple, VALUE, length)
+        fits: Expr = op.equal(op.floor_mod(length, number), int64(0))
+        message = uneven, multiple
     else:
-        fits = op.greater_equal(length, number)
-        sizes = node.checked(sizes, fits, _FEW, f"{count} or more", VALUE, length)
+        fits, message = length >= number, (_FEW, f"{count} or more")
+    sizes = node.checked(sizes, fits, *message, VALUE, length)
     part = dims.exact_quotient(extent, count)
     return sizes, (part,) * count
 
 
 def _slices(node: Node, data: Expr, sizes: Expr, known: Elements, axis: int) -> Sequence[Expr]:
-    """The pieces as slices, which are as long as `sizes` says; some of it may be known."""
+    """The pieces as slices of dynamic sizes, of which some may be known."""
     ends = node.let(op.cumsum(op.cast(sizes, "int64"), axis=0))
-    starts = node.let(op.subtract(ends, op.cast(sizes, "int64")))
+    starts = node.let(ends - op.cast(sizes, "int64"))
     extents = list(node.shape(data))
     found = []
     for place, size in enumerate(known):
@@ -280,25 +254,18 @@ def _slices(node: Node, data: Expr, sizes: Expr, known: Elements, axis: int) -> 
 
 @table("Compress")
 def compress(node: Node, data: Expr, condition: Expr) -> Expr:
-    """What a list of truth values picks along an axis, or of all elements in order."""
+    """Selects slices along an axis, or of all elements, by a mask."""
     node.must_have_axes(condition, 1, "conditions")
     if "axis" not in node.attributes:
         data = node.let(op.reshape(data, (-1,)))
-    axis = chosen_axis(node, data)
+    axis = node.axis(data)
     places = node.let(op.cast(op.squeeze(op.argwhere(condition), (1,)), "int64"))
-    last = node.let(op.subtract(node.size(data, axis), const(1, "int64")))
+    last = node.let(node.size(data, axis) - int64(1))
     message = "the condition is longer than the axis"
+    greatest = node.let(op.max(node.let(op.concatenate([int64([-1]), places], axis=0)), axis=0))
     expected, found = f"places up to {VALUE}", f"place {VALUE}"
-    return op.take(data, _picked(node, places, last, message, expected, found), axis=axis)
-
-
-def _picked(node: Node, places: Expr, last: Expr, message: str, expected: str, found: str) -> Expr:
-    """Places, of which the last is the greatest."""
-    none = const([-1], "int64")
-    every = node.let(op.concatenate([none, places], axis=0))
-    greatest = node.let(op.max(every, axis=0))
-    fits = op.less_equal(greatest, last)
-    return node.checked(places, fits, message, expected, found, greatest, last)
+    chosen = node.checked(places, greatest <= last, message, expected, found, greatest, last)
+    return op.take(data, chosen, axis=axis)
 
 
 @table("ReverseSequence")

@@ -1,4 +1,4 @@
-"""Operators of the domain ai.onnx.preview."""
+"""Operators of ai.onnx.preview."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ table = Converters("ai.onnx.preview")
 
 @table("FlexAttention")
 def flex_attention(node: Node, queries: Expr, keys: Expr, values: Expr) -> Expr:
-    """Attention whose scores, and the shares that softmax makes of them, go through graphs."""
+    """Attention with graphs that modify the scores and the probabilities."""
     for value, what in ((queries, "queries"), (keys, "keys"), (values, "values")):
         node.must_have_axes(value, 4, f"the {what}")
     found = Attention.of(node, queries, keys, values)
@@ -34,15 +34,14 @@ def flex_attention(node: Node, queries: Expr, keys: Expr, values: Expr) -> Expr:
 
 
 def _changed(node: Node, found: Attention, name: str, data: Expr) -> Expr:
-    """What a graph makes of scores."""
+    """Scores modified by a graph."""
     if name not in node.attributes:
         return data
     graph = node.subgraph(name)
     if len(graph.inputs) != 1 or len(graph.outputs) != 1:
         raise node.refused(f"`{name}` makes one tensor of one tensor", "1 input and 1 output")
     whole = found.unfolded(data)
-    inner, (result,) = graph.translate(node.scope, [whole])
-    node.scope.bindings += inner.bindings
+    (result,) = graph.inline(node.scope, [whole])
     if node.type_of(result) != node.type_of(whole):
         result = node.let(result, declared=node.type_of(whole))
     return node.let(found.folded(result))

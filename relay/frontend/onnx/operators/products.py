@@ -1,4 +1,4 @@
-"""Matrix products, and sums of products that an equation describes."""
+"""Matrix products and einsum."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from relay.frontend.onnx.computations.broadcast import (
     without_names,
 )
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.node import Node, int64
 from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr, Tuple, const
@@ -21,17 +21,12 @@ from relay.ir.types import TensorType
 from relay.op.linalg.einsum import REST, Equation, parse_equation
 
 table = Converters()
+table.add_unary({"Det": op.determinant})
 
 # --- products of any number of axes ------------------------------------------------------------
 
 
-@table("MatMul")
-def matmul(node: Node, left: Expr, right: Expr) -> Expr:
-    return product(node, left, right)
-
-
-# (left, right, whether both are matrices in one batch) -> their product; otherwise the right one is
-# a matrix for all on the left
+# (left, right, whether both are batches of matrices) -> their product
 Multiply = Callable[[Expr, Expr, bool], Expr]
 
 
@@ -41,21 +36,18 @@ def plain_product(left: Expr, right: Expr, in_batches: bool) -> Expr:
     return op.nn.matmul(left, right)
 
 
-def product(node: Node, left: Expr, right: Expr, multiply: Multiply = plain_product) -> Expr:
-    """The products of the matrices in the last two axes; axes before them broadcast. A vector on
-    the left is a row, one on the right a column, and the axis it lacks is not in the result."""
+def product(node: Node, left: Expr, right: Expr, *, multiply: Multiply = plain_product) -> Expr:
+    """The broadcast products of the matrices in the last two axes; a vector on the left is a row,
+    one on the right a column, whose other axis is not in the result."""
     ranks = node.rank(left), node.rank(right)
     if 0 in ranks:
-        raise node.refused(
-            "a scalar is no matrix",
-            expected="one axis at least",
-            found=f"{node.type_of(left)} and {node.type_of(right)}",
-        )
+        types = f"{node.type_of(left)} and {node.type_of(right)}"
+        raise node.refused("a scalar is no matrix", "one axis at least", types)
     if ranks[0] == 1:
         left = node.let(op.expand_dims(left, 0))
     if ranks[1] == 1:
         right = node.let(op.expand_dims(right, 1))
-    left, right = _facing(node, left, right, -1, -2)
+    left, right = _contractible(node, left, right, -1, -2)
     found: Expr
     if node.rank(right) == 2:
         found = multiply(left, right, False)
@@ -65,10 +57,13 @@ def product(node: Node, left: Expr, right: Expr, multiply: Multiply = plain_prod
     return op.squeeze(found, tuple(gone)) if gone else found
 
 
-def _facing(
+table.add("MatMul", product)
+
+
+def _contractible(
     node: Node, left: Expr, right: Expr, left_axis: int, right_axis: int
 ) -> tuple[Expr, Expr]:
-    """Factors with one extent along the axes that are summed, as a run will check."""
+    """Operands with the same extent along the axes that are contracted, as checked at run time."""
     shapes = [list(node.shape(one)) for one in (left, right)]
     extent = best_known([shapes[0][left_axis], shapes[1][right_axis]])
     shapes[0][left_axis] = shapes[1][right_axis] = extent
@@ -80,7 +75,7 @@ def _batches(node: Node, left: Expr, right: Expr, multiply: Multiply) -> Expr:
     shapes = [node.shape(one)[:-2] for one in (left, right)]
     rank = max(map(len, shapes))
     padded = [(*[1] * (rank - len(shape)), *shape) for shape in shapes]
-    # one operand has the batch of the result: the other has the same, or serves all of it
+    # the operand with the batch of the result: the other one has the same, or broadcasts
     if all(map(_is_same, *padded)):
         having = left if node.rank(left) > node.rank(right) else right
     elif all(extent == 1 for extent in padded[0]):
@@ -102,7 +97,7 @@ def _is_same(one: Dim, other: Dim) -> bool:
 
 
 def _with_batch_of(node: Node, products: Expr, having: Expr) -> Expr:
-    """The products in as many axes as an operand has."""
+    """The products with the batch axes of an operand."""
     wanted = (*node.shape(having)[:-2], *node.shape(products)[1:])
     codes = [extent if isinstance(extent, int) else -1 for extent in wanted]
     if codes.count(-1) <= 1 and 0 not in codes:
@@ -110,14 +105,14 @@ def _with_batch_of(node: Node, products: Expr, having: Expr) -> Expr:
     batch = len(wanted) - 2
     if codes[:batch].count(-1) > 1 or 0 in codes[:batch]:
         return op.reshape_like(products, having, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=batch)
-    # a reshape costs nothing, and who looks for attention sees through it
+    # reshapes are free, and RecognizeAttention sees through them
     for step in _splits(codes[:batch]):
         products = op.reshape(products, step)
     return products
 
 
 def _splits(batch: Sequence[int]) -> list[tuple[int, ...]]:
-    """The codes of reshapes that make these axes of the first one; one of them may be open."""
+    """The reshapes that split a batch into these axes, of which one may be dynamic."""
     place = batch.index(-1) if -1 in batch else 0
     before = [(*[0] * axis, -4, batch[axis], -1, -2) for axis in range(place)]
     after = [(*[0] * place, -4, -1, extent, -2) for extent in reversed(batch[place + 1 :])]
@@ -143,17 +138,17 @@ def _one_batch(node: Node, matrices: Expr) -> Expr:
 def _stretched(
     node: Node, left: Expr, right: Expr, padded: Sequence[Sequence[Dim]]
 ) -> tuple[Expr, Expr]:
-    """Operands of one batch: their axes before the last two as they broadcast."""
+    """Operands broadcast to a common batch."""
     batch = tuple(_common(node, a, b) for a, b in zip(*padded, strict=True))
     found = []
-    one = const(1, "int64")
+    one = int64(1)
     sizes = [_batch_sizes(node, side, len(batch)) for side in (left, right)]
     common = node.let(op.where(op.equal(sizes[0], one), sizes[1], sizes[0]))
     for side in (left, right):
         shape = (*batch, *node.shape(side)[-2:])
         numbers = [extent for extent in shape if isinstance(extent, int)]
         if len(numbers) == len(shape):
-            # a name that a number of the other side stands against
+            # a named dimension against a number of the other side
             found.append(node.let(op.broadcast_to(without_names(node, side), numbers)))
             continue
         own = op.strided_slice(op.shape_of(side, dtype="int64"), [-2], [node.rank(side)])
@@ -170,18 +165,18 @@ def _common(node: Node, one: Dim, other: Dim) -> Dim:
     if isinstance(one, int) and isinstance(other, int) and one != other:
         raise node.refused("batches do not broadcast", str(one), str(other))
     if isinstance(one, int) or isinstance(other, int):
-        # what is no number may be 1
+        # a dynamic dimension may be 1
         return one if isinstance(one, int) else other
     return one if _is_same(one, other) else dims.ANY
 
 
 def _batch_sizes(node: Node, matrices: Expr, count: int) -> Expr:
-    """The extents before the last two, with ones in front so that there are so many."""
+    """The extents before the last two, with leading ones."""
     rank = node.rank(matrices)
     sizes = op.strided_slice(op.shape_of(matrices, dtype="int64"), [0], [rank - 2])
     ahead = count - (rank - 2)
     if ahead:
-        sizes = op.concatenate([const([1] * ahead, "int64"), sizes], axis=0)
+        sizes = op.concatenate([int64([1] * ahead), sizes], axis=0)
     return node.let(sizes)
 
 
@@ -190,11 +185,11 @@ def _batch_sizes(node: Node, matrices: Expr, count: int) -> Expr:
 
 @table("Gemm")
 def gemm(node: Node, left: Expr, right: Expr, addend: Expr | None = None) -> Expr:
-    """Alpha * left * right + beta * addend."""
+    """`alpha * left @ right + beta * addend`"""
     for matrix in (left, right):
         node.must_have_axes(matrix, 2, "factors")
     turned = [bool(node.attribute(name, 0)) for name in ("transA", "transB")]
-    left, right = _facing(node, left, right, 0 if turned[0] else 1, 1 if turned[1] else 0)
+    left, right = _contractible(node, left, right, 0 if turned[0] else 1, 1 if turned[1] else 0)
     whole = op.nn.matmul(left, right, transpose_a=turned[0], transpose_b=turned[1])
     found = node.let(_scaled(node, node.let(whole), node.attribute("alpha", 1.0)))
     beta = node.attribute("beta", 1.0)
@@ -209,8 +204,8 @@ def _scaled(node: Node, value: Expr, factor: float) -> Expr:
         return value
     dtype = node.dtype(value)
     if dtypes.is_integer(dtype):
-        return op.cast(op.multiply(op.cast(value, "float64"), const(factor, "float64")), dtype)
-    return op.multiply(value, node.number(factor, value))
+        return op.cast(op.cast(value, "float64") * const(factor, "float64"), dtype)
+    return value * node.number(factor, value)
 
 
 # --- sums of products --------------------------------------------------------------------------
@@ -226,7 +221,7 @@ def einsum(node: Node, *operands: Expr) -> Expr:
 
 
 def _of_equation(node: Node, equation: Equation, operands: Sequence[Expr]) -> tuple[Expr, ...]:
-    """Operands that have one extent for each letter, as a run will check."""
+    """Operands with one extent per letter, as checked at run time."""
     named = [
         dict(_letters(letters, node.rank(operand)))
         for letters, operand in zip(equation.operands, operands, strict=True)
@@ -249,24 +244,11 @@ def _of_equation(node: Node, equation: Equation, operands: Sequence[Expr]) -> tu
 
 
 def _letters(letters: Sequence[str], rank: int) -> Iterator[tuple[int, str]]:
-    """The axes that letters name; those behind `...` are counted from the back."""
+    """The axes of letters; those after `...` are counted from the back."""
     for place, letter in enumerate(letters):
         if letter == REST:
-            yield from _letters_behind(letters[place + 1 :], rank)
+            behind = enumerate(reversed(letters[place + 1 :]), 1)
+            yield from ((rank - back, one) for back, one in behind if back <= rank)
             return
         if place < rank:
             yield place, letter
-
-
-def _letters_behind(letters: Sequence[str], rank: int) -> Iterator[tuple[int, str]]:
-    for back, letter in enumerate(reversed(letters), 1):
-        if back <= rank:
-            yield rank - back, letter
-
-
-# --- determinants ------------------------------------------------------------------------------
-
-
-@table("Det")
-def determinant(node: Node, data: Expr) -> Expr:
-    return op.determinant(data)

@@ -1,4 +1,4 @@
-"""Integers that stand for real numbers: to them and back, and products of them."""
+"""Quantization, dequantization, and products of quantized tensors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from relay.frontend.onnx.computations.integer_products import convolution, matri
 from relay.frontend.onnx.computations.quantization import (
     Affine,
     affine,
-    computed_in,
     dequantized,
     is_quantized,
     is_scalar,
@@ -26,9 +25,9 @@ from relay.ir.expr import Expr, const
 
 table = Converters()
 
-# --- to integers and back ----------------------------------------------------------------------
+# --- quantization ------------------------------------------------------------------------------
 
-# What `qnn.quantize` divides: other types are converted before.
+# The element types that `qnn.quantize` takes.
 REALS = ("float32", "float16", "bfloat16")
 
 
@@ -39,21 +38,19 @@ def quantize_linear(node: Node, data: Expr, scale: Expr, zero_point: Expr | None
     exact = _precision(node, data, scale)
     if block:
         scale = stretched(node, scale, data, axis, block)
-        if zero_point is not None:
-            zero_point = stretched(node, zero_point, data, axis, block)
+        zero_point = None if zero_point is None else stretched(node, zero_point, data, axis, block)
         return _quantized_by_element(node, data, scale, zero_point, dtype, exact)
     if not is_quantized(dtype):
-        return _quantized_by_element(
-            node, data, _along(node, data, scale, axis), None, dtype, exact
-        )
+        factor = _along(node, data, scale, axis)
+        return _quantized_by_element(node, data, factor, None, dtype, exact)
     by = affine(node, scale, zero_point)
     if exact != "float32":
-        # the quotient is rounded to that type, and to a whole number then
-        own = computed_in(node, _along(node, data, scale, axis), exact)
-        quotient = op.divide(computed_in(node, data, exact), own)
+        # the quotient is rounded to that type, then to an integer
+        own = node.as_dtype(_along(node, data, scale, axis), exact)
+        quotient = node.as_dtype(data, exact) / own
         data, by = node.let(quotient), Affine(const(1.0, "float32"), by.zero_point)
     if node.dtype(data) not in REALS:
-        data = computed_in(node, data, "float32")
+        data = node.as_dtype(data, "float32")
     return quantized(node, data, by, dtype, axis)
 
 
@@ -64,16 +61,13 @@ def _target(node: Node, zero_point: Expr | None) -> str:
         return element_type(given) if given else "uint8"
     dtype = node.dtype(zero_point)
     if given and element_type(given) != dtype:
-        raise node.refused(
-            "the zero point is of another type than `output_dtype` says",
-            expected=element_type(given),
-            found=dtype,
-        )
+        message = "the zero point is of another type than `output_dtype` says"
+        raise node.refused(message, element_type(given), dtype)
     return dtype
 
 
 def _precision(node: Node, data: Expr, scale: Expr) -> str:
-    """The type that quotients are rounded to."""
+    """The element type quotients are rounded to."""
     if given := node.attribute("precision", 0):
         return element_type(given)
     both = {node.dtype(data), node.dtype(scale)}
@@ -81,28 +75,26 @@ def _precision(node: Node, data: Expr, scale: Expr) -> str:
 
 
 def _granularity(node: Node, data: Expr, scale: Expr) -> tuple[int, int]:
-    """The axis that scales lie along, and how many elements have one; 0 where that is one place of
-    the axis, or everything."""
+    """The axis of per-axis scales, and the block size: 0 for per-axis and per-tensor scales."""
     rank, own = node.rank(data), node.rank(scale)
     block = int(node.attribute("block_size", 0))
     axis = int(node.attribute("axis", 1))
     if own == 0 or (own == 1 and node.shape(scale)[0] == 1 and not block):
         return -1, 0
-    if not -rank <= axis < rank:
-        raise node.refused("the axis is out of range", f"an axis of {rank}", str(axis))
+    axis = node.axis_of(axis, rank)
     if own == 1 and not block:
-        return axis % rank, 0
+        return axis, 0
     if block < 1 or own != rank:
         raise node.refused(
             "scales fit neither an axis nor blocks",
             expected=f"a scalar, a vector, or with `block_size` {rank} axes",
             found=f"{node.type_of(scale)}, block_size = {block}",
         )
-    return axis % rank, block
+    return axis, block
 
 
 def _along(node: Node, data: Expr, value: Expr, axis: int) -> Expr:
-    """A scale that broadcasts against data."""
+    """A per-axis scale that broadcasts against data."""
     if node.rank(value) == 0:
         return value
     if all(extent == 1 for extent in node.shape(value)):
@@ -114,15 +106,15 @@ def _along(node: Node, data: Expr, value: Expr, axis: int) -> Expr:
 def _quantized_by_element(
     node: Node, data: Expr, scale: Expr, zero_point: Expr | None, dtype: str, exact: str
 ) -> Expr:
-    """Quotients as elements of a type; of integers the nearest, with the zero point added."""
-    data, scale = (computed_in(node, one, exact) for one in (data, scale))
-    quotient = node.let(op.divide(data, scale))
+    """Quotients in an element type; rounded, with the zero point added, for integers."""
+    data, scale = (node.as_dtype(one, exact) for one in (data, scale))
+    quotient = node.let(data / scale)
     if not is_quantized(dtype):
-        # what has no bits to spare has no zero point but 0
+        # floats have no zero point but 0
         return converted(node, quotient, dtype)
-    whole = op.round(computed_in(node, quotient, "float32"))
+    whole: Expr = op.round(node.as_dtype(quotient, "float32"))
     if zero_point is not None:
-        whole = op.add(whole, computed_in(node, zero_point, "float32"))
+        whole = whole + node.as_dtype(zero_point, "float32")
     return op.cast(whole, dtype)
 
 
@@ -135,15 +127,14 @@ def dequantize_linear(node: Node, data: Expr, scale: Expr, zero_point: Expr | No
         return dequantized(node, data, affine(node, scale, zero_point), axis, dtype)
     if block:
         scale = stretched(node, scale, data, axis, block)
-        if zero_point is not None:
-            zero_point = stretched(node, zero_point, data, axis, block)
+        zero_point = None if zero_point is None else stretched(node, zero_point, data, axis, block)
     else:
         scale = _along(node, data, scale, axis)
     if is_quantized(node.dtype(data)):
-        zero = const(0, "int32") if zero_point is None else computed_in(node, zero_point, "int32")
+        zero = const(0, "int32") if zero_point is None else node.as_dtype(zero_point, "int32")
         data = less_zero_point(node, data, zero)
-    product = op.multiply(computed_in(node, data, "float32"), computed_in(node, scale, "float32"))
-    return computed_in(node, node.let(product), dtype)
+    product = node.as_dtype(data, "float32") * node.as_dtype(scale, "float32")
+    return node.as_dtype(node.let(product), dtype)
 
 
 @table("DynamicQuantizeLinear", since=11)
@@ -154,14 +145,14 @@ def dynamic_quantize_linear(node: Node, data: Expr) -> list[Expr]:
 
 
 def dynamic_range(node: Node, data: Expr) -> Affine:
-    """The scale and zero point with which 8 bits span all of data, and 0."""
+    """The scale and zero point with which 8 bits span the range of data, and 0."""
     zero, steps = const(0.0, "float32"), const(255.0, "float32")
     low = node.let(op.minimum(op.min(data), zero))
     high = node.let(op.maximum(op.max(data), zero))
-    span = node.let(op.subtract(high, low))
+    span = node.let(high - low)
     one = const(1.0, "float32")
-    scale = node.let(op.divide(op.where(op.equal(span, zero), one, span), steps))
-    below = op.round(op.clip(op.negative(op.divide(low, scale)), 0.0, 255.0))
+    scale = node.let(op.where(op.equal(span, zero), one, span) / steps)
+    below = op.round(op.clip(-(low / scale), 0.0, 255.0))
     return Affine(scale, node.let(op.cast(below, "int32")))
 
 
@@ -189,13 +180,13 @@ def q_linear_mat_mul(
     rows, columns = (parameter(node, one, "float32") for one in (left_scale, right_scale))
     result = affine(node, scale, zero_point)
     if node.rank(columns) <= 1 and is_scalar(node, rows, result.scale, result.zero_point):
-        factor = node.let(op.multiply(rows, columns))
+        factor = node.let(rows * columns)
         return requantized(node, sums, factor, result, node.dtype(zero_point))
     if node.rank(rows) == 1:
-        rows = node.let(op.expand_dims(rows, 1))  # one for each row
-    factor = op.divide(op.multiply(rows, columns), result.scale)
-    whole = op.round(op.multiply(op.cast(sums, "float32"), factor))
-    return op.cast(op.add(whole, op.cast(result.zero_point, "float32")), node.dtype(zero_point))
+        rows = node.let(op.expand_dims(rows, 1))
+    factor = rows * columns / result.scale
+    whole = op.round(op.cast(sums, "float32") * factor)
+    return op.cast(whole + op.cast(result.zero_point, "float32"), node.dtype(zero_point))
 
 
 def _narrow_product(
@@ -207,12 +198,12 @@ def _narrow_product(
     scale: Expr,
     zero_point: Expr,
 ) -> Expr:
-    """Of floats of eight bits: they have no zero points but 0, and products need all of float32."""
+    """The product of float8 tensors, which have no zero points, in float32."""
     wide = [
-        node.let(op.multiply(op.cast(one, "float32"), computed_in(node, by, "float32")))
+        node.let(op.cast(one, "float32") * node.as_dtype(by, "float32"))
         for one, by in ((left, left_scale), (right, right_scale))
     ]
-    found = op.divide(product(node, wide[0], wide[1]), computed_in(node, scale, "float32"))
+    found = product(node, wide[0], wide[1]) / node.as_dtype(scale, "float32")
     return converted(node, node.let(found), node.dtype(zero_point))
 
 
@@ -234,5 +225,5 @@ def q_linear_conv(
         sums = node.let(op.nn.bias_add(sums, bias))
     one, each = (parameter(node, given, "float32") for given in (data_scale, weight_scale))
     result = affine(node, scale, zero_point)
-    factor = node.let(op.multiply(one, each))
+    factor = node.let(one * each)
     return requantized(node, sums, factor, result, node.dtype(zero_point), axis=1)

@@ -1,9 +1,7 @@
-"""Random tensors.
+"""Random tensors, the same in every run.
 
-Relay's generators give the same numbers in every run. The generator of a node is that of its seed;
-a node without one has the generator of its name, so that two nodes draw different numbers, and a
-model the same ones wherever it runs. No two implementations of ONNX draw the same numbers, even of
-one seed: the standard leaves that open.
+A node draws from the generator of its seed, or without one from that of its name, so that different
+nodes draw different numbers. The standard does not say which numbers a seed gives.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ Like = Sequence[int] | Expr  # a shape, or a tensor that has it
 
 
 def generator(node: Node) -> Constant:
-    """The generator that a node draws from."""
+    """The generator of a node."""
     seed = node.attribute("seed")
     if seed is None:
         name = next(filter(None, node.outputs), node.operator)
@@ -36,18 +34,13 @@ def generator(node: Node) -> Constant:
 
 
 def uniform(node: Node, like: Like, dtype: str, low: float = 0.0, high: float = 1.0) -> Expr:
-    """Numbers between two others, each as likely."""
+    """Uniformly distributed numbers."""
     return _drawn(node, op.random.uniform, like, dtype, low, high)
-
-
-def normal(node: Node, like: Like, dtype: str, mean: float = 0.0, scale: float = 1.0) -> Expr:
-    """Normally distributed numbers."""
-    return _drawn(node, op.random.normal, like, dtype, mean, scale)
 
 
 def _drawn(node: Node, draw: Any, like: Like, dtype: str, *parameters: float) -> Expr:
     known = tuple(like) if not isinstance(like, Expr) else node.shape(like)
-    # shorter elements are made of those of 32 bits
+    # narrower types are converted from float32
     wide = dtype if dtype == "float64" else "float32"
     extents: Any = known
     if isinstance(like, Expr) and not all(isinstance(one, int) for one in known):
@@ -64,44 +57,35 @@ def _dtype(node: Node, default: str = "float32") -> str:
     return default if number is None else element_type(number)
 
 
-# --- the operators -----------------------------------------------------------------------------
-
-
-@table("RandomUniform")
-def random_uniform(node: Node) -> Expr:
+@table("RandomUniform", "RandomUniformLike")
+def random_uniform(node: Node, like: Expr | None = None) -> Expr:
     bounds = node.attribute("low", 0.0), node.attribute("high", 1.0)
-    return uniform(node, node.required("shape"), _dtype(node), *bounds)
+    return uniform(node, *_shape_and_dtype(node, like), *bounds)
 
 
-@table("RandomUniformLike")
-def random_uniform_like(node: Node, like: Expr) -> Expr:
-    bounds = node.attribute("low", 0.0), node.attribute("high", 1.0)
-    return uniform(node, like, _dtype(node, node.dtype(like)), *bounds)
-
-
-@table("RandomNormal")
-def random_normal(node: Node) -> Expr:
+@table("RandomNormal", "RandomNormalLike")
+def random_normal(node: Node, like: Expr | None = None) -> Expr:
     parameters = node.attribute("mean", 0.0), node.attribute("scale", 1.0)
-    return normal(node, node.required("shape"), _dtype(node), *parameters)
+    return _drawn(node, op.random.normal, *_shape_and_dtype(node, like), *parameters)
 
 
-@table("RandomNormalLike")
-def random_normal_like(node: Node, like: Expr) -> Expr:
-    parameters = node.attribute("mean", 0.0), node.attribute("scale", 1.0)
-    return normal(node, like, _dtype(node, node.dtype(like)), *parameters)
+def _shape_and_dtype(node: Node, like: Expr | None) -> tuple[Like, str]:
+    if like is None:
+        return node.required("shape"), _dtype(node)
+    return like, _dtype(node, node.dtype(like))
 
 
 @table("Bernoulli")
 def bernoulli(node: Node, probabilities: Expr) -> Expr:
-    """1 with the probability that data has, otherwise 0."""
+    """1 with the given probability, otherwise 0."""
     drawn = uniform(node, probabilities, "float64")
-    is_one = op.less(drawn, op.cast(probabilities, "float64"))
+    is_one = drawn < op.cast(probabilities, "float64")
     return op.cast(is_one, _dtype(node, node.dtype(probabilities)))
 
 
 @table("Multinomial")
 def multinomial(node: Node, scores: Expr) -> Expr:
-    """Classes, each as likely as the exponential of its score."""
+    """Classes drawn with unnormalized log probabilities."""
     node.must_have_axes(scores, 2, "scores")
     wide = op.cast(scores, "float64")
     relative = op.exp(wide - op.max(wide, axis=1, keepdims=True))

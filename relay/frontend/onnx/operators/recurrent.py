@@ -2,9 +2,9 @@
 
     for t: h = f(x[t] W' + h R' + b); y[t] = h
 
-The products with the inputs do not wait for each other: they are one product before the loop. A
-layer that runs backwards reads its sequences from the end; sequences that are shorter than others
-keep their state once they have ended, and give zeros.
+The products with the inputs of all steps are one product before the loop. A reverse layer reads its
+sequences from the end; a sequence shorter than others keeps its state after its end, and gives
+zeros.
 """
 
 from __future__ import annotations
@@ -12,46 +12,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from relay import op
 from relay.errors import VALUE
 from relay.frontend.onnx.computations.broadcast import of_shape
 from relay.frontend.onnx.computations.checking import within
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.node import Node, int64
 from relay.frontend.onnx.operators.control import Turn, loop, stacked
 from relay.frontend.onnx.scope import Scope
 from relay.immutable import frozen
 from relay.ir.dims import Dim
-from relay.ir.expr import Expr, Tuple, TupleGetItem, const
-from relay.op import abs as absolute
-from relay.op import (
-    add,
-    cast,
-    clip,
-    exp,
-    expand_dims,
-    greater,
-    less,
-    log,
-    maximum,
-    minimum,
-    multiply,
-    nn,
-    reshape,
-    reshape_like,
-    reverse,
-    reverse_sequence,
-    sigmoid,
-    split,
-    squeeze,
-    stack,
-    strided_slice,
-    subtract,
-    take,
-    tanh,
-    transpose,
-    where,
-    zeros_like,
-)
+from relay.ir.expr import Expr, Tuple, const
 
 table = Converters()
 
@@ -61,7 +32,7 @@ Activation = Callable[[Expr], Expr]
 def activation(
     node: Node, name: str, alpha: float | None, beta: float | None, like: Expr
 ) -> Activation:
-    """A function of one of the names that the standard lists."""
+    """The activation function of that name, in any case."""
 
     def number(value: float | None, default: float) -> Expr:
         return node.number(default if value is None else value, like)
@@ -70,17 +41,17 @@ def activation(
     a: Callable[[float], Expr] = lambda default: number(alpha, default)  # noqa: E731
     b: Callable[[float], Expr] = lambda default: number(beta, default)  # noqa: E731
     functions: dict[str, Activation] = {
-        "relu": nn.relu,
-        "tanh": tanh,
-        "sigmoid": sigmoid,
-        "affine": lambda x: add(multiply(a(1.0), x), b(0.0)),
-        "leakyrelu": lambda x: where(less(x, zero), multiply(a(0.01), x), x),
-        "thresholdedrelu": lambda x: where(greater(x, a(1.0)), x, zeros_like(x)),
-        "scaledtanh": lambda x: multiply(a(1.0), tanh(multiply(b(1.0), x))),
-        "hardsigmoid": lambda x: maximum(minimum(add(multiply(a(0.2), x), b(0.5)), one), zero),
-        "elu": lambda x: where(less(x, zero), multiply(a(1.0), subtract(exp(x), one)), x),
-        "softsign": lambda x: x / add(one, absolute(x)),
-        "softplus": lambda x: log(add(one, exp(x))),
+        "relu": op.nn.relu,
+        "tanh": op.tanh,
+        "sigmoid": op.sigmoid,
+        "affine": lambda x: a(1.0) * x + b(0.0),
+        "leakyrelu": lambda x: op.where(x < zero, a(0.01) * x, x),
+        "thresholdedrelu": lambda x: op.where(x > a(1.0), x, op.zeros_like(x)),
+        "scaledtanh": lambda x: a(1.0) * op.tanh(b(1.0) * x),
+        "hardsigmoid": lambda x: op.maximum(op.minimum(a(0.2) * x + b(0.5), one), zero),
+        "elu": lambda x: op.where(x < zero, a(1.0) * (op.exp(x) - one), x),
+        "softsign": lambda x: x / (one + op.abs(x)),
+        "softplus": lambda x: op.log(one + op.exp(x)),
     }
     found = functions.get(name.lower())
     if found is None:
@@ -93,7 +64,7 @@ class Layer:
     """One direction of a recurrent layer."""
 
     node: Node
-    place: int  # of the direction
+    place: int  # the number of the direction
     inputs: Expr  # (steps, batch, inputs)
     weight: Expr  # (gates * hidden, inputs)
     recurrence: Expr  # (gates * hidden, hidden)
@@ -107,85 +78,77 @@ class Layer:
     product: Product
 
     def run(self, step: Step) -> tuple[Expr, list[Expr]]:
-        """(steps, batch, hidden), and the last state."""
+        """The outputs (steps, batch, hidden), and the last state."""
         node = self.node
-        data = self._turned(self.inputs)
+        data = self._in_direction(self.inputs)
         steps = node.shape(data)[0]
         prepared = self._prepared(data)
         length = node.size(data, 0)
 
         def body(scope: Scope, number: Expr, going: Expr, state: Sequence[Expr]) -> Turn:
             there = replace(node, scope=scope)
-            own = there.let(take(prepared, number, axis=0, mode="clip"))
+            own = there.let(op.take(prepared, number, axis=0, mode="clip"))
             following = [there.let(one) for one in step(there, self, own, list(state))]
             row = following[0]
             if self.lengths is not None:
                 inside = there.let(
-                    expand_dims(less(cast(number, "int32"), cast(self.lengths, "int32")), 1)
+                    op.expand_dims(op.cast(number, "int32") < op.cast(self.lengths, "int32"), 1)
                 )
-                row = there.let(where(inside, row, zeros_like(row)))
+                row = there.let(op.where(inside, row, op.zeros_like(row)))
                 following = [
-                    there.let(where(inside, new, old))
+                    there.let(op.where(inside, new, old))
                     for new, old in zip(following, state, strict=True)
                 ]
             return Turn(scope, going, following, [row])
 
         last, rows = loop(node, body, length, const(True), self.state)
-        return self._turned(stacked(node, rows[0], steps)), last
+        return self._in_direction(stacked(node, rows[0], steps)), last
 
     def _prepared(self, data: Expr) -> Expr:
-        """The products of all inputs: (steps, batch, gates * hidden)."""
+        """The products of the inputs of all steps: (steps, batch, gates * hidden)."""
         node = self.node
         steps, batch, _ = node.shape(data)
         gates, _ = node.static_shape(self.weight, "the weights")
-        rows = node.let(reshape(data, (-3, 0)))
+        rows = node.let(op.reshape(data, (-3, 0)))
         flat = self.product(node, self, rows, False)
         if isinstance(steps, int) or isinstance(batch, int):
-            outer = (-1, batch) if isinstance(batch, int) else (_or_rest(steps), -1)
-            product: Expr = reshape(flat, (*outer, gates))
+            codes = (-1, batch) if isinstance(batch, int) else (steps, -1)
+            product: Expr = op.reshape(flat, (*codes, gates))  # type: ignore[arg-type]
         else:
             apart = {"lhs_begin": 0, "lhs_end": 1, "rhs_begin": 0, "rhs_end": 2}
-            product = reshape_like(node.let(flat), data, **apart)
+            product = op.reshape_like(node.let(flat), data, **apart)
         if self.input_bias is not None:
-            product = add(product, self.input_bias)
+            product = product + self.input_bias
         return node.let(product)
 
-    def _turned(self, data: Expr) -> Expr:
-        """Sequences from their ends, when the layer runs backwards."""
+    def _in_direction(self, data: Expr) -> Expr:
+        """Sequences in the order of the direction."""
         if not self.backwards:
             return data
         if self.lengths is None:
-            return self.node.let(reverse(data, axis=0))
-        lengths = cast(self.lengths, "int32")
-        return self.node.let(reverse_sequence(data, lengths, seq_axis=0, batch_axis=1))
+            return self.node.let(op.reverse(data, axis=0))
+        lengths = op.cast(self.lengths, "int32")
+        return self.node.let(op.reverse_sequence(data, lengths, seq_axis=0, batch_axis=1))
 
     def gates(self, node: Node, value: Expr, count: int) -> list[Expr]:
         """The parts of (batch, gates * hidden)."""
-        if count == 1:
-            return [value]
-        whole = node.let(split(value, count, axis=1).astuple())
-        return [node.let(TupleGetItem(whole, place)) for place in range(count)]
+        return node.fields(op.split(value, count, axis=1).astuple(), count)
 
     def recurrent(self, node: Node, state: Expr) -> Expr:
         product = self.product(node, self, state, True)
-        return product if self.state_bias is None else add(product, self.state_bias)
+        return product if self.state_bias is None else product + self.state_bias
 
 
-# (node, layer, rows, whether they are the state) -> their products with the weights for them
+# (node, layer, rows, whether they are states) -> their products with the weights
 Product = Callable[[Node, Layer, Expr, bool], Expr]
 
 
 def plain_product(node: Node, layer: Layer, rows: Expr, is_state: bool) -> Expr:
-    return nn.dense(rows, layer.recurrence if is_state else layer.weight)
+    return op.nn.dense(rows, layer.recurrence if is_state else layer.weight)
 
 
-# (node, layer, the inputs of the step, state) -> the next state, what is given out first
+# (node, layer, the inputs of the step, state) -> the next state; its first part is the output
 Step = Callable[[Node, Layer, Expr, list[Expr]], list[Expr]]
-
-
-def _or_rest(size: Dim) -> int:
-    """A size in a new shape; what is not known is the rest."""
-    return size if isinstance(size, int) else -1
 
 
 def recurrent(
@@ -203,11 +166,11 @@ def recurrent(
     assert data is not None and weight is not None and recurrence is not None
     for value, what in ((data, "the inputs"), (weight, "the weights"), (recurrence, "the weights")):
         node.must_have_axes(value, 3, what)
-    for value in filter(None, given[5 : 5 + states]):
-        node.must_have_axes(value, 3, "the states at the beginning")
     initial = given[5 : 5 + states]
+    for value in filter(None, initial):
+        node.must_have_axes(value, 3, "the states at the beginning")
     layout = int(node.attribute("layout", 0))
-    data = node.let(transpose(data, (1, 0, 2))) if layout else data
+    data = node.let(op.transpose(data, (1, 0, 2))) if layout else data
     directions, rows, size = node.static_shape(weight, "the weights")
     if not isinstance(node.shape(data)[2], int):
         data = of_shape(node, data, (*node.shape(data)[:2], size))
@@ -220,31 +183,39 @@ def recurrent(
     both = node.attribute("direction", "forward")
     outputs, lasts = [], []
     for place in range(directions):
-        own = _of_direction(node, place)
-        biases = _biases(node, None if bias is None else own(bias), gates * hidden)
+        number = int64(place)
+        first, second, own_bias = (
+            None if one is None else node.let(op.take(one, number, axis=0))
+            for one in (weight, recurrence, bias)
+        )
+        assert first is not None and second is not None
+        state = (
+            node.zeros_along(data, 1, (hidden,), node.dtype(data))
+            if one is None
+            else node.let(op.take(one, number, axis=1 if layout else 0))
+            for one in initial
+        )
         layer = Layer(
             node,
             place,
             data,
-            own(weight),
-            own(recurrence),
-            *biases,
+            first,
+            second,
+            *_biases(node, own_bias, gates * hidden),
             lengths,
             both == "reverse" or place == 1,
             functions[place],
             hidden,
-            tuple(_initial(node, one, place, data, hidden, layout) for one in initial),
+            tuple(state),
             product,
         )
         made, last = layer.run(step)
-        outputs.append(made)
+        outputs.append(node.let(op.transpose(made, (1, 0, 2))) if layout else made)
         lasts.append(last)
-    whole = _joined(node, outputs, 2 if layout else 1, layout)
-    ends = [
-        stack(Tuple(tuple(last[which] for last in lasts)), 1 if layout else 0)
-        for which in range(states)
-    ]
-    return [whole, *ends]
+    # (steps, directions, batch, hidden), or with batches first
+    whole = op.stack(Tuple(tuple(outputs)), 2 if layout else 1)
+    states_of = zip(*lasts, strict=True)
+    return [whole, *(op.stack(Tuple(ends), 1 if layout else 0) for ends in states_of)]
 
 
 def _check_sizes(
@@ -257,7 +228,7 @@ def _check_sizes(
     recurrence: Expr,
     bias: Expr | None,
 ) -> None:
-    """Refuse weights that do not fit each other."""
+    """Refuse weights whose shapes do not fit each other."""
     wanted = 2 if node.attribute("direction", "forward") == "bidirectional" else 1
     inputs = node.shape(data)[2]
     fitting: dict[str, tuple[Expr, tuple[Dim, ...]]] = {
@@ -268,61 +239,35 @@ def _check_sizes(
         fitting["the biases"] = (bias, (wanted, 2 * gates * hidden))
     for what, (value, shape) in fitting.items():
         if node.shape(value) != shape:
-            raise node.refused(
-                f"{what} do not fit", expected=f"shape {shape}", found=str(node.type_of(value))
-            )
-
-
-def _of_direction(node: Node, place: int) -> Callable[[Expr], Expr]:
-    def own(value: Expr) -> Expr:
-        return node.let(take(value, const(place, "int64"), axis=0))
-
-    return own
+            raise node.refused(f"{what} do not fit", f"shape {shape}", str(node.type_of(value)))
 
 
 def _biases(node: Node, bias: Expr | None, size: int) -> tuple[Expr | None, Expr | None]:
-    """Those of the inputs, and those of the state."""
+    """The biases of the inputs and of the state."""
     if bias is None:
         return None, None
     return (
-        node.let(strided_slice(bias, (0,), (size,))),
-        node.let(strided_slice(bias, (size,), (2 * size,))),
+        node.let(op.strided_slice(bias, (0,), (size,))),
+        node.let(op.strided_slice(bias, (size,), (2 * size,))),
     )
-
-
-def _initial(
-    node: Node, value: Expr | None, place: int, data: Expr, hidden: int, layout: int
-) -> Expr:
-    if value is None:
-        return node.zeros_along(data, 1, (hidden,), node.dtype(data))
-    return node.let(take(value, const(place, "int64"), axis=1 if layout else 0))
-
-
-def _joined(node: Node, outputs: Sequence[Expr], axis: int, layout: int) -> Expr:
-    """(steps, directions, batch, hidden), or with batches first."""
-    if not layout:
-        return stack(Tuple(tuple(outputs)), 1)
-    turned = [node.let(transpose(one, (1, 0, 2))) for one in outputs]
-    return stack(Tuple(tuple(turned)), axis)
 
 
 def _activations(
     node: Node, defaults: Sequence[str], directions: int, like: Expr
 ) -> list[list[Activation]]:
-    """The functions of each direction."""
+    """The activation functions of each direction."""
     names = node.attribute("activations") or list(defaults) * directions
     alphas, betas = (list(node.attribute(f"activation_{one}") or []) for one in ("alpha", "beta"))
     made = []
     for name in names:
-        # only functions that have such a number take one from the list
+        # only functions with such a parameter take one from the list
         alpha = alphas.pop(0) if alphas and name.lower() in _WITH_ALPHA else None
         beta = betas.pop(0) if betas and name.lower() in _WITH_BETA else None
         made.append(activation(node, name, alpha, beta, like))
     each = len(defaults)
     if len(made) != each * directions:
-        raise node.refused(
-            "the wrong number of activations", expected=f"{each * directions}", found=f"{len(made)}"
-        )
+        message = "the wrong number of activations"
+        raise node.refused(message, f"{each * directions}", f"{len(made)}")
     return [made[place * each : (place + 1) * each] for place in range(directions)]
 
 
@@ -332,7 +277,7 @@ _WITH_BETA = ("affine", "scaledtanh", "hardsigmoid")
 
 def _clipped(node: Node, value: Expr) -> Expr:
     limit = node.attribute("clip")
-    return clip(value, -float(limit), float(limit)) if limit is not None else value
+    return op.clip(value, -float(limit), float(limit)) if limit is not None else value
 
 
 # --- the layers ----------------------------------------------------------------------------------
@@ -342,7 +287,7 @@ def _clipped(node: Node, value: Expr) -> Expr:
 def rnn(node: Node, *inputs: Expr | None) -> Sequence[Expr]:
     def step(there: Node, layer: Layer, own: Expr, state: list[Expr]) -> list[Expr]:
         (f,) = layer.activations
-        return [f(_clipped(there, add(own, layer.recurrent(there, state[0]))))]
+        return [f(_clipped(there, own + layer.recurrent(there, state[0])))]
 
     return recurrent(node, step, 1, ["Tanh"], 1, inputs)
 
@@ -357,40 +302,33 @@ def gru(node: Node, *inputs: Expr | None) -> Sequence[Expr]:
         z_in, r_in, h_in = layer.gates(there, own, 3)
         if after:
             z_h, r_h, h_h = layer.gates(there, there.let(layer.recurrent(there, h)), 3)
-            r = there.let(f(_clipped(there, add(r_in, r_h))))
-            hidden = add(h_in, multiply(r, h_h))
+            r = there.let(f(_clipped(there, r_in + r_h)))
+            hidden = h_in + r * h_h
         else:
             parts = _parts(there, layer)
-            z_h, r_h = (parts[0](h), parts[1](h))
-            r = there.let(f(_clipped(there, add(r_in, r_h))))
-            hidden = add(h_in, parts[2](multiply(r, h)))
-        z = there.let(f(_clipped(there, add(z_in, z_h))))
+            z_h, r_h = parts[0](h), parts[1](h)
+            r = there.let(f(_clipped(there, r_in + r_h)))
+            hidden = h_in + parts[2](r * h)
+        z = there.let(f(_clipped(there, z_in + z_h)))
         new = there.let(g(_clipped(there, hidden)))
         one = there.number(1, z)
-        return [add(multiply(subtract(one, z), new), multiply(z, h))]
+        return [(one - z) * new + z * h]
 
     return recurrent(node, step, 3, ["Sigmoid", "Tanh"], 1, inputs)
 
 
 def _parts(node: Node, layer: Layer) -> list[Activation]:
-    """The recurrence of each gate by itself: the last waits for the reset gate."""
-    made = []
-    for place in range(3):
-        begin, end = place * layer.hidden, (place + 1) * layer.hidden
-        weight = node.let(strided_slice(layer.recurrence, (begin,), (end,), axes=(0,)))
-        bias = None
-        if layer.state_bias is not None:
-            bias = node.let(strided_slice(layer.state_bias, (begin,), (end,)))
-        made.append(_product(weight, bias))
-    return made
+    """The recurrence of each gate by itself: the last one depends on the reset gate."""
 
+    def part(place: int) -> Activation:
+        begin, end = (place * layer.hidden,), ((place + 1) * layer.hidden,)
+        weight = node.let(op.strided_slice(layer.recurrence, begin, end, axes=(0,)))
+        if layer.state_bias is None:
+            return lambda state: op.nn.dense(state, weight)
+        bias = node.let(op.strided_slice(layer.state_bias, begin, end))
+        return lambda state: op.nn.dense(state, weight) + bias
 
-def _product(weight: Expr, bias: Expr | None) -> Activation:
-    def of(state: Expr) -> Expr:
-        made = nn.dense(state, weight)
-        return made if bias is None else add(made, bias)
-
-    return of
+    return [part(place) for place in range(3)]
 
 
 @table("LSTM")
@@ -399,7 +337,7 @@ def lstm(node: Node, *inputs: Expr | None) -> Sequence[Expr]:
 
 
 def memory_cells(node: Node, inputs: Sequence[Expr | None], product: Product) -> Sequence[Expr]:
-    """An LSTM, with products of one's own."""
+    """An LSTM with the given products."""
     peepholes = inputs[7] if len(inputs) > 7 else None
     coupled = bool(node.attribute("input_forget", 0))
     directions = 2 if node.attribute("direction") == "bidirectional" else 1
@@ -411,30 +349,30 @@ def memory_cells(node: Node, inputs: Sequence[Expr | None], product: Product) ->
     def step(there: Node, layer: Layer, own: Expr, state: list[Expr]) -> list[Expr]:
         f, g, last = layer.activations
         h, c = state
-        whole = there.let(add(own, layer.recurrent(there, h)))
+        whole = there.let(own + layer.recurrent(there, h))
         i, o, forget, cell = layer.gates(there, whole, 4)
         if peepholes is not None:
             p_i, p_o, p_f = views[layer.place]
-            i = there.let(add(i, multiply(p_i, c)))
-            forget = there.let(add(forget, multiply(p_f, c)))
+            i = there.let(i + p_i * c)
+            forget = there.let(forget + p_f * c)
         i = there.let(f(_clipped(there, i)))
         if coupled:
-            forget = there.let(subtract(there.number(1, i), i))
+            forget = there.let(there.number(1, i) - i)
         else:
             forget = there.let(f(_clipped(there, forget)))
         cell = there.let(g(_clipped(there, cell)))
-        new = there.let(add(multiply(forget, c), multiply(i, cell)))
+        new = there.let(forget * c + i * cell)
         if peepholes is not None:
-            o = there.let(add(o, multiply(p_o, new)))
+            o = there.let(o + p_o * new)
         o = there.let(f(_clipped(there, o)))
-        return [multiply(o, last(new)), new]
+        return [o * last(new), new]
 
     return recurrent(node, step, 4, ["Sigmoid", "Tanh", "Tanh"], 2, inputs[:7], product)
 
 
 def _peepholes(node: Node, value: Expr, place: int, hidden: int) -> list[Expr]:
-    own = node.let(squeeze(strided_slice(value, (place,), (place + 1,), axes=(0,)), (0,)))
+    own = node.let(op.squeeze(op.strided_slice(value, (place,), (place + 1,), axes=(0,)), (0,)))
     return [
-        node.let(strided_slice(own, (which * hidden,), ((which + 1) * hidden,)))
+        node.let(op.strided_slice(own, (which * hidden,), ((which + 1) * hidden,)))
         for which in range(3)
     ]

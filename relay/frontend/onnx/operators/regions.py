@@ -1,18 +1,17 @@
-"""Parts of images that data names: regions of interest, boxes that stay, blocks."""
+"""Regions of interest, non-maximum suppression, and blocks of images."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import mul
 
 from relay import dtypes, op
 from relay.errors import REAL_VALUE
 from relay.frontend.onnx.computations.indices import in_range
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.node import Node
-from relay.ir import dims
-from relay.ir.dims import Dim
+from relay.frontend.onnx.node import Node, int64
 from relay.ir.expr import Expr, TupleGetItem, const
-from relay.ir.types import TensorType
 
 table = Converters()
 
@@ -21,7 +20,7 @@ table = Converters()
 
 @table("RoiAlign")
 def roi_align_by_edges(node: Node, data: Expr, regions: Expr, images: Expr) -> Expr:
-    """Before version 16 boxes speak of the centres of elements."""
+    """Before version 16 boxes are in output pixels."""
     return _aligned(node, data, regions, images, "output_half_pixel")
 
 
@@ -32,23 +31,21 @@ def roi_align(node: Node, data: Expr, regions: Expr, images: Expr) -> Expr:
 
 
 def _aligned(node: Node, data: Expr, regions: Expr, images: Expr, coordinates: str) -> Expr:
-    """The maximum is that of the weighted neighbours of places, not of what is read there: what
-    the standard says, and what its tests have."""
+    """`max` is that of the weighted neighbors of positions, not of the interpolated values, as in
+    the standard and its tests."""
     modes = {"avg": "avg", "max": "max_term"}
-    mode = node.attribute("mode", "avg")
-    if mode not in modes:
-        raise node.refused("there is no such mode", "avg or max", mode)
+    mode = node.choice("mode", "avg", modes)
     if coordinates not in ("half_pixel", "output_half_pixel"):
         expected = "half_pixel or output_half_pixel"
         raise node.refused("there is no such transformation", expected, coordinates)
     node.must_have_axes(data, 4, "feature maps")
     node.must_have_axes(regions, 2, "regions")
     dtype = node.dtype(data)
-    # numbers of images may be more than a short float can count
+    # float16 does not represent all image indices
     wide = dtype if dtypes.bits(dtype) >= 32 else "float32"
     numbers = op.expand_dims(op.cast(in_range(node, images, data), wide), 1)
     found = op.vision.roi_align(
-        op.cast(data, wide) if wide != dtype else data,
+        node.as_dtype(data, wide),
         op.concatenate([numbers, op.cast(regions, wide)], axis=1),
         pooled_size=(node.attribute("output_height", 1), node.attribute("output_width", 1)),
         spatial_scale=node.attribute("spatial_scale", 1.0),
@@ -61,10 +58,9 @@ def _aligned(node: Node, data: Expr, regions: Expr, images: Expr, coordinates: s
 
 @table("MaxRoiPool")
 def max_roi_pool(node: Node, data: Expr, regions: Expr) -> Expr:
-    """Corners are scaled in the element type that they have: what is rounded afterwards may lie
-    halfway between two elements."""
+    """Corners are scaled in their own element type, since they are rounded afterwards."""
     scale = node.attribute("spatial_scale", 1.0)
-    scaled = op.multiply(regions, const([1.0, *[scale] * 4], node.dtype(regions)))
+    scaled = regions * const([1.0, *[scale] * 4], node.dtype(regions))
     size = tuple(node.required("pooled_shape"))
     return op.vision.roi_pool(data, scaled, pooled_size=size, spatial_scale=1.0)
 
@@ -81,13 +77,13 @@ def non_max_suppression(
     overlap: Expr | None = None,
     least: Expr | None = None,
 ) -> Expr:
-    """The boxes that stay in each class of each image; none, if nobody says how many."""
+    """The boxes kept in each class of each image; none without a maximum number."""
     if node.attribute("center_point_box", 0):
         boxes = _corners(boxes)
-    none = const(0, "int64")
+    none = int64(0)
     count = none if most is None else op.maximum(op.reshape(op.cast(most, "int64"), ()), none)
     if overlap is not None:
-        overlap = _as_share(node, overlap)
+        overlap = _checked_overlap(node, overlap)
     rows = node.let(
         op.vision.all_class_non_max_suppression(
             boxes,
@@ -98,20 +94,20 @@ def non_max_suppression(
         ).astuple()
     )
     kept, length = (TupleGetItem(rows, place) for place in (0, 1))
-    return op.strided_slice(kept, const([0], "int64"), length, const([1], "int64"))
+    return op.strided_slice(kept, int64([0]), length, int64([1]))
 
 
-def _as_share(node: Node, overlap: Expr) -> Expr:
-    """How much of two boxes may be common: from 0 to 1."""
+def _checked_overlap(node: Node, overlap: Expr) -> Expr:
+    """The threshold of the overlap, checked to be from 0 to 1."""
     share = node.let(op.cast(op.reshape(overlap, ()), "float64"))
     zero, one = const(0.0, "float64"), const(1.0, "float64")
-    fits = op.logical_and(op.greater_equal(share, zero), op.less_equal(share, one))
+    fits = op.logical_and(share >= zero, share <= one)
     message = "the threshold of overlap is out of range"
     return node.checked(overlap, fits, message, "0 to 1", REAL_VALUE, share)
 
 
 def _corners(boxes: Expr) -> Expr:
-    """Boxes as two corners, y before x, where they are the centre, x before y, and the size."""
+    """Boxes as two corners (y, x), from their center (x, y) and size."""
     x, y, width, height = (
         op.strided_slice(boxes, [place], [place + 1], axes=(2,)) for place in range(4)
     )
@@ -125,77 +121,62 @@ def _corners(boxes: Expr) -> Expr:
 
 @table("Col2Im")
 def col2im(node: Node, data: Expr, image_shape: Expr, block_shape: Expr) -> Expr:
-    """Blocks put back where they were cut out of images; what lies on top of each other is added.
-
-    Each element of each block has a place in the image, counted along all its axes; one more
-    place behind the image takes those that lie in the padding.
-    """
+    """Blocks added to an image at the positions they were cut from.
+    Each element of each block has a flat position in the image; one more position at the end takes
+    those in the padding."""
     node.must_have_axes(data, 3, "blocks")
     rank = node.length(image_shape, "the shape of images")
     if node.length(block_shape, "the shape of blocks") != rank:
         raise node.refused("blocks and images have different axes", str(rank))
     pads = node.numbers("pads", 2 * rank)
     strides, dilations = node.numbers("strides", rank, 1), node.numbers("dilations", rank, 1)
-    zero = const(0, "int64")
+    zero = int64(0)
     images, blocks = (
-        [
-            node.let(op.take(op.cast(sizes, "int64"), const(axis, "int64"), axis=0))
-            for axis in range(rank)
-        ]
+        [node.let(op.take(op.cast(sizes, "int64"), int64(axis), axis=0)) for axis in range(rank)]
         for sizes in (image_shape, block_shape)
     )
     place: Expr = zero
     inside: Expr = const(True, "bool")
     for axis in range(rank):
-        reach = (blocks[axis] - _whole(1)) * _whole(dilations[axis]) + _whole(1)
-        room = images[axis] + _whole(pads[axis] + pads[axis + rank]) - reach
-        stops = node.let(op.floor_divide(room, _whole(strides[axis])) + _whole(1))
-        starts = op.arange(stops, dtype="int64") * _whole(strides[axis]) - _whole(pads[axis])
-        steps = op.arange(blocks[axis], dtype="int64") * _whole(dilations[axis])
-        # one axis for each axis of blocks, then one for each along which they stand
+        reach = (blocks[axis] - int64(1)) * int64(dilations[axis]) + int64(1)
+        room = images[axis] + int64(pads[axis] + pads[axis + rank]) - reach
+        stops = node.let(op.floor_divide(room, int64(strides[axis])) + int64(1))
+        starts = op.arange(stops, dtype="int64") * int64(strides[axis]) - int64(pads[axis])
+        steps = op.arange(blocks[axis], dtype="int64") * int64(dilations[axis])
+        # the axes of blocks, then the axes along which they are placed
         along = _spread(steps, axis, 2 * rank) + _spread(starts, axis + rank, 2 * rank)
         along = node.let(along)
-        fits = op.logical_and(op.greater_equal(along, zero), op.less(along, images[axis]))
+        fits = op.logical_and(along >= zero, along < images[axis])
         inside = op.logical_and(inside, fits)
         place = place * images[axis] + along
     area, elements = _product(node, images), _product(node, blocks)
     places = node.let(op.reshape(op.where(inside, place, area), (1, -1)))
     batch, channels = node.size(data, 0), node.let(op.floor_divide(node.size(data, 1), elements))
-    rows = node.let(op.multiply(batch, channels))
-    updates = node.let(op.reshape(data, _sizes(node, rows, const(-1, "int64"))))
-    empty = op.full(node.number(0, data), _sizes(node, rows, area + _whole(1)), node.dtype(data))
+    rows = node.let(batch * channels)
+    updates = node.let(op.reshape(data, _sizes(node, rows, int64(-1))))
+    empty = op.full(node.number(0, data), _sizes(node, rows, area + int64(1)), node.dtype(data))
     where = op.broadcast_to(places, op.shape_of(updates, dtype="int64"))
     filled = op.scatter_elements(node.let(empty), node.let(where), updates, axis=1, reduction="add")
-    kept = op.strided_slice(
-        node.let(filled), const([0], "int64"), op.reshape(area, (1,)), axes=(1,)
-    )
+    kept = op.strided_slice(node.let(filled), int64([0]), op.reshape(area, (1,)), axes=(1,))
     found = op.reshape(node.let(kept), _sizes(node, batch, channels, *images))
     known = node.elements(image_shape) or (None,) * rank
     number = node.constant(channels)
-    shape: list[Dim | None] = [node.shape(data)[0], None if number is None else int(number)]
-    declared = tuple(dims.ANY if one is None else one for one in (*shape, *known))
-    return node.let(found, declared=TensorType(declared, node.dtype(data)))
-
-
-def _whole(value: int) -> Expr:
-    return const(value, "int64")
+    declared = (node.shape(data)[0], None if number is None else int(number), *known)
+    return node.declare(found, declared, node.dtype(data))
 
 
 def _spread(values: Expr, axis: int, rank: int) -> Expr:
-    """A list along one of so many axes."""
+    """A vector along one of `rank` axes."""
     after = rank - axis - 1
     return op.expand_dims(values, 1, num_newaxis=after) if after else values
 
 
 def _product(node: Node, sizes: Sequence[Expr]) -> Expr:
-    total: Expr = _whole(1)
-    for size in sizes:
-        total = total * size
-    return node.let(total)
+    return node.let(reduce(mul, sizes, int64(1)))
 
 
 def _sizes(node: Node, *sizes: Expr) -> Expr | tuple[int, ...]:
-    """A shape: numbers, where all of them are known."""
+    """A shape of scalars: static where all of them are constant."""
     known = [node.constant(size) for size in sizes]
     if any(one is None for one in known):
         return node.let(op.stack(list(sizes), axis=0))

@@ -1,9 +1,8 @@
-"""Tensors at another resolution: Resize, and Upsample that came before it.
+"""Resize and Upsample.
 
-An axis is resized by a factor, `above / below`: two numbers, so that the place in data of an
-element of the result is one fraction, and is exact where it can be. Where the factor is that of the
-extents, images, signals and volumes are resized by Relay's own operators. All else is resized one
-axis after the other (`relay.frontend.onnx.computations.resampling`).
+An axis is resized by a factor, `above / below`: two numbers, so that positions in data are exact
+fractions where they can be. Where the factor is that of the extents, one to three axes are resized
+by Relay's operators, all else one axis at a time (`computations/resampling.py`).
 """
 
 from __future__ import annotations
@@ -18,17 +17,12 @@ from relay import dtypes, op
 from relay.frontend.onnx.computations.checking import positive, within
 from relay.frontend.onnx.computations.resampling import Axis, Way, axis_by_axis, real
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.node import Node, int64
 from relay.ir import dims
 from relay.ir.dims import Dim
-from relay.ir.expr import Call, Expr, Tuple, const
-from relay.ir.types import TensorType
+from relay.ir.expr import Call, Expr, Tuple
 
 table = Converters()
-
-# --- the operators -----------------------------------------------------------------------------
-
-_ENLARGED = Way("nearest", "asymmetric", "floor")
 
 
 @table("Upsample")
@@ -36,23 +30,23 @@ def upsample_images(node: Node, data: Expr) -> Expr:
     """Version 1: the factors of images are two attributes."""
     node.must_have_axes(data, 4, "images")
     factors = [1.0, 1.0, node.required("height_scale"), node.required("width_scale")]
-    return _resized(node, data, _enlarging(node), _factors(node, factors), None)
+    return _resized(node, data, _upsampling(node), _factors(node, factors), None)
 
 
 @table("Upsample", since=7)
 def upsample_by_attribute(node: Node, data: Expr) -> Expr:
-    return _resized(node, data, _enlarging(node), _factors(node, node.required("scales")), None)
+    return _resized(node, data, _upsampling(node), _factors(node, node.required("scales")), None)
 
 
 @table("Upsample", since=9)
 def upsample(node: Node, data: Expr, scales: Expr) -> Expr:
-    return _resized(node, data, _enlarging(node), scales, None)
+    return _resized(node, data, _upsampling(node), scales, None)
 
 
 @table("Resize")
 def resize_by_factors(node: Node, data: Expr, scales: Expr) -> Expr:
-    """Version 10 enlarges as Upsample does; a smaller axis takes the elements after its places."""
-    return _resized(node, data, replace(_enlarging(node), rounding="simple"), scales, None)
+    """Version 10 enlarges as Upsample does; a smaller axis rounds positions up."""
+    return _resized(node, data, replace(_upsampling(node), rounding="simple"), scales, None)
 
 
 @table("Resize", since=11)
@@ -65,15 +59,13 @@ def resize(
 ) -> Expr:
     way = Way(
         _mode(node),
-        node.attribute("coordinate_transformation_mode", "half_pixel"),
-        node.attribute("nearest_mode", "round_prefer_floor"),
+        _choice(node, "coordinate_transformation_mode", "half_pixel", _COORDINATES),
+        _choice(node, "nearest_mode", "round_prefer_floor", _ROUNDINGS),
         node.attribute("cubic_coeff_a", -0.75),
         bool(node.attribute("exclude_outside", 0)),
         bool(node.attribute("antialias", 0)),
         node.attribute("extrapolation_value", 0.0),
     )
-    _must_be_one_of(node, "coordinate_transformation_mode", way.coordinates, _COORDINATES)
-    _must_be_one_of(node, "nearest_mode", way.rounding, _ROUNDINGS)
     if way.mode == "nearest" and way.antialias:
         raise node.refused("`antialias` is for modes linear and cubic", found="mode nearest")
     region, scales, sizes = (_if_given(node, one) for one in (region, scales, sizes))
@@ -97,28 +89,26 @@ _COORDINATES = (
 _ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 
-def _must_be_one_of(node: Node, name: str, given: str, known: Sequence[str]) -> None:
-    if given not in known:
-        raise node.refused(f"there is no such `{name}`", ", ".join(known), given)
+def _choice(node: Node, name: str, default: str, options: Sequence[str]) -> str:
+    return node.choice(name, default, options, f"`{name}`")
 
 
 def _mode(node: Node) -> str:
-    mode = str(node.attribute("mode", "nearest"))
-    name = {"bilinear": "linear"}.get(mode, mode)
-    _must_be_one_of(node, "mode", name, ("nearest", "linear", "cubic"))
-    return name
+    if node.attribute("mode") == "bilinear":
+        return "linear"
+    return _choice(node, "mode", "nearest", ("nearest", "linear", "cubic"))
 
 
 def _factors(node: Node, given: Sequence[float]) -> Expr:
     return node.importer.constant(np.array(given, "float32"))
 
 
-def _enlarging(node: Node) -> Way:
-    return replace(_ENLARGED, mode=_mode(node))
+def _upsampling(node: Node) -> Way:
+    return Way(_mode(node), "asymmetric", "floor")
 
 
 def _if_given(node: Node, value: Expr | None) -> Expr | None:
-    """An input, unless it is empty: what version 11 has for one that is left out."""
+    """An input, unless it is empty, which version 11 writes for an omitted one."""
     return None if value is None or node.shape(value) == (0,) else value
 
 
@@ -135,9 +125,7 @@ def _resized(
 ) -> Expr:
     rank = node.rank(data)
     named = node.attribute("axes", range(rank)) if node.version >= 18 else range(rank)
-    if not all(-rank <= one < rank for one in named):
-        raise node.refused("an axis is out of range", f"axes of {rank}", str(list(named)))
-    numbers = [int(one) % rank for one in named]
+    numbers = node.axes_of(named, rank)
     scales, sizes, region = (
         value if value is None else node.of_length(value, count * len(numbers), "the sizes")
         for value, count in ((scales, 1), (sizes, 1), (region, 2))
@@ -160,11 +148,11 @@ def _resized(
 
 def _part(node: Node, values: Expr, place: int, dtype: str = "float64") -> Expr:
     """One of several numbers."""
-    return node.let(op.cast(op.take(values, const(place, "int64"), axis=0), dtype))
+    return node.let(op.cast(op.take(values, int64(place), axis=0), dtype))
 
 
 def _stays(node: Node, axis: Axis) -> bool:
-    """Whether an axis is known to stay as it is."""
+    """Whether an axis is known to keep its extent."""
     factor = node.constant(node.let(axis.factor))
     is_same = factor == 1 or dims.equal(axis.new, axis.old) is True
     if not axis.is_exact or not is_same:
@@ -175,7 +163,7 @@ def _stays(node: Node, axis: Axis) -> bool:
 
 
 def _by_factors(node: Node, data: Expr, numbers: Sequence[int], scales: Expr) -> list[Axis]:
-    """Axes with the factors they are resized by; new extents are rounded down."""
+    """Axes with their factors; new extents are rounded down."""
     known = _known_factors(node, scales)
     axes = []
     for place, number in enumerate(numbers):
@@ -186,8 +174,8 @@ def _by_factors(node: Node, data: Expr, numbers: Sequence[int], scales: Expr) ->
         elif not 0 < given < np.inf:
             raise node.refused("a factor is not positive", "a number above 0", str(given))
         extent = node.size(data, number)
-        # in 32 bits, in which exporters choose factors that give the extents they want
-        product = op.multiply(op.cast(extent, "float32"), op.cast(factor, "float32"))
+        # in float32, in which exporters choose factors
+        product = op.cast(extent, "float32") * op.cast(factor, "float32")
         count = node.let(op.cast(op.floor(product), "int64"))
         new, is_exact = _scaled(node, old, given, count)
         axes.append(Axis(number, old, new, extent, count, factor, real(1), is_exact))
@@ -195,8 +183,8 @@ def _by_factors(node: Node, data: Expr, numbers: Sequence[int], scales: Expr) ->
 
 
 def _known_factors(node: Node, scales: Expr) -> list[float | None]:
-    """Factors, as far as they are known: exporters join those of images and channels, which are 1,
-    with others that the graph computes."""
+    """The constant factors: exporters concatenate those of the batch and the channels, which are 1,
+    with computed ones."""
     joined = node.scope.definition(scales)
     parts: Sequence[Expr] = [scales]
     if isinstance(joined, Call) and joined.op == op.get("concatenate"):
@@ -212,7 +200,7 @@ def _known_factors(node: Node, scales: Expr) -> list[float | None]:
 
 
 def _scaled(node: Node, old: Dim, factor: float | None, count: Expr) -> tuple[Dim, bool]:
-    """What is known of an extent times a factor, and whether nothing was rounded."""
+    """An extent times a factor, and whether that is exact."""
     number = node.constant(count)
     if number is not None:
         return int(number), isinstance(old, int) and factor == int(number) / max(old, 1)
@@ -220,13 +208,13 @@ def _scaled(node: Node, old: Dim, factor: float | None, count: Expr) -> tuple[Di
         return dims.ANY, False
     exact = Fraction(factor)
     if exact.denominator > 256:
-        return dims.ANY, False  # rounding to 32 bits may give a whole number
+        return dims.ANY, False  # rounding to float32 may give an integer
     whole = dims.multiply(old, exact.numerator)
     return dims.floor_divide(whole, exact.denominator), exact.denominator == 1
 
 
 def _by_sizes(node: Node, data: Expr, numbers: Sequence[int], sizes: Expr) -> list[Axis]:
-    """Axes with the extents they are to have."""
+    """Axes with their new extents."""
     known = node.elements(sizes) or (None,) * len(numbers)
     axes = []
     for place, number in enumerate(numbers):
@@ -239,15 +227,13 @@ def _by_sizes(node: Node, data: Expr, numbers: Sequence[int], sizes: Expr) -> li
         below, above = (node.let(op.cast(one, "float64")) for one in (extent, count))
         found = dims.ANY if new is None else new
         axes.append(Axis(number, old, found, extent, count, above, below, True))
-    policy = node.attribute("keep_aspect_ratio_policy", "stretch")
-    _must_be_one_of(
-        node, "keep_aspect_ratio_policy", policy, ("stretch", "not_larger", "not_smaller")
-    )
+    policies = ("stretch", "not_larger", "not_smaller")
+    policy = _choice(node, "keep_aspect_ratio_policy", "stretch", policies)
     return axes if policy == "stretch" else _in_proportion(node, axes, policy == "not_larger")
 
 
 def _in_proportion(node: Node, axes: Sequence[Axis], inside: bool) -> list[Axis]:
-    """The axes with one factor for all, so that all fit into the sizes, or reach them."""
+    """Axes with one factor for all, so that all fit into the sizes, or reach them."""
     common = axes[0].factor
     for axis in axes[1:]:
         common = op.minimum(common, axis.factor) if inside else op.maximum(common, axis.factor)
@@ -266,14 +252,14 @@ def _in_proportion(node: Node, axes: Sequence[Axis], inside: bool) -> list[Axis]
 
 # --- by Relay's operators ----------------------------------------------------------------------
 
-# the axes that are resized, by the order of all axes
+# the spatial axes of each layout
 _LAYOUTS = {"NCW": (2,), "NWC": (1,), "NCHW": (2, 3), "NHWC": (1, 2)}
 _LAYOUTS |= {"NCDHW": (2, 3, 4), "NDHWC": (1, 2, 3)}
 _METHODS = {"nearest": "nearest_neighbor", "linear": "linear", "cubic": "cubic"}
 
 
 def _by_operator(node: Node, data: Expr, axes: Sequence[Axis], way: Way) -> Expr | None:
-    """The call of an operator that says the same, if there is one."""
+    """The call of a Relay operator that does the same, if there is one."""
     rank, resized = node.rank(data), {axis.number: axis for axis in axes}
     fitting = (
         (layout, spatial)
@@ -327,14 +313,14 @@ def _by_operator(node: Node, data: Expr, axes: Sequence[Axis], way: Way) -> Expr
         for number in spatial
     ]
     found = op.image.resize2d(data, node.let(op.stack(counts, axis=0)), **rest)  # type: ignore[arg-type]
-    return node.let(found, declared=TensorType(tuple(shape), node.dtype(data)))
+    return node.declare(found, shape, node.dtype(data))
 
 
 def _enlargement(way: Way, rounding: str) -> str:
-    """What `nn.upsampling` calls a way to enlarge by whole factors, if it has it."""
+    """The method of `nn.upsampling` for integer factors, if it has one."""
     if way.mode == "linear" and way.coordinates == "asymmetric":
         return "bilinear"
-    # the nearest to the middle of one of the copies of an element is that element
+    # the element nearest to the center of one of its copies is itself
     between = {"asymmetric": "floor", "tf_half_pixel_for_nn": "floor"}.get(way.coordinates, "round")
     repeats = way.coordinates != "align_corners" and rounding.startswith(between)
     return "nearest_neighbor" if way.mode == "nearest" and repeats else ""
@@ -348,7 +334,7 @@ def _whole_factor(node: Node, axis: Axis | None) -> float | None:
 
 
 def _is_larger(node: Node, axis: Axis) -> bool | None:
-    """Whether an axis does not shrink; None where a run finds out."""
+    """Whether an axis does not shrink; None where that is known at run time only."""
     factor = node.constant(node.let(axis.factor))
     return None if factor is None else bool(factor >= 1)
 

@@ -1,4 +1,4 @@
-"""Running totals along an axis, from either end."""
+"""Cumulative sums and products along an axis, from either end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ table = Converters()
 
 
 def _scan(operator: Callable[..., Call], node: Node, data: Expr, axis: Expr) -> Expr:
-    """The axis is an input. Where a run finds it, there is a branch for each it can be."""
+    """The axis is an input; where it is known at run time only, there is a branch per axis."""
     rank = node.rank(data)
     if rank == 0:
         raise node.refused("a scalar has no axis", found=str(node.type_of(data)))
@@ -23,10 +23,7 @@ def _scan(operator: Callable[..., Call], node: Node, data: Expr, axis: Expr) -> 
     if known is not None:
         if known.size != 1:
             raise node.refused("the axis is not one number", found=str(node.type_of(axis)))
-        number = int(known.item())
-        if not -rank <= number < rank:
-            raise node.refused("the axis is out of range", f"an axis of {rank}", str(number))
-        return _along(operator, node, data, number % rank)
+        return _along(operator, node, data, node.axis_of(known.item(), rank))
     given = as_one(node, axis, "the axis is not one number")
     expected = f"an axis of {rank}"
     data = within(node, given, -rank, rank - 1, "the axis is out of range", expected, of=data)

@@ -1,23 +1,24 @@
 """Sequences are lists, optionals are options.
 
-A sequence nobody has put anything into has no type yet: it is the constructor of the empty list,
-until it meets a value.
+An empty sequence has no type yet: it is the constructor `Nil` until it is joined with another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 import numpy as np
 
+from relay import op
 from relay.errors import VALUE
-from relay.frontend.onnx.boxed import LIST, is_boxed, unbox
+from relay.frontend.onnx.boxed import LIST, OPTION, is_boxed, unbox
 from relay.frontend.onnx.branches import dead_end, with_type
 from relay.frontend.onnx.computations.checking import summing_up, within
-from relay.frontend.onnx.computations.stacking import concatenated, opened
+from relay.frontend.onnx.computations.stacking import concatenated, dynamic_along
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.joining import of_elements
-from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.node import Node, int64
 from relay.frontend.onnx.operators.control import scalar
 from relay.frontend.onnx.scope import is_nothing
 from relay.ir.dims import Any
@@ -35,25 +36,10 @@ from relay.ir.expr import (
     PatternVar,
     PatternWildcard,
     Tuple,
-    TupleGetItem,
     Var,
     const,
 )
-from relay.ir.types import GlobalTypeVar, TensorType, Type, TypeCall
-from relay.op import (
-    add,
-    cast,
-    dyn,
-    expand_dims,
-    greater_equal,
-    less,
-    logical_and,
-    split,
-    squeeze,
-    stack,
-    take,
-    where,
-)
+from relay.ir.types import TensorType, Type, TypeCall
 from relay.prelude import import_from_std
 
 table = Converters()
@@ -62,7 +48,7 @@ table = Converters()
 def element_of(node: Node, sequence: Expr) -> Type:
     """The type of the elements of a sequence."""
     ty = node.type_of(sequence)
-    if isinstance(ty, TypeCall) and ty.func == GlobalTypeVar("List"):
+    if isinstance(ty, TypeCall) and ty.func == LIST:
         return ty.args[0]
     raise node.refused("an input is no sequence", expected="a sequence", found=str(ty))
 
@@ -77,25 +63,25 @@ def _function(node: Node, name: str) -> GlobalVar:
     return node.scope.module.get_global_var(name)
 
 
-def _loosely(node: Node, values: Expr, change: Callable[[Expr], Expr], element: Type) -> Expr:
-    """The values of a list changed, each of a type that says less."""
+def _mapped(node: Node, values: Expr, change: Callable[[Expr], Expr], element: Type) -> Expr:
+    """A list with every element changed to one of a supertype."""
     one, changed = Var("element", element_of(node, values)), Var("value", element)
     function = Function((one,), Let(changed, change(one), changed), element)
     made = Call(_function(node, "map"), (function, values))
-    return node.let(made, declared=TypeCall(GlobalTypeVar("List"), (element,)))
+    return node.let(made, declared=TypeCall(LIST, (element,)))
 
 
 def make_list(node: Node, values: Sequence[Expr], element: Type) -> Expr:
-    """A list of values, whose types `element` covers."""
+    """A list of values of a common supertype."""
     cons = _constructor(node, "Cons")
     made: Expr = Call(_constructor(node, "Nil"), ())
     for value in reversed(values):
         made = Call(cons, (with_type(node.scope, value, element), made))
-    return node.let(made, declared=TypeCall(GlobalTypeVar("List"), (element,)))
+    return node.let(made, declared=TypeCall(LIST, (element,)))
 
 
 def common(node: Node, types: Sequence[Type]) -> Type:
-    """The type of elements of these types."""
+    """The common supertype of elements of these types."""
     found = types[0]
     for ty in types[1:]:
         both = of_elements(found, ty)
@@ -110,7 +96,7 @@ def common(node: Node, types: Sequence[Type]) -> Type:
     return found
 
 
-# --- making --------------------------------------------------------------------------------------
+# --- construction --------------------------------------------------------------------------------
 
 
 @table("SequenceEmpty")
@@ -139,37 +125,36 @@ def insert(node: Node, sequence: Expr, value: Expr, position: Expr | None = None
 
 
 def _as_list_of(node: Node, sequence: Expr, element: Type) -> Expr:
-    """A list whose elements are known to be less."""
+    """A list as one of elements of a supertype."""
     own = element_of(node, sequence)
     if own == element:
         return sequence
     if is_boxed(element):
         return with_type(node.scope, sequence, TypeCall(LIST, (element,)))
-    return _loosely(node, sequence, lambda one: one, element)
+    return _mapped(node, sequence, lambda one: one, element)
 
 
 _BEYOND = "the position is out of range"
 
 
 def _place(node: Node, sequence: Expr, position: Expr, behind: int = 0) -> Expr:
-    """A position, counted from the end when it is negative, as the functions on lists want it;
-    there are so many `behind` the last."""
-    given = node.let(cast(scalar(node, position), "int64"))
-    count = node.let(cast(Call(_function(node, "length"), (sequence,)), "int64"))
-    place = node.let(where(less(given, const(0, "int64")), add(given, count), given))
-    last = add(count, const(behind, "int64"))
-    fits = logical_and(greater_equal(place, const(0, "int64")), less(place, last))
+    """A position from the front as an int32 scalar, with a run-time check that there is an element,
+    or one of `behind` more at the end."""
+    given = node.let(op.cast(scalar(node, position), "int64"))
+    count = node.let(op.cast(Call(_function(node, "length"), (sequence,)), "int64"))
+    place = node.let(op.where(given < int64(0), given + count, given))
+    last = count + int64(behind)
+    fits = op.logical_and(place >= int64(0), place < last)
     expected, found = f"a position of {VALUE} elements", VALUE
     place = node.checked(place, fits, _BEYOND, expected, found, given, count)
-    return node.let(cast(place, "int32"))
+    return node.let(op.cast(place, "int32"))
 
 
-# of positions: those before are looked at one by one
-NEAR = 8
+NEAR = 8  # positions below are found by pattern matching
 
 
 def _element(node: Node, sequence: Expr, position: Expr) -> Expr:
-    """An element. One near the front is found without counting all there are."""
+    """An element; one near the front is found without computing the length."""
     known = node.constant(position)
     if known is None or not 0 <= known.item() < NEAR:
         return Call(_function(node, "nth"), (sequence, _place(node, sequence, position)))
@@ -183,14 +168,14 @@ def _element(node: Node, sequence: Expr, position: Expr) -> Expr:
     return Match(sequence, (Clause(pattern, element), Clause(PatternWildcard(), end)))
 
 
-# --- looking -------------------------------------------------------------------------------------
+# --- access --------------------------------------------------------------------------------------
 
 
 @table("SequenceLength")
 def length(node: Node, sequence: Expr) -> Expr:
     if is_nothing(sequence):
-        return const(0, "int64")
-    return cast(Call(_function(node, "length"), (sequence,)), "int64")
+        return int64(0)
+    return op.cast(Call(_function(node, "length"), (sequence,)), "int64")
 
 
 @table("SequenceAt")
@@ -224,61 +209,56 @@ def split_to_sequence(node: Node, data: Expr, sizes: Expr | None = None) -> Expr
     keep = int(node.attribute("keepdims", 1)) or sizes is not None
     extent = node.shape(data)[axis]
     if not isinstance(extent, int) or (sizes is not None and node.constant(sizes) is None):
-        each = const(1, "int64") if sizes is None else sizes
-        return _split_at_run_time(node, data, axis, each, bool(keep))
+        each = int64(1) if sizes is None else sizes
+        return _dynamic_split(node, data, axis, each, bool(keep))
     widths = _widths(node, sizes, extent)
-    ends = [sum(widths[: place + 1]) for place in range(len(widths) - 1)]
-    if ends:
-        parts = node.let(split(data, tuple(ends), axis).astuple())
-        fields = [node.let(TupleGetItem(parts, place)) for place in range(len(widths))]
-    else:
-        fields = [data]
+    fields = [data]
+    if len(widths) > 1:
+        ends = tuple(accumulate(widths[:-1]))
+        fields = node.fields(op.split(data, ends, axis).astuple(), len(widths))
     if not keep:
-        fields = [node.let(squeeze(field, (axis,))) for field in fields]
+        fields = [node.let(op.squeeze(field, (axis,))) for field in fields]
     return make_list(node, fields, common(node, [node.type_of(field) for field in fields]))
 
 
 _WIDTH = "parts have no elements"
 
 
-def _split_at_run_time(node: Node, data: Expr, axis: int, sizes: Expr, keep: bool) -> Expr:
-    """Parts whose sizes, or number, a run finds: a loop from the first to the last.
-
-    fn (%start, %i) { if (%start < size) { Cons(%data[%start:end], …) } else { Nil } }
-    """
+def _dynamic_split(node: Node, data: Expr, axis: int, sizes: Expr, keep: bool) -> Expr:
+    """Parts whose sizes or number are dynamic: a loop from the first to the last.
+    fn (%start, %i) { if (%start < size) { Cons(%data[%start:end], …) } else { Nil } }"""
     ty = node.tensor_type(data)
-    open_axis = [Any() if place == axis else size for place, size in enumerate(ty.shape)]
-    kept = [size for place, size in enumerate(open_axis) if keep or place != axis]
+    extents = [Any() if place == axis else size for place, size in enumerate(ty.shape)]
+    kept = [size for place, size in enumerate(extents) if keep or place != axis]
     part_type = TensorType(tuple(kept), ty.dtype)
-    one, none = const(1, "int64"), const(0, "int64")
+    one, none = int64(1), int64(0)
     count = TensorType((), "int64")
     start, number, again = Var("start", count), Var("number", count), Var("split")
-    each = node.let(cast(sizes, "int64"))
+    each = node.let(op.cast(sizes, "int64"))
     if node.rank(each) == 0:
         each = within(node, each, 1, None, _WIDTH, "1 or more")
         step: Expr = each
-        going = less(start, node.size(data, axis))
+        going = start < node.size(data, axis)
     else:
         each = summing_up(node, each, data, axis)
-        step = take(each, number, axis=0, mode="clip")
-        going = less(number, node.size(each, 0))
+        step = op.take(each, number, axis=0, mode="clip")
+        going = number < node.size(each, 0)
     end = Var("end", count)
-    begins = [start if place == axis else none for place in range(len(open_axis))]
-    ends = [end if place == axis else node.size(data, place) for place in range(len(open_axis))]
-    steps = Tuple((one,) * len(open_axis))
+    axes = range(len(extents))
+    begins = [start if place == axis else none for place in axes]
+    ends = [end if place == axis else node.size(data, place) for place in axes]
     part = Var("part", part_type)
-    cut = dyn.strided_slice(
-        data, stack(Tuple(tuple(begins)), 0), stack(Tuple(tuple(ends)), 0), stack(steps, 0)
-    )
+    bounds = (op.stack(Tuple(tuple(given)), 0) for given in (begins, ends, [one for _ in axes]))
+    cut = op.dyn.strided_slice(data, *bounds)
     if not keep:
-        cut = squeeze(cut, (axis,))
-    longer = Call(_constructor(node, "Cons"), (part, Call(again, (end, add(number, one)))))
+        cut = op.squeeze(cut, (axis,))
+    longer = Call(_constructor(node, "Cons"), (part, Call(again, (end, number + one))))
     body = If(
         going,
-        Let(end, add(start, step), Let(part, cut, longer)),
+        Let(end, start + step, Let(part, cut, longer)),
         Call(_constructor(node, "Nil"), ()),
     )
-    whole = TypeCall(GlobalTypeVar("List"), (part_type,))
+    whole = TypeCall(LIST, (part_type,))
     function = Function((start, number), body, whole)
     return Let(again, function, Call(again, (none, none)))
 
@@ -286,13 +266,12 @@ def _split_at_run_time(node: Node, data: Expr, axis: int, sizes: Expr, keep: boo
 def _widths(node: Node, sizes: Expr | None, extent: int) -> list[int]:
     if sizes is None:
         return [1] * extent
-    given = node.must_be_constant(sizes, "where a tensor is split")
-    if given.ndim == 0:
-        step = int(given)
+    widths = node.integers(sizes, "where a tensor is split")
+    if node.rank(sizes) == 0:
+        (step,) = widths
         if step < 1:
             raise node.refused(_WIDTH, "1 or more", str(step))
         return [min(step, extent - start) for start in range(0, extent, step)]
-    widths = [int(one) for one in given.reshape(-1)]
     if sum(widths) != extent or min(widths, default=0) < 0:
         raise node.refused("the sizes do not fit the axis", str(extent), str(widths))
     return widths
@@ -308,13 +287,15 @@ def concat_from_sequence(node: Node, sequence: Expr) -> Expr:
     axis = int(node.required("axis")) % rank
     if fresh:
         element = TensorType((*element.shape[:axis], 1, *element.shape[axis:]), element.dtype)
-    wanted = opened(element, axis)
-    values = _loosely(node, sequence, lambda one: expand_dims(one, axis) if fresh else one, wanted)
+    wanted = dynamic_along(element, axis)
+    values = _mapped(
+        node, sequence, lambda one: op.expand_dims(one, axis) if fresh else one, wanted
+    )
     shape = [0 if place == axis else size for place, size in enumerate(element.shape)]
     nothing = with_type(node.scope, node.zeros(shape, element.dtype), wanted)
-    known = [Any() if place == axis else size for place, size in enumerate(element.shape)]
+    known = [None if place == axis else size for place, size in enumerate(element.shape)]
     whole = concatenated(node.scope.module, values, wanted, axis, nothing)
-    return node.let(whole, declared=TensorType(tuple(known), element.dtype))
+    return node.declare(whole, known, element.dtype)
 
 
 # --- optionals -----------------------------------------------------------------------------------
@@ -326,7 +307,7 @@ def optional(node: Node, value: Expr | None = None) -> Expr:
         return Call(_constructor(node, "None"), ())
     element = node.type_of(value)
     made = Call(_constructor(node, "Some"), (value,))
-    return node.let(made, declared=TypeCall(GlobalTypeVar("Option"), (element,)))
+    return node.let(made, declared=TypeCall(OPTION, (element,)))
 
 
 @table("OptionalHasElement")
@@ -351,4 +332,4 @@ def get_element(node: Node, value: Expr) -> Expr:
 
 def _is_option(node: Node, value: Expr) -> bool:
     ty = node.type_of(value)
-    return isinstance(ty, TypeCall) and ty.func == GlobalTypeVar("Option")
+    return isinstance(ty, TypeCall) and ty.func == OPTION

@@ -1,4 +1,4 @@
-"""Shares of a whole along an axis; before version 13 along all axes from one on."""
+"""Softmax along an axis; before version 13 along all axes from one on."""
 
 from __future__ import annotations
 
@@ -9,26 +9,16 @@ from relay import op
 from relay.frontend.onnx.computations.shares import shares
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.operators.indexing import chosen_axis
-from relay.ir.dims import Dim
 from relay.ir.expr import Expr
 
 table = Converters()
 
-# (node, data, axis) -> shares, in the shape of data
+# (node, data, axis) -> a tensor of the shape of data
 Along = Callable[[Node, Expr, int], Expr]
 
 
-def _softmax(node: Node, data: Expr, axis: int) -> Expr:
-    return shares(node, data, axis)
-
-
-def _log_softmax(node: Node, data: Expr, axis: int) -> Expr:
-    return op.nn.log_softmax(data, axis=axis)
-
-
 def _hardmax(node: Node, data: Expr, axis: int) -> Expr:
-    """1 for the first of the greatest, 0 for others."""
+    """1 for the first maximum, 0 for the others."""
     places = op.arange(op.cast(node.size(data, axis), "int32"), dtype="int32")
     behind = node.rank(data) - 1 - axis
     numbers = op.expand_dims(places, axis=1, num_newaxis=behind) if behind else places
@@ -38,19 +28,16 @@ def _hardmax(node: Node, data: Expr, axis: int) -> Expr:
 
 
 _OPERATORS: Mapping[str, Along] = {
-    "Softmax": _softmax,
-    "LogSoftmax": _log_softmax,
+    "Softmax": shares,
+    "LogSoftmax": lambda node, data, axis: op.nn.log_softmax(data, axis=axis),
     "Hardmax": _hardmax,
 }
 
 
-def _along_axis(along: Along, node: Node, data: Expr) -> Expr:
-    return along(node, data, chosen_axis(node, data, -1))
-
-
-def _from_axis_on(along: Along, node: Node, data: Expr) -> Expr:
-    """The axes from `axis` on are one."""
-    axis = chosen_axis(node, data, 1)
+def _convert(along: Along, node: Node, data: Expr) -> Expr:
+    if node.version >= 13:
+        return along(node, data, node.axis(data, -1))
+    axis = node.axis(data, 1)
     if 0 in node.shape(data):
         return data
     behind = node.shape(data)[axis:]
@@ -59,17 +46,12 @@ def _from_axis_on(along: Along, node: Node, data: Expr) -> Expr:
         return along(node, data, long[0] if long else axis)
     joined = node.let(op.reshape(data, (*[0] * axis, -1)))
     found = along(node, joined, axis)
-    codes = [_code(extent) for extent in behind]
+    codes = [extent if isinstance(extent, int) else -1 for extent in behind]
     if codes.count(-1) <= 1:
         return op.reshape(found, (*[0] * axis, *codes))
     found = op.reshape(found, op.shape_of(data, dtype="int64"), allowzero=True)
     return node.let(found, declared=node.type_of(data))
 
 
-def _code(extent: Dim) -> int:
-    return extent if isinstance(extent, int) else -1
-
-
 for _name, _operator in _OPERATORS.items():
-    table.add(_name, partial(_from_axis_on, _operator))
-    table.add(_name, partial(_along_axis, _operator), since=13)
+    table.add(_name, partial(_convert, _operator))

@@ -1,4 +1,4 @@
-"""Text as numbers: how often words, and words in a row, stand in a document."""
+"""Counts of n-grams."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from relay import op
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.node import Node, int64
 from relay.immutable import frozen
 from relay.ir.expr import Expr, const
 
@@ -17,17 +17,17 @@ table = Converters()
 
 @frozen
 class Trie:
-    """Sequences of words, as a tree whose edges are words. Words and nodes are numbers, and an edge
-    has one key, node * words + word; keys are sorted, so that a run can look them up."""
+    """Sequences of words as a trie whose edges are words. An edge has one key,
+    node * words + word, and keys are sorted for binary search."""
 
     words: np.ndarray  # sorted
     keys: np.ndarray  # of edges, sorted
-    targets: np.ndarray  # the node each edge leads to
-    columns: np.ndarray  # of the result, by node; where no sequence ends, one behind the last
+    targets: np.ndarray  # the node at the end of each edge
+    columns: np.ndarray  # of the result, by node; one past the last where no sequence ends
 
 
 def _trie(sequences: Sequence[tuple[tuple[int, ...], int]], width: int) -> Trie:
-    """The tree of sequences, each with its column."""
+    """The trie of sequences, each with its column."""
     words = np.unique(np.array([word for words, _ in sequences for word in words], "int64"))
     rank = {int(word): place for place, word in enumerate(words)}
     edges: dict[int, int] = {}
@@ -48,7 +48,7 @@ def _trie(sequences: Sequence[tuple[tuple[int, ...], int]], width: int) -> Trie:
 
 @table("TfIdfVectorizer")
 def tf_idf_vectorizer(node: Node, data: Expr) -> Expr:
-    """Sequences of words that stand at equal distances, counted in each row of data."""
+    """Counts sequences of words at equal distances in each row of data."""
     if "pool_strings" in node.attributes:
         raise node.refused("strings cannot be computed with", "a pool of numbers", "strings")
     if node.rank(data) not in (1, 2):
@@ -60,7 +60,7 @@ def tf_idf_vectorizer(node: Node, data: Expr) -> Expr:
     words = node.let(_looked_up(node, trie.words, op.cast(rows, "int64")))
     found: list[Expr] = []
     for distance in range(1, node.required("max_skip_count") + 2):
-        # a single word is at no distance from anything
+        # single words are counted once, not per distance
         least = shortest if distance == 1 else max(shortest, 2)
         states = node.let(op.zeros_like(words))
         for length in range(1, longest + 1):
@@ -76,7 +76,7 @@ def tf_idf_vectorizer(node: Node, data: Expr) -> Expr:
 
 
 def _sequences(node: Node, shortest: int, longest: int) -> list[tuple[tuple[int, ...], int]]:
-    """The sequences of the pool that have a length that counts, with their columns."""
+    """The sequences of the pool with a counted length, with their columns."""
     pool, starts = node.required("pool_int64s"), [*node.required("ngram_counts")]
     columns, found, number = node.required("ngram_indexes"), [], 0
     for length, (start, end) in enumerate(zip(starts, [*starts[1:], len(pool)], strict=True), 1):
@@ -90,34 +90,34 @@ def _sequences(node: Node, shortest: int, longest: int) -> list[tuple[tuple[int,
 
 
 def _read(node: Node, values: np.ndarray, places: Expr, otherwise: int) -> Expr:
-    """The values at places; at those that are negative, something else."""
-    none = op.less(places, const(0, "int64"))
-    read = op.take(node.importer.constant(values), op.maximum(places, const(0, "int64")), axis=0)
-    return node.let(op.where(none, const(otherwise, "int64"), read))
+    """The values at positions; another value at negative ones."""
+    none = places < int64(0)
+    read = op.take(node.importer.constant(values), op.maximum(places, int64(0)), axis=0)
+    return node.let(op.where(none, int64(otherwise), read))
 
 
 def _looked_up(node: Node, values: np.ndarray, wanted: Expr) -> Expr:
-    """Where in sorted values what is wanted stands; -1 where it does not."""
+    """The positions of elements in sorted values; -1 for missing ones."""
     if not len(values):
-        return op.full_like(wanted, const(-1, "int64"))
+        return op.full_like(wanted, int64(-1))
     known = node.importer.constant(values)
     place = node.let(op.searchsorted(known, wanted, dtype="int64"))
-    near = op.minimum(place, const(len(values) - 1, "int64"))
+    near = op.minimum(place, int64(len(values) - 1))
     is_there = op.equal(op.take(known, near, axis=0), wanted)
-    return op.where(is_there, place, const(-1, "int64"))
+    return op.where(is_there, place, int64(-1))
 
 
 def _step(node: Node, trie: Trie, states: Expr, words: Expr) -> Expr:
-    """The nodes that words lead to; -1 where there is none."""
-    zero = const(0, "int64")
-    is_one = op.logical_and(op.greater_equal(states, zero), op.greater_equal(words, zero))
-    key = states * const(len(trie.words), "int64") + words
-    edge = _looked_up(node, trie.keys, node.let(op.where(is_one, key, const(-1, "int64"))))
+    """The nodes at the end of edges; -1 where there is none."""
+    zero = int64(0)
+    is_one = op.logical_and(states >= zero, words >= zero)
+    key = states * int64(len(trie.words)) + words
+    edge = _looked_up(node, trie.keys, node.let(op.where(is_one, key, int64(-1))))
     return _read(node, trie.targets, node.let(edge), -1)
 
 
 def _counted(node: Node, columns: Sequence[Expr], rows: Expr, width: int) -> Expr:
-    """How often each column was found, row by row."""
+    """The number of occurrences of each column, per row."""
     places = node.let(op.concatenate(list(columns), axis=1))
     ones = node.let(op.cast(op.ones_like(places), "float32"))
     first = op.sum(op.zeros_like(rows), axis=1, keepdims=True)
@@ -127,11 +127,12 @@ def _counted(node: Node, columns: Sequence[Expr], rows: Expr, width: int) -> Exp
 
 
 def _weighted(node: Node, counts: Expr, width: int) -> Expr:
-    mode, weights = node.required("mode"), node.attribute("weights") or []
-    if mode not in ("TF", "IDF", "TFIDF"):
-        raise node.refused("there is no such mode", "TF, IDF or TFIDF", mode)
+    mode, weights = (
+        node.choice("mode", None, ("TF", "IDF", "TFIDF")),
+        node.attribute("weights") or [],
+    )
     if mode == "IDF":
-        counts = op.cast(op.greater(counts, const(0, "float32")), "float32")
+        counts = op.cast(counts > const(0, "float32"), "float32")
     columns = node.required("ngram_indexes")
     if mode != "TF" and weights:
         if len(weights) != len(columns):

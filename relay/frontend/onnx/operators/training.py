@@ -1,6 +1,6 @@
-"""Operators of the domain ai.onnx.preview.training: a step of learning.
+"""Optimizer steps and gradients, domain ai.onnx.preview.training.
 
-Several tensors are learned at once: `Adam(rate, steps, x1, x2, g1, g2, v1, v2, h1, h2)` has two.
+Several tensors are trained at once: `Adam(rate, steps, x1, x2, g1, g2, v1, v2, h1, h2)` has two.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ table = Converters("ai.onnx.preview.training")
 
 
 def _groups(node: Node, values: Sequence[Expr], kinds: int) -> list[tuple[Expr, ...]]:
-    """The tensors of each that is learned: itself, its gradient, and what is known of before."""
+    """The inputs of each trained tensor: itself, its gradient, and its state."""
     if len(values) % kinds:
-        raise node.refused(
-            "the tensors do not come in equal numbers", f"a multiple of {kinds}", str(len(values))
-        )
+        message = "the tensors do not come in equal numbers"
+        raise node.refused(message, f"a multiple of {kinds}", str(len(values)))
     count = len(values) // kinds
     return [values[place::count] for place in range(count)]  # type: ignore[misc]
 
@@ -36,11 +35,11 @@ def _scalar(node: Node, value: Expr, like: Expr) -> Expr:
 
 
 def _regularized(node: Node, x: Expr, gradient: Expr) -> Expr:
-    """The gradient, and that of the size of what is learned."""
+    """The gradient with L2 regularization."""
     weight = node.attribute("norm_coefficient", 0.0)
     if not weight:
         return gradient
-    return node.let(op.add(op.multiply(node.number(weight, x), x), gradient))
+    return node.let(node.number(weight, x) * x + gradient)
 
 
 @table("Adagrad")
@@ -49,13 +48,11 @@ def adagrad(node: Node, rate: Expr, steps: Expr, *values: Expr) -> Sequence[Expr
 
     def step(x: Expr, gradient: Expr, squares: Expr) -> Sequence[Expr]:
         g = _regularized(node, x, gradient)
-        slower = op.add(
-            node.number(1, x), op.multiply(_scalar(node, steps, x), node.number(decay, x))
-        )
-        own = op.divide(_scalar(node, rate, x), slower)
-        total = node.let(op.add(squares, op.multiply(g, g)))
-        size = op.add(op.sqrt(total), node.number(node.attribute("epsilon", 0.0), x))
-        return [op.subtract(x, op.divide(op.multiply(own, g), size)), total]
+        slower = node.number(1, x) + _scalar(node, steps, x) * node.number(decay, x)
+        own = _scalar(node, rate, x) / slower
+        total = node.let(squares + g * g)
+        size = op.sqrt(total) + node.number(node.attribute("epsilon", 0.0), x)
+        return [x - own * g / size, total]
 
     return _flattened([step(*group) for group in _groups(node, values, 3)])
 
@@ -68,61 +65,54 @@ def adam(node: Node, rate: Expr, steps: Expr, *values: Expr) -> Sequence[Expr]:
     def step(x: Expr, gradient: Expr, mean: Expr, squares: Expr) -> Sequence[Expr]:
         g = _regularized(node, x, gradient)
         new_mean = node.let(_mixed(node, alpha, mean, g))
-        new_squares = node.let(_mixed(node, beta, squares, node.let(op.multiply(g, g))))
-        size = op.add(op.sqrt(new_squares), node.number(node.attribute("epsilon", 0.0), x))
-        moved = op.multiply(
-            _corrected(node, rate, steps, alpha, beta, x), op.divide(new_mean, size)
-        )
-        new = op.subtract(x, moved)
+        new_squares = node.let(_mixed(node, beta, squares, node.let(g * g)))
+        size = op.sqrt(new_squares) + node.number(node.attribute("epsilon", 0.0), x)
+        moved = _corrected(node, rate, steps, alpha, beta, x) * (new_mean / size)
+        new = x - moved
         if after:
-            new = op.multiply(node.number(1 - after, x), new)
+            new = node.number(1 - after, x) * new
         return [new, new_mean, new_squares]
 
     return _flattened([step(*group) for group in _groups(node, values, 4)])
 
 
 def _mixed(node: Node, share: float, before: Expr, now: Expr) -> Expr:
-    """So much of what was before, and the rest of what is now."""
-    return op.add(
-        op.multiply(node.number(share, now), before),
-        op.multiply(node.number(1 - share, now), now),
-    )
+    """The exponential moving average."""
+    return node.number(share, now) * before + node.number(1 - share, now) * now
 
 
 def _corrected(node: Node, rate: Expr, steps: Expr, alpha: float, beta: float, x: Expr) -> Expr:
-    """The rate, larger as long as the averages have seen little."""
+    """The learning rate with bias correction."""
     own, count, one = _scalar(node, rate, x), _scalar(node, steps, x), node.number(1, x)
-    less_mean = op.subtract(one, op.power(node.number(alpha, x), count))
-    less_squares = op.subtract(one, op.power(node.number(beta, x), count))
-    corrected = op.divide(op.multiply(own, op.sqrt(less_squares)), less_mean)
-    started = op.greater(op.reshape(steps, ()), const(0, node.dtype(steps)))
+    less_mean = one - op.power(node.number(alpha, x), count)
+    less_squares = one - op.power(node.number(beta, x), count)
+    corrected = own * op.sqrt(less_squares) / less_mean
+    started = op.reshape(steps, ()) > const(0, node.dtype(steps))
     return node.let(op.where(started, corrected, own))
 
 
 @table("Momentum")
 def momentum(node: Node, rate: Expr, steps: Expr, *values: Expr) -> Sequence[Expr]:
     alpha, beta = node.required("alpha"), node.required("beta")
-    mode = node.required("mode")
-    if mode not in ("standard", "nesterov"):
-        raise node.refused("there is no such mode", "standard or nesterov", str(mode))
-    started = op.greater(op.reshape(steps, ()), const(0, node.dtype(steps)))
+    mode = node.choice("mode", None, ("standard", "nesterov"))
+    started = op.reshape(steps, ()) > const(0, node.dtype(steps))
 
     def step(x: Expr, gradient: Expr, velocity: Expr) -> Sequence[Expr]:
         g = _regularized(node, x, gradient)
-        # the first gradient counts in full
+        # `beta` does not apply to the first gradient
         share = node.let(op.where(started, node.number(beta, x), node.number(1, x)))
-        kept = op.multiply(node.number(alpha, x), velocity)
-        new = node.let(op.add(kept, op.multiply(share, g)))
-        way = op.add(g, op.multiply(node.number(alpha, x), new)) if mode == "nesterov" else new
-        return [op.subtract(x, op.multiply(_scalar(node, rate, x), way)), new]
+        kept = node.number(alpha, x) * velocity
+        new = node.let(kept + share * g)
+        way = g + node.number(alpha, x) * new if mode == "nesterov" else new
+        return [x - _scalar(node, rate, x) * way, new]
 
     return _flattened([step(*group) for group in _groups(node, values, 3)])
 
 
 @table("Gradient")
 def gradient(node: Node, *values: Expr) -> Sequence[Expr]:
-    """Derivatives of a tensor by others, all of which are known by their names in the graph; where
-    a value stands for another one, the tensor is computed anew with it."""
+    """Derivatives of a tensor by others, all given by their names in the graph; where another
+    value is given for a name, the tensor is recomputed with it."""
     by = node.required("xs")
     names = [*by, *(node.attribute("zs") or [])]
     if len(names) != len(values):

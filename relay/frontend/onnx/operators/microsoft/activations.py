@@ -1,4 +1,4 @@
-"""Activations of the domain com.microsoft, with what is added before them."""
+"""Activations of com.microsoft, with biases added before them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from relay.frontend.onnx.computations.broadcast import broadcastable
 from relay.frontend.onnx.computations.standing_in import standard
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
-from relay.ir.expr import Expr, TupleGetItem
+from relay.ir.expr import Expr
 
 table = Converters("com.microsoft")
 
 
 def _sum(node: Node, *values: Expr | None) -> Expr:
-    """The sum of what is there."""
+    """The sum of the values that are not None."""
     first, *others = (one for one in values if one is not None)
     for other in others:
         first = node.let(op.add(*broadcastable(node, first, other)))
@@ -39,16 +39,15 @@ def fast_gelu(node: Node, data: Expr, bias: Expr | None = None) -> Expr:
 @table("QuickGelu")
 def quick_gelu(node: Node, data: Expr) -> Expr:
     factor = node.number(node.attribute("alpha", 1.702), data)
-    return op.multiply(data, op.sigmoid(op.multiply(factor, data)))
+    return data * op.sigmoid(factor * data)
 
 
 @table("BiasSplitGelu")
 def bias_split_gelu(node: Node, data: Expr, bias: Expr) -> Expr:
-    """One half of the last axis by what Gelu makes of the other."""
+    """One half of the last axis times Gelu of the other."""
     total = _sum(node, data, bias)
-    halves = node.let(op.split(total, 2, axis=node.rank(total) - 1).astuple())
-    left, right = (node.let(TupleGetItem(halves, place)) for place in range(2))
-    return op.multiply(left, gelu(node, right))
+    left, right = node.fields(op.split(total, 2, axis=node.rank(total) - 1).astuple(), 2)
+    return left * gelu(node, right)
 
 
 @table("BiasAdd")
@@ -58,7 +57,7 @@ def bias_add(node: Node, data: Expr, bias: Expr, skip: Expr) -> Expr:
 
 @table("BiasSoftmax")
 def bias_softmax(node: Node, data: Expr, bias: Expr) -> Expr:
-    """All axes from `axis` on are one."""
+    """Softmax over all axes from `axis` on."""
     axis = {"axis": node.attribute("axis", 1)}
     return standard(node, "Softmax", _sum(node, data, bias), attributes=axis, version=11)[0]
 
@@ -72,7 +71,7 @@ def bias_dropout(
     ratio: Expr | None = None,
     training: Expr | None = None,
 ) -> Sequence[Expr]:
-    """Data and a bias without some elements, and what is added after that."""
+    """Dropout of data and bias, and the residual added after it."""
     total = _sum(node, data, bias)
     results = standard(node, "Dropout", total, ratio, training, outputs=node.outputs)
     return [_sum(node, results[0], residual), *results[1:]]

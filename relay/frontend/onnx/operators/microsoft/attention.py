@@ -1,14 +1,14 @@
-"""Attention of the domain com.microsoft, as optimisers of transformers write it."""
+"""Attention of com.microsoft, as written by transformer optimizers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 from relay import op
 from relay.frontend.onnx.computations.attending import (
     Attention,
     join_heads,
-    places,
     split_heads,
     with_past,
 )
@@ -17,39 +17,30 @@ from relay.frontend.onnx.computations.indices import in_range
 from relay.frontend.onnx.computations.rotation import rotated
 from relay.frontend.onnx.computations.standing_in import standard
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.node import Node, int64
 from relay.frontend.onnx.operators.products import product
 from relay.ir import dims
-from relay.ir.expr import Expr, TupleGetItem, const
+from relay.ir.expr import Expr
 from relay.ir.types import TensorType
 
 table = Converters("com.microsoft")
 
-UNSEEN = -10000.0  # what is added where a mask is 0, unless a node says otherwise
+MASKED = -10000.0  # the default of `mask_filter_value`
 
 
 def _parts(node: Node, data: Expr, sizes: Sequence[int], axis: int) -> list[Expr]:
-    """Data in parts of these sizes."""
-    ends = [sum(sizes[: count + 1]) for count in range(len(sizes) - 1)]
-    whole = node.let(op.split(data, tuple(ends), axis=axis).astuple())
-    return [node.let(TupleGetItem(whole, place)) for place in range(len(sizes))]
-
-
-def _width(node: Node, data: Expr, axis: int, what: str) -> int:
-    """An extent that has to be a number."""
-    extent = node.shape(data)[axis]
-    if not isinstance(extent, int):
-        raise node.refused(f"{what} must be known before the model runs", found=str(extent))
-    return extent
+    """Data split into parts of these sizes."""
+    ends = tuple(accumulate(sizes[:-1]))
+    return node.fields(op.split(data, ends, axis=axis).astuple(), len(sizes))
 
 
 def _causal(node: Node, found: Attention, before: Expr | None) -> Attention:
-    """No query sees what comes after it."""
-    rows = found.rows() if before is None else node.let(op.add(found.rows(), before))
-    return found.allow(op.less_equal(found.columns(), rows), blind=False)
+    """No query attends to later keys."""
+    rows = found.rows() if before is None else node.let(found.rows() + before)
+    return found.allow(found.columns() <= rows, blind=False)
 
 
-# --- one product for queries, keys and values --------------------------------------------------
+# --- packed projections ------------------------------------------------------------------------
 
 
 @table("Attention")
@@ -63,7 +54,7 @@ def attention(
     more: Expr | None = None,
     past_length: Expr | None = None,
 ) -> Sequence[Expr]:
-    """The weights of queries, keys and values stand side by side."""
+    """The weights of queries, keys and values are concatenated."""
     del past_length  # of a buffer that is shared
     whole = node.let(product(node, data, weights))
     if bias is not None:
@@ -78,11 +69,11 @@ def attended(
     past: Expr | None = None,
     more: Expr | None = None,
 ) -> Sequence[Expr]:
-    """Attention of queries, keys and values that stand side by side."""
+    """Attention of concatenated queries, keys and values."""
     if node.attribute("past_present_share_buffer", 0) or node.attribute("do_rotary", 0):
         raise node.refused("buffers are not shared, and nothing is turned", "0 for both", "1")
     heads = node.required("num_heads")
-    width = _width(node, whole, 2, "how wide the weights are")
+    width = node.static_extent(whole, 2, "how wide the weights are")
     sizes = node.attribute("qkv_hidden_sizes") or [width // 3] * 3
     if len(sizes) != 3 or sum(sizes) != width:
         raise node.refused("the weights have another width", str(sum(sizes)), str(width))
@@ -92,7 +83,7 @@ def attended(
     before = None
     if past is not None:
         node.must_have_axes(past, 5, "keys and values of the past")
-        old = [node.let(op.take(past, const(place, "int64"), axis=0)) for place in range(2)]
+        old = [node.let(op.take(past, int64(place), axis=0)) for place in range(2)]
         before = node.size(past, 3)
         keys, values = with_past(node, old[0], keys), with_past(node, old[1], values)
     found = _masked(node, Attention.of(node, queries, keys, values), mask, more, before)
@@ -106,8 +97,8 @@ def attended(
 def _masked(
     node: Node, found: Attention, mask: Expr | None, more: Expr | None, before: Expr | None
 ) -> Attention:
-    """What a mask of integers hides, what comes later if `unidirectional` says so, and a bias;
-    `before` is how many keys there were before."""
+    """Attention with an integer mask, a causal mask if `unidirectional`, and a bias; `before` is
+    the number of past keys."""
     if mask is not None:
         found = _with_mask(node, found, mask)
     if node.attribute("unidirectional", 0):
@@ -118,8 +109,8 @@ def _masked(
 
 
 def _with_mask(node: Node, found: Attention, mask: Expr) -> Attention:
-    """A mask of integers: how many keys each sequence has, (batch); where they end and then where
-    they begin, (2 * batch); or 1 for keys that are seen, (batch, length), (batch, rows, length) or
+    """Attention with an integer mask: the number of keys per sequence, (batch); their ends and
+    then their starts, (2 * batch); or 1 for visible keys, (batch, length), (batch, rows, length) or
     (batch, 1, more rows, more length)."""
     rank = node.rank(mask)
     if rank == 1:
@@ -132,35 +123,35 @@ def _with_mask(node: Node, found: Attention, mask: Expr) -> Attention:
         seen = _of_longest(node, found, mask)
     else:
         raise node.refused("the mask has too many axes", "4 at most", str(node.type_of(mask)))
-    low = node.number(node.attribute("mask_filter_value", UNSEEN), found.queries)
+    low = node.number(node.attribute("mask_filter_value", MASKED), found.queries)
     zero = node.number(0, found.queries)
-    # a number is added, so a query that sees nothing sees everything alike
+    # finite, so a query without visible keys attends to all of them alike
     return found.mask(node.let(op.where(node.let(seen), zero, low)), pads=False, blind=False)
 
 
 def _inside(node: Node, found: Attention, mask: Expr) -> Expr:
-    """The keys between the beginnings and ends of sequences."""
+    """The keys between the starts and ends of sequences."""
     count, batch = node.shape(mask)[0], node.shape(found.queries)[0]
     numbers = op.cast(op.reshape(mask, (-1, 1, 1, 1)), "int64")
     if dims.equal(count, batch) is True:
-        return op.less(found.columns(), node.let(numbers))
+        return found.columns() < node.let(numbers)
     if not isinstance(count, int) or not isinstance(batch, int) or count != 2 * batch:
         raise node.refused("the mask has another length", f"{batch}", f"{count}")
     ends, begins = _parts(node, node.let(numbers), [batch, batch], 0)
-    return op.logical_and(op.less(found.columns(), ends), op.greater_equal(found.columns(), begins))
+    return op.logical_and(found.columns() < ends, found.columns() >= begins)
 
 
 def _of_longest(node: Node, found: Attention, mask: Expr) -> Expr:
-    """The part of a mask for the longest sequences that is about these queries and keys."""
+    """The part of a mask for the maximal length that is about these queries and keys."""
     total, rows = node.size(found.keys, 2), node.size(found.queries, 2)
-    first = node.let(op.subtract(total, rows))
-    wanted = op.add(places(node, found.queries, 2), first)
+    first = node.let(total - rows)
+    wanted = node.positions(found.queries, 2) + first
     some = node.let(op.take(mask, node.let(wanted), axis=2))
-    some = node.let(op.take(some, places(node, found.keys, 2), axis=3))
+    some = node.let(op.take(some, node.positions(found.keys, 2), axis=3))
     return op.not_equal(some, node.number(0, some))
 
 
-# --- queries, keys and values that are there ---------------------------------------------------
+# --- separate queries, keys and values ---------------------------------------------------------
 
 
 @table("MultiHeadAttention")
@@ -180,12 +171,14 @@ def multi_head_attention(
         raise node.refused("buffers are not shared", "8 inputs at most", str(len(node.inputs)))
     heads = node.required("num_heads")
     queries, keys, values = _unpacked(node, queries, keys, values)
-    apart = node.rank(keys) == 4  # they are heads already, and have their bias
+    apart = node.rank(keys) == 4  # split into heads, with bias
     if bias is not None:
-        widths = [_width(node, one, -1, "how wide heads are") for one in (queries, keys, values)]
+        widths = [
+            node.static_extent(one, -1, "how wide heads are") for one in (queries, keys, values)
+        ]
         sizes = [*widths[:1], *(one * heads if apart else one for one in widths[1:])]
         queries, keys, values = (
-            one if node.rank(one) == 4 else node.let(op.add(one, part))
+            one if node.rank(one) == 4 else node.let(one + part)
             for one, part in zip((queries, keys, values), _parts(node, bias, sizes, 0), strict=True)
         )
     queries, keys, values = (
@@ -205,15 +198,15 @@ def multi_head_attention(
 def _unpacked(
     node: Node, queries: Expr, keys: Expr | None, values: Expr | None
 ) -> tuple[Expr, Expr, Expr]:
-    """All three, which may be in one tensor, (batch, rows, heads, 3, n), or keys with values."""
+    """Queries, keys and values, which may be packed in one tensor, (batch, rows, heads, 3, n), or
+    keys with values."""
     if keys is None:
         node.must_have_axes(queries, 5, "queries with keys and values")
-        parts = _flat_parts(node, queries, 3)
-        return parts[0], parts[1], parts[2]
+        queries, keys, values = _flat_parts(node, queries, 3)
+        return queries, keys, values
     if values is None:
         node.must_have_axes(keys, 5, "keys with values")
-        parts = _flat_parts(node, keys, 2)
-        return queries, parts[0], parts[1]
+        keys, values = _flat_parts(node, keys, 2)
     return queries, keys, values
 
 
@@ -224,7 +217,7 @@ def _flat_parts(node: Node, data: Expr, count: int) -> list[Expr]:
     ]
 
 
-# --- heads that share keys, in a cache ---------------------------------------------------------
+# --- grouped queries with a key-value cache ----------------------------------------------------
 
 
 @table("GroupQueryAttention")
@@ -247,12 +240,12 @@ def group_query_attention(
     query_weight: Expr | None = None,
     key_weight: Expr | None = None,
 ) -> Sequence[Expr]:
-    """New keys and values go into the cache behind those of each sequence; `lasts` are the places
-    of the last ones. Where all keys are new, sequences begin at the first."""
+    """New keys and values are written to the cache after those of each sequence;
+    `lasts` are the positions of the last ones. Where all keys are new, sequences start at 0."""
     _check_cache(node, key_scale, value_scale)
     heads, shared = node.required("num_heads"), node.required("kv_num_heads")
     if keys is None or values is None:
-        width = _width(node, queries, 2, "how wide queries, keys and values are")
+        width = node.static_extent(queries, 2, "how wide queries, keys and values are")
         each = width // (heads + 2 * shared)
         sizes = [each * heads, each * shared, each * shared]
         queries, keys, values = _parts(node, queries, sizes, 2)
@@ -270,10 +263,11 @@ def group_query_attention(
             raise node.refused("there are no angles to turn by", "tables of cosines and sines")
         at = numbers
         if at is None:
-            at = node.let(op.add(before, op.expand_dims(places(node, queries, 2), 0)))
+            at = node.let(before + op.expand_dims(node.positions(queries, 2), 0))
         queries, keys = (_turned(node, one, cosines, sines, at) for one in (queries, keys))
     if past_keys is not None and past_values is not None:
-        length = _cache_length(node, past_keys, longest)
+        total = op.cast(op.reshape(longest, ()), "int64")
+        length = node.let(op.maximum(total, node.size(past_keys, 2)))
         keys = _cached(node, past_keys, keys, before, length)
         values = _cached(node, past_values, values, before, length)
     found = Attention.of(node, queries, keys, values)
@@ -297,92 +291,79 @@ def _check_cache(node: Node, *scales: Expr | None) -> None:
 
 
 def _before(node: Node, queries: Expr, lasts: Expr, longest: Expr) -> Expr:
-    """How many keys each sequence had before: (batch, 1)."""
+    """The number of past keys per sequence: (batch, 1)."""
     rows = node.size(queries, 2)
     total = op.cast(op.reshape(longest, ()), "int64")
-    behind = op.add(op.cast(op.reshape(lasts, (-1, 1)), "int64"), const(1, "int64"))
-    old = node.let(op.subtract(behind, rows))
+    behind = op.cast(op.reshape(lasts, (-1, 1)), "int64") + int64(1)
+    old = node.let(behind - rows)
     return node.let(op.where(op.equal(total, rows), op.zeros_like(old), old))
 
 
 def _turned(node: Node, data: Expr, cosines: Expr, sines: Expr, at: Expr) -> Expr:
     angles = [node.let(op.take(one, op.cast(at, "int64"), axis=0)) for one in (cosines, sines)]
-    half = _width(node, cosines, 1, "how many angles there are")
+    half = node.static_extent(cosines, 1, "how many angles there are")
     interleaved = bool(node.attribute("rotary_interleaved", 0))
     return rotated(node, data, *angles, width=2 * half, interleaved=interleaved)
 
 
-def _cache_length(node: Node, past: Expr, longest: Expr) -> Expr:
-    total = op.cast(op.reshape(longest, ()), "int64")
-    return node.let(op.maximum(total, node.size(past, 2)))
-
-
 def _cached(node: Node, past: Expr, new: Expr, before: Expr, length: Expr) -> Expr:
-    """The cache with what is new: at place j the old of place j, or the new of j - before, of which
-    there may be fewer."""
+    """The cache with the new entries: at position j the old one, or the new one of j - before."""
     batch, heads, _, width = node.shape(new)
     at = node.let(op.arange(length, dtype="int64"))
-    count = op.subtract(length, node.size(past, 2))
-    widths = op.concatenate(
-        [
-            const([[0, 0]] * 2, "int64"),
-            op.reshape(op.stack([const(0, "int64"), count], axis=0), (1, 2)),
-            const([[0, 0]], "int64"),
-        ],
-        axis=0,
-    )
+    count = length - node.size(past, 2)
+    grown = op.reshape(op.stack([int64(0), count], axis=0), (1, 2))
+    widths = op.concatenate([int64([[0, 0]] * 2), grown, int64([[0, 0]])], axis=0)
     declared = TensorType((batch, heads, node.shape(at)[0], width), node.dtype(new))
     old = node.let(op.nn.pad(past, node.let(widths), node.number(0, past)), declared=declared)
-    place = node.let(op.subtract(op.expand_dims(at, 0), before))
-    zero = const(0, "int64")
-    last = op.subtract(node.size(new, 2), const(1, "int64"))
+    place = node.let(op.expand_dims(at, 0) - before)
+    zero = int64(0)
+    last = node.size(new, 2) - int64(1)
     inside = node.let(op.minimum(op.maximum(place, zero), last))
     by_rows = node.let(op.transpose(new, (0, 2, 1, 3)))
     taken = op.transpose(op.take(by_rows, inside, axis=1, batch_dims=1), (0, 2, 1, 3))
     moved = node.let(taken, declared=declared)
     is_old, is_new = (
-        node.let(op.expand_dims(op.expand_dims(one, 1), 3))
-        for one in (op.less(place, zero), op.less_equal(place, last))
+        node.let(op.expand_dims(op.expand_dims(one, 1), 3)) for one in (place < zero, place <= last)
     )
-    # there is nothing behind what is new
+    # zeros after the new entries
     rest = op.where(is_new, moved, node.number(0, new))
     return node.let(op.where(is_old, old, rest), declared=declared)
 
 
 def _in_window(node: Node, found: Attention, before: Expr) -> Attention:
-    """Keys up to the query, and not too far before it."""
+    """The keys up to the query, in a local window."""
     if not node.attribute("causal", 1):
-        end = op.add(before, node.size(found.queries, 2))
-        return found.allow(op.less(found.columns(), end), blind=True)
-    rows = node.let(op.add(found.rows(), before))
-    found = found.allow(op.less_equal(found.columns(), rows), blind=False)
+        end = before + node.size(found.queries, 2)
+        return found.allow(found.columns() < end, blind=True)
+    rows = node.let(found.rows() + before)
+    found = found.allow(found.columns() <= rows, blind=False)
     window = node.attribute("local_window_size", -1)
     if window <= 0:
         return found
-    first = op.subtract(rows, const(window, "int64"))
-    return found.allow(op.greater(found.columns(), first), blind=False)
+    first = rows - int64(window)
+    return found.allow(found.columns() > first, blind=False)
 
 
-# --- turning -----------------------------------------------------------------------------------
+# --- rotary embeddings -------------------------------------------------------------------------
 
 
 @table("RotaryEmbedding")
 def rotary_embedding(node: Node, data: Expr, numbers: Expr, cosines: Expr, sines: Expr) -> Expr:
-    """Heads turned by the angles of their places; one place is that of the first row."""
-    half = _width(node, cosines, 1, "how many angles there are")
+    """Rotary embeddings; a single position is that of the first row."""
+    half = node.static_extent(cosines, 1, "how many angles there are")
     width = node.attribute("rotary_embedding_dim", 0)
     is_flat = node.rank(data) == 3
     if is_flat:
         heads = node.attribute("num_heads", 0) if width else 0
-        each = _width(node, data, 2, "how wide all heads are")
+        each = node.static_extent(data, 2, "how wide all heads are")
         data = split_heads(node, data, heads or each // (2 * half))
     node.must_have_axes(data, 4, "the inputs")
     if node.rank(numbers) == 1:
-        numbers = op.expand_dims(op.add(numbers, places(node, data, 2)), 0)
+        numbers = op.expand_dims(numbers + node.positions(data, 2), 0)
     numbers = in_range(node, numbers, cosines)
     angles = [node.let(op.take(one, numbers, axis=0)) for one in (cosines, sines)]
     interleaved = bool(node.attribute("interleaved", 0))
     found = rotated(node, data, *angles, width=width, interleaved=interleaved)
     if (scale := node.attribute("scale", 1.0)) != 1:
-        found = node.let(op.multiply(found, node.number(scale, found)))
+        found = node.let(found * node.number(scale, found))
     return join_heads(node, found) if is_flat else found

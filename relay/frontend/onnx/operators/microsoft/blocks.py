@@ -1,19 +1,15 @@
-"""Weights of few bits that lie in blocks with a scale each, domain `com.microsoft`.
-
-A byte has several elements, the first one in its lowest bits.
-"""
+"""Block-quantized weights of 2, 4 or 8 bits, packed into bytes from the lowest bits on."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from relay import op
-from relay.frontend.onnx.computations.quantization import computed_in, stretched
+from relay.frontend.onnx.computations.quantization import stretched
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.indexing import from_front
 from relay.ir.expr import Expr, Tuple, const
-from relay.ir.types import TensorType
 
 table = Converters("com.microsoft")
 
@@ -28,8 +24,7 @@ def mat_mul_n_bits(
     groups: Expr | None = None,
     bias: Expr | None = None,
 ) -> Expr:
-    """Data times a matrix (n, k), blocks of whose rows have a scale each; a byte has several
-    elements, the first one in its lowest bits."""
+    """Data times a matrix (n, k) with a scale per block of a row."""
     depth, outputs = int(node.required("K")), int(node.required("N"))
     bits, block = int(node.attribute("bits", 4)), int(node.required("block_size"))
     if bits not in (2, 4, 8) or block < 1 or block * bits % 8:
@@ -45,25 +40,25 @@ def mat_mul_n_bits(
     else:
         zero = node.let(op.reshape(zero_points, (outputs, count)))
     scale = node.let(op.reshape(scales, (outputs, count)))
-    # in blocks nothing has to be written for every element
+    # in blocks, scales need not be repeated for every element
     parts = (outputs, count, block) if groups is None else (outputs, count * block)
     elements = node.let(op.reshape(elements, parts))
     if groups is not None:
         elements = node.let(op.strided_slice(elements, [0, 0], [outputs, depth]))
     factor, start = (_of_elements(node, one, groups) for one in (scale, zero))
-    weight = op.multiply(op.subtract(op.cast(elements, "float32"), start), factor)
+    weight = (op.cast(elements, "float32") - start) * factor
     whole = op.reshape(weight, (outputs, -1))
     rows = op.strided_slice(whole, [0, 0], [outputs, depth])
     dtype = node.dtype(data)
-    found = op.nn.dense(data, computed_in(node, node.let(rows), dtype), units=outputs)
-    return found if bias is None else op.add(found, bias)
+    found = op.nn.dense(data, node.as_dtype(node.let(rows), dtype), units=outputs)
+    return found if bias is None else found + bias
 
 
 @table("GatherBlockQuantized")
 def gather_block_quantized(
     node: Node, data: Expr, indices: Expr, scales: Expr, zero_points: Expr | None = None
 ) -> Expr:
-    """Rows of a table in blocks, each with a scale: only what is taken becomes numbers."""
+    """Rows of a block-quantized table, dequantized after they are gathered."""
     rank, bits = node.rank(data), int(node.attribute("bits", 4))
     taken, along = (
         int(node.attribute(name, default)) % max(rank, 1)
@@ -73,8 +68,8 @@ def gather_block_quantized(
     if taken == along or block < 1 or node.rank(scales) != rank:
         raise node.refused(
             "what is taken must have blocks of its own",
-            expected="blocks along another axis, and a scale for each",
-            found=f"axes {taken} and {along}, block_size = {block}, {node.type_of(scales)}",
+            "blocks along another axis, and a scale for each",
+            f"axes {taken} and {along}, block_size = {block}, {node.type_of(scales)}",
         )
     at = from_front(node, indices, data, taken)
     rows, each = (node.let(op.take(one, at, axis=taken)) for one in (data, scales))
@@ -84,18 +79,18 @@ def gather_block_quantized(
         rows = _unpacked_rows(node, rows, bits)
         zero = None if zero is None else _unpacked_rows(node, zero, bits)
     along += node.rank(indices) - 1 if along > taken else 0
-    numbers = computed_in(node, rows, "float32")
+    numbers = node.as_dtype(rows, "float32")
     if zero is not None:
-        zero = stretched(node, computed_in(node, zero, "float32"), rows, along, block)
-        numbers = node.let(op.subtract(numbers, zero))
+        zero = stretched(node, node.as_dtype(zero, "float32"), rows, along, block)
+        numbers = node.let(numbers - zero)
     elif node.dtype(data) == "uint8":
-        numbers = node.let(op.subtract(numbers, const(float(1 << (bits - 1)), "float32")))
-    factor = stretched(node, computed_in(node, each, "float32"), rows, along, block)
-    return computed_in(node, node.let(op.multiply(numbers, factor)), node.dtype(scales))
+        numbers = node.let(numbers - const(float(1 << bits - 1), "float32"))
+    factor = stretched(node, node.as_dtype(each, "float32"), rows, along, block)
+    return node.as_dtype(node.let(numbers * factor), node.dtype(scales))
 
 
 def _unpacked_rows(node: Node, packed: Expr, bits: int) -> Expr:
-    """The elements of bytes along the last axis."""
+    """Unpacks the last axis."""
     parts = op.stack(Tuple(tuple(_elements_of_bytes(packed, bits))), node.rank(packed))
     return node.let(op.reshape(parts, (*[0] * (node.rank(packed) - 1), -3)))
 
@@ -109,19 +104,19 @@ def _elements_of_bytes(packed: Expr, bits: int) -> list[Expr]:
 
 
 def _unpacked(node: Node, packed: Expr, bits: int, shape: tuple[int, int]) -> Expr:
-    """The elements of bytes, as bytes of their own."""
+    """Unpacks a matrix to one byte per element."""
     flat = node.let(op.reshape(packed, (shape[0], -1)))
     if bits == 8:
-        return node.let(flat, declared=TensorType(shape, "uint8"))
+        return node.declare(flat, shape, "uint8")
     whole = node.let(op.stack(Tuple(tuple(_elements_of_bytes(flat, bits))), 2))
     return node.let(op.reshape(whole, shape))
 
 
 def _of_elements(node: Node, value: Expr, groups: Expr | None) -> Expr:
-    """What is given for each block, for its elements; or for those of a row, of any block."""
-    value = computed_in(node, value, "float32")
+    """A value per block for its elements; with group indices, for the elements of a row."""
+    value = node.as_dtype(value, "float32")
     if node.rank(value) == 0:
         return value
     if groups is not None:
-        return node.let(op.take(value, computed_in(node, groups, "int64"), axis=1))
+        return node.let(op.take(value, node.as_dtype(groups, "int64"), axis=1))
     return node.let(op.expand_dims(value, 2))

@@ -1,11 +1,10 @@
-"""Layers of the domain com.microsoft: several operators of the standard in one."""
+"""Fused layers of com.microsoft."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from relay import op
-from relay.frontend.onnx.computations.attending import places
 from relay.frontend.onnx.computations.broadcast import broadcastable
 from relay.frontend.onnx.computations.indices import in_range
 from relay.frontend.onnx.computations.standing_in import activated, standard
@@ -22,17 +21,16 @@ table = Converters("com.microsoft")
 
 @table("FusedMatMul", "TransposeMatMul")
 def fused_matmul(node: Node, left: Expr, right: Expr) -> Expr:
-    """A product of matrices whose axes are in another order, times a number."""
-    left, right = _turned(node, left, "A"), _turned(node, right, "B")
+    """A product of transposed matrices, times a number."""
+    left, right = _transposed(node, left, "A"), _transposed(node, right, "B")
     factor = node.attribute("alpha", 1.0)
     if factor != 1:
-        left = node.let(op.multiply(left, node.number(factor, left)))
+        left = node.let(left * node.number(factor, left))
     return product(node, left, right)
 
 
-def _turned(node: Node, data: Expr, which: str) -> Expr:
-    """`transBatch` moves the first axis behind the others of the batch, `trans` changes the last
-    two."""
+def _transposed(node: Node, data: Expr, which: str) -> Expr:
+    """`transBatch` moves the first axis after the other batch axes, `trans` swaps the last two."""
     rank = node.rank(data)
     if rank < 2:
         return data
@@ -87,35 +85,34 @@ def fused_conv(
 def nhwc_conv(
     node: Node, data: Expr, weight: Expr, bias: Expr | None = None, addend: Expr | None = None
 ) -> Expr:
-    """Data with channels behind; the weight is as ever."""
-    moved = None if addend is None else _channels_first(node, addend)
-    found = fused_conv(node, _channels_first(node, data), weight, bias, moved)
-    return _channels_last(node, node.let(found))
+    """A convolution with channels last; the weight is as in the standard."""
+    moved = None if addend is None else channels_first(node, addend)
+    found = fused_conv(node, channels_first(node, data), weight, bias, moved)
+    return channels_last(node, node.let(found))
 
 
 @table("NhwcMaxPool")
 def nhwc_max_pool(node: Node, data: Expr) -> Expr:
-    found = standard(node, "MaxPool", _channels_first(node, data))[0]
-    return _channels_last(node, found)
+    return channels_last(node, standard(node, "MaxPool", channels_first(node, data))[0])
 
 
-def _channels_first(node: Node, data: Expr) -> Expr:
+def channels_first(node: Node, data: Expr) -> Expr:
     rank = node.rank(data)
     return node.let(op.transpose(data, (0, rank - 1, *range(1, rank - 1))))
 
 
-def _channels_last(node: Node, data: Expr) -> Expr:
+def channels_last(node: Node, data: Expr) -> Expr:
     rank = node.rank(data)
     return node.let(op.transpose(data, (0, *range(2, rank), 1)))
 
 
 # --- normalization -----------------------------------------------------------------------------
 
-SMALL = 1e-12  # what is added to a variance unless a node says otherwise
+EPSILON = 1e-12  # the default of `epsilon`
 
 
 def _skipped(node: Node, data: Expr, skip: Expr, bias: Expr | None) -> Expr:
-    """What goes around a layer, and what came through it."""
+    """Data with a skip connection and a bias added."""
     total = node.let(op.add(*broadcastable(node, data, skip)))
     return total if bias is None else node.let(op.add(*broadcastable(node, total, bias)))
 
@@ -129,7 +126,7 @@ def skip_layer_normalization(
     offset: Expr | None = None,
     bias: Expr | None = None,
 ) -> Sequence[Expr]:
-    """Normalized data, its mean and 1 / its deviation, and data before it."""
+    """Normalized data, its mean and inverse standard deviation, and the sum before it."""
     total = _skipped(node, data, skip, bias)
     found = _layer_norm(node, total, scale, offset, node.outputs[:3])
     return [*found, *[total] * (4 - len(found))]
@@ -138,7 +135,7 @@ def skip_layer_normalization(
 def _layer_norm(
     node: Node, data: Expr, scale: Expr, offset: Expr | None, outputs: Sequence[str]
 ) -> list[Expr]:
-    attributes = {"axis": -1, "epsilon": node.attribute("epsilon", SMALL)}
+    attributes = {"axis": -1, "epsilon": node.attribute("epsilon", EPSILON)}
     given = (data, scale, offset)
     return standard(node, "LayerNormalization", *given, attributes=attributes, outputs=outputs)
 
@@ -148,7 +145,7 @@ def skip_simplified_layer_normalization(
     node: Node, data: Expr, skip: Expr, scale: Expr, bias: Expr | None = None
 ) -> Sequence[Expr]:
     total = _skipped(node, data, skip, bias)
-    attributes = {"axis": -1, "epsilon": node.attribute("epsilon", SMALL)}
+    attributes = {"axis": -1, "epsilon": node.attribute("epsilon", EPSILON)}
     found = standard(node, "RMSNormalization", total, scale, attributes=attributes, version=23)[0]
     return [found, *[total] * 3]
 
@@ -166,14 +163,14 @@ def embed_layer_normalization(
     mask: Expr | None = None,
     numbers: Expr | None = None,
 ) -> Sequence[Expr]:
-    """Rows of tables for words, their places and their segments, added and normalized; how many
-    words count; and the sum of the rows."""
+    """The normalized sum of word, position and segment embeddings; the number of words;
+    and the sum."""
     total = node.let(op.take(word_rows, in_range(node, words, word_rows), axis=0))
-    at = places(node, words, 1) if numbers is None else numbers
-    total = node.let(op.add(total, op.take(place_rows, in_range(node, at, place_rows), axis=0)))
+    at = node.positions(words, 1) if numbers is None else numbers
+    total = node.let(total + op.take(place_rows, in_range(node, at, place_rows), axis=0))
     if segments is not None and segment_rows is not None:
         chosen = in_range(node, segments, segment_rows)
-        total = node.let(op.add(total, op.take(segment_rows, chosen, axis=0)))
+        total = node.let(total + op.take(segment_rows, chosen, axis=0))
     (found,) = _layer_norm(node, total, scale, offset, node.outputs[:1])
     counted = op.zeros_like(words) if mask is None else op.cast(mask, "int32")
     return [found, op.sum(op.cast(counted, "int32"), axis=1), total]
@@ -195,19 +192,13 @@ def skip_group_norm(
 
 
 def _in_groups(node: Node, data: Expr, scale: Expr, offset: Expr) -> Expr:
-    """Normalization of groups of channels, in 32 bits, and SiLU of it where that is asked for."""
+    """Group normalization in float32, with SiLU if asked for."""
     last = bool(node.attribute("channels_last", 1))
     values = node.let(op.cast(data, "float32"))
     scale, offset = (node.let(op.cast(one, "float32")) for one in (scale, offset))
-    normal = op.nn.group_norm(
-        values,
-        scale,
-        offset,
-        num_groups=node.required("groups"),
-        axis=node.rank(data) - 1 if last else 1,
-        epsilon=node.attribute("epsilon", 1e-5),
-    )
-    found = node.let(normal)
+    axis, groups = node.rank(data) - 1 if last else 1, node.required("groups")
+    epsilon = node.attribute("epsilon", 1e-5)
+    found = node.let(op.nn.group_norm(values, scale, offset, groups, axis, epsilon))
     if node.attribute("activation", 0):
-        found = op.multiply(found, op.sigmoid(found))
+        found = found * op.sigmoid(found)
     return node.let(op.cast(found, node.dtype(data)))

@@ -1,30 +1,34 @@
-"""Operators on quantised numbers that ONNX Runtime's quantiser writes, domain `com.microsoft`.
+"""Quantized operators that ONNX Runtime's quantizer writes, domain com.microsoft.
 
-What is no product is written as the operator on numbers between two conversions: passes make
-operators on integers of it, as of models that come that way (`FakeQuantizationToInteger`).
+Except for products, they are float operators between a dequantization and a quantization, which
+`FakeQuantizationToInteger` turns into integer operators.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
+from typing import Any
 
 from relay import op
 from relay.frontend.onnx.computations.broadcast import broadcastable
 from relay.frontend.onnx.computations.integer_products import matrix_product
 from relay.frontend.onnx.computations.quantization import (
     affine,
-    computed_in,
     dequantized,
     parameter,
     quantized,
     requantized,
 )
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.node import Node, int64
 from relay.frontend.onnx.operators.microsoft.attention import attended
-from relay.frontend.onnx.operators.microsoft.layers import embed_layer_normalization
-from relay.frontend.onnx.operators.pooling import average_pool, global_average_pool, max_pool
+from relay.frontend.onnx.operators.microsoft.layers import (
+    channels_first,
+    channels_last,
+    embed_layer_normalization,
+)
+from relay.frontend.onnx.operators.pooling import average_pool, global_average_pool
 from relay.frontend.onnx.operators.quantized import (
     dequantize_linear,
     dynamic_range,
@@ -39,11 +43,11 @@ table = Converters("com.microsoft")
 table.add("QuantizeLinear", quantize_linear)
 table.add("DequantizeLinear", dequantize_linear)
 
-# --- element by element ------------------------------------------------------------------------
+# --- between dequantize and quantize -----------------------------------------------------------
 
 
 def _reals(node: Node, *given: Expr | None) -> list[Expr]:
-    """The numbers that tensors stand for; each is followed by its scale and its zero point."""
+    """Dequantized tensors, each given with its scale and zero point."""
     found = []
     for data, scale, zero_point in zip(given[::3], given[1::3], given[2::3], strict=True):
         if data is None or scale is None:
@@ -64,12 +68,9 @@ def _pair(operator: Callable[[Expr, Expr], Expr]) -> Callable[..., Expr]:
         scale: Expr,
         zero_point: Expr | None = None,
     ) -> Expr:
-        dtype = node.dtype(left)
-        reals = _reals(
-            node, left, left_scale, left_zero_point, right, right_scale, right_zero_point
-        )
-        found = node.let(operator(*broadcastable(node, *reals)))
-        return quantized(node, found, affine(node, scale, zero_point), dtype)
+        first, second = (left, left_scale, left_zero_point), (right, right_scale, right_zero_point)
+        found = node.let(operator(*broadcastable(node, *_reals(node, *first, *second))))
+        return quantized(node, found, affine(node, scale, zero_point), node.dtype(left))
 
     return convert
 
@@ -94,22 +95,15 @@ def _one(operator: Callable[[Node, Expr], Expr]) -> Callable[..., Expr]:
     return convert
 
 
-def _leaky_relu(node: Node, data: Expr) -> Expr:
-    return op.nn.leaky_relu(data, node.attribute("alpha", 0.01))
-
-
 def _softmax(node: Node, data: Expr) -> Expr:
-    axis, rank = node.attribute("axis", -1), node.rank(data)
-    if not -rank <= axis < rank:
-        raise node.refused("the axis is out of range", f"an axis of {rank}", str(axis))
-    axis %= rank
+    rank = node.rank(data)
+    axis = node.axis_of(node.attribute("axis", -1), rank)
     if node.attribute("opset", 13) >= 13 or axis == rank - 1:
         return op.nn.softmax(data, axis)
     behind = [extent for extent in node.shape(data)[axis:] if isinstance(extent, int)]
     if len(behind) < rank - axis or not prod(behind):
-        raise node.refused(
-            "the extents from the axis on must be numbers", found=str(node.type_of(data))
-        )
+        message = "the extents from the axis on must be numbers"
+        raise node.refused(message, found=str(node.type_of(data)))
     rows = node.let(op.reshape(data, (-1, prod(behind))))
     return op.reshape_like(op.nn.softmax(rows, 1), data)
 
@@ -120,20 +114,21 @@ def _reduce_mean(node: Node, data: Expr) -> Expr:
 
 
 def _channels_first(operator: Callable[[Node, Expr], Expr]) -> Callable[[Node, Expr], Expr]:
-    """A pool of images whose channels may be the last axis."""
+    """A pool or convolution of images whose channels may be the last axis."""
 
     def convert(node: Node, data: Expr) -> Expr:
         if not node.attribute("channels_last", 0):
             return operator(node, data)
-        rank = node.rank(data)
-        images = node.let(op.transpose(data, (0, rank - 1, *range(1, rank - 1))))
-        return op.transpose(node.let(operator(node, images)), (0, *range(2, rank), 1))
+        return channels_last(node, node.let(operator(node, channels_first(node, data))))
 
     return convert
 
 
 table.add("QLinearSigmoid", _one(lambda node, data: op.sigmoid(data)))
-table.add("QLinearLeakyRelu", _one(_leaky_relu))
+table.add(
+    "QLinearLeakyRelu",
+    _one(lambda node, data: op.nn.leaky_relu(data, node.attribute("alpha", 0.01))),
+)
 table.add("QLinearSoftmax", _one(_softmax))
 table.add("QLinearReduceMean", _one(_reduce_mean))
 table.add("QLinearAveragePool", _one(_channels_first(average_pool)))
@@ -142,12 +137,11 @@ table.add("QLinearGlobalAveragePool", _one(_channels_first(global_average_pool))
 
 @table("QLinearConcat")
 def q_linear_concat(node: Node, scale: Expr, zero_point: Expr, *parts: Expr) -> Expr:
-    """Parts come with their scales and zero points."""
+    """Each part is given with its scale and zero point."""
     if len(parts) % 3 or not parts:
         raise node.refused("a part has a scale and a zero point", "3 inputs each", str(len(parts)))
-    joined = node.let(
-        op.concatenate(Tuple(tuple(_reals(node, *parts))), int(node.required("axis")))
-    )
+    axis = int(node.required("axis"))
+    joined = node.let(op.concatenate(Tuple(tuple(_reals(node, *parts))), axis))
     return quantized(node, joined, affine(node, scale, zero_point), node.dtype(parts[0]))
 
 
@@ -173,17 +167,9 @@ def q_linear_where(
 
 
 @table("QLinearConv")
-def q_linear_conv_of_images(node: Node, data: Expr, *inputs: Expr | None) -> Expr:
-    """As the standard has it; the channels of images may be the last axis."""
+def q_linear_conv_of_images(node: Node, data: Expr, *inputs: Any) -> Expr:
+    """As in the standard; the channels of images may be the last axis."""
     return _channels_first(lambda there, images: q_linear_conv(there, images, *inputs))(node, data)
-
-
-@table("NhwcMaxPool")
-def nhwc_max_pool(node: Node, data: Expr) -> Expr:
-    rank = node.rank(data)
-    images = node.let(op.transpose(data, (0, rank - 1, *range(1, rank - 1))))
-    (found,) = max_pool(node, images)
-    return op.transpose(node.let(found), (0, *range(2, rank), 1))
 
 
 @table("QGemm")
@@ -199,7 +185,7 @@ def q_gemm(
     scale: Expr | None = None,
     zero_point: Expr | None = None,
 ) -> Expr:
-    """Numbers where no scale of the result is given."""
+    """The result is float32 without an output scale."""
     for matrix in (left, right):
         node.must_have_axes(matrix, 2, "factors")
     if node.attribute("transA", 0):
@@ -208,12 +194,12 @@ def q_gemm(
         right = node.let(op.transpose(right, (1, 0)))
     sums = node.let(matrix_product(node, left, right, left_zero_point, right_zero_point))
     if addend is not None:
-        sums = node.let(op.add(sums, addend))
+        sums = node.let(sums + addend)
     one, each = (parameter(node, given, "float32") for given in (left_scale, right_scale))
     alpha = const(node.attribute("alpha", 1.0), "float32")
-    factor = node.let(op.multiply(op.multiply(alpha, one), each))
+    factor = node.let(alpha * one * each)
     if scale is None:
-        return op.multiply(op.cast(sums, "float32"), factor)
+        return op.cast(sums, "float32") * factor
     dtype = node.dtype(left) if zero_point is None else node.dtype(zero_point)
     return requantized(node, sums, factor, affine(node, scale, zero_point), dtype)
 
@@ -232,10 +218,10 @@ def mat_mul_integer_to_float(
     dtype = node.dtype(left_scale)
     sums = node.let(matrix_product(node, left, right, left_zero_point, right_zero_point))
     one, each = (parameter(node, given, "float32") for given in (left_scale, right_scale))
-    found = op.multiply(op.cast(sums, "float32"), op.multiply(one, each))
+    found = op.cast(sums, "float32") * (one * each)
     if bias is not None:
-        found = op.add(found, computed_in(node, bias, "float32"))
-    return computed_in(node, node.let(found), dtype)
+        found = found + node.as_dtype(bias, "float32")
+    return node.as_dtype(node.let(found), dtype)
 
 
 @table("DynamicQuantizeMatMul")
@@ -249,10 +235,8 @@ def dynamic_quantize_mat_mul(
 ) -> Expr:
     by = dynamic_range(node, left)
     integers = node.let(quantized(node, left, by, "uint8"))
-    found: Expr = mat_mul_integer_to_float(
-        node, integers, right, by.scale, right_scale, by.zero_point, right_zero_point, bias
-    )
-    return found
+    parameters = (by.scale, right_scale, by.zero_point, right_zero_point)
+    return mat_mul_integer_to_float(node, integers, right, *parameters, bias)
 
 
 @table("QAttention")
@@ -268,17 +252,9 @@ def q_attention(
     weight_zero_point: Expr | None = None,
     past: Expr | None = None,
 ) -> Sequence[Expr]:
-    """Queries, keys and values are a product of integers; what comes after has numbers."""
-    whole = mat_mul_integer_to_float(
-        node,
-        data,
-        weights,
-        data_scale,
-        weight_scale,
-        data_zero_point,
-        weight_zero_point,
-        bias,
-    )
+    """Queries, keys and values are an integer product; attention is computed in floats."""
+    parameters = (data_scale, weight_scale, data_zero_point, weight_zero_point)
+    whole = mat_mul_integer_to_float(node, data, weights, *parameters, bias)
     return attended(node, node.let(whole), mask, past)
 
 
@@ -286,9 +262,9 @@ def q_attention(
 def q_embed_layer_normalization(
     node: Node, words: Expr, segments: Expr | None, *inputs: Expr | None
 ) -> Sequence[Expr]:
-    """Five tables of integers, a mask, and the scales and zero points of the tables."""
+    """Five integer tables, a mask, and the scales and zero points of the tables."""
     tables, mask, parameters = inputs[:5], inputs[5], inputs[6:]
-    reals: list[Expr | None] = []
+    reals: list[Any] = []
     for place, one in enumerate(tables):
         scale = parameters[place] if place < len(parameters) else None
         zero = parameters[place + 5] if place + 5 < len(parameters) else None
@@ -298,13 +274,12 @@ def q_embed_layer_normalization(
             raise node.refused("a table has no scale", "one for each table", "none")
         else:
             reals.append(dequantized(node, one, affine(node, scale, zero)))
-    found: Sequence[Expr] = embed_layer_normalization(node, words, segments, *reals, mask)
-    return found[:2]
+    return embed_layer_normalization(node, words, segments, *reals, mask=mask)[:2]
 
 
 @table("DynamicQuantizeLSTM")
 def dynamic_quantize_lstm(node: Node, *inputs: Expr | None) -> Sequence[Expr]:
-    """Weights are integers, given transposed; inputs and states become some for every product."""
+    """Integer weights, given transposed; inputs and states are quantized for every product."""
     given = [*inputs, *[None] * (12 - len(inputs))]
     parameters = given[8:12]
     if any(one is None for one in parameters):
@@ -318,7 +293,7 @@ def dynamic_quantize_lstm(node: Node, *inputs: Expr | None) -> Sequence[Expr]:
         weights[is_state] = scale, zero
 
     def product(there: Node, layer: Layer, rows: Expr, is_state: bool) -> Expr:
-        own = const(layer.place, "int64")
+        own = int64(layer.place)
         scale, zero = (
             parameter(node, node.let(op.take(one, own, axis=0)), kind)
             for one, kind in zip(weights[is_state], ("float32", "int32"), strict=True)
@@ -326,9 +301,8 @@ def dynamic_quantize_lstm(node: Node, *inputs: Expr | None) -> Sequence[Expr]:
         by = dynamic_range(there, rows)
         integers = there.let(quantized(there, rows, by, "uint8"))
         weight = layer.recurrence if is_state else layer.weight
-        sums = op.qnn.op.dense(
-            integers, weight, by.zero_point, zero, by.scale, const(1.0, "float32")
-        )
-        return op.multiply(op.cast(sums, "float32"), op.multiply(by.scale, scale))
+        one = const(1.0, "float32")
+        sums = op.qnn.op.dense(integers, weight, by.zero_point, zero, by.scale, one)
+        return op.cast(sums, "float32") * (by.scale * scale)
 
     return memory_cells(node, given[:8], product)

@@ -1,9 +1,8 @@
-"""Layers of the domain com.microsoft with a state that goes from call to call: attention without
-softmax, and convolutions that only look back.
+"""Recurrent layers of com.microsoft: linear attention and causal convolution with a carried state.
 
     for t: S = exp(g[t]) * S; S = S + k[t] ⊗ b[t] * (v[t] - k[t] S); y[t] = q[t] S
 
-A state may come as a window of the last ones, so that a caller can go back a few steps:
+A state may come as a window of the last states, so that a caller can go back a few steps:
 
     present[j] is the state after step length - window + j, or 0 where that is before this call
 """
@@ -17,22 +16,21 @@ from dataclasses import replace
 from relay import dtypes, op
 from relay.frontend.onnx.computations.broadcast import best_known, fitting
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.node import Node, int64
 from relay.frontend.onnx.operators.control import Turn, loop, stacked
 from relay.frontend.onnx.scope import Scope
 from relay.immutable import frozen
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr, const
-from relay.ir.types import TensorType
 
 table = Converters("com.microsoft")
 
-LONGEST_WINDOW = 8  # states that a window has
+LONGEST_WINDOW = 8  # states
 END = 2**31 - 1  # the end of an axis, in slices
 
 
 def _window(node: Node) -> int:
-    """How many states there are in a window; 0 where the state comes by itself."""
+    """The number of states in a window; 0 for a single state."""
     found = int(node.attribute("state_window", 0))
     if not 0 <= found <= LONGEST_WINDOW:
         raise node.refused("there is no such window", f"0 to {LONGEST_WINDOW} states", str(found))
@@ -44,11 +42,11 @@ def _past(node: Node, past: Expr, shape: Sequence[Dim], window: int) -> Expr:
     if not window:
         return fitting(node, past, shape, "states")
     whole = fitting(node, past, (window, *shape), "states")
-    return node.let(op.take(whole, const(window - 1, "int64"), axis=0))
+    return node.let(op.take(whole, int64(window - 1), axis=0))
 
 
 def _batch(node: Node, inputs: Sequence[Expr], past: Expr | None, window: int) -> Dim:
-    """How many batches inputs have, and states."""
+    """The batch size of inputs and states."""
     found = [node.shape(one)[0] for one in inputs]
     if past is not None and node.rank(past) > 1:
         found.append(node.shape(past)[1 if window else 0])
@@ -68,10 +66,8 @@ RULES = ("linear", "gated", "delta", "gated_delta")
 
 @frozen
 class Heads:
-    """How many heads there are, and how wide they are.
-
-    Several of queries may share a state, or several states a head of queries, or of keys.
-    """
+    """The numbers and widths of heads; several heads of queries may share a state, or several
+    states a head of queries or of keys."""
 
     queries: int
     keys: int
@@ -90,21 +86,18 @@ class Heads:
             raise node.refused("heads have no width", "1 or more", str(node.type_of(queries)))
         total = _extent(node, keys, "keys")
         if total % width or not total or states % (total // width):
-            raise node.refused(
-                "keys do not fit",
-                expected=f"heads of {width}, which {states} states share evenly",
-                found=str(node.type_of(keys)),
-            )
+            expected = f"heads of {width}, which {states} states share evenly"
+            raise node.refused("keys do not fit", expected, str(node.type_of(keys)))
         return cls(asked, total // width, states, width, _shared(node, values, states, "values"))
 
     @property
     def group(self) -> int:
-        """How many heads of queries share a state."""
+        """The number of heads of queries that share a state."""
         return max(self.queries // self.states, 1)
 
 
 def _extent(node: Node, data: Expr, what: str) -> int:
-    """How wide (batch, steps, heads * n) is, which has to be a number."""
+    """The static last extent of (batch, steps, heads * n)."""
     node.must_have_axes(data, 3, what)
     found = node.shape(data)[2]
     if not isinstance(found, int):
@@ -129,10 +122,8 @@ def linear_attention(
     decay: Expr | None = None,
     rate: Expr | None = None,
 ) -> Sequence[Expr]:
-    """`chunk_size` is about speed elsewhere, and changes no result."""
-    rule = node.attribute("update_rule", "gated_delta")
-    if rule not in RULES:
-        raise node.refused("there is no such rule", ", ".join(RULES), str(rule))
+    """`chunk_size` is a performance hint, and is ignored."""
+    rule = node.choice("update_rule", "gated_delta", RULES, "rule")
     heads, window = Heads.of(node, queries, keys, values), _window(node)
     widths = (heads.states, heads.states * heads.key_width)
     decay = _gate(node, decay, widths, "decay") if "gated" in rule else None
@@ -152,7 +143,7 @@ def linear_attention(
 
     scale = node.attribute("scale", 0.0) or 1 / math.sqrt(heads.key_width)
     rows = by_steps(queries, min(heads.queries, heads.states), "queries")
-    rows = op.reshape(op.multiply(rows, const(scale, wide)), (0, 0, -4, heads.group, -1))
+    rows = op.reshape(rows * const(scale, wide), (0, 0, -4, heads.group, -1))
     sequences = {
         "queries": node.let(rows),
         "keys": by_steps(keys, heads.keys, "keys"),
@@ -182,7 +173,7 @@ def linear_attention(
 
 
 def _gate(node: Node, value: Expr | None, widths: Sequence[int], name: str) -> Expr:
-    """An input that the rule needs."""
+    """An input that the update rule needs."""
     if value is None:
         raise node.refused(f"there is no `{name}`, which the rule needs")
     if _extent(node, value, f"the numbers of `{name}`") not in widths:
@@ -194,8 +185,8 @@ def _gate(node: Node, value: Expr | None, widths: Sequence[int], name: str) -> E
 def _attended(
     node: Node, heads: int, sequences: dict[str, Expr], first: Sequence[Expr]
 ) -> tuple[Expr, list[Expr]]:
-    """What queries find, (steps, batch, heads, group * n), and the states at the end, the last one
-    last. `first` is the state, and as many zeros as there are states in the window."""
+    """The outputs (steps, batch, heads, group * n), and the last states, the newest last; `first`
+    is the state, and a zero per state of the window."""
 
     def body(scope: Scope, number: Expr, going: Expr, state: Sequence[Expr]) -> Turn:
         there = replace(node, scope=scope)
@@ -206,16 +197,16 @@ def _attended(
         before, key, new = state[0], own["keys"], own["values"]
         kept, seen = before, key
         if "decay" in own:
-            # the key fades for the state, which is then read once less
-            kept, seen = op.multiply(before, op.expand_dims(own["decay"], 2)), key * own["decay"]
+            # the decayed key reads the state before it decays
+            kept, seen = before * op.expand_dims(own["decay"], 2), key * own["decay"]
         if "rate" in own:
             known = op.nn.batch_matmul(op.expand_dims(seen, 1), before, transpose_b=False)
-            new = there.let(op.multiply(own["rate"], op.subtract(new, op.squeeze(known, (1,)))))
-        outer = op.multiply(op.expand_dims(key, 2), op.expand_dims(new, 1))
-        after = there.let(op.add(kept, outer))
+            new = there.let(own["rate"] * (new - op.squeeze(known, (1,))))
+        outer = op.expand_dims(key, 2) * op.expand_dims(new, 1)
+        after = there.let(kept + outer)
         found = there.let(op.nn.batch_matmul(own["queries"], after, transpose_b=False))
         row = there.let(op.reshape(found, (-4, -1, heads, -3)))
-        # the states of this call, the newest first
+        # the states of this call, newest first
         recent = [after, *state[1:-1]] if len(state) > 1 else []
         return Turn(scope, going, [after, *recent], [row])
 
@@ -232,21 +223,16 @@ def _attended(
 def causal_conv_with_state(
     node: Node, data: Expr, weight: Expr, bias: Expr | None = None, past: Expr | None = None
 ) -> Sequence[Expr]:
-    """A convolution of each channel with what came before it, in this call or an earlier one."""
+    """A depthwise convolution with the past, in this call or an earlier one."""
     if (axes := node.attribute("ndim", 1)) != 1:
         raise node.refused("what came before lies along one axis", "ndim = 1", str(axes))
-    activation = node.attribute("activation", "none")
-    if activation not in ("none", "silu", "swish"):
-        raise node.refused("there is no such activation", "none, silu or swish", str(activation))
+    activation = node.choice("activation", "none", ("none", "silu", "swish"))
     dilation, window = int(node.attribute("dilation", 1)), _window(node)
     node.must_have_axes(weight, 3, "weights")
     channels, _, size = node.static_shape(weight, "weights")
     if dilation < 1 or size < 1:
-        raise node.refused(
-            "the window has no extent",
-            expected="a dilation and a size of 1 or more",
-            found=f"dilation = {dilation}, {node.type_of(weight)}",
-        )
+        given = f"dilation = {dilation}, {node.type_of(weight)}"
+        raise node.refused("the window has no extent", "a dilation and a size of 1 or more", given)
     weight = fitting(node, weight, (channels, 1, size), "weights")
     reach = (size - 1) * dilation
     trailing = _trailing(node, data, channels)
@@ -264,20 +250,15 @@ def causal_conv_with_state(
     if steps == 0:
         found = node.let(op.cast(signal, wide))  # no window is whole
     else:
-        made = op.nn.conv1d(
-            op.cast(whole, wide),
-            op.cast(weight, wide),
-            dilation=dilation,
-            groups=channels,
-            channels=channels,
-            kernel_size=size,
-        )
-        found = node.let(made, declared=TensorType((batch, channels, steps), wide))
+        sizes = {"groups": channels, "channels": channels, "kernel_size": size}
+        factors = op.cast(whole, wide), op.cast(weight, wide)
+        made = op.nn.conv1d(*factors, dilation=dilation, **sizes)
+        found = node.declare(made, (batch, channels, steps), wide)
     if bias is not None:
         bias = fitting(node, bias, (channels,), "biases")
         found = node.let(op.nn.bias_add(found, op.cast(bias, wide)))
     if activation != "none":
-        found = node.let(op.multiply(found, op.sigmoid(found)))
+        found = node.let(found * op.sigmoid(found))
     output = node.let(op.cast(found, node.dtype(data)))
     present = _lasts(node, whole, node.size(signal, 2), reach, window)
     if trailing:
@@ -287,7 +268,7 @@ def causal_conv_with_state(
 
 
 def _trailing(node: Node, data: Expr, channels: int) -> tuple[int, ...]:
-    """The axes of channels, where they are the last ones; none, where channels come first."""
+    """The trailing channel axes; empty where channels come first."""
     if (last := node.attribute("channels_last", 0)) not in (0, 1):
         raise node.refused("there is no such layout", "channels_last = 0 or 1", str(last))
     if not last:
@@ -297,11 +278,8 @@ def _trailing(node: Node, data: Expr, channels: int) -> tuple[int, ...]:
         return (channels,)
     found = tuple(one for one in node.shape(data)[2:] if isinstance(one, int))
     if not found or len(found) + 2 < node.rank(data) or math.prod(found) != channels:
-        raise node.refused(
-            "the axes of channels do not fit",
-            expected=f"(batch, steps, …) with {channels} channels in all",
-            found=str(node.type_of(data)),
-        )
+        expected = f"(batch, steps, …) with {channels} channels in all"
+        raise node.refused("the axes of channels do not fit", expected, str(node.type_of(data)))
     return found
 
 
@@ -322,26 +300,21 @@ def _channels_last(node: Node, data: Expr, trailing: Sequence[int]) -> Expr:
 
 
 def _lasts(node: Node, whole: Expr, steps: Expr, reach: int, window: int) -> Expr:
-    """The last elements of signals, as many as windows reach back; or what they were after each of
-    the last steps. The signals have what came before in front."""
+    """The last `reach` elements of signals; with a window, those after each of the last steps. The
+    signals include the past."""
     batch, channels, _ = node.shape(whole)
-    # so that there is something to cut, be there fewer steps than states
+    # so that there is enough to slice with fewer steps than states
     front = max(window - 1, 0)
     framed = node.let(op.nn.pad(whole, [(0, 0), (0, 0), (front, 0)])) if front else whole
 
     def after(back: int) -> Expr:
-        """The state after the step that has so many others behind it."""
+        """The state after the step before the last `back` ones."""
         begin, end = -(reach + back) or END, -back or END
-        return node.let(
-            op.strided_slice(framed, [begin], [end], axes=(2,)),
-            declared=TensorType((batch, channels, reach), node.dtype(whole)),
-        )
+        part = op.strided_slice(framed, [begin], [end], axes=(2,))
+        return node.declare(part, (batch, channels, reach), node.dtype(whole))
 
     if not window:
         return after(0)
     zero = node.number(0, whole)
-    slots = [
-        op.where(op.greater(steps, const(back, "int64")), after(back), zero)
-        for back in reversed(range(window))
-    ]
+    slots = [op.where(steps > int64(back), after(back), zero) for back in reversed(range(window))]
     return node.let(op.stack(slots, axis=0))

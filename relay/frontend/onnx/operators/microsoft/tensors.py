@@ -1,8 +1,9 @@
-"""Operators of the domain com.microsoft that are, or nearly are, operators of the standard."""
+"""Operators of com.microsoft that are nearly operators of the standard."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from relay import op
 from relay.frontend.onnx.computations.broadcast import broadcastable
@@ -10,19 +11,15 @@ from relay.frontend.onnx.computations.indices import in_range
 from relay.frontend.onnx.computations.standing_in import standard
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
-from relay.ir.expr import Expr, TupleGetItem
+from relay.ir.expr import Expr
 
 table = Converters("com.microsoft")
+table.add_unary({"Inverse": op.matrix_inverse})
 
 
 @table("Trilu")
 def trilu(node: Node, data: Expr, diagonal: Expr | None = None) -> Expr:
     return standard(node, "Trilu", data, diagonal)[0]
-
-
-@table("Inverse")
-def inverse(node: Node, data: Expr) -> Expr:
-    return op.matrix_inverse(data)
 
 
 @table("GridSample")
@@ -38,10 +35,7 @@ def gather_nd(node: Node, data: Expr, indices: Expr) -> Expr:
 @table("ExpandDims")
 def expand_dims(node: Node, data: Expr, axis: Expr) -> Expr:
     (place,) = node.integers(axis, "the axis")
-    rank = node.rank(data) + 1
-    if not -rank <= place < rank:
-        raise node.refused("the axis is out of range", f"an axis of {rank}", str(place))
-    return op.expand_dims(data, place % rank)
+    return op.expand_dims(data, node.axis_of(place, node.rank(data) + 1))
 
 
 @table("Range")
@@ -59,7 +53,7 @@ def pad(node: Node, data: Expr, widths: Expr, value: Expr | None = None) -> Expr
 
 @table("Unique")
 def unique(node: Node, data: Expr) -> Sequence[Expr]:
-    """The elements in the order in which they come, where they are, and how many there are."""
+    """The unique elements in their order, the inverse indices, and the counts."""
     names = ["values", "first", "numbers", "counts"]
     found = standard(node, "Unique", data, attributes={"sorted": 0}, outputs=names)
     return [found[0], found[2], found[3]]
@@ -67,12 +61,9 @@ def unique(node: Node, data: Expr) -> Sequence[Expr]:
 
 @table("UnfoldTensor")
 def unfold(node: Node, data: Expr) -> Expr:
-    """Windows along an axis, each along a new last one."""
+    """Sliding windows along an axis, as a new last axis."""
     rank = node.rank(data)
-    axis = node.attribute("dim", -1)
-    if not -rank <= axis < rank:
-        raise node.refused("the axis is out of range", f"an axis of {rank}", str(axis))
-    axis %= rank
+    axis = node.axis_of(node.attribute("dim", -1), rank)
     size, step = node.required("size"), node.attribute("step", 1)
     last = node.let(op.transpose(data, (*(one for one in range(rank) if one != axis), axis)))
     windows = node.let(op.sliding_window(last, rank - 1, (size,), (step,)))
@@ -82,13 +73,12 @@ def unfold(node: Node, data: Expr) -> Expr:
 
 @table("CDist")
 def distances(node: Node, left: Expr, right: Expr) -> Expr:
-    """The distance of every row of one matrix from every row of another."""
-    metric = node.attribute("metric", "sqeuclidean")
-    if metric not in ("sqeuclidean", "euclidean"):
-        raise node.refused("there is no such distance", "sqeuclidean or euclidean", str(metric))
+    """The distance of every row of one matrix to every row of another."""
+    metrics = ("sqeuclidean", "euclidean")
+    metric = node.choice("metric", "sqeuclidean", metrics, "distance")
     rows, columns = node.let(op.expand_dims(left, 1)), node.let(op.expand_dims(right, 0))
     difference = node.let(op.subtract(*broadcastable(node, rows, columns)))
-    squares = op.sum(op.multiply(difference, difference), axis=2)
+    squares = op.sum(difference * difference, axis=2)
     return squares if metric == "sqeuclidean" else op.sqrt(squares)
 
 
@@ -96,14 +86,9 @@ def distances(node: Node, left: Expr, right: Expr) -> Expr:
 def is_all_finite(node: Node, *values: Expr) -> Expr:
     tests = (("isinf_only", op.isinf), ("isnan_only", op.isnan))
     chosen = [test for name, test in tests if node.attribute(name, 0)]
-    found = []
-    for value in values:
-        good = op.logical_not(chosen[0](value)) if chosen else op.isfinite(value)
-        found.append(node.let(op.all(good)))
-    whole = found[0]
-    for one in found[1:]:
-        whole = node.let(op.logical_and(whole, one))
-    return whole
+    good = (op.logical_not(chosen[0](one)) if chosen else op.isfinite(one) for one in values)
+    found = [node.let(op.all(one)) for one in good]
+    return reduce(lambda left, right: node.let(op.logical_and(left, right)), found)
 
 
 # --- complex numbers ---------------------------------------------------------------------------
@@ -111,7 +96,7 @@ def is_all_finite(node: Node, *values: Expr) -> Expr:
 
 @table("Rfft")
 def rfft(node: Node, data: Expr) -> Expr:
-    """Half of the frequencies of a real signal along the last axis."""
+    """The nonnegative frequencies of a real signal along the last axis."""
     _only_one_axis(node)
     pairs = node.let(op.expand_dims(data, node.rank(data)))
     return standard(node, "DFT", pairs, attributes={"onesided": 1})[0]
@@ -119,7 +104,7 @@ def rfft(node: Node, data: Expr) -> Expr:
 
 @table("Irfft")
 def irfft(node: Node, data: Expr) -> Expr:
-    """The real signal of half of its frequencies."""
+    """The real signal of its nonnegative frequencies."""
     _only_one_axis(node)
     found = standard(node, "DFT", data, attributes={"onesided": 1, "inverse": 1})[0]
     return op.squeeze(found, (node.rank(data) - 1,))
@@ -132,28 +117,23 @@ def _only_one_axis(node: Node) -> None:
 
 @table("ComplexMul", "ComplexMulConj")
 def complex_multiply(node: Node, left: Expr, right: Expr) -> Expr:
-    """Complex numbers one by one, the second ones conjugated where that is asked for."""
+    """The product of complex numbers, the second one conjugated for ComplexMulConj."""
     left, right = broadcastable(node, left, right)
     last = node.rank(left) - 1
-    (a, b), (c, d) = (_real_and_imaginary(node, one) for one in (left, right))
+    (a, b), (c, d) = (
+        node.fields(op.split(one, 2, axis=node.rank(one) - 1).astuple(), 2) for one in (left, right)
+    )
     if node.operator == "ComplexMulConj":
-        d = node.let(op.negative(d))
-    real = op.subtract(op.multiply(a, c), op.multiply(b, d))
-    imaginary = op.add(op.multiply(a, d), op.multiply(b, c))
+        d = node.let(-d)
+    real = a * c - b * d
+    imaginary = a * d + b * c
     return op.concatenate([real, imaginary], axis=last)
-
-
-def _real_and_imaginary(node: Node, data: Expr) -> list[Expr]:
-    parts = node.let(op.split(data, 2, axis=node.rank(data) - 1).astuple())
-    return [node.let(TupleGetItem(parts, place)) for place in range(2)]
 
 
 @table("CropAndResize")
 def crop_and_resize(node: Node, data: Expr, boxes: Expr, images: Expr, size: Expr) -> Expr:
-    """Parts of images, (top, left, bottom, right) from 0 to 1, in one size."""
-    mode = node.attribute("mode", "bilinear")
-    if mode not in ("bilinear", "nearest"):
-        raise node.refused("there is no such mode", "bilinear or nearest", str(mode))
+    """Boxes (top, left, bottom, right) of images, from 0 to 1, at one size."""
+    mode = node.choice("mode", "bilinear", ("bilinear", "nearest"))
     height, width = node.integers(size, "the size")
     return op.image.crop_and_resize(
         data,

@@ -1,4 +1,4 @@
-"""Features before a model sees them: scaled, cut, looked up, put side by side (`ai.onnx.ml`)."""
+"""Feature preprocessing: scaling, imputation, encoding, concatenation (`ai.onnx.ml`)."""
 
 from __future__ import annotations
 
@@ -10,53 +10,52 @@ import numpy as np
 from relay import dtypes, op
 from relay.frontend.onnx.computations.indices import in_range
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.node import Node
-from relay.ir.expr import Constant, Expr, const
+from relay.frontend.onnx.node import Node, int64
+from relay.ir.expr import Constant, Expr
 
 table = Converters("ai.onnx.ml")
 
-# --- numbers to numbers ------------------------------------------------------------------------
+
+_NO_STRINGS = "strings cannot be computed with"
 
 
 @table("Scaler")
 def scaler(node: Node, data: Expr) -> Expr:
-    """(data - offset) * scale; the result is of 32 bits."""
+    """(data - offset) * scale, as float32."""
     wide = as_float(node, data)
     offset = _for_features(node, wide, "offset", node.attribute("offset", [0.0]))
     scale = _for_features(node, wide, "scale", node.attribute("scale", [1.0]))
-    return op.cast(op.multiply(op.subtract(wide, offset), scale), "float32")
+    return op.cast((wide - offset) * scale, "float32")
 
 
 @table("Normalizer")
 def normalizer(node: Node, data: Expr) -> Expr:
-    """Rows divided by their norm, unless that is 0."""
+    """Rows divided by their norm, where it is not 0."""
     axis = min(1, node.rank(data) - 1)
     wide = as_float(node, data)
-    norm = node.attribute("norm", "MAX")
+    norm = node.choice("norm", "MAX", ("MAX", "L1", "L2"))
     if norm == "MAX":
         found = op.max(wide, axis=axis, keepdims=True)
     elif norm == "L1":
         found = op.sum(op.abs(wide), axis=axis, keepdims=True)
-    elif norm == "L2":
-        found = op.sqrt(op.sum(op.multiply(wide, wide), axis=axis, keepdims=True))
     else:
-        raise node.refused("there is no such norm", "MAX, L1 or L2", str(norm))
+        found = op.sqrt(op.sum(wide * wide, axis=axis, keepdims=True))
     divisor = node.let(found)
     is_zero = op.equal(divisor, node.number(0, divisor))
     safe = op.where(is_zero, node.number(1, divisor), divisor)
-    return op.cast(op.divide(wide, safe), "float32")
+    return op.cast(wide / safe, "float32")
 
 
 @table("Binarizer")
 def binarizer(node: Node, data: Expr) -> Expr:
-    """1 where data is above the threshold, 0 elsewhere."""
+    """1 where data exceeds the threshold, 0 elsewhere."""
     threshold = node.number(node.attribute("threshold", 0.0), data)
-    return op.cast(op.greater(data, threshold), node.dtype(data))
+    return op.cast(data > threshold, node.dtype(data))
 
 
 @table("Imputer")
 def imputer(node: Node, data: Expr) -> Expr:
-    """What is equal to one value is replaced, by one value or by one for each feature."""
+    """Replaces a missing value by one value, or by one per feature."""
     kind = "int64" if dtypes.is_integer(node.dtype(data)) else "float"
     values = node.attribute(f"imputed_value_{kind}s")
     if not values:
@@ -70,50 +69,43 @@ def imputer(node: Node, data: Expr) -> Expr:
 
 
 def as_float(node: Node, data: Expr) -> Expr:
-    """Data to compute with: of 64 bits if it is, otherwise of 32."""
+    """Data as float64 if it is, otherwise as float32."""
     return node.let(op.cast(data, "float64" if node.dtype(data) == "float64" else "float32"))
 
 
 def _for_features(node: Node, data: Expr, what: str, values: Sequence[float]) -> Constant:
-    """One number for all, or one for each feature: the elements of the last axis."""
+    """One value for all features, or one per feature, which are the last axis."""
     width = node.shape(data)[-1] if node.rank(data) else 1
     if len(values) == 1:
         return node.number(values[0], data)
     if isinstance(width, int) and len(values) != width:
-        raise node.refused(
-            f"the number of {what} is not that of the features", f"{width}, or 1", str(len(values))
-        )
+        message = f"the number of {what} is not that of the features"
+        raise node.refused(message, f"{width}, or 1", str(len(values)))
     return node.importer.constant(np.array(values, node.dtype(data)))
-
-
-# --- categories --------------------------------------------------------------------------------
 
 
 @table("LabelEncoder")
 def label_encoder_of_strings(node: Node, data: Expr) -> Expr:
-    raise node.refused(
-        "strings cannot be computed with", "numbers as keys and values", "classes_strings"
-    )
+    raise node.refused(_NO_STRINGS, "numbers as keys and values", "classes_strings")
 
 
 @table("LabelEncoder", since=2)
 def label_encoder(node: Node, data: Expr) -> Expr:
-    """Every element is looked up among keys."""
+    """Looks every element up among keys, by binary search."""
     keys, values = _list(node, "keys"), _list(node, "values")
     if len(keys) != len(values) or not len(keys):
-        raise node.refused(
-            "there is not a value for each key", str(len(keys)), f"{len(values)} values"
-        )
+        message = "there is not a value for each key"
+        raise node.refused(message, str(len(keys)), f"{len(values)} values")
     constant = node.importer.constant
     default = constant(_default(node, values.dtype))
     given = node.let(op.cast(data, str(keys.dtype)) if node.dtype(data) != keys.dtype else data)
     rest = ~np.isnan(keys) if keys.dtype.kind == "f" else np.ones(keys.shape, bool)
     found: Expr = default
     if rest.any():
-        # the first of equal keys counts
+        # of equal keys the first counts
         known, first = np.unique(keys[rest], return_index=True)
         in_order, meant = constant(known), constant(values[rest][first])
-        last = const(len(known) - 1, "int64")
+        last = int64(len(known) - 1)
         place = node.let(op.minimum(op.searchsorted(in_order, given, dtype="int64"), last))
         is_key = op.equal(op.take(in_order, place, axis=0), given)
         found = op.where(is_key, op.take(meant, place, axis=0), default)
@@ -126,11 +118,9 @@ _KINDS = {"int64s": "int64", "floats": "float32"}
 
 
 def _list(node: Node, what: str) -> np.ndarray:
-    """The keys or values, which are of one of several types."""
+    """The keys or values, an attribute of one of several types."""
     if node.attribute(f"{what}_strings"):
-        raise node.refused(
-            "strings cannot be computed with", "numbers as keys and values", f"{what}_strings"
-        )
+        raise node.refused(_NO_STRINGS, "numbers as keys and values", f"{what}_strings")
     for kind, dtype in _KINDS.items():
         if (given := node.attribute(f"{what}_{kind}")) is not None:
             return np.array(given, dtype)
@@ -142,10 +132,8 @@ def _list(node: Node, what: str) -> np.ndarray:
 def _default(node: Node, dtype: np.dtype[Any]) -> np.ndarray:
     given = node.attribute("default_tensor")
     if given is None:
-        is_whole = dtype.kind in "iu"
-        given = node.attribute(
-            "default_int64" if is_whole else "default_float", -1 if is_whole else -0.0
-        )
+        name, default = ("default_int64", -1) if dtype.kind in "iu" else ("default_float", -0.0)
+        given = node.attribute(name, default)
     found = np.asarray(given)
     if found.size != 1:
         raise node.refused("the default is not one number", found=str(found.shape))
@@ -154,22 +142,18 @@ def _default(node: Node, dtype: np.dtype[Any]) -> np.ndarray:
 
 @table("OneHotEncoder")
 def one_hot_encoder(node: Node, data: Expr) -> Expr:
-    """A new last axis: 1 at the category of the element. One that is no category is all zeros."""
+    """A new last axis: 1 at the category of the element, zeros for an unknown one."""
     categories = node.attribute("cats_int64s")
     if not categories:
-        raise node.refused("strings cannot be computed with", "cats_int64s", "cats_strings")
+        raise node.refused(_NO_STRINGS, "cats_int64s", "cats_strings")
     whole = op.expand_dims(op.cast(data, "int64"), -1)
-    return op.cast(
-        op.equal(whole, node.importer.constant(np.array(categories, "int64"))), "float32"
-    )
-
-
-# --- features side by side ---------------------------------------------------------------------
+    known = node.importer.constant(np.array(categories, "int64"))
+    return op.cast(op.equal(whole, known), "float32")
 
 
 @table("FeatureVectorizer")
 def feature_vectorizer(node: Node, *parts: Expr) -> Expr:
-    """Rows one behind the other; of each part as many features as `inputdimensions` says."""
+    """Concatenates features, each part cut or padded to its `inputdimensions`."""
     widths = node.attribute("inputdimensions") or [None] * len(parts)
     if len(widths) != len(parts):
         raise node.refused("a width is missing", str(len(parts)), str(len(widths)))
@@ -192,7 +176,7 @@ def feature_vectorizer(node: Node, *parts: Expr) -> Expr:
 
 @table("ArrayFeatureExtractor")
 def array_feature_extractor(node: Node, data: Expr, places: Expr) -> Expr:
-    """Elements of the last axis; of one axis alone there is one row."""
+    """Elements of the last axis; a vector is one row."""
     chosen = op.reshape(places, (-1,))
     if node.rank(data) == 1:
         data = node.let(op.expand_dims(data, 0))

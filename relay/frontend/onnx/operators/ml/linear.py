@@ -1,4 +1,4 @@
-"""Linear models and support vector machines (`ai.onnx.ml`). Their scores are of 32 bits."""
+"""Linear models and support vector machines (`ai.onnx.ml`), computed in float32."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def linear_regressor(node: Node, data: Expr) -> Expr:
     targets = int(node.attribute("targets", 1))
     scores = node.let(_linear(node, data, _matrix(node, targets), _floats(node, "intercepts")))
     transform = transform_of(node)
-    # one number alone is no distribution
+    # a single score is no distribution
     if targets == 1 and transform != "PROBIT":
         return scores
     return transformed(node, scores, transform)
@@ -41,8 +41,8 @@ def linear_regressor(node: Node, data: Expr) -> Expr:
 
 @table("LinearClassifier")
 def linear_classifier(node: Node, data: Expr) -> Sequence[Expr]:
-    """The label of each row, and the scores of all classes. Where one row of coefficients is for
-    two classes, its score is for the second."""
+    """The label of each row, and the scores of all classes; a single row of coefficients
+    scores the second of two classes."""
     intercepts = _floats(node, "intercepts")
     labels = labels_of(node, len(intercepts))
     weights = _matrix(node, len(intercepts) or len(labels))
@@ -50,12 +50,11 @@ def linear_classifier(node: Node, data: Expr) -> Sequence[Expr]:
     transform = transform_of(node)
     if len(weights) > 1:
         if len(labels) != len(weights):
-            raise node.refused(
-                "there is not a label for each score", str(len(weights)), str(len(labels))
-            )
+            message = "there is not a label for each score"
+            raise node.refused(message, str(len(weights)), str(len(labels)))
         return [named(node, labels, scores), transformed(node, scores, transform)]
     both = labels if len(labels) == 2 else np.array([0, 1], "int64")
-    place = op.squeeze(op.greater(scores, node.number(0, scores)), (1,))
+    place = op.squeeze(scores > node.number(0, scores), (1,))
     label = op.take(node.importer.constant(both), op.cast(place, "int32"), axis=0)
     if len(labels) == 2:
         return [label, side_by_side(node, scores, True, transform)]
@@ -63,16 +62,15 @@ def linear_classifier(node: Node, data: Expr) -> Sequence[Expr]:
 
 
 def _linear(node: Node, data: Expr, weights: np.ndarray, intercepts: np.ndarray) -> Expr:
-    """Data times the transpose of weights, and something added."""
+    """`data @ weights.T + intercepts`"""
     data = of_shape(node, _rows(node, data), (node.shape(data)[0], weights.shape[1]))
     product = op.nn.dense(data, node.importer.constant(weights))
     if not len(intercepts):
         return product
     if len(intercepts) not in (1, len(weights)):
-        raise node.refused(
-            "there is not an intercept for each score", str(len(weights)), str(len(intercepts))
-        )
-    return op.add(product, node.importer.constant(intercepts))
+        message = "there is not an intercept for each score"
+        raise node.refused(message, str(len(weights)), str(len(intercepts)))
+    return product + node.importer.constant(intercepts)
 
 
 def _rows(node: Node, data: Expr) -> Expr:
@@ -81,7 +79,7 @@ def _rows(node: Node, data: Expr) -> Expr:
 
 
 def _matrix(node: Node, rows: int, name: str = "coefficients") -> np.ndarray:
-    """A list of numbers in so many rows."""
+    """A list attribute as a matrix with that number of rows."""
     given = _floats(node, name)
     if not len(given) or rows < 1 or len(given) % rows:
         raise node.refused(f"`{name}` are no {rows} rows", found=f"{len(given)} numbers")
@@ -101,21 +99,17 @@ def svm_regressor(node: Node, data: Expr) -> Expr:
     rho = _floats(node, "rho")
     weights = _matrix(node, 1)
     if supports:
-        vectors = _matrix(node, supports, "support_vectors")
-        score = node.let(_linear(node, _kernel(node, data, vectors), weights, rho[:1]))
-    else:
-        score = node.let(_linear(node, data, weights, rho[:1]))
+        data = _kernel(node, data, _matrix(node, supports, "support_vectors"))
+    score = node.let(_linear(node, data, weights, rho[:1]))
     if not node.attribute("one_class", 0):
         return score
-    return op.where(
-        op.greater(score, node.number(0, score)), op.ones_like(score), node.number(-1, score)
-    )
+    return op.where(score > node.number(0, score), op.ones_like(score), node.number(-1, score))
 
 
 @table("SVMClassifier")
 def svm_classifier(node: Node, data: Expr) -> Sequence[Expr]:
-    """The label of each row; and for each class a score, or for each pair of classes what speaks
-    for the first of them, or the probabilities of classes that such scores make."""
+    """The label of each row; and a score per class, or per pair of classes, or the class
+    probabilities of pairwise scores."""
     counts = [int(one) for one in node.attribute("vectors_per_class") or ()]
     transform, rho = transform_of(node), _floats(node, "rho")
     if not sum(counts):
@@ -139,7 +133,7 @@ def svm_classifier(node: Node, data: Expr) -> Sequence[Expr]:
         if min(len(slopes), len(offsets)) < len(weights):
             raise node.refused("`prob_a` or `prob_b` is too short", str(len(weights)))
         slope, offset = (node.importer.constant(one[: len(weights)]) for one in (slopes, offsets))
-        first = op.sigmoid(op.negative(op.add(op.multiply(scores, slope), offset)))
+        first = op.sigmoid(-(scores * slope + offset))
         shares = coupled(node, node.let(first), len(counts))
         return [label, transformed(node, shares, transform)]
     if len(counts) == 2:
@@ -148,21 +142,21 @@ def svm_classifier(node: Node, data: Expr) -> Sequence[Expr]:
 
 
 def _kernel(node: Node, data: Expr, vectors: np.ndarray) -> Expr:
-    """How alike each row and each support vector are, (n, vectors)."""
+    """The kernel of each row and each support vector, (n, vectors)."""
     kind = str(node.attribute("kernel_type", "LINEAR"))
     params = [*(node.attribute("kernel_params") or ()), 0.0, 0.0, 0.0]
     gamma, shift, degree = params[:3]
     data = of_shape(node, _rows(node, data), (node.shape(data)[0], vectors.shape[1]))
     constant = node.importer.constant(vectors)
     if kind == "RBF":
-        distance = op.subtract(op.expand_dims(data, 1), op.expand_dims(constant, 0))
-        total = op.sum(op.multiply(distance, distance), axis=2)
-        return node.let(op.exp(op.multiply(node.number(-gamma, data), total)))
+        distance = op.expand_dims(data, 1) - op.expand_dims(constant, 0)
+        total = op.sum(distance * distance, axis=2)
+        return node.let(op.exp(node.number(-gamma, data) * total))
     product = op.nn.dense(data, constant)
     if kind == "LINEAR":
         return node.let(product)
-    scaled = op.multiply(node.number(gamma, data), product)
-    line = node.let(op.add(scaled, node.number(shift, data)))
+    scaled = node.number(gamma, data) * product
+    line = node.let(scaled + node.number(shift, data))
     if kind == "POLY":
         return node.let(op.power(line, node.number(degree, data)))
     if kind == "SIGMOID":
@@ -171,7 +165,7 @@ def _kernel(node: Node, data: Expr, vectors: np.ndarray) -> Expr:
 
 
 def _pairs(node: Node, counts: Sequence[int]) -> np.ndarray:
-    """A row of coefficients for each pair of classes, over all support vectors."""
+    """A row of coefficients over all support vectors for each pair of classes."""
     given = _matrix(node, len(counts) - 1)
     ends = np.cumsum(counts)
     if given.shape[1] != ends[-1]:
@@ -187,13 +181,13 @@ def _pairs(node: Node, counts: Sequence[int]) -> np.ndarray:
 
 
 def _votes(node: Node, scores: Expr, classes: int) -> Expr:
-    """How many of the pairs each class wins."""
+    """The number of pairs that each class wins."""
     pairs = list(combinations(range(classes), 2))
     won = np.zeros((classes, len(pairs)), "float32")
     lost = np.zeros(classes, "float32")
     for number, (i, j) in enumerate(pairs):
         won[i, number], won[j, number] = 1, -1
         lost[j] += 1
-    wins = op.cast(op.greater(scores, node.number(0, scores)), "float32")
+    wins = op.cast(scores > node.number(0, scores), "float32")
     constant = node.importer.constant
-    return node.let(op.add(op.nn.dense(wins, constant(won)), constant(lost)))
+    return node.let(op.nn.dense(wins, constant(won)) + constant(lost))

@@ -1,4 +1,4 @@
-"""Scores of models (`ai.onnx.ml`): transformed, and the label of the greatest."""
+"""Scores of models (`ai.onnx.ml`): their transforms, and the label of the greatest."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from relay.ir.expr import Expr
 
 TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
-NEAR_ZERO = 1e-7  # scores that SOFTMAX_ZERO takes for 0
-CURVE = 0.147  # of the approximation of the inverse of erf that runtimes agree on
+NEAR_ZERO = 1e-7  # scores that SOFTMAX_ZERO treats as 0
+CURVE = 0.147  # of Winitzki's approximation of the inverse of erf
 
 
 def transform_of(node: Node) -> str:
-    """The attribute `post_transform`, which later versions have as a number."""
+    """The attribute `post_transform`, a number in later versions."""
     given = node.attribute("post_transform", "NONE")
     if isinstance(given, int) and 0 <= given < len(TRANSFORMS):
         given = TRANSFORMS[given]
@@ -27,7 +27,7 @@ def transform_of(node: Node) -> str:
 
 
 def transformed(node: Node, scores: Expr, transform: str) -> Expr:
-    """Scores (n, classes) as the transform leaves them."""
+    """Scores (n, classes) after the transform."""
     match transform:
         case "SOFTMAX":
             return op.nn.softmax(scores, axis=1)
@@ -41,39 +41,38 @@ def transformed(node: Node, scores: Expr, transform: str) -> Expr:
 
 
 def _softmax_zero(node: Node, scores: Expr) -> Expr:
-    """Softmax over the scores that are not 0; those stay 0."""
+    """Softmax over the nonzero scores; zeros stay 0."""
     scores = node.let(scores)
     greatest = op.max(scores, axis=1, keepdims=True)
-    counts = op.greater(op.abs(scores), node.number(NEAR_ZERO, scores))
-    every = op.exp(op.subtract(scores, greatest))
+    counts = op.abs(scores) > node.number(NEAR_ZERO, scores)
+    every = op.exp(scores - greatest)
     powers = node.let(op.where(counts, every, node.number(0, scores)))
-    return op.divide(powers, op.sum(powers, axis=1, keepdims=True))
+    return powers / op.sum(powers, axis=1, keepdims=True)
 
 
 def _probit(node: Node, scores: Expr) -> Expr:
-    """The quantile of the normal distribution, in float64: near 0.5 float32 keeps no digits."""
+    """The quantile function of the normal distribution, in float64: float32 cancels near 0.5."""
     dtype = node.dtype(scores)
     scores = node.let(op.cast(scores, "float64"))
 
     def number(value: float) -> Expr:
         return node.number(value, scores)
 
-    spread = node.let(op.subtract(op.multiply(number(2), scores), number(1)))
-    product = op.multiply(op.subtract(number(1), spread), op.add(number(1), spread))
+    spread = node.let(number(2) * scores - number(1))
+    product = (number(1) - spread) * (number(1) + spread)
     logarithm = node.let(op.log(product))
-    half = op.multiply(number(0.5), logarithm)
-    middle = node.let(op.add(number(2 / (pi * CURVE)), half))
-    inside = op.subtract(op.multiply(middle, middle), op.divide(logarithm, number(CURVE)))
-    size = op.sqrt(op.subtract(op.sqrt(inside), middle))
-    return op.cast(op.multiply(op.multiply(number(sqrt(2)), op.sign(spread)), size), dtype)
+    half = number(0.5) * logarithm
+    middle = node.let(number(2 / (pi * CURVE)) + half)
+    inside = middle * middle - logarithm / number(CURVE)
+    size = op.sqrt(op.sqrt(inside) - middle)
+    return op.cast(number(sqrt(2)) * op.sign(spread) * size, dtype)
 
 
 def labels_of(node: Node, count: int) -> np.ndarray:
-    """The labels of classes, which have to be numbers."""
+    """The labels of classes, which must be numbers."""
     if node.attribute("classlabels_strings"):
-        raise node.refused(
-            "strings cannot be computed with", "labels that are numbers", "classlabels_strings"
-        )
+        message = "strings cannot be computed with"
+        raise node.refused(message, "labels that are numbers", "classlabels_strings")
     given = node.attribute("classlabels_int64s") or node.attribute("classlabels_ints")
     return np.array(given or range(count), "int64")
 
@@ -85,10 +84,10 @@ def named(node: Node, labels: np.ndarray, scores: Expr) -> Expr:
 
 
 def side_by_side(node: Node, score: Expr, is_positive: bool, transform: str) -> Expr:
-    """The scores of two classes, where only what speaks for the second is known, (n, 1)."""
+    """The scores of two classes from that of the second, (n, 1)."""
     if is_positive and transform != "LOGISTIC":
-        other = op.subtract(node.number(1, score), score)
+        other = node.number(1, score) - score
     else:
-        other = op.negative(score)
+        other = -score
     both = node.let(op.concatenate([other, score], axis=1))
     return transformed(node, both, transform) if transform in ("LOGISTIC", "PROBIT") else both

@@ -1,12 +1,13 @@
-"""Ensembles of decision trees (`ai.onnx.ml`): the leaves that rows come to, and what those say.
+"""Ensembles of decision trees (`ai.onnx.ml`).
 
-The inner nodes of all trees are one table (`relay.op.nn.trees`), and so are the leaves: for each a
-row of weights, one for every target or class.
+The inner nodes of all trees are one table (`relay.op.nn.trees`), and so are the leaves: a row of
+weights each, one per target or class.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,7 @@ from relay.op.nn.trees import EQUAL, GREATER, LESS, NONE
 
 table = Converters("ai.onnx.ml")
 
-# The outcomes of a comparison for which a mode says yes, in the order of their numbers; NaN is not
-# equal to anything.
+# The outcomes of a comparison for which the true branch is taken, in the order of mode numbers.
 MODES: Mapping[str, int] = {
     "BRANCH_LEQ": LESS | EQUAL,
     "BRANCH_LT": LESS,
@@ -38,8 +38,8 @@ MODES: Mapping[str, int] = {
     "BRANCH_EQ": EQUAL,
     "BRANCH_NEQ": LESS | GREATER | NONE,
 }
-MEMBER = len(MODES)  # the mode that asks for one of several values
-MOST = 1 << 26  # weights of leaves
+MEMBER = len(MODES)  # the mode of set membership
+MOST = 1 << 26  # leaf weights
 AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 
 
@@ -54,40 +54,36 @@ class Forest:
     no: np.ndarray
     roots: np.ndarray
     weights: np.ndarray  # (leaves, targets)
-    has_weight: np.ndarray  # (leaves, targets): whether a leaf says anything about a target
+    has_weight: np.ndarray  # (leaves, targets): whether a leaf has a weight for a target
 
     def leaves(self, node: Node, data: Expr) -> Expr:
-        """The leaf of each tree for each row, (n, trees)."""
+        """The leaf of each row in each tree, (n, trees)."""
         constant = node.importer.constant
-        found = op.tree_leaves(
-            data,
-            constant(self.features.astype("int32")),
-            op.cast(constant(self.splits), node.dtype(data)),
-            constant(self.outcomes.astype("uint8")),
-            constant(self.yes.astype("int32")),
-            constant(self.no.astype("int32")),
-            constant(self.roots.astype("int32")),
+        splits = op.cast(constant(self.splits), node.dtype(data))
+        outcomes = constant(self.outcomes.astype("uint8"))
+        features, *rest = (
+            constant(one.astype("int32")) for one in (self.features, self.yes, self.no, self.roots)
         )
-        return node.let(found)
+        return node.let(op.tree_leaves(data, features, splits, outcomes, *rest))
 
     def summed(self, node: Node, data: Expr) -> Expr:
-        """The sum of what the leaves say about each target, (n, targets)."""
-        return self._said(node, self.leaves(node, data), self.weights, op.sum)
+        """The sum of the leaf weights of each target, (n, targets)."""
+        return self._reduced(node, self.leaves(node, data), self.weights, op.sum)
 
     def aggregated(self, node: Node, data: Expr, aggregate: str) -> Expr:
-        """What all trees say about each target together, (n, targets)."""
+        """The aggregate over all trees for each target, (n, targets)."""
         if aggregate in ("SUM", "AVERAGE"):
             total = self.summed(node, data)
             count = const(len(self.roots), str(self.weights.dtype))
-            return total if aggregate == "SUM" else op.divide(total, count)
+            return total if aggregate == "SUM" else total / count
         beyond = np.inf if aggregate == "MIN" else -np.inf
         weights = np.where(self.has_weight, self.weights, beyond).astype(self.weights.dtype)
         chosen = op.min if aggregate == "MIN" else op.max
-        found = node.let(self._said(node, self.leaves(node, data), weights, chosen))
-        # nothing that is said is 0
+        found = node.let(self._reduced(node, self.leaves(node, data), weights, chosen))
+        # 0 where no leaf has a weight
         return op.where(op.isfinite(found), found, op.zeros_like(found))
 
-    def _said(self, node: Node, leaves: Expr, weights: np.ndarray, combine: Any) -> Expr:
+    def _reduced(self, node: Node, leaves: Expr, weights: np.ndarray, combine: Any) -> Expr:
         if weights.shape[1] == 1:
             column = node.importer.constant(np.ascontiguousarray(weights[:, 0]))
             return node.let(combine(op.take(column, leaves, axis=0), axis=1, keepdims=True))
@@ -119,10 +115,8 @@ def tree_ensemble(node: Node, data: Expr) -> Expr:
 @table("TreeEnsembleClassifier")
 def tree_ensemble_classifier(node: Node, data: Expr) -> Sequence[Expr]:
     """The label of each row, and the scores of all classes.
-
-    Where there are two classes, and leaves speak of the first only, what they say is how much
-    speaks for the second: more than a half if it cannot be negative, otherwise more than nothing.
-    """
+    Where leaves have weights for the first of two classes only, their sum scores the second, which
+    is chosen above 0.5 if no weight is negative, otherwise above 0."""
     labels = labels_of(node, 0)
     forest = _listed(node, data, "class", len(labels))
     scores = node.let(forest.summed(node, as_float(node, data)))
@@ -132,24 +126,22 @@ def tree_ensemble_classifier(node: Node, data: Expr) -> Sequence[Expr]:
     if len(labels) == 1 or (len(labels) == 2 and spoken_of == {0}):
         first = scores if len(labels) == 1 else op.strided_slice(scores, [0], [1], axes=(1,))
         if base is not None:
-            first = op.add(first, node.importer.constant(base[:1].astype(node.dtype(scores))))
+            first = first + node.importer.constant(base[:1].astype(node.dtype(scores)))
         return _of_one_score(node, labels, node.let(first), is_positive, transform)
     if base is not None:
-        scores = node.let(op.add(scores, _for_each(node, base, len(labels), scores)))
-    return [
-        named(node, labels, scores),
-        op.cast(transformed(node, scores, transform), "float32"),
-    ]
+        scores = node.let(scores + _for_each(node, base, len(labels), scores))
+    found = op.cast(transformed(node, scores, transform), "float32")
+    return [named(node, labels, scores), found]
 
 
 def _of_one_score(
     node: Node, labels: np.ndarray, score: Expr, is_positive: bool, transform: str
 ) -> Sequence[Expr]:
-    """The label and the scores where there is one score for each row."""
+    """The label and the scores where there is one score per row."""
     alone = len(labels) == 1
     limit = node.number(0.5 if is_positive and not alone else 0, score)
     choice = node.importer.constant(np.array([0, 1], "int64") if alone else labels)
-    place = op.cast(op.squeeze(op.greater(score, limit), (1,)), "int32")
+    place = op.cast(op.squeeze(score > limit, (1,)), "int32")
     if alone:
         scores = transformed(node, score, transform) if transform == "PROBIT" else score
     else:
@@ -161,9 +153,9 @@ def _finished(node: Node, found: Expr, base: np.ndarray | None) -> Expr:
     targets = node.shape(found)[1]
     if base is not None:
         assert isinstance(targets, int)
-        found = node.let(op.add(found, _for_each(node, base, targets, found)))
+        found = node.let(found + _for_each(node, base, targets, found))
     transform = transform_of(node)
-    # one number alone is no distribution
+    # a single score is no distribution
     return transformed(node, found, transform) if targets != 1 or transform == "PROBIT" else found
 
 
@@ -173,12 +165,12 @@ def _for_each(node: Node, base: np.ndarray, count: int, like: Expr) -> Expr:
     return node.importer.constant(base.astype(node.dtype(like)))
 
 
-# --- trees as lists of nodes that have names ---------------------------------------------------
+# --- before version 5 --------------------------------------------------------------------------
 
 
 def _listed(node: Node, data: Expr, says: str, targets: int) -> Forest:
-    """The trees of the older operators: nodes, leaves among them, have the number of their tree and
-    one of their own; and there is a list of what leaves say."""
+    """The trees before version 5: lists of nodes, leaves among them, by tree and node number, and
+    of leaf weights."""
     trees, numbers = node.required("nodes_treeids"), node.required("nodes_nodeids")
     modes = node.required("nodes_modes")
     names = list(zip(trees, numbers, strict=False))
@@ -191,7 +183,7 @@ def _listed(node: Node, data: Expr, says: str, targets: int) -> Forest:
         raise node.refused("a node of a tree is there twice")
     inner = [place for place, mode in enumerate(modes) if mode != "LEAF"]
     outer = [place for place, mode in enumerate(modes) if mode == "LEAF"]
-    # the new number of each node: among the inner nodes, or among the leaves
+    # the index of each node among the inner nodes, or among the leaves
     renamed = np.zeros(len(names), "int64")
     renamed[inner] = np.arange(len(inner))
     renamed[outer] = -1 - np.arange(len(outer))
@@ -235,7 +227,7 @@ def _weights(
     renamed: np.ndarray,
     leaves: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What each leaf says about each target, and whether it says anything."""
+    """The weight of each leaf for each target, and whether it has one."""
     given = _numbers(node, f"{says}_weights")
     lists = [node.required(f"{says}_{one}") for one in ("treeids", "nodeids", "ids")]
     if not all(len(one) == len(given) for one in lists):
@@ -245,11 +237,9 @@ def _weights(
     for tree, number, target, weight in zip(*lists, given, strict=True):
         place = index.get((tree, number))
         if place is None or not 0 <= target < targets:
-            raise node.refused(
-                "a weight is for what is not there",
-                f"a leaf, and a target below {targets}",
-                f"node {number} of tree {tree}, target {target}",
-            )
+            expected = f"a leaf, and a target below {targets}"
+            found = f"node {number} of tree {tree}, target {target}"
+            raise node.refused("a weight is for what is not there", expected, found)
         if renamed[place] < 0:
             weights[-1 - renamed[place], target] += weight
             has_weight[-1 - renamed[place], target] = True
@@ -257,18 +247,18 @@ def _weights(
 
 
 def _table(node: Node, leaves: int, targets: int, dtype: Any) -> np.ndarray:
-    """Room for the weights of leaves, which may not be beyond measure."""
+    """Zeros for the weights of leaves, whose number is limited."""
     if not (targets >= 1 and leaves * targets <= MOST):
-        raise node.refused(
-            "there are too many targets, or none",
+        expected, found = (
             f"from 1 to {MOST} weights of leaves",
             f"{leaves} leaves, {targets} targets",
         )
+        raise node.refused("there are too many targets, or none", expected, found)
     return np.zeros((max(leaves, 1), targets), dtype)
 
 
 def _numbers(node: Node, name: str) -> np.ndarray:
-    """A list of numbers: of 32 bits, or a tensor."""
+    """A list of floats, or a tensor."""
     tensor = node.attribute(f"{name}_as_tensor")
     if tensor is not None:
         found: np.ndarray = np.asarray(tensor).reshape(-1)
@@ -283,11 +273,11 @@ def _base(node: Node) -> np.ndarray | None:
     return None
 
 
-# --- trees as lists of places ------------------------------------------------------------------
+# --- version 5 ---------------------------------------------------------------------------------
 
 
 def _linked(node: Node, data: Expr) -> Forest:
-    """The trees of version 5: inner nodes lead to places among nodes or among leaves."""
+    """The trees of version 5: inner nodes refer to indices of nodes or leaves."""
     dtype = node.dtype(data)
     splits, modes = (
         np.asarray(node.required(f"nodes_{one}")).reshape(-1) for one in ("splits", "modes")
@@ -333,7 +323,7 @@ def _linked(node: Node, data: Expr) -> Forest:
 
 
 def _with_members(node: Node, forest: Forest, asks: np.ndarray) -> Forest:
-    """Every node that asks for one of several values as a chain of nodes that ask for one each."""
+    """Every set membership node as a chain of equality nodes."""
     if not asks.any():
         return forest
     listed = np.asarray(node.required("membership_values")).reshape(-1)
@@ -341,9 +331,8 @@ def _with_members(node: Node, forest: Forest, asks: np.ndarray) -> Forest:
     sets = [one[~np.isnan(one)] for one in np.split(listed, ends)]
     asking = np.flatnonzero(asks)
     if len(sets) < len(asking) or any(not len(one) for one in sets[: len(asking)]):
-        raise node.refused(
-            "there is not a set of `membership_values` for each node", str(len(asking))
-        )
+        message = "there is not a set of `membership_values` for each node"
+        raise node.refused(message, str(len(asking)))
     splits, no = forest.splits.copy(), forest.no.copy()
     more: list[tuple[Any, ...]] = []
     for place, values in zip(asking, sets, strict=False):
@@ -359,40 +348,30 @@ def _with_members(node: Node, forest: Forest, asks: np.ndarray) -> Forest:
     def extended(old: np.ndarray, new: Sequence[Any]) -> np.ndarray:
         return np.concatenate([old, np.array(new, old.dtype)])
 
-    return Forest(
-        extended(forest.features, added[0]),
-        extended(splits, added[1]),
-        extended(forest.outcomes, added[2]),
-        extended(forest.yes, added[3]),
-        extended(no, added[4]),
-        forest.roots,
-        forest.weights,
-        forest.has_weight,
-    )
+    tables = (forest.features, splits, forest.outcomes, forest.yes, no)
+    features, splits, outcomes, yes, no = map(extended, tables, added)
+    return replace(forest, features=features, splits=splits, outcomes=outcomes, yes=yes, no=no)
 
 
 def _checked(node: Node, data: Expr, forest: Forest) -> Forest:
-    """Refuse trees that ask for features that are not there, and walks that do not end."""
+    """Refuse trees with missing features or roots, and with cycles."""
     node.must_have_axes(data, 2, "features")
     width = node.shape(data)[1]
     if len(forest.features) and (
         forest.features.min() < 0 or (isinstance(width, int) and forest.features.max() >= width)
     ):
-        raise node.refused(
-            "a node asks for a feature that is not there",
-            f"features below {width}",
-            str(int(forest.features.max())),
-        )
+        message, found = "a node asks for a feature that is not there", int(forest.features.max())
+        raise node.refused(message, f"features below {width}", str(found))
     count = len(forest.features)
     if ((forest.roots >= count) | (forest.roots < -len(forest.weights))).any():
         raise node.refused("a tree has no root")
-    if _goes_round(forest):
+    if _has_cycle(forest):
         raise node.refused("a tree leads back to its own nodes")
     return forest
 
 
-def _goes_round(forest: Forest) -> bool:
-    """Whether there is a walk without an end: nodes are taken away once all behind them are."""
+def _has_cycle(forest: Forest) -> bool:
+    """Whether the nodes cannot be sorted topologically (Kahn's algorithm)."""
     above: dict[int, list[int]] = {}
     behind = np.zeros(len(forest.features), "int64")
     for side in (forest.yes, forest.no):

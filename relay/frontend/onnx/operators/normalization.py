@@ -1,4 +1,4 @@
-"""Normalization: by statistics that are given, or by those of data itself."""
+"""Normalization by given statistics, or by those of the data."""
 
 from __future__ import annotations
 
@@ -9,51 +9,26 @@ from relay.frontend.onnx.computations.broadcast import best_known, broadcastable
 from relay.frontend.onnx.computations.checking import as_long
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.operators.indexing import chosen_axis
 from relay.frontend.onnx.types import element_type
 from relay.ir import dims
 from relay.ir.expr import Expr
-from relay.ir.types import TensorType
 
 table = Converters()
 
-# --- batches -----------------------------------------------------------------------------------
-
 
 @table("BatchNormalization")
-def batch_normalization_by_is_test(
-    node: Node, data: Expr, scale: Expr, bias: Expr, mean: Expr, variance: Expr
-) -> Sequence[Expr]:
-    """Before version 7 an attribute says that nothing is trained."""
-    return _batch(node, (data, scale, bias, mean, variance), not node.attribute("is_test", 0))
-
-
-@table("BatchNormalization", since=7)
-def batch_normalization_by_outputs(
-    node: Node, data: Expr, scale: Expr, bias: Expr, mean: Expr, variance: Expr
-) -> Sequence[Expr]:
-    """Before version 14 training is what has more than one output."""
-    trains = any(node.outputs[1:])
-    return _batch(node, (data, scale, bias, mean, variance), trains)
-
-
-@table("BatchNormalization", since=14)
-def batch_normalization(
-    node: Node, data: Expr, scale: Expr, bias: Expr, mean: Expr, variance: Expr
-) -> Sequence[Expr]:
-    trains = bool(node.attribute("training_mode", 0))
-    return _batch(node, (data, scale, bias, mean, variance), trains)
-
-
-def _batch(node: Node, operands: Sequence[Expr], trains: bool) -> Sequence[Expr]:
-    """Normalized data; the mean and the variance that move on; and those of the batch."""
+def batch_normalization(node: Node, *operands: Expr) -> Sequence[Expr]:
+    """Normalized data; the running mean and variance; and those of the batch."""
     data, scale, bias, mean, variance = operands
+    if node.version < 7:
+        trains = not node.attribute("is_test", 0)
+    elif node.version < 14:
+        trains = any(node.outputs[1:])
+    else:
+        trains = bool(node.attribute("training_mode", 0))
     given, vectors = node.dtype(data), [node.dtype(one) for one in operands[1:]]
     wide = widest([given, *vectors])
-    if any(one != wide for one in (given, *vectors)):
-        data, scale, bias, mean, variance = (
-            one if node.dtype(one) == wide else node.let(op.cast(one, wide)) for one in operands
-        )
+    data, scale, bias, mean, variance = (node.as_dtype(one, wide) for one in operands)
     epsilon = node.attribute("epsilon", 1e-5)
     channels = not (node.version < 9 and node.attribute("spatial", 1) == 0)
     here: tuple[Expr, ...] = (mean, variance)
@@ -65,19 +40,17 @@ def _batch(node: Node, operands: Sequence[Expr], trains: bool) -> Sequence[Expr]
     if channels:
         found = _by_channels(node, data, (scale, bias, *here), epsilon)
     else:
-        deviation = op.sqrt(op.add(here[1], node.number(epsilon, data)))
-        factor = op.divide(scale, deviation)
-        found = op.add(op.multiply(op.subtract(data, here[0]), factor), bias)
+        deviation = op.sqrt(here[1] + node.number(epsilon, data))
+        factor = scale / deviation
+        found = (data - here[0]) * factor + bias
     found = found if wide == given else op.cast(found, given)
     if not trains:
-        # a version that has outputs for them and trains nothing leaves them as they are
+        # versions with outputs for them return the statistics unchanged
         return [found, mean, variance][: max(len(node.outputs), 1)]
-    keep = node.attribute("momentum", 0.9)
+    momentum = node.attribute("momentum", 0.9)
+    old_share, new_share = node.number(momentum, data), node.number(1 - momentum, data)
     moved = [
-        op.add(
-            op.multiply(old, node.number(keep, data)), op.multiply(new, node.number(1 - keep, data))
-        )
-        for old, new in zip((mean, variance), here, strict=True)
+        old * old_share + new * new_share for old, new in zip((mean, variance), here, strict=True)
     ]
     others = [*moved, *here]
     return [found, *(one if wide == vectors[2] else op.cast(one, vectors[2]) for one in others)]
@@ -92,7 +65,7 @@ def _by_channels(node: Node, data: Expr, vectors: Sequence[Expr], epsilon: float
 
 
 def widest(types: Sequence[str]) -> str:
-    """The type of them in which nothing is lost; two halves of different kinds have a wider one."""
+    """The widest element type; float32 for a mix of float16 and bfloat16."""
     found = max(types, key=dtypes.bits)
     if {"float16", "bfloat16"} <= set(types) and dtypes.bits(found) < 32:
         return "float32"
@@ -109,7 +82,7 @@ def instance_normalization(node: Node, data: Expr, scale: Expr, bias: Expr) -> E
 
 
 def _with_channels(node: Node, data: Expr, *vectors: Expr) -> list[Expr]:
-    """Data and vectors that say the same of the number of channels."""
+    """Data and vectors with one element per channel."""
     shape = node.shape(data)
     if len(shape) < 2:
         raise node.refused("data has no channels", "2 axes or more", str(node.type_of(data)))
@@ -125,7 +98,7 @@ def _with_channels(node: Node, data: Expr, *vectors: Expr) -> list[Expr]:
 
 @table("GroupNormalization", since=18)
 def group_normalization_by_groups(node: Node, data: Expr, scale: Expr, bias: Expr) -> Expr:
-    """Before version 21 all channels of a group have one scale and one offset."""
+    """Before version 21 there is one scale and one offset per group."""
     groups = node.required("num_groups")
     shape = node.shape(data)
     if len(shape) < 2:
@@ -137,13 +110,11 @@ def group_normalization_by_groups(node: Node, data: Expr, scale: Expr, bias: Exp
         scale, bias = (node.let(op.repeat(one, each, axis=0)) for one in (scale, bias))
         return _in_groups(node, data, scale, bias)
     count = node.let(op.reshape(node.size(data, 1), (1,)))
-    ones = node.let(
-        op.dyn.ones(count, node.dtype(data)), declared=TensorType((shape[1],), node.dtype(data))
-    )
+    ones = node.declare(op.dyn.ones(count, node.dtype(data)), (shape[1],), node.dtype(data))
     normal = node.let(_in_groups(node, data, ones, node.let(op.zeros_like(ones))))
     rows = op.reshape(normal, (0, groups, -1))
     scale, bias = (op.expand_dims(one, 1) for one in (scale, bias))
-    return op.reshape_like(op.add(op.multiply(rows, scale), bias), data)
+    return op.reshape_like(rows * scale + bias, data)
 
 
 @table("GroupNormalization", since=21)
@@ -166,31 +137,30 @@ def _in_groups(node: Node, data: Expr, scale: Expr, bias: Expr) -> Expr:
 def layer_normalization(
     node: Node, data: Expr, scale: Expr, bias: Expr | None = None
 ) -> Sequence[Expr]:
-    """Normalized data; and, where somebody wants them, the mean and 1 / the deviation."""
-    axis, epsilon = chosen_axis(node, data, -1), node.attribute("epsilon", 1e-5)
+    """Normalized data, the mean and the inverse standard deviation."""
+    axis, epsilon = node.axis(data, -1), node.attribute("epsilon", 1e-5)
     vectors = [scale] if bias is None else [scale, bias]
     if not any(node.outputs[1:]) and all(_is_a_row(node, data, axis, one) for one in vectors):
         return [_by_rows(node, data, vectors, axis, epsilon)]
     given, stash = node.dtype(data), _stash_type(node)
     axes, wide = tuple(range(axis, node.rank(data))), widest([given, stash])
-    values = data if given == wide else node.let(op.cast(data, wide))
+    values = node.as_dtype(data, wide)
     mean = node.let(op.mean(values, axis=axes, keepdims=True))
     spread = op.variance(values, axes, keepdims=True, with_mean=mean)
-    inverse = node.let(op.rsqrt(op.add(spread, node.number(epsilon, values))))
-    apart = op.multiply(op.subtract(values, mean), inverse)
+    inverse = node.let(op.rsqrt(spread + node.number(epsilon, values)))
+    apart = (values - mean) * inverse
     normal = node.let(apart if given == wide else op.cast(apart, given))
-    found = op.multiply(*broadcastable(node, normal, _stretching(node, scale, normal)))
+    found = op.multiply(*broadcastable(node, normal, _broadcast_only(node, scale, normal)))
     if bias is not None:
-        found = op.add(*broadcastable(node, node.let(found), _stretching(node, bias, normal)))
+        found = op.add(*broadcastable(node, node.let(found), _broadcast_only(node, bias, normal)))
     return [found, *(one if stash == wide else op.cast(one, stash) for one in (mean, inverse))]
 
 
-def _stretching(node: Node, vector: Expr, data: Expr) -> Expr:
-    """A tensor that broadcasts to data, and does not stretch it."""
+def _broadcast_only(node: Node, vector: Expr, data: Expr) -> Expr:
+    """A tensor that broadcasts to data without stretching it."""
     if node.rank(vector) > node.rank(data):
-        raise node.refused(
-            "scales have too many axes", f"{node.rank(data)} at most", str(node.type_of(vector))
-        )
+        most = f"{node.rank(data)} at most"
+        raise node.refused("scales have too many axes", most, str(node.type_of(vector)))
     message = "the shape of scales and offsets does not fit"
     for back in range(1, node.rank(vector) + 1):
         vector = as_long(node, vector, -back, data, -back, message, or_one=True)
@@ -198,7 +168,7 @@ def _stretching(node: Node, vector: Expr, data: Expr) -> Expr:
 
 
 def _is_a_row(node: Node, data: Expr, axis: int, vector: Expr) -> bool:
-    """Whether a vector has an element for each of those that are normalized together."""
+    """Whether a tensor has an element for each of those that are normalized together."""
     extents, own = node.shape(data)[axis:], node.shape(vector)
     return len(extents) == len(own) and all(
         dims.equal(a, b) is True or (isinstance(b, int) and b > 1 and not isinstance(a, int))
@@ -207,7 +177,7 @@ def _is_a_row(node: Node, data: Expr, axis: int, vector: Expr) -> bool:
 
 
 def _by_rows(node: Node, data: Expr, vectors: Sequence[Expr], axis: int, epsilon: float) -> Expr:
-    """All axes from one on as a single one, along which an operator normalizes."""
+    """Normalizes with the axes from one on reshaped to a single one."""
     inside = [best_known(same) for same in zip(*map(node.shape, vectors), strict=True)]
     data = of_shape(node, data, (*node.shape(data)[:axis], *inside))
     rows, flat = data, list(vectors)
@@ -220,21 +190,20 @@ def _by_rows(node: Node, data: Expr, vectors: Sequence[Expr], axis: int, epsilon
 
 
 def _stash_type(node: Node) -> str:
-    """The element type of statistics."""
+    """The element type of the statistics."""
     return element_type(node.attribute("stash_type", 1))
 
 
 @table("RMSNormalization", since=23)
 def rms_normalization(node: Node, data: Expr, scale: Expr) -> Expr:
-    """Data divided by the root of its mean square; the result has the type of the scale."""
-    axes = tuple(range(chosen_axis(node, data, -1), node.rank(data)))
+    """Data divided by its root mean square, in the element type of the scale."""
+    axes = tuple(range(node.axis(data, -1), node.rank(data)))
     wide = widest([node.dtype(data), _stash_type(node)])
-    values = data if node.dtype(data) == wide else node.let(op.cast(data, wide))
-    squares = op.mean(op.multiply(values, values), axis=axes, keepdims=True)
+    values = node.as_dtype(data, wide)
+    squares = op.mean(values * values, axis=axes, keepdims=True)
     epsilon = node.number(node.attribute("epsilon", 1e-5), values)
-    normal = node.let(op.multiply(values, op.rsqrt(op.add(squares, epsilon))))
-    factor = scale if node.dtype(scale) == wide else node.let(op.cast(scale, wide))
-    found = op.multiply(*broadcastable(node, normal, factor))
+    normal = node.let(values * op.rsqrt(squares + epsilon))
+    found = op.multiply(*broadcastable(node, normal, node.as_dtype(scale, wide)))
     return found if node.dtype(scale) == wide else op.cast(found, node.dtype(scale))
 
 
@@ -243,8 +212,7 @@ def rms_normalization(node: Node, data: Expr, scale: Expr) -> Expr:
 
 @table("MeanVarianceNormalization")
 def mean_variance_normalization_by_channels(node: Node, data: Expr) -> Expr:
-    """Before version 9 the axes are those of each channel, or of all, of an element of the batch;
-    and data may be centered only."""
+    """Before version 9: per channel, or across channels, and perhaps centered only."""
     first = 1 if node.attribute("across_channels", 0) else 2
     axes = tuple(range(first, node.rank(data)))
     return _standardized(node, data, axes, bool(node.attribute("normalize_variance", 1)))
@@ -252,19 +220,17 @@ def mean_variance_normalization_by_channels(node: Node, data: Expr) -> Expr:
 
 @table("MeanVarianceNormalization", since=9)
 def mean_variance_normalization(node: Node, data: Expr) -> Expr:
-    axes, rank = node.attribute("axes", [0, 2, 3]), node.rank(data)
-    if not all(-rank <= axis < rank for axis in axes):
-        raise node.refused("an axis is out of range", f"axes of {rank}", str(list(axes)))
-    return _standardized(node, data, tuple(axis % rank for axis in axes), True)
+    axes = node.axes_of(node.attribute("axes", [0, 2, 3]), node.rank(data))
+    return _standardized(node, data, tuple(axes), True)
 
 
 def _standardized(node: Node, data: Expr, axes: Sequence[int], by_deviation: bool) -> Expr:
     mean = node.let(op.mean(data, axis=axes, keepdims=True))
-    centered = op.subtract(data, mean)
+    centered = data - mean
     if not by_deviation:
         return centered
     deviation = op.sqrt(op.variance(data, axes, keepdims=True, with_mean=mean))
-    return op.divide(centered, op.add(deviation, node.number(1e-9, data)))
+    return centered / (deviation + node.number(1e-09, data))
 
 
 @table("LRN")
@@ -279,5 +245,5 @@ def local_response_normalization(node: Node, data: Expr) -> Expr:
     }
     if size % 2:
         return op.nn.lrn(data, **known)
-    # of an even number one more stands behind the element, in Relay before it
+    # an even window has one more element after the center, in Relay before it
     return op.reverse(op.nn.lrn(op.reverse(data, 1), **known), 1)
