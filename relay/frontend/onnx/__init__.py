@@ -1,20 +1,21 @@
-"""Models of ONNX.
+"""The ONNX frontend.
 
 From a file to a module, in this order:
 
-load.py        files and bytes as a model            tensors.py    its tensors, where they lie
-naming.py      names as errors show them             versions.py   versions of operator sets
-survey.py      all that has no translation, at once  types.py      types and dimensions
+load.py        files and bytes as a model            tensors.py    tensors in files
+naming.py      names in errors                       versions.py   versions of operator sets
+survey.py      the report of unsupported operators   types.py      types and dimensions
 importer.py    a model as a module                   graph.py      graphs and subgraphs
-scope.py       their names: a chain of `let`s        functions.py  functions that nodes stand for
-schema.py      how a node has to be written          microsoft.py  the same for com.microsoft
-node.py        a node as its converter sees it       converters.py who translates which operator
-folding.py     what constants make of each other     elements.py   shapes that graphs compute
-branches.py    two ways to the same values           joining.py    the type that both have
-boxed.py       tensors of any number of axes
+scope.py       scopes: chains of `let`s              functions.py  functions that nodes call
+schema.py      checks of nodes by their schema       microsoft.py  attributes of com.microsoft
+node.py        a node as its converter sees it       converters.py tables of converters
+folding.py     constant folding                      elements.py   known elements of shapes
+ranks.py       expected ranks of dynamic reshapes    weights.py    which initializers are weights
+branches.py    branches and forks                    joining.py    common supertypes of branches
+continuing.py  shared code after several forks       boxed.py      tensors of unknown rank
 
-operators/     the converters, one file per family; `ml` and `microsoft` are domains of their own
-computations/  what converters of several families are made of
+operators/     the converters, one file per family
+computations/  computations that several families share
 """
 
 from relay.frontend.onnx.converters import Converters as Converters

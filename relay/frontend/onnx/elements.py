@@ -1,11 +1,11 @@
-"""What is known of the elements of small tensors of integers, before anything runs.
+"""Known elements of small integer tensors at import.
 
     Shape(x: Tensor[(n, 3, 4)])           (n, 3, 4)
     Concat(Gather(Shape(x), 0), [-1])     (n, -1)
     Equal((n, -1), (-1, -1))              (0, 1): an extent is not negative
 
-Graphs compute shapes with operators on tensors. Where a shape has names, its elements are
-dimensions here, and tensors made with such a shape keep the names.
+Graphs compute shapes with operators on tensors. The elements of a shape are dimensions here, so
+that tensors of that shape keep named dimensions.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.nd import NDArray
 
-# None where nothing is known. A scalar has one element, and `is_scalar` knows by the type.
+# None for an unknown element; a scalar has one
 Elements = tuple[Dim | None, ...]
 
-MOST = 64  # elements: shapes have few
+MOST = 64  # elements
 ELEMENT_TYPES = ("int32", "int64", "bool")
 
 
@@ -41,10 +41,8 @@ def propagate(
     attributes: Mapping[str, Any],
     shape: Sequence[Dim] | None,
 ) -> Elements | None:
-    """What is known of the elements of the result of an operator of the default domain.
-
-    `shape` is the shape of the first input, for the operators that ask for it.
-    """
+    """The known elements of the result of an operator of the default domain.
+    `shape` is the shape of the first input."""
     if operator == "Shape":
         if shape is None:
             return None
@@ -75,7 +73,7 @@ def propagate(
     return None
 
 
-# a result of one axis at most has the elements in the same order
+# operators that keep the elements and their order
 _SAME = ("Identity", "Cast", "CastLike", "Squeeze", "Unsqueeze", "Reshape")
 
 
@@ -114,7 +112,7 @@ def _all_pairs(
 
 
 def _pairs_reduced(combine: Callable[[Dim, Dim], Dim | None], data: Elements) -> Elements | None:
-    """All elements of one axis as one."""
+    """All elements reduced to one."""
     if not data:
         return None
     return (reduce(lambda a, b: None if a is None or b is None else combine(a, b), data),)
@@ -138,23 +136,23 @@ def _chosen(
 
 
 def _is_less(left: Dim, right: Dim) -> Dim | None:
-    """1 or 0, where all values of names say the same."""
-    if _is_natural(right - left - 1):
+    """1 or 0, where that holds for all values of named dimensions."""
+    if _is_nonnegative(right - left - 1):
         return 1
-    return 0 if _is_natural(left - right) else None
+    return 0 if _is_nonnegative(left - right) else None
 
 
 def _is_equal(left: Dim, right: Dim) -> Dim | None:
     if dims.equal(left, right) is True:
         return 1
-    return 0 if _is_natural(left - right - 1) or _is_natural(right - left - 1) else None
+    return 0 if _is_nonnegative(left - right - 1) or _is_nonnegative(right - left - 1) else None
 
 
-def _is_natural(one: Dim) -> bool:
+def _is_nonnegative(one: Dim) -> bool:
     return dims.sign_of(one) in (0, 1)
 
 
-def _turned(truth: Dim | None) -> Dim | None:
+def _negated(truth: Dim | None) -> Dim | None:
     return None if truth is None else 1 - truth
 
 
@@ -163,7 +161,7 @@ def _modulo(left: Dim, right: Dim) -> Dim | None:
 
 
 def _divide(left: Dim, right: Dim) -> Dim | None:
-    # the division of ONNX rounds to zero: the same for what is not negative, as dimensions are
+    # ONNX rounds towards zero, which is floor division for dimensions
     if isinstance(left, int) and isinstance(right, int):
         return int(np.trunc(left / right)) if right else None
     return left // right if isinstance(right, int) and right > 0 else None
@@ -179,15 +177,15 @@ _PAIRWISE: Mapping[str, Callable[[Dim, Dim], Dim | None]] = {
     "Max": dims.maximum,
     "Less": _is_less,
     "Greater": lambda a, b: _is_less(b, a),
-    "LessOrEqual": lambda a, b: _turned(_is_less(b, a)),
-    "GreaterOrEqual": lambda a, b: _turned(_is_less(a, b)),
+    "LessOrEqual": lambda a, b: _negated(_is_less(b, a)),
+    "GreaterOrEqual": lambda a, b: _negated(_is_less(a, b)),
     "Equal": _is_equal,
     "And": lambda a, b: a * b,
 }
 
 _EACH: Mapping[str, Callable[[Dim], Dim | None]] = {
     "Neg": lambda a: -a,
-    "Not": _turned,
+    "Not": _negated,
 }
 
 _REDUCED = {"ReduceProd": "Mul", "ReduceSum": "Add", "ReduceMax": "Max", "ReduceMin": "Min"}

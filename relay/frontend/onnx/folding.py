@@ -1,7 +1,7 @@
-"""What an expression over constants is, computed while a model is translated.
+"""Constant folding at import.
 
-The size of every step is known before the step is taken: a model of a few bytes can ask for a
-tensor beyond any memory, and what is large is left to a run, where it is computed fast, or fails.
+The size of every step is known before it is computed: a model of a few bytes can ask for a tensor
+larger than memory, and large results are left to the run.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from relay.nd import NDArray
 from relay.op.opdef import OpDef
 from relay.op.shapes import output_type, value_type
 
-# Bytes that a folded value may have, however little it is made of; and times what it is made of.
+# the limit of bytes of a folded value: a constant, or a multiple of its operands
 FOLDED = 1 << 16
 GROWTH = 4
-# The same for what is on the way.
+# the same for intermediate values
 STEP = 1 << 24
-# What is drawn anew in every run; and integers that stand for numbers, which passes rather have.
+# not folded: random numbers, and quantized operators, which passes rewrite
 LEFT = ("random.", "qnn.")
 
 
 def folded(value: Expr) -> NDArray | None:
-    """The tensor that an expression is, unless it is large, or not known before a run."""
+    """The tensor that an expression evaluates to, unless it is large, or not constant."""
     made_of = 0
     for part in tree.postorder(value):
         match part:
@@ -48,14 +48,14 @@ def folded(value: Expr) -> NDArray | None:
     try:
         result = _evaluated(value, max(STEP, GROWTH * made_of))
     except RelayError:
-        return None  # a run will say what is wrong
+        return None  # reported at run time
     if not isinstance(result, NDArray) or result.array.nbytes > max(FOLDED, GROWTH * made_of):
         return None
     return result
 
 
 def _evaluated(root: Expr, room: int) -> Value | None:
-    """The value of an expression; None if a step of it takes more room."""
+    """The value of an expression; None if a step takes more than `room` bytes."""
     values: dict[Expr, Value] = {}
     for part in tree.postorder(root):
         match part:
@@ -76,7 +76,7 @@ def _evaluated(root: Expr, room: int) -> Value | None:
 
 
 def _size(call: Call, op: OpDef, given: Sequence[Value]) -> int:
-    """How many bytes a call gives; what takes no more than its arguments counts for nothing."""
+    """The bytes of the result of a call; 0 where it is no larger than the arguments."""
     ty = call.checked_type
     if is_dynamic(ty):
         if op.runtime_shape is None:

@@ -1,8 +1,9 @@
-"""Functions that nodes stand for: the model's own, and those the standard defines operators by."""
+"""Functions that nodes call: those of the model, and definitions of operators in the standard."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any
@@ -20,16 +21,16 @@ if TYPE_CHECKING:
 
 Name = tuple[str, str, str]  # domain, name, overload
 
-# How many nodes may be translated: some, and so many for every one that is in the file.
+# the limit of converted nodes: a constant, and a multiple of those in the file
 NODES = 100_000
 TIMES = 10
-DEEPEST = 60  # graphs and functions inside each other
-SHOWN = 6  # functions that call each other
+DEEPEST = 60  # nested graphs and functions
+SHOWN = 6  # functions of a cycle
 
 
 @dataclass
 class Bodies:
-    """The functions of a model, and how many nodes have been translated."""
+    """The functions of a model, and the number of converted nodes."""
 
     local: Mapping[Name, FunctionProto] = field(default_factory=dict)
     most: int = NODES
@@ -37,7 +38,7 @@ class Bodies:
 
     @classmethod
     def of(cls, model: onnx.ModelProto) -> Bodies:
-        """The functions of a model, none of which calls itself, however far around."""
+        """The functions of a model, checked not to be recursive."""
         local: dict[Name, FunctionProto] = {}
         for function in model.functions:
             name = (function.domain, function.name, function.overload)
@@ -51,7 +52,7 @@ class Bodies:
         return found
 
     def _check_growth(self, model: onnx.ModelProto) -> None:
-        """Refuse functions that would go on forever, or nearly, when they are written out."""
+        """Refuse functions that are recursive, or too large when they are inlined."""
         calls = {name: self._calls(one.node) for name, one in self.local.items()}
         try:
             order = [*TopologicalSorter({n: set(c) for n, (c, _) in calls.items()}).static_order()]
@@ -67,13 +68,13 @@ class Bodies:
             raise self._too_many()
 
     def _calls(self, nodes: Iterable[NodeProto]) -> tuple[list[Name], int]:
-        """The functions that nodes call, and how many other nodes there are."""
+        """The functions that nodes call, and the number of other nodes."""
         everything = [(n.domain, n.op_type, n.overload) for n in all_nodes(nodes)]
         called = [name for name in everything if name in self.local]
         return called, len(everything) - len(called)
 
     def count(self) -> None:
-        """One more node; an error when there are too many."""
+        """Count a converted node; refuse too many."""
         self.nodes += 1
         if self.nodes > self.most:
             raise self._too_many()
@@ -85,11 +86,11 @@ class Bodies:
         )
 
     def is_local(self, node: NodeProto) -> bool:
-        """Whether the model has a function for a node."""
+        """Whether a node calls a function of the model."""
         return (node.domain, node.op_type, node.overload) in self.local
 
     def find(self, proto: NodeProto, node: Node) -> FunctionProto:
-        """The function a node stands for."""
+        """The function that a node calls."""
         own = self.local.get((proto.domain, proto.op_type, proto.overload))
         if own is not None:
             return own
@@ -121,7 +122,7 @@ def _versions(proto: NodeProto, version: int) -> tuple[list[int], list[int]]:
 def standard_body(
     proto: NodeProto, version: int, input_types: Iterable[TypeProto]
 ) -> FunctionProto | None:
-    """The function that the standard defines an operator by, in a version of the operator set."""
+    """The function that defines an operator in a version of the standard."""
     plain, dependent = _versions(proto, version)
     if not plain and not dependent:
         return None
@@ -129,13 +130,13 @@ def standard_body(
     found = FunctionProto()
     if plain:
         found.ParseFromString(schema.get_function_with_opset_version(max(plain)))
-        # attributes that a node leaves out are what the operator says, not the function
+        # defaults of attributes are those of the operator, not of the function
         defaults = [one.default_value for one in schema.attributes.values()]
         found.attribute_proto.extend(one for one in defaults if one.type)
         return found
     types = [one.SerializeToString() for one in input_types]
     if not schema.min_input <= len(types) <= schema.max_input:
-        return None  # what makes the function takes it for granted
+        return None  # its builder relies on them
     body = schema.get_context_dependent_function_with_opset_version(
         max(dependent), proto.SerializeToString(), types
     )
@@ -149,7 +150,7 @@ def _input_types(node: Node) -> Iterator[TypeProto]:
 
 
 def _type_proto(ty: Type) -> TypeProto:
-    """A type as ONNX writes it; sizes that are not numbers are left open."""
+    """A type as a TypeProto, without dynamic dimensions."""
     proto = TypeProto()
     inside, kinds = ty, []
     while isinstance(inside, TypeCall) and isinstance(inside.func, GlobalTypeVar):
@@ -159,7 +160,7 @@ def _type_proto(ty: Type) -> TypeProto:
     for kind in kinds:
         place = getattr(place, kind).elem_type
     if not isinstance(inside, TensorType):
-        return TypeProto()  # nothing is known of what would be in it
+        return TypeProto()  # the element type is not known
     place.tensor_type.elem_type = _NUMBERS[inside.dtype]
     place.tensor_type.shape.SetInParent()
     for size in inside.shape:
@@ -173,15 +174,14 @@ _NUMBERS = {name: number for number, name in ELEMENT_TYPES.items()}
 
 
 def bound_nodes(function: FunctionProto, call: NodeProto) -> list[NodeProto]:
-    """The nodes of a function, with the attributes of a call in place of their names."""
+    """The nodes of a function with the attributes of a call."""
     given = {one.name: one for one in function.attribute_proto}
     given.update((one.name, one) for one in call.attribute)
     if not given and not function.attribute:
         return list(function.node)
     nodes = []
     for proto in function.node:
-        node = NodeProto()
-        node.CopyFrom(proto)
+        node = deepcopy(proto)
         node.name = f"{call.name or call.op_type}/{proto.name or proto.op_type}"
         _bind(node, given)
         nodes.append(node)
@@ -189,7 +189,7 @@ def bound_nodes(function: FunctionProto, call: NodeProto) -> list[NodeProto]:
 
 
 def _bind(root: NodeProto, given: Mapping[str, AttributeProto]) -> None:
-    """Put attributes of a call where a node of the function, or of a graph in it, names them."""
+    """Substitute attribute references in a node and its subgraphs by the attributes of a call."""
     pending = [root]
     while pending:
         node = pending.pop()
@@ -198,19 +198,14 @@ def _bind(root: NodeProto, given: Mapping[str, AttributeProto]) -> None:
         for attribute in node.attribute:
             if not attribute.ref_attr_name:
                 own.append(attribute)
-            elif attribute.ref_attr_name in given:  # otherwise the operator's own default holds
-                value = AttributeProto()
-                value.CopyFrom(given[attribute.ref_attr_name])
+            elif attribute.ref_attr_name in given:  # otherwise the operator's default holds
+                value = deepcopy(given[attribute.ref_attr_name])
                 value.name = attribute.name
                 passed.append(value)
         if len(own) < len(node.attribute):
-            kept = []
-            for attribute in own:
-                copy = AttributeProto()
-                copy.CopyFrom(attribute)
-                kept.append(copy)
+            kept = [deepcopy(attribute) for attribute in own]
             del node.attribute[:]
-            # graphs among what is passed are the caller's, and name nothing of this function
+            # passed graphs are the caller's, without references to this function's attributes
             node.attribute.extend([*kept, *passed])
         for attribute in node.attribute[: len(own)]:
             for graph in graphs_of(attribute):
@@ -218,7 +213,7 @@ def _bind(root: NodeProto, given: Mapping[str, AttributeProto]) -> None:
 
 
 def all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
-    """Nodes, and those of the graphs inside them."""
+    """Nodes, and those of their subgraphs."""
     pending = [nodes]
     while pending:
         for node in pending.pop():
@@ -228,10 +223,10 @@ def all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
 
 
 def graphs_of(attribute: AttributeProto) -> list[GraphProto]:
-    """The graphs an attribute has."""
+    """The graphs of an attribute."""
     return [*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs]
 
 
 def too_deep() -> FrontendError:
-    """What to raise for graphs that nobody has written by hand."""
+    """The error for graphs nested too deeply."""
     return FrontendError.of(f"more than {DEEPEST} graphs and functions are inside each other")

@@ -44,13 +44,11 @@ def from_onnx(
     operators: Sequence[Converters] = (),
 ) -> tuple[IRModule, dict[str, NDArray]]:
     """The module of a model, and its parameters.
-
     `shape` gives the shapes of inputs, or the sizes of named dimensions; `dtype` their element
-    types, all of them or by name. `opset` takes the place of the version that the model says.
-    With `freeze_params` the weights are constants; otherwise they are parameters of `main`, and
-    are returned: all tensors of floats, or, with None, those that layers compute with, which is
-    what `relay.compile` does. `operators` translates operators of the user's own.
-    """
+    types, one for all or by name. `opset` overrides the version that the model imports. With
+    `freeze_params` the weights are constants; otherwise they are parameters of `main`, and are
+    returned: all float tensors, or, with None, those that layers compute with, as `relay.compile`
+    does. `operators` are tables of converters of the user's own."""
     proto, files, origin = load(model)
     check_text(proto)
     versions = _versions(proto, opset)
@@ -89,9 +87,8 @@ def _output(value: onnx.ValueInfoProto, importer: GraphImporter, scope: Scope) -
         return found
     ty = importer.declared_type(value)
     if ty is None:
-        raise FrontendError.of(
-            f"output {shown(value.name)} is always empty, and nothing is said of its type"
-        )
+        message = f"output {shown(value.name)} is always empty, and nothing is said of its type"
+        raise FrontendError.of(message)
     return scope.bind(found, value.name, declared=ty)
 
 
@@ -110,7 +107,7 @@ def _inputs(
     shapes: Shapes,
     dtype: str | Mapping[str, str] | None,
 ) -> list[Var]:
-    """The inputs that are no weights."""
+    """The inputs that are not weights."""
     weights = {tensor.name for tensor in proto.graph.initializer}
     weights |= {sparse.values.name for sparse in proto.graph.sparse_initializer}
     wanted = [value for value in proto.graph.input if value.name not in weights]
@@ -138,7 +135,7 @@ def _inputs(
 
 
 def _weights(proto: onnx.ModelProto, files: Files, of_layers: bool) -> list[tuple[str, NDArray]]:
-    """Tensors of numbers that are computed with; integers rather are axes and shapes."""
+    """Float initializers; integers are rather axes and shapes."""
     tensors, sparse = list(proto.graph.initializer), list(proto.graph.sparse_initializer)
     if of_layers:
         wanted = weights_of(proto.graph)

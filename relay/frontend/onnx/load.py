@@ -1,7 +1,7 @@
-"""A model as it is given (a path, bytes, a ModelProto) as a ModelProto and the folder it is in.
+"""A path, bytes or a ModelProto as a ModelProto and its folder.
 
-Nothing in a file is executed, and nothing is taken for granted: a file that is cut short, or no
-model at all, is an error that says so.
+Nothing in a file is executed or trusted: a truncated file, or one that is no model, is an error
+that says so.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from relay.frontend.onnx.types import innermost
 
 Model = str | os.PathLike[str] | bytes | onnx.ModelProto
 
-LARGEST = 2**31 - 1  # bytes; protobuf writes and reads no more
+LARGEST = 2**31 - 1  # bytes; the limit of protobuf
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
 def load(model: Model) -> tuple[onnx.ModelProto, Files, str]:
-    """The model, where its external data may be, and what errors call it."""
+    """The model, the folder of its external data, and its name in errors."""
     if isinstance(model, onnx.ModelProto):
         return model, Files(), shown(model.graph.name or "model")[1:-1]
     if isinstance(model, bytes | bytearray | memoryview):
@@ -52,7 +52,7 @@ def load(model: Model) -> tuple[onnx.ModelProto, Files, str]:
         data = path.read_bytes()
     except OSError as error:
         raise FrontendError.of(f"`{path}` cannot be read: {error.strerror}") from None
-    except ValueError as error:  # no name of a file at all
+    except ValueError as error:  # not a valid file name
         raise FrontendError.of(f"{str(path)!r} cannot be read: {error}") from None
     return _parsed(data, f"`{path.name}`"), Files(path.resolve().parent), path.name
 
@@ -71,8 +71,7 @@ def _parsed(data: bytes, what: str) -> onnx.ModelProto:
 
 
 def readable(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """`function`, which reads a model, with an error of ours for what is found out only on the way:
-    parts too deep inside each other to be copied."""
+    """`function`, which reads a model, with a FrontendError for parts nested too deeply to copy."""
 
     @wraps(function)
     def checked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
@@ -85,8 +84,8 @@ def readable(function: Callable[Arguments, Result]) -> Callable[Arguments, Resul
 
 
 def check_text(model: onnx.ModelProto) -> None:
-    """Refuse a model whose names are no text: protobuf hands them out as bytes. Who comes after
-    this can take names for names, and go down into graphs."""
+    """Refuse a model with names that are not UTF-8, which protobuf gives as bytes, or with graphs
+    nested too deeply."""
     for text in _texts(model):
         if not isinstance(text, str):
             raise FrontendError.of(
@@ -97,7 +96,7 @@ def check_text(model: onnx.ModelProto) -> None:
 
 
 def _texts(model: onnx.ModelProto) -> Iterator[str]:
-    """All names in a model, whose graphs are not too deep inside each other."""
+    """All names in a model; graphs nested too deeply are refused."""
     yield from (one.domain for one in model.opset_import)
     yield from _texts_of_graph(model.graph)
     pending: list[tuple[Iterable[onnx.NodeProto], int]] = [(model.graph.node, 0)]

@@ -1,4 +1,4 @@
-"""What attributes of operators of com.microsoft are: the standard says nothing of them."""
+"""The types of attributes of operators of com.microsoft, which have no schema."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ DOMAIN = "com.microsoft"
 
 
 def attribute_kind(operator: str, attribute: str) -> int | None:
-    """The type of an attribute; None if it is not known."""
+    """The type of an attribute, if it is known."""
     if (operator, attribute) in _EXCEPTIONS:
         return _EXCEPTIONS[operator, attribute]
     return next((kind for kind, names in _KINDS.items() if attribute in names.split()), None)
 
 
-# A name is of one type, wherever it occurs …
+# a name has one type in all operators …
 _KINDS: Mapping[int, str] = {
     AttributeProto.INT: """
         K N accuracy_level activation_axis align_corners axis bits block_size causal ceil_mode
@@ -39,7 +39,7 @@ _KINDS: Mapping[int, str] = {
     AttributeProto.STRINGS: "activations",
 }
 
-# … but here.
+# … with these exceptions
 _EXCEPTIONS: Mapping[tuple[str, str], int] = {
     ("GroupNorm", "activation"): AttributeProto.INT,
     ("SkipGroupNorm", "activation"): AttributeProto.INT,

@@ -1,4 +1,4 @@
-"""Names that are in a file: they may be anything, and errors show them on one line all the same."""
+"""Names from files in errors."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ LONGEST = 80
 
 
 def shown(name: str) -> str:
-    """A name in quotes; what a terminal would take for something else is escaped."""
+    """A name in quotes, shortened, with unprintable characters escaped."""
     start = name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
     plain = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in start)
     return f"`{plain}`"
 
 
 def repeated(names: Iterable[str]) -> str | None:
-    """A name that is there twice."""
+    """The first name that occurs twice."""
     seen: set[str] = set()
     for name in names:
         if name in seen:

@@ -1,11 +1,10 @@
-"""How many axes a value has, where what it is computed from does not tell: Reshape to a shape whose
-length a run finds.
+"""The expected rank of a value of dynamic rank: Reshape to a shape of dynamic length.
 
     y is declared with three axes, as an output or in `value_info`      3
     Transpose(y, perm=[2, 0, 1])                                        3
     z = Relu(y + bias), and z is declared with three axes               3, if bias has fewer
 
-What the graph says of the value, or of what is made of it, is taken for true; a run looks at it.
+Declarations of the value, and of what is computed from it, are trusted, and checked at run time.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from relay.frontend.onnx.scope import Scope, type_of
 from relay.frontend.onnx.types import lacks_shape
 from relay.ir.types import TensorType
 
-# The result has the axes of the first input.
+# the result has the rank of the first input
 LIKE_FIRST = frozenset(
     {
         "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BatchNormalization", "Cast",
@@ -29,7 +28,7 @@ LIKE_FIRST = frozenset(
         "Tanh", "ThresholdedRelu", "Tile", "Transpose", "Trilu",
     }
 )  # fmt: skip
-# The result has the axes of the input that has most of them.
+# the result has the largest rank of the inputs
 BROADCAST = frozenset(
     {
         "Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal", "Greater",
@@ -37,18 +36,18 @@ BROADCAST = frozenset(
         "Sub", "Sum", "Where", "Xor",
     }
 )  # fmt: skip
-# All inputs have as many axes.
+# all inputs have the same rank
 ALIKE = frozenset({"Concat", "Conv", "ConvTranspose"})
-# The first input has so many axes.
+# the rank of the first input
 FIXED = {"GRU": 3, "Gemm": 2, "LSTM": 3, "RNN": 3}
 
-MOST_NAMES = 100  # that are looked at for one
+MOST_NAMES = 100  # visited per value
 
 
 def expected_rank(node: Node) -> int | None:
-    """How many axes the first output of a node has, by what the graph says, where it does."""
+    """The rank of the first output of a node, by declarations of the graph, if there are any."""
     scope = node.scope
-    # names, and how many axes what they were combined with has: as many may come from there
+    # names, and the largest rank of what they were broadcast with, which says nothing of theirs
     pending = [(node.outputs[0], -1)]
     for name, others in pending:
         found = [_declared(scope, name)]
@@ -70,14 +69,14 @@ def _declared(scope: Scope, name: str) -> int | None:
 
 
 def _rank(scope: Scope, name: str) -> int | None:
-    """How many axes a value is known to have."""
+    """The known rank of a value."""
     value = scope.find(name)
     ty = None if value is None else type_of(value)
     return len(ty.shape) if isinstance(ty, TensorType) else _declared(scope, name)
 
 
 def _needed(scope: Scope, reader: NodeProto, name: str) -> int | None:
-    """How many axes a node wants an input to have."""
+    """The rank that a node requires of an input."""
     if reader.op_type in ALIKE:
         others = [_rank(scope, one) for one in reader.input[:2] if one != name]
         return next((one for one in others if one is not None), None)
@@ -90,7 +89,7 @@ def _needed(scope: Scope, reader: NodeProto, name: str) -> int | None:
 
 
 def _made(scope: Scope, reader: NodeProto, name: str, others: int) -> list[tuple[str, int]]:
-    """The result of a node, where it tells how many axes an input has."""
+    """The result of a node, where its rank tells that of an input."""
     is_first = reader.input[0] == name
     if reader.op_type == "Concat" or (reader.op_type in LIKE_FIRST and is_first):
         return [(reader.output[0], others)]

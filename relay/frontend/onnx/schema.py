@@ -1,7 +1,4 @@
-"""What the standard says of the inputs, outputs and attributes of an operator.
-
-Converters rely on it: a node that is written otherwise never comes to one.
-"""
+"""Checks of nodes by the schema of their operator, on which converters rely."""
 
 from __future__ import annotations
 
@@ -25,23 +22,23 @@ if TYPE_CHECKING:
 
 @frozen
 class Schema:
-    """How a node of an operator is written."""
+    """The inputs, outputs and attributes of an operator."""
 
-    inputs: Sequence[tuple[str, bool]]  # names, and whether each has to be there
-    is_open: bool  # the last one stands for any number of them
+    inputs: Sequence[tuple[str, bool]]  # names, and whether each is required
+    is_variadic: bool  # in the last input
     most_inputs: int
     most_outputs: int
-    attributes: Mapping[str, tuple[int, bool]]  # their types, and whether each has to be there
+    attributes: Mapping[str, tuple[int, bool]]  # types, and whether each is required
 
 
 @cache
 def find_schema(domain: str, operator: str, version: int) -> Schema | None:
-    """What is said of an operator in a version of its operator set; None if it is not known."""
+    """The schema of an operator in a version of its operator set, if there is one."""
     found: Any
     try:
         found = onnx.defs.get_schema(operator, version, domain)
     except onnx.defs.SchemaError:
-        # some models use operators before there are any
+        # some models use operators before their first version
         if not onnx.defs.has(operator, domain):
             return None
         found = onnx.defs.get_schema(operator, domain)
@@ -54,12 +51,12 @@ def find_schema(domain: str, operator: str, version: int) -> Schema | None:
     attributes = {
         name: (int(one.type.value), bool(one.required)) for name, one in found.attributes.items()
     }
-    is_open = bool(found.inputs) and found.inputs[-1].option == several
-    return Schema(tuple(inputs), is_open, found.max_input, found.max_output, attributes)
+    is_variadic = bool(found.inputs) and found.inputs[-1].option == several
+    return Schema(tuple(inputs), is_variadic, found.max_input, found.max_output, attributes)
 
 
 def check_node(proto: NodeProto, version: int, span: Span) -> None:
-    """Refuse a node that is not written as the standard says."""
+    """Refuse a node that does not fit the schema of its operator."""
     domain = "" if proto.domain in DEFAULT_DOMAINS else proto.domain
     schema = find_schema(domain, proto.op_type, version)
 
@@ -82,7 +79,7 @@ def check_node(proto: NodeProto, version: int, span: Span) -> None:
     for place, (name, is_needed) in enumerate(schema.inputs):
         if is_needed and (place >= len(proto.input) or not proto.input[place]):
             raise refused(f"input `{name}` is missing", name, f"{len(proto.input)} inputs")
-    if schema.is_open and "" in proto.input[len(schema.inputs) - 1 :]:
+    if schema.is_variadic and "" in proto.input[len(schema.inputs) - 1 :]:
         raise refused(f"one of `{schema.inputs[-1][0]}` is missing", "a name for each", "none")
     given = {one.name: one.type for one in proto.attribute}
     for name, (kind_of, is_needed) in schema.attributes.items():
@@ -95,10 +92,8 @@ def check_node(proto: NodeProto, version: int, span: Span) -> None:
 
 
 def taken(converter: Converter, node: Node) -> Sequence[Expr | None]:
-    """The inputs of a node as a converter takes them; those that it need not have are None.
-
-    Of operators that the standard does not know, the converter says how they are written.
-    """
+    """The inputs of a node as its converter takes them; omitted ones are None.
+    Operators without a schema are checked by the signature of the converter."""
     parameters = [*signature(converter).parameters.values()][1:]
     inputs = list(node.inputs)
     for place, one in enumerate(parameters):

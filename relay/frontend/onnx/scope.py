@@ -1,10 +1,8 @@
-"""What a graph has named so far: a chain of `let`s under construction.
+"""The names of a graph: a chain of `let`s under construction.
 
-Every value of a graph is a variable of known type, or a constant, so whoever translates the next
-node knows the shapes of what it gets. What depends on constants alone is computed at once: the
-shapes that graphs compute are constants where those of the inputs are.
-
-A subgraph has a scope inside that of its graph, and sees all names of it.
+Every value is a variable of known type, or a constant, so that converters know the shapes of their
+inputs. Expressions of constants are folded at once: shapes that graphs compute are constants where
+those of the inputs are. The scope of a subgraph is inside that of its graph, and sees its names.
 """
 
 from __future__ import annotations
@@ -44,13 +42,13 @@ class Scope:
     parent: Scope | None = None
     values: dict[str, Expr] = field(default_factory=dict)
     bindings: list[tuple[Var, Expr]] = field(default_factory=list)
-    # what is known of the elements of small tensors of integers: one table for all scopes
+    # known elements of small integer tensors: one table for all scopes
     elements: dict[Expr, Elements] = field(default_factory=dict)
-    # what the graph says of the types of its values
+    # declarations of values
     declared: dict[str, ValueInfoProto] = field(default_factory=dict)
-    # sizes of which is known here whether they are 1: dimensions, or axes of values
+    # whether dimensions, or axes of values, are 1
     ones: dict[Dim | tuple[Expr, int], bool] = field(default_factory=dict)
-    # the nodes of the graph that a value is an input of
+    # the nodes that read a value
     readers: dict[str, list[NodeProto]] = field(default_factory=dict)
 
     def find(self, name: str) -> Expr | None:
@@ -64,24 +62,24 @@ class Scope:
             scope = scope.parent
 
     def is_one(self, size: Dim | tuple[Expr, int]) -> bool | None:
-        """Whether a size is 1; None where that is not known."""
+        """Whether a dimension is 1; None where that is not known."""
         return next((s.ones[size] for s in self._outwards() if size in s.ones), None)
 
     def declaration(self, name: str) -> ValueInfoProto | None:
-        """What the graph says of the type of a value."""
+        """The declaration of a value."""
         return next((s.declared[name] for s in self._outwards() if name in s.declared), None)
 
     def readers_of(self, name: str) -> list[NodeProto]:
-        """The nodes that a value is an input of."""
+        """The nodes that read a value."""
         return next((s.readers[name] for s in self._outwards() if name in s.readers), [])
 
     def everything(self) -> Iterator[Expr]:
-        """All values that have a name, those around first."""
+        """All named values, those of outer scopes first."""
         for scope in reversed([*self._outwards()]):
             yield from scope.values.values()
 
     def definition(self, value: Expr) -> Expr | None:
-        """What a variable stands for, unless it is an input."""
+        """The value that a variable is bound to; None for an input."""
         for scope in self._outwards():
             for variable, bound in reversed(scope.bindings):
                 if variable is value:
@@ -89,7 +87,7 @@ class Scope:
         return None
 
     def known(self, value: Expr) -> Elements | None:
-        """What is known of the elements of a tensor of integers with one axis at most."""
+        """The known elements of an integer tensor of rank 0 or 1."""
         if isinstance(value, Constant):
             return elements_of_array(value.data)
         return self.elements.get(value)
@@ -97,8 +95,8 @@ class Scope:
     def bind(
         self, value: Expr, name: str, span: AnySpan | None = None, declared: Type | None = None
     ) -> Expr:
-        """A variable for a value, or the constant it is; `declared` is what is known of its type
-        besides what inference finds, and is checked when the program runs."""
+        """A variable bound to a value, or the constant it folds to; `declared` is a type that says
+        more than inference finds, and is checked at run time."""
         if declared is None and (isinstance(value, Var) or is_nothing(value)):
             return value
         if declared is None and isinstance(value, Constant):
@@ -123,15 +121,14 @@ class Scope:
 
 
 def is_nothing(value: Expr) -> bool:
-    """Whether it is an empty list, or option, of which nothing else is known: it stands for itself,
-    because it has no type yet."""
+    """Whether it is an empty list or option, which has no type yet and is never bound."""
     return isinstance(value, Call) and isinstance(value.op, Constructor) and not value.args
 
 
 def type_of(value: Expr) -> Type:
-    """The type of a value that `bind` has given."""
+    """The type of a value that `bind` returned."""
     if isinstance(value, Var):
-        assert value.type_annotation is not None  # `bind` knows the type of all there is
+        assert value.type_annotation is not None  # set by `bind`
         return value.type_annotation
     if is_nothing(value):
         assert isinstance(value, Call) and isinstance(value.op, Constructor)
@@ -140,8 +137,8 @@ def type_of(value: Expr) -> Type:
 
 
 def _is_plain(value: Expr) -> bool:
-    """Whether an expression only has operators on tensors: inference need not look at the module,
-    which has all of the standard library."""
+    """Whether an expression only has operators on tensors, so that inference does not need the
+    module with the standard library."""
     for part in tree.postorder(value):
         match part:
             case Var(type_annotation=ty):
@@ -170,7 +167,7 @@ def _with_spans(value: Expr, span: AnySpan | None) -> Expr:
 
 
 def _folded(value: Expr) -> Constant | None:
-    """The constant that an expression over constants is, unless it is large or drawn anew."""
+    """The constant that an expression folds to, if it does."""
     found = folded(value)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""What of a model has no translation: all of it, before anything is translated."""
+"""The report of all operators and element types of a model that are not supported."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from relay.frontend.onnx.naming import shown
 from relay.frontend.onnx.types import ELEMENT_TYPES, element_name, innermost
 from relay.frontend.onnx.versions import versions_of
 
-SHOWN = 5  # names of each kind
+SHOWN = 5  # names per operator
 
-# operators that are another library's work, and what to write in their place
+# operators that other libraries provide, and what to write instead
 _INSTEAD = {
     "ImageDecoder": "decode images before the call, with Pillow: "
     'numpy.asarray(PIL.Image.open(path).convert("RGB"))',
 }
 
-# attributes that name an element type, of operators of the default domain
+# attributes of the default domain that are element types
 _NAMES_ELEMENTS = ("to", "dtype", "output_dtype")
 
 
@@ -32,8 +32,8 @@ def survey(
     bodies: Bodies,
     versions: Mapping[str, int],
 ) -> None:
-    """Refuse a model with operators or element types that have no translation: every one is named,
-    with how often it occurs and where."""
+    """Refuse a model with unsupported operators or element types: all are named, with how often and
+    where they occur."""
     operators: dict[str, list[str]] = {}
     elements: dict[str, list[str]] = {}
     for name, number in _types_of_graph(model.graph):
@@ -73,13 +73,13 @@ def _where(names: Sequence[str]) -> str:
 def _all_nodes(
     model: onnx.ModelProto, versions: Mapping[str, int]
 ) -> Iterator[tuple[NodeProto, Mapping[str, int]]]:
-    """Every node, of subgraphs and functions too, with the operator sets it belongs to."""
+    """All nodes, of subgraphs and functions too, with the operator sets they belong to."""
     pending: list[tuple[Iterable[NodeProto], Mapping[str, int]]] = [(model.graph.node, versions)]
     for function in model.functions:
         who = f"function {shown(function.name)}"
         own = {**versions, **versions_of(function.opset_import, who)}
         pending.append((function.node, own))
-    pending.reverse()  # those of the graph first
+    pending.reverse()  # the graph first
     while pending:
         nodes, imported = pending.pop()
         for node in nodes:
@@ -89,7 +89,7 @@ def _all_nodes(
 
 
 def _types_of_graph(graph: GraphProto) -> Iterator[tuple[str, int]]:
-    """The element types of inputs and constants that have no translation."""
+    """The unsupported element types of inputs, outputs and constants."""
     for value in [*graph.input, *graph.output]:
         inside = innermost(value.type)
         if inside.WhichOneof("value") != "tensor_type":
@@ -103,7 +103,7 @@ def _types_of_graph(graph: GraphProto) -> Iterator[tuple[str, int]]:
 
 
 def _types_of_node(node: NodeProto) -> Iterator[int]:
-    """The element types that a node says, or has constants of, and that have no translation."""
+    """The unsupported element types in the attributes of a node."""
     is_standard = node.domain in DEFAULT_DOMAINS
     for attribute in node.attribute:
         match attribute.type:

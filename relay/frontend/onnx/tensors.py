@@ -1,7 +1,7 @@
-"""Tensors in a model file as arrays; sizes are checked before memory is taken.
+"""Tensors of a model file as arrays; sizes are checked before memory is allocated.
 
-A tensor's bytes are in the file, or in another file in the folder of the model (external data): a
-path that leads out of that folder, and be it through a link, is refused.
+The data of a tensor is in the file, or in another file in the folder of the model (external data);
+a path that leads out of that folder, even through a link, is refused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from relay.frontend.onnx.naming import shown
 from relay.frontend.onnx.types import MOST_AXES, element_type
 from relay.immutable import frozen
 
-# Where elements are when they are neither in `raw_data` nor in `int32_data`.
+# fields of elements, other than `raw_data` and `int32_data`
 _FIELDS: Mapping[int, str] = {
     TensorProto.FLOAT: "float_data",
     TensorProto.DOUBLE: "double_data",
@@ -32,20 +32,20 @@ _FIELDS: Mapping[int, str] = {
     TensorProto.UINT64: "uint64_data",
 }
 
-LARGEST = 1 << 40  # bytes; a tensor beyond is a broken file
-# How many bytes a sparse tensor may become: some, and so many for every one that is in the file.
+LARGEST = 1 << 40  # bytes of a tensor
+# the limit of bytes of a dense tensor: a constant, and a multiple of its sparse form
 SPARSE = 1 << 16
 SPARSENESS = 1024
 
 
 @frozen
 class Files:
-    """The folder external data may come from; None: nowhere."""
+    """The folder of external data, if there is one."""
 
     folder: Path | None = None
 
     def read(self, proto: TensorProto, size: int) -> np.ndarray:
-        """The bytes of a tensor that is in another file: mapped, not copied."""
+        """The bytes of a tensor in another file, mapped, not copied."""
         entries = {entry.key: entry.value for entry in proto.external_data}
         location = entries.get("location", "")
         offset = _number(entries.get("offset", "0"), proto.name)
@@ -64,10 +64,8 @@ class Files:
 
     def _opened(self, location: str, name: str) -> BinaryIO:
         """The file of that name in the folder.
-
-        It is opened folder by folder, and no link is followed on the way: what has been looked at
-        is what is read, whoever changes the folder meanwhile.
-        """
+        It is opened folder by folder without following links, so that changes of the folder in the
+        meantime have no effect."""
         if self.folder is None:
             raise FrontendError.of(
                 f"the elements of tensor {shown(name)} are in file {shown(location)}, "
@@ -94,7 +92,7 @@ class Files:
 
 def _handle(folder: Path, parts: Sequence[str]) -> int:
     """An open file in a folder; a link on the way is an error (ELOOP)."""
-    # a pipe must not keep us waiting
+    # a pipe must not block
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     for part in parts:
@@ -144,27 +142,27 @@ def array_of(proto: TensorProto, files: Files) -> np.ndarray:
     if proto.data_type == TensorProto.BOOL:
         truths: np.ndarray = np.not_equal(raw, 0)
         return truths.reshape(shape)
-    # the file is little-endian, whatever this machine is
+    # files are little-endian
     stored = dtype.newbyteorder("<") if dtype.kind in "iuf" else dtype
     found: np.ndarray = raw.view(stored).astype(dtype, copy=False)
     return found.reshape(shape)
 
 
 def _checked_shape(dims: Sequence[int], itemsize: int, name: str) -> tuple[int, ...]:
-    """A shape that arrays can have."""
+    """A valid shape of an array."""
     if len(dims) > MOST_AXES:
         raise _broken(name, f"at most {MOST_AXES} axes", f"{len(dims)}")
     shape = tuple(dims)
     if any(extent < 0 for extent in shape):
         raise _broken(name, "sizes from 0 on", str(shape))
-    # nothing of it is there if one size is 0, but steps along the other axes are numbers still
+    # strides must be valid even if one extent is 0
     if prod(max(extent, 1) for extent in shape) * itemsize > LARGEST:
         raise _broken(name, f"at most {LARGEST} bytes", f"shape {shape}")
     return shape
 
 
 def _is_packed(dtype: str) -> bool:
-    """Whether bytes hold several elements, or parts of them, from the lowest bits on."""
+    """Whether elements are smaller than a byte, and packed from the lowest bits on."""
     return 1 < dtypes.bits(dtype) < 8
 
 
@@ -173,7 +171,7 @@ def _packed_size(count: int, dtype: str) -> int:
 
 
 def _unpacked(raw: np.ndarray, count: int, dtype: str) -> np.ndarray:
-    """Elements of four bits and two, a part of a byte each, or of six."""
+    """Elements of two, four or six bits."""
     bits = dtypes.bits(dtype)
     if bits == 6:
         rows = np.unpackbits(raw, bitorder="little")[: count * bits].reshape(count, bits)
@@ -183,7 +181,7 @@ def _unpacked(raw: np.ndarray, count: int, dtype: str) -> np.ndarray:
 
 
 def _from_bits(words: np.ndarray, dtype: str) -> np.ndarray:
-    """The elements whose bits are the lowest ones of words of 8 bits, or 16."""
+    """The elements whose bits are the lowest ones of words of 8 or 16 bits."""
     bits, stored = dtypes.bits(dtype), dtypes.to_numpy(dtype)
     if dtype in dtypes.SIGNED:
         signed: np.ndarray = (words << 8 - bits).view(np.int8) >> 8 - bits
@@ -194,7 +192,7 @@ def _from_bits(words: np.ndarray, dtype: str) -> np.ndarray:
 
 def _from_field(proto: TensorProto, dtype: str, count: int) -> np.ndarray:
     field = getattr(proto, _FIELDS.get(proto.data_type, "int32_data"))
-    # in a list, only those that fill a byte together are packed
+    # in a list, six-bit elements are not packed
     is_packed = dtypes.bits(dtype) in (2, 4)
     size = _packed_size(count, dtype) if is_packed else count
     if len(field) != size:
@@ -208,7 +206,7 @@ def _from_field(proto: TensorProto, dtype: str, count: int) -> np.ndarray:
 
 
 def dense(proto: SparseTensorProto, files: Files) -> np.ndarray:
-    """A sparse tensor with its zeros."""
+    """A sparse tensor as a dense array."""
     name = proto.values.name
     values = array_of(proto.values, files)
     places = array_of(proto.indices, files).astype(np.int64, copy=False)

@@ -1,9 +1,9 @@
 """Types of ONNX as types of Relay.
 
-tensor(float, [batch, 3])     Tensor[(batch, 3), float32]     a name is one dimension everywhere
+tensor(float, [batch, 3])     Tensor[(batch, 3), float32]     one dimension per name
 tensor(float, [, 3])          Tensor[(?, 3), float32]
 seq(tensor(int64, []))        List[int64]
-seq(tensor(int64))            List[…], with tensors of any number of axes
+seq(tensor(int64))            List[…], with tensors of unknown rank
 optional(…)                   Option[…]
 """
 
@@ -36,19 +36,19 @@ _ELEMENT_NAMES = {
     **{f"UINT{bits}": f"uint{bits}" for bits in (2, 4, 8, 16, 32, 64)},
     "BOOL": "bool",
 }
-# by number; the installed `onnx` may be older than some
+# by number; those that the installed `onnx` knows
 ELEMENT_TYPES: Mapping[int, str] = {
     number: _ELEMENT_NAMES[name]
     for name, number in TensorProto.DataType.items()
     if name in _ELEMENT_NAMES
 }
 
-MOST_AXES = 64  # a shape with more is no shape of a tensor that anybody has
+MOST_AXES = 64
 MOST_ELEMENTS = 1 << 48
 
 
 def element_type(number: int) -> str:
-    """The name of an element type, or an error that says that it is none of Relay's."""
+    """The name of an element type; refused if Relay does not have it."""
     if number in ELEMENT_TYPES:
         return ELEMENT_TYPES[number]
     raise FrontendError.of(
@@ -58,36 +58,36 @@ def element_type(number: int) -> str:
 
 
 def element_name(number: int) -> str:
-    """What ONNX calls an element type."""
+    """The name of an element type in ONNX."""
     names = {value: name.lower() for name, value in TensorProto.DataType.items()}
     return str(names.get(number, f"element type {number}"))
 
 
 def innermost(proto: TypeProto) -> TypeProto:
-    """What sequences and optionals are of."""
+    """The element type of nested sequences and optionals."""
     while (kind := proto.WhichOneof("value")) in ("sequence_type", "optional_type"):
         proto = getattr(proto, kind).elem_type
     return proto
 
 
 def lacks_shape(proto: TypeProto) -> bool:
-    """Whether a type does not say how many axes tensors have."""
+    """Whether a type does not declare a rank."""
     inside = innermost(proto)
     kind = inside.WhichOneof("value")
     return kind is None or (kind == "tensor_type" and not inside.tensor_type.HasField("shape"))
 
 
-# What exporters write for a dimension of which nothing is known: no name that several could share.
+# what exporters write for unknown dimensions
 NAMELESS = frozenset({"?", "-1", "None", "unk"})
 
 
 @dataclass
 class Dimensions:
-    """The named dimensions of a model, each one variable."""
+    """The named dimensions of a model, one variable each."""
 
-    pinned: Mapping[str, int] = field(default_factory=dict)  # names that are numbers
+    pinned: Mapping[str, int] = field(default_factory=dict)  # names with given sizes
     variables: dict[str, TypeVar] = field(default_factory=dict)
-    complete: bool = False  # no further names: those that no input has could not be known
+    complete: bool = False  # other names are unknown: no input has them
 
     def named(self, name: str) -> Dim:
         """The dimension of a name."""
@@ -110,7 +110,7 @@ class Dimensions:
         for dim in proto.shape.dim:
             if dim.HasField("dim_value"):
                 if dim.dim_value < 0:
-                    # negative sizes are what some exporters write for what is not known
+                    # some exporters write negative sizes for unknown ones
                     found.append(Any())
                     continue
                 found.append(dim.dim_value)
@@ -130,7 +130,7 @@ class Dimensions:
     def type_of(
         self, proto: TypeProto, where: str, shape: Sequence[Dim] | None = None, dtype: str = ""
     ) -> Type:
-        """The type a value is declared to have; `shape` and `dtype` are said by the user."""
+        """The declared type of a value; `shape` and `dtype` are given by the user."""
         around: list[str] = []
         while (kind := proto.WhichOneof("value")) in _HOLDERS:
             around.append(_HOLDERS[kind])
@@ -146,13 +146,13 @@ class Dimensions:
             )
         tensor = proto.tensor_type
         dtype = dtype or element_type(tensor.elem_type)
-        is_open = shape is None and not tensor.HasField("shape")
-        if is_open and "List" not in around:
+        lacks_rank = shape is None and not tensor.HasField("shape")
+        if lacks_rank and "List" not in around:
             raise FrontendError.of(
                 f"nothing is said about the shape of {where}",
                 hint="give it: from_onnx(model, shape={name: (…)})",
             )
-        if is_open:
+        if lacks_rank:
             found: Type = boxed(dtype)
         else:
             extents = tuple(shape) if shape is not None else self.shape(tensor, where)
@@ -162,5 +162,4 @@ class Dimensions:
         return found
 
 
-# what is of values, and the type it is
 _HOLDERS = {"sequence_type": "List", "optional_type": "Option"}

@@ -1,4 +1,4 @@
-"""Versions of the operator sets that a model, or a function in it, is written in."""
+"""Versions of the operator sets that a model or a function imports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LARGEST = 2**31 - 1
 
 
 def versions_of(imports: Iterable[OperatorSetIdProto], who: str) -> dict[str, int]:
-    """The version of every operator set, by domain; the default domain is ""."""
+    """The versions of operator sets by domain; the default domain is ""."""
     found: dict[str, int] = {}
     for one in imports:
         domain = "" if one.domain in DEFAULT_DOMAINS else one.domain
@@ -25,7 +25,7 @@ def versions_of(imports: Iterable[OperatorSetIdProto], who: str) -> dict[str, in
 
 
 def check_version(domain: str, version: int, who: str) -> None:
-    """Refuse a version that there cannot be, or not yet."""
+    """Refuse a version that is unknown or not positive."""
     newest = LARGEST if domain else onnx.defs.onnx_opset_version()
     if version > newest:
         named = f" of {shown(domain)}" if domain else ""

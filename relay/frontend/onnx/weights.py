@@ -1,7 +1,6 @@
-"""Which initializers of a model are weights: what its layers compute with, and may be changed.
+"""Which initializers of a model are weights, which layers compute with and a user may change.
 
-Everything else (scales that say how large a picture becomes, quantization, masks) is better known
-while the model is translated, as the constants they are.
+All others (scales of a resize, quantization parameters, masks) are better known as constants.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from onnx import GraphProto, NodeProto, TensorProto
 from relay.frontend.onnx.functions import graphs_of
 from relay.frontend.onnx.types import ELEMENT_TYPES
 
-_LAYERS: Final[dict[str, tuple[int, ...]]] = {  # the inputs that may be weights
+_LAYERS: Final[dict[str, tuple[int, ...]]] = {  # inputs that may be weights
     "Conv": (1, 2),
     "ConvTranspose": (1, 2),
     "Gemm": (0, 1, 2),
@@ -38,14 +37,14 @@ _LAYERS: Final[dict[str, tuple[int, ...]]] = {  # the inputs that may be weights
     "Attention": (1, 2),
 }
 _ARITHMETIC: Final = frozenset({"Add", "Sub", "Mul", "Div"})
-_PASSED_ON: Final = frozenset({"Identity", "Transpose"})  # the result is the weight itself
+_PASSED_ON: Final = frozenset({"Identity", "Transpose"})  # the result is still the weight
 _DOMAINS: Final = frozenset({"", "ai.onnx", "com.microsoft"})
 
 
 def weights_of(graph: GraphProto) -> set[str]:
     """The names of the initializers that are weights."""
     tensors = {tensor.name: tensor for tensor in graph.initializer if _is_float(tensor)}
-    stands_for = {name: name for name in tensors}  # results that are weights themselves
+    stands_for = {name: name for name in tensors}  # results that are weights
     constant = {tensor.name for tensor in graph.initializer}
     constant |= {sparse.values.name for sparse in graph.sparse_initializer}
     used: set[str] = set()
@@ -76,13 +75,13 @@ def _is_float(tensor: TensorProto) -> bool:
 def _is_weight_of(node: NodeProto, place: int, tensor: TensorProto) -> bool:
     if node.domain not in _DOMAINS:
         return False
-    if node.op_type in _ARITHMETIC:  # a single number is better known
+    if node.op_type in _ARITHMETIC:  # a scalar is better known
         return tuple(tensor.dims) != (1,) * len(tensor.dims)
     return place in _LAYERS.get(node.op_type, ())
 
 
 def _captured(node: NodeProto) -> Iterator[str]:
-    """The names that graphs inside a node may take from around it."""
+    """The names that subgraphs of a node may capture."""
     pending: list[Iterable[GraphProto]] = [graphs_of(attribute) for attribute in node.attribute]
     while pending:
         for graph in pending.pop():
