@@ -1,9 +1,9 @@
-"""The interface through which ONNX tries backends: models are compiled, and run as native code.
+"""The backend interface of ONNX: models are compiled and run as native code.
 
     import relay.onnx_backend as backend
     outputs = backend.run_model(model, inputs)
 
-`onnx.backend.test.BackendTest(relay.onnx_backend, …)` runs the official suite with it.
+`onnx.backend.test.BackendTest(relay.onnx_backend, …)` runs the official test suite.
 """
 
 from __future__ import annotations
@@ -27,11 +27,9 @@ from relay.ir.types import FuncType, TupleType
 
 class RelayRep(BackendRep):
     """A compiled model.
-
-    A model that does not say how many axes its inputs have is compiled when it is first run, for
-    each number of axes that inputs turn out to have. Tensors of a sequence may have any number of
-    axes: then they go in and come out as elements and shapes, which is hidden here.
-    """
+    A model that does not declare the ranks of its inputs is compiled when it is first run, for each
+    combination of input ranks. Tensors of unknown rank in sequences are passed as elements and
+    shapes, which is hidden here."""
 
     def __init__(self, model: onnx.ModelProto, **options: Any) -> None:
         self._model = model
@@ -39,19 +37,21 @@ class RelayRep(BackendRep):
         weights = {tensor.name for tensor in model.graph.initializer}
         weights |= {sparse.values.name for sparse in model.graph.sparse_initializer}
         self._inputs = [value for value in model.graph.input if value.name not in weights]
-        self._open = [place for place, value in enumerate(self._inputs) if lacks_shape(value.type)]
+        self._unranked = [
+            place for place, value in enumerate(self._inputs) if lacks_shape(value.type)
+        ]
         self._compiled: dict[tuple[int | None, ...], tuple[Any, FuncType]] = {}
-        if not self._open:
+        if not self._unranked:
             self._for([])
 
     def executable(self, inputs: Sequence[Any]) -> Any:
-        """The model compiled for inputs of as many axes as these have."""
+        """The model compiled for inputs of these ranks."""
         return self._for(inputs)[0]
 
     def _for(self, inputs: Sequence[Any]) -> tuple[Any, FuncType]:
-        ranks = tuple(_rank(inputs[place]) for place in self._open)
+        ranks = tuple(_rank(inputs[place]) for place in self._unranked)
         if ranks not in self._compiled:
-            names = [self._inputs[place].name for place in self._open]
+            names = [self._inputs[place].name for place in self._unranked]
             known = zip(names, ranks, strict=True)
             shapes = {name: (AnyExtent(),) * rank for name, rank in known if rank is not None}
             module, params = from_onnx(self._model, shapes)
@@ -77,7 +77,7 @@ class RelayRep(BackendRep):
 
 
 def _rank(value: Any) -> int | None:
-    """The axes of a tensor, or of those in a sequence; None where they need not be the same."""
+    """The rank of a tensor, or of those in a sequence; None where they differ."""
     if not isinstance(value, list):
         return np.ndim(value)
     ranks = set(map(_rank, value))

@@ -26,10 +26,10 @@ from relay.ir.types import TensorType
 from relay.nd import NDArray
 from relay.transform.functional.to_a_normal_form import ToANormalForm
 
-OLDEST = 21  # the version of the operators that the exporters write
-IR_VERSION = 10  # the form of files that goes with it
-LARGEST = 2**31 - 2**20  # bytes of weights; protobuf writes no larger files
-SHOWN = 5  # places of each kind
+OLDEST = 21  # the operator set version that exporters write
+IR_VERSION = 10  # of files with that version
+LARGEST = 2**31 - 2**20  # bytes of weights; the limit of protobuf
+SHOWN = 5  # source locations per reason
 
 
 def to_onnx(
@@ -41,15 +41,12 @@ def to_onnx(
     weights: str | os.PathLike[str] | None = None,
 ) -> onnx.ModelProto:
     """The model that computes what `main` does.
+    `params` are weights, by the names of parameters of `main`; the other parameters are inputs.
+    `opset` is the operator set version, `name` the name of the graph. `weights` is a file for large
+    constants, which a model beyond 2 GB needs: the model must then be saved in the same folder.
 
-    `params` are weights, by the names of the parameters of `main`; the other parameters are inputs.
-    `opset` is the version of the operators to use. `name` is what the graph is called. `weights` is
-    a file for what is large, which a model beyond 2 GB needs: the model is then to be saved in the
-    folder of that file.
-
-    The program must be first-order: tensors, tuples and `if`, and functions that do not call
-    themselves. Whatever has no form in ONNX is named in one error.
-    """
+    The program must be first-order: tensors, tuples, `if`, and functions that are not recursive.
+    One error names everything that cannot be exported."""
     newest = onnx.defs.onnx_opset_version()
     if not OLDEST <= opset <= newest:
         raise ExportError.of(
@@ -130,7 +127,7 @@ def _written(
 
 
 def _refuse(missing: Mapping[str, list[str]]) -> None:
-    """An error that names all that could not be written, with how often and where."""
+    """An error that names everything that cannot be exported, with how often and where."""
     if not missing:
         return
     lines = []
@@ -138,8 +135,8 @@ def _refuse(missing: Mapping[str, list[str]]) -> None:
         known = list(dict.fromkeys(filter(None, places)))
         count = f", {len(places)} time{'s' if len(places) > 1 else ''}" if places else ""
         more = ", …" if len(known) > SHOWN else ""
-        shown = f": {', '.join(known[:SHOWN])}{more}" if known else ""
-        lines.append(f"{what}{count}{shown}")
+        some = f": {', '.join(known[:SHOWN])}{more}" if known else ""
+        lines.append(f"{what}{count}{some}")
     raise ExportError.of(
         "the program has what cannot be written in ONNX:\n    " + "\n    ".join(lines)
     )

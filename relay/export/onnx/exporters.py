@@ -1,4 +1,4 @@
-"""Which function writes which operator: tables, one per family of operators.
+"""Tables of exporters, one per family of operators.
 
 table = Exporters()
 @table("nn.relu")
@@ -10,45 +10,32 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from pkgutil import iter_modules
+from typing import Any, TypeVar
 
 # (step: `relay.export.onnx.step.Step`, *arguments) -> a name, or a list of names
 Exporter = Callable[..., Any]
+Writer = TypeVar("Writer", bound=Exporter)
 
 
 class Exporters(dict[str, Exporter]):
     """Exporters by the name of the operator."""
 
-    def __call__(self, *names: str) -> Callable[[Exporter], Exporter]:
-        """A decorator: the function writes the operators of these names."""
+    def __call__(self, *names: str) -> Callable[[Writer], Writer]:
+        """A decorator: the function exports the operators of these names."""
 
-        def enter(exporter: Exporter) -> Exporter:
+        def enter(exporter: Writer) -> Writer:
             self.update(dict.fromkeys(names, exporter))
             return exporter
 
         return enter
 
 
-# The files of `operators`: each has a `table`.
-FAMILIES = (
-    "convolution",
-    "creation",
-    "elementwise",
-    "images",
-    "indexing",
-    "normalization",
-    "pooling",
-    "products",
-    "quantized",
-    "reduction",
-    "shape",
-)
-
-
 @cache
 def built_in() -> dict[str, Exporter]:
-    """All exporters of this package."""
+    """The exporters of all files under `operators`."""
+    package = importlib.import_module(f"{__package__}.operators")
     found: dict[str, Exporter] = {}
-    for name in FAMILIES:
-        found |= importlib.import_module(f"{__package__}.operators.{name}").table
+    for module in iter_modules(package.__path__, f"{package.__name__}."):
+        found |= importlib.import_module(module.name).table
     return found

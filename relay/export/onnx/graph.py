@@ -1,4 +1,4 @@
-"""A graph of ONNX while it is written: nodes, constants, names that are nobody else's."""
+"""A graph of ONNX under construction: nodes, constants, unique names."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from relay.ir.types import TensorType
 
 
 class Unwritable(Exception):
-    """What an exporter raises for a call that has no form in ONNX; the message says why."""
+    """Raised by an exporter for a call that cannot be exported; the message says why."""
 
 
 @frozen
 class Value:
-    """A tensor that has a name in the graph."""
+    """A named tensor of the graph."""
 
     name: str
     type: TensorType
@@ -36,7 +36,7 @@ class Value:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The extents, which have to be numbers."""
+        """The shape, which must not have dynamic dimensions."""
         if not all(isinstance(extent, int) for extent in self.type.shape):
             raise Unwritable(f"a shape has to be known: {self.type}")
         return tuple(int(extent) for extent in self.type.shape)  # type: ignore[arg-type]
@@ -48,13 +48,13 @@ class Value:
 
 @dataclass
 class Names:
-    """Names that are taken, in all graphs of a model."""
+    """The names in use in all graphs of a model."""
 
     taken: set[str] = field(default_factory=set)
     counts: dict[str, int] = field(default_factory=dict)
 
     def fresh(self, wish: str) -> str:
-        """That name, or one like it."""
+        """That name, or one like it that is not in use."""
         name = wish
         while not name or name in self.taken:
             number = self.counts[wish] = self.counts.get(wish, 0) + 1
@@ -65,7 +65,7 @@ class Names:
 
 @dataclass
 class Graph:
-    """The nodes and constants so far. Graphs inside it see its names."""
+    """The nodes and constants of a graph; nested graphs see its names."""
 
     names: Names
     weights: Weights
@@ -73,21 +73,21 @@ class Graph:
     nodes: list[NodeProto] = field(default_factory=list)
     constants: list[TensorProto] = field(default_factory=list)
     outer: Graph | None = None
-    elements: dict[str, str] = field(default_factory=dict)  # element types, of names that have one
-    made: set[str] = field(default_factory=set)  # by nodes of this graph itself
+    elements: dict[str, str] = field(default_factory=dict)  # element types by name
+    made: set[str] = field(default_factory=set)  # outputs of nodes of this graph
 
     def inside(self) -> Graph:
         """A graph for an attribute of a node of this one."""
         return Graph(self.names, self.weights, self.opset, outer=self, elements=self.elements)
 
     def node(self, operator: str, *inputs: str | Value | None, **attributes: Any) -> str:
-        """A node; the name of its output."""
+        """Adds a node, and returns the name of its output."""
         return self.several(operator, 1, *inputs, **attributes)[0]
 
     def several(
         self, operator: str, outputs: int, *inputs: str | Value | None, **attributes: Any
     ) -> list[str]:
-        """A node; the names of its outputs."""
+        """Adds a node, and returns the names of its outputs."""
         given = [one.name if isinstance(one, Value) else one or "" for one in inputs]
         while given and not given[-1]:
             given.pop()
@@ -104,7 +104,7 @@ class Graph:
         return results
 
     def constant(self, array: Any, wish: str = "constant", dtype: str | None = None) -> str:
-        """A constant, in the outermost graph, where all can see it."""
+        """A constant in the outermost graph, which all nested ones see."""
         home = self
         while home.outer is not None:
             home = home.outer
@@ -116,7 +116,7 @@ class Graph:
         return name
 
     def integers(self, *numbers: int) -> str:
-        """A list of integers: axes, extents."""
+        """A vector of integers: axes, extents."""
         return self.constant(np.array(numbers, np.int64), "sizes")
 
     def written(
@@ -133,8 +133,7 @@ class Graph:
                 raise Unwritable(f"{operator} of ONNX takes no {element} for `{said.name}`")
 
     def _results(self, kind: Any, node: NodeProto) -> list[str | None]:
-        """The element types of the results, where the standard says that they are those of inputs,
-        or an attribute says them."""
+        """The element types of results, where the schema or an attribute tells them."""
         known: dict[str, str] = {}
         for place, name in enumerate(node.input):
             said = kind.inputs[min(place, len(kind.inputs) - 1)]
@@ -165,7 +164,7 @@ def _element(numbers: dict[str, int], number: int) -> str:
 
 
 def _spelled(dtype: str) -> str:
-    """An element type as types of ONNX spell it."""
+    """An element type as ONNX spells it."""
     name = {"float32": "float", "float64": "double", "float8_e4m3fn": "float8e4m3fn"}.get(dtype)
     return f"tensor({name or dtype.replace('float8_', 'float8')})"
 

@@ -1,8 +1,8 @@
 """Expressions as nodes of a graph.
 
-Functions are written out where they are called, tuples are the names of their fields, an `if` is an
-`If` whose branches are graphs. What has no form in ONNX is noted, and what comes after it is looked
-at all the same, so that all of it can be said at once.
+Functions are inlined, tuples are the names of their fields, an `if` is an `If` whose branches are
+graphs. What cannot be exported is noted, and the rest visited all the same, so that one error names
+everything.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Names = MutableMapping[Var, Item]
 
 @frozen
 class Closure:
-    """A function, and what the variables around it stand for."""
+    """A function with its environment."""
 
     function: Function
     names: Names
@@ -53,7 +53,7 @@ class Closure:
 
 @dataclass
 class Program:
-    """What is written, and what cannot be: operators, the reasons, and where they are."""
+    """What is exported, and what cannot be: reasons, with source locations."""
 
     module: IRModule
     exporters: dict[str, Exporter]
@@ -62,7 +62,7 @@ class Program:
     calling: list[Function] = field(default_factory=list)
 
     def block(self, expr: Expr, graph: Graph, names: Names) -> Steps[Item]:
-        """The value of an expression, whose nodes go into a graph."""
+        """The value of an expression, whose nodes are added to a graph."""
         while isinstance(expr, Let):
             if isinstance(expr.value, Function):
                 names[expr.variable] = Closure(expr.value, names)
@@ -170,14 +170,14 @@ class Program:
             graph.elements[name] = ty.dtype
         return _packed(expr.checked_type, leaves)
 
-    # --- what cannot be written
+    # --- what cannot be exported
 
     def _note(self, what: str, reason: str, expr: Expr) -> None:
         where = str(expr.span) if expr.span is not None else ""
         self.missing.setdefault(f"{what}: {reason}", []).append(where)
 
     def _placeholder(self, ty: Type, graph: Graph) -> Item:
-        """Something of that type, so that one can go on looking."""
+        """A value of that type in place of what cannot be exported."""
         try:
             leaves = [Value(graph.names.fresh("missing"), one) for one in _tensors(ty)]
         except Unwritable:
@@ -229,14 +229,14 @@ def _leaves(item: Item) -> Iterator[Value]:
 
 
 def renamed(graph: Graph, value: Value, wish: str) -> str:
-    """A name for a result that nothing else has: outputs are made by nodes of their own graph."""
+    """The result under a unique name: outputs must be outputs of nodes of their graph."""
     name = graph.names.fresh(wish)
     graph.nodes.append(helper.make_node("Identity", [value.name], [name]))
     return name
 
 
 def described(name: str, ty: TensorType) -> ValueInfoProto:
-    """A tensor as inputs and outputs of graphs are declared."""
+    """The declaration of an input or output."""
     shape: Sequence[Any] = [
         extent if isinstance(extent, int) else None if isinstance(extent, AnyDim) else str(extent)
         for extent in ty.shape

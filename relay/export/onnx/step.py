@@ -4,9 +4,8 @@
     def leaky_relu(step, data):
         return step.node("LeakyRelu", data, alpha=step.attrs.alpha)
 
-Arguments are values of known type, tuples of them where the operator takes a tuple. An exporter
-gives the name of the result, or a list of names where there are several; it raises what
-`step.refused` makes where ONNX has nothing of the kind.
+Arguments are values of known type, or tuples of them. An exporter returns the name of the result,
+or a list of names; it raises `step.refused` where ONNX has no equivalent.
 """
 
 from __future__ import annotations
@@ -17,16 +16,22 @@ from typing import Any
 from relay.export.onnx.graph import Graph, Unwritable, Value
 from relay.export.onnx.weights import NUMBERS
 from relay.immutable import frozen
-from relay.ir.expr import Call
+from relay.ir.expr import Call, Op
 from relay.ir.types import TensorType, TupleType
 
 
 @frozen
 class Step:
-    """One call, while it is written."""
+    """One call while it is exported."""
 
     graph: Graph
     call: Call
+
+    @property
+    def operator(self) -> str:
+        """The name of the operator."""
+        assert isinstance(self.call.op, Op)
+        return self.call.op.name
 
     @property
     def attrs(self) -> Any:
@@ -35,7 +40,7 @@ class Step:
 
     @property
     def result(self) -> TensorType:
-        """The type of the result, which is a tensor."""
+        """The type of the result, or of its first field."""
         ty = self.call.checked_type
         first = ty.fields[0] if isinstance(ty, TupleType) else ty
         assert isinstance(first, TensorType)
@@ -43,11 +48,11 @@ class Step:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the result, which has to be numbers."""
+        """The shape of the result, which must not have dynamic dimensions."""
         return Value("", self.result).shape
 
     def node(self, operator: str, *inputs: str | Value | None, **attributes: Any) -> str:
-        """A node; the name of its output."""
+        """Adds a node, and returns the name of its output."""
         return self.graph.node(operator, *inputs, **attributes)
 
     def number(self, value: float, like: str) -> str:
@@ -61,16 +66,16 @@ class Step:
         return self.node("Cast", value, to=NUMBERS[dtype])
 
     def as_result(self, value: str, dtype: str) -> str:
-        """A value of an element type as one of the type of the result."""
+        """A value converted to the element type of the result."""
         return value if dtype == self.result.dtype else self.cast(value, self.result.dtype)
 
     def reshape(self, value: str | Value, shape: Sequence[int]) -> str:
-        # an extent of 0 would stand for the one before
+        # without `allowzero` an extent of 0 copies that of the input
         attributes = {"allowzero": 1} if 0 in shape else {}
         return self.node("Reshape", value, self.integers(*shape), **attributes)
 
     def transpose(self, value: str | Value, axes: Sequence[int]) -> str:
-        """The axes in another order, where they are in another one."""
+        """A transposition, unless it is the identity."""
         if [*axes] == [*range(len(axes))]:
             return value.name if isinstance(value, Value) else value
         return self.node("Transpose", value, perm=[*axes])

@@ -1,4 +1,4 @@
-"""Constants as tensors of ONNX: in the model, or in a file beside it when they are large."""
+"""Constants as tensors of ONNX, in the model or, if they are large, in a file beside it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from relay.files import as_path, replacing
 from relay.frontend.onnx.types import ELEMENT_TYPES
 
 NUMBERS = {name: number for number, name in ELEMENT_TYPES.items()}
-INSIDE = 1024  # bytes; what is no larger is in the model in any case
-ALIGNMENT = 4096  # so that what is outside can be mapped
+INSIDE = 1024  # bytes; smaller constants are always in the model
+ALIGNMENT = 4096  # for memory mapping
 
 
 @dataclass
 class Weights:
-    """Where elements of constants go: to a file, or into the model."""
+    """Where constants are stored: in a file, or in the model."""
 
     file: BinaryIO | None = None
     name: str = ""  # of the file
@@ -49,7 +49,7 @@ class Weights:
 
 
 def _bytes(array: np.ndarray, dtype: str) -> np.ndarray:
-    """The bytes that ONNX wants: little-endian, and several elements to a byte where they fit."""
+    """The bytes in the format of ONNX: little-endian, with elements of 2 and 4 bits packed."""
     flat = np.ascontiguousarray(array).reshape(-1)
     width = dtypes.bits(dtype)
     if width in (2, 4):
@@ -65,14 +65,14 @@ def _bytes(array: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def _low_bits(flat: np.ndarray, dtype: str) -> np.ndarray:
-    """Elements that are no larger than half a byte, one a byte."""
+    """Elements of at most four bits, one per byte."""
     if dtypes.is_float(dtype):
         return flat.view(np.uint8)
     return flat.astype(np.int8).view(np.uint8)
 
 
 def integer_range(dtype: str) -> tuple[int, int]:
-    """The least and the greatest integer of a type."""
+    """The smallest and the largest integer of a type."""
     width = dtypes.bits(dtype)
     if dtype.startswith("u"):
         return 0, 2**width - 1
@@ -81,7 +81,7 @@ def integer_range(dtype: str) -> tuple[int, int]:
 
 @contextmanager
 def weights_in(path: str | os.PathLike[str] | None) -> Iterator[Weights]:
-    """Weights that go to a file, or, without one, into the model."""
+    """Weights that are stored in a file, or, without one, in the model."""
     if path is None:
         yield Weights()
         return

@@ -1,4 +1,4 @@
-"""Convolutions: channels come first in ONNX, other layouts are turned before and after."""
+"""Convolutions: other layouts are transposed to channels first and back."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ SPACE = {1: "W", 2: "HW", 3: "DHW"}
 
 
 def channels_first(step: Step, value: Value | str, layout: str, wanted: str) -> str:
-    """A tensor in a layout as ONNX has it."""
+    """A tensor transposed from a layout to that of ONNX."""
     if sorted(layout) != sorted(wanted):
         raise step.refused(f"ONNX has no layout {layout}")
     return step.transpose(value, [layout.index(axis) for axis in wanted])
 
 
 def in_layout(step: Step, value: str, wanted: str, layout: str) -> str:
-    """A result of ONNX in the layout it should have."""
+    """A result of ONNX transposed to its layout."""
     return channels_first(step, value, wanted, layout or wanted)
 
 
@@ -47,13 +47,13 @@ def windows(step: Step, axes: int) -> dict[str, Any]:
 
 
 def weights_of(step: Step, weight: Value, axes: int, outputs: int) -> str:
-    """Weights as outputs, inputs of a group, and the window."""
+    """Weights as (outputs, inputs per group, window)."""
     wanted = "OI" + SPACE[axes]
     turned = channels_first(step, weight, step.attrs.kernel_layout, wanted)
     shape = [weight.shape[step.attrs.kernel_layout.index(axis)] for axis in wanted]
     if shape[0] == outputs:
         return turned
-    # depthwise weights may have the multiplier as an axis of their own
+    # depthwise weights may have a separate axis for the multiplier
     return step.reshape(turned, [outputs, 1, *shape[2:]])
 
 

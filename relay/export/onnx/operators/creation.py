@@ -1,4 +1,4 @@
-"""New tensors."""
+"""Creation of tensors."""
 
 from __future__ import annotations
 
@@ -13,28 +13,18 @@ table = Exporters()
 
 
 def filled(step: Step, value: str) -> str:
-    """A scalar in the shape of the result."""
+    """A scalar broadcast to the shape of the result."""
     return step.node("Expand", value, step.integers(*step.shape))
 
 
-@table("zeros", "zeros_like")
-def zeros(step: Step, *like: Value) -> str:
-    return filled(step, step.number(0, step.result.dtype))
+@table("zeros", "zeros_like", "ones", "ones_like")
+def constant(step: Step, *like: Value) -> str:
+    return filled(step, step.number(int(step.operator.startswith("ones")), step.result.dtype))
 
 
-@table("ones", "ones_like")
-def ones(step: Step, *like: Value) -> str:
-    return filled(step, step.number(1, step.result.dtype))
-
-
-@table("full")
-def full(step: Step, value: Value) -> str:
-    return filled(step, step.as_result(value.name, value.dtype))
-
-
-@table("full_like")
-def full_like(step: Step, data: Value, value: Value) -> str:
-    return filled(step, step.as_result(value.name, value.dtype))
+@table("full", "full_like")
+def full(step: Step, *given: Value) -> str:
+    return filled(step, step.as_result(given[-1].name, given[-1].dtype))
 
 
 @table("arange")
@@ -54,7 +44,7 @@ def one_hot(step: Step, indices: Value, on: Value, off: Value) -> str:
     zero, one = (step.reshape(step.as_result(v.name, v.dtype), [1]) for v in (off, on))
     both = step.node("Concat", zero, one, axis=0)
     places = step.cast(indices, "int64")
-    # indices before the first are none, and would count from the back
+    # negative indices are off in Relay, and count from the back in ONNX
     none = step.number(depth, "int64")
     is_before = step.node("Less", places, step.number(0, "int64"))
     places = step.node("Where", is_before, none, places)

@@ -1,4 +1,4 @@
-"""Functions of each element, of one tensor and of several."""
+"""Elementwise operators."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from relay.immutable import frozen
 
 table = Exporters()
 
-# Operators of Relay that ONNX has under another name.
+# operators that ONNX has under another name
 SAME = {
     "abs": "Abs",
     "acos": "Acos",
@@ -77,7 +77,7 @@ def add(step: Step, lhs: Value, rhs: Value) -> str:
 
 @table("isinf")
 def isinf(step: Step, data: Value) -> str:
-    # ONNX knows it of these types
+    # the element types of IsInf
     wide = data.dtype in ("float32", "float64", "float16", "bfloat16")
     return step.node("IsInf", data if wide else step.cast(data, "float32"))
 
@@ -89,8 +89,7 @@ def isfinite(step: Step, data: Value) -> str:
 
 @table("log2", "log10")
 def logarithm(step: Step, data: Value) -> str:
-    assert hasattr(step.call.op, "name")
-    base = math.log(2 if step.call.op.name == "log2" else 10)
+    base = math.log(2 if step.operator == "log2" else 10)
     return step.node("Div", step.node("Log", data), step.number(base, data.dtype))
 
 
@@ -101,7 +100,7 @@ def rsqrt(step: Step, data: Value) -> str:
 
 @table("annotation.stop_fusion")
 def stop_fusion(step: Step, data: Value | tuple[Value, ...]) -> list[str]:
-    """Nothing, to a single tensor or to several."""
+    """The identity, of a tensor or a tuple."""
     return [step.node("Identity", one) for one in (data if isinstance(data, tuple) else (data,))]
 
 
@@ -110,7 +109,7 @@ def stop_fusion(step: Step, data: Value | tuple[Value, ...]) -> list[str]:
 
 def _rounding(operator: str) -> Callable[..., str]:
     def write(step: Step, data: Value) -> str:
-        # integers are whole already
+        # integers are rounded already
         return step.node(operator if dtypes.is_float(data.dtype) else "Identity", data)
 
     return write
@@ -131,13 +130,10 @@ def clip(step: Step, data: Value) -> str:
     low, high = step.attrs.a_min, step.attrs.a_max
     if not dtypes.is_float(data.dtype):
         least, greatest = integer_range(data.dtype)
-        # what is beyond the type is no bound
+        # bounds beyond the range of the type
         low = least if low <= least else math.ceil(low)
         high = greatest if high >= greatest else math.floor(high)
     return step.node("Clip", data, step.number(low, data.dtype), step.number(high, data.dtype))
-
-
-# --- element types -------------------------------------------------------------------------------
 
 
 @table("cast", "cast_like")
@@ -161,14 +157,10 @@ table["bitwise_xor"] = _bits("Xor", "BitwiseXor")
 table["bitwise_not"] = _bits("Not", "BitwiseNot")
 
 
-@table("left_shift")
-def left_shift(step: Step, left: Value, right: Value) -> str:
-    return step.node("BitShift", left, right, direction="LEFT")
-
-
-@table("right_shift")
-def right_shift(step: Step, left: Value, right: Value) -> str:
-    return step.node("BitShift", left, right, direction="RIGHT")
+@table("left_shift", "right_shift")
+def shift(step: Step, left: Value, right: Value) -> str:
+    direction = "LEFT" if step.operator == "left_shift" else "RIGHT"
+    return step.node("BitShift", left, right, direction=direction)
 
 
 # --- divisions -----------------------------------------------------------------------------------
@@ -181,14 +173,14 @@ def not_equal(step: Step, left: Value, right: Value) -> str:
 
 @frozen
 class Divisor:
-    """What integers are divided by: 1 in place of 0, by which ONNX does not divide."""
+    """An integer divisor with 1 in place of 0, by which ONNX does not divide."""
 
     step: Step
     name: str
-    is_zero: str | None  # where it was 0; None: nowhere
+    is_zero: str | None  # where it was 0, if anywhere
 
     def unless_zero(self, found: str, otherwise: str) -> str:
-        """A result, but for divisors of 0."""
+        """A result, or another value for divisors of 0."""
         if self.is_zero is None:
             return found
         return self.step.node("Where", self.is_zero, otherwise, found)
@@ -217,8 +209,7 @@ def mod(step: Step, left: Value, right: Value) -> str:
 @table("trunc_divide")
 def trunc_divide(step: Step, left: Value, right: Value) -> str:
     if not dtypes.is_float(left.dtype):
-        found: str = divide(step, left, right)
-        return found
+        return divide(step, left, right)
     whole = step.node("Sub", left, step.node("Mod", left, right, fmod=1))
     return step.node("Round", step.node("Div", whole, right))
 
@@ -226,7 +217,7 @@ def trunc_divide(step: Step, left: Value, right: Value) -> str:
 @table("floor_mod")
 def floor_mod(step: Step, left: Value, right: Value) -> str:
     if dtypes.is_float(left.dtype):
-        return _moved_mod(step, left, right)
+        return _float_floor_mod(step, left, right)
     by = divisor(step, right)
     return by.unless_zero(step.node("Mod", left, by.name), left.name)
 
@@ -234,15 +225,15 @@ def floor_mod(step: Step, left: Value, right: Value) -> str:
 @table("floor_divide")
 def floor_divide(step: Step, left: Value, right: Value) -> str:
     if dtypes.is_float(left.dtype):
-        whole = step.node("Sub", left, _moved_mod(step, left, right))
+        whole = step.node("Sub", left, _float_floor_mod(step, left, right))
         return step.node("Round", step.node("Div", whole, right))
     by = divisor(step, right)
     whole = step.node("Sub", left, step.node("Mod", left, by.name))
     return by.unless_zero(step.node("Div", whole, by.name), step.number(0, left.dtype))
 
 
-def _moved_mod(step: Step, left: Value, right: Value) -> str:
-    """The rest of a division, with the sign of the divisor."""
+def _float_floor_mod(step: Step, left: Value, right: Value) -> str:
+    """The remainder of a float division, with the sign of the divisor."""
     rest = step.node("Mod", left, right, fmod=1)
     zero = step.number(0, left.dtype)
     signs = step.node("Xor", step.node("Less", rest, zero), step.node("Less", right, zero))
@@ -265,6 +256,6 @@ def prelu(step: Step, data: Value, slope: Value) -> str:
 
 
 def along(step: Step, vector: Value, data: Value, axis: int) -> str:
-    """A vector with axes of extent 1 after it, so that it lies along an axis of data."""
+    """A vector reshaped to broadcast along an axis of data."""
     after = data.rank - 1 - (axis % data.rank)
     return step.reshape(vector, [*vector.shape, *[1] * after]) if after else vector.name

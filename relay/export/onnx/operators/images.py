@@ -1,4 +1,4 @@
-"""Images at another resolution."""
+"""Resizing of images."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ METHODS = {
     "trilinear": "linear",
     "bicubic": "cubic",
 }
-# where halves go
+# of ties
 ROUNDINGS = {
     "round": "round_prefer_ceil",
     "round_prefer_floor": "round_prefer_floor",
@@ -32,7 +32,7 @@ PLACES = ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "ha
 
 
 def resized(step: Step, data: Value, **attributes: Any) -> str:
-    """An image as large as the result, by `Resize`."""
+    """An image resized to the shape of the result."""
     layout = step.attrs.layout
     axes = data.rank - 2
     wanted = "NC" + SPACE[axes]
@@ -63,25 +63,18 @@ def resize(step: Step, data: Value) -> str:
     return resized(step, data, mode=method, coordinate_transformation_mode=mode, **more)
 
 
-@table("nn.upsampling")
+@table("nn.upsampling", "nn.upsampling3d")
 def upsampling(step: Step, data: Value) -> str:
-    method = METHODS[step.attrs.method]
-    places = "align_corners" if step.attrs.align_corners else "asymmetric"
-    more: dict[str, Any] = {}
-    if method == "nearest":
-        more["nearest_mode"] = ROUNDINGS[default_rounding(places)]
-    elif method == "cubic":
-        more["cubic_coeff_a"] = -0.5
-    return resized(step, data, mode=method, coordinate_transformation_mode=places, **more)
-
-
-@table("nn.upsampling3d")
-def upsampling3d(step: Step, data: Value) -> str:
-    method = METHODS[step.attrs.method]
-    places = step.attrs.coordinate_transformation_mode
+    attrs, method = step.attrs, METHODS[step.attrs.method]
+    if step.operator == "nn.upsampling3d":
+        places = attrs.coordinate_transformation_mode
+    else:
+        places = "align_corners" if attrs.align_corners else "asymmetric"
     if places not in PLACES:
         raise step.refused(f"no places as in mode {places}")
     more: dict[str, Any] = {}
     if method == "nearest":
         more["nearest_mode"] = ROUNDINGS[default_rounding(places)]
+    elif method == "cubic":
+        more["cubic_coeff_a"] = -0.5
     return resized(step, data, mode=method, coordinate_transformation_mode=places, **more)

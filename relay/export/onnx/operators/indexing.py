@@ -1,4 +1,4 @@
-"""Slices, elements that indices name, and elements in order."""
+"""Slices, gather, scatter and sorting."""
 
 from __future__ import annotations
 
@@ -10,45 +10,38 @@ from relay.export.onnx.step import Step, axis_of
 
 table = Exporters()
 
-FAR = 2**31 - 1
+FAR = 2**31 - 1  # bounds from here on mean the end of an axis
 
 
 @table("strided_slice")
 def strided_slice(step: Step, data: Value) -> str:
     attrs = step.attrs
     axes = [*range(len(attrs.begin))] if attrs.axes is None else list(attrs.axes)
-    axes = [axis_of(axis, data.rank) for axis in axes]
-    begin, end = list(attrs.begin), list(attrs.end)
-    count = min(len(axes), len(begin), len(end))
+    count = min(len(axes), len(attrs.begin), len(attrs.end))
+    axes = [axis_of(axis, data.rank) for axis in axes[:count]]
     strides = list(attrs.strides or [1])
-    steps = [*strides * count] if len(strides) == 1 else [*strides, *[1] * count]
-    steps = steps[:count]
+    steps = (strides * count if len(strides) == 1 else [*strides, *[1] * count])[:count]
     bounds = []
-    for place in range(count):
-        extent = data.shape[axes[place]]
+    for place, (axis, begin, end) in enumerate(zip(axes, attrs.begin, attrs.end, strict=False)):
+        extent = data.shape[axis]
         if attrs.slice_mode == "size":
             steps[place] = 1
-            first = begin[place] + extent if begin[place] < 0 else begin[place]
-            last = extent if end[place] < 0 else first + end[place]
-            bounds.append((first, last))
+            first = begin + extent if begin < 0 else begin
+            bounds.append((first, extent if end < 0 else first + end))
         else:
-            low = None if abs(begin[place]) >= FAR else begin[place]
-            high = None if abs(end[place]) >= FAR else end[place]
-            bounds.append(_bounds(low, high, begin[place], end[place], steps[place], extent))
+            bounds.append(_bounds(begin, end, steps[place], extent))
     starts, ends = [one for one, _ in bounds], [one for _, one in bounds]
-    lists = (step.integers(*one) for one in (starts, ends, axes[:count], steps))
+    lists = (step.integers(*one) for one in (starts, ends, axes, steps))
     return step.node("Slice", data, *lists)
 
 
-def _bounds(
-    low: int | None, high: int | None, begin: int, end: int, by: int, extent: int
-) -> tuple[int, int]:
-    """Where a slice starts and ends, as ONNX counts: an end before the first is far below."""
-    if low is None:
-        low = extent if begin > 0 else 0
-    if high is None:
-        high = extent if end > 0 else -extent - 1
-    start, stop, _ = slice(low, high, by).indices(extent)
+def _bounds(begin: int, end: int, by: int, extent: int) -> tuple[int, int]:
+    """The bounds of a slice in ONNX, where an end before the first element is far below 0."""
+    if abs(begin) >= FAR:
+        begin = extent if begin > 0 else 0
+    if abs(end) >= FAR:
+        end = extent if end > 0 else -extent - 1
+    start, stop, _ = slice(begin, end, by).indices(extent)
     return start, -(2**62) if stop < 0 else stop
 
 
@@ -69,9 +62,7 @@ def take(step: Step, data: Value, indices: Value) -> str:
     given: Value | str = data
     axis = attrs.axis
     if axis is None:
-        extent = 1
-        for one in data.shape:
-            extent *= one
+        extent = prod(data.shape)
         given, axis = step.reshape(data, [-1]), 0
     else:
         axis = axis_of(axis, data.rank)
@@ -80,7 +71,7 @@ def take(step: Step, data: Value, indices: Value) -> str:
 
 
 def _inside(step: Step, indices: Value, extent: int, mode: str) -> str:
-    """Indices that are all in range, by the rule of Relay; ONNX takes others for errors."""
+    """Indices in range by the rule of Relay; ONNX takes others for errors."""
     array = indices.array
     if array is not None and array.size and array.min() >= 0 and array.max() < extent:
         wide = indices.dtype in ("int32", "int64")
@@ -103,7 +94,7 @@ def gather(step: Step, data: Value, indices: Value) -> str:
 def gather_nd(step: Step, data: Value, indices: Value) -> str:
     batch = step.attrs.batch_dims
     count = indices.shape[0]
-    # each number of a place has an axis of its own that it must be in
+    # each component is clamped to its own axis
     most = [extent - 1 for extent in data.shape[batch : batch + count]]
     places = step.transpose(indices, [*range(1, indices.rank), 0])
     places = step.cast(places, "int64")
@@ -114,8 +105,7 @@ def gather_nd(step: Step, data: Value, indices: Value) -> str:
 
 @table("check_indices")
 def check_indices(step: Step, indices: Value, data: Value) -> str:
-    """Gather of ONNX takes indices out of range for errors: it reads as many zeros as there are
-    elements along the axis."""
+    """Gathers zeros at the indices: ONNX takes indices out of range for errors."""
     axes = [axis_of(axis, data.rank) for axis in step.attrs.axes]
     extents = [data.shape[axis] for axis in axes] or [prod(data.shape)]
     places = step.cast(indices, "int64")
@@ -164,35 +154,30 @@ def _reduction(step: Step, name: str) -> str:
     return _REDUCTIONS[name]
 
 
-# --- order ---------------------------------------------------------------------------------------
+# --- sorting -------------------------------------------------------------------------------------
 
 
-def _ordered(step: Step, data: Value, count: int, is_ascend: bool) -> tuple[str, str]:
+def _ordered(step: Step, data: Value, most: int = 0) -> list[str]:
+    """The sorted values and their positions; all of them without a number."""
     axis = axis_of(step.attrs.axis, data.rank)
-    largest = int(not is_ascend)
-    values, places = step.graph.several(
-        "TopK", 2, data, step.integers(count), axis=axis, largest=largest
-    )
-    return values, places
+    count = most if 0 < most < data.shape[axis] else data.shape[axis]
+    attributes = {"axis": axis, "largest": int(not step.attrs.is_ascend)}
+    return step.graph.several("TopK", 2, data, step.integers(count), **attributes)
 
 
 @table("sort")
 def sort(step: Step, data: Value) -> str:
-    count = data.shape[axis_of(step.attrs.axis, data.rank)]
-    return _ordered(step, data, count, step.attrs.is_ascend)[0]
+    return _ordered(step, data)[0]
 
 
 @table("argsort")
 def argsort(step: Step, data: Value) -> str:
-    count = data.shape[axis_of(step.attrs.axis, data.rank)]
-    return step.as_result(_ordered(step, data, count, step.attrs.is_ascend)[1], "int64")
+    return step.as_result(_ordered(step, data)[1], "int64")
 
 
 @table("topk")
 def topk(step: Step, data: Value) -> list[str]:
-    extent = data.shape[axis_of(step.attrs.axis, data.rank)]
-    count = step.attrs.k if 0 < step.attrs.k < extent else extent
-    values, places = _ordered(step, data, count, step.attrs.is_ascend)
+    values, places = _ordered(step, data, step.attrs.k)
     places = step.cast(places, step.attrs.dtype or "int32")
     wanted = {"both": [values, places], "values": [values], "indices": [places]}
     return wanted[step.attrs.ret_type]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from relay.export.onnx.exporters import Exporters
 from relay.export.onnx.graph import Value
 from relay.export.onnx.operators.elementwise import along
@@ -10,14 +12,10 @@ from relay.export.onnx.step import Step, axis_of
 table = Exporters()
 
 
-@table("nn.softmax", "nn.fast_softmax")
+@table("nn.softmax", "nn.fast_softmax", "nn.log_softmax")
 def softmax(step: Step, data: Value) -> str:
-    return step.node("Softmax", data, axis=axis_of(step.attrs.axis, data.rank))
-
-
-@table("nn.log_softmax")
-def log_softmax(step: Step, data: Value) -> str:
-    return step.node("LogSoftmax", data, axis=axis_of(step.attrs.axis, data.rank))
+    operator = "LogSoftmax" if step.operator == "nn.log_softmax" else "Softmax"
+    return step.node(operator, data, axis=axis_of(step.attrs.axis, data.rank))
 
 
 @table("nn.bias_add")
@@ -27,20 +25,20 @@ def bias_add(step: Step, data: Value, bias: Value) -> str:
 
 @table("nn.dropout")
 def dropout(step: Step, data: Value) -> list[str]:
-    """Nothing is dropped when a model is not trained."""
+    """The identity: nothing is dropped for inference."""
     ones = step.node("Expand", step.number(1, data.dtype), step.integers(*data.shape))
     return [step.node("Identity", data), ones]
 
 
 def _axis_moved(rank: int, axis: int, to: int) -> tuple[list[int], list[int]]:
-    """The order of axes with one of them elsewhere, and the way back."""
+    """The permutation that moves an axis, and its inverse."""
     order = [one for one in range(rank) if one != axis]
     order.insert(to, axis)
     return order, [order.index(one) for one in range(rank)]
 
 
 def scale_and_shift(step: Step, gamma: Value, beta: Value) -> tuple[str, str]:
-    """The factors and addends of channels, or what changes nothing."""
+    """The scales and offsets of channels, or ones and zeros."""
     shape = step.integers(*gamma.shape)
     scale = gamma.name if step.attrs.scale else None
     shift = beta.name if step.attrs.center else None
@@ -54,31 +52,26 @@ def scale_and_shift(step: Step, gamma: Value, beta: Value) -> tuple[str, str]:
 def batch_norm(
     step: Step, data: Value, gamma: Value, beta: Value, mean: Value, variance: Value
 ) -> list[str]:
-    order, back = _axis_moved(data.rank, axis_of(step.attrs.axis, data.rank), min(1, data.rank - 1))
     if data.rank < 2:
         raise step.refused("BatchNormalization of ONNX needs a batch")
-    given = step.transpose(data, order)
-    scale, shift = scale_and_shift(step, gamma, beta)
-    found = step.node(
-        "BatchNormalization",
-        given,
-        scale,
-        shift,
-        mean,
-        variance,
-        epsilon=float(step.attrs.epsilon),
-    )
-    return [step.transpose(found, back), mean.name, variance.name]
+    found = _normalized(step, "BatchNormalization", data, gamma, beta, 1, (mean, variance))
+    return [found, mean.name, variance.name]
 
 
 def _normalized(
-    step: Step, operator: str, data: Value, gamma: Value, beta: Value, place: int, **more: int
+    step: Step,
+    operator: str,
+    data: Value,
+    gamma: Value,
+    beta: Value,
+    place: int,
+    statistics: Sequence[Value] = (),
+    **more: int,
 ) -> str:
     """The operator of ONNX, which has the axis of gamma and beta at `place`."""
     order, back = _axis_moved(data.rank, axis_of(step.attrs.axis, data.rank), place)
-    given = step.transpose(data, order)
-    scale, shift = scale_and_shift(step, gamma, beta)
-    found = step.node(operator, given, scale, shift, epsilon=float(step.attrs.epsilon), **more)
+    inputs = (step.transpose(data, order), *scale_and_shift(step, gamma, beta), *statistics)
+    found = step.node(operator, *inputs, epsilon=float(step.attrs.epsilon), **more)
     return step.transpose(found, back)
 
 
@@ -114,14 +107,8 @@ def lrn(step: Step, data: Value) -> str:
     if attrs.size % 2 == 0:
         raise step.refused("LRN of ONNX has one more neighbour after an element than before it")
     order, back = _axis_moved(data.rank, axis_of(attrs.axis, data.rank), 1)
-    found = step.node(
-        "LRN",
-        step.transpose(data, order),
-        size=attrs.size,
-        alpha=float(attrs.alpha),
-        beta=float(attrs.beta),
-        bias=float(attrs.bias),
-    )
+    numbers = {name: float(getattr(attrs, name)) for name in ("alpha", "beta", "bias")}
+    found = step.node("LRN", step.transpose(data, order), size=attrs.size, **numbers)
     return step.transpose(found, back)
 
 

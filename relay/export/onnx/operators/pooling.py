@@ -1,4 +1,4 @@
-"""Pools."""
+"""Pooling."""
 
 from __future__ import annotations
 
@@ -10,20 +10,14 @@ import numpy as np
 from relay import dtypes
 from relay.export.onnx.exporters import Exporters
 from relay.export.onnx.graph import Value
-from relay.export.onnx.operators.convolution import (
-    SPACE,
-    channels_first,
-    each,
-    in_layout,
-    windows,
-)
+from relay.export.onnx.operators.convolution import SPACE, channels_first, each, in_layout, windows
 from relay.export.onnx.step import Step
 
 table = Exporters()
 
 
 def pooled(step: Step, data: Value, write: Callable[[str, int], str]) -> str:
-    """What `write` makes of data whose channels come first, in the layout of the result."""
+    """`write` applied to data with channels first, in the layout of the result."""
     layout = step.attrs.layout
     axes = data.rank - 2
     wanted = "NC" + SPACE[axes]
@@ -37,7 +31,7 @@ def must_be_floats(step: Step, data: Value) -> None:
 
 
 def window_attributes(step: Step, data: Value, axes: int) -> dict[str, Any]:
-    """The windows; what sticks out at the end is padding, which does not count either."""
+    """The windows, padded so that the last ones are whole."""
     attrs = step.attrs
     known: dict[str, Any] = {"kernel_shape": each(attrs.pool_size, axes), **windows(step, axes)}
     if not attrs.ceil_mode:
@@ -114,8 +108,8 @@ def _adaptive(operator: str) -> Callable[..., str]:
 def _one_axis(
     step: Step, operator: str, given: str, axis: int, data: Value, old: int, new: int
 ) -> str:
-    """Windows of different sizes along one axis: their elements side by side, along a new axis,
-    where the last one of a short window is there several times."""
+    """Windows of different sizes along one axis, gathered along a new axis; short windows repeat
+    their last element."""
     starts = np.arange(new) * old // new
     ends = -(-np.arange(1, new + 1) * old // new)
     most = int((ends - starts).max())

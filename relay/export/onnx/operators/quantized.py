@@ -1,8 +1,7 @@
-"""Integers that stand for real numbers.
+"""Quantized operators.
 
-Products stay integers. All else is computed with real numbers between a DequantizeLinear and a
-QuantizeLinear, which is how ONNX writes it; results are at most one step apart from those that are
-computed with integers, where a number lies halfway between two.
+Products stay integers. All else is computed between DequantizeLinear and QuantizeLinear, as ONNX
+writes it; results differ by at most one from those computed with integers, at ties.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ table = Exporters()
 
 
 def real(step: Step, data: Value, scale: Value, zero_point: Value, axis: int = -1) -> str:
-    """The numbers that integers stand for."""
+    """The real numbers that integers represent."""
     point = _point(step, zero_point, data.dtype, scale)
     return step.node("DequantizeLinear", data, scale, point, axis=axis_of(axis, max(data.rank, 1)))
 
@@ -34,7 +33,7 @@ def real(step: Step, data: Value, scale: Value, zero_point: Value, axis: int = -
 def whole(
     step: Step, data: str, scale: Value, zero_point: Value, dtype: str, rank: int, axis: int = -1
 ) -> str:
-    """The integers that stand for numbers."""
+    """The integers that represent real numbers."""
     if dtype not in ("int8", "uint8", "int16", "uint16"):
         raise step.refused(f"QuantizeLinear of ONNX gives no {dtype}")
     point = _point(step, zero_point, dtype, scale)
@@ -53,7 +52,7 @@ def _point(step: Step, zero_point: Value, dtype: str, scale: Value) -> str:
 
 
 def _must_fit(step: Step, zero_point: Value, dtype: str) -> None:
-    """Refuse zero points that are known, and are none of the integers."""
+    """Refuse constant zero points out of the range of the integers."""
     least, greatest = integer_range(dtype)
     known = zero_point.array
     if known is not None and known.size and not least <= known.min() <= known.max() <= greatest:
@@ -107,17 +106,9 @@ table["qnn.mul"] = _binary("Mul")
 
 
 def _unary(write_real: Callable[[Step, str], str]) -> Callable[..., str]:
-    def write(
-        step: Step,
-        data: Value,
-        scale: Value,
-        zero_point: Value,
-        output_scale: Value,
-        output_zero_point: Value,
-    ) -> str:
-        found = write_real(step, real(step, data, scale, zero_point))
-        dtype = step.result.dtype
-        return whole(step, found, output_scale, output_zero_point, dtype, data.rank)
+    def write(step: Step, data: Value, *known: Value) -> str:
+        found = write_real(step, real(step, data, known[0], known[1]))
+        return whole(step, found, known[2], known[3], step.result.dtype, data.rank)
 
     return write
 
@@ -163,15 +154,15 @@ def concatenate(
 # --- products ------------------------------------------------------------------------------------
 
 
-def _as_sums(step: Step, found: str) -> str:
-    """Sums of 32 bits as what the result should be."""
-    return step.as_result(found, "int32")
-
-
-def _scalar_point(step: Step, zero_point: Value, dtype: str) -> str:
-    _must_fit(step, zero_point, dtype)
-    point = zero_point.name if zero_point.dtype == dtype else step.cast(zero_point, dtype)
-    return point if zero_point.rank == 0 or zero_point.shape != (1,) else step.reshape(point, [])
+def _scalar_points(step: Step, zero_points: Sequence[Value], *values: Value) -> list[str]:
+    """Zero points in the element types of values, per tensor as scalars."""
+    found = []
+    for zero_point, value in zip(zero_points, values, strict=False):
+        _must_fit(step, zero_point, value.dtype)
+        same = zero_point.dtype == value.dtype
+        point = zero_point.name if same else step.cast(zero_point, value.dtype)
+        found.append(step.reshape(point, []) if zero_point.shape == (1,) else point)
+    return found
 
 
 @table("qnn.conv2d")
@@ -179,21 +170,17 @@ def conv2d(step: Step, data: Value, weight: Value, *known: Value) -> str:
     attrs = step.attrs
     given = channels_first(step, data, attrs.data_layout, "NCHW")
     turned = weights_of(step, weight, 2, output_channels(step))
-    points = [
-        _scalar_point(step, point, value.dtype)
-        for point, value in zip(known[:2], (data, weight), strict=True)
-    ]
+    points = _scalar_points(step, known, data, weight)
     found = step.node("ConvInteger", given, turned, *points, group=attrs.groups, **windows(step, 2))
-    return in_layout(step, _as_sums(step, found), "NCHW", attrs.out_layout or attrs.data_layout)
+    return in_layout(
+        step, step.as_result(found, "int32"), "NCHW", attrs.out_layout or attrs.data_layout
+    )
 
 
 @table("qnn.dense")
 def dense(step: Step, data: Value, weight: Value, *known: Value) -> str:
-    points = [
-        _scalar_point(step, point, value.dtype)
-        for point, value in zip(known[:2], (data, weight), strict=True)
-    ]
-    return _as_sums(step, step.node("MatMulInteger", data, swapped(step, weight), *points))
+    points = _scalar_points(step, known, data, weight)
+    return step.as_result(step.node("MatMulInteger", data, swapped(step, weight), *points), "int32")
 
 
 @table("qnn.batch_matmul")
@@ -203,8 +190,5 @@ def batch_matmul(step: Step, left: Value, right: Value, *known: Value) -> str:
         swapped(step, value) if is_turned else value.name
         for value, is_turned in zip((left, right), turns, strict=True)
     ]
-    points = [
-        _scalar_point(step, point, value.dtype)
-        for point, value in zip(known[:2], (left, right), strict=True)
-    ]
-    return _as_sums(step, step.node("MatMulInteger", *factors, *points))
+    points = _scalar_points(step, known, left, right)
+    return step.as_result(step.node("MatMulInteger", *factors, *points), "int32")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 from relay.export.onnx.exporters import Exporters
 from relay.export.onnx.graph import Value
@@ -20,7 +21,7 @@ def reduced_axes(step: Step, rank: int) -> list[int]:
 
 
 def reduced(step: Step, operator: str, data: Value | str, axes: list[int]) -> str:
-    """A reduction; one over no axes is the tensor itself."""
+    """A reduction; one over no axes is the identity."""
     attributes = {"keepdims": int(step.attrs.keepdims), "noop_with_empty_axes": 1}
     return step.node(operator, data, step.integers(*axes), **attributes)
 
@@ -38,7 +39,7 @@ table.update(
         "max": _reduction("ReduceMax"),
         "min": _reduction("ReduceMin"),
         "mean": _reduction("ReduceMean"),
-        # truth values are numbers here
+        # booleans are compared as numbers
         "all": _reduction("ReduceMin"),
         "any": _reduction("ReduceMax"),
     }
@@ -58,22 +59,19 @@ def variance(step: Step, data: Value, mean: Value) -> str:
     found = reduced(step, "ReduceMean", step.node("Mul", distance, distance), axes)
     if not step.attrs.unbiased:
         return found
-    count = 1
-    for axis in axes:
-        count *= data.shape[axis]
+    count = prod(data.shape[axis] for axis in axes)
     return step.node("Mul", found, step.number(count / (count - 1), data.dtype))
 
 
 @table("argmax", "argmin")
 def position(step: Step, data: Value) -> str:
-    assert hasattr(step.call.op, "name")
-    operator = "ArgMax" if step.call.op.name == "argmax" else "ArgMin"
+    operator = "ArgMax" if step.operator == "argmax" else "ArgMin"
     axes = reduced_axes(step, data.rank)
     given: Value | str = data
     if len(axes) == 1:
         axis, keep = axes[0], int(step.attrs.keepdims)
     elif axes == [*range(data.rank)]:
-        # the position counts through all of them
+        # a flat position
         given, axis, keep = step.reshape(data, [-1]), 0, 0
     else:
         raise step.refused("ONNX finds positions along one axis, or all")

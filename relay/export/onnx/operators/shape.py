@@ -1,8 +1,9 @@
-"""The same elements under other shapes, in other places, or several times."""
+"""Reshapes, transpositions, concatenation, splits and padding."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from relay.export.onnx.exporters import Exporters
 from relay.export.onnx.graph import Value
@@ -23,14 +24,10 @@ def reshape(step: Step, data: Value, *like: Value) -> str:
     return step.reshape(data, step.shape)
 
 
-@table("shape_of")
+@table("shape_of", "ndarray_size")
 def shape_of(step: Step, data: Value) -> str:
-    return step.as_result(step.node("Shape", data), "int64")
-
-
-@table("ndarray_size")
-def size(step: Step, data: Value) -> str:
-    return step.as_result(step.node("Size", data), "int64")
+    operator = "Shape" if step.operator == "shape_of" else "Size"
+    return step.as_result(step.node(operator, data), "int64")
 
 
 @table("broadcast_to", "broadcast_to_like")
@@ -62,7 +59,7 @@ def repeat(step: Step, data: Value) -> str:
     shape = list(data.shape)
     axis = step.attrs.axis
     if axis is None:
-        shape, axis = [_product(shape)], 0
+        shape, axis = [prod(shape)], 0
     axis = axis_of(axis, len(shape))
     times = int(step.attrs.repeats)
     split = step.reshape(data, [*shape[: axis + 1], 1, *shape[axis + 1 :]])
@@ -70,14 +67,7 @@ def repeat(step: Step, data: Value) -> str:
     return step.reshape(step.node("Expand", split, step.integers(*wide)), step.shape)
 
 
-def _product(numbers: Sequence[int]) -> int:
-    total = 1
-    for one in numbers:
-        total *= one
-    return total
-
-
-# --- elements in other places --------------------------------------------------------------------
+# --- permutations --------------------------------------------------------------------------------
 
 
 @table("transpose")

@@ -6,12 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from relay import op
-from relay.frontend.onnx.computations.attending import (
-    Attention,
-    join_heads,
-    split_heads,
-    with_past,
-)
+from relay.frontend.onnx.computations.attending import Attention, join_heads, split_heads, with_past
 from relay.frontend.onnx.computations.broadcast import broadcastable
 from relay.frontend.onnx.computations.indices import in_range
 from relay.frontend.onnx.computations.rotation import rotated
