@@ -27,9 +27,11 @@ from relay.ir.types import FuncType, TupleType
 
 class RelayRep(BackendRep):
     """A compiled model.
+
     A model that does not declare the ranks of its inputs is compiled when it is first run, for each
     combination of input ranks. Tensors of unknown rank in sequences are passed as elements and
-    shapes, which is hidden here."""
+    shapes, which is hidden here.
+    """
 
     def __init__(self, model: onnx.ModelProto, **options: Any) -> None:
         self._model = model

@@ -41,12 +41,14 @@ def to_onnx(
     weights: str | os.PathLike[str] | None = None,
 ) -> onnx.ModelProto:
     """The model that computes what `main` does.
+
     `params` are weights, by the names of parameters of `main`; the other parameters are inputs.
     `opset` is the operator set version, `name` the name of the graph. `weights` is a file for large
     constants, which a model beyond 2 GB needs: the model must then be saved in the same folder.
 
     The program must be first-order: tensors, tuples, `if`, and functions that are not recursive.
-    One error names everything that cannot be exported."""
+    One error names everything that cannot be exported.
+    """
     newest = onnx.defs.onnx_opset_version()
     if not OLDEST <= opset <= newest:
         raise ExportError.of(

@@ -47,8 +47,10 @@ Branch = tuple[Scope, list[Expr]]  # a scope, and the values it gives
 @frozen
 class Fork:
     """The two branches of an `If` whose values have no common type; `condition` is a scalar.
+
     With `again` the branches give no values yet: the node itself is converted in each of them,
-    where more is known than outside (`Scope.ones`)."""
+    where more is known than outside (`Scope.ones`).
+    """
 
     condition: Expr
     branches: tuple[Branch, Branch]

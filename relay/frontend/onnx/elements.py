@@ -27,6 +27,12 @@ MOST = 64  # elements
 ELEMENT_TYPES = ("int32", "int64", "bool")
 
 
+def static(extents: Sequence[Dim | None] | None) -> tuple[int, ...] | None:
+    """Extents as numbers; None if one of them is dynamic, or they are not known."""
+    found = tuple(one for one in extents or () if isinstance(one, int))
+    return found if extents is not None and len(found) == len(extents) else None
+
+
 def elements_of_array(data: NDArray) -> Elements | None:
     """The elements of a constant, if it can be a shape."""
     if len(data.shape) > 1 or data.dtype not in ELEMENT_TYPES:
@@ -42,7 +48,9 @@ def propagate(
     shape: Sequence[Dim] | None,
 ) -> Elements | None:
     """The known elements of the result of an operator of the default domain.
-    `shape` is the shape of the first input."""
+
+    `shape` is the shape of the first input.
+    """
     if operator == "Shape":
         if shape is None:
             return None
@@ -54,22 +62,29 @@ def propagate(
         return None
     if operator in _SAME:
         return inputs[0]
-    if operator == "Concat":
-        if any(part is None for part in inputs):
-            return None
-        return tuple(one for part in inputs if part is not None for one in part)
-    if operator in _EACH:
-        return tuple(None if one is None else _EACH[operator](one) for one in inputs[0])
-    if operator in _PAIRWISE:
-        return _all_pairs(_PAIRWISE[operator], inputs)
-    if operator in _REDUCED and not attributes.get("noop_with_empty_axes", 0):
-        return _pairs_reduced(_PAIRWISE[_REDUCED[operator]], inputs[0])
-    if operator == "Where" and len(inputs) == 3:
-        return _chosen(*inputs)
-    if operator == "Gather" and len(inputs) > 1:
-        return _gather(inputs[0], inputs[1])
     if operator == "Slice":
         return _slice(inputs, attributes)
+    if operator in _REDUCED and not attributes.get("noop_with_empty_axes", 0):
+        combine = _strict(_PAIRWISE[_REDUCED[operator]])
+        return (reduce(combine, inputs[0]),) if inputs[0] else None
+    known = [one for one in inputs if one is not None]
+    if len(known) < len(inputs):
+        return None
+    if operator == "Concat":
+        return tuple(one for part in known for one in part)
+    if operator in _EACH:
+        return _elementwise(_strict(_EACH[operator]), inputs[0])
+    if operator in _PAIRWISE:
+        found: Elements | None = known[0]
+        for one in known[1:]:
+            found = (
+                None if found is None else _elementwise(_strict(_PAIRWISE[operator]), found, one)
+            )
+        return found
+    if operator == "Where" and len(known) == 3:
+        return _elementwise(lambda test, a, b: None if test is None else a if test else b, *known)
+    if operator == "Gather" and len(known) > 1:
+        return _gather(known[0], known[1])
     return None
 
 
@@ -86,53 +101,18 @@ def _product(shape: Sequence[Dim]) -> Dim | None:
     return total
 
 
-def _pairwise(
-    combine: Callable[[Dim, Dim], Dim | None], left: Elements, right: Elements
-) -> Elements | None:
-    if len(left) != len(right):
-        if 1 not in (len(left), len(right)):
-            return None
-        longest = max(len(left), len(right))
-        left = left * longest if len(left) == 1 else left
-        right = right * longest if len(right) == 1 else right
-    return tuple(
-        None if a is None or b is None else combine(a, b) for a, b in zip(left, right, strict=True)
-    )
-
-
-def _all_pairs(
-    combine: Callable[[Dim, Dim], Dim | None], inputs: Sequence[Elements | None]
-) -> Elements | None:
-    found = inputs[0]
-    for one in inputs[1:]:
-        if found is None or one is None:
-            return None
-        found = _pairwise(combine, found, one)
-    return found
-
-
-def _pairs_reduced(combine: Callable[[Dim, Dim], Dim | None], data: Elements) -> Elements | None:
-    """All elements reduced to one."""
-    if not data:
+def _elementwise(combine: Callable[..., Dim | None], *inputs: Elements) -> Elements | None:
+    """A function of broadcast elements."""
+    longest = max(map(len, inputs))
+    if any(len(one) not in (1, longest) for one in inputs):
         return None
-    return (reduce(lambda a, b: None if a is None or b is None else combine(a, b), data),)
+    rows = (one * longest if len(one) < longest else one for one in inputs)
+    return tuple(map(combine, *rows))
 
 
-def _chosen(
-    condition: Elements | None, yes: Elements | None, no: Elements | None
-) -> Elements | None:
-    if condition is None or yes is None or no is None:
-        return None
-    longest = max(map(len, (condition, yes, no)))
-    if any(len(one) not in (1, longest) for one in (condition, yes, no)):
-        return None
-    tests, left, right = (
-        one * longest if len(one) < longest else one for one in (condition, yes, no)
-    )
-    return tuple(
-        None if test is None else (a if test else b)
-        for test, a, b in zip(tests, left, right, strict=True)
-    )
+def _strict(combine: Callable[..., Dim | None]) -> Callable[..., Dim | None]:
+    """A function whose result is unknown where an argument is."""
+    return lambda *given: None if None in given else combine(*given)
 
 
 def _is_less(left: Dim, right: Dim) -> Dim | None:
@@ -183,10 +163,7 @@ _PAIRWISE: Mapping[str, Callable[[Dim, Dim], Dim | None]] = {
     "And": lambda a, b: a * b,
 }
 
-_EACH: Mapping[str, Callable[[Dim], Dim | None]] = {
-    "Neg": lambda a: -a,
-    "Not": _negated,
-}
+_EACH: Mapping[str, Callable[[Dim], Dim | None]] = {"Neg": lambda a: -a, "Not": _negated}
 
 _REDUCED = {"ReduceProd": "Mul", "ReduceSum": "Add", "ReduceMax": "Max", "ReduceMin": "Min"}
 

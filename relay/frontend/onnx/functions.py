@@ -10,6 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import onnx
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TypeProto
+from onnx.helper import (
+    make_optional_type_proto,
+    make_sequence_type_proto,
+    make_tensor_type_proto,
+)
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.naming import shown
@@ -94,7 +99,11 @@ class Bodies:
         own = self.local.get((proto.domain, proto.op_type, proto.overload))
         if own is not None:
             return own
-        found = standard_body(proto, node.version, _input_types(node))
+        types = [
+            TypeProto() if value is None else _type_proto(node.type_of(value))
+            for value in node.inputs
+        ]
+        found = standard_body(proto, node.version, types)
         if found is None:
             raise node.refused("there is no such operator, or no translation of it")
         return found
@@ -144,30 +153,20 @@ def standard_body(
     return found
 
 
-def _input_types(node: Node) -> Iterator[TypeProto]:
-    for value in node.inputs:
-        yield TypeProto() if value is None else _type_proto(node.type_of(value))
-
-
 def _type_proto(ty: Type) -> TypeProto:
     """A type as a TypeProto, without dynamic dimensions."""
-    proto = TypeProto()
-    inside, kinds = ty, []
-    while isinstance(inside, TypeCall) and isinstance(inside.func, GlobalTypeVar):
-        kinds.append("sequence_type" if inside.func.name_hint == "List" else "optional_type")
-        inside = inside.args[0]
-    place = proto
-    for kind in kinds:
-        place = getattr(place, kind).elem_type
-    if not isinstance(inside, TensorType):
+    holders = []
+    while isinstance(ty, TypeCall):
+        is_list = ty.func == GlobalTypeVar("List")
+        holders.append(make_sequence_type_proto if is_list else make_optional_type_proto)
+        ty = ty.args[0]
+    if not isinstance(ty, TensorType):
         return TypeProto()  # the element type is not known
-    place.tensor_type.elem_type = _NUMBERS[inside.dtype]
-    place.tensor_type.shape.SetInParent()
-    for size in inside.shape:
-        dim = place.tensor_type.shape.dim.add()
-        if isinstance(size, int):
-            dim.dim_value = size
-    return proto
+    shape = [size if isinstance(size, int) else None for size in ty.shape]
+    found = make_tensor_type_proto(_NUMBERS[ty.dtype], shape)
+    for holder in reversed(holders):
+        found = holder(found)
+    return found
 
 
 _NUMBERS = {name: number for number, name in ELEMENT_TYPES.items()}
@@ -213,13 +212,16 @@ def _bind(root: NodeProto, given: Mapping[str, AttributeProto]) -> None:
 
 
 def all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
-    """Nodes, and those of their subgraphs."""
-    pending = [nodes]
+    """Nodes, and those of their subgraphs, at most `DEEPEST` levels deep."""
+    pending = [(nodes, 0)]
     while pending:
-        for node in pending.pop():
+        level, depth = pending.pop()
+        if depth > DEEPEST:
+            raise too_deep()
+        for node in level:
             yield node
             for attribute in node.attribute:
-                pending += [graph.node for graph in graphs_of(attribute)]
+                pending += [(graph.node, depth + 1) for graph in graphs_of(attribute)]
 
 
 def graphs_of(attribute: AttributeProto) -> list[GraphProto]:

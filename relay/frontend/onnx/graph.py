@@ -6,7 +6,7 @@ which the standard defines the operator, whose nodes are then converted in its p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
 from typing import Any
@@ -18,7 +18,7 @@ from relay.check.infer import infer_expr
 from relay.errors import DiagnosticError, FrontendError, SourceName, Span
 from relay.frontend.onnx.branches import Branch, Fork, closed, dead_end, either, types_of_both
 from relay.frontend.onnx.continuing import Paths, live_values, with_forks_last
-from relay.frontend.onnx.converters import Converters, find
+from relay.frontend.onnx.converters import DEFAULT_DOMAINS, Converters, find
 from relay.frontend.onnx.elements import ELEMENT_TYPES, propagate
 from relay.frontend.onnx.functions import DEEPEST, Bodies, bound_nodes, graphs_of, too_deep
 from relay.frontend.onnx.naming import repeated, shown
@@ -135,12 +135,7 @@ class GraphImporter:
                 return
 
     def _add_branches(
-        self,
-        fork: Fork,
-        node: NodeProto,
-        rest: Sequence[NodeProto],
-        scope: Scope,
-        outputs: Outputs,
+        self, fork: Fork, node: NodeProto, rest: Sequence[NodeProto], scope: Scope, outputs: Outputs
     ) -> None:
         """Convert the nodes after a fork in each of its branches."""
         branches: list[Branch | FrontendError] = []
@@ -266,13 +261,8 @@ class GraphImporter:
             raise
         except DiagnosticError as error:
             first = error.diagnostics[0]
-            raise FrontendError.of(
-                f"{node.operator}: {first.message}",
-                node.span,
-                first.expected,
-                first.found,
-                first.hint,
-            ) from error
+            more = (first.expected, first.found, first.hint)
+            raise node.refused(first.message, *more) from error
 
     def _bound(self, node: Node, results: Any) -> Sequence[Expr]:
         """Variables bound to the results of a converter."""
@@ -286,30 +276,25 @@ class GraphImporter:
         if not isinstance(results, Expr):
             pairs = zip(results, [*node.outputs, *[""] * len(results)], strict=False)
             return [node.let(value, name) for value, name in pairs]
-        if len([name for name in node.outputs if name]) <= 1:
-            return [node.let(results)]
         whole = node.let(results)
         ty = node.type_of(whole)
-        if not isinstance(ty, TupleType):
+        if len([*filter(None, node.outputs)]) <= 1 or not isinstance(ty, TupleType):
             return [whole]
         fields = [TupleGetItem(whole, place) for place in range(len(ty.fields))]
         return [node.let(field, name) for field, name in zip(fields, node.outputs, strict=False)]
 
     def _note_elements(self, node: Node) -> None:
         """Record what is known of the elements of the result."""
-        if node.domain not in ("", "ai.onnx") or not node.outputs:
+        if node.domain not in DEFAULT_DOMAINS or not node.outputs:
             return
         result = node.scope.values.get(node.outputs[0])
-        if not isinstance(result, Var) or not isinstance(result.type_annotation, TensorType):
+        if not isinstance(result, Var) or not isinstance(ty := result.type_annotation, TensorType):
             return
-        ty = result.type_annotation
         if len(ty.shape) > 1 or ty.dtype not in ELEMENT_TYPES:
             return
         given = [None if one is None else node.scope.known(one) for one in node.inputs]
-        first = node.inputs[0] if node.inputs else None
-        shape = None
-        if first is not None and isinstance(known := node.type_of(first), TensorType):
-            shape = known.shape
+        first = node.type_of(node.inputs[0]) if node.inputs and node.inputs[0] is not None else None
+        shape = first.shape if isinstance(first, TensorType) else None
         found = propagate(node.operator, given, node.attributes, shape)
         if found is not None:
             node.scope.elements[result] = found
@@ -342,34 +327,29 @@ class GraphImporter:
                 f"attribute {shown(proto.name)} is that of a function, and is in none",
                 found=shown(proto.ref_attr_name),
             )
-        match proto.type:
-            case AttributeProto.INT:
-                return proto.i
-            case AttributeProto.FLOAT:
-                return proto.f
-            case AttributeProto.STRING:
-                return proto.s.decode("utf-8", "replace")
-            case AttributeProto.INTS:
-                return list(proto.ints)
-            case AttributeProto.FLOATS:
-                return list(proto.floats)
-            case AttributeProto.STRINGS:
-                return [one.decode("utf-8", "replace") for one in proto.strings]
-            case AttributeProto.TENSOR:
-                return array_of(proto.t, self.files)
-            case AttributeProto.TENSORS:
-                return [array_of(one, self.files) for one in proto.tensors]
-            case AttributeProto.SPARSE_TENSOR:
-                return dense(proto.sparse_tensor, self.files)
-            case AttributeProto.GRAPH:
-                return Subgraph(proto.g, self)
-            case AttributeProto.GRAPHS:
-                return [Subgraph(one, self) for one in proto.graphs]
-            case AttributeProto.TYPE_PROTO:
-                return proto.tp
-        raise FrontendError.of(
-            f"attribute {shown(proto.name)} is of a type that is not known ({proto.type})"
-        )
+        if proto.type not in _ATTRIBUTES:
+            text = f"attribute {shown(proto.name)} is of a type that is not known ({proto.type})"
+            raise FrontendError.of(text)
+        return _ATTRIBUTES[proto.type](self, proto)
+
+
+# how attributes are read, by their type
+_ATTRIBUTES: Mapping[int, Callable[[GraphImporter, AttributeProto], Any]] = {
+    AttributeProto.INT: lambda own, proto: proto.i,
+    AttributeProto.FLOAT: lambda own, proto: proto.f,
+    AttributeProto.STRING: lambda own, proto: proto.s.decode("utf-8", "replace"),
+    AttributeProto.INTS: lambda own, proto: list(proto.ints),
+    AttributeProto.FLOATS: lambda own, proto: list(proto.floats),
+    AttributeProto.STRINGS: lambda own, proto: [
+        s.decode("utf-8", "replace") for s in proto.strings
+    ],
+    AttributeProto.TENSOR: lambda own, proto: array_of(proto.t, own.files),
+    AttributeProto.TENSORS: lambda own, proto: [array_of(t, own.files) for t in proto.tensors],
+    AttributeProto.SPARSE_TENSOR: lambda own, proto: dense(proto.sparse_tensor, own.files),
+    AttributeProto.GRAPH: lambda own, proto: Subgraph(proto.g, own),
+    AttributeProto.GRAPHS: lambda own, proto: [Subgraph(graph, own) for graph in proto.graphs],
+    AttributeProto.TYPE_PROTO: lambda own, proto: proto.tp,
+}
 
 
 def rank_of(value: ValueInfoProto) -> int | None:

@@ -44,11 +44,13 @@ def from_onnx(
     operators: Sequence[Converters] = (),
 ) -> tuple[IRModule, dict[str, NDArray]]:
     """The module of a model, and its parameters.
+
     `shape` gives the shapes of inputs, or the sizes of named dimensions; `dtype` their element
     types, one for all or by name. `opset` overrides the version that the model imports. With
     `freeze_params` the weights are constants; otherwise they are parameters of `main`, and are
     returned: all float tensors, or, with None, those that layers compute with, as `relay.compile`
-    does. `operators` are tables of converters of the user's own."""
+    does. `operators` are tables of converters of the user's own.
+    """
     proto, files, origin = load(model)
     check_text(proto)
     versions = _versions(proto, opset)

@@ -7,8 +7,9 @@ that says so.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import wraps
+from itertools import chain
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -16,7 +17,7 @@ import onnx
 from google.protobuf.message import DecodeError, EncodeError
 
 from relay.errors import FrontendError
-from relay.frontend.onnx.functions import DEEPEST, graphs_of, too_deep
+from relay.frontend.onnx.functions import all_nodes, graphs_of
 from relay.frontend.onnx.naming import shown
 from relay.frontend.onnx.tensors import Files
 from relay.frontend.onnx.types import innermost
@@ -99,27 +100,21 @@ def _texts(model: onnx.ModelProto) -> Iterator[str]:
     """All names in a model; graphs nested too deeply are refused."""
     yield from (one.domain for one in model.opset_import)
     yield from _texts_of_graph(model.graph)
-    pending: list[tuple[Iterable[onnx.NodeProto], int]] = [(model.graph.node, 0)]
     for function in model.functions:
         yield from (function.domain, function.name, function.overload)
         yield from (*function.input, *function.output, *function.attribute)
         yield from (one.name for one in function.attribute_proto)
         yield from (one.domain for one in function.opset_import)
-        pending.append((function.node, 0))
-    while pending:
-        nodes, depth = pending.pop()
-        if depth > DEEPEST:
-            raise too_deep()
-        for node in nodes:
-            yield from (node.op_type, node.domain, node.name, node.overload)
-            yield from (*node.input, *node.output)
-            for attribute in node.attribute:
-                yield from (attribute.name, attribute.ref_attr_name)
-                for tensor in (attribute.t, *attribute.tensors):
-                    yield from _texts_of_tensor(tensor)
-                for graph in graphs_of(attribute):
-                    yield from _texts_of_graph(graph)
-                    pending.append((graph.node, depth + 1))
+    bodies = (model.graph.node, *(function.node for function in model.functions))
+    for node in chain.from_iterable(map(all_nodes, bodies)):
+        yield from (node.op_type, node.domain, node.name, node.overload)
+        yield from (*node.input, *node.output)
+        for attribute in node.attribute:
+            yield from (attribute.name, attribute.ref_attr_name)
+            for tensor in (attribute.t, *attribute.tensors):
+                yield from _texts_of_tensor(tensor)
+            for graph in graphs_of(attribute):
+                yield from _texts_of_graph(graph)
 
 
 def _texts_of_graph(graph: onnx.GraphProto) -> Iterator[str]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from relay.errors import VALUE, FrontendError, Span, with_value
-from relay.frontend.onnx.elements import Elements
+from relay.frontend.onnx.elements import Elements, static
 from relay.frontend.onnx.scope import Scope, type_of
 from relay.frontend.onnx.types import MOST_AXES
 from relay.immutable import frozen
@@ -25,7 +25,7 @@ from relay.ir.dims import Any as AnyDim
 from relay.ir.dims import Dim
 from relay.ir.expr import Constant, Expr, Tuple, TupleGetItem, Var, const
 from relay.ir.types import TensorType, Type
-from relay.op import arange, cast, dyn, equal, require, shape_of, stack, take, zeros
+from relay.op import arange, cast, dyn, equal, require, shape_of, stack, strided_slice, take, zeros
 
 if TYPE_CHECKING:
     from relay.frontend.onnx.graph import GraphImporter, Subgraph
@@ -137,11 +137,11 @@ class Node:
 
     def static_shape(self, value: Expr, what: str) -> tuple[int, ...]:
         """The shape of a tensor that must not have dynamic dimensions."""
-        shape = self.shape(value)
-        if not all(isinstance(one, int) for one in shape):
+        found = static(self.shape(value))
+        if found is None:
             message = f"{what} must have a shape of numbers"
             raise self.refused(message, found=str(self.type_of(value)), hint=GIVE_SIZES)
-        return tuple(int(one) for one in shape)  # type: ignore[arg-type]
+        return found
 
     def static_extent(self, value: Expr, axis: int, what: str) -> int:
         """The extent of an axis that must not be dynamic."""
@@ -270,6 +270,10 @@ class Node:
         sizes = shape_of(value, "int64")
         return self.let(take(sizes, int64(axis % self.rank(value)), axis=0))
 
+    def extents(self, value: Expr, first: int, last: int) -> Expr:
+        """The extents of the axes from `first` to `last` as an int64 vector."""
+        return strided_slice(shape_of(value, "int64"), [first], [last], axes=(0,))
+
     def positions(self, value: Expr, axis: int) -> Expr:
         """0, 1, … along an axis of a tensor."""
         return self.declare(
@@ -288,9 +292,8 @@ class Node:
 
     def zeros(self, shape: Sequence[Dim], dtype: str) -> Expr:
         """A tensor of zeros; a dimension that no tensor in scope has is 0."""
-        numbers = [one for one in shape if isinstance(one, int)]
-        if len(numbers) == len(shape):
-            return self.let(zeros(tuple(numbers), dtype))
+        if (numbers := static(shape)) is not None:
+            return self.let(zeros(numbers, dtype))
         none = int64(0)
         sizes = [self.extent(one) or none for one in shape]
         known = [None if size is none else one for one, size in zip(shape, sizes, strict=True)]

@@ -93,7 +93,9 @@ def check_node(proto: NodeProto, version: int, span: Span) -> None:
 
 def taken(converter: Converter, node: Node) -> Sequence[Expr | None]:
     """The inputs of a node as its converter takes them; omitted ones are None.
-    Operators without a schema are checked by the signature of the converter."""
+
+    Operators without a schema are checked by the signature of the converter.
+    """
     parameters = [*signature(converter).parameters.values()][1:]
     inputs = list(node.inputs)
     for place, one in enumerate(parameters):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import onnx
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.converters import DEFAULT_DOMAINS, Converters, find
-from relay.frontend.onnx.functions import Bodies, graphs_of, has_standard_body
+from relay.frontend.onnx.functions import Bodies, all_nodes, graphs_of, has_standard_body
 from relay.frontend.onnx.naming import shown
 from relay.frontend.onnx.types import ELEMENT_TYPES, element_name, innermost
 from relay.frontend.onnx.versions import versions_of
@@ -19,7 +19,7 @@ SHOWN = 5  # names per operator
 # operators that other libraries provide, and what to write instead
 _INSTEAD = {
     "ImageDecoder": "decode images before the call, with Pillow: "
-    'numpy.asarray(PIL.Image.open(path).convert("RGB"))',
+    'numpy.asarray(PIL.Image.open(path).convert("RGB"))'
 }
 
 # attributes of the default domain that are element types
@@ -74,18 +74,11 @@ def _all_nodes(
     model: onnx.ModelProto, versions: Mapping[str, int]
 ) -> Iterator[tuple[NodeProto, Mapping[str, int]]]:
     """All nodes, of subgraphs and functions too, with the operator sets they belong to."""
-    pending: list[tuple[Iterable[NodeProto], Mapping[str, int]]] = [(model.graph.node, versions)]
+    yield from ((node, versions) for node in all_nodes(model.graph.node))
     for function in model.functions:
         who = f"function {shown(function.name)}"
         own = {**versions, **versions_of(function.opset_import, who)}
-        pending.append((function.node, own))
-    pending.reverse()  # the graph first
-    while pending:
-        nodes, imported = pending.pop()
-        for node in nodes:
-            yield node, imported
-            for attribute in node.attribute:
-                pending += [(graph.node, imported) for graph in graphs_of(attribute)]
+        yield from ((node, own) for node in all_nodes(function.node))
 
 
 def _types_of_graph(graph: GraphProto) -> Iterator[tuple[str, int]]:

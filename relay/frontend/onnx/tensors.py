@@ -64,8 +64,10 @@ class Files:
 
     def _opened(self, location: str, name: str) -> BinaryIO:
         """The file of that name in the folder.
+
         It is opened folder by folder without following links, so that changes of the folder in the
-        meantime have no effect."""
+        meantime have no effect.
+        """
         if self.folder is None:
             raise FrontendError.of(
                 f"the elements of tensor {shown(name)} are in file {shown(location)}, "

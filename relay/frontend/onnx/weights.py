@@ -5,12 +5,12 @@ All others (scales of a resize, quantization parameters, masks) are better known
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from onnx import GraphProto, NodeProto, TensorProto
 
-from relay.frontend.onnx.functions import graphs_of
+from relay.frontend.onnx.functions import all_nodes, graphs_of
 from relay.frontend.onnx.types import ELEMENT_TYPES
 
 _LAYERS: Final[dict[str, tuple[int, ...]]] = {  # inputs that may be weights
@@ -82,10 +82,8 @@ def _is_weight_of(node: NodeProto, place: int, tensor: TensorProto) -> bool:
 
 def _captured(node: NodeProto) -> Iterator[str]:
     """The names that subgraphs of a node may capture."""
-    pending: list[Iterable[GraphProto]] = [graphs_of(attribute) for attribute in node.attribute]
-    while pending:
-        for graph in pending.pop():
-            yield from (value.name for value in graph.output)
-            for inner in graph.node:
-                yield from inner.input
-                pending.extend(graphs_of(attribute) for attribute in inner.attribute)
+    for inner in all_nodes([node]):
+        if inner is not node:
+            yield from inner.input
+        for attribute in inner.attribute:
+            yield from (value.name for graph in graphs_of(attribute) for value in graph.output)

@@ -51,9 +51,6 @@ def slice_like(step: Step, data: Value, like: Value) -> str:
     return step.node("Slice", data, zeros, step.integers(*step.shape))
 
 
-# --- indices -------------------------------------------------------------------------------------
-
-
 @table("take")
 def take(step: Step, data: Value, indices: Value) -> str:
     attrs = step.attrs
@@ -152,9 +149,6 @@ def _reduction(step: Step, name: str) -> str:
     if name not in _REDUCTIONS:
         raise step.refused(f"ONNX does not scatter by {name}")
     return _REDUCTIONS[name]
-
-
-# --- sorting -------------------------------------------------------------------------------------
 
 
 def _ordered(step: Step, data: Value, most: int = 0) -> list[str]:

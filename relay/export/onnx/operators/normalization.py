@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from relay.export.onnx.exporters import Exporters
 from relay.export.onnx.graph import Value
@@ -70,7 +71,11 @@ def _normalized(
 ) -> str:
     """The operator of ONNX, which has the axis of gamma and beta at `place`."""
     order, back = _axis_moved(data.rank, axis_of(step.attrs.axis, data.rank), place)
-    inputs = (step.transpose(data, order), *scale_and_shift(step, gamma, beta), *statistics)
+    inputs: Sequence[Any] = (
+        step.transpose(data, order),
+        *scale_and_shift(step, gamma, beta),
+        *statistics,
+    )
     found = step.node(operator, *inputs, epsilon=float(step.attrs.epsilon), **more)
     return step.transpose(found, back)
 
@@ -110,9 +115,6 @@ def lrn(step: Step, data: Value) -> str:
     numbers = {name: float(getattr(attrs, name)) for name in ("alpha", "beta", "bias")}
     found = step.node("LRN", step.transpose(data, order), size=attrs.size, **numbers)
     return step.transpose(found, back)
-
-
-# --- losses --------------------------------------------------------------------------------------
 
 
 def _over_rows(step: Step, products: str, rows: int, dtype: str) -> str:

@@ -86,9 +86,6 @@ def requantize(
     return whole(step, numbers, output_scale, output_zero_point, dtype, data.rank, axis)
 
 
-# --- arithmetic ----------------------------------------------------------------------------------
-
-
 def _binary(operator: str) -> Callable[..., str]:
     def write(step: Step, lhs: Value, rhs: Value, *known: Value) -> str:
         left = real(step, lhs, known[0], known[1], step.attrs.lhs_axis)
@@ -149,9 +146,6 @@ def concatenate(
     joined = step.node("Concat", *parts, axis=axis_of(step.attrs.axis, data[0].rank))
     dtype = step.result.dtype
     return whole(step, joined, output_scale, output_zero_point, dtype, data[0].rank)
-
-
-# --- products ------------------------------------------------------------------------------------
 
 
 def _scalar_points(step: Step, zero_points: Sequence[Value], *values: Value) -> list[str]:

@@ -67,9 +67,6 @@ def repeat(step: Step, data: Value) -> str:
     return step.reshape(step.node("Expand", split, step.integers(*wide)), step.shape)
 
 
-# --- permutations --------------------------------------------------------------------------------
-
-
 @table("transpose")
 def transpose(step: Step, data: Value) -> str:
     axes = step.attrs.axes
@@ -143,9 +140,6 @@ def _blocks(step: Step, data: Value, operator: str, **attributes: str) -> str:
 def trilu(step: Step, data: Value, diagonal: Value) -> str:
     k = step.cast(diagonal, "int64")
     return step.node("Trilu", data, k, upper=int(bool(step.attrs.upper)))
-
-
-# --- padding -------------------------------------------------------------------------------------
 
 
 @table("nn.pad")

@@ -16,6 +16,7 @@ from dataclasses import replace
 from relay import dtypes, op
 from relay.frontend.onnx.computations.broadcast import broadcastable, of_shape
 from relay.frontend.onnx.computations.shares import shares
+from relay.frontend.onnx.elements import static
 from relay.frontend.onnx.node import GIVE_SIZES, Node, int64
 from relay.immutable import frozen
 from relay.ir import dims
@@ -53,8 +54,7 @@ def stretched(node: Node, data: Expr, wanted: Sequence[int | tuple[Expr, int]]) 
     shape = tuple(one if isinstance(one, int) else node.shape(one[0])[one[1]] for one in wanted)
     if shape == node.shape(data):
         return data
-    numbers = [one for one in shape if isinstance(one, int)]
-    if len(numbers) == len(shape):
+    if (numbers := static(shape)) is not None:
         return node.let(op.broadcast_to(data, numbers))
     sizes = [int64(one) if isinstance(one, int) else node.size(*one) for one in wanted]
     found = op.broadcast_to(data, op.stack(Tuple(tuple(sizes)), 0))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from relay import op
 from relay.frontend.onnx.node import Node
 from relay.ir import dims
 from relay.ir.dims import Dim
@@ -83,6 +84,11 @@ def without_names(node: Node, operand: Expr) -> Expr:
     shape = tuple(one if isinstance(one, int) else dims.ANY for one in node.shape(operand))
     same = shape == node.shape(operand)
     return operand if same else node.declare(operand, shape, node.dtype(operand))
+
+
+def trailing_axes(vector: Expr, count: int) -> Expr:
+    """A vector with axes of extent 1 after it."""
+    return op.expand_dims(vector, 1, num_newaxis=count) if count else vector
 
 
 def best_known(extents: Sequence[Dim]) -> Dim:

@@ -27,7 +27,9 @@ def within(
     of: Expr | None = None,
 ) -> Expr:
     """Integers checked to be from `low` to `high`; or the value `of` that they describe.
-    `{}` in `expected` is `high`, in `shown` an integer out of range."""
+
+    `{}` in `expected` is `high`, in `shown` an integer out of range.
+    """
     result = values if of is None else of
     if 0 in node.shape(values):
         return result
@@ -40,10 +42,7 @@ def within(
     bound = int64(high) if isinstance(high, int) else high
     if bound is not None:
         most = node.let(op.max(every, axis=0))
-        found, fits = (
-            node.let(op.where(fits, most, found)),
-            op.logical_and(fits, most <= bound),
-        )
+        found, fits = (node.let(op.where(fits, most, found)), op.logical_and(fits, most <= bound))
     return node.checked(result, fits, message, expected, shown, found, bound)
 
 

@@ -19,7 +19,9 @@ def in_range(
     node: Node, indices: Expr, data: Expr, axes: Sequence[int] = (0,), *, negative: bool = False
 ) -> Expr:
     """Indices checked to be inside the given axes of data; constants are checked here if they can.
-    With several axes, the first axis of indices runs over them."""
+
+    With several axes, the first axis of indices runs over them.
+    """
     known = node.constant(indices)
     if known is None or not _lie_inside(node, known, data, axes, negative):
         return node.let(checked(indices, data, axes, negative))

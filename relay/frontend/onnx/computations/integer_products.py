@@ -5,6 +5,7 @@ from __future__ import annotations
 from relay import op
 from relay.frontend.onnx.computations.quantization import is_scalar, less_zero_point, zero_of
 from relay.frontend.onnx.computations.windows import Windows
+from relay.frontend.onnx.elements import static
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.convolution import convolved, operands
 from relay.frontend.onnx.operators.products import product
@@ -72,13 +73,7 @@ def convolution(
 
 
 def _quantized(
-    node: Node,
-    data: Expr,
-    weight: Expr,
-    zero: Expr,
-    each: Expr,
-    windows: Windows,
-    groups: int,
+    node: Node, data: Expr, weight: Expr, zero: Expr, each: Expr, windows: Windows, groups: int
 ) -> Expr:
     """A convolution over two axes, or over one with another of extent 1 added."""
     lines = len(windows.sizes) == 1
@@ -88,7 +83,6 @@ def _quantized(
     before, after = windows.padding[: len(windows.sizes)], windows.padding[len(windows.sizes) :]
     none = (0,) if lines else ()
     outputs = node.shape(weight)[0]
-    sizes = [one for one in node.shape(weight)[2:] if isinstance(one, int)]
     found = qnn.conv2d(
         data,
         weight,
@@ -100,7 +94,7 @@ def _quantized(
         dilation=(*ones, *windows.dilations),
         groups=groups,
         channels=outputs if isinstance(outputs, int) else None,
-        kernel_size=tuple(sizes) if len(sizes) == 2 else None,
+        kernel_size=static(node.shape(weight)[2:]),
         out_dtype=SUMS,
     )
     return op.squeeze(found, (2,)) if lines else found

@@ -25,11 +25,7 @@ SCALE = "float8_e8m0fnu"
 _BIAS = 1023 - 127  # of the exponents of float64 over those of float8e8m0
 _FRACTION = 52  # bits of a float64 below its exponent
 # added to the fraction, carries into the exponent
-_CARRIES = {
-    "up": (1 << _FRACTION) - 1,
-    "nearest": 1 << _FRACTION - 1,
-    "down": 0,
-}
+_CARRIES = {"up": (1 << _FRACTION) - 1, "nearest": 1 << _FRACTION - 1, "down": 0}
 
 
 def narrowed(

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from relay import op
+from relay.errors import FrontendError
+from relay.frontend.onnx.elements import static
 from relay.frontend.onnx.node import Node, int64
 from relay.immutable import frozen
-from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr
-from relay.ir.types import TensorType
 
 Pair = tuple[int, int]
 
@@ -60,8 +60,7 @@ class Windows:
     def covered(self) -> list[Dim]:
         """The extent that a dilated window covers along each axis."""
         return [
-            dims.add(dims.multiply(dims.subtract(size, 1), step), 1)
-            for size, step in zip(self.sizes, self.dilations, strict=True)
+            (size - 1) * step + 1 for size, step in zip(self.sizes, self.dilations, strict=True)
         ]
 
     @property
@@ -87,8 +86,8 @@ class Windows:
         for extent, count, covered, stride in zip(
             extents, self.same_counts(extents), self.covered, self.strides, strict=True
         ):
-            reach = dims.add(dims.multiply(dims.subtract(count, 1), stride), covered)
-            total = dims.subtract(reach, extent)
+            reach = (count - 1) * stride + covered
+            total = reach - extent
             if not isinstance(total, int):
                 return None
             found.append(halves(max(total, 0), self.automatic))
@@ -97,21 +96,16 @@ class Windows:
     def same_counts(self, extents: Sequence[Dim]) -> list[Dim]:
         """The numbers of windows for `SAME_UPPER` and `SAME_LOWER`."""
         return [
-            dims.floor_divide(dims.add(extent, stride - 1), stride)
+            (extent + (stride - 1)) // stride
             for extent, stride in zip(extents, self.strides, strict=True)
         ]
 
     def padded(self, node: Node, data: Expr, value: Expr) -> Expr:
         """Data with dynamic padding."""
         shape, count = node.shape(data), len(self.sizes)
-        covered = [one for one in self.covered if isinstance(one, int)]
-        if len(covered) < count:
-            raise node.refused(
-                "the window must be known before the model runs", hint="give it `kernel_shape`"
-            )
-        extents = node.let(
-            op.strided_slice(op.shape_of(data, dtype="int64"), [2], [2 + count], axes=(0,))
-        )
+        if (covered := static(self.covered)) is None:
+            raise unknown_window(node)
+        extents = node.let(node.extents(data, 2, 2 + count))
         strides, one = int64(list(self.strides)), int64(1)
         steps = op.floor_divide(extents - one, strides)
         reach = steps * strides + int64(covered)
@@ -120,8 +114,13 @@ class Windows:
         more = total - less
         both = (less, more) if self.automatic == "SAME_UPPER" else (more, less)
         widths = op.concatenate([int64([[0, 0], [0, 0]]), op.stack(both, axis=1)], axis=0)
-        declared = TensorType((*shape[:2], *[dims.ANY] * count), node.dtype(data))
-        return node.let(op.nn.pad(data, widths, value), declared=declared)
+        padded = op.nn.pad(data, widths, value)
+        return node.declare(padded, (*shape[:2], *[None] * count), node.dtype(data))
+
+
+def unknown_window(node: Node) -> FrontendError:
+    message, hint = "the window must be known before the model runs", "give it `kernel_shape`"
+    return node.refused(message, hint=hint)
 
 
 def automatic_padding(node: Node) -> str:

@@ -61,7 +61,9 @@ def erf(node: Node, data: Expr) -> Expr:
 
 def aligned(node: Node, left: Expr, right: Expr) -> list[Expr]:
     """Broadcast operands, aligned at their last axes.
-    Before version 7, `axis` is the axis of the left operand at which the right one starts."""
+
+    Before version 7, `axis` is the axis of the left operand at which the right one starts.
+    """
     if node.version < 7 and node.attribute("broadcast", 0) and "axis" in node.attributes:
         rank, own = node.rank(left), node.rank(right)
         behind = rank - node.attribute("axis") % max(rank, 1) - own

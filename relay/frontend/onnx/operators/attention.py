@@ -74,7 +74,9 @@ def _position_masks(
     node: Node, found: Attention, before: Expr | None, lengths: Expr | None
 ) -> Attention:
     """Masks by position: causal, windows, and lengths of sequences.
-    Query positions continue after the past keys, or end at the last key in use."""
+
+    Query positions continue after the past keys, or end at the last key in use.
+    """
     causal = bool(node.attribute("is_causal", 0))
     left, right = (node.attribute(f"{side}_window_size", -1) for side in ("left", "right"))
     if lengths is not None:

@@ -9,8 +9,16 @@ from math import prod
 
 from relay import op
 from relay.frontend.onnx.computations.broadcast import best_known, of_shape
-from relay.frontend.onnx.computations.windows import SAME, Pair, Windows, automatic_padding, halves
+from relay.frontend.onnx.computations.windows import (
+    SAME,
+    Pair,
+    Windows,
+    automatic_padding,
+    halves,
+    unknown_window,
+)
 from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.elements import static
 from relay.frontend.onnx.node import Node, int64
 from relay.immutable import frozen
 from relay.ir import dims
@@ -76,7 +84,6 @@ def convolved(node: Node, data: Expr, weight: Expr, windows: Windows, groups: in
     count = len(windows.sizes)
     if count > MOST:
         return _convolved_in_parts(node, data, weight, windows, groups)
-    numbers = [one for one in windows.sizes if isinstance(one, int)]
     outputs = node.shape(weight)[0]
     return _CONVOLUTIONS[count - 1](
         data,
@@ -86,7 +93,7 @@ def convolved(node: Node, data: Expr, weight: Expr, windows: Windows, groups: in
         dilation=tuple(windows.dilations),
         groups=groups,
         channels=outputs if isinstance(outputs, int) else None,
-        kernel_size=tuple(numbers) if len(numbers) == count else None,
+        kernel_size=static(windows.sizes),
     )
 
 
@@ -132,14 +139,12 @@ def _convolved_in_parts(
     return op.transpose(apart, (0, 1 + ahead, *range(1, 1 + ahead), *range(2 + ahead, 2 + count)))
 
 
-def inner_extents(node: Node, data: Expr) -> list[int]:
+def inner_extents(node: Node, data: Expr) -> Sequence[int]:
     """The extents of all axes but the batch, which must not be dynamic."""
-    found = [one for one in node.shape(data)[1:] if isinstance(one, int)]
-    if len(found) + 1 < node.rank(data):
-        raise node.refused(
-            f"more than {MOST} spatial axes must have extents that are numbers",
-            found=str(node.type_of(data)),
-        )
+    found = static(node.shape(data)[1:])
+    if found is None:
+        message = f"more than {MOST} spatial axes must have extents that are numbers"
+        raise node.refused(message, found=str(node.type_of(data)))
     return found
 
 
@@ -185,7 +190,7 @@ class Spread:
             if len(wanted) != count:
                 raise node.refused("`output_shape` does not fit", f"{count} sizes", str(given))
         elif automatic in SAME:
-            wanted = [dims.multiply(x, stride) for x, stride in zip(extents, strides, strict=True)]
+            wanted = [x * stride for x, stride in zip(extents, strides, strict=True)]
         if wanted is None:
             widths = [0] * (2 * count) if automatic == "VALID" else node.numbers("pads", 2 * count)
             return replace(found, pads=list(zip(widths[:count], widths[count:], strict=True)))
@@ -199,16 +204,12 @@ class Spread:
         for extent, size, end, stride, step, longer in zip(
             extents, sizes, wanted, self.strides, self.dilations, self.more, strict=True
         ):
-            reach = dims.add(dims.multiply(dims.subtract(extent, 1), stride), longer + 1)
-            reach = dims.add(reach, dims.multiply(dims.subtract(size, 1), step))
-            total = dims.subtract(reach, end)
+            reach = (extent - 1) * stride + (longer + 1)
+            reach = reach + (size - 1) * step
+            total = reach - end
             if not isinstance(total, int):
-                numbers = [one for one in wanted if isinstance(one, int)]
-                if len(numbers) < len(wanted):
-                    raise node.refused(
-                        "the window must be known before the model runs",
-                        hint="give it `kernel_shape`",
-                    )
+                if (numbers := static(wanted)) is None:
+                    raise unknown_window(node)
                 return replace(self, wanted=numbers)
             pads.append(halves(max(total, 0), self.automatic))
             more.append(longer + max(-total, 0))
@@ -219,7 +220,6 @@ class Spread:
         count = len(self.strides)
         if count > MOST:
             return self._as_convolution(node, data, weight)
-        sizes = [one for one in node.shape(weight)[2:] if isinstance(one, int)]
         return _TRANSPOSED[count - 1](
             data,
             weight,
@@ -227,7 +227,7 @@ class Spread:
             padding=(*(before for before, _ in self.pads), *(after for _, after in self.pads)),
             dilation=tuple(self.dilations),
             groups=self.groups,
-            kernel_size=tuple(sizes) if len(sizes) == count else None,
+            kernel_size=static(node.shape(weight)[2:]),
             output_padding=tuple(self.more),
         )
 
@@ -256,7 +256,7 @@ def _center(node: Node, data: Expr, wanted: Sequence[int], automatic: str) -> Ex
     """Crops data around its center to the given extents, or pads it at the end."""
     data, count = node.let(data), len(wanted)
     shape = node.shape(data)
-    extents = op.strided_slice(op.shape_of(data, dtype="int64"), [2], [2 + count], axes=(0,))
+    extents = node.extents(data, 2, 2 + count)
     total = node.let(extents - int64(list(wanted)))
     zero = int64(0)
     cut = node.let(op.maximum(total, zero))

@@ -52,7 +52,7 @@ def _steps(start: Elements | None, limit: Elements | None, delta: Elements | Non
     """The number of elements, where it is a named dimension."""
     if delta != (1,) or not start or not limit or start[0] is None or limit[0] is None:
         return None
-    length = dims.subtract(limit[0], start[0])
+    length = limit[0] - start[0]
     return length if not isinstance(length, int) and dims.sign_of(length) in (0, 1) else None
 
 

@@ -14,12 +14,11 @@ from math import prod
 import numpy as np
 
 from relay import dtypes, op
-from relay.frontend.onnx.computations.broadcast import best_known, fitting, of_shape
+from relay.frontend.onnx.computations.broadcast import best_known, fitting, of_shape, trailing_axes
 from relay.frontend.onnx.computations.windows import Windows
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node, int64
 from relay.frontend.onnx.operators.convolution import convolved, operands
-from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr, const
 
@@ -67,7 +66,7 @@ def _over_any_axes(node: Node, data: Expr, weight: Expr, offset: Expr, share: Ex
     channels = node.shape(data)[1]
     if parts < 1 or (isinstance(channels, int) and channels % parts):
         raise node.refused("channels are not shared evenly by offsets", f"{parts}", str(channels))
-    windows = _windows(node, sizes)
+    windows = Windows.of(node, data, sizes)
     batch, counts = _sizes(node, data, offset, share, windows)
     data = of_shape(node, data, (batch, *node.shape(data)[1:]))
     offset = fitting(node, offset, (batch, parts * elements * count, *counts), "offsets")
@@ -91,18 +90,6 @@ def _over_any_axes(node: Node, data: Expr, weight: Expr, offset: Expr, share: Ex
     return found if wide == dtype else op.cast(found, dtype)
 
 
-def _windows(node: Node, sizes: Sequence[int]) -> Windows:
-    """The windows, by the attributes of a node, which have no `auto_pad`."""
-    count = len(sizes)
-    strides, dilations = node.numbers("strides", count, 1), node.numbers("dilations", count, 1)
-    if min(*strides, *dilations) < 1:
-        found = f"{strides} and {dilations}"
-        raise node.refused("strides and dilations are 1 at least", "1 or more", found)
-    widths = node.numbers("pads", 2 * count)
-    pads = list(zip(widths[:count], widths[count:], strict=True))
-    return Windows(sizes, strides, dilations, "NOTSET", pads)
-
-
 def _sizes(
     node: Node, data: Expr, offset: Expr, share: Expr | None, windows: Windows
 ) -> tuple[Dim, list[Dim]]:
@@ -117,10 +104,10 @@ def _sizes(
         zip(node.shape(data)[2:], windows.covered, windows.strides, strict=True)
     ):
         around = windows.padding[axis] + windows.padding[count + axis]
-        room = dims.subtract(dims.add(extent, around), covered)
+        room = extent + around - covered
         if isinstance(room, int) and room < 0:
             raise node.refused("a window is larger than padded data", str(covered), str(extent))
-        own = dims.add(dims.floor_divide(room, stride), 1)
+        own = room // stride + 1
         found.append(best_known([own, *(node.shape(one)[2 + axis] for one in moving)]))
     return batch, found
 
@@ -142,7 +129,7 @@ def _places(node: Node, moves: Expr, windows: Windows, sizes: Sequence[int]) -> 
         later = op.floor_divide(elements, int64(prod(sizes[axis + 1 :])))
         inside = op.floor_mod(later, int64(sizes[axis]))
         steps = inside * int64(windows.dilations[axis])
-        still = _spread(starts, count - 1 - axis) + _spread(steps, count)
+        still = trailing_axes(starts, count - 1 - axis) + trailing_axes(steps, count)
         found.append(node.let(own + op.cast(node.let(still), node.dtype(moves))))
     return found
 
@@ -171,8 +158,3 @@ def _between(node: Node, images: Expr, places: Sequence[Expr]) -> Expr:
         images = node.let(op.reshape(images, (0, 0, -3, -2)))
     read = op.take(images, node.let(index), axis=2, batch_dims=1)
     return node.let(op.sum(read * op.expand_dims(node.let(nearness), 1), axis=2))
-
-
-def _spread(values: Expr, after: int) -> Expr:
-    """A vector with axes of extent 1 after it."""
-    return op.expand_dims(values, 1, num_newaxis=after) if after else values

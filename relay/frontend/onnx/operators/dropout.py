@@ -10,6 +10,7 @@ import numpy as np
 from relay import op
 from relay.errors import REAL_VALUE
 from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.elements import static
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.random import uniform
 from relay.ir.expr import Expr, const
@@ -52,11 +53,12 @@ def dropout(
 
 def _drawn(node: Node, data: Expr) -> Expr:
     """Uniform numbers from [0, 1), one per element, the same in every run.
+
     With a seed they are the ones of the reference implementation, unless there are too many for a
-    constant, or the shape is dynamic."""
-    shape, seed = node.shape(data), node.attribute("seed")
-    numbers = [one for one in shape if isinstance(one, int)]
-    if seed is None or len(numbers) < len(shape) or prod(numbers) > MOST_DRAWN:
+    constant, or the shape is dynamic.
+    """
+    shape, seed = static(node.shape(data)), node.attribute("seed")
+    if seed is None or shape is None or prod(shape) > MOST_DRAWN:
         return uniform(node, data, "float64")
-    drawn = np.random.RandomState(seed % 2**32).uniform(0.0, 1.0, numbers)
+    drawn = np.random.RandomState(seed % 2**32).uniform(0.0, 1.0, shape)
     return node.importer.constant(np.asarray(drawn, "float64"))

@@ -6,10 +6,11 @@ import numpy as np
 
 from relay import op
 from relay.errors import VALUE
-from relay.frontend.onnx.computations.broadcast import best_known, of_shape
+from relay.frontend.onnx.computations.broadcast import best_known, of_shape, trailing_axes
 from relay.frontend.onnx.computations.checking import as_one, within
 from relay.frontend.onnx.computations.indices import in_range
 from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.elements import static
 from relay.frontend.onnx.node import Node, int64
 from relay.ir.expr import Expr, const
 
@@ -52,11 +53,10 @@ def gather_nd(node: Node, data: Expr, indices: Expr) -> Expr:
         most = f"at most {node.rank(data) - shared}"
         raise node.refused("more indices than axes", most, str(count))
     whole = [node.shape(data)[axis] for axis in axes]
-    if all(isinstance(extent, int) for extent in whole):
+    if static(whole) is not None:
         extents: Expr = int64(whole)
     else:
-        all_extents = op.shape_of(data, dtype="int64")
-        extents = op.strided_slice(all_extents, [axes.start], [axes.stop])
+        extents = op.strided_slice(op.shape_of(data, dtype="int64"), [axes.start], [axes.stop])
     places = _components_first(node, indices)
     places = in_range(node, places, data, axes, negative=True) if count else places
     lengths = op.reshape(extents, (count, *(1,) * (node.rank(indices) - 1)))
@@ -120,8 +120,7 @@ def tensor_scatter(node: Node, cache: Expr, update: Expr, starts: Expr | None = 
     length, most = (_extent(node, one, axis) for one in (update, cache))
     is_circular = node.attribute("mode", "linear") == "circular"
     steps = op.arange(length, dtype="int64")
-    behind = rank - axis - 1
-    places: Expr = op.expand_dims(steps, 1, num_newaxis=behind) if behind else steps
+    places = trailing_axes(steps, rank - axis - 1)
     if starts is not None:
         if not is_circular:
             room = node.let(most - length)

@@ -72,9 +72,6 @@ def widest(types: Sequence[str]) -> str:
     return found
 
 
-# --- instances, groups and layers --------------------------------------------------------------
-
-
 @table("InstanceNormalization")
 def instance_normalization(node: Node, data: Expr, scale: Expr, bias: Expr) -> Expr:
     data, scale, bias = _with_channels(node, data, scale, bias)
@@ -205,9 +202,6 @@ def rms_normalization(node: Node, data: Expr, scale: Expr) -> Expr:
     normal = node.let(values * op.rsqrt(squares + epsilon))
     found = op.multiply(*broadcastable(node, normal, node.as_dtype(scale, wide)))
     return found if node.dtype(scale) == wide else op.cast(found, node.dtype(scale))
-
-
-# --- whole tensors and neighbours --------------------------------------------------------------
 
 
 @table("MeanVarianceNormalization")

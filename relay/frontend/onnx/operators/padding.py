@@ -10,9 +10,8 @@ import numpy as np
 from relay import op
 from relay.frontend.onnx.computations.checking import axes_within, within
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.elements import Elements
+from relay.frontend.onnx.elements import Elements, static
 from relay.frontend.onnx.node import Node, int64
-from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr
 
@@ -41,8 +40,8 @@ def pad(
     rank = node.rank(data)
     if axes is not None:
         known = _for_all_axes(node, known, places, rank)
-    if all(isinstance(one, int) for one in known):
-        return _padded(node, data, [one for one in known if isinstance(one, int)], filling)
+    if (numbers := static(known)) is not None:
+        return _padded(node, data, numbers, filling)
     shape = [
         None if before is None or after is None else extent + before + after
         for extent, (before, after) in zip(node.shape(data), _pairs(node, known, rank), strict=True)
@@ -53,7 +52,7 @@ def pad(
 
 def _for_all_axes(node: Node, widths: Elements, axes: Elements | None, rank: int) -> Elements:
     """Widths for all axes, where they are given for some."""
-    given = [one for one in axes or () if isinstance(one, int)]
+    given = static(axes or ()) or ()
     named = node.axes_of(given, rank, distinct=True)
     if len(widths) != 2 * len(named):
         raise node.refused("the widths do not fit the axes", str(2 * len(named)), str(len(widths)))
@@ -110,7 +109,7 @@ def tile(node: Node, data: Expr, counts: Expr) -> Expr:
     if known is None or len(known) != node.rank(data) or node.constant(counts) is not None:
         return found
     shape = [
-        None if count is None else dims.multiply(extent, count)
+        None if count is None else extent * count
         for extent, count in zip(node.shape(data), known, strict=True)
     ]
     return node.declare(found, shape, node.dtype(data))

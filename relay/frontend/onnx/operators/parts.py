@@ -12,7 +12,7 @@ from relay.errors import VALUE
 from relay.frontend.onnx.computations.broadcast import best_known, joinable, of_shape, without_names
 from relay.frontend.onnx.computations.checking import axes_within, summing_up, within
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.elements import Elements
+from relay.frontend.onnx.elements import Elements, static
 from relay.frontend.onnx.node import Node, int64
 from relay.ir import dims
 from relay.ir.dims import Dim
@@ -63,10 +63,10 @@ def slice_by_inputs(
             one if one is None else node.of_length(one, count, "axes and steps")
             for one in (axes, steps)
         )
-    named = list(range(count)) if axes is None else _numbers(node.elements(axes))
-    strides = [1] * count if steps is None else _numbers(node.elements(steps))
+    named = list(range(count)) if axes is None else static(node.elements(axes))
+    strides = [1] * count if steps is None else static(node.elements(steps))
     bounds = node.elements(starts), node.elements(ends)
-    numbers = [_numbers(one) for one in bounds]
+    numbers = [static(one) for one in bounds]
     if named is None:
         return _sliced_along_dynamic_axes(node, data, starts, ends, axes, steps)
     if strides is not None and numbers[0] is not None and numbers[1] is not None:
@@ -103,13 +103,6 @@ def _not_before(starts: Expr, extents: Expr) -> Expr:
     return op.maximum(starts, -extents)
 
 
-def _numbers(elements: Elements | None) -> list[int] | None:
-    """Elements that are all static."""
-    if elements is None or not all(isinstance(one, int) for one in elements):
-        return None
-    return [one for one in elements if isinstance(one, int)]
-
-
 def _sliced(
     node: Node,
     data: Expr,
@@ -136,14 +129,14 @@ def _length(extent: Dim, start: Dim | None, end: Dim | None, step: int) -> Dim:
     if isinstance(end, int) and end >= END:
         end = extent
     first, last = (_inside(bound, extent) for bound in (start, end))
-    length = dims.subtract(last, first)
+    length = last - first
     return length if dims.sign_of(length) in (0, 1) else dims.ANY
 
 
 def _inside(bound: Dim, extent: Dim) -> Dim:
     """A bound from the front, if its sign is known, and not beyond the axis."""
     if isinstance(bound, int) and bound < 0:
-        return dims.maximum(dims.add(bound, extent), 0)
+        return dims.maximum(bound + extent, 0)
     if dims.sign_of(bound) in (0, 1):
         return dims.minimum(bound, extent)
     return dims.ANY
@@ -191,7 +184,7 @@ def split(node: Node, data: Expr, sizes: Expr | None = None) -> Sequence[Expr]:
         sizes, known = _even_pieces(node, data, axis, count)
     if len(known) != count:
         raise node.refused("the sizes do not fit the outputs", str(count), str(len(known)))
-    numbers = _numbers(known)
+    numbers = static(known)
     if numbers is None or not isinstance(extent, int) or node.constant(data) is not None:
         return _slices(node, data, sizes, known, axis)
     if sum(numbers) != extent or min(numbers) < 0:

@@ -14,6 +14,7 @@ from relay import dtypes, op
 from relay.frontend.onnx.computations.indices import in_range
 from relay.frontend.onnx.computations.windows import Windows
 from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.elements import static
 from relay.frontend.onnx.node import Node, int64
 from relay.frontend.onnx.operators.convolution import inner_extents
 from relay.ir import dims
@@ -25,26 +26,16 @@ table = Converters()
 
 _finfo: Any = ml_dtypes.finfo  # has no types
 
-# by the number of spatial axes
-Operators = tuple[Callable[..., Expr], ...]
-_MAXIMA: Operators = (op.nn.max_pool1d, op.nn.max_pool2d, op.nn.max_pool3d)
-_POSITIONS: Operators = (
-    op.nn.max_pool1d_positions,
-    op.nn.max_pool2d_positions,
-    op.nn.max_pool3d_positions,
-)
-_MEANS: Operators = (op.nn.avg_pool1d, op.nn.avg_pool2d, op.nn.avg_pool3d)
-_GLOBAL_MAXIMA: Operators = (
-    op.nn.global_max_pool1d,
-    op.nn.global_max_pool2d,
-    op.nn.global_max_pool3d,
-)
-_GLOBAL_MEANS: Operators = (
-    op.nn.global_avg_pool1d,
-    op.nn.global_avg_pool2d,
-    op.nn.global_avg_pool3d,
-)
 MOST = 3  # spatial axes of an operator
+Operators = list[Callable[..., Expr]]  # by the number of spatial axes
+
+
+def _operators(name: str) -> Operators:
+    return [getattr(op.nn, name.format(axes)) for axes in range(1, MOST + 1)]
+
+
+_MAXIMA, _POSITIONS = _operators("max_pool{}d"), _operators("max_pool{}d_positions")
+_MEANS = _operators("avg_pool{}d")
 
 # The pool of data by windows, the last of which may be partial: (data, windows, ceil_mode)
 Pool = Callable[[Expr, Windows, bool], Expr]
@@ -138,7 +129,7 @@ def average_pool(node: Node, data: Expr) -> Expr:
     if with_padding or windows.pads is not None:
         return means
     # the share of elements inside data: the mean of ones padded with zeros
-    extents = op.strided_slice(op.shape_of(data, dtype="int64"), [2], [node.rank(data)], axes=(0,))
+    extents = node.extents(data, 2, node.rank(data))
     ones = node.declare(
         op.dyn.ones(op.concatenate([int64([1, 1]), extents], axis=0), node.dtype(data)),
         (1, 1, *node.shape(data)[2:]),
@@ -240,16 +231,15 @@ def _inside_data(node: Node, found: Expr, data: Expr, windows: Windows) -> Expr:
     for extent, stride, (before, after), covered, count in zip(
         extents, windows.strides, windows.pads, windows.covered, shape[2:], strict=True
     ):
-        begun = dims.floor_divide(dims.add(extent, before + stride - 1), stride)
+        begun = (extent + (before + stride - 1)) // stride
         never = isinstance(covered, int) and after + stride <= covered
         most.append(count if never else dims.minimum(begun, count))
     if all(dims.equal(kept, count) is True for kept, count in zip(most, shape[2:], strict=True)):
         return found
     axes = tuple(range(2, len(shape)))
-    numbers = [one for one in most if isinstance(one, int)]
-    if len(numbers) == len(most):
+    if (numbers := static(most)) is not None:
         return op.strided_slice(found, [0] * len(axes), numbers, axes=axes)
-    sizes = op.strided_slice(op.shape_of(data, dtype="int64"), [2], [len(shape)], axes=(0,))
+    sizes = node.extents(data, 2, len(shape))
     rounded = [b + s - 1 for s, (b, _) in zip(windows.strides, windows.pads, strict=True)]
     strides = int64(list(windows.strides))
     ends = op.floor_divide(sizes + int64(rounded), strides)
@@ -271,9 +261,10 @@ def _whole_channels(
     return operators[len(axes) - 1](data)
 
 
-global_average_pool = partial(_whole_channels, _GLOBAL_MEANS, op.mean)
+global_average_pool = partial(_whole_channels, _operators("global_avg_pool{}d"), op.mean)
+global_max_pool = partial(_whole_channels, _operators("global_max_pool{}d"), op.max)
 table.add("GlobalAveragePool", global_average_pool)
-table.add("GlobalMaxPool", partial(_whole_channels, _GLOBAL_MAXIMA, op.max))
+table.add("GlobalMaxPool", global_max_pool)
 
 
 @table("GlobalLpPool")
@@ -306,14 +297,14 @@ def max_unpool(node: Node, data: Expr, places: Expr, wanted: Expr | None = None)
         for axis, (size, stride) in enumerate(zip(sizes, strides, strict=True))
     ]
     covered = [
-        dims.add(dims.multiply(extent, stride), rest)
+        extent * stride + rest
         for extent, stride, rest in zip(node.shape(data)[2:], strides, more, strict=True)
     ]
     shape = (*node.shape(data)[:2], *covered)
     factors, rest = int64([1, 1, *strides]), int64([0, 0, *more])
     own = node.let(op.shape_of(data, dtype="int64") * factors + rest)
-    if all(isinstance(one, int) for one in shape):
-        own = int64([one for one in shape if isinstance(one, int)])
+    if static(shape) is not None:
+        own = int64(shape)
     empty = node.let(op.dyn.zeros(op.prod(own, axis=0, keepdims=True), node.dtype(data)))
     chosen = in_range(node, node.let(op.reshape(op.cast(places, "int64"), (-1,))), empty)
     flat = op.scatter_elements(empty, chosen, op.reshape(data, (-1,)), axis=0)

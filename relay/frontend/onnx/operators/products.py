@@ -13,17 +13,15 @@ from relay.frontend.onnx.computations.broadcast import (
     without_names,
 )
 from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.elements import static
 from relay.frontend.onnx.node import Node, int64
 from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr, Tuple, const
-from relay.ir.types import TensorType
 from relay.op.linalg.einsum import REST, Equation, parse_equation
 
 table = Converters()
 table.add_unary({"Det": op.determinant})
-
-# --- products of any number of axes ------------------------------------------------------------
 
 
 # (left, right, whether both are batches of matrices) -> their product
@@ -106,17 +104,12 @@ def _with_batch_of(node: Node, products: Expr, having: Expr) -> Expr:
     if codes[:batch].count(-1) > 1 or 0 in codes[:batch]:
         return op.reshape_like(products, having, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=batch)
     # reshapes are free, and RecognizeAttention sees through them
-    for step in _splits(codes[:batch]):
-        products = op.reshape(products, step)
+    place = codes[:batch].index(-1) if -1 in codes[:batch] else 0
+    for axis in range(place):
+        products = op.reshape(products, (*[0] * axis, -4, codes[axis], -1, -2))
+    for extent in reversed(codes[place + 1 : batch]):
+        products = op.reshape(products, (*[0] * place, -4, -1, extent, -2))
     return products
-
-
-def _splits(batch: Sequence[int]) -> list[tuple[int, ...]]:
-    """The reshapes that split a batch into these axes, of which one may be dynamic."""
-    place = batch.index(-1) if -1 in batch else 0
-    before = [(*[0] * axis, -4, batch[axis], -1, -2) for axis in range(place)]
-    after = [(*[0] * place, -4, -1, extent, -2) for extent in reversed(batch[place + 1 :])]
-    return before + after
 
 
 def _one_batch(node: Node, matrices: Expr) -> Expr:
@@ -146,16 +139,13 @@ def _stretched(
     common = node.let(op.where(op.equal(sizes[0], one), sizes[1], sizes[0]))
     for side in (left, right):
         shape = (*batch, *node.shape(side)[-2:])
-        numbers = [extent for extent in shape if isinstance(extent, int)]
-        if len(numbers) == len(shape):
+        if (numbers := static(shape)) is not None:
             # a named dimension against a number of the other side
             found.append(node.let(op.broadcast_to(without_names(node, side), numbers)))
             continue
         own = op.strided_slice(op.shape_of(side, dtype="int64"), [-2], [node.rank(side)])
-        wanted = op.concatenate([common, own], axis=0)
-        loose = without_names(node, side)
-        declared = TensorType(shape, node.dtype(side))
-        found.append(node.let(op.broadcast_to(loose, wanted), declared=declared))
+        wanted = op.broadcast_to(without_names(node, side), op.concatenate([common, own], axis=0))
+        found.append(node.declare(wanted, shape, node.dtype(side)))
     return found[0], found[1]
 
 
@@ -178,9 +168,6 @@ def _batch_sizes(node: Node, matrices: Expr, count: int) -> Expr:
     if ahead:
         sizes = op.concatenate([int64([1] * ahead), sizes], axis=0)
     return node.let(sizes)
-
-
-# --- products of two matrices, and something added ---------------------------------------------
 
 
 @table("Gemm")
@@ -206,9 +193,6 @@ def _scaled(node: Node, value: Expr, factor: float) -> Expr:
     if dtypes.is_integer(dtype):
         return op.cast(op.cast(value, "float64") * const(factor, "float64"), dtype)
     return value * node.number(factor, value)
-
-
-# --- sums of products --------------------------------------------------------------------------
 
 
 @table("Einsum")

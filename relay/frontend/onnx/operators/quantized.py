@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from relay import dtypes, op
+from relay.frontend.onnx.computations.broadcast import trailing_axes
 from relay.frontend.onnx.computations.integer_products import convolution, matrix_product
 from relay.frontend.onnx.computations.quantization import (
     Affine,
@@ -25,7 +26,6 @@ from relay.ir.expr import Expr, const
 
 table = Converters()
 
-# --- quantization ------------------------------------------------------------------------------
 
 # The element types that `qnn.quantize` takes.
 REALS = ("float32", "float16", "bfloat16")
@@ -99,8 +99,7 @@ def _along(node: Node, data: Expr, value: Expr, axis: int) -> Expr:
         return value
     if all(extent == 1 for extent in node.shape(value)):
         return node.let(op.reshape(value, ()))
-    behind = node.rank(data) - 1 - axis % node.rank(data)
-    return node.let(op.expand_dims(value, 1, behind)) if behind else value
+    return node.let(trailing_axes(value, node.rank(data) - 1 - axis % node.rank(data)))
 
 
 def _quantized_by_element(
@@ -155,8 +154,6 @@ def dynamic_range(node: Node, data: Expr) -> Affine:
     below = op.round(op.clip(-(low / scale), 0.0, 255.0))
     return Affine(scale, node.let(op.cast(below, "int32")))
 
-
-# --- products ----------------------------------------------------------------------------------
 
 table.add("MatMulInteger", matrix_product, since=10)
 table.add("ConvInteger", convolution, since=10)

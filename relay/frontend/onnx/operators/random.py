@@ -14,6 +14,7 @@ import numpy as np
 
 from relay import op
 from relay.frontend.onnx.converters import Converters
+from relay.frontend.onnx.elements import static
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.types import element_type
 from relay.ir.expr import Constant, Expr, TupleGetItem
@@ -43,7 +44,7 @@ def _drawn(node: Node, draw: Any, like: Like, dtype: str, *parameters: float) ->
     # narrower types are converted from float32
     wide = dtype if dtype == "float64" else "float32"
     extents: Any = known
-    if isinstance(like, Expr) and not all(isinstance(one, int) for one in known):
+    if isinstance(like, Expr) and static(known) is None:
         extents = op.shape_of(like, dtype="int64")
     key = generator(node)
     found = TupleType((TensorType(key.data.shape, "uint64"), TensorType(known, wide)))

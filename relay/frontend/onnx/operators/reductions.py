@@ -25,8 +25,6 @@ Axes = tuple[int, ...]
 # (node, data, axes, keepdims) -> the reduced tensor
 Reduction = Callable[[Node, Expr, Axes, bool], Expr]
 
-# --- the reductions ----------------------------------------------------------------------------
-
 
 def _plain(operator: op.OpDef) -> Reduction:
     """A reduction by one operator."""
@@ -94,8 +92,6 @@ REDUCTIONS: Mapping[str, Reduction] = {
     "ReduceSumSquare": _sum_square,
 }
 
-# --- their axes --------------------------------------------------------------------------------
-
 
 def _by_attribute(reduction: Reduction, node: Node, data: Expr) -> Expr:
     axes = node.attribute("axes") or range(node.rank(data))
@@ -124,8 +120,6 @@ def _from_front(node: Node, data: Expr, axes: Iterable[int]) -> Axes:
 for _name, _reduction in REDUCTIONS.items():
     table.add(_name, partial(_by_attribute, _reduction))
     table.add(_name, partial(_by_input, _reduction), since=13 if _name == "ReduceSum" else 18)
-
-# --- axes that a run finds ---------------------------------------------------------------------
 
 
 def _along_dynamic_axes(reduction: Reduction, node: Node, data: Expr, axes: Expr) -> Expr:
@@ -196,9 +190,6 @@ def places_of(node: Node, mask: Expr, count: int) -> Expr:
     numbers = op.arange(int64(count), dtype="int64")
     before = op.expand_dims(so_far, 0) <= op.expand_dims(numbers, 1)
     return op.sum(op.cast(before, "int64"), axis=1)
-
-
-# --- norms -------------------------------------------------------------------------------------
 
 
 @table("LpNormalization")

@@ -8,14 +8,13 @@ from operator import mul
 
 from relay import dtypes, op
 from relay.errors import REAL_VALUE
+from relay.frontend.onnx.computations.broadcast import trailing_axes
 from relay.frontend.onnx.computations.indices import in_range
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node, int64
 from relay.ir.expr import Expr, TupleGetItem, const
 
 table = Converters()
-
-# --- regions of interest -----------------------------------------------------------------------
 
 
 @table("RoiAlign")
@@ -63,9 +62,6 @@ def max_roi_pool(node: Node, data: Expr, regions: Expr) -> Expr:
     scaled = regions * const([1.0, *[scale] * 4], node.dtype(regions))
     size = tuple(node.required("pooled_shape"))
     return op.vision.roi_pool(data, scaled, pooled_size=size, spatial_scale=1.0)
-
-
-# --- boxes -------------------------------------------------------------------------------------
 
 
 @table("NonMaxSuppression")
@@ -116,14 +112,13 @@ def _corners(boxes: Expr) -> Expr:
     return op.concatenate([y - down, x - across, y + down, x + across], axis=2)
 
 
-# --- blocks ------------------------------------------------------------------------------------
-
-
 @table("Col2Im")
 def col2im(node: Node, data: Expr, image_shape: Expr, block_shape: Expr) -> Expr:
     """Blocks added to an image at the positions they were cut from.
+
     Each element of each block has a flat position in the image; one more position at the end takes
-    those in the padding."""
+    those in the padding.
+    """
     node.must_have_axes(data, 3, "blocks")
     rank = node.length(image_shape, "the shape of images")
     if node.length(block_shape, "the shape of blocks") != rank:
@@ -144,7 +139,7 @@ def col2im(node: Node, data: Expr, image_shape: Expr, block_shape: Expr) -> Expr
         starts = op.arange(stops, dtype="int64") * int64(strides[axis]) - int64(pads[axis])
         steps = op.arange(blocks[axis], dtype="int64") * int64(dilations[axis])
         # the axes of blocks, then the axes along which they are placed
-        along = _spread(steps, axis, 2 * rank) + _spread(starts, axis + rank, 2 * rank)
+        along = trailing_axes(steps, 2 * rank - 1 - axis) + trailing_axes(starts, rank - 1 - axis)
         along = node.let(along)
         fits = op.logical_and(along >= zero, along < images[axis])
         inside = op.logical_and(inside, fits)
@@ -163,12 +158,6 @@ def col2im(node: Node, data: Expr, image_shape: Expr, block_shape: Expr) -> Expr
     number = node.constant(channels)
     declared = (node.shape(data)[0], None if number is None else int(number), *known)
     return node.declare(found, declared, node.dtype(data))
-
-
-def _spread(values: Expr, axis: int, rank: int) -> Expr:
-    """A vector along one of `rank` axes."""
-    after = rank - axis - 1
-    return op.expand_dims(values, 1, num_newaxis=after) if after else values
 
 
 def _product(node: Node, sizes: Sequence[Expr]) -> Expr:

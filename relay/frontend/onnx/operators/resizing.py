@@ -153,13 +153,8 @@ def _part(node: Node, values: Expr, place: int, dtype: str = "float64") -> Expr:
 
 def _stays(node: Node, axis: Axis) -> bool:
     """Whether an axis is known to keep its extent."""
-    factor = node.constant(node.let(axis.factor))
-    is_same = factor == 1 or dims.equal(axis.new, axis.old) is True
-    if not axis.is_exact or not is_same:
-        return False
-    if axis.region is None:
-        return True
-    return _region(node, axis) == (0, 1)
+    is_same = _factor(node, axis) == 1 or dims.equal(axis.new, axis.old) is True
+    return axis.is_exact and is_same and _region(node, axis) == (0, 1)
 
 
 def _by_factors(node: Node, data: Expr, numbers: Sequence[int], scales: Expr) -> list[Axis]:
@@ -209,8 +204,8 @@ def _scaled(node: Node, old: Dim, factor: float | None, count: Expr) -> tuple[Di
     exact = Fraction(factor)
     if exact.denominator > 256:
         return dims.ANY, False  # rounding to float32 may give an integer
-    whole = dims.multiply(old, exact.numerator)
-    return dims.floor_divide(whole, exact.denominator), exact.denominator == 1
+    whole = old * exact.numerator
+    return whole // exact.denominator, exact.denominator == 1
 
 
 def _by_sizes(node: Node, data: Expr, numbers: Sequence[int], sizes: Expr) -> list[Axis]:
@@ -273,8 +268,9 @@ def _by_operator(node: Node, data: Expr, axes: Sequence[Axis], way: Way) -> Expr
         return None
     rounding = way.rounding
     if rounding == "simple":
-        sides = {_is_larger(node, axis) for axis in axes}
-        if len(sides) > 1 or None in sides:
+        factors = [factor for axis in axes if (factor := _factor(node, axis)) is not None]
+        sides = {factor >= 1 for factor in factors}
+        if len(sides) > 1 or len(factors) < len(axes):
             return None
         rounding = "floor" if True in sides else "ceil"
     roi: list[float] | None = None
@@ -305,8 +301,8 @@ def _by_operator(node: Node, data: Expr, axes: Sequence[Axis], way: Way) -> Expr
     if len(spatial) != 2 or way.crops:
         return None
     if method := _enlargement(way, rounding):
-        down, across = (_whole_factor(node, resized.get(number)) for number in spatial)
-        if down is not None and across is not None:
+        down, across = (_factor(node, resized.get(number)) for number in spatial)
+        if down is not None and across is not None and not down % 1 and not across % 1:
             return op.nn.upsampling(data, down, across, layout, method)
     counts = [
         resized[number].count if number in resized else node.size(data, number)
@@ -326,17 +322,10 @@ def _enlargement(way: Way, rounding: str) -> str:
     return "nearest_neighbor" if way.mode == "nearest" and repeats else ""
 
 
-def _whole_factor(node: Node, axis: Axis | None) -> float | None:
-    if axis is None:
-        return 1.0
-    factor = node.constant(node.let(axis.factor))
-    return None if factor is None or float(factor) % 1 else float(factor)
-
-
-def _is_larger(node: Node, axis: Axis) -> bool | None:
-    """Whether an axis does not shrink; None where that is known at run time only."""
-    factor = node.constant(node.let(axis.factor))
-    return None if factor is None else bool(factor >= 1)
+def _factor(node: Node, axis: Axis | None) -> float | None:
+    """The factor of an axis, if it is constant."""
+    factor = None if axis is None else node.constant(node.let(axis.factor))
+    return 1.0 if axis is None else None if factor is None else float(factor)
 
 
 def _region(node: Node, axis: Axis | None) -> tuple[float, float] | None:

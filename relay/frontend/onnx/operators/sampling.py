@@ -28,8 +28,10 @@ def affine_grid(node: Node, matrices: Expr, size: Expr) -> Expr:
     batch = node.size(matrices, 0)
     message = "there is not a matrix for each image"
     size = node.checked(size, op.equal(images, batch), message, VALUE, VALUE, batch, images)
-    column: list[Expr] = [_column(node, matrices, number, count) for number in range(count + 1)]
-    place = column[count]
+    # the columns of each matrix, as (n, 1…, count) with an axis per axis of images
+    taken = (op.strided_slice(matrices, [i], [i + 1], axes=(2,)) for i in range(count + 1))
+    column = [op.expand_dims(op.squeeze(one, (2,)), 1, num_newaxis=count) for one in taken]
+    place: Expr = column[count]
     # x is the last axis, y the one before
     for number in range(count):
         axis = count - 1 - number
@@ -41,12 +43,6 @@ def affine_grid(node: Node, matrices: Expr, size: Expr) -> Expr:
         along = op.cast(_normalized_positions(steps, extent, aligned), dtype)
         place = place + column[number] * op.expand_dims(along, 1, num_newaxis=number + 1)
     return place
-
-
-def _column(node: Node, matrices: Expr, number: int, count: int) -> Expr:
-    """A column of each matrix, as (n, 1…, count), with an axis per axis of images."""
-    taken = op.strided_slice(matrices, [number], [number + 1], axes=(2,))
-    return op.expand_dims(op.squeeze(taken, (2,)), 1, num_newaxis=count)
 
 
 def _normalized_positions(steps: Expr, extent: Expr, aligned: bool) -> Expr:

@@ -226,7 +226,9 @@ _WIDTH = "parts have no elements"
 
 def _dynamic_split(node: Node, data: Expr, axis: int, sizes: Expr, keep: bool) -> Expr:
     """Parts whose sizes or number are dynamic: a loop from the first to the last.
-    fn (%start, %i) { if (%start < size) { Cons(%data[%start:end], …) } else { Nil } }"""
+
+    fn (%start, %i) { if (%start < size) { Cons(%data[%start:end], …) } else { Nil } }
+    """
     ty = node.tensor_type(data)
     extents = [Any() if place == axis else size for place, size in enumerate(ty.shape)]
     kept = [size for place, size in enumerate(extents) if keep or place != axis]
@@ -254,9 +256,7 @@ def _dynamic_split(node: Node, data: Expr, axis: int, sizes: Expr, keep: bool) -
         cut = op.squeeze(cut, (axis,))
     longer = Call(_constructor(node, "Cons"), (part, Call(again, (end, number + one))))
     body = If(
-        going,
-        Let(end, start + step, Let(part, cut, longer)),
-        Call(_constructor(node, "Nil"), ()),
+        going, Let(end, start + step, Let(part, cut, longer)), Call(_constructor(node, "Nil"), ())
     )
     whole = TypeCall(LIST, (part_type,))
     function = Function((start, number), body, whole)

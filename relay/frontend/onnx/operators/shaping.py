@@ -7,7 +7,7 @@ declared type, which is checked at run time.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import reduce
 
 import numpy as np
@@ -18,7 +18,7 @@ from relay.frontend.onnx.branches import Fork
 from relay.frontend.onnx.computations.broadcast import without_names
 from relay.frontend.onnx.computations.checking import axes_within, within
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.elements import Elements
+from relay.frontend.onnx.elements import Elements, static
 from relay.frontend.onnx.node import GIVE_SIZES, Node, int64
 from relay.frontend.onnx.operators.reductions import places_of
 from relay.frontend.onnx.ranks import expected_rank
@@ -37,7 +37,7 @@ def shape(node: Node, data: Expr) -> Expr:
     extents = node.shape(data)
     start, end, _ = slice(node.attribute("start", 0), node.attribute("end")).indices(len(extents))
     wanted = extents[start:end]
-    if all(isinstance(one, int) for one in wanted):
+    if static(wanted) is not None:
         return node.importer.constant(np.array(wanted, "int64"))
     found = op.shape_of(data, dtype="int64")
     if len(wanted) < len(extents):
@@ -134,12 +134,9 @@ def _may_be_a_code(one: Dim | None, old: Sequence[Dim]) -> bool:
         return False
     names = set(dims.atoms(one))
     corners = [names, set(), *({name} for name in names)]  # names that are 0; others are 1
-    return any(_is_negative_at(one, zero) for zero in corners)
-
-
-def _is_negative_at(one: Dim, zero: Collection[dims.Symbol]) -> bool:
-    size = dims.substitute(one, lambda name: 0 if name in zero else 1)
-    return isinstance(size, int) and size < 0
+    values = ({name: int(name not in zero) for name in names} for zero in corners)
+    sizes = [dims.substitute(one, value.__getitem__) for value in values]
+    return any(isinstance(size, int) and size < 0 for size in sizes)
 
 
 def _copied_where_empty(elements: Elements, old: Sequence[Dim]) -> set[int]:
@@ -246,8 +243,10 @@ MOST_FORKS = 2  # dynamic dimensions: each duplicates the rest of the graph
 
 def _squeezed_all(node: Node, data: Expr) -> Expr | Fork:
     """Without all axes of extent 1.
+
     Where the result rank depends on dynamic dimensions, the graph forks for each of them; the
-    declared ranks of outputs tell which branches are possible."""
+    declared ranks of outputs tell which branches are possible.
+    """
     extents = node.shape(data)
     sizes = [(data, axis) if isinstance(one, dims.Any) else one for axis, one in enumerate(extents)]
     ones = [
@@ -352,15 +351,15 @@ def expand(node: Node, data: Expr, wanted: Expr) -> Expr:
     left = (*[1] * (rank - len(own)), *own)
     right = (*[1] * (rank - count), *elements)
     found = tuple(_stretched(node, a, b) for a, b in zip(left, right, strict=True))
-    numbers = [one for one in found if isinstance(one, int)]
+    numbers = static(found)
     stays = len(own) == rank and all(map(_is_same, found, own))
-    if stays or len(numbers) == rank:  # no operator checks the shape
+    if stays or numbers is not None:  # no operator checks the shape
         data = _broadcasting(node, data, left, wanted, right)
     if stays:
         return data
     if not all(b == 1 or a == 1 or _is_same(b, a) for a, b in zip(left, right, strict=True)):
         data = without_names(node, data)
-    if len(numbers) == rank:
+    if numbers is not None:
         return op.broadcast_to(data, numbers)
     asked = _in_front(node, op.cast(wanted, "int64"), rank - count)
     extents = _in_front(node, op.shape_of(data, dtype="int64"), rank - len(own))

@@ -159,7 +159,7 @@ def _first_half(node: Node, data: Expr) -> Expr:
     if isinstance(extent, int):
         return node.let(op.strided_slice(data, (0,), (extent // 2 + 1,), axes=(last,)))
     half = op.floor_divide(node.size(data, last), int64(2)) + int64(1)
-    known = None if isinstance(extent, dims.Any) else dims.floor_divide(extent, 2) + 1
+    known = None if isinstance(extent, dims.Any) else (extent // 2) + 1
     return node.let(op.take(data, _numbers(node, node.let(half), known), axis=last))
 
 
@@ -294,7 +294,7 @@ def mel_weight_matrix(
     places = node.let(op.cast(op.floor(scaled / op.cast(samples, "float64")), "int64"))
     bins = op.floor_divide(size, two) + one
     length_known = _known_length(node, length)
-    known = None if length_known is None else dims.floor_divide(length_known, 2) + 1
+    known = None if length_known is None else (length_known // 2) + 1
     column = op.expand_dims(_numbers(node, node.let(bins), known), 1)
     own = _numbers(node, count, known_bands)
     # one tensor of all three, so that they have equal lengths for inference

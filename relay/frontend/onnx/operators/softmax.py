@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from relay import op
+from relay.frontend.onnx.computations.broadcast import trailing_axes
 from relay.frontend.onnx.computations.shares import shares
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
@@ -20,8 +21,7 @@ Along = Callable[[Node, Expr, int], Expr]
 def _hardmax(node: Node, data: Expr, axis: int) -> Expr:
     """1 for the first maximum, 0 for the others."""
     places = op.arange(op.cast(node.size(data, axis), "int32"), dtype="int32")
-    behind = node.rank(data) - 1 - axis
-    numbers = op.expand_dims(places, axis=1, num_newaxis=behind) if behind else places
+    numbers = trailing_axes(places, node.rank(data) - 1 - axis)
     chosen = op.argmax(data, axis=axis, keepdims=True)
     found = op.cast(op.equal(chosen, numbers), node.dtype(data))
     return node.let(found, declared=node.type_of(data))

@@ -16,8 +16,6 @@ from relay.ir.expr import Expr
 
 table = Converters("com.microsoft")
 
-# --- products ----------------------------------------------------------------------------------
-
 
 @table("FusedMatMul", "TransposeMatMul")
 def fused_matmul(node: Node, left: Expr, right: Expr) -> Expr:
@@ -67,9 +65,6 @@ def gemm_fast_gelu(node: Node, data: Expr, weight: Expr, bias: Expr | None = Non
     return fast_gelu_of(node, found)
 
 
-# --- convolutions ------------------------------------------------------------------------------
-
-
 @table("FusedConv")
 def fused_conv(
     node: Node, data: Expr, weight: Expr, bias: Expr | None = None, addend: Expr | None = None
@@ -105,8 +100,6 @@ def channels_last(node: Node, data: Expr) -> Expr:
     rank = node.rank(data)
     return node.let(op.transpose(data, (0, *range(2, rank), 1)))
 
-
-# --- normalization -----------------------------------------------------------------------------
 
 EPSILON = 1e-12  # the default of `epsilon`
 

@@ -264,7 +264,7 @@ def q_embed_layer_normalization(
 ) -> Sequence[Expr]:
     """Five integer tables, a mask, and the scales and zero points of the tables."""
     tables, mask, parameters = inputs[:5], inputs[5], inputs[6:]
-    reals: list[Any] = []
+    reals: Any = []
     for place, one in enumerate(tables):
         scale = parameters[place] if place < len(parameters) else None
         zero = parameters[place + 5] if place + 5 < len(parameters) else None
@@ -274,7 +274,7 @@ def q_embed_layer_normalization(
             raise node.refused("a table has no scale", "one for each table", "none")
         else:
             reals.append(dequantized(node, one, affine(node, scale, zero)))
-    return embed_layer_normalization(node, words, segments, *reals, mask=mask)[:2]
+    return embed_layer_normalization(node, words, segments, *(*reals, mask))[:2]
 
 
 @table("DynamicQuantizeLSTM")

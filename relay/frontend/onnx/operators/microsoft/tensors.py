@@ -91,9 +91,6 @@ def is_all_finite(node: Node, *values: Expr) -> Expr:
     return reduce(lambda left, right: node.let(op.logical_and(left, right)), found)
 
 
-# --- complex numbers ---------------------------------------------------------------------------
-
-
 @table("Rfft")
 def rfft(node: Node, data: Expr) -> Expr:
     """The nonnegative frequencies of a real signal along the last axis."""

@@ -25,8 +25,6 @@ table = Converters("ai.onnx.ml")
 
 MOST = 1 << 26  # weights of pairs of classes
 
-# --- linear models -----------------------------------------------------------------------------
-
 
 @table("LinearRegressor")
 def linear_regressor(node: Node, data: Expr) -> Expr:
@@ -88,9 +86,6 @@ def _matrix(node: Node, rows: int, name: str = "coefficients") -> np.ndarray:
 
 def _floats(node: Node, name: str) -> np.ndarray:
     return np.array(node.attribute(name) or [], "float32")
-
-
-# --- support vectors ---------------------------------------------------------------------------
 
 
 @table("SVMRegressor")

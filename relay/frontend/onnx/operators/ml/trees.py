@@ -115,8 +115,10 @@ def tree_ensemble(node: Node, data: Expr) -> Expr:
 @table("TreeEnsembleClassifier")
 def tree_ensemble_classifier(node: Node, data: Expr) -> Sequence[Expr]:
     """The label of each row, and the scores of all classes.
+
     Where leaves have weights for the first of two classes only, their sum scores the second, which
-    is chosen above 0.5 if no weight is negative, otherwise above 0."""
+    is chosen above 0.5 if no weight is negative, otherwise above 0.
+    """
     labels = labels_of(node, 0)
     forest = _listed(node, data, "class", len(labels))
     scores = node.let(forest.summed(node, as_float(node, data)))
