@@ -237,7 +237,7 @@ def test_some_dimensions_with_names() -> None:
         ([(1, 1, 3), (1, 1, 4), (1, 4, 0)], {}, "larger than padded data"),
         ([(1, 1, 3), (1, 1, 0), (1, 0, 4)], {}, "windows have no elements"),
         ([(1, 3, 3), (1, 3, 1), (1, 2, 3)], {"offset_group": 2}, "not shared evenly"),
-        ([(1, 1, 3), (1, 1, 1), (1, 1, 3)], {"strides": [0]}, "1 at least"),
+        ([(1, 1, 3), (1, 1, 1), (1, 1, 3)], {"strides": [0]}, "`strides` are not positive"),
         ([(1, 1, 3), (1, 1, 1), (1, 1, 3)], {"pads": [0]}, "`pads` has the wrong length"),
         ([(1, 1, *[1] * 9), (1, 1, *[1] * 9), (1, 9, *[1] * 9)], {}, "too many spatial axes"),
     ],
