@@ -77,8 +77,8 @@ GROUPS = {
     "Boxes in images": ("vision",),
     "Signals": ("signal.fourier", "nn.fifo"),
     "Random numbers": ("random",),
-    "Shapes that a run finds": ("dyn",),
-    "Quantised networks": (
+    "Dynamic shapes": ("dyn",),
+    "Quantized networks": (
         "qnn.convert",
         "qnn.arithmetic",
         "qnn.elementwise",

@@ -1,7 +1,14 @@
 """The index lists every page and every example, and its links lead somewhere."""
 
+import importlib
 import re
+from importlib.util import find_spec
 from pathlib import Path
+
+import pytest
+
+import relay
+from relay.transform.context import OPTIONS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -18,7 +25,27 @@ def test_every_example_is_listed_in_order():
     assert re.findall(r"^\| `(\d.*?)`", INDEX, re.MULTILINE) == examples
 
 
-def test_files_named_in_the_readme_exist():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    for name in re.findall(r"`((?:relay|docs|examples|benchmarks)/[\w/.]*)`", text):
-        assert (ROOT / name).exists(), name
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_names_exists(page):
+    text = page.read_text(encoding="utf-8")
+    prose = re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
+    links = re.findall(r"\]\(([^)#]+)\)", prose)
+    assert not [link for link in links if "://" not in link and not (page.parent / link).exists()]
+    files = re.findall(r"`((?:relay|docs|examples|benchmarks|tests|tools)/[\w/.]*)`", text)
+    assert not [name for name in files if not (ROOT / name).exists()]
+    names = re.findall(r"`(relay(?:\.\w+)+)", text)
+    assert not [name for name in names if name not in OPTIONS and not is_found(name)]
+
+
+def is_found(name: str) -> bool:
+    """Whether a dotted name is a module, or an attribute of one."""
+    found = relay
+    for index, part in enumerate(parts := name.split("."), start=1):
+        module = ".".join(parts[:index])
+        if not hasattr(found, part) and index > 1 and not find_spec(module):
+            return False
+        found = getattr(found, part, None) or importlib.import_module(module)
+    return True

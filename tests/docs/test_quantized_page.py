@@ -8,7 +8,7 @@ from relay.analysis import list_op_freqs
 from relay.ir.compare import assert_structural_equal
 from relay.transform import FakeQuantizationToInteger, InferType, QnnCanonicalize
 
-PAGE = (Path(__file__).parents[2] / "docs" / "quantised.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "quantized.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(python)?\n(.*?)```", PAGE, re.DOTALL)
 
 
