@@ -115,7 +115,7 @@ def shallow(monkeypatch):
     monkeypatch.setitem(resnet.UNITS, 8, (2, 1))
     monkeypatch.setitem(resnet.UNITS, 60, (2, 1))  # from 50 on, units have bottle necks
     monkeypatch.setitem(densenet.SIZES, 13, (16, 8, (1, 2, 1, 1)))
-    fires = (squeezenet.POOL, (16, 64), squeezenet.POOL, (24, 96))
+    fires = (((16, 64),), ((24, 96),))
     monkeypatch.setitem(squeezenet.VERSIONS, "short", ((32, 3), fires))
 
 

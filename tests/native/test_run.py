@@ -7,7 +7,8 @@ import pytest
 
 from relay.native import run
 from relay.native.runtime import Context, Request, runtime
-from relay.target import Target, abi
+from relay.target import Target
+from relay.target.llvm import abi
 from relay.target.llvm.compile import compile_module
 from relay.target.llvm.jit import load
 

@@ -11,7 +11,8 @@ import pytest
 from relay.native import layout, stack
 from relay.native.call import ProgramContext, program_runtime_object
 from relay.native.runtime import portable
-from relay.target import Target, abi
+from relay.target import Target
+from relay.target.llvm import abi
 from tests.native.object_programs import call
 
 

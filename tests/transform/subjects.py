@@ -123,7 +123,7 @@ def _shallow(table: dict[Any, Any], key: Any, value: Any, make: Callable[[], Wor
         return make()
 
 
-FIRES = ((16, 3), (squeezenet.POOL, (8, 16), squeezenet.POOL, (8, 24)))
+FIRES = ((16, 3), (((8, 16),), ((8, 24),)))
 
 ZOO: dict[str, Callable[[], Workload]] = {
     "mlp": lambda: mlp.get_workload(2, image_shape=(1, 6, 6), dtype=WIDE),

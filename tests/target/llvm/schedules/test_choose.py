@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from relay import dtypes, te
 from relay.lower.lower import Options
 from relay.target.llvm import function
-from relay.target.llvm.schedules import elementwise, facts
+from relay.target.llvm.schedules import choose as choosing
+from relay.target.llvm.schedules import contraction, elementwise, rows
 from relay.target.llvm.schedules.choose import choose
 from relay.target.target import Target
 from relay.te.evaluate import evaluate
@@ -181,8 +182,9 @@ def small_limits(small: bool) -> Iterator[None]:
     """Threads, workspaces and stores past the caches for tensors of any size."""
     with ExitStack() as stack:
         if small:
-            stack.enter_context(patch.object(facts, "PARALLEL_WORK", 200))
-            stack.enter_context(patch.object(facts, "PARALLEL_ELEMENTS", 20))
+            for user in (contraction, elementwise, function, rows):
+                stack.enter_context(patch.object(user, "PARALLEL_WORK", 200))
+            stack.enter_context(patch.object(choosing, "PARALLEL_ELEMENTS", 20))
             stack.enter_context(patch.object(function, "_STACK_BYTES", 512))
             stack.enter_context(patch.object(elementwise, "_STREAMED", 2000))
         yield
