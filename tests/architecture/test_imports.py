@@ -20,15 +20,23 @@ FILES = sorted(path for path in ROOT.rglob("*.py") if path.name != "__main__.py"
 
 # Bottom-up: a part may import the parts before it, never those after it.
 LAYERS = (
+    "immutable",
     "errors",
+    "arena",
+    "files",
     "settings",
     "dtypes",
+    "extents",
     "tree",
     "nd",
+    "safetensors",
     "te",
     "ir",
+    "tir",
     "op",
     "check",
+    "builder",
+    "loops",
     "parser",
     "prelude",
     "serialize",
@@ -37,35 +45,27 @@ LAYERS = (
     "dataflow_pattern",
     "target",
     "transform",
+    "data_dep_optimization",
+    "qnn",
+    "pipeline",
     "lower",
     "program",
     "executors",
+    "graph_executor",
     "cache",
     "target.llvm",
     "frontend",
     "export",
+    "compile_log",
     "driver",
+    "build_module",
+    "onnx_backend",
     "testing",
 )
-# Small modules beside the layers, with the layer they stand next to.
+# What imports a layer and is imported by it, and so belongs to it.
 BESIDE = {
-    "arena": "errors",
-    "build_module": "driver",
-    "builder": "check",
-    "compile_log": "driver",
-    "data_dep_optimization": "transform",
-    "extents": "dtypes",
-    "files": "errors",
-    "graph_executor": "executors",
-    "onnx_backend": "driver",
-    "immutable": "errors",
-    "loops": "check",
-    "native": "target.llvm",  # its runtime
-    "pipeline": "transform",
-    "qnn": "transform",
-    "safetensors": "nd",
+    "native": "target.llvm",  # its runtime, in LLVM IR
     "tensor_array": "prelude",
-    "tir": "ir",
     "vm": "executors",
 }
 # What may be imported inside a function from further up, and why. A module-level import never may.
