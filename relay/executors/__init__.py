@@ -8,8 +8,7 @@ f(np.ones(3, "float32")).numpy()
     vm.py           all programs, compiled, one instruction at a time
     aot.py          all programs, as native code
     executable.py   a compiled program, as Python calls it; needs no compiler, nor does what it
-                    imports: native.py, arrays.py, memory.py, report.py, artifact.py
-    c/              a compiled program as a library for C
+                    imports: arrays.py, memory.py, report.py, artifact.py
 """
 
 from __future__ import annotations
