@@ -32,6 +32,7 @@ from relay.target.llvm.target import LLVMTarget
 
 STACK: Final = 1 << 30  # what is reserved unless the caller says otherwise
 FRAMES: Final = 1 << 33
+MODEST: Final = 1 << 26  # the most that is reserved by default where memory is limited
 SMALLEST: Final = 1 << 20
 GUARD: Final = 1 << 16  # memory that nobody may touch; a multiple of all page sizes
 LEAVES: Final = 1 << 18  # room below the limit for what does not recurse: kernels, the runtime
@@ -70,6 +71,7 @@ def text(target: LLVMTarget) -> str:
         "stack_default": STACK,
         "frames_default": FRAMES,
         "smallest": SMALLEST,
+        "modest": MODEST,
         "guard": GUARD,
         "limit_offset": GUARD + LEAVES,
         "leaves": LEAVES,
@@ -155,8 +157,9 @@ declare i32 @mprotect(ptr, i64, i32)
 declare i32 @madvise(ptr, i64, i32)
 declare i64 @pthread_self()
 
-; Reserve memory: as much as wanted, or the largest half, quarter, … that there is. Its size is
-; stored where the wanted one was. Null when there is none.
+; Reserve memory: as much as wanted, or the largest half, quarter, … that there is; where nobody has
+; asked for a size, at most $modest bytes then, because what limits it limits others too. Its size
+; is stored where the wanted one was. Null when there is none.
 define internal ptr @relay_map(ptr %size.at, i64 %otherwise) noinline cold nounwind {
 entry:
   %given = load i64, ptr %size.at
@@ -176,7 +179,9 @@ ask:
   br i1 %refused, label %halve, label %done
 halve:
   %half = lshr i64 %size, 1
-  %less = and i64 %half, -$guard
+  %modest = call i64 @llvm.umin.i64(i64 %half, i64 $modest)
+  %part = select i1 %unset, i64 %modest, i64 %half
+  %less = and i64 %part, -$guard
   %enough = icmp uge i64 %less, $smallest
   br i1 %enough, label %ask, label %fail
 done:

@@ -4,6 +4,8 @@ import os
 import resource
 import signal
 import struct
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -30,6 +32,22 @@ def test_recursion_is_as_deep_as_the_stack():
     small = ProgramContext(1, stack=1 << 20)
     assert call(small, "recurse", 1_000_000)[0] == layout.STACK_OVERFLOW
     assert call(small, "recurse", 1000) == (0, [1000])
+
+
+def test_where_memory_is_limited_a_stack_leaves_room_for_others():
+    """Half of what there is, and half of the rest, left LLVM too little: it ends the process."""
+    script = """if True:
+        import resource
+        from relay.native import layout
+        from relay.native.call import ProgramContext
+        from tests.native.object_programs import call
+        resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))
+        for stack, most in (0, 1 << 26), (1 << 32, 1 << 29):
+            context = ProgramContext(1, stack=stack)
+            assert call(context, "recurse", 1000) == (0, [1000])
+            assert 1 << 20 <= context[layout.STACK_SIZE] <= most
+    """
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_what_a_deep_call_used_goes_back_to_the_system():
