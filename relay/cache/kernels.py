@@ -79,7 +79,7 @@ class KernelCache:
                 missing[key] = one
         most = settings.WORKERS.read() or usable_cores()
         helpers = min(most, len(missing) // FUNCTIONS_PER_WORKER) - 1
-        if helpers > 0:
+        if helpers > 0 and self.target.is_named:
             self._share(missing, helpers)
 
     def compile(self, kernels: Sequence[Kernel]) -> tuple[bytes, ...]:

@@ -29,11 +29,10 @@ def make_executable(
     for name, limit in (("stack", stack), ("memory", memory)):
         if type(limit) is not int or limit < 0:
             raise RelayError(f"`{name}` is a number of bytes, 0 for the usual one, found {limit!r}")
-    if code.program is not None:
-        limits = {"stack": stack, "memory": memory, "classes": classes}
-        made: Executable = code.target.executable(
-            program, code, weights, threads, prepared, **limits
-        )
+    parts = (program, code, weights, threads, prepared)
+    limits = {"stack": stack, "memory": memory, "classes": classes}
+    made: Executable | None = code.target.executable(*parts, **limits)
+    if made is not None:
         return made
     if not program[MAIN].is_straight_line:
         raise TargetError(
@@ -42,4 +41,4 @@ def make_executable(
                 hint="relay.vm.compile(mod, target) has them run by the virtual machine",
             )
         )
-    return StraightLineExecutable(program, code, weights, threads, prepared)
+    return StraightLineExecutable(*parts)

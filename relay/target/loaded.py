@@ -40,8 +40,8 @@ class Loaded(ABC):
         return CallSequence(self, calls)
 
     def allocate(self, size: int) -> np.ndarray:
-        """Memory for what kernels read and write: constants, intermediate tensors, results. Inputs
-        lie where the caller has them."""
+        """Memory for constants, intermediate tensors, workspaces and results, which the host can
+        address too. Only inputs, scalars and results that the caller has room for lie elsewhere."""
         return allocate(size)
 
 

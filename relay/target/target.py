@@ -115,6 +115,15 @@ class Target(metaclass=_ByDescription):
     def __hash__(self) -> int:
         return hash(str(self))
 
+    @property
+    def is_named(self) -> bool:
+        """Whether another process can read it from its text: not where it is known as an object
+        only."""
+        try:
+            return described(str(self)) == self
+        except TargetError:
+            return False
+
     # --- the current target
 
     @staticmethod
@@ -244,9 +253,10 @@ class Target(metaclass=_ByDescription):
         return None
 
     def executable(self, *parts: Any, **limits: Any) -> Any:
-        """The executable of what `compile_program` compiled: the arguments, and the result, of
-        `relay.executors.make.make_executable`."""
-        raise self._lacks("code for functions and branches")
+        """An executable of the target's own, for whole programs or for tensors in memory of its
+        own: arguments and result are those of `relay.executors.make.make_executable`. None: the
+        usual one for straight-line code."""
+        return None
 
     def export(self, executable: Any, path: Any, kind: str, **options: Any) -> Path:
         """Write a compiled model as a library for programs in C (`Executable.export`)."""

@@ -1,5 +1,6 @@
 """A target from outside of the package: the one that `docs/adding/target.md` shows, installed."""
 
+import ctypes
 import re
 import subprocess
 import sys
@@ -11,7 +12,9 @@ import pytest
 import relay
 from relay.cache import Cache
 from relay.errors import EvaluationError, LowerError, TargetError
+from relay.program.program import nbytes
 from relay.target import Loaded, Target
+from relay.target.memory import address_of
 from relay.testing import mlp
 
 PAGE = (Path(__file__).parents[2] / "docs/adding/target.md").read_text(encoding="utf-8")
@@ -75,6 +78,7 @@ def test_a_program_of_loops_and_dynamic_sizes_runs_on_it_in_the_virtual_machine(
 def test_it_is_known_by_the_name_of_its_entry_point(toy):
     assert Target("toy") == toy != Target("llvm")
     assert (str(toy), toy.kind.name, hash(Target("toy"))) == ("toy", "toy", hash(toy))
+    assert toy.is_named
     with toy:
         assert Target.current() is toy
     with pytest.raises(TargetError, match="no option `-size=4`"):
@@ -156,10 +160,59 @@ def test_weights_lie_in_the_memory_it_gives_and_can_be_changed(toy, monkeypatch)
     assert len(times) == len(exe.kernels) and min(times) > 0
 
 
+def test_a_target_may_have_memory_of_its_own(toy, folder):
+    from toy_target import ToyKernels
+
+    class Device(ToyKernels):
+        """Kernels that see the memory of a device only; what lies elsewhere is copied."""
+
+        def __init__(self, kernels, code):
+            super().__init__(kernels, code)
+            self.kernels = {kernel.name: kernel for kernel in kernels}
+            self.blocks = []
+            self.copied = 0
+
+        def allocate(self, size):
+            self.blocks.append(block := super().allocate(size))
+            return block
+
+        def invoke(self, kernel, words, where=""):
+            known = self.kernels[kernel]
+            own, back = list(words), []
+            for i, spec in enumerate((*known.inputs, *known.outputs)):
+                if not any(0 <= words[i] - address_of(b) < max(1, b.nbytes) for b in self.blocks):
+                    size = nbytes(spec)
+                    block = self.allocate(size)
+                    ctypes.memmove(address_of(block), words[i], size)
+                    own[i] = address_of(block)
+                    back.append((words[i], own[i], size if i >= len(known.inputs) else 0))
+            self.copied += len(back)
+            super().invoke(kernel, own, where)
+            for address, source, size in back:
+                ctypes.memmove(address, source, size)
+
+    class Far(type(toy)):
+        def load(self, kernels, code, *, threads, support):
+            self.loaded = Device(kernels, code)
+            return self.loaded
+
+    far = Far()
+    x, w = relay.var("x", shape=(2, 3)), relay.var("w", shape=(5, 3))
+    function = relay.Function([x, w], relay.nn.softmax(relay.exp(relay.nn.dense(x, w))))
+    exe = relay.compile(function, {"w": numbers(5, 3)}, target=far)
+    expected = relay.compile(function, {"w": numbers(5, 3)})(numbers(2, 3))
+    np.testing.assert_allclose(exe(numbers(2, 3)), expected, rtol=1e-5)
+    assert far.loaded.copied == 1  # the input
+    given = np.empty((2, 5), "float32")
+    np.testing.assert_allclose(exe(numbers(2, 3), out=given), expected, rtol=1e-5)
+    assert far.loaded.copied == 3
+
+
 def test_a_target_without_code_says_what_is_missing():
     class Empty(Target):
         kind = relay.target.TargetKind("empty")
 
+    assert not Empty().is_named
     x = relay.var("x", shape=(4,))
     with pytest.raises(TargetError, match="`empty` gives no code for kernels"):
         relay.compile(relay.Function([x], relay.exp(x)), target=Empty())

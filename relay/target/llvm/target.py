@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from relay.program.native import NativeProgram
     from relay.program.program import Program
     from relay.target.kernel import Kernel, KernelCode, Scheduled
-    from relay.target.llvm.executable.whole_program import WholeProgramExecutable
     from relay.target.loaded import Loaded
     from relay.target.target import Store
     from relay.te.compute import Tensor
@@ -232,10 +231,12 @@ class LLVMTarget(Target):
 
         return compile_program(program, self, store)
 
-    def executable(self, *parts: Any, **limits: Any) -> WholeProgramExecutable:
+    def executable(self, program: Any, code: Any, *parts: Any, **limits: Any) -> Any:
+        if code.program is None:
+            return None
         from relay.target.llvm.executable.whole_program import WholeProgramExecutable
 
-        return WholeProgramExecutable(*parts, **limits)
+        return WholeProgramExecutable(program, code, *parts, **limits)
 
     def export(self, executable: Any, path: Any, kind: str, **options: Any) -> Path:
         from relay.target.llvm.c.export import export
