@@ -6,7 +6,7 @@ Sizes are compared as far as both are numbers: that others are equal shows when 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -24,7 +24,6 @@ from relay.program.program import (
     Constructor,
     DataSpec,
     DataType,
-    Fail,
     Function,
     GetField,
     Instruction,
@@ -113,6 +112,14 @@ def parameter_types(function: Function) -> list[Spec]:
 # --- instructions --------------------------------------------------------------------------------
 
 
+class _Wrong(Exception):
+    """A problem that leaves nothing else to look at."""
+
+    def __init__(self, problem: Diagnostic) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
+
+
 @frozen
 class InstructionTypes:
     """Says what is wrong with an instruction of `function`; `problem` adds where that is."""
@@ -146,43 +153,50 @@ class InstructionTypes:
             found = spec_text(self.specs[register])
             yield self.problem(f"register %{register} holds no tensor", "a tensor", found)
 
-    def constructor(self, data: Register, name: str) -> Constructor | Diagnostic:
-        """The constructor `name` of the type of a register."""
+    def data_type(self, data: Register) -> DataType:
         spec = self.specs[data]
-        if not isinstance(spec, DataSpec):
-            return self.problem(
-                f"register %{data} holds no data", "a value of a data type", spec_text(spec)
-            )
-        one: DataType = self.program.type_table[spec.name]
-        for constructor in one.constructors:
-            if constructor.name == name:
-                return constructor
-        hint = did_you_mean(name, [each.name for each in one.constructors])
-        return self.problem(f"data type `{one.name}` has no constructor `{name}`", hint=hint)
+        if isinstance(spec, DataSpec):
+            return self.program.type_table[spec.name]
+        message = f"register %{data} holds no data"
+        raise _Wrong(self.problem(message, "a value of a data type", spec_text(spec)))
 
-    def callee(self, name: str) -> Function | Diagnostic:
-        functions = self.program.function_table
-        if name in functions:
-            return functions[name]
-        hint = did_you_mean(name, functions)
-        return self.problem(f"the program has no function `@{name}`", hint=hint)
+    def constructor(self, data: Register, name: str) -> Constructor:
+        """The constructor `name` of the type of a register."""
+        one = self.data_type(data)
+        table = {constructor.name: constructor for constructor in one.constructors}
+        missing = f"data type `{one.name}` has no constructor `{name}`"
+        return self.known(table, name, missing)  # type: ignore[no-any-return]
 
-    def closure(self, register: Register) -> ClosureSpec | Diagnostic:
+    def callee(self, name: str) -> Function:
+        missing = f"the program has no function `@{name}`"
+        return self.known(self.program.function_table, name, missing)  # type: ignore[no-any-return]
+
+    def known(self, table: Mapping[str, Any], name: str, message: str) -> Any:
+        if name not in table:
+            raise _Wrong(self.problem(message, hint=did_you_mean(name, table)))
+        return table[name]
+
+    def closure(self, register: Register) -> ClosureSpec:
         spec = self.specs[register]
         if isinstance(spec, ClosureSpec):
             return spec
-        return self.problem(f"register %{register} holds no function", "fn(…)", spec_text(spec))
+        message = f"register %{register} holds no function"
+        raise _Wrong(self.problem(message, "fn(…)", spec_text(spec)))
 
     def __call__(self, instruction: Instruction) -> Iterator[Diagnostic]:
         """What an instruction takes and gives is of the types that belong there."""
-        specs = self.specs
+        try:
+            yield from self.problems(instruction)
+        except _Wrong as wrong:
+            yield wrong.problem
+
+    def problems(self, instruction: Instruction) -> Iterator[Diagnostic]:
+        specs, program = self.specs, self.program
         match instruction:
             case LoadConstant(output, name):
-                constant = self.program.constant_table.get(name)
-                if constant is None:
-                    hint = did_you_mean(name, self.program.constant_table)
-                    yield self.problem(f"the program has no constant `{name}`", hint=hint)
-                elif not holds(specs[output], constant.spec):
+                missing = f"the program has no constant `{name}`"
+                constant = self.known(program.constant_table, name, missing)
+                if not holds(specs[output], constant.spec):
                     wanted, found = spec_text(constant.spec), spec_text(specs[output])
                     yield self.problem("the constant is of another type", wanted, found)
             case Literal(output, value):
@@ -200,12 +214,8 @@ class InstructionTypes:
                 if kinds[0] != kinds[1]:
                     yield self.problem("a view has the elements of what is viewed")
             case InvokeKernel(name):
-                kernel = self.program.kernel_table.get(name)
-                if kernel is None:
-                    hint = did_you_mean(name, self.program.kernel_table)
-                    yield self.problem(f"the program has no kernel `@{name}`", hint=hint)
-                else:
-                    yield from self.invoke(instruction, kernel)
+                missing = f"the program has no kernel `@{name}`"
+                yield from self.invoke(instruction, self.known(program.kernel_table, name, missing))
             case ReadSize(output, tensor, axis):
                 yield from self.expect("types of sizes", [output], [SIZE])
                 yield from self.tensor(tensor)
@@ -233,8 +243,6 @@ class InstructionTypes:
             case Retain(register) | Release(register):
                 if isinstance(specs[register], ScalarSpec):
                     yield self.problem("scalars are not counted")
-            case Fail():
-                pass
             case Return(value):
                 yield from self.expect("results", flatten(value), result_types(self.function))
             case Jump(block, args):
@@ -242,73 +250,45 @@ class InstructionTypes:
                 yield from self.expect("arguments", args, [specs[param] for param in params])
             case Branch(condition):
                 yield from self.expect("types of conditions", [condition], [TRUTH])
-            case _:
-                yield from self.objects(instruction)
-
-    def objects(self, instruction: Instruction) -> Iterator[Diagnostic]:
-        """Data, functions, cells."""
-        specs = self.specs
-        match instruction:
-            case MakeData(output, name, fields):
-                match self.constructor(output, name):
-                    case Constructor() as constructor:
-                        yield from self.expect("fields", fields, constructor.places)
-                    case Diagnostic() as wrong:
-                        yield wrong
-            case GetField(output, data, name, index):
-                match self.constructor(data, name):
-                    case Constructor(places=places) if index < len(places):
-                        yield from self.expect("types", [places[index]], [specs[output]])
-                    case Constructor(places=places):
-                        yield self.problem(f"there is no field {index}", found=_listed(places))
-                    case Diagnostic() as wrong:
-                        yield wrong
             case Switch(data, cases, otherwise):
                 yield from self.switch(data, [name for name, _ in cases], otherwise)
+            case MakeData(output, name, fields):
+                yield from self.expect("fields", fields, self.constructor(output, name).places)
+            case GetField(output, data, name, index):
+                places = self.constructor(data, name).places
+                if index < len(places):
+                    yield from self.expect("types", [places[index]], [specs[output]])
+                else:
+                    yield self.problem(f"there is no field {index}", found=_listed(places))
             case MakeClosure(output, name, captured):
-                match self.callee(name), self.closure(output):
-                    case Function() as function, ClosureSpec() as spec:
-                        params = [*(specs[one] for one in captured), *spec.params]
-                        yield from self.expect("parameters", params, parameter_types(function))
-                        yield from self.expect("results", result_types(function), spec.results)
-                    case found:
-                        yield from (one for one in found if isinstance(one, Diagnostic))
+                function, closure = self.callee(name), self.closure(output)
+                taken = [*(specs[one] for one in captured), *closure.params]
+                yield from self.expect("parameters", taken, parameter_types(function))
+                yield from self.expect("results", result_types(function), closure.results)
             case MakeReference(reference, contents) | WriteReference(reference, contents):
                 yield from self.reference(reference, contents, inwards=True)
             case ReadReference(outputs, reference):
                 yield from self.reference(reference, outputs, inwards=False)
-            case CallFunction(outputs, name, args):
-                match self.callee(name):
-                    case Function() as function:
-                        yield from self.expect("arguments", args, parameter_types(function))
-                        wanted = [specs[one] for one in outputs]
-                        yield from self.expect("results", result_types(function), wanted)
-                    case Diagnostic() as wrong:
-                        yield wrong
-            case CallClosure(outputs, register, args):
-                match self.closure(register):
-                    case ClosureSpec() as spec:
-                        yield from self.expect("arguments", args, spec.params)
-                        wanted = [specs[one] for one in outputs]
-                        yield from self.expect("results", spec.results, wanted)
-                    case Diagnostic() as wrong:
-                        yield wrong
-            case TailCall(name, args):
-                match self.callee(name):
-                    case Function() as function:
-                        yield from self.expect("arguments", args, parameter_types(function))
-                        returned = result_types(self.function)
-                        yield from self.expect("results", result_types(function), returned)
-                    case Diagnostic() as wrong:
-                        yield wrong
-            case TailCallClosure(register, args):
-                match self.closure(register):
-                    case ClosureSpec() as spec:
-                        yield from self.expect("arguments", args, spec.params)
-                        returned = result_types(self.function)
-                        yield from self.expect("results", spec.results, returned)
-                    case Diagnostic() as wrong:
-                        yield wrong
+            case CallFunction(function=name) | TailCall(function=name):
+                function = self.callee(name)
+                types = parameter_types(function), result_types(function)
+                yield from self.call(instruction, *types)
+            case CallClosure(closure=register) | TailCallClosure(closure=register):
+                closure = self.closure(register)
+                yield from self.call(instruction, closure.params, closure.results)
+
+    def call(
+        self,
+        call: CallFunction | CallClosure | TailCall | TailCallClosure,
+        params: Sequence[Spec],
+        results: Sequence[Spec],
+    ) -> Iterator[Diagnostic]:
+        yield from self.expect("arguments", call.args, params)
+        if isinstance(call, CallFunction | CallClosure):
+            returned = [self.specs[one] for one in call.outputs]
+        else:
+            returned = result_types(self.function)
+        yield from self.expect("results", results, returned)
 
     def scalar(self, instruction: Scalar) -> Iterator[Diagnostic]:
         if instruction.op not in OPERATIONS:
@@ -346,24 +326,15 @@ class InstructionTypes:
     def switch(
         self, data: Register, names: Sequence[str], otherwise: int | None
     ) -> Iterator[Diagnostic]:
+        known = self.data_type(data).constructors
         for name, count in Counter(names).items():
-            found = self.constructor(data, name)
-            if isinstance(found, Diagnostic):
-                yield found
-                return
+            self.constructor(data, name)
             if count > 1:
                 yield self.problem(f"constructor `{name}` is listed {count} times")
-        spec = self.specs[data]
-        if not isinstance(spec, DataSpec):
-            yield self.problem(f"register %{data} holds no data", found=spec_text(spec))
-        elif otherwise is None:
-            listed = {*names}
-            known = self.program.type_table[spec.name].constructors
-            missing = [one.name for one in known if one.name not in listed]
-            if missing:
-                yield self.problem(
-                    "not every constructor is listed", "all of them, or `else`", _quoted(missing)
-                )
+        missing = [f"`{one.name}`" for one in known if one.name not in names]
+        if missing and otherwise is None:
+            wanted = "all of them, or `else`"
+            yield self.problem("not every constructor is listed", wanted, ", ".join(missing))
 
     def reference(
         self, register: Register, contents: Sequence[Register], *, inwards: bool
@@ -394,7 +365,3 @@ def _is_literal(value: bool | int | float, spec: Spec) -> bool:
 
 def _listed(specs: Sequence[Any]) -> str:
     return ", ".join(map(spec_text, specs)) or "none"
-
-
-def _quoted(names: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)

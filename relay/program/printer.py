@@ -10,47 +10,23 @@ from typing import Any, Final
 from relay.errors import VALUE
 from relay.lower.kernel import Kernel
 from relay.program.program import (
-    AllocTensor,
-    Branch,
-    CallClosure,
-    CallFunction,
-    ComputeSize,
     Constant,
     Constructor,
     DataType,
-    Fail,
     Function,
-    GetField,
     Instruction,
-    InvokeKernel,
-    Jump,
-    Literal,
-    LoadConstant,
-    MakeClosure,
-    MakeData,
-    MakeReference,
     Program,
-    ReadElement,
-    ReadReference,
-    ReadSize,
     Register,
-    Release,
     RequireEqual,
-    Retain,
-    Return,
-    Scalar,
     ScalarSpec,
     Switch,
-    TailCall,
-    TailCallClosure,
     Value,
-    ViewTensor,
-    WriteReference,
     flatten,
     name_text,
     spec_text,
     string_text,
 )
+from relay.program.syntax import pieces
 from relay.program.uses import uses
 
 VERSION: Final = 1
@@ -117,7 +93,7 @@ def _constant_text(constant: Constant) -> str:
 
 
 def _function_lines(function: Function) -> list[str]:
-    typed = _typed(function)
+    typed, writer = _typed(function), _Writer(function)
     params = ", ".join(
         f"{string_text(param.name)} = {_value_text(param.value, typed)}"
         for param in function.params
@@ -126,14 +102,15 @@ def _function_lines(function: Function) -> list[str]:
     names = ", ".join(map(string_text, function.result_names))
     named = f" named ({names})" if names else ""
     signature = f"{symbol_text(function.name)}({params}){results}{named}"
-    head = f"function {signature}{_where(function.where)} {{"
+    where = f" where {string_text(function.where)}" if function.where else ""
+    head = f"function {signature}{where} {{"
     lines = [head]
     lines.extend(f"  unused {typed(register)}" for register in _never_written(function))
     for number, block in enumerate(function.blocks):
         if number or block.params:
             given = f"({', '.join(map(typed, block.params))})" if block.params else ""
             lines.append(f"block {number}{given}:")
-        lines.extend("  " + instruction_text(one, function) for one in block)
+        lines.extend("  " + writer.text(one) for one in block)
     return [*lines, "}"]
 
 
@@ -158,107 +135,101 @@ def _never_written(function: Function) -> list[Register]:
 
 def instruction_text(instruction: Instruction, function: Function) -> str:
     """An instruction of `function`, in one line."""
-    typed = _typed(function)
-    match instruction:
-        case LoadConstant(output, name):
-            return f"{typed(output)} = constant {string_text(name)}"
-        case Literal(output, value):
-            return f"{typed(output)} = {_number_text(value)}"
-        case Scalar(output, op, inputs):
-            return f"{typed(output)} = {op} {_registers(inputs)}"
-        case AllocTensor(output, sizes, local, where):
-            kind = "alloc local" if local else "alloc"
-            return f"{typed(output)} = {kind}{_sizes(sizes)}{_where(where)}"
-        case ViewTensor(output, source, sizes, where):
-            return f"{typed(output)} = view %{source}{_sizes(sizes)}{_where(where)}"
-        case InvokeKernel(kernel, inputs, outputs, sizes, where):
-            written = ", ".join(_output_text(function, typed, output) for output in outputs)
-            called = f"{symbol_text(kernel)}({_registers(inputs)})"
-            return f"invoke {called} -> ({written}){_sizes(sizes)}{_where(where)}"
-        case ReadSize(output, tensor, axis):
-            return f"{typed(output)} = size %{tensor}[{axis}]"
-        case ReadElement(output, tensor, index):
-            return f"{typed(output)} = element %{tensor}[{index}]"
-        case ComputeSize(output, op, left, right, where):
-            return f"{typed(output)} = compute {op} %{left}, %{right}{_where(where)}"
-        case RequireEqual(left, right, message, where, expected, found, shown):
-            texts = ""
-            if (expected, found, shown) != (VALUE, VALUE, ()):
-                texts = f" expected {string_text(expected)} found {string_text(found)}"
-                texts += f" shows ({_registers(shown)})" if shown else ""
-            return f"require %{left} = %{right} {string_text(message)}{texts}{_where(where)}"
-        case MakeData(output, constructor, parts):
-            return f"{typed(output)} = data {name_text(constructor)}({_registers(parts)})"
-        case GetField(output, data, constructor, index):
-            return f"{typed(output)} = field %{data} {name_text(constructor)}.{index}"
-        case MakeClosure(output, name, captured):
-            return f"{typed(output)} = closure {symbol_text(name)}({_registers(captured)})"
-        case MakeReference(output, contents):
-            return f"{typed(output)} = reference ({_registers(contents)})"
-        case ReadReference(outputs, reference):
-            return f"({', '.join(map(typed, outputs))}) = read %{reference}"
-        case WriteReference(reference, contents):
-            return f"write %{reference} ({_registers(contents)})"
-        case CallFunction(outputs, name, args):
-            results = ", ".join(map(typed, outputs))
-            return f"({results}) = call {symbol_text(name)}({_registers(args)})"
-        case CallClosure(outputs, closure, args):
-            return f"({', '.join(map(typed, outputs))}) = call %{closure}({_registers(args)})"
-        case Retain(register):
-            return f"retain %{register}"
-        case Release(register):
-            return f"release %{register}"
-        case Return(result):
-            return f"return {_value_text(result, '%{}'.format)}"
-        case Jump(block, args):
-            return f"jump {block}" + (f"({_registers(args)})" if args else "")
-        case Branch(condition, true, false):
-            return f"branch %{condition} ? {true} : {false}"
-        case Switch(data, cases, otherwise):
-            listed = [f"{name_text(name)}: {block}" for name, block in cases]
-            if otherwise is not None:
-                listed.append(f"else: {otherwise}")
-            return f"switch %{data} {{ {', '.join(listed)} }}"
-        case TailCall(name, args):
-            return f"tail call {symbol_text(name)}({_registers(args)})"
-        case TailCallClosure(closure, args):
-            return f"tail call %{closure}({_registers(args)})"
-        case Fail(message, where):
-            return f"fail {string_text(message)}{_where(where)}"
+    return _Writer(function).text(instruction)
+
+
+class _Writer:
+    """Writes instructions of a function: a method for every kind of field (`syntax.py`)."""
+
+    def __init__(self, function: Function) -> None:
+        self.specs = function.registers
+        self.new = _typed(function)
+
+    def text(self, instruction: Instruction) -> str:
+        written = []
+        kind: Any = type(instruction)
+        for piece in pieces(kind):
+            if isinstance(piece, str):
+                written.append(piece)
+            elif piece.kind in ("texts", "cases"):
+                written.append(getattr(self, piece.kind)(instruction))
+            else:
+                written.append(getattr(self, piece.kind)(getattr(instruction, piece.name)))
+        return "".join(written)
+
+    # --- registers
+
+    def news(self, registers: Sequence[Register]) -> str:
+        return f"({', '.join(map(self.new, registers))})"
+
+    def read(self, register: Register) -> str:
+        return f"%{register}"
+
+    def listed(self, registers: Sequence[Register]) -> str:
+        return ", ".join(map(self.read, registers))
+
+    def reads(self, registers: Sequence[Register]) -> str:
+        return f"({self.listed(registers)})"
+
+    give, gives = read, reads
+
+    def sizes(self, registers: Sequence[Register]) -> str:
+        return f" [{self.listed(registers)}]" if registers else ""
+
+    def arguments(self, registers: Sequence[Register]) -> str:
+        return self.reads(registers) if registers else ""
+
+    def value(self, value: Value) -> str:
+        return _value_text(value, self.read)
+
+    def outputs(self, registers: Sequence[Register]) -> str:
+        """Scalars are written by the kernel, tensors were there before."""
+        known = range(len(self.specs))
+        scalars = {r for r in registers if r in known and isinstance(self.specs[r], ScalarSpec)}
+        return f"({', '.join(self.new(r) if r in scalars else f'%{r}' for r in registers)})"
+
+    # --- all else
+
+    def local(self, local: bool) -> str:
+        return " local" if local else ""
+
+    def where(self, where: str) -> str:
+        return f" where {string_text(where)}" if where else ""
+
+    def texts(self, check: RequireEqual) -> str:
+        if (check.expected, check.found, check.shown) == (VALUE, VALUE, ()):
+            return ""
+        texts = f" expected {string_text(check.expected)} found {string_text(check.found)}"
+        return f"{texts} shows {self.reads(check.shown)}" if check.shown else texts
+
+    def cases(self, switch: Switch) -> str:
+        listed = [f"{name_text(name)}: {block}" for name, block in switch.cases]
+        if switch.otherwise is not None:
+            listed.append(f"else: {switch.otherwise}")
+        return ", ".join(listed)
+
+    def literal(self, value: bool | int | float) -> str:
+        """`true`, `-3`, `0.1`, `inf`; `repr` is the shortest text that is read as the same."""
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return repr(int(value)) if isinstance(value, int) else repr(float(value))
+
+    string = constant = staticmethod(string_text)
+    name = staticmethod(name_text)
+    operation = natural = block = staticmethod(str)
+
+    def function(self, name: str) -> str:
+        return symbol_text(name)
+
+    kernel = function
 
 
 # --- parts --------------------------------------------------------------------------------------
 
 
-def _output_text(function: Function, typed: Callable[[Register], str], output: Register) -> str:
-    """Scalars are written by the kernel, tensors were there before."""
-    specs = function.registers
-    scalar = output < len(specs) and isinstance(specs[output], ScalarSpec)
-    return typed(output) if scalar else f"%{output}"
-
-
-def _number_text(value: bool | int | float) -> str:
-    """`true`, `-3`, `0.1`, `inf`; `repr` gives the shortest text that is read as the same float."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return repr(int(value)) if isinstance(value, int) else repr(float(value))
-
-
 def symbol_text(name: str) -> str:
     """The name of a kernel or a function: `@main`."""
     return f"@{name}" if _PLAIN_SYMBOL.fullmatch(name) else f"@{string_text(name)}"
-
-
-def _registers(registers: Sequence[Register]) -> str:
-    return ", ".join(f"%{register}" for register in registers)
-
-
-def _sizes(registers: Sequence[Register]) -> str:
-    return f" [{_registers(registers)}]" if registers else ""
-
-
-def _where(where: str) -> str:
-    return f" where {string_text(where)}" if where else ""
 
 
 def _value_text(value: Value, leaf: Callable[[Register], str]) -> str:

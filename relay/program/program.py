@@ -51,7 +51,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 from relay import dtypes
 from relay.errors import VALUE, RelayError
@@ -152,6 +152,7 @@ class DataType:
 class LoadConstant:
     """`%1: T = constant "weight"`: the register is the constant itself; nothing is copied."""
 
+    syntax: ClassVar = "<output:new> = constant <constant:constant>"
     output: Register
     constant: str
 
@@ -160,6 +161,7 @@ class LoadConstant:
 class Literal:
     """`%1: int32 = 5`: a scalar that is part of the program."""
 
+    syntax: ClassVar = "<output:new> = <value:literal>"
     output: Register
     value: bool | int | float
 
@@ -169,6 +171,7 @@ class Scalar:
     """`%3: bool = lt %1, %2`: an operation of `relay.te.expr` on scalars, by its name there; the
     type of the result is the register's. `cast` and `bitcast` take one, `select` takes three."""
 
+    syntax: ClassVar = "<output:new> = <op:operation> <inputs:listed>"
     output: Register
     op: str
     inputs: tuple[Register, ...]
@@ -183,6 +186,7 @@ class AllocTensor:
     frame's.
     """
 
+    syntax: ClassVar = "<output:new> = alloc<local:local><sizes:sizes><where:where>"
     output: Register
     sizes: tuple[Register, ...] = ()
     local: bool = False
@@ -194,6 +198,7 @@ class ViewTensor:
     """`%2: T = view %1 [%5]`: the first elements of another register in the same order, in another
     shape; sizes as for `alloc`."""
 
+    syntax: ClassVar = "<output:new> = view <input:read><sizes:sizes><where:where>"
     output: Register
     input: Register
     sizes: tuple[Register, ...] = ()
@@ -206,6 +211,9 @@ class InvokeKernel:
     are overwritten; an output that is a scalar is written by this. `sizes` are the kernel's, in its
     order. Of a kernel that may end the run, `where` is the place in the source."""
 
+    syntax: ClassVar = (
+        "invoke <kernel:kernel><inputs:reads> -> <outputs:outputs><sizes:sizes><where:where>"
+    )
     kernel: str
     inputs: tuple[Register, ...]
     outputs: tuple[Register, ...]
@@ -217,6 +225,7 @@ class InvokeKernel:
 class ReadSize:
     """`%5: int64 = size %1[0]`: how long a tensor is along an axis."""
 
+    syntax: ClassVar = "<output:new> = size <tensor:read>[<axis:natural>]"
     output: Register
     tensor: Register
     axis: int
@@ -226,6 +235,7 @@ class ReadSize:
 class ReadElement:
     """`%5: int64 = element %1[0]`: an element of a tensor, by its place in memory order."""
 
+    syntax: ClassVar = "<output:new> = element <tensor:read>[<index:natural>]"
     output: Register
     tensor: Register
     index: int
@@ -236,6 +246,7 @@ class ComputeSize:
     """`%5: int64 = compute mul %3, %4 where "…"`: the sum (`add`) or the product (`mul`) of two
     int64; where it is none itself, the run ends (`relay.extents`)."""
 
+    syntax: ClassVar = "<output:new> = compute <op:name> <left:read>, <right:read><where:where>"
     output: Register
     op: str
     left: Register
@@ -252,6 +263,9 @@ class RequireEqual:
     register in `shown`, found first; without any these are the two numbers. An empty text is not
     shown."""
 
+    syntax: ClassVar = (
+        "require <left:read> = <right:read> <message:string><shown:texts><where:where>"
+    )
     left: Register
     right: Register
     message: str
@@ -274,6 +288,7 @@ class RequireEqual:
 class MakeData:
     """`%3: List[int32] = data Cons(%1, %2)`."""
 
+    syntax: ClassVar = "<output:new> = data <constructor:name><fields:gives>"
     output: Register
     constructor: str
     fields: tuple[Register, ...]
@@ -284,6 +299,7 @@ class GetField:
     """`%3: int32 = field %1 Cons.0`: the data is known to be of that constructor; fields are
     counted one by one."""
 
+    syntax: ClassVar = "<output:new> = field <data:read> <constructor:name>.<index:natural>"
     output: Register
     data: Register
     constructor: str
@@ -295,6 +311,7 @@ class MakeClosure:
     """`%3: fn(int32) -> int32 = closure @f(%1, %2)`: the first parameters of `@f` are remembered;
     the others are those of the closure."""
 
+    syntax: ClassVar = "<output:new> = closure <function:function><captured:gives>"
     output: Register
     function: str
     captured: tuple[Register, ...]
@@ -304,6 +321,7 @@ class MakeClosure:
 class MakeReference:
     """`%3: ref(int32) = reference (%1)`."""
 
+    syntax: ClassVar = "<output:new> = reference <contents:gives>"
     output: Register
     contents: tuple[Register, ...]
 
@@ -312,6 +330,7 @@ class MakeReference:
 class ReadReference:
     """`(%4: int32) = read %3`: what the cell holds now."""
 
+    syntax: ClassVar = "<outputs:news> = read <reference:read>"
     outputs: tuple[Register, ...]
     reference: Register
 
@@ -320,6 +339,7 @@ class ReadReference:
 class WriteReference:
     """`write %3 (%1)`."""
 
+    syntax: ClassVar = "write <reference:read> <contents:gives>"
     reference: Register
     contents: tuple[Register, ...]
 
@@ -328,6 +348,7 @@ class WriteReference:
 class CallFunction:
     """`(%4: int32, %5: bool) = call @f(%1, %2)`."""
 
+    syntax: ClassVar = "<outputs:news> = call <function:function><args:gives>"
     outputs: tuple[Register, ...]
     function: str
     args: tuple[Register, ...]
@@ -337,6 +358,7 @@ class CallFunction:
 class CallClosure:
     """`(%4: int32) = call %3(%1, %2)`."""
 
+    syntax: ClassVar = "<outputs:news> = call <closure:give><args:gives>"
     outputs: tuple[Register, ...]
     closure: Register
     args: tuple[Register, ...]
@@ -346,6 +368,7 @@ class CallClosure:
 class Retain:
     """`retain %1`: one more holds what is in the register. See `relay.program.ownership`."""
 
+    syntax: ClassVar = "retain <register:read>"
     register: Register
 
 
@@ -353,6 +376,7 @@ class Retain:
 class Release:
     """`release %1`: one less holds it; the last one frees it."""
 
+    syntax: ClassVar = "release <register:give>"
     register: Register
 
 
@@ -363,6 +387,7 @@ class Release:
 class Return:
     """`return (%1, %2)`: ends the function; the values belong to the caller."""
 
+    syntax: ClassVar = "return <value:value>"
     value: Value
 
 
@@ -370,6 +395,7 @@ class Return:
 class Jump:
     """`jump 3(%1, %2)`: go on in another block, with values for its parameters."""
 
+    syntax: ClassVar = "jump <block:block><args:arguments>"
     block: int
     args: tuple[Register, ...] = ()
 
@@ -378,6 +404,7 @@ class Jump:
 class Branch:
     """`branch %1 ? 2 : 3`: go on in one of two blocks, without parameters."""
 
+    syntax: ClassVar = "branch <condition:read> ? <true:block> : <false:block>"
     condition: Register
     true: int
     false: int
@@ -388,6 +415,7 @@ class Switch:
     """`switch %1 { Cons: 1, Nil: 2, else: 3 }`: go on by the constructor of data, in blocks without
     parameters. Every constructor is listed, or there is an `otherwise`."""
 
+    syntax: ClassVar = "switch <data:read> { <cases:cases> }"
     data: Register
     cases: tuple[tuple[str, int], ...]
     otherwise: int | None = None
@@ -397,6 +425,7 @@ class Switch:
 class TailCall:
     """`tail call @f(%1)`: what that returns is returned; this activation ends before."""
 
+    syntax: ClassVar = "tail call <function:function><args:gives>"
     function: str
     args: tuple[Register, ...]
 
@@ -405,6 +434,7 @@ class TailCall:
 class TailCallClosure:
     """`tail call %3(%1)`."""
 
+    syntax: ClassVar = "tail call <closure:give><args:gives>"
     closure: Register
     args: tuple[Register, ...]
 
@@ -413,6 +443,7 @@ class TailCallClosure:
 class Fail:
     """`fail "…" where "…"`: the run ends with this message (no clause fits)."""
 
+    syntax: ClassVar = "fail <message:string><where:where>"
     message: str
     where: str = ""
 

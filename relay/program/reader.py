@@ -12,55 +12,29 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from relay import dtypes
-from relay.errors import VALUE, Diagnostic, ParseError, SourceName, Span, did_you_mean
+from relay.errors import Diagnostic, ParseError, SourceName, Span, did_you_mean
 from relay.lower.kernel import Kernel, TensorSpec
 from relay.program.printer import NOTES, VERSION
 from relay.program.program import (
-    AllocTensor,
     Block,
-    Branch,
-    CallClosure,
-    CallFunction,
     ClosureSpec,
-    ComputeSize,
     Constant,
     Constructor,
     DataSpec,
     DataType,
-    Fail,
     Function,
-    GetField,
     Instruction,
-    InvokeKernel,
-    Jump,
-    Literal,
-    LoadConstant,
-    MakeClosure,
-    MakeData,
-    MakeReference,
     Parameter,
     Program,
-    ReadElement,
-    ReadReference,
-    ReadSize,
     ReferenceSpec,
     Register,
-    Release,
-    RequireEqual,
-    Retain,
-    Return,
-    Scalar,
     ScalarSpec,
     Spec,
-    Switch,
-    TailCall,
-    TailCallClosure,
     Terminator,
     Value,
-    ViewTensor,
-    WriteReference,
 )
 from relay.program.scalars import OPERATIONS
+from relay.program.syntax import Form, forms
 from relay.tree import Steps, run
 
 # Types are one token as far as that is possible, `float32[2, 3]` and `List[int32]`: they are many.
@@ -104,6 +78,12 @@ class _Reader:
         self.specs: dict[str, Spec] = {}  # of types that are one token
         self.data: dict[str, int] = {}  # data types that are mentioned -> at which token
         self.called: dict[str, int] = {}  # functions that are
+        self.kernels: dict[str, Kernel] = {}
+        self.constants: dict[str, Constant] = {}
+        # of the function that is read
+        self.registers: dict[Register, Spec] = {}
+        self.used: dict[Register, int] = {}  # at which token first
+        self.reached: dict[int, int] = {}  # blocks that are mentioned -> at which token
         self.position = -1
         self.kind = self.token = ""
         self.start = 0
@@ -114,7 +94,8 @@ class _Reader:
     def advance(self) -> str:
         """Go to the next token; the one left behind."""
         left = self.token
-        self.go_to(self.position + 1)
+        self.position += 1
+        self.kind, self.token, self.start = self.tokens[self.position]
         if self.kind == "other":
             raise self.error("this is no part of a program")
         return left
@@ -231,18 +212,16 @@ class _Reader:
             raise self.error(f"this program is of another version, not of version {VERSION}")
         self.advance()
         types: dict[str, DataType] = {}
-        kernels: dict[str, Kernel] = {}
-        constants: dict[str, Constant] = {}
         functions: dict[str, Function] = {}
         while self.kind != "end":
             if self.accept("data"):
                 self.add(types, self.data_type())
             elif self.accept("kernel"):
-                self.add(kernels, self.kernel())
+                self.add(self.kernels, self.declared_kernel())
             elif self.accept("constant"):
-                self.add(constants, self.constant())
+                self.add(self.constants, self.declared_constant())
             elif self.accept("function"):
-                self.add(functions, _FunctionReader(self, kernels, constants).function())
+                self.add(functions, self.declared_function())
             else:
                 raise self.error("expected a data type, a kernel, a constant or a function")
         for known, mentioned, what in (
@@ -255,8 +234,8 @@ class _Reader:
                         position, f"the program has no {what} `{name}`", did_you_mean(name, known)
                     )
         return Program(
-            tuple(kernels.values()),
-            tuple(constants.values()),
+            tuple(self.kernels.values()),
+            tuple(self.constants.values()),
             tuple(functions.values()),
             tuple(types.values()),
         )
@@ -277,7 +256,7 @@ class _Reader:
             return Constructor(name, ())
         return Constructor(name, tuple(run(self.types()) for _ in self.separated(")")))
 
-    def kernel(self) -> Kernel:
+    def declared_kernel(self) -> Kernel:
         name = self.symbol()
         self.expect("(")
         inputs = tuple(self.tensor() for _ in self.separated(")"))
@@ -308,7 +287,7 @@ class _Reader:
         self.expect("(")
         return tuple(self.number() for _ in self.separated(")"))
 
-    def constant(self) -> Constant:
+    def declared_constant(self) -> Constant:
         name = self.string()
         self.expect(":")
         spec = self.tensor()
@@ -389,346 +368,241 @@ class _Reader:
             position = found.end() if found else len(rest)
         return TensorSpec(tuple(shape), dtype)
 
+    # --- functions
 
-class _FunctionReader:
-    """Reads one function."""
-
-    def __init__(
-        self, reader: _Reader, kernels: dict[str, Kernel], constants: dict[str, Constant]
-    ) -> None:
-        self.reader = reader
-        self.kernels = kernels
-        self.constants = constants
-        self.registers: dict[Register, Spec] = {}
-        self.used: dict[Register, int] = {}  # at which token first
-        self.reached: dict[int, int] = {}  # blocks that are mentioned -> at which token
-
-    def function(self) -> Function:
-        reader = self.reader
-        name = reader.symbol()
-        reader.expect("(")
-        params = tuple(self.parameter() for _ in reader.separated(")"))
-        results = run(reader.types()) if reader.accept("->") else ()
+    def declared_function(self) -> Function:
+        self.registers, self.used, self.reached = {}, {}, {}
+        name = self.symbol()
+        self.expect("(")
+        params = tuple(self.parameter() for _ in self.separated(")"))
+        results = run(self.types()) if self.accept("->") else ()
         names: tuple[str, ...] = ()
-        if reader.accept("named"):
-            reader.expect("(")
-            names = tuple(reader.string() for _ in reader.separated(")"))
-        where = reader.where()
-        reader.expect("{")
-        while reader.accept("unused"):
-            self.define()
+        if self.accept("named"):
+            self.expect("(")
+            names = tuple(self.string() for _ in self.separated(")"))
+        where = self.where()
+        self.expect("{")
+        while self.accept("unused"):
+            self.new()
         blocks: list[Block] = []
-        while not reader.accept("}"):
-            blocks.append(self.block(len(blocks)))
+        while not self.accept("}"):
+            blocks.append(self.next_block(len(blocks)))
         if not blocks:
-            raise reader.error("a function has at least one block")
+            raise self.error("a function has at least one block")
         for block, position in self.reached.items():
             if block >= len(blocks):
-                raise reader.error_at(position, f"the function has no block {block}")
+                raise self.error_at(position, f"the function has no block {block}")
         return Function(name, params, self.all_registers(), tuple(blocks), results, where, names)
 
     def all_registers(self) -> tuple[Spec, ...]:
         for register, position in self.used.items():
             if register not in self.registers:
-                raise self.reader.error_at(position, f"nothing writes register `%{register}`")
+                raise self.error_at(position, f"nothing writes register `%{register}`")
         for register in range(len(self.registers)):
             if register not in self.registers:
-                raise self.reader.error(
+                raise self.error(
                     f"the function before this has no register `%{register}`",
                     "registers are counted from 0",
                 )
         return tuple(self.registers[register] for register in range(len(self.registers)))
 
     def parameter(self) -> Parameter:
-        name = self.reader.string()
-        self.reader.expect("=")
-        return Parameter(name, run(self.value(self.define)))
+        name = self.string()
+        self.expect("=")
+        return Parameter(name, run(self.nested(self.new)))
 
     # --- registers
 
-    def value(self, leaf: Callable[[], Register]) -> Steps[Value]:
-        if not self.reader.accept("("):
+    def nested(self, leaf: Callable[[], Register]) -> Steps[Value]:
+        if not self.accept("("):
             return leaf()
         fields = []
-        for _ in self.reader.separated(")"):
-            fields.append((yield self.value(leaf)))
+        for _ in self.separated(")"):
+            fields.append((yield self.nested(leaf)))
         return tuple(fields)
 
-    def define(self) -> Register:
+    def new(self) -> Register:
         """`%1: float32[4]`"""
-        reader = self.reader
-        position = reader.position
+        position = self.position
         register = self.register()
         if register in self.registers:
-            raise reader.error_at(position, f"register `%{register}` is written twice")
-        reader.expect(":")
-        self.registers[register] = run(reader.spec())
+            raise self.error_at(position, f"register `%{register}` is written twice")
+        self.expect(":")
+        self.registers[register] = run(self.spec())
         return register
 
-    def use(self) -> Register:
-        position = self.reader.position
+    def read(self) -> Register:
+        position = self.position
         register = self.register()
         self.used.setdefault(register, position)
         return register
 
     def register(self) -> Register:
-        reader = self.reader
-        if reader.kind != "register":
-            raise reader.error("expected a register")
-        if len(reader.token) > 10:
-            raise reader.error("the number of this register is too large")
-        return int(reader.advance()[1:])
+        if self.kind != "register":
+            raise self.error("expected a register")
+        if len(self.token) > 10:
+            raise self.error("the number of this register is too large")
+        return int(self.advance()[1:])
 
-    def uses(self, first: str = "(", last: str = ")") -> tuple[Register, ...]:
-        self.reader.expect(first)
-        return tuple(self.use() for _ in self.reader.separated(last))
+    def reads(self, first: str = "(", last: str = ")") -> tuple[Register, ...]:
+        self.expect(first)
+        return tuple(self.read() for _ in self.separated(last))
 
-    def definitions(self) -> tuple[Register, ...]:
-        self.reader.expect("(")
-        return tuple(self.define() for _ in self.reader.separated(")"))
+    give, gives = read, reads
 
-    def sizes(self) -> tuple[Register, ...]:
-        if self.reader.token != "[" or self.reader.kind != "mark":
-            return ()
-        return self.uses("[", "]")
-
-    def between_brackets(self) -> int:
-        self.reader.expect("[")
-        number = self.reader.natural()
-        self.reader.expect("]")
-        return number
+    def news(self) -> tuple[Register, ...]:
+        self.expect("(")
+        return tuple(self.new() for _ in self.separated(")"))
 
     # --- blocks
 
-    def block(self, number: int) -> Block:
-        reader = self.reader
+    def next_block(self, number: int) -> Block:
         params: tuple[Register, ...] = ()
-        if number or reader.token == "block":
-            reader.expect("block")
-            if reader.token != str(number):
-                raise reader.error(f"expected block {number}, the next one")
-            reader.advance()
-            params = self.definitions() if reader.token == "(" else ()
-            reader.expect(":")
+        if number or self.token == "block":
+            self.expect("block")
+            if self.token != str(number):
+                raise self.error(f"expected block {number}, the next one")
+            self.advance()
+            params = self.news() if self.token == "(" else ()
+            self.expect(":")
         instructions: list[Instruction] = []
         while not instructions or not isinstance(instructions[-1], Terminator):
             instructions.append(self.instruction())
         return Block(tuple(instructions), params)
 
-    def target(self) -> int:
-        """The number of a block."""
-        position = self.reader.position
-        block = self.reader.natural()
-        self.reached.setdefault(block, position)
-        return block
-
-    def called(self) -> str:
-        reader = self.reader
-        position = reader.position
-        name = reader.symbol()
-        reader.called.setdefault(name, position)
-        return name
-
     # --- instructions
 
     def instruction(self) -> Instruction:
-        reader = self.reader
-        if reader.kind == "register":
-            output = self.define()
-            reader.expect("=")
-            return self.written(output)
-        if reader.token == "(":
-            outputs = self.definitions()
-            reader.expect("=")
-            return self.written_together(outputs)
-        read = self.others.get(reader.token) if reader.kind == "word" else None
-        if read is None:
-            raise reader.error("expected an instruction", did_you_mean(reader.token, self.others))
-        reader.advance()
-        return read(self)
+        output = ""
+        values: dict[str, Any] = {}
+        if self.kind == "register" or self.token == "(":
+            output = "new" if self.kind == "register" else "news"
+            registers = self.new() if output == "new" else self.news()
+            self.expect("=")
+        form = self.form(output)
+        if form.output is not None:
+            values[form.output.name] = registers
+        for part in form.rest:
+            if isinstance(part, str):
+                self.expect(part)
+            elif part.kind in ("texts", "cases"):
+                values.update(getattr(self, part.kind)())
+            else:
+                values[part.name] = getattr(self, part.kind)()
+        made: Instruction = form.instruction(**values)
+        return made
 
-    def written(self, output: Register) -> Instruction:
-        """What writes one register."""
-        reader = self.reader
-        if reader.kind in ("number", "float") or reader.token in ("true", "false"):
-            return Literal(output, reader.literal())
-        word = reader.token
-        if reader.kind == "word" and word in self.sources:
-            reader.advance()
-            return self.sources[word](self, output)
-        if reader.kind != "word" or word not in OPERATIONS:
-            known = (*self.sources, *OPERATIONS)
-            raise reader.error("expected a number or an operation", did_you_mean(word, known))
-        reader.advance()
-        inputs = [self.use()]
-        while reader.accept(","):
-            inputs.append(self.use())
-        return Scalar(output, word, tuple(inputs))
+    def form(self, output: str) -> Form:
+        """The form of the instruction that follows the registers it writes."""
+        word = self.token
+        found = forms().get(f"{output} {word}", ()) if self.kind == "word" else ()
+        if not found and output == "new":
+            literal, scalar = forms()["new "]
+            if self.kind in ("number", "float") or word in ("true", "false"):
+                return literal
+            if self.kind == "word" and word in OPERATIONS:
+                return scalar
+            known = (*_words("new"), *OPERATIONS)
+            raise self.error("expected a number or an operation", did_you_mean(word, known))
+        if not found:
+            if output:
+                self.expect("call")
+            raise self.error("expected an instruction", did_you_mean(word, _words("")))
+        self.advance()
+        if len(found) == 1:
+            return found[0]
+        by_name = self.tokens[self.position + (word == "tail")][0] == "symbol"
+        return next(form for form in found if form.calls_by_name is by_name)
 
-    def written_together(self, outputs: tuple[Register, ...]) -> Instruction:
-        """What writes several registers."""
-        if self.reader.accept("read"):
-            return ReadReference(outputs, self.use())
-        self.reader.expect("call")
-        if self.reader.kind == "symbol":
-            return CallFunction(outputs, self.called(), self.uses())
-        return CallClosure(outputs, self.use(), self.uses())
+    # --- fields of instructions: a method for every kind (`syntax.py`)
 
-    def constant(self, output: Register) -> LoadConstant:
-        if (name := self.reader.string()) not in self.constants:
-            position = self.reader.position - 1
-            hint = did_you_mean(name, self.constants)
-            raise self.reader.error_at(position, f"the program has no constant {name!r}", hint)
-        return LoadConstant(output, name)
-
-    def alloc(self, output: Register) -> AllocTensor:
-        local = self.reader.accept("local")
-        return AllocTensor(output, self.sizes(), local, self.reader.where())
-
-    def view(self, output: Register) -> ViewTensor:
-        return ViewTensor(output, self.use(), self.sizes(), self.reader.where())
-
-    def size(self, output: Register) -> ReadSize:
-        return ReadSize(output, self.use(), self.between_brackets())
-
-    def element(self, output: Register) -> ReadElement:
-        return ReadElement(output, self.use(), self.between_brackets())
-
-    def compute(self, output: Register) -> ComputeSize:
-        op = self.reader.name()
-        left = self.use()
-        self.reader.expect(",")
-        return ComputeSize(output, op, left, self.use(), self.reader.where())
-
-    def make_data(self, output: Register) -> MakeData:
-        return MakeData(output, self.reader.name(), self.uses())
-
-    def field(self, output: Register) -> GetField:
-        data = self.use()
-        constructor = self.reader.name()
-        self.reader.expect(".")
-        return GetField(output, data, constructor, self.reader.natural())
-
-    def closure(self, output: Register) -> MakeClosure:
-        return MakeClosure(output, self.called(), self.uses())
-
-    def reference(self, output: Register) -> MakeReference:
-        return MakeReference(output, self.uses())
-
-    def invoke(self) -> InvokeKernel:
-        reader = self.reader
-        position = reader.position
-        name = reader.symbol()
-        if name not in self.kernels:
-            hint = did_you_mean(name, self.kernels)
-            raise reader.error_at(position, f"the program has no kernel `{name}`", hint)
-        inputs = self.uses()
-        reader.expect("->")
-        reader.expect("(")
-        outputs = tuple(self.kernel_output() for _ in reader.separated(")"))
-        return InvokeKernel(name, inputs, outputs, self.sizes(), reader.where())
-
-    def kernel_output(self) -> Register:
-        """A tensor that was allocated before, or a scalar that is written here."""
-        reader = self.reader
-        written_here = reader.tokens[min(reader.position + 1, len(reader.tokens) - 1)][1] == ":"
-        return self.define() if written_here else self.use()
-
-    def require(self) -> RequireEqual:
-        left = self.use()
-        self.reader.expect("=")
-        right = self.use()
-        message, expected, found = self.reader.string(), VALUE, VALUE
-        shown: tuple[Register, ...] = ()
-        if self.reader.accept("expected"):
-            expected = self.reader.string()
-            self.reader.expect("found")
-            found = self.reader.string()
-            shown = self.shown()
-        where = self.reader.where()
-        return RequireEqual(left, right, message, where, expected, found, shown)
-
-    def shown(self) -> tuple[Register, ...]:
-        """The two registers that a check shows, if it shows others than those it compares."""
-        if not self.reader.accept("shows"):
+    def sizes(self) -> tuple[Register, ...]:
+        if self.token != "[" or self.kind != "mark":
             return ()
-        found = self.uses()
-        if len(found) != 2:
-            raise self.reader.error("a check shows two registers")
-        return found
+        return self.reads("[", "]")
 
-    def write(self) -> WriteReference:
-        return WriteReference(self.use(), self.uses())
+    def listed(self) -> tuple[Register, ...]:
+        found = [self.read()]
+        while self.accept(","):
+            found.append(self.read())
+        return tuple(found)
 
-    def retain(self) -> Retain:
-        return Retain(self.use())
+    def arguments(self) -> tuple[Register, ...]:
+        return self.reads() if self.token == "(" else ()
 
-    def release(self) -> Release:
-        return Release(self.use())
+    def value(self) -> Value:
+        return run(self.nested(self.read))
 
-    def give_back(self) -> Return:
-        return Return(run(self.value(self.use)))
+    def outputs(self) -> tuple[Register, ...]:
+        """Tensors that were allocated before, and scalars that are written here."""
+        self.expect("(")
+        last = len(self.tokens) - 1
+        return tuple(
+            self.new() if self.tokens[min(self.position + 1, last)][1] == ":" else self.read()
+            for _ in self.separated(")")
+        )
 
-    def jump(self) -> Jump:
-        block = self.target()
-        return Jump(block, self.uses() if self.reader.token == "(" else ())
+    def local(self) -> bool:
+        return self.accept("local")
 
-    def branch(self) -> Branch:
-        condition = self.use()
-        self.reader.expect("?")
-        true = self.target()
-        self.reader.expect(":")
-        return Branch(condition, true, self.target())
+    def operation(self) -> str:
+        return self.advance()
 
-    def switch(self) -> Switch:
-        reader = self.reader
-        data = self.use()
-        reader.expect("{")
+    def constant(self) -> str:
+        return self.known(self.string, self.constants, "constant {!r}")
+
+    def kernel(self) -> str:
+        return self.known(self.symbol, self.kernels, "kernel `{}`")
+
+    def known(self, read: Callable[[], str], table: Mapping[str, Any], what: str) -> str:
+        """A name that was declared before."""
+        position = self.position
+        if (name := read()) not in table:
+            message, hint = f"the program has no {what.format(name)}", did_you_mean(name, table)
+            raise self.error_at(position, message, hint)
+        return name
+
+    def function(self) -> str:
+        position = self.position
+        name = self.symbol()
+        self.called.setdefault(name, position)
+        return name
+
+    def block(self) -> int:
+        position = self.position
+        block = self.natural()
+        self.reached.setdefault(block, position)
+        return block
+
+    def texts(self) -> dict[str, Any]:
+        """What a check shows, if that is more than the two numbers it compares."""
+        if not self.accept("expected"):
+            return {}
+        expected = self.string()
+        self.expect("found")
+        found = self.string()
+        shown = self.reads() if self.accept("shows") else ()
+        if len(shown) not in (0, 2):
+            raise self.error("a check shows two registers")
+        return {"expected": expected, "found": found, "shown": shown}
+
+    def cases(self) -> dict[str, Any]:
         cases: list[tuple[str, int]] = []
         otherwise: int | None = None
-        for _ in reader.separated("}"):
+        while self.token != "}":
             if otherwise is not None:
-                raise reader.error("expected `}`: nothing comes after `else`")
-            if reader.accept("else"):
-                reader.expect(":")
-                otherwise = self.target()
+                raise self.error("expected `}`: nothing comes after `else`")
+            name = None if self.accept("else") else self.name()
+            self.expect(":")
+            if name is None:
+                otherwise = self.block()
             else:
-                name = reader.name()
-                reader.expect(":")
-                cases.append((name, self.target()))
-        return Switch(data, tuple(cases), otherwise)
+                cases.append((name, self.block()))
+            if self.token != "}":
+                self.expect(",")
+        return {"cases": tuple(cases), "otherwise": otherwise}
 
-    def tail(self) -> TailCall | TailCallClosure:
-        self.reader.expect("call")
-        if self.reader.kind == "symbol":
-            return TailCall(self.called(), self.uses())
-        return TailCallClosure(self.use(), self.uses())
 
-    def fail(self) -> Fail:
-        return Fail(self.reader.string(), self.reader.where())
-
-    sources: Final[Mapping[str, Callable[[Any, Register], Instruction]]] = {
-        "constant": constant,
-        "alloc": alloc,
-        "view": view,
-        "size": size,
-        "element": element,
-        "compute": compute,
-        "data": make_data,
-        "field": field,
-        "closure": closure,
-        "reference": reference,
-    }
-    others: Final[Mapping[str, Callable[[Any], Instruction]]] = {
-        "invoke": invoke,
-        "require": require,
-        "write": write,
-        "retain": retain,
-        "release": release,
-        "return": give_back,
-        "jump": jump,
-        "branch": branch,
-        "switch": switch,
-        "tail": tail,
-        "fail": fail,
-    }
+def _words(output: str) -> list[str]:
+    """The words that instructions with such outputs begin with."""
+    return [form.word for key, (form, *_) in forms().items() if key.startswith(f"{output} ")]

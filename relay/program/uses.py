@@ -7,45 +7,27 @@ what; this is the table it works by.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import assert_never
+from functools import cache
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from relay.lower.kernel import TensorSpec
 from relay.program.program import (
     AllocTensor,
     Branch,
-    CallClosure,
-    CallFunction,
-    ComputeSize,
-    Fail,
     Function,
-    GetField,
     Instruction,
     InvokeKernel,
     Jump,
-    Literal,
-    LoadConstant,
-    MakeClosure,
-    MakeData,
-    MakeReference,
-    ReadElement,
-    ReadReference,
-    ReadSize,
     Register,
-    Release,
-    RequireEqual,
-    Retain,
-    Return,
-    Scalar,
     Spec,
     Switch,
-    TailCall,
-    TailCallClosure,
     ViewTensor,
-    WriteReference,
     flatten,
 )
+from relay.program.syntax import BORROWED, CONSUMED, ONE, WRITTEN, Field, pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,64 +41,38 @@ class Uses:
 
 def uses(instruction: Instruction, registers: Sequence[Spec]) -> Uses:
     """What `instruction` does; `registers` are the types of its function's."""
-    match instruction:
-        case LoadConstant() | Literal():
-            return Uses(written=(instruction.output,))
-        case Scalar():
-            return Uses(instruction.inputs, written=(instruction.output,))
-        case AllocTensor():
-            return Uses(instruction.sizes, written=(instruction.output,))
-        case ViewTensor():
-            return Uses((instruction.input, *instruction.sizes), written=(instruction.output,))
-        case InvokeKernel():
-            scalars = tuple(r for r in instruction.outputs if not _is_tensor(registers[r]))
-            tensors = tuple(r for r in instruction.outputs if _is_tensor(registers[r]))
-            return Uses((*instruction.inputs, *tensors, *instruction.sizes), written=scalars)
-        case ReadSize() | ReadElement():
-            return Uses((instruction.tensor,), written=(instruction.output,))
-        case ComputeSize():
-            return Uses((instruction.left, instruction.right), written=(instruction.output,))
-        case RequireEqual():
-            return Uses((instruction.left, instruction.right, *instruction.shown))
-        case MakeData():
-            return Uses(consumed=instruction.fields, written=(instruction.output,))
-        case GetField():
-            return Uses((instruction.data,), written=(instruction.output,))
-        case MakeClosure():
-            return Uses(consumed=instruction.captured, written=(instruction.output,))
-        case MakeReference():
-            return Uses(consumed=instruction.contents, written=(instruction.output,))
-        case ReadReference():
-            return Uses((instruction.reference,), written=instruction.outputs)
-        case WriteReference():
-            return Uses((instruction.reference,), instruction.contents)
-        case CallFunction():
-            return Uses(consumed=instruction.args, written=instruction.outputs)
-        case CallClosure():
-            given = (instruction.closure, *instruction.args)
-            return Uses(consumed=given, written=instruction.outputs)
-        case Retain():
-            return Uses((instruction.register,))
-        case Release():
-            return Uses(consumed=(instruction.register,))
-        case Return():
-            return Uses(consumed=tuple(flatten(instruction.value)))
-        case Jump() | TailCall():
-            return Uses(consumed=instruction.args)
-        case TailCallClosure():
-            return Uses(consumed=(instruction.closure, *instruction.args))
-        case Branch():
-            return Uses((instruction.condition,))
-        case Switch():
-            return Uses((instruction.data,))
-        case Fail():
-            return Uses()
-        case _:
-            assert_never(instruction)
+    kind: Any = type(instruction)
+    roles = _roles(kind)
+    written = roles.written(instruction)
+    if not isinstance(instruction, InvokeKernel):
+        return Uses(roles.borrowed(instruction), roles.consumed(instruction), written)
+    tensors = [r for r in instruction.outputs if isinstance(registers[r], TensorSpec)]
+    scalars = tuple(r for r in instruction.outputs if r not in tensors)
+    return Uses((*instruction.inputs, *tensors, *instruction.sizes), written=scalars)
 
 
-def _is_tensor(spec: Spec) -> bool:
-    return isinstance(spec, TensorSpec)
+class _Roles(NamedTuple):
+    """How to get the registers of an instruction, by what happens to them."""
+
+    borrowed: Callable[[Any], tuple[Register, ...]]
+    consumed: Callable[[Any], tuple[Register, ...]]
+    written: Callable[[Any], tuple[Register, ...]]
+
+
+@cache
+def _roles(instruction: type) -> _Roles:
+    fields = [piece for piece in pieces(instruction) if isinstance(piece, Field)]
+    return _Roles(*(_getter(fields, kinds) for kinds in (BORROWED, CONSUMED, WRITTEN)))
+
+
+def _getter(fields: Sequence[Field], kinds: frozenset[str]) -> Callable[[Any], Any]:
+    chosen = [field for field in fields if field.kind in kinds]
+    if not chosen:
+        return lambda instruction: ()
+    get = attrgetter(*(field.name for field in chosen))
+    if len(chosen) == 1 and chosen[0].kind not in (*ONE, "value"):
+        return get
+    return lambda instruction: tuple(flatten(get(instruction)))
 
 
 def successors(instruction: Instruction) -> tuple[int, ...]:
