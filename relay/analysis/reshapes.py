@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from relay.ir.expr import Call, Function, Op
-
-RESHAPES = frozenset({"reshape", "expand_dims", "squeeze", "nn.batch_flatten"})
+from relay.ir.expr import Call, Function
+from relay.op.facts import Trait
+from relay.op.opdef import OpDef
 
 
 def only_reshapes(function: Function) -> bool:
     """Whether the elements of the only parameter come out as they are, in another shape."""
     current = function.body
-    while isinstance(current, Call) and isinstance(current.op, Op):
-        if current.op.name not in RESHAPES or len(current.args) != 1:
+    while isinstance(current, Call) and isinstance(current.op, OpDef):
+        if Trait.RESHAPES not in current.op.traits:
             return False
         (current,) = current.args
     return len(function.params) == 1 and current is function.params[0]

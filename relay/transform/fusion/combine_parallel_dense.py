@@ -38,11 +38,11 @@ from math import prod
 from typing import Any
 
 from relay import dtypes, tree
-from relay.analysis.reshapes import RESHAPES
 from relay.analysis.value_flow import Flow, static_shape, tensor_type
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType
+from relay.op.facts import Trait
 from relay.op.linalg.matmul import batch_matmul
 from relay.op.opdef import FusionKind, OpDef
 from relay.op.tensor.binary import add
@@ -274,7 +274,7 @@ def _is_moved(branch: Branch, flow: Flow) -> bool:
         for user, _ in flow.users(current):
             if not isinstance(user, Call) or not isinstance(user.op, OpDef):
                 return False
-            if user.op.name in RESHAPES:
+            if Trait.RESHAPES in user.op.traits:
                 pending.append((user, FusionKind.ELEMWISE))
             elif not least <= user.op.fusion <= FusionKind.INJECTIVE:
                 return False
