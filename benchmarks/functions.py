@@ -21,11 +21,11 @@ import torch
 from measure import Run, arguments, relative_error, started, take_turns
 
 from relay import te
+from relay.scalar_functions import FUNCTIONS, PREDICATES
 from relay.target import Target
 from relay.target.llvm.codegen import generate
 from relay.target.llvm.compile import compile_module
 from relay.target.llvm.jit import load
-from relay.te.expr import FUNCTIONS, PREDICATES
 from relay.te.legalize import Facts, legalize
 from relay.te.loops import Buffer, Builder, Kind
 from relay.te.lower import Lowered
@@ -43,7 +43,9 @@ NUMPY = {
 def kernel(name: str, dtype: str, target: Target) -> tuple[Callable[..., None], float]:
     """The function over arrays, and how long it took to compile."""
     lanes = target.vector_bits // te.width(dtype)
-    inputs = tuple(Buffer(f"x{i}", (te.index(SIZE),), dtype) for i in range(FUNCTIONS[name]))
+    inputs = tuple(
+        Buffer(f"x{i}", (te.index(SIZE),), dtype) for i in range(FUNCTIONS[name].arguments)
+    )
     output = Buffer("y", (te.index(SIZE),), dtype)
     b = Builder()
     with b.loop(SIZE // lanes) as outer, b.loop(lanes, kind=Kind.VECTOR) as lane:
@@ -87,7 +89,9 @@ def measure(name: str, dtype: str, target: Target, run: Run) -> None:
     """One line of the table."""
     random = np.random.default_rng(0)
     low, high = (1.1, 9.0) if name == "acosh" else (0.1, 0.9)
-    arrays = [random.uniform(low, high, SIZE).astype(dtype) for _ in range(FUNCTIONS[name])]
+    arrays = [
+        random.uniform(low, high, SIZE).astype(dtype) for _ in range(FUNCTIONS[name].arguments)
+    ]
     result = np.empty(SIZE, dtype)
     ours, seconds = kernel(name, dtype, target)
     pointers = (ctypes.c_void_p * (len(arrays) + 1))(*(a.ctypes.data for a in (*arrays, result)))

@@ -8,7 +8,7 @@ exp floor pow fma …   functions of mathematics; isnan and its like give bool
 cast, bitcast         of one; the result has another type
 select                a bool, and two scalars of the result's type
 
-The names are listed here once more: who loads a program does not load what makes kernels.
+The names of operators are listed here once more: a program is loaded without `relay.te`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from relay import dtypes
+from relay.scalar_functions import FUNCTIONS, PREDICATES
 
 BINARY: Final = (
     *("add", "sub", "mul", "div", "floordiv", "mod", "truncdiv", "truncmod", "min", "max"),
@@ -24,28 +25,20 @@ BINARY: Final = (
 )
 COMPARE: Final = ("eq", "ne", "lt", "le", "gt", "ge")
 UNARY: Final = ("neg", "not", "abs")
-PREDICATES: Final = ("isnan", "isinf", "isfinite")
-ROUNDING: Final = ("floor", "ceil", "trunc", "round")  # of an integer the integer itself
-BITS: Final = ("popcount", "clz")
-CONTINUOUS: Final = (
-    *("exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt"),
-    *("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh"),
-    *("atanh", "erf", "sigmoid"),
-)
 
 # Name -> how many operands it takes.
 OPERATIONS: Final[Mapping[str, int]] = {
     **dict.fromkeys((*BINARY, *COMPARE), 2),
-    **dict.fromkeys((*UNARY, *PREDICATES, *ROUNDING, *BITS, *CONTINUOUS), 1),
-    **dict.fromkeys(("pow", "fmod", "atan2", "copysign"), 2),
-    "fma": 3,
+    **dict.fromkeys(UNARY, 1),
+    **{name: function.arguments for name, function in FUNCTIONS.items()},
     "cast": 1,
     "bitcast": 1,
     "select": 3,
 }
 SIZE_OPERATIONS: Final = ("add", "mul")  # which also say where the result does not fit
-OF_FLOATS: Final = frozenset({*CONTINUOUS, "div", "pow", "fmod", "atan2", "copysign", "fma"})
-OF_INTEGERS: Final = frozenset({*BITS, "and", "or", "xor", "shl", "shr", "not"})
+OF_FLOATS: Final = frozenset({"div", *(n for n, f in FUNCTIONS.items() if f.kind == "float")})
+_BITS: Final = tuple(name for name, function in FUNCTIONS.items() if function.kind == "bits")
+OF_INTEGERS: Final = frozenset({*_BITS, "and", "or", "xor", "shl", "shr", "not"})
 
 
 def result_type(op: str, operands: Sequence[str], wanted: str) -> str | None:

@@ -17,6 +17,7 @@ import numpy as np
 
 from relay import dtypes
 from relay.errors import RelayError
+from relay.scalar_functions import FUNCTIONS
 from relay.te.expr import (
     Binary,
     Bitcast,
@@ -210,13 +211,17 @@ def call(function: str, args: list[Array], dtype: str) -> Array:
         return _dot(*args)
     if function in _BITS:
         return wrap(_BITS[function](args[0], width(dtype)), dtype)
+    known = FUNCTIONS[function]
     if not dtypes.is_float(dtype):
-        if function in _WHOLE:
-            return _WHOLE[function](args[0])
+        if known.kind == "rounding":
+            return args[0]
+        if known.kind == "predicate":
+            return np.full(np.shape(args[0]), function == "isfinite")
         raise RelayError(f"`{function}` is a function of floats, found {dtype}")
     if function == "fma" and dtype == "float64":
         return _fma(*args)
-    result = _FUNCTIONS[function](*(np.asarray(arg, np.float64) for arg in args))
+    assert known.values is not None
+    result = known.values(*(np.asarray(arg, np.float64) for arg in args))
     return result if result.dtype == bool else result.astype(carrier(dtype))
 
 
@@ -227,67 +232,13 @@ def _dot(start: Array, *factors: Array) -> Array:
     return sum((a * b for a, b in zip(wide[:steps], wide[steps:], strict=True)), start)
 
 
-def _sigmoid(x: Array) -> Array:
-    small = np.exp(-np.abs(x))
-    return np.where(x < 0, small / (1 + small), 1 / (1 + small))
-
-
-def _exp10(x: Array) -> Array:
-    return np.power(10.0, x)
+def _low_bits(value: Array, bits: int) -> Array:
+    return np.asarray(value).astype(object) & ((1 << bits) - 1)
 
 
 def _elementwise(function: Callable[..., Any], arguments: int, result: type) -> Any:
     of_objects = np.frompyfunc(function, arguments, 1)
     return lambda *args: np.asarray(of_objects(*args)).astype(result)
-
-
-_FUNCTIONS: dict[str, Callable[..., Array]] = {
-    "exp": np.exp,
-    "exp2": np.exp2,
-    "exp10": _exp10,
-    "expm1": np.expm1,
-    "log": np.log,
-    "log2": np.log2,
-    "log10": np.log10,
-    "log1p": np.log1p,
-    "sqrt": np.sqrt,
-    "rsqrt": lambda x: 1 / np.sqrt(x),
-    "sin": np.sin,
-    "cos": np.cos,
-    "tan": np.tan,
-    "asin": np.arcsin,
-    "acos": np.arccos,
-    "atan": np.arctan,
-    "sinh": np.sinh,
-    "cosh": np.cosh,
-    "tanh": np.tanh,
-    "asinh": np.arcsinh,
-    "acosh": np.arccosh,
-    "atanh": np.arctanh,
-    "erf": _elementwise(math.erf, 1, float),
-    "sigmoid": _sigmoid,
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "trunc": np.trunc,
-    "round": np.rint,
-    "isnan": np.isnan,
-    "isinf": np.isinf,
-    "isfinite": np.isfinite,
-    "pow": np.power,
-    "fmod": np.fmod,
-    "atan2": np.arctan2,
-    "copysign": np.copysign,
-    "fma": lambda a, b, c: a * b + c,  # of float32: the float64 product is exact
-}
-_WHOLE: dict[str, Callable[[Array], Array]] = {
-    **dict.fromkeys(("floor", "ceil", "trunc", "round"), lambda x: x),
-    **dict.fromkeys(("isnan", "isinf"), lambda x: np.zeros(np.shape(x), bool)),
-    "isfinite": lambda x: np.ones(np.shape(x), bool),
-}
-
-
-def _low_bits(value: Array, bits: int) -> Array:
-    return np.asarray(value).astype(object) & ((1 << bits) - 1)
 
 
 _BITS: dict[str, Callable[[Array, int], Array]] = {

@@ -25,6 +25,7 @@ from typing import Any, ClassVar
 from relay import dtypes, tree
 from relay.errors import RelayError
 from relay.immutable import frozen
+from relay.scalar_functions import FUNCTIONS, PREDICATES
 from relay.tree import Node, children, node, postorder
 
 INDEX = "int64"
@@ -258,24 +259,6 @@ class Bitcast(Expr):
 
     def _parts(self) -> tuple[Any, ...]:
         return (self.dtype, self.operand)
-
-
-# Functions by name, with their arity. `round` rounds half to even, the others are those of C;
-# `fma(a, b, c)` is a*b + c, rounded once where the target has fma.
-FUNCTIONS = {
-    name: arity
-    for arity, names in {
-        1: (
-            "exp exp2 exp10 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh "
-            "cosh tanh asinh acosh atanh erf sigmoid floor ceil trunc round isnan isinf isfinite "
-            "popcount clz"
-        ),
-        2: "pow fmod atan2 copysign",
-        3: "fma",
-    }.items()
-    for name in names.split()
-}
-PREDICATES = ("isnan", "isinf", "isfinite")
 
 
 @node
@@ -624,7 +607,7 @@ def bitcast(operand: Expr, dtype: str) -> Expr:
 
 def call(function: str, *args: Expr) -> Expr:
     """A mathematical function by name (`FUNCTIONS`)."""
-    if function not in FUNCTIONS or len(args) != FUNCTIONS[function]:
+    if function not in FUNCTIONS or len(args) != FUNCTIONS[function].arguments:
         raise RelayError(f"there is no function `{function}` of {len(args)} arguments")
     dtype = "bool" if function in PREDICATES else args[0].dtype
     return Call(dtype, function, args)

@@ -26,6 +26,7 @@ LAYERS = (
     "files",
     "settings",
     "dtypes",
+    "scalar_functions",
     "extents",
     "tree",
     "nd",

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from relay import te
+from relay.scalar_functions import FUNCTIONS, PREDICATES
 from relay.te import math as elementary
 from relay.te.evaluate import evaluate
-from relay.te.expr import FUNCTIONS, PREDICATES, Binary, Call, Compare, Select, Unary
+from relay.te.expr import Binary, Call, Compare, Select, Unary
 from relay.tree import postorder
 from tests.support.sampling import some_of
 
@@ -20,7 +21,7 @@ MACHINES = {
 }
 FLOATS = ("float32", "float64")
 NAMES = [name for name in FUNCTIONS if name not in ("fma", "popcount", "clz", "copysign")]
-SMOOTH = [name for name in NAMES if name in elementary.FUNCTIONS and name not in PREDICATES]
+SMOOTH = [name for name in NAMES if FUNCTIONS[name].module and name not in PREDICATES]
 
 
 def sigmoid(x):
@@ -126,7 +127,7 @@ def chosen(name, dtype, count, seed=0):
     positive = np.concatenate([part.astype(kind) for part in parts])
     everything = np.concatenate([positive, -positive])
     everything = everything[np.isfinite(everything) & (everything != 0)]
-    if FUNCTIONS[name] == 2:
+    if FUNCTIONS[name].arguments == 2:
         other = random.permutation(everything)
         if name == "pow":
             everything = np.abs(everything)
@@ -147,7 +148,7 @@ def quiet():
 def test_errors_are_within_the_stated_bounds(name: str, dtype: str, machine: str) -> None:
     arrays = chosen(name, dtype, 160)
     found = applied(name, arrays, MACHINES[machine])
-    stated = elementary.FUNCTIONS[name]
+    stated = FUNCTIONS[name]
     worst = max(errors(name, arrays, found))
     assert worst <= (stated.ulp32 if dtype == "float32" else stated.ulp64)
 
@@ -217,7 +218,7 @@ def edges(dtype):
 def test_zeros_infinities_and_nan_are_those_of_numpy(name: str, dtype: str, machine: str) -> None:
     special = edges(dtype)
     arrays = [special]
-    if FUNCTIONS[name] == 2:
+    if FUNCTIONS[name].arguments == 2:
         arrays = [side.ravel() for side in np.meshgrid(special, special)]
     found = applied(name, arrays, MACHINES[machine])
     expected = NUMPY[name](*(a.astype(np.float64) for a in arrays)).astype(found.dtype)
@@ -291,7 +292,7 @@ def test_only_instructions_remain(name: str, dtype: str, machine: str) -> None:
         allowed.add("fma")
     if facts.has_rounding:
         allowed |= {"floor", "ceil", "trunc", "round"}
-    args = [te.Var(dtype, "x") for _ in range(FUNCTIONS[name])]
+    args = [te.Var(dtype, "x") for _ in range(FUNCTIONS[name].arguments)]
     made = elementary.expand(te.call(name, *args), facts)
     calls = {part.function for part in postorder(made) if isinstance(part, Call)}
     assert calls <= allowed
@@ -322,7 +323,7 @@ def test_compiled_functions_are_the_evaluated_ones(dtype: str, compiled, facts) 
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", [name for name in SMOOTH if FUNCTIONS[name] == 1])
+@pytest.mark.parametrize("name", [name for name in SMOOTH if FUNCTIONS[name].arguments == 1])
 def test_errors_of_float32_over_all_of_them(name: str, compiled) -> None:
     """Every 61st of all patterns of bits; float64 is the truth."""
     for start in range(0, 1 << 32, 1 << 28):
@@ -334,7 +335,7 @@ def test_errors_of_float32_over_all_of_them(name: str, compiled) -> None:
         np.testing.assert_array_equal(found[~numbers], nearest[~numbers])
         unit = np.spacing(np.abs(nearest[numbers])).astype(np.float64)
         worst = np.max(np.abs(found[numbers] - truth[numbers]) / unit, initial=0)
-        assert worst <= elementary.FUNCTIONS[name].ulp32
+        assert worst <= FUNCTIONS[name].ulp32
 
 
 @pytest.mark.full
@@ -342,7 +343,7 @@ def test_errors_of_float32_over_all_of_them(name: str, compiled) -> None:
 @pytest.mark.parametrize("name", SMOOTH)
 def test_errors_over_many_arguments(name: str, dtype: str) -> None:
     arrays = chosen(name, dtype, 20_000, seed=1)
-    stated = elementary.FUNCTIONS[name]
+    stated = FUNCTIONS[name]
     for facts in MACHINES.values():
         worst = max(errors(name, arrays, applied(name, arrays, facts)))
         assert worst <= (stated.ulp32 if dtype == "float32" else stated.ulp64)

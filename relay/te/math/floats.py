@@ -15,11 +15,24 @@ from relay.te.expr import (
     call,
     const,
     equal,
+    not_equal,
     select,
 )
 
 if TYPE_CHECKING:
     from relay.te.legalize import Facts
+
+
+def isnan(f: Floats, x: Expr) -> Expr:
+    return not_equal(x, x)
+
+
+def isinf(f: Floats, x: Expr) -> Expr:
+    return equal(absolute(x), f.infinity)
+
+
+def isfinite(f: Floats, x: Expr) -> Expr:
+    return absolute(x) < f.infinity
 
 
 @frozen

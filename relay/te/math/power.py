@@ -1,4 +1,4 @@
-"""pow: 2**(y * log2(x)), with a logarithm in extended precision.
+"""rsqrt, and pow: 2**(y * log2(x)), with a logarithm in extended precision.
 
 For float32 it is computed in float64; for float64 it is a sum of two floats.
 """
@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import math
 
-from relay.te.expr import Expr, absolute, cast, equal, select
+from relay.te.expr import Expr, absolute, call, cast, equal, select
 from relay.te.math import coefficients, exponential
 from relay.te.math.floats import Floats
 from relay.te.math.logarithm import decompose
+
+
+def rsqrt(f: Floats, x: Expr) -> Expr:
+    return f.number(1.0) / call("sqrt", x)
 
 
 def pow(f: Floats, x: Expr, y: Expr) -> Expr:

@@ -8,11 +8,11 @@ import numpy as np
 
 from relay import dtypes
 from relay.errors import RelayError
+from relay.scalar_functions import FUNCTIONS
 from relay.target.llvm.writer import literal
 from relay.te.expr import (
     BINARY,
     COMPARE,
-    FUNCTIONS,
     UNARY,
     Bitcast,
     Cast,
