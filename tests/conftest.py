@@ -56,7 +56,7 @@ SLOW = (
 settings.register_profile(
     "ci",
     derandomize=True,
-    max_examples=40,
+    max_examples=25,
     deadline=None,
     database=None,
     suppress_health_check=[HealthCheck.too_slow],

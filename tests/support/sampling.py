@@ -42,9 +42,9 @@ def part_of(
     return [items[place] for place in sorted(mixed[RUN.seed // within % step :: step])]
 
 
-def some_of(items: Sequence[T], part: int) -> list[T]:
+def some_of(items: Sequence[T], part: int, name: Callable[[T], str] = str) -> list[T]:
     """A part of the items; all of them in a full run, for tests without an exhaustive version."""
-    return list(items) if RUN.everything else part_of(items, part)
+    return list(items) if RUN.everything else part_of(items, part, name)
 
 
 def digest(name: str) -> int:

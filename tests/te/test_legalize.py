@@ -99,6 +99,7 @@ def test_a_name_has_the_type_its_value_is_computed_in() -> None:
 # --- values
 
 
+@pytest.mark.rotate(3)
 @pytest.mark.parametrize("facts", [ALL, NONE], ids=["everything", "nothing"])
 @pytest.mark.parametrize("dtype", [*STORAGE, "int8", "float16", *dtypes.FLOAT8])
 def test_values_are_those_of_the_definition(dtype: str, facts: Facts) -> None:

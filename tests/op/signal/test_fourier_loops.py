@@ -64,6 +64,7 @@ def line(length: int) -> np.ndarray:
     return generator.normal(size=length) + 1j * generator.normal(size=length)
 
 
+@pytest.mark.rotate(3)
 @pytest.mark.parametrize("length", LENGTHS)
 def test_a_line_is_taken_to_its_frequencies_and_back(length: int) -> None:
     data = line(length)
@@ -81,6 +82,7 @@ def test_the_length_may_be_known_in_a_run_only(length: int) -> None:
         )
 
 
+@pytest.mark.rotate(3)
 @pytest.mark.parametrize("length", LENGTHS[1:])
 def test_of_real_numbers_there_is_half_a_transform(length: int) -> None:
     data = line(length).real.copy()

@@ -91,6 +91,7 @@ def test_products_of_matrices_are_exact(target: Target) -> None:
             np.testing.assert_array_equal(found, x.astype(np.int64) @ w.astype(np.int64).T)
 
 
+@pytest.mark.rotate(3)
 @pytest.mark.parametrize("target", MACHINES.values(), ids=MACHINES)
 @pytest.mark.parametrize("kinds", PAIRS, ids=PAIR_NAMES)
 def test_sums_of_the_largest_products_do_not_saturate(
@@ -136,6 +137,7 @@ CONVOLUTIONS: list[tuple[str, str, str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.rotate(3)
 @pytest.mark.parametrize("target", LEVELS, ids=LEVEL_NAMES)
 @pytest.mark.parametrize("kinds", PAIRS, ids=PAIR_NAMES)
 def test_convolutions_are_exact(kinds: tuple[str, str], target: Target) -> None:
@@ -179,6 +181,7 @@ def test_batches_of_products(target: Target) -> None:
         np.testing.assert_array_equal(found, x.astype(np.int64) @ wide)
 
 
+@pytest.mark.rotate(3)
 @pytest.mark.parametrize("target", LEVELS, ids=LEVEL_NAMES)
 @pytest.mark.parametrize("kinds", [("uint8", "int8"), ("int8", "int8")], ids="-".join)
 def test_sizes_that_only_a_run_knows(kinds: tuple[str, str], target: Target) -> None:
