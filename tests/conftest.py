@@ -1,13 +1,13 @@
 """What all tests share: which of them a run takes, Hypothesis profiles, a cache of kernels that is
 not the user's, and the table of what is tried of every operator.
 
-    pytest -m quick   unit tests of the parts in `QUICK`, less those that nest programs deeply
+    pytest -m quick   unit tests of the parts in `QUICK`, less deep and with fewer examples
     pytest            everything but what is marked with `full`; of what is marked with `rotate(n)`
                       one in n, another part with every commit (`tests/support/sampling.py`)
     pytest -m full    everything
 
-The Hypothesis profile `ci` is small and always tries the same examples, `full` searches further: it
-is that of `-m full`, and of `--hypothesis-profile=full`.
+The Hypothesis profile `ci` is small and always tries the same examples, `quick` fewer of them;
+`full` searches further: it is that of `-m full`, and of `--hypothesis-profile=full`.
 """
 
 from __future__ import annotations
@@ -44,12 +44,24 @@ QUICK = (
     "transform/",
 )
 SLOW = (
+    "docs/test_onnx_page.py",
+    "op/signal/test_fourier_loops.py",
+    "op/test_against_oracles.py",
     "op/test_every_compute.py",
     "op/test_every_kernel.py",
+    "op/test_every_op.py",
     "op/test_every_size.py",
     "op/test_hostile_sizes.py",
+    "op/test_relations_properties.py",
+    "parser/test_fuzz.py",
+    "te/test_legalize.py",
+    "te/test_math.py",
+    "te/test_narrow.py",
     "test_depth.py",
     "test_examples.py",
+    "test_pipeline.py",
+    "test_properties.py",
+    "test_readme.py",
     "transform/test_every_pass.py",
 )
 
@@ -61,6 +73,7 @@ settings.register_profile(
     database=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
+settings.register_profile("quick", settings.get_profile("ci"), max_examples=5)
 settings.register_profile(
     "full",
     max_examples=500,
@@ -92,8 +105,11 @@ def interruptible() -> Iterator[None]:
 def pytest_configure(config: pytest.Config) -> None:
     sampling.RUN.seed = sampling.find_seed()
     sampling.RUN.everything = _is_full(config) or any("::" in given for given in config.args)
+    sampling.RUN.quick = config.getoption("markexpr", "") == "quick"
     if _is_full(config):
         settings.load_profile("full")
+    elif sampling.RUN.quick:
+        settings.load_profile("quick")
 
 
 def _is_full(config: pytest.Config) -> bool:
@@ -111,11 +127,10 @@ def _is_quick(path: Path) -> bool:
     return beside or any(name.startswith(part) or part.startswith(name) for part in QUICK)
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """A quick run does not look at other files, which would take longer than some of its tests."""
-    quick = config.getoption("markexpr", "") == "quick"
     inside = HERE in collection_path.parents
-    return True if quick and inside and not _is_quick(collection_path) else None
+    return True if sampling.RUN.quick and inside and not _is_quick(collection_path) else None
 
 
 @pytest.hookimpl(tryfirst=True)
