@@ -1,15 +1,14 @@
-"""When a shared computation is first needed, and how a program of bindings can say so.
+"""Demand analysis: when a shared expression is first needed, and how `let`s can express that.
 
 A shared expression is evaluated when it is first needed, a `let` when it is reached. Where all uses
 are in one block, or the first is in the block around the others, that is the same moment:
 
     %0 = f(x); (%0, if (c) { %0 } else { 1 })      let %0 = f(x); (%0, if (c) { %0 } else { 1 })
 
-Where the first use is in a branch, a clause or a function inside, a `let` around them is reached
-earlier, and also when nobody needs the value. Nobody notices if the computation is `harmless`:
-operators on tensors of known extents, data, functions as values. Any other is `late`: it may have
-effects, fail or never end, so what is bound in its place is a function, and whoever needs the value
-calls it.
+Where the first use is in a branch, a clause or an inner function, a `let` around them is reached
+earlier, and also when the value is not needed. This is not observable if the computation is
+`harmless`: operators on tensors of static shapes, data, functions as values. Any other is `late`:
+it may have effects, fail or diverge, so a function is bound in its place and called at the uses.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class Live:
 
 
 class Visitor(Protocol):
-    """Who is told while a function is gone through from its end."""
+    """What is notified while a function is traversed backward."""
 
     def uses(self, e: Expr) -> Iterable[Var]:
         """What one operation needs."""

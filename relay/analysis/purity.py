@@ -1,21 +1,20 @@
-"""What evaluating an expression does besides giving a value: nothing, reading, or more.
+"""Effect analysis: what evaluating an expression does besides giving a value.
 
-    nothing    operators, data, functions as values, `ref(v)`: a cell nobody knows of is no effect
-    READS      `ref_read(r)`: leaving it out changes nothing, but when it happens matters
-    ACTS       `ref_write(r, v)`, operators with effects, calls of functions that nobody knows
+    nothing    operators, data, functions as values, `ref(v)`: a new cell is not observable
+    READS      `ref_read(r)`: it may be removed, but not moved
+    ACTS       `ref_write(r, v)`, operators with effects, calls of unknown functions
 
-Effects spread. From where they are, they go along edges to whatever evaluates, calls or contains
-that expression, until nothing new is reached; so recursion needs no assumptions, and the time is
-linear in the size of the program. For every expression there are three such facts: what evaluating
-it does, what calling its value does, and what calling a function inside its value does (of which
-functions a call gives back, a tuple holds, or a list is made of).
+Effects propagate along edges to the expressions that evaluate, call or contain their origin, until
+a fixed point is reached; so recursion needs no assumptions, and the time is linear in the size of
+the program. There are three facts for every expression: the effect of evaluating it, of calling its
+value, and of calling a function inside its value (which a call returns, a tuple or a list holds).
 
-A function that is a parameter is not known, and neither is one that comes out of a reference. That
-a computation fails or never ends is no effect: who leaves it out makes a program that fails into
-one that does not, and never the other way round.
+Parameters that are functions, and functions read from references, are unknown. Failure and
+divergence are no effects: removing an expression can only turn a failing program into one that does
+not fail.
 
-An expression that is shared is evaluated when it is first needed. If it reads, leaving out its
-first use lets it read later, so a shared expression that reads counts as one that acts.
+A shared expression is evaluated when it is first needed. If it reads, removing its first use lets
+it read later, so a shared expression that reads counts as one that acts.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class Flow:
         return found if isinstance(found, Call) and id(found) in self._open else None
 
     def users(self, e: Expr) -> list[Use]:
-        """Who uses the value of `e`, once for every use."""
+        """The uses of the value of `e`."""
         return self._users.get(id(self.meant(e)), [])
 
     def is_fixed(self, e: Expr) -> bool:

@@ -116,7 +116,7 @@ def is_lossless(source: str, target: str) -> bool:
 
 
 def exact_integers(dtype: str) -> Range:
-    """The integers that a type tells apart from their neighbours."""
+    """The range of integers that a type represents exactly."""
     if dtype == "bool" or dtypes.is_integer(dtype):
         return of_dtype(dtype)
     if dtype == "float8_e8m0fnu":

@@ -2,7 +2,7 @@
 
 `primitives` lists those that lowering will ask for, so that their kernels can be made in parallel
 before the module is lowered. It is a forecast: which arguments are constant follows from constants,
-weights and the sizes of what is computed from them (`relay.transform.memory.keeping`); a kernel
+weights and the sizes of what is computed from them (`relay.analysis.precompute`); a kernel
 that it misses is made when lowering asks for it.
 """
 
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from relay import tree
+from relay.analysis import precompute
 from relay.analysis.reshapes import only_reshapes
 from relay.immutable import frozen
 from relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem
@@ -21,7 +22,7 @@ from relay.op.opdef import OpDef
 from relay.program.program import MAIN, flatten
 from relay.program.specs import structure
 from relay.program.straight import is_tensors, looks_at_values
-from relay.transform.memory import keeping, lift_weights
+from relay.transform.memory import lift_weights
 
 
 @frozen
@@ -143,8 +144,8 @@ class _Search:
         if all(scalars):  # instructions of the program
             return False
         self.found.append(Primitive(function, tuple(flags)))
-        made, *read = (sum(keeping.size_of(tensor) or 0 for tensor in each) for each in tensors)
-        return bool(flags) and all(flags) and keeping.is_worth_keeping(made, sum(read))
+        made, *read = (sum(precompute.size_of(tensor) or 0 for tensor in each) for each in tensors)
+        return bool(flags) and all(flags) and precompute.is_worth_storing(made, sum(read))
 
 
 def _is_primitive(node: object) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from relay.analysis import precompute
 from relay.ir import expr
 from relay.lower.kernel import Kernel, Lowered, Param, Place, Result, TensorSpec
 from relay.nd import NDArray, Weight
@@ -27,7 +28,6 @@ from relay.program.program import (
     nbytes,
 )
 from relay.program.slice import prune
-from relay.transform.memory import keeping
 
 if TYPE_CHECKING:
     from relay.lower.dynamic import Dynamic
@@ -147,7 +147,7 @@ class Stages:
             assert known or not step.constant, f"{kernel.name} reads what is not constant"
             # what may end a run does so in the run that comes to it
             kept = known and inputs and not kernel.sizes and CHECK not in kernel.operators
-            if step.constant or (kept and is_worth_keeping(kernel)):
+            if step.constant or (kept and is_worth_storing(kernel)):
                 outputs = self.prepare_step(kernel, [value.register for value in inputs], where)
                 made = [At(self.prepare, register) for register in outputs]
             else:
@@ -188,7 +188,7 @@ class Stages:
         return tuple(arg.stage is self.prepare for arg in args)
 
 
-def is_worth_keeping(kernel: Kernel) -> bool:
-    """Whether to keep what a kernel makes of constants: not when it makes much of little."""
+def is_worth_storing(kernel: Kernel) -> bool:
+    """Whether to store what a kernel computes from constants."""
     made, read = (sum(map(nbytes, specs)) for specs in (kernel.outputs, kernel.inputs))
-    return keeping.is_worth_keeping(made, read)
+    return precompute.is_worth_storing(made, read)

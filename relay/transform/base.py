@@ -96,9 +96,8 @@ class ModulePass(Pass):
 class FunctionPass(Pass):
     """A pass over one function at a time: define `transform_function(function, module, context)`.
 
-    Every function is seen in the module as it was before the pass. Functions that are somebody
-    else's business are left alone (`is_foreign`). Typed functions stay typed: when one comes back
-    without its type, the module is inferred again.
+    Every function is seen in the module as it was before the pass. Foreign functions are left alone
+    (`is_foreign`). Typed functions stay typed: if one loses its type, the module is inferred again.
     """
 
     def transform_function(

@@ -1,7 +1,7 @@
 """The file system is the registry of passes: `FoldConstant` lives in `fold_constant.py`.
 
 A file of this folder, or of a folder in it, offers the name it is called after, and whatever its
-`__all__` lists besides. Nothing is imported before somebody asks for it by name. A function must
+`__all__` lists besides. Nothing is imported before it is asked for by name. A function must
 not be called like its own file, because Python then gives the name to the file.
 """
 

@@ -1,4 +1,4 @@
-"""PassContext: the circumstances passes run in. Which run, who watches them, and their options.
+"""PassContext: which passes run, their options, and the instruments that watch them.
 
     with relay.transform.PassContext(opt_level=3, disabled_pass=["FuseOps"]):
         mod = sequence(mod)
@@ -152,7 +152,7 @@ class PassContext:
             return False
         return info.name in self.required_pass or self.opt_level >= info.opt_level
 
-    # --- who watches
+    # --- instruments
 
     def override_instruments(self, instruments: Sequence[PassInstrument] | None) -> None:
         """Put other instruments in place of those of this context, which are exited first."""

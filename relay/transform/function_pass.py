@@ -31,7 +31,7 @@ from relay.transform.context import PassContext
 
 
 class _Declared(Pass):
-    """A pass whose work is somebody else's function."""
+    """A pass that calls a function."""
 
     _kind = "pass"
 

@@ -1,4 +1,4 @@
-"""What can watch passes: hooks that a PassContext calls around every pass it sees.
+"""Pass instruments: hooks that a PassContext calls around every pass.
 
     @relay.transform.pass_instrument
     class Count:
@@ -11,8 +11,8 @@
     with relay.transform.PassContext(instruments=[Count()]): …
 
 All hooks are optional. For one pass they are called in this order: `should_run` of every
-instrument, then `run_before_pass` of every instrument, the pass, and `run_after_pass`. Who was told
-of a beginning is told of an end: `pass_failed` when it is not the good one.
+instrument, then `run_before_pass` of every instrument, the pass, and `run_after_pass`. After
+`run_before_pass` an instrument gets `run_after_pass` or `pass_failed`.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Passes for those who look at programs: printing, spans, labels, explanations."""
+"""Passes for inspecting programs: printing, spans, labels, explanations."""

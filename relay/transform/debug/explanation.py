@@ -1,4 +1,4 @@
-"""What passes did to a program, told pass by pass: SimplifyInference  ->  3.1 ms, and this diff.
+"""What passes did to a program, pass by pass: SimplifyInference  ->  3.1 ms, and this diff.
 
     with relay.transform.Explanation() as story:
         exe = relay.compile(model, params)
@@ -7,8 +7,8 @@
     story = relay.transform.explain(mod, relay.pipeline.passes(3))
     story["FuseOps"].fusion            every kernel, and why it ended where it does
 
-An Explanation is an instrument. It keeps the functions before and after every pass, which costs
-nothing as they never change; texts are made and compared when somebody asks for them.
+An Explanation is an instrument. It keeps the functions before and after every pass, which is free
+because they are immutable; texts are made and compared on demand.
 """
 
 from __future__ import annotations

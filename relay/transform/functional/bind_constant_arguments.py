@@ -111,7 +111,7 @@ class _Flows:
     def constants(self) -> dict[Place, Constant | None]:
         """What parameters are; None where they are not always the same constant.
 
-        A parameter that is called with nothing but itself is not in there: nobody calls it.
+        A parameter that is only passed itself is not included: the function is never called.
         """
         found: dict[Place, Constant | None] = {}
         pending: list[tuple[Place, Constant | None]] = [(place, None) for place in self.unknown]

@@ -1,4 +1,4 @@
-"""Make a program in which no function is a value (Defunctionalization):
+"""Eliminate function values (Defunctionalization):
 
 def @main(%x: int32, %c: bool) {
   let %f = if (%c) { fn (%y: int32) { add(%x, %y) } } else { @double };
@@ -11,15 +11,14 @@ def @apply(%f: Function, %y: int32) -> int32 {
 }
 def @main(%x: int32, %c: bool) { let %f = if (%c) { Main_f(%x) } else { Double }; @apply(%f, 1) }
 
-A function value becomes a constructor over what it remembers, calling one becomes a call of the
-function `apply` for its type, which looks at which one it is. There are a data type and an `apply`
-for every type of functions (`function_types`), and copies of data types that hold functions.
+A function value becomes a constructor over its captured variables, and calling one becomes a call
+of the function `apply` for its type, which dispatches on the constructor. There are a data type and
+an `apply` for every function type (`function_types`), and copies of data types that hold functions.
 
-It is for whole programs (Reynolds 1972): what can be called is known because every function value
-of the program is. Functions inside functions become functions of the module before (`LambdaLift`),
-and polymorphic ones get a copy for each list of types (`Monomorphize`), since data does not know
-what it is used for. A function that is given a function by the caller of the program, or gives one
-back, has no such form.
+It needs the whole program (Reynolds 1972), where all function values are known. Inner functions are
+lifted before (`LambdaLift`), and polymorphic ones are copied for each list of types
+(`Monomorphize`), since data does not know what it is used for. A function that takes functions from
+the caller of the program, or returns some, has no such form.
 """
 
 from __future__ import annotations
@@ -203,7 +202,7 @@ class _FirstOrder:
                 hint = constructors.fresh(name[0].upper() + name[1:])
                 self.values[name] = Constructor(hint, remembered, header)
                 found.append(self.values[name])
-            # of a type that no function has there is a value that nobody makes
+            # a type without functions has no values
             found = found or [Constructor(constructors.fresh("Nothing"), (), header)]
             self.result[header] = TypeData(header, (), tuple(found))
 

@@ -1,12 +1,12 @@
-"""The function types of a program, and what takes their place when no function is a value any more.
+"""The function types of a program, and the data types that replace them.
 
     fn (int32) -> int32                       ->  Function          a data type for function values
     type Step[A] { Of(fn (A) -> A), Stop }    ->  Step at each A    which has them in its definition
 
-Types are put into classes, and the members of a class get one data type. Two types are of one class
-if they are the same; and if they differ in dimensions alone, where one of those is not a number,
-because a value of one type may then be used as one of the other. A data type stands for itself in
-all functions, so where a class has several dimensions in a place, or a variable, it has `?` there.
+Types are partitioned into classes with one data type each. Two types are in one class if they are
+equal, or differ only in dimensions of which one is not a number, because a value of one type may
+then be used as one of the other. A data type is the same in all functions, so where the types of a
+class differ in a dimension, or have a variable, it has `?`.
 """
 
 from __future__ import annotations

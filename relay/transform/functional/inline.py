@@ -60,7 +60,7 @@ def inlined(module: IRModule, graph: CallGraph, wanted: Iterable[GlobalVar]) -> 
     functions = module.functions
     foreign = [name for name, function in functions.items() if is_foreign(function)]
     bodies = {name: functions[name] for name in wanted}
-    # what nobody calls is an entry; foreign functions go on calling what they call
+    # a function without callers is an entry; foreign functions keep their calls
     kept = {GlobalVar("main"), *(callee for name in foreign for callee in graph.callees(name))}
     gone = {name for name in bodies if graph.ref_count(name) and name not in kept}
     inlining = _Inlining({name.name_hint: function for name, function in bodies.items()})

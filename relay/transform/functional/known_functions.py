@@ -1,4 +1,4 @@
-"""A copy of a function for functions that it is given, which are known:
+"""Copies of a function for the functions that are passed to it:
 
 def @twice(%f: fn (int32) -> int32, %x: int32) -> int32 { %f(%f(%x)) }
 
@@ -7,8 +7,8 @@ def @twice(%f: fn (int32) -> int32, %x: int32) -> int32 { %f(%f(%x)) }
                                      let %f = @make(%y); %f(%f(%x))
                                    }
 
-What a closure remembers becomes parameters. Dimensions in the types of such a copy are over
-variables of its own, so that one copy does for all sizes; `Sizes` puts them in the place of others.
+Captured variables become parameters. Dimensions in the types of a copy are variables of its own, so
+that one copy serves all sizes; `Sizes` substitutes them.
 """
 
 from __future__ import annotations

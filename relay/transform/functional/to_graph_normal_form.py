@@ -36,7 +36,7 @@ from relay.transform.context import PassContext
 
 @frozen
 class ToGraphNormalForm(ModulePass):
-    """Replaces variables by the values that `let`s bind them to, unless somebody would notice."""
+    """Replaces variables by the values that `let`s bind them to, where that is not observable."""
 
     opt_level = 1
     required = ("InferType",)
@@ -71,7 +71,7 @@ def _is_free_to_move(let: Let, places: _Uses) -> bool:
         return False
     if let.variable in places.recursive:
         return False
-    # a variable that nobody uses leads nowhere
+    # an unused variable leads nowhere
     use = places.around_uses.get(let.variable)
     return use is None or use.function is places.home(let).function
 

@@ -60,15 +60,15 @@ from relay.transform.fusion.parallel_branches import (
 )
 from relay.transform.scales.weight_axes import is_own_weight
 
-# What things cost, in nanoseconds: a kernel more, a product of two numbers, a byte of memory.
+# Costs in nanoseconds: of a kernel launch, of a scalar product, of a byte of memory traffic.
 LAUNCH = 200.0
 MULTIPLY = 0.01
 BYTE = 0.05
-# Outputs are computed in lanes, and so many of them while an element of the input is at hand; to
-# fetch it costs as much as a vector of lanes.
+# Outputs are computed in vectors of LANES, and PANEL of them per element of the input that is
+# loaded; loading it costs as much as a vector of lanes.
 LANES = 16
 PANEL = 64
-# Where extents are named or unknown, so many rows are assumed.
+# The number of rows assumed where it is dynamic.
 ROWS = 64
 # So far it is followed where the parts of a product go.
 REACH = 16
@@ -233,7 +233,7 @@ def _last_axis(call: Call) -> int:
 
 
 def _steps(units: int) -> int:
-    """How many products take the time of so many outputs, for each element of the input."""
+    """How many products take the time of that many outputs, for each element of the input."""
     return -(-units // LANES) * LANES + -(-units // PANEL) * LANES
 
 
@@ -263,7 +263,7 @@ def _elementwise_behind(value: Call, flow: Flow) -> Iterator[Call]:
 
 
 def _is_moved(branch: Branch, flow: Flow) -> bool:
-    """Whether all who use a branch read it from memory, and may as well read it from elsewhere."""
+    """Whether all users of a branch read it from memory anyway."""
     # behind a view nothing was computed with the product
     least = FusionKind.ELEMWISE if _reshapes(branch) else FusionKind.INJECTIVE
     pending = [(branch.last, least)]

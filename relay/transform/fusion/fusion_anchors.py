@@ -1,4 +1,4 @@
-"""A primitive function with several anchors becomes calls of primitive functions with one each.
+"""Split a primitive function with several anchors into primitive functions with one each:
 
     fn (%q, %k, %v, Primitive=1, Pattern="attention") { nn.batch_matmul(nn.softmax(…), %v) }
     ->
@@ -8,9 +8,9 @@
       fn (%p0, %p1, Primitive=1) { nn.batch_matmul(%p0, %p1) }(%1, %v)
     }
 
-An anchor is an operator such as a product or a convolution, which a kernel is scheduled for. One
-kernel for several would keep the results of all but the last in a workspace of its own; apart they
-lie in memory that is planned with all the rest.
+An anchor is the operator a kernel is scheduled for, such as a product or a convolution. One kernel
+for several would keep intermediate results in its own workspace; separate kernels use the memory
+plan of the program.
 """
 
 from __future__ import annotations

@@ -1,21 +1,21 @@
-"""What a kernel costs, as far as fusion is concerned: memory traffic and computation.
+"""The cost model of fusion: memory traffic and computation of a kernel.
 
     time = CALL + max(BYTE * bytes, steps)
 
-in steps, each the work of one arithmetic operation on one element, as vectors do it. Bytes are
-those of the values that come into the kernel, each once, and of its result. Steps count every
-element as often as it is computed: a value that is cheap is computed where it is read, as often as
-that is; one that is not is kept for as long as its row (`relay.target.llvm.schedules.choose`).
+in steps, each one arithmetic operation on one element, vectorized. Bytes are those of the inputs,
+each once, and of the result. Steps count every evaluation of an element: a cheap value is
+recomputed where it is read, an expensive one is stored for its row
+(`relay.target.llvm.schedules.choose`).
 
-Operators join when the one kernel takes no longer than the kernels apart:
+Operators are fused when the fused kernel is not slower than separate ones:
 
     %0 = exp(%x); divide(%0, sum(%0, axis=[1], keepdims=True))        (128, 1024), float32
       ->   apart: exp moves 1 MB, sum 0.5 MB, divide 1 MB; as one kernel: 1 MB
 
-For that, what is read several times must be in the cache when it is read again: a kernel of several
-passes over its rows has rows of at most `CACHE` bytes. And where there are few rows, threads have
-nothing to do: then there is at most `SERIAL` work. Rows that lie crosswise, a column of a matrix
-each, are read and written in pieces, which takes longer than going through memory in order.
+Values that are read several times must still be in the cache: a kernel with several passes over its
+rows has rows of at most `CACHE` bytes. Few rows leave threads idle: then there is at most `SERIAL`
+work. Rows that are strided in memory, such as columns of a matrix, are read and written in pieces,
+which is slower than sequential access.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CACHE = 512 << 10  # bytes of a cache that one core has for itself
 SERIAL = 1 << 18  # steps that take less time than waking threads up
 FEW_ROWS = 8  # leave threads without work
 TILE = 64  # rows that are computed at a time where they lie crosswise
-STRIDED = 1.6  # times as long takes a byte of them, which has other neighbours than the next byte
+STRIDED = 1.6  # how much longer a byte of strided rows takes
 UNKNOWN = 1024  # the extent of an axis that only a run knows
 
 

@@ -1,13 +1,12 @@
-"""What FuseOps sees of a function: operators, and where their values go.
+"""The dataflow graph of a function, as FuseOps sees it:
 
 let %y = exp(%x); add(%y, @f(sqrt(%y)))  ->  exp to sqrt and to add; sqrt and add to the outside
 
 The nodes are calls of operators, tuples of tensors and their fields; all else is outside. Values
-flow through a `let` when they may as well be computed where they are used, so a program in A-normal
-form has the dataflow of its graph. They do not flow between blocks: what is in a branch, a clause
-or the body of a function stays there. An edge says how a value is used, which is mostly what the
-consumer does with all its arguments; but a broadcast that does not stretch an argument uses it
-element by element.
+flow through a `let` if they may be computed at their use, so a program in A-normal form has the
+dataflow of its graph. They do not flow between blocks (branches, clauses, bodies of functions). An
+edge says how a value is used, which is mostly what the consumer does with all its arguments; but a
+broadcast that does not stretch an argument uses it element by element.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from functools import cached_property
 from relay import tree
 from relay.analysis.forest import Forest
 from relay.analysis.normal_forms import Blocks
+from relay.analysis.precompute import is_precomputable, is_worth_storing, size_of
 from relay.analysis.purity import Purity, manages_memory
 from relay.ir.expr import Call, Constant, Expr, Function, Let, Syntax, Tuple, TupleGetItem, Var
 from relay.ir.function_attrs import is_sealed
@@ -26,7 +26,6 @@ from relay.ir.scopes import Scope
 from relay.ir.types import Occurs, TensorType, TupleType
 from relay.op.opdef import FusionKind, OpDef
 from relay.transform.fusion.fusion_reductions import Reduction, reduction_of
-from relay.transform.memory.keeping import gives_the_same, is_worth_keeping, size_of
 
 
 @dataclass(slots=True, eq=False)
@@ -41,7 +40,7 @@ class Node:
     reduction: Reduction | None = None
     # it is made of constants alone, and is computed once
     once: bool = False
-    # somebody else who needs the value, and takes no part in any kernel
+    # another user of the value, outside of all kernels
     leaves_to: Syntax | None = None
 
     @property
@@ -147,7 +146,7 @@ class Dataflow(Blocks):
     def _is_once(self, e: Call | Tuple | TupleGetItem) -> bool:
         """Whether the next node is made of constants alone, and worth keeping."""
         match e:
-            case Call(op=OpDef() as op, args=parts) if gives_the_same(op):
+            case Call(op=OpDef() as op, args=parts) if is_precomputable(op):
                 pass
             case Tuple(fields=parts):
                 pass
@@ -164,7 +163,7 @@ class Dataflow(Blocks):
             else:
                 return False
         made = size_of(e.ty)
-        if not parts or made is None or not is_worth_keeping(made, read):
+        if not parts or made is None or not is_worth_storing(made, read):
             return False
         self._weights[len(self.nodes)] = read
         return True

@@ -1,29 +1,29 @@
-"""Which operators make one kernel: a function's dataflow  ->  groups of operators.
+"""Fusion groups: a function's dataflow  ->  groups of operators, one per kernel.
 
     nn.conv2d -> add -> nn.relu              one group: elementwise operators follow an anchor
     exp -> negative, exp -> add              one group with both paths, when `add` takes both
-    exp -> sum                               one group: a reduction takes in what it reduces
+    exp -> sum                               one group: a reduction takes in its input
     (transpose, exp) -> concatenate          one group, the tuple inside
 
-An operator joins its immediate post-dominator: the nearest operator that everything made of its
-result goes through. All that lies on the paths between comes along, so nothing inside a group is
-needed outside but the result of its last operator, its root. Whether two groups may join depends
-on their kinds (`FusionKind`), and is settled in phases over the operators in order:
+An operator joins its immediate post-dominator: the nearest operator on all paths from its result.
+Everything on the paths between joins too, so only the result of the last operator of a group, its
+root, is used outside. Whether two groups may join depends on their kinds (`FusionKind`), and is
+decided in phases over the operators in order:
 
-    0   anchors take in the elementwise operators behind them; elementwise and broadcast operators
-        join what they lead to, be it elementwise, injective, a reduction or a group with an anchor
-    1   injective operators join injective ones, and so do tuples; anchors have what they need
-    2   what a tuple is made of joins the injective group that has taken in the tuple
-    3   reductions, and what leads to them, join what is made of them, row by row; and once more,
-        for a reduction may be worth joining what has grown meanwhile
+    0   anchors take in the elementwise operators after them; elementwise and broadcast operators
+        join their consumer, be it elementwise, injective, a reduction or a group with an anchor
+    1   injective operators join injective ones, and so do tuples; anchors are complete
+    2   the fields of a tuple join the injective group that has taken in the tuple
+    3   reductions, and their inputs, join their consumers, row by row; and once more, because a
+        larger group may make another reduction profitable
 
 So a group has one anchor or reductions, but not both. Every path from an anchor to the root is
-elementwise. The reductions of a group have the same rows (`fusion_rows`), and a group in which
-several passes are made over them is cheaper than its parts (`fusion_cost`). An opaque operator is a
-group of its own. What is made of constants alone (`keeping`) stays out of what is not: it is
+elementwise. The reductions of a group have the same rows (`fusion_rows`), and a group with several
+passes over them is cheaper than its parts (`fusion_cost`). An opaque operator is a group of its
+own. Operators on constants alone (`relay.analysis.precompute`) are not fused with others: they are
 computed once.
 
-Every group keeps the reason why it does not reach further.
+Every group records the reason why it does not reach further.
 """
 
 from __future__ import annotations
@@ -263,7 +263,7 @@ class Groups:
         if node.leaves_to is not None:
             return Boundary(node.name, name_of(node.leaves_to), self._leaving(node))
         if not node.outputs:
-            return Boundary(node.name, "nothing", "nobody needs the value")
+            return Boundary(node.name, "nothing", "the value is not used")
         consumer = self.nodes[node.outputs[-1][0] if end is None else end]
         if node.kind in (COMM_REDUCE, OPAQUE):
             why = REFUSES[node.kind]

@@ -1,12 +1,12 @@
-"""Groups of operators become functions of their own, called in the place of their last operator.
+"""Outline fusion groups into primitive functions, called in the place of their last operator:
 
 let %a = exp(%x); let %b = negative(%a); sort(%b)
 ->
 let %b = fn (%p0, Primitive=1) { negative(exp(%p0)) }(%x); sort(%b)
 
-Parameters come in the order in which they are needed. Scalar constants stay with the operators that
-use them; other constants are handed over, so that layers that differ in their weights only are the
-same kernel. Arguments are evaluated in the order they were before.
+Parameters are in the order of their first use. Scalar constants stay with the operators that use
+them; other constants are arguments, so that layers that differ only in weights share a kernel.
+Arguments are evaluated in the same order as before.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""How the values inside a kernel lie along the rows of its reductions.
+"""The layout of values inside a kernel relative to the rows of its reductions.
 
 %0 = sum(%x, axis=[1], keepdims=True)      (4, 8) -> (4, 1): four rows, of eight elements each
 %1 = divide(%x, %0)                        every element by the sum of its own row: row by row
-%2 = add(%0, transpose(%0))                needs all the rows at once
+%2 = add(%0, transpose(%0))                needs all rows at once
 
-A kernel computes its reductions row by row, and in the same turn what is made of them: so every
-value that depends on a reduction has the rows among its axes, each once, and every reduction of the
-kernel has the same rows. Of two values with rows the elements lie in memory in the same order:
-within the row first, or else across rows.
+A kernel computes its reductions row by row, and their consumers in the same iteration: so every
+value that depends on a reduction has the rows among its axes, each once, and all reductions of the
+kernel have the same rows. The elements of two values with rows are in the same order in memory:
+within the row first, or across rows first.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Rows:
     """The rows of a kernel."""
 
     extents: tuple[Dim, ...]
-    crosswise: bool  # neighbours in memory belong to different rows
+    crosswise: bool  # adjacent elements in memory belong to different rows
     passes: int  # over a row, the one that writes the result included
     depends: frozenset[int]  # the values with rows
 

@@ -1,4 +1,4 @@
-"""Let layouts spread through a program from the calls that are given one:
+"""Propagate layouts through a program, from the calls that are converted:
 
 %1 = nn.conv2d(%x, %w, …);   %2 = nn.relu(add(%1, %b));   nn.conv2d(%2, %v, …)
 ->
@@ -8,15 +8,14 @@
 %4 = nn.conv2d(%3, layout_transform(%v, …), data_layout="NHWC", …);
 layout_transform(%4, src_layout="NHWC", dst_layout="NCHW")
 
-Who calls decides about single calls (`Alter`); what comes of them is the same for everybody. A
-value is kept in the layout it was made in, and what is computed from it follows where the operator
-has a layout rule (`relay.op.building.layout_rules`). A transform stands only where somebody
-needs the value in another layout; it is computed once for all who do, and two in a row are one.
-Those of weights are left to the passes that compute with constants.
+The caller decides about single calls (`Alter`). A value stays in the layout it was computed in, and
+operators with a layout rule (`relay.op.building.layout_rules`) follow. A transform is inserted only
+where a value is needed in another layout, once for all such uses, and two in a row are merged.
+Transforms of weights are left to the passes that fold constants.
 
-Tuples, their fields and variables keep layouts as well. What is handed to functions, data,
-references, or out of a branch or the body of a `let` is laid as it was, and so is what a function
-uses of its surroundings: it would have to be laid back in every call.
+Tuples, their fields and variables keep layouts as well. Arguments of functions, data, references,
+results of branches and of `let` bodies, and captured variables have their original layout: they
+would have to be converted back in every call.
 """
 
 from __future__ import annotations
@@ -267,7 +266,7 @@ class _Propagation:
         return result
 
     def _is_opaque(self, call: Call) -> bool:
-        """Whether the call is in a function that is somebody else's."""
+        """Whether the call is in an opaque function."""
         path: list[Scope] = []
         scope: Scope | None = self._scopes.home(call).function
         found = False

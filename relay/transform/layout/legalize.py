@@ -64,7 +64,7 @@ class Legalize(FunctionPass):
 
 
 def _parts_of_opaque(function: Function) -> set[int]:
-    """What is inside of functions that are somebody else's."""
+    """The expressions inside of opaque functions."""
     found: set[int] = set()
     for node in tree.postorder(function):
         if node is not function and is_opaque(node):

@@ -12,7 +12,7 @@ become the parameters of `@prepare`, and the fields of its result the last param
 weights are never folded into the program: kernels do not depend on them, and new weights only
 require `@prepare` to run again. It comes before fusion, which would mix the two.
 
-What is not worth keeping (`keeping`) is computed in every call.
+What is not worth storing (`relay.analysis.precompute`) is computed in every call.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from relay import tree
+from relay.analysis.precompute import is_precomputable, is_worth_storing, size_of
 from relay.check.infer import infer_module, with_known_types
 from relay.errors import PassError
 from relay.immutable import frozen
@@ -45,7 +46,6 @@ from relay.ir.variables import free_vars
 from relay.op.opdef import OpDef
 from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
-from relay.transform.memory.keeping import gives_the_same, is_worth_keeping, size_of
 
 PREPARE = "Prepare"
 
@@ -118,7 +118,7 @@ class _Split:
     def look_at(self, node: Expr) -> None:
         """Lift `node` if it depends on weights alone and is worth keeping."""
         match node:
-            case Call(op=OpDef() as op, args=args) if gives_the_same(op):
+            case Call(op=OpDef() as op, args=args) if is_precomputable(op):
                 parts = list(map(self.meant, args))
             case Tuple(fields=args):
                 parts = list(map(self.meant, args))
@@ -132,7 +132,7 @@ class _Split:
             return
         origin = sum(self.origins[id(part)] for part in weighty)
         size = size_of(node.checked_type)
-        if size is None or not is_worth_keeping(size, origin):
+        if size is None or not is_worth_storing(size, origin):
             return
         over = [self.in_prepare(child) for child in tree.children(node)]
         rebuilt = tree.rebuild(node, over)

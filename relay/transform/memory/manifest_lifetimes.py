@@ -196,5 +196,5 @@ def _leaving(function: Function, storages: Mapping[Var, frozenset[Var]]) -> Iter
 
 
 def _is_unknown(callee: Expr) -> bool:
-    """Whether nobody knows what becomes of the arguments of a call."""
+    """Whether the arguments of a call may escape."""
     return not (isinstance(callee, Op | Constructor) or is_kernel(callee))

@@ -1,4 +1,4 @@
-"""How large the results of a kernel are, as a function of how large its arguments are:
+"""Shape functions: the result sizes of a kernel, from the sizes of its arguments:
 
 fn (%p0: Tensor[(n, 4), float32], Primitive=1) { concatenate((%p0, %p0)) }
 ->
@@ -7,10 +7,10 @@ fn (%s0: Tensor[(2), int64], Primitive=1) {
   (stack((%0, 4i64)), multiply(%0, 16i64))            the extents, and the number of bytes
 }
 
-The types of the kernel say it, in terms of the extents of its parameters. Where these are unknown,
-or are themselves computed from extents that the kernel does not see, they get names, and the kernel
-is typed again. Some results depend on more than that, on values (`argwhere`) or on which of two
-operands is stretched; there is no such function of their kernels.
+They are derived from the types of the kernel. Where extents of parameters are unknown, or computed
+from extents that the kernel does not have, they get names, and the kernel is typed again. Kernels
+whose result sizes depend on values (`argwhere`), or on which of two operands is broadcast, have no
+shape function.
 """
 
 from __future__ import annotations

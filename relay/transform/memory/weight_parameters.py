@@ -2,7 +2,7 @@
 
 def @main(%x, %w) { nn.dense(%x, transpose(%w)) }  ->  def @main(%x, %w.T) { nn.dense(%x, %w.T) }
 
-Only functions that nobody calls have parameters that may change. A parameter that is still used
+Only functions without callers have parameters that may change. A parameter that is still used
 after all, in another way, stays beside the new ones.
 """
 

@@ -1,17 +1,17 @@
-"""Other element types for single layers (`recast`):
+"""Change the element types of single layers (`recast`):
 
 recast(f, "int8", "int32"):
 nn.conv2d(%x, %w)
 ->
 cast(nn.conv2d(cast(%x, "int8"), cast(%w, "int8"), out_dtype="int32"), "float32")
 
-An operator without `out_dtype` gives what it takes:
+The result of an operator without `out_dtype` has the type of its arguments:
 
 recast(f, "float16", "float16", ops=["add"]):
 add(%x, %y)  ->  cast(add(cast(%x, "float16"), cast(%y, "float16")), "float32")
 
-It converts and does not scale, so what comes out is for measuring how fast a network would be at
-those types; `ToMixedPrecision` and quantization keep the numbers right.
+It converts and does not scale, so the result only shows how fast a network would be with those
+types; `ToMixedPrecision` and quantization preserve values.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ def _without_kind(functions: Iterable[Function]) -> list[str]:
 
 
 def _is_one_thing(node: Syntax) -> bool:
-    """Whether this is a function that somebody compiles as it is."""
+    """Whether this is a function that is compiled as a whole."""
     return isinstance(node, Function) and (is_sealed(node) or bool(node.attrs.get("Composite")))
 
 

@@ -296,7 +296,7 @@ RULES: Rules = {
 
 @frozen
 class QnnCanonicalize(RulePass):
-    """Products of quantised numbers become products of integers of 8 bits."""
+    """Quantized products become products of 8-bit integers."""
 
     opt_level = 1
     rules = (RULES,)

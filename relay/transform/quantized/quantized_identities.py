@@ -1,9 +1,9 @@
-"""Rules: what quantised numbers tell without being converted to real ones.
+"""Rules: operators on dequantized tensors that have the same result on the integers.
 
     argmax(qnn.dequantize(%q, 0.1f, 3))  ->  argmax(%q)
 
-and the same of argmin and argsort. With a positive scale the real numbers are in the order of the
-integers, and equal where these are: of integers up to 16 bits no two become one float32.
+and the same for argmin and argsort. With a positive scale dequantization preserves order, and
+equality: no two integers of up to 16 bits become the same float32.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from relay.ir.expr import Call, Expr
 from relay.transform.simplify.peephole import Rules
 from relay.transform.simplify.rule_window import Window
 
-# Scales by which neither neighbours nor extremes of 16 bits fall together.
+# Scales that keep all integers of 16 bits distinct.
 SCALES = (1e-30, 1e30)
 
 

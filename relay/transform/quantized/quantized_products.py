@@ -1,11 +1,11 @@
-"""Rules: products of numbers that the program has as integers, and what is added to them.
+"""Rules: products of dequantized tensors, and additions to them.
 
 nn.conv2d(qnn.dequantize(%x, sx, zx), qnn.dequantize(%w, sw, zw))
 ->  qnn.dequantize(qnn.conv2d(%x, %w, zx, zw, sx, sw), sx * sw, 0)
 
-and the same of nn.conv1d, nn.conv2d_transpose, nn.dense, nn.matmul and nn.batch_matmul. Integers of
-8 bits are multiplied, and added up in 32, as long as the sums are sure to fit. A constant that is
-added is one of that scale:
+and the same for nn.conv1d, nn.conv2d_transpose, nn.dense, nn.matmul and nn.batch_matmul. Factors of
+8 bits are accumulated in 32, where the sums are sure to fit. An added constant is quantized to the
+scale of the sums:
 
 add(qnn.dequantize(%sums, s, 0), b)  ->  qnn.dequantize(add(%sums, round(b / s)), s, 0)
 """
@@ -188,7 +188,7 @@ def _factors(call: Call, window: Window) -> tuple[Quantized, Quantized] | None:
 
 
 def _fits(depth: int, weight: Quantized, outputs: int, window: Window) -> bool:
-    """Whether sums of so many products are sure to fit, and scales lie along the outputs."""
+    """Whether sums of that many products are sure to fit, and scales are per output channel."""
     if not weight.by.is_scalar and weight.by.axis != outputs:
         return False
     if depth <= MOST:

@@ -1,16 +1,16 @@
-"""Rules: what happens to numbers between integers and integers.
+"""Rules: operators between dequantize and quantize.
 
-Steps that only move elements, or keep their order, are the same on integers. They are taken before
-numbers are made of integers of 8 or 16 bits, and after integers are made of numbers:
+Operators that only move elements, or preserve their order, commute with conversions of 8 and 16
+bits. They move before dequantize, and after quantize:
 
 transpose(qnn.dequantize(%q, s, z))  ->  qnn.dequantize(transpose(%q), s, z)
 qnn.quantize(nn.relu(%x), s, z)      ->  maximum(qnn.quantize(%x, s, z), z)
 
-Where both meet, integers of one scale become those of another, or stay:
+Where the two meet, integers are requantized, or stay:
 
 qnn.quantize(qnn.dequantize(%q, s, z), t, y)  ->  qnn.requantize(%q, s, z, t, y)
 
-and functions of numbers are those of `relay.qnn`:
+Other functions become those of `relay.qnn`:
 
 qnn.quantize(add(qnn.dequantize(%a, …), qnn.dequantize(%b, …)), …)  ->  qnn.add(%a, %b, …)
 """
@@ -246,7 +246,7 @@ def requantized(call: Call, window: Window) -> Expr | None:
 
 
 def _counterparts(arguments: int) -> dict[str, OpDef]:
-    """The operators of so many arguments that have one on quantized tensors, by name."""
+    """The operators with that many arguments that have a quantized counterpart, by name."""
     return {
         exact.name: op
         for op in records()
@@ -392,7 +392,7 @@ def means_of_axes(call: Call, window: Window) -> Expr | None:
     )
 
 
-FINER = 256  # a step of data has so many of what means are rounded to
+FINER = 256  # means are rounded to this fraction of a step of the data
 
 
 def between(call: Call, window: Window) -> Expr | None:

@@ -1,4 +1,4 @@
-"""Real numbers that a program has as integers, with scales and zero points that are known:
+"""Dequantized tensors whose scales and zero points are known:
 
 qnn.dequantize(%q, 0.1f, 3)     Quantized(%q, 0.1, 3)
 """

@@ -1,11 +1,11 @@
-"""Which axes of an argument are which axes of the result, for operators that a scale may cross:
+"""Which axes of an argument become which axes of the result, for operators that a scale may cross:
 
 nn.relu(%x)  ->  all axes, for positive factors
 nn.max_pool2d(%x, layout="NHWC")  ->  axes 0 and 3, for positive factors
 reshape(%x, newshape=[0, 0, 12, 64])  ->  axes 2 and 3 of the result are axis 2 of %x
 
-Such an operator is linear, or it keeps the order of numbers: f(s * x) = s * f(x), for a positive
-`s` at least, and where `s` is the same for all elements that make up one.
+Such an operator is linear or monotonic: f(s * x) = s * f(x), at least for a positive `s`, and where
+`s` is the same for all elements that are combined.
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ class _Backward(Folding):
                 return
 
     def _room_in(self, value: Expr) -> Room | None:
-        """The room in a value that nobody else uses."""
+        """The room in a value with no other use."""
         call = self._flow.call(value)
         if call is None or len(self._flow.users(call)) != 1:
             return None

@@ -1,10 +1,10 @@
-"""Factors along some axes of a tensor, and how they are written down:
+"""Scales: factors along some axes of a tensor, and how programs express them:
 
 multiply(%x, expand_dims(%s, axis=1, num_newaxis=2))  ->  %x, scaled by %s along axis 1
 
 A scale is a fixed tensor whose axes are some of the axes of what it scales; without axes it is one
-factor for all elements. Where channels lie in blocks, a scale runs along the blocks and along the
-places inside of them.
+factor for all elements. For blocked channels, a scale has an axis for the blocks and one for the
+channels inside a block.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""Products with a weight: which axes of it belong to the channels that go in and that come out.
+"""Products with a weight: which of its axes are input channels, and which are output channels.
 
 nn.conv2d(%x * %s, %w)  ->  nn.conv2d(%x, %w * expand_dims(%s, axis=1, num_newaxis=2))
 nn.conv2d(%x, %w) * %s  ->  nn.conv2d(%x, %w * expand_dims(%s, axis=1, num_newaxis=3))
 
-A weight is a matrix for this purpose, with the other axes aside: its rows are numbered through all
-groups, its columns within a group. The rows of a convolution are what comes out, those of a
-transposed convolution what goes in. With several groups a scale along the columns is another one
-for each group of rows.
+Here a weight is a matrix, ignoring its other axes: rows are numbered through all groups, columns
+within a group. The rows of a convolution are output channels, those of a transposed convolution
+input channels. With several groups a scale along the columns differs for each group of rows.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ class Product:
         return multiply(weight, self._laid_out(factors, rows, columns))
 
     def _laid_out(self, factors: Expr, rows: int, columns: int) -> Expr:
-        """Factors for so many rows and columns, in a shape that broadcasts to the weight."""
+        """Factors for that many rows and columns, in a shape that broadcasts to the weight."""
         moving: list[tuple[int, int]] = []  # (axis of the weight, extent), in the order of factors
         for letter, extent in ((self.rows, rows), (self.columns, columns)):
             if extent > 1:
@@ -99,7 +98,7 @@ def _matrix_shape(rows: int, columns: int) -> tuple[int, ...]:
 
 
 def is_own_weight(weight: Expr, flow: Flow) -> bool:
-    """Whether a weight is fixed and nobody else's: one that is shared would be kept twice."""
+    """Whether a weight is fixed and has no other use: a shared one would be stored twice."""
     return flow.is_fixed(weight) and len(flow.users(weight)) == 1
 
 

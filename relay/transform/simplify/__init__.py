@@ -1,1 +1,1 @@
-"""Passes that write the same program in a simpler way: rules, folding, elimination."""
+"""Passes that simplify programs: algebraic rules, constant folding, elimination."""

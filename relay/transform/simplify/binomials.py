@@ -3,8 +3,8 @@
     x * x + 2 * x * y + y * y   ->  (x + y) * (x + y)
     x * x - 2 * x * y + y * y   ->  (x - y) * (x - y)
 
-in whatever order the terms and the factors stand. Integers give the same values; floats are rounded
-less often, and a difference of nearly equal numbers keeps its digits.
+with terms and factors in any order. Integers give the same values; floats are rounded less often,
+and a difference of nearly equal numbers keeps its digits.
 """
 
 from __future__ import annotations

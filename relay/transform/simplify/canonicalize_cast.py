@@ -32,7 +32,7 @@ from relay.transform.context import PassContext
 
 @frozen
 class CanonicalizeCast(FunctionPass):
-    """Gives every element-wise reader of a widening conversion one of its own."""
+    """Gives every element-wise consumer of a widening conversion its own."""
 
     opt_level = 3
     required = ("InferType",)

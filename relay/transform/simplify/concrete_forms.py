@@ -1,11 +1,11 @@
-"""Rules: operators that look at a tensor only for its type, written with the type itself.
+"""Rules: *_like operators, which use a tensor only for its type, with explicit types.
 
     zeros_like(%x)              ->  zeros(shape=[2, 3], dtype="float32")
     reshape_like(%x, %y)        ->  reshape(%x, newshape=[6])
     slice_like(%x, %y)          ->  strided_slice(%x, begin=[0, 0], end=[2, 3])
 
-Then %y need not be there any more. That holds where the shape is known; also where one extent is
-not, of a reshape, since the others decide about it.
+So %y is no longer needed. The shape must be static; a reshape may have one dynamic extent, which
+follows from the others.
 """
 
 from __future__ import annotations

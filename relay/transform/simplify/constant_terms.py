@@ -1,4 +1,4 @@
-"""Rules: constants that meet data one after the other meet each other first.
+"""Rules: combine constants that are applied one after the other.
 
     add(add(%x, c1), c2)                ->  add(%x, c1 + c2)
     multiply(multiply(%x, c1), c2)      ->  multiply(%x, c1 * c2)
@@ -6,14 +6,12 @@
     divide(multiply(%x, c1), c2)        ->  multiply(%x, c1 / c2)            of floats
     multiply(add(conv, c1), c2)         ->  add(multiply(conv, c2), c1 * c2)
 
-What is computed from weights stands in the program, and is prepared once. The last rule holds for
-products of data with constant weights (convolutions, dense layers), which a factor can then be
-folded into; elsewhere it would only exchange two operators.
+Computations on weights stay in the program, and run once. The last rule holds for products with
+constant weights (convolutions, dense layers), into which the factor can then be folded.
 
-Integers wrap, so that the order does not matter. Floats are rounded once less, or at another place:
-of constants that are known, rules see to it that they have a sum or a product at all, neither
-infinite nor so small that digits are lost. Of weights, which may change, that cannot be said, and
-by them nothing is divided.
+Integers wrap, so order does not matter. Floats are rounded once less, or elsewhere: known constants
+are combined only if the result is finite and loses no digits. Weights may change, so this cannot be
+checked for them, and nothing is divided by them.
 """
 
 from __future__ import annotations
@@ -124,7 +122,7 @@ def factor_of_sum(call: Call, window: Window) -> Expr | None:
 
 
 def _takes_in_factors(e: Expr, window: Window) -> bool:
-    """Whether it is a product with weights, perhaps scaled, that nobody else needs."""
+    """Whether it is a product with weights, perhaps scaled, with no other use."""
     scaled = _inner_product(e, window)
     data = e if scaled is None else scaled[0]
     product = window.call_of(data, having(Trait.BILINEAR)) if window.is_used_once(data) else None
@@ -140,13 +138,13 @@ def _product(call: Call, window: Window) -> tuple[Expr, Expr] | None:
 
 
 def _inner_product(e: Expr, window: Window) -> tuple[Expr, Expr] | None:
-    """(data, constant), where nobody else needs the product."""
+    """(data, constant) of a product with no other use."""
     call = window.call_of(e, "multiply") if window.is_used_once(e) else None
     return None if call is None else _product(call, window)
 
 
 def _inner_quotient(e: Expr, window: Window) -> tuple[Expr, Expr] | None:
-    """(data, constant) of a quotient that nobody else needs, of known floats."""
+    """(data, constant) of a quotient of known floats with no other use."""
     call = window.call_of(e, "divide") if window.is_used_once(e) else None
     if call is None or window.is_constant(call.args[0]):
         return None
@@ -161,7 +159,7 @@ def _is_known_float(e: Expr, window: Window) -> bool:
 
 
 def _together(op: OpDef, first: Expr, second: Expr, window: Window) -> Expr | None:
-    """`op` of two constants; None where the result is no number with all its digits, or larger
+    """`op` of two constants; None where the result is not finite, loses digits, or is larger
     than both of them."""
     if not _is_small(window.shape(first), window.shape(second)):
         return None

@@ -1,4 +1,4 @@
-"""Rules: conversions and bounds that change nothing, or that one of them says as well.
+"""Rules: redundant casts and clips.
 
     cast(%x, dtype="float32") of float32                            ->  %x
     cast(cast(%x, dtype="int32"), dtype="int8") of int8             ->  %x
@@ -6,8 +6,8 @@
     clip(clip(%x, 0, 6), -1, 3)                                     ->  clip(%x, 0, 3)
     clip(cast(%x, dtype="int32"), 0, 255) of uint8                  ->  cast(%x, dtype="int32")
 
-All of these give the same values exactly. A conversion in between is left out only where nothing is
-lost by it: float32 to float16 and back is not what it was.
+All results are exact. An intermediate conversion is removed only where it loses nothing: float32 to
+float16 and back stays.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ Refinement = Steps[Any]
 
 @frozen
 class DynamicToStatic(ModulePass):
-    """Makes dynamic operators static, as far as what decides about shapes is known."""
+    """Makes dynamic operators static where their shapes are known."""
 
     opt_level = 2
     required = ("InferType",)
@@ -109,7 +109,7 @@ def _refined(module: IRModule) -> IRModule:
         refining = _Refining(purity, results)
         after = tree.run(refining.function(function))
         body = refining.type_of(function.body)
-        # all who see the result have to be known, and come later
+        # all users of the result must be known, and come later
         is_known = not graph.is_recursive(name) and name not in values and not function.type_params
         if is_known and function.ret_type == function.body.ty != body:
             results[name.name_hint] = body
@@ -289,7 +289,7 @@ class _Refining:
         return after if isinstance(after, Constant) else None
 
     def _constant(self, e: Call, probe: Call) -> Constant | None:
-        """What the call always gives, if that can be said without its other arguments."""
+        """The value of the call, if it does not depend on its other arguments."""
         if not all(map(self._purity.is_pure, e.args)):
             return None
         result = FoldConstantExpr(probe)
@@ -313,7 +313,7 @@ def _type(call: Call) -> Type | None:
 
 
 def _says_more(new: Type, old: Type) -> bool:
-    """Whether `new` is `old`, but for dimensions that were not known there."""
+    """Whether `new` is `old` with some unknown dimensions known."""
     match new, old:
         case TensorType(), TensorType():
             return (

@@ -1,4 +1,4 @@
-"""Rules: arithmetic and choices that a shorter expression says as well.
+"""Rules: arithmetic and selections with a shorter form.
 
     negative(negative(%x))                       ->  %x
     floor(floor(%x))                             ->  floor(%x)

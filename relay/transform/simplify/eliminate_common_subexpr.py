@@ -40,7 +40,7 @@ SAMPLED = 16
 
 @frozen
 class EliminateCommonSubexpr(FunctionPass):
-    """Merges equal computations; `fskip(e)` True leaves `e` alone."""
+    """Merges equal expressions; those with `fskip(e)` are left alone."""
 
     opt_level = 3
     required = ("InferType",)

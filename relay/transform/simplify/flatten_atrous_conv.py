@@ -62,7 +62,7 @@ def dilated(call: Call, window: Window) -> Expr | None:
 
 
 def _by_axis(layout: str, values: Any, neutral: Any) -> list[Any] | None:
-    """What is given for the axes after the first, for each spatial axis; None where it speaks of
+    """The values of the axes after the first, for each spatial axis; None where they are for
     others."""
     known = parse_layout(layout)
     if known is None or known.letters != layout or layout[0] != "N":

@@ -15,8 +15,8 @@ for %x: Tensor[(?, 3), float32]
 Not folded are operators with effects, random numbers, annotations, and, unless `fold_qnn` is set,
 quantized operators.
 
-A result must be worth storing: it may have `SMALL` bytes, or `GROWTH` times as many as the
-constants it is computed from. So weights are converted and laid out once, while a large tensor of
+A result must be worth storing: not much larger than the constants it is computed from
+(`relay.analysis.precompute`). So weights are converted and laid out once, while a large tensor of
 zeros, or a broadcast one, is computed in every run, which is as fast as reading it. Folded values
 count as what they were computed from, so that a chain of calls does not grow without end.
 
@@ -31,12 +31,12 @@ ref({ let %known: Tensor[(?), float32] = %folded; %known })
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
 
 from relay import dtypes, tree
+from relay.analysis.precompute import is_worth_storing, size_of
 from relay.analysis.purity import Purity
 from relay.analysis.shape_values import (
     INTEGERS,
@@ -73,7 +73,7 @@ from relay.ir.expr import (
 )
 from relay.ir.function_attrs import is_opaque
 from relay.ir.module import IRModule
-from relay.ir.types import TensorType, TupleType, Type, is_dynamic
+from relay.ir.types import TensorType, Type, is_dynamic
 from relay.ir.variables import all_vars, free_vars
 from relay.nd import NDArray, Weight
 from relay.op.opdef import OpDef
@@ -88,8 +88,6 @@ R = TypeVar("R")
 # Steps that end with a folded expression, or with more steps to be taken instead.
 Folded = Steps[Any]
 
-SMALL = 1 << 16
-GROWTH = 8
 
 # Operators whose result depends on the type of their argument alone.
 OF_SHAPES = frozenset({"shape_of", "ndarray_size", "vm.shape_of"})
@@ -99,7 +97,7 @@ __all__ = ["FoldConstant", "FoldConstantExpr"]
 
 @frozen
 class FoldConstant(FunctionPass):
-    """Evaluates what is constant; `fold_qnn` includes operators on quantised numbers."""
+    """Evaluates constant expressions; `fold_qnn` includes quantized operators."""
 
     opt_level = 2
     required = ("InferType",)
@@ -306,7 +304,7 @@ class _Folding:
         """The shape of a tensor that is not known, but for its type."""
         (tensor,) = call.args
         ty = _type(tensor)
-        if not isinstance(ty, TensorType) or _size(ty) is None or not self._is_pure(tensor):
+        if not isinstance(ty, TensorType) or size_of(ty) is None or not self._is_pure(tensor):
             return None
         # all elements are in one place, so this takes no memory
         stand_in = np.broadcast_to(np.zeros((), dtypes.to_numpy(ty.dtype)), ty.concrete_shape)
@@ -351,14 +349,14 @@ class _Folding:
         arrays: list[Any] = [_arrays(value) for value in values]
         types = list(map(value_type, arrays))
         ty = _attempt(output_type, op, types, attrs, arrays, call.span)
-        if ty is None or not self._is_worth_keeping(ty, values):
+        if ty is None or not self._is_worth_storing(ty, values):
             return None
         result = _attempt(operate, op, values, attrs, call.span, proven=True)
         return None if result is None else self._kept(result, values)
 
     def _run(self, before: Call, after: Call, values: Sequence[Value]) -> Expr | None:
         """A call of a primitive function, evaluated."""
-        if before.ty is None or not self._is_worth_keeping(before.ty, values):
+        if before.ty is None or not self._is_worth_storing(before.ty, values):
             return None
         variables = [Var(f"x{i}") for i in range(len(values))]
         call = Call(after.op, tuple(variables), after.attrs, after.type_args)
@@ -368,12 +366,12 @@ class _Folding:
 
     # --- sizes
 
-    def _is_worth_keeping(self, ty: Type, values: Sequence[Value]) -> bool:
-        size = _size(ty)
-        return size is not None and size <= max(SMALL, GROWTH * self._origin(values))
+    def _is_worth_storing(self, ty: Type, values: Sequence[Value]) -> bool:
+        size = size_of(ty)
+        return size is not None and is_worth_storing(size, self._origin(values))
 
     def _origin(self, values: Iterable[Value]) -> int:
-        """How many bytes of constants these values are made of."""
+        """The bytes of the constants that these values are computed from."""
         tensors = {id(t): t for v in values for t in _tensors(v)}
         return sum(self._origins.get(key, t.array.nbytes) for key, t in tensors.items())
 
@@ -388,7 +386,7 @@ class _Folding:
     # --- what is known
 
     def _value(self, e: Expr) -> Value | None:
-        """The value of a folded expression, if it is known: that of a weight may change."""
+        """The value of a folded expression, if it is known; weights may change."""
         if isinstance(e, Constant):
             return None if isinstance(e.data, Weight) else e.data
         return self._values.get(e)
@@ -412,7 +410,7 @@ class _Folding:
         return self._purity.is_pure(e)
 
     def _constant(self, tensor: NDArray) -> Constant:
-        """The constant of that tensor: one and the same wherever it stands."""
+        """The constant of a tensor, shared by all its uses."""
         return self._constants.setdefault(id(tensor), Constant(tensor))
 
     def _quoted(self, value: Value) -> Expr:
@@ -431,7 +429,7 @@ class _Folding:
 
 
 def _over(e: N, *parts: Syntax) -> N:
-    """`e` with other parts; `e` itself when they are its own."""
+    """`e` with these parts; `e` itself if they are the same."""
     result: Any = tree.rebuild(e, parts)
     return result  # type: ignore[no-any-return]
 
@@ -462,16 +460,6 @@ def _is_tensors(value: Value) -> bool:
     """Whether the value is what operators take and give: a tensor, or a tuple of tensors."""
     parts = value.fields if isinstance(value, TupleValue) else (value,)
     return all(isinstance(part, NDArray) for part in parts)
-
-
-def _size(ty: Type) -> int | None:
-    """The bytes of a tensor or of several; None where they are not known, or too many to count."""
-    total = 0
-    for part in ty.fields if isinstance(ty, TupleType) else (ty,):
-        if not isinstance(part, TensorType) or not all(isinstance(d, int) for d in part.shape):
-            return None
-        total += prod(part.concrete_shape) * dtypes.to_numpy(part.dtype).itemsize
-    return total if total < 1 << 62 else None
 
 
 def _contiguous(array: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Rules: parts that are taken of a tensor, put together, or padded, and need not be.
+"""Rules: slices, concatenations, splits and pads that cancel or combine.
 
     strided_slice(%x, begin=[0], end=[4]) of (4)                    ->  %x
     strided_slice(strided_slice(%x, [2], [9]), [1], [4])            ->  strided_slice(%x, [3], [6])
@@ -8,7 +8,7 @@
     split(concatenate((%x, %y)), indices_or_sections=[4]).0         ->  %x
     nn.pad(nn.pad(%x, 0f, a), 0f, b)                                ->  nn.pad(%x, 0f, a + b)
 
-All of them are about shapes that are known along the axes they speak of.
+The extents along the axes concerned must be static.
 """
 
 from __future__ import annotations

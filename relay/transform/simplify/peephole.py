@@ -1,4 +1,4 @@
-"""Rewriting by what a call is made of, in one walk from the inside out.
+"""Peephole rules for calls, applied in one bottom-up traversal.
 
     def double_negation(call: Call, window: Window) -> Expr | None:
         inner = window.call_of(call.args[0], "negative")
@@ -7,20 +7,18 @@
     rewritten(function, {"negative": (double_negation,)})
     rewritten(function, {having(Trait.INVOLUTION): (twice_is_none,)})
 
-A rule is a function of a call and of the window through which it sees what the arguments are: their
-types, their values, the calls they come from, also where a `let` has given these a name. It returns
-what the call becomes, or None. Rules are found by the operator they begin with, by its name or by
-what its record says, or by the class of an expression that is no call of one; of several that fit,
-the first is taken.
+A rule is a function of a call and of the window through which it sees the arguments: their types,
+their values, the calls they come from, also through `let`s. It returns the replacement, or None.
+Rules are indexed by the operator they begin with, by its name or by a trait of its record, or by
+the class of other expressions; the first that matches is applied.
 
-A call is looked at when its arguments have come to rest, and what a rule makes is looked at again
-until no rule fits. So a chain of any length collapses in one walk, which is linear in the size of
-the program as long as each rule makes it smaller; there is another only where rules were held up by
-readers of an expression that may be gone. What must hold for every rewriting is seen to
-here: one that would give another type, also one that knows more about it, is not made; functions
-that are one thing for somebody else are not entered; through a name only calls over names are seen,
-and what a function shares with the code around it is neither seen through nor left out, so that
-nothing is computed more often than before.
+A call is rewritten after its arguments, and the result of a rule is rewritten again until no rule
+matches. So a chain of any length collapses in one traversal, which is linear in the size of the
+program if each rule makes it smaller; another traversal follows only where rules failed because an
+expression had other uses. The following is checked here for all rules: a replacement has the same
+type, not even a more precise one; opaque functions are not entered; through a variable only calls
+over variables are visible, and expressions that a function shares with the code around it are
+neither looked through nor removed, so that nothing is computed more often than before.
 """
 
 from __future__ import annotations
@@ -62,9 +60,9 @@ Made = tuple[Expr, Mapping[Expr, Type]]
 
 # What rules need to know; a pass may need more.
 TYPED: tuple[str | Pass, ...] = ("InferType",)
-# Rules see how many read an expression. Where such a reader goes, they look again, so often.
+# How often rules are tried again after an expression has lost another use.
 WALKS = 8
-# Rules that have not come to rest at one expression by then undo each other's work.
+# Rules that still match after this many steps at one expression undo each other's work.
 LIMIT = 100
 
 
@@ -98,7 +96,7 @@ def rewritten(function: Function, *several: Rules) -> Function:
 
 
 def _walked(function: Function, rules: _Table, window: Window) -> Function:
-    """The function after one walk."""
+    """The function after one traversal."""
     kept: dict[Syntax, Syntax] = {}
     for node in tree.postorder(function):
         if is_opaque(node):
@@ -142,7 +140,7 @@ def _fits(head: Head, start: OpDef | type[Syntax]) -> bool:
 
 
 class _Rewriting:
-    """One walk over a program."""
+    """One traversal of a program."""
 
     def __init__(self, window: Window, rules: _Table) -> None:
         self._window = window
@@ -160,7 +158,7 @@ class _Rewriting:
         return result
 
     def _applied(self, e: Expr) -> Made | None:
-        """What the first rule that fits makes of `e`."""
+        """The result of the first rule that matches `e`."""
         for rule in self._rules.of(e):
             result = rule(e, self._window)
             if result is None or result is e:
@@ -183,7 +181,7 @@ class _Rewriting:
         )
 
     def _placed(self, made: Expr, types: Mapping[Expr, Type], origin: Expr) -> Steps[Expr]:
-        """`made`, whose parts that are new have these types, with those parts come to rest."""
+        """`made`, whose new parts have these types, with those parts rewritten."""
         done: dict[Syntax, Expr] = {}
         for part, ty in types.items():
             new: Any = tree.rebuild(part, [done.get(c, c) for c in tree.children(part)])

@@ -1,14 +1,14 @@
 """What a rule of `peephole.py` sees of the program around the call it is applied to.
 
-    window.call_of(e, "negative")     the call of that operator which `e` is, or is a name of
+    window.call_of(e, "negative")     the call of that operator which `e` is, or is bound to
     window.tensor(e)                  its type
     window.value(e)                   its elements, where they are known
     window.is_constant(e)             whether it depends on constants and weights alone
-    window.is_used_once(e)            whether nobody else reads it
-    window.is_pure(e)                 whether it may be left out
+    window.is_used_once(e)            whether it has no other use
+    window.is_pure(e)                 whether it may be removed
 
-The program is in the middle of being rewritten: expressions are those of the new one, and what is
-known about effects and readers was found in the old one.
+The program is being rewritten: expressions are those of the new program, effects and uses those of
+the old one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Window:
     def __init__(self, root: Function) -> None:
         self._root = root
         self._purity: Purity | None = None
-        # whether a rule may have been held up by a reader that is gone by now
+        # whether a rule failed because of another use, which may be gone by now
         self.has_refused = False
         self._bound: dict[Var, Expr] = {}  # what variables are bound to, as it was
         self._means: dict[Var, Expr] = {}  # and what that is now, through other names
@@ -56,7 +56,7 @@ class Window:
         self._origin: dict[Expr, Expr] = {}  # what an expression of the new program was
         self._types: dict[Expr, Type | None] = {}  # of expressions of the new program
         self._constant: set[Expr] = set()  # expressions over constants and weights alone
-        self._pure: set[Expr] = set()  # as far as somebody has asked
+        self._pure: set[Expr] = set()  # as far as asked
         self._shared = _shared_with_functions(root)
         self._holding: set[Expr] = set()  # what is shared so, and all that is made of it
         names = root.attrs.get(WEIGHTS, ())
@@ -101,7 +101,7 @@ class Window:
     # --- what expressions are
 
     def definition(self, e: Expr) -> Expr | None:
-        """What `e` is, or stands for as a name, as far as that may be written in its place."""
+        """`e`, or the value it is bound to if that may replace it."""
         if self._shared and self._origin.get(e) in self._shared:
             self.has_refused = True
             return None
@@ -111,18 +111,18 @@ class Window:
         return value if is_atom(value) or _is_flat(value) else e
 
     def _meant(self, e: Expr) -> Expr:
-        """The value that a name is bound to, which is no name of that kind itself."""
+        """The value that a variable is bound to, through other variables."""
         passed = []
         while isinstance(e, Var) and e in self._bound:
             passed.append(e)
             value = self._bound[e]
             e = self._means.get(e) or self.now.get(value, value)
-        # next time it is not gone through all of them again
+        # path compression
         self._means.update((variable, e) for variable in passed)
         return e
 
     def call_of(self, e: Expr, *operators: str | Callable[[OpDef], bool]) -> Call | None:
-        """The call that `e` is or stands for, if it is one of these operators."""
+        """The call that `e` is or is bound to, if it is of one of these operators."""
         found = self.definition(e)
         if not isinstance(found, Call) or not isinstance(found.op, OpDef):
             return None
@@ -131,12 +131,12 @@ class Window:
         return found if fits else None
 
     def fields(self, e: Expr) -> tuple[Expr, ...] | None:
-        """The fields of the tuple that `e` is or stands for."""
+        """The fields of the tuple that `e` is or is bound to."""
         found = self.definition(e)
         return found.fields if isinstance(found, Tuple) else None
 
     def value(self, e: Expr) -> np.ndarray | None:
-        """The tensor that `e` is, where it is known: that of a weight may change."""
+        """The tensor that `e` is, if it is known; weights may change."""
         found = self.definition(e)
         if isinstance(found, Constant) and not isinstance(found.data, Weight):
             return found.data.array
@@ -148,14 +148,14 @@ class Window:
         return isinstance(value, Constant) or value in self._constant
 
     def is_used_once(self, e: Expr) -> bool:
-        """Whether the call that is looked at is all that uses `e`."""
+        """Whether the call is the only use of `e`."""
         if self._readers.get(self._origin.get(e, e), 1) == 1:
             return True
         self.has_refused = True
         return False
 
     def is_pure(self, *expressions: Expr) -> bool:
-        """Whether evaluating these may be left out."""
+        """Whether these need not be evaluated."""
         pending: list[Syntax] = [e for e in expressions if not is_atom(e)]
         passed: list[Expr] = []
         while pending:
@@ -185,7 +185,7 @@ class Window:
         return isinstance(e, Expr) and not is_atom(e) and e not in self._types
 
     def note(self, before: Expr, after: Expr) -> None:
-        """`after` is `before` over parts that are at rest."""
+        """`after` is `before` over rewritten parts."""
         self._types[after] = before.ty
         self._origin[after] = before
         if self._is_computed(after):
@@ -210,7 +210,7 @@ class Window:
 
 
 def _shared_with_functions(root: Function) -> set[Expr]:
-    """The computations that are read in several functions, one of them inside the other."""
+    """The expressions that several functions use, one of them inside the other."""
     nodes = list(tree.postorder(root))
     if sum(isinstance(node, Function) for node in nodes) < 2:
         return set()
@@ -244,7 +244,7 @@ def static_size(ty: TensorType | None) -> int | None:
 
 
 def covers(whole: TensorType | None, part: TensorType | None) -> bool:
-    """Whether `part`, broadcast with `whole`, stretches nothing of it, whatever `?` will be."""
+    """Whether broadcasting `part` with `whole` keeps the shape of `whole`, whatever `?` is."""
     if whole is None or part is None or len(part.shape) > len(whole.shape):
         return False
     behind = whole.shape[len(whole.shape) - len(part.shape) :]

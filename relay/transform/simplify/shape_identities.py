@@ -1,4 +1,4 @@
-"""Rules: what only gives a tensor another shape or another order of axes, said once or not at all.
+"""Rules: redundant reshapes, squeezes, transposes, layout transforms and broadcasts.
 
 reshape(reshape(%x, newshape=[6]), newshape=[3, 2])         ->  reshape(%x, newshape=[3, 2])
 squeeze(expand_dims(%x, axis=0), axis=[0])                  ->  %x

@@ -183,7 +183,7 @@ class SimplifyInference(FunctionPass):
 
 
 class _Unpacking:
-    """Rewrites calls of some operators, and what takes their results apart."""
+    """Rewrites calls of some operators, and projections of their results."""
 
     def __init__(self, root: Function, unpackings: Mapping[str, Unpack]) -> None:
         self._root = root

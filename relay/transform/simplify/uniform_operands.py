@@ -1,11 +1,11 @@
-"""Rules: operands that have one value everywhere.
+"""Rules: uniform operands, whose elements are all equal.
 
     add(%x, 0f)                             ->  %x          likewise x * 1, x / 1, x | 0, …
     add(%x, zeros(shape=[4, 8]))            ->  %x
     multiply(%x, full(2f, shape=[4, 8]))    ->  multiply(%x, 2f)
 
-Where the shape of %x is that of the result anyway, the operand says nothing but its value. The sign
-of a zero may change in `x + 0` of floats. `x * 0` stays: x may be NaN.
+where %x has the shape of the result. The sign of a zero may change in `x + 0` of floats. `x * 0`
+stays: x may be NaN.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def test_values_leave_in_several_ways():
 
 def test_what_nobody_needs_is_a_group_of_its_own():
     assert_groups(
-        "let %a = exp(%x); sqrt(%x)", ("exp", "exp -> nothing: nobody needs the value"), "sqrt"
+        "let %a = exp(%x); sqrt(%x)", ("exp", "exp -> nothing: the value is not used"), "sqrt"
     )
 
 

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 
 import relay
+from relay.analysis.precompute import SMALL
 from relay.ir.compare import assert_structural_equal
 from relay.op.opdef import define
 from relay.testing import assert_generated_ok, assert_same_value, count_ops
 from relay.testing.strategies import programs
 from relay.transform import FoldConstant, FoldConstantExpr, InferType, PassContext, Sequential
-from relay.transform.simplify.fold_constant import SMALL
 from tests.support.sampling import deep
 
 HEADER = '#[version = "0.0.5"]\n'

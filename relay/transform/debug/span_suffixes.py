@@ -1,11 +1,11 @@
-"""Tell apart the calls that come from one place (`tag_suffixes`):
+"""Number the calls that come from one node of a model (`tag_suffixes`):
 
 nn.bias_add(nn.conv2d(…) at conv1, …) at conv1
 ->
 nn.bias_add(nn.conv2d(…) at conv1_PART_0, …) at conv1_PART_1
 
-An importer gives all calls that it makes of one node of a model the name of that node. Afterwards
-the name of each of them says which it is, in the order of evaluation.
+An importer gives all calls of a node of a model the name of the node as span. The suffix counts
+them in the order of evaluation.
 """
 
 from __future__ import annotations

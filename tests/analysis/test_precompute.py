@@ -1,11 +1,11 @@
-"""What is made of weights alone, and worth keeping."""
+"""Which results of weights are computed once and stored."""
 
 import pytest
 
 import relay
+from relay.analysis.precompute import GROWTH, SMALL, is_precomputable, is_worth_storing, size_of
 from relay.ir.types import TensorType, TupleType
 from relay.op.opdef import OpDef
-from relay.transform.memory.keeping import GROWTH, SMALL, gives_the_same, is_worth_keeping, size_of
 
 
 @pytest.mark.parametrize(
@@ -13,14 +13,14 @@ from relay.transform.memory.keeping import GROWTH, SMALL, gives_the_same, is_wor
     [(SMALL, 1, True), (SMALL + 1, 1, False), (GROWTH * SMALL, SMALL, True), (4, 4, True)],
 )
 def test_results_are_kept_that_are_small_or_not_much_larger_than_the_weights(made, read, kept):
-    assert is_worth_keeping(made, read) == kept
+    assert is_worth_storing(made, read) == kept
 
 
 @pytest.mark.parametrize(("name", "same"), [("add", True), ("random.uniform", False)])
 def test_what_is_drawn_is_not_the_same_twice(name, same):
     op = relay.op.get(name)
     assert isinstance(op, OpDef)
-    assert gives_the_same(op) == same
+    assert is_precomputable(op) == same
 
 
 def test_sizes_are_in_bytes_where_they_are_known():
