@@ -39,9 +39,9 @@ from relay.transform.simplify.peephole import Rules
 from relay.transform.simplify.rule_window import Window
 
 SUMS = "int32"
-# Products of 8 bits with and without a sign, that are sure to fit into a sum of 32 bits.
+# So many products of 8-bit integers cannot overflow a sum of 32 bits.
 MOST = 2**31 // (255 * 255)
-# A constant that is added leaves so much room for the sums.
+# The largest constant that is added to sums.
 ROOM = 2**30
 
 # --- products ----------------------------------------------------------------------------------
@@ -79,7 +79,7 @@ def conv2d_transpose(call: Call, window: Window) -> Expr | None:
     if pair is None or any(map(_has_blocks, layouts)):
         return None
     data, weight = pair
-    # a zero point of the weight would be another term for every place
+    # a zero point of the weight would need another term for every element
     if weight.by.zero_point.any() or (known.groups > 1 and not weight.by.is_scalar):
         return None
     outputs, channels = layouts[0].index("O"), layouts[1].index("C")

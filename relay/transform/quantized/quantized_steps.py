@@ -60,10 +60,10 @@ def keeps_many(op: OpDef) -> bool:
 
 averages = having(Trait.AVERAGES)
 NARROW = ("int8", "uint8", "int16", "uint16")
-# As processors round, and as `dequantize` and `quantize` do.
+# Rounding of `dequantize` and `quantize`: half to even.
 ROUNDED: Mapping[str, Any] = {"rounding": "TOEVEN", "compute_dtype": "float32"}
 
-# --- towards the end ---------------------------------------------------------------------------
+# --- qnn.dequantize moves behind operators ------------------------------------------------------
 
 
 def moved(call: Call, window: Window) -> Expr | None:
@@ -81,7 +81,7 @@ def moved(call: Call, window: Window) -> Expr | None:
 
 
 def _axis_after(call: Call, axis: int, window: Window) -> int | None:
-    """Where an axis is after it was moved, of what only changes their order."""
+    """The axis of the result that an axis of the data becomes, if the call is a transpose."""
     ty = window.tensor(call.args[0])
     if ty is None or not isinstance(call.op, OpDef) or call.op.name != "transpose":
         return None
@@ -111,7 +111,7 @@ def topmost(call: Call, window: Window) -> Expr | None:
 
 
 def field(item: TupleGetItem, window: Window) -> Expr | None:
-    """(%a, %b).1  ->  %b, which is what `topk` leaves"""
+    """(%a, %b).1  ->  %b, as `topmost` makes them"""
     fields = window.fields(item.tuple_value)
     if fields is None or not window.is_pure(*fields[: item.index], *fields[item.index + 1 :]):
         return None
@@ -138,7 +138,7 @@ def padded(call: Call, window: Window) -> Expr | None:
     return real(tree.replace(call, args=args), found.by)
 
 
-# --- towards the beginning ---------------------------------------------------------------------
+# --- qnn.quantize moves before operators --------------------------------------------------------
 
 
 def quantized_moves(call: Call, window: Window) -> Expr | None:
@@ -154,7 +154,7 @@ def quantized_moves(call: Call, window: Window) -> Expr | None:
 
 def quantized_bounds(call: Call, window: Window) -> Expr | None:
     """qnn.quantize(clip(%x, a, b), s, z)  ->  clip(qnn.quantize(%x, s, z), a', b'), and with
-    several scales  ->  minimum(maximum(qnn.quantize(%x, s, z), a'), b')"""
+    per-axis scales  ->  minimum(maximum(qnn.quantize(%x, s, z), a'), b')"""
     step = window.call_of(call.args[0], "nn.relu", "clip")
     by, dtype = affine(call, window), window.dtype(call)
     if step is None or by is None or dtype not in NARROW:
@@ -192,7 +192,7 @@ def quantized_extrema(call: Call, window: Window) -> Expr | None:
 
 
 def _as_integers(call: Call, e: Expr, window: Window) -> Expr | None:
-    """What a number becomes in the `qnn.quantize` that `call` is, if it is known or an integer."""
+    """`e` quantized as by `call`, a `qnn.quantize`, if it is constant or dequantized."""
     if quantized(e, window) is not None:
         return _again(call, e)
     by, value = affine(call, window), window.value(e)
@@ -223,7 +223,7 @@ def _is_one_scale(call: Call, window: Window) -> bool:
 
 
 def _again(call: Call, data: Expr) -> Call:
-    """The call on other data, as large as before or larger."""
+    """The call on other data."""
     return tree.replace(call, args=(data, *call.args[1:]))
 
 
@@ -267,7 +267,7 @@ def pairs_with_constants(call: Call, window: Window) -> Expr | None:
     if step is None or by is None or data is None:
         return None
     assert isinstance(step.op, OpDef)
-    # how far a known number may be off, for the result to be off by half a step
+    # the largest error of the constant for which the result is off by half a step
     room = float(by.scale.min()) / 2
     if step.op.name == "multiply":
         room /= data.largest or 1.0
@@ -306,10 +306,10 @@ def _paired(
 
 
 def _constant_integers(call: Call, e: Expr, room: float, window: Window) -> Quantized | None:
-    """Integers of the type of a `qnn.quantize` for known numbers.
+    """A float32 constant quantized to the type of a `qnn.quantize`.
 
-    Where these differ along one axis at most, each has a scale of its own, and is exact. Others
-    are rounded, as finely as the type allows, if they are not off by more than `room` then.
+    A constant that differs along one axis at most is exact with per-axis scales. Others have the
+    finest scale that the type allows, if the error is at most `room` then.
     """
     value, dtype = window.value(e), window.dtype(call)
     if value is None or value.dtype != np.float32 or dtype not in NARROW or not value.size:
@@ -456,7 +456,7 @@ def rounded_before_product(call: Call, window: Window) -> Expr | None:
 
 
 def _averaged(step: Call, rank: int) -> tuple[tuple[int, ...], bool]:
-    """The axes along which a mean is taken, and whether they stay."""
+    """The axes along which a mean is taken, and `keepdims`."""
     known: Any = step.attrs
     if isinstance(step.op, OpDef) and step.op.name != "mean":
         return tuple(known.layout.index(letter) for letter in "HW"), True
@@ -471,7 +471,7 @@ def _averaged(step: Call, rank: int) -> tuple[tuple[int, ...], bool]:
 
 
 def _through(call: Call, step: Call | None, window: Window) -> tuple[Quantized, Affine] | None:
-    """What a step begins and ends with, if these are integers of one type and one scale each."""
+    """The quantized input of a step and the scale of its output, if both are per-tensor."""
     if step is None or not window.is_used_once(call.args[0]):
         return None
     found, by = quantized(step.args[0], window), affine(call, window)
@@ -493,9 +493,9 @@ MEETINGS: tuple[Rule, ...] = (
     means,
     means_of_axes,
 )
-# What is only done on request: `qnn.softmax` is exact, and slower than the one of floats.
+# Rules on request only: `qnn.softmax` is exact, and slower than `nn.softmax`.
 OPTIONAL: Mapping[str, Callable[[Call, Window], Expr | None]] = {"nn.softmax": softmax}
-# What gains nothing after fusion, or rounds once more than floats do.
+# Rules that gain nothing after fusion, or add a rounding.
 THOROUGH: tuple[Rule, ...] = (pairs_with_constants, bent, between)
 
 

@@ -22,24 +22,24 @@ TINY = float(np.finfo(np.float32).smallest_normal)  # the least scale
 
 @frozen
 class Affine:
-    """Scales and zero points: one of each, or several along an axis."""
+    """Per-tensor or per-axis scales and zero points."""
 
     scale: np.ndarray  # float32, () or (n,)
     zero_point: np.ndarray  # int32, () or (n,)
-    axis: int  # from the front; of one for everything it is -1, which operators take for none
+    axis: int  # counted from the front; -1 where scale and zero point are per-tensor
 
     @classmethod
     def along(cls, scale: np.ndarray, zero_point: np.ndarray, axis: int) -> Affine:
-        """Scales and zero points, of which some may be several."""
-        is_one = scale.ndim == 0 and zero_point.ndim == 0
-        return cls(scale, zero_point, -1 if is_one else axis)
+        """Scales and zero points, of which per-axis ones are along `axis`."""
+        is_per_tensor = scale.ndim == 0 and zero_point.ndim == 0
+        return cls(scale, zero_point, -1 if is_per_tensor else axis)
 
     @property
     def is_scalar(self) -> bool:
         return self.scale.ndim == 0 and self.zero_point.ndim == 0
 
     def is_like(self, other: Affine) -> bool:
-        """Whether integers stand for the same numbers."""
+        """Whether equal integers represent equal real numbers."""
         return (
             np.array_equal(self.scale, other.scale)
             and np.array_equal(self.zero_point, other.zero_point)
@@ -47,7 +47,7 @@ class Affine:
         )
 
     def integers(self, value: float, dtype: str) -> np.ndarray:
-        """What a real number becomes, for each of the scales."""
+        """A real number quantized, with every scale."""
         ends = np.iinfo(dtype)
         whole = np.rint(np.float32(value) / self.scale) + np.float64(self.zero_point)
         return np.asarray(np.clip(whole, ends.min, ends.max), np.int64)
@@ -55,7 +55,7 @@ class Affine:
 
 @frozen
 class Quantized:
-    """Integers, and how they stand for real numbers."""
+    """A quantized tensor."""
 
     data: Expr
     dtype: str
@@ -63,7 +63,7 @@ class Quantized:
 
     @property
     def largest(self) -> float:
-        """The largest distance from 0 that integers of the type can stand for."""
+        """The largest absolute value that integers of the type can represent."""
         ends, zero = np.iinfo(self.dtype), self.by.zero_point.astype(np.float64)
         far = np.maximum(np.abs(ends.min - zero), np.abs(ends.max - zero))
         return float(np.max(far * self.by.scale))
@@ -74,7 +74,7 @@ class Quantized:
 
 
 def quantized(e: Expr, window: Window) -> Quantized | None:
-    """The integers that `e` was made of, if it is float32 and the scales are known."""
+    """The quantized tensor that `e` dequantizes to float32, if the scales are constant."""
     real = window.call_of(e, "qnn.dequantize")
     if real is None or window.dtype(e) != "float32":
         return None
@@ -83,7 +83,7 @@ def quantized(e: Expr, window: Window) -> Quantized | None:
 
 
 def affine(call: Call, window: Window) -> Affine | None:
-    """The scales and zero points of a `qnn.quantize` or `qnn.dequantize`, if they are known."""
+    """The scales and zero points of a `qnn.quantize` or `qnn.dequantize`, if they are constant."""
     scale, zero_point = (window.value(arg) for arg in call.args[1:3])
     ty = window.tensor(call.args[0])
     if scale is None or zero_point is None or ty is None:
@@ -100,12 +100,12 @@ def _one_or_many(parameter: np.ndarray) -> np.ndarray:
 
 
 def real(data: Expr, by: Affine) -> Call:
-    """The real numbers that integers stand for."""
+    """The dequantized tensor."""
     return qnn.dequantize(data, *parameters(by), axis=by.axis)
 
 
 def parameters(by: Affine) -> tuple[Constant, Constant]:
-    """A scale and a zero point as operators take them."""
+    """Scale and zero point as operators take them."""
     return constant(by.scale, "float32"), constant(by.zero_point, "int32")
 
 
@@ -114,7 +114,7 @@ def constant(value: Any, dtype: str) -> Constant:
 
 
 def spread(parameter: np.ndarray, rank: int, axis: int) -> np.ndarray:
-    """A scale or zero point so that it broadcasts against a tensor of that rank."""
+    """A scale or zero point in a shape that broadcasts against a tensor of that rank."""
     if parameter.ndim == 0:
         return parameter
     return parameter.reshape([-1 if place == axis else 1 for place in range(rank)])

@@ -33,7 +33,7 @@ Axes = tuple[int, ...]
 
 @frozen
 class Paired:
-    """Axes of the argument that are axes of the result, one by one."""
+    """Axes of the argument, each with the axis of the result that it becomes."""
 
     pairs: Mapping[int, int]
 
@@ -46,7 +46,7 @@ class Paired:
 
 @frozen
 class Regrouped:
-    """The same elements in the same order, with other extents."""
+    """A reshape."""
 
     before: tuple[Dim, ...]
     after: tuple[Dim, ...]
@@ -60,7 +60,7 @@ class Regrouped:
 
 @frozen
 class Relaid:
-    """The same tensor in another layout: an axis may be cut in blocks, or put together again."""
+    """A change of layout, which may split axes into blocks or merge them."""
 
     before: Layout
     after: Layout
@@ -80,7 +80,7 @@ def _mapped(axes: Axes, pairs: Mapping[int, int]) -> Axes | None:
 
 
 def _regrouped(axes: Axes, before: tuple[Dim, ...], after: tuple[Dim, ...]) -> Axes | None:
-    """The axes of `after` that have the elements of consecutive `axes` of `before`."""
+    """The axes of shape `after` that consecutive `axes` of shape `before` become."""
     if not axes or axes != tuple(range(axes[0], axes[-1] + 1)):
         return None if axes else ()
     ahead, inside = _product(before[: axes[0]]), _product(before[axes[0] : axes[-1] + 1])
@@ -106,7 +106,7 @@ def _regrouped(axes: Axes, before: tuple[Dim, ...], after: tuple[Dim, ...]) -> A
 
 
 def _relaid(axes: Axes, before: Layout, after: Layout) -> Axes | None:
-    """The places of whole axes, from the outermost part to the innermost."""
+    """The places of whole axes in `after`, outermost part first; None for parts of an axis."""
     found: list[int] = []
     rest = list(axes)
     while rest:
@@ -120,7 +120,7 @@ def _relaid(axes: Axes, before: Layout, after: Layout) -> Axes | None:
 
 
 def _product(extents: tuple[Dim, ...]) -> Dim | None:
-    """None where an extent is not known."""
+    """The product of extents; None where one is unknown."""
     total: Dim = 1
     for extent in extents:
         if isinstance(extent, dims.Any):
@@ -155,7 +155,7 @@ def _transposed(call: Call, data: TensorType, result: TensorType) -> Moves:
 
 
 def _beside_windows(call: Call, data: TensorType, result: TensorType) -> Moves | None:
-    """The axes that are not spatial."""
+    """All axes but the spatial ones."""
     known: Any = call.attrs
     before = parse_layout(known.layout)
     after = parse_layout(getattr(known, "out_layout", "") or known.layout)
@@ -187,12 +187,12 @@ def _reduced(call: Call, data: TensorType, result: TensorType) -> Moves:
 
 
 def _unchanged_extents(call: Call, data: TensorType, result: TensorType) -> Moves:
-    """The axes, counted from the back, that are as long as before."""
+    """The axes, counted from the back, with the same extent."""
     return broadcasting(call.args[0], result)
 
 
 def _sliced(call: Call, data: TensorType, result: TensorType) -> Moves:
-    """The axes that are as long as before and not reversed."""
+    """The axes with the same extent, if none is reversed."""
     known: Any = call.attrs
     if any(stride < 0 for stride in known.strides or ()):
         return Paired({})
@@ -200,7 +200,7 @@ def _sliced(call: Call, data: TensorType, result: TensorType) -> Moves:
 
 
 def _padded(call: Call, data: TensorType, result: TensorType) -> Moves | None:
-    """The axes without padding, where this is of zeros or of the elements at the edge."""
+    """The axes without padding, where the padding is zeros or elements of the tensor."""
     known: Any = call.attrs
     if getattr(known, "pad_mode", "") == "constant":
         value = call.args[1]
@@ -238,7 +238,7 @@ def _rule_of(op: OpDef) -> Rule | None:
 
 
 def broadcasting(arg: Expr, result: TensorType) -> Paired:
-    """The axes of an argument that are not stretched when it broadcasts to the result."""
+    """The axes of an argument that are not broadcast to the result."""
     ty = tensor_type(arg)
     if ty is None:
         return Paired({})
@@ -262,7 +262,7 @@ def axes_without_growth(arg: Expr, result: TensorType) -> frozenset[int] | None:
 
 
 def crossing(call: Call) -> tuple[Moves, bool] | None:
-    """How axes move through `call`, and whether only positive factors may."""
+    """How axes move through `call`, and whether only positive factors commute with it."""
     if not isinstance(call.op, OpDef) or (rule := _rule_of(call.op)) is None:
         return None
     data, result = tensor_type(call.args[0]), tensor_type(call)

@@ -19,7 +19,7 @@ from relay.transform.context import PassContext
 
 
 class Folding(ABC):
-    """What is to be done in a function. `dropped` are calls of which one argument is left."""
+    """The changes of a function. `dropped` maps calls to the argument that replaces them."""
 
     dropped: dict[int, int]
 
@@ -28,7 +28,7 @@ class Folding(ABC):
 
     @abstractmethod
     def changed(self, before: Syntax, after: Syntax) -> Syntax:
-        """What becomes of a node that stays."""
+        """The node, changed or not."""
 
     def visit(self, before: Syntax, after: Syntax) -> Syntax:
         """The program rewritten: `tree.transform`."""

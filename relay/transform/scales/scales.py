@@ -31,7 +31,7 @@ ELEMENTS = frozenset({"float32", "float64", "bfloat16"})
 
 @frozen
 class Scale:
-    """`value` has the extents `extents`, which run along the axes `axes` of a tensor."""
+    """A tensor `value` of shape `extents`, along the axes `axes` of the tensor it scales."""
 
     value: Expr
     axes: tuple[int, ...]
@@ -40,14 +40,14 @@ class Scale:
     positive: bool
 
     def at(self, axes: Sequence[int], extents: Sequence[int]) -> Scale:
-        """The same factors in the same order, along axes of another tensor."""
+        """The same factors along axes of another tensor."""
         if not self.axes:
             return self
         value = shaped(self.value, self.extents, extents)
         return replace(self, value=value, axes=tuple(axes), extents=tuple(extents))
 
     def over(self, axes: tuple[int, ...], extents: tuple[int, ...]) -> Scale:
-        """Along all of these axes, among which are its own."""
+        """The scale broadcast to these axes, which include its own."""
         if not self.axes or axes == self.axes:
             return self
         order = sorted(range(len(self.axes)), key=lambda i: axes.index(self.axes[i]))
@@ -60,7 +60,7 @@ class Scale:
         return replace(self, value=value, axes=axes, extents=extents)
 
     def times(self, other: Scale | None) -> Scale:
-        """Both factors as one. They have the same axes, or one of them has none."""
+        """The product of two scales with the same axes, or of which one is a scalar."""
         if other is None:
             return self
         longer = self if self.axes else other
@@ -71,7 +71,7 @@ class Scale:
         return replace(self, value=divide(const(1.0, self.dtype), self.value))
 
     def part(self, axis: int, begin: int, end: int) -> Scale:
-        """The factors for a part of the tensor along one axis."""
+        """The scale of a slice of the tensor along one axis."""
         if axis not in self.axes:
             return self
         place = self.axes.index(axis)
@@ -80,7 +80,7 @@ class Scale:
         return replace(self, value=value, extents=extents)
 
     def broadcast(self, rank: int) -> Expr:
-        """The factors in a shape that broadcasts to a tensor of that rank."""
+        """The scale in a shape that broadcasts to a tensor of that rank."""
         if not self.axes:
             return self.value
         order = sorted(range(len(self.axes)), key=self.axes.__getitem__)
@@ -94,7 +94,7 @@ class Scale:
 
 @frozen
 class Room:
-    """What a value can be scaled by: along these axes, or by one factor for all elements."""
+    """The scales that a value can take: along these axes, or a scalar."""
 
     axes: tuple[int, ...]
     extents: tuple[int, ...]
@@ -102,7 +102,7 @@ class Room:
 
     @staticmethod
     def along(axes: tuple[int, ...], ty: TensorType, positive: bool) -> Room:
-        """The room in a tensor along these axes, as far as their extents are known."""
+        """The room in a tensor along these axes; for scalars only, where an extent is unknown."""
         extents = [extent for axis in axes if isinstance(extent := ty.shape[axis], int)]
         if len(extents) < len(axes):
             return Room((), (), positive)
@@ -117,7 +117,7 @@ def _transposed(value: Expr, order: Sequence[int]) -> Expr:
 
 
 def shaped(value: Expr, extents: Sequence[int], shape: Sequence[int]) -> Expr:
-    """`value`, which has `extents`, in another shape of as many elements."""
+    """`value`, of shape `extents`, reshaped to `shape`."""
     extents, shape = tuple(extents), tuple(shape)
     if extents == shape:
         return value
@@ -128,7 +128,7 @@ def shaped(value: Expr, extents: Sequence[int], shape: Sequence[int]) -> Expr:
 
 
 def find_scale(call: Call, flow: Flow, signs: Signs) -> tuple[int, Scale] | None:
-    """Which argument of `call` is scaled, and by what, if that is all the call does."""
+    """The argument that `call` scales, and the scale, if it is a product with a constant."""
     if not isinstance(call.op, OpDef) or call.op.name not in ("multiply", "divide"):
         return None
     result = tensor_type(call)
@@ -152,7 +152,7 @@ def find_scale(call: Call, flow: Flow, signs: Signs) -> tuple[int, Scale] | None
 
 
 def _bare(value: Expr, shape: tuple[int, ...], extents: tuple[int, ...]) -> Expr:
-    """`value` without the axes of extent 1 that were added to it."""
+    """`value` before axes of extent 1 were added to it."""
     while isinstance(value, Call) and isinstance(value.op, OpDef) and shape != extents:
         inner = static_shape(value.args[0]) if value.args else None
         if value.op.name not in ("expand_dims", "reshape") or inner is None:

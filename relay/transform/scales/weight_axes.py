@@ -31,7 +31,7 @@ TRANSPOSED = frozenset({"nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d
 
 @frozen
 class Side:
-    """The channels on one side of a product: axes of a tensor outside, and a letter inside."""
+    """Input or output channels: axes of data or result, and a letter of the weight layout."""
 
     axes: tuple[int, ...]
     letter: str
@@ -59,7 +59,7 @@ class Product:
         return found * self.groups if side.letter == self.columns else found
 
     def scaled(self, weight: Expr, scale: Scale, side: Side) -> Expr:
-        """The weight with the factors of that side in it."""
+        """The weight multiplied by a scale of the channels of that side."""
         if not scale.axes:
             return multiply(weight, scale.value)
         rows, columns = self.extent(self.rows), self.extent(self.columns)
@@ -93,7 +93,7 @@ class Product:
 
 
 def _matrix_shape(rows: int, columns: int) -> tuple[int, ...]:
-    """The shape of factors for rows and columns, where there are several of both, or of one."""
+    """(rows, columns), without an extent of 1."""
     return (rows, columns) if rows > 1 and columns > 1 else (max(rows, columns),)
 
 
@@ -103,7 +103,7 @@ def is_own_weight(weight: Expr, flow: Flow) -> bool:
 
 
 def products(call: Call) -> tuple[Product, ...]:
-    """How `call` is a product; a batch of matrices with either argument as the weight."""
+    """`call` as a product; of batches of matrices either one may be the weight."""
     ty = tensor_type(call)
     if ty is None or not isinstance(call.op, OpDef):
         return ()

@@ -130,7 +130,7 @@ def _takes_in_factors(e: Expr, window: Window) -> bool:
 
 
 def _product(call: Call, window: Window) -> tuple[Expr, Expr] | None:
-    """(data, constant) of a product of these."""
+    """(data, constant) of a product of both."""
     left, right = call.args
     if window.is_constant(left) == window.is_constant(right):
         return None

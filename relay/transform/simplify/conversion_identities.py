@@ -50,7 +50,7 @@ def cast_twice(call: Call, window: Window) -> Expr | None:
 
 
 def _is_same_without(source: str, between: str, target: str, values: Range) -> bool:
-    """Whether conversion from source to target, of these values, needs the type in between."""
+    """Whether values in that range convert from source to target without the type between."""
     whole = [dtypes.is_integer(dtype) for dtype in (source, between, target)]
     if all(whole):
         # the low bits are kept by each, so the narrower the later the better

@@ -39,7 +39,7 @@ def twice_is_once(call: Call, window: Window) -> Expr | None:
 
 
 def _same_before(call: Call, window: Window) -> Call | None:
-    """The same operator with the same attributes before, where data is all it takes."""
+    """The argument, if it is a call of the same unary operator with the same attributes."""
     inner = window.call_of(call.args[0], lambda op: op is call.op)
     if inner is None or len(call.args) > 1 or inner.attrs != call.attrs:
         return None

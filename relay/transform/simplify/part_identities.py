@@ -26,7 +26,7 @@ from relay.op.tensor.slicing import STRIDED_SLICE, UNBOUNDED
 from relay.transform.simplify.peephole import Rules
 from relay.transform.simplify.rule_window import Window
 
-# Longer than that, a list of parts is not copied again for every part that joins it.
+# Longer lists of parts are not copied again for every part that joins them.
 PARTS = 64
 
 # --- slices --------------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ def slice_of_slice(call: Call, window: Window) -> Expr | None:
 
 
 def _taken_of(places: range, taken: range) -> range:
-    """Of these places, those that are taken."""
+    """The slice `taken` of the slice `places`."""
     if not taken:
         return range(0)
     step = places.step * taken.step
@@ -89,7 +89,7 @@ def slice_of_joined(call: Call, window: Window) -> Expr | None:
 
 
 def _slices(call: Call, window: Window) -> Slices | None:
-    """The places that a slice takes; None where extents matter and are not known."""
+    """The indices that a slice takes; None where they depend on unknown extents."""
     attrs: Any = call.attrs
     ty = window.tensor(call.args[0])
     if ty is None or attrs.slice_mode != "end":
@@ -215,7 +215,7 @@ def _axis(call: Call, window: Window) -> int:
 
 
 def _extents(joined: Call, parts: Sequence[Expr], window: Window) -> list[int] | None:
-    """How long each part is along the axis."""
+    """The extent of each part along the axis."""
     axis, found = _axis(joined, window), []
     for part in parts:
         ty = window.tensor(part)

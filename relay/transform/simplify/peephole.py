@@ -55,10 +55,10 @@ Rule = Callable[[Any, Window], Expr | None]
 # The expressions that rules begin with: calls of an operator, or of all that fit, or a class.
 Head = str | type[Expr] | Callable[[OpDef], bool]
 Rules = Mapping[Head, Sequence[Rule]]
-# What a rule made, and the types of the parts of it that are new, from the inside out.
+# What a rule made, and the types of its new parts, arguments first.
 Made = tuple[Expr, Mapping[Expr, Type]]
 
-# What rules need to know; a pass may need more.
+# The passes that rules require.
 TYPED: tuple[str | Pass, ...] = ("InferType",)
 # How often rules are tried again after an expression has lost another use.
 WALKS = 8
@@ -68,7 +68,7 @@ LIMIT = 100
 
 @frozen
 class RulePass(FunctionPass):
-    """A pass that applies rules, and nothing else."""
+    """A pass that only applies rules."""
 
     required = TYPED
     rules: ClassVar[Sequence[Rules]]
@@ -114,7 +114,7 @@ def having(trait: Trait) -> Callable[[OpDef], bool]:
 
 
 class _Table:
-    """The rules that begin with an expression, in order; looked up once for every operator."""
+    """The rules for an expression, in order; looked up once for every operator."""
 
     def __init__(self, several: Sequence[Rules]) -> None:
         self._entries = [entry for rules in several for entry in rules.items()]
@@ -196,7 +196,7 @@ class _Rewriting:
     # --- types
 
     def _types_of(self, result: Expr) -> dict[Expr, Type] | None:
-        """The types of the parts that a rule made, from the inside out; None if one has none."""
+        """The types of the parts that a rule made, arguments first; None if one is ill-typed."""
         types: dict[Expr, Type] = {}
         is_made = self._window.is_made
         if not is_made(result):

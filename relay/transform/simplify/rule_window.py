@@ -42,7 +42,7 @@ from relay.op.opdef import OpDef
 
 
 class Window:
-    """What a rule sees of the program around a call."""
+    """The program around a call, as a rule sees it."""
 
     def __init__(self, root: Function) -> None:
         self._root = root
@@ -84,7 +84,7 @@ class Window:
         return e.type_annotation if isinstance(e, Var) else self._types.get(e)
 
     def tensor(self, e: Expr) -> TensorType | None:
-        """The type, where it is that of a tensor."""
+        """The type, if it is a tensor type."""
         ty = self.type_of(e)
         return ty if isinstance(ty, TensorType) else None
 
@@ -94,7 +94,7 @@ class Window:
         return "" if ty is None else ty.dtype
 
     def shape(self, e: Expr) -> tuple[int, ...] | None:
-        """The extents, where all of them are numbers."""
+        """The shape, if it is static."""
         ty = self.tensor(e)
         return ty.concrete_shape if ty is not None and _is_static(ty) else None
 
@@ -198,7 +198,7 @@ class Window:
             self._constant.add(e)
 
     def _is_computed(self, e: Expr) -> bool:
-        """Whether it is an operator, or a tuple, of constants."""
+        """Whether it is an operator call, or a tuple, of constants."""
         match e:
             case Call(op=OpDef() as op, args=args) if args:
                 return op.is_repeatable and all(map(self.is_constant, args))
@@ -239,7 +239,7 @@ def _is_static(ty: TensorType) -> bool:
 
 
 def static_size(ty: TensorType | None) -> int | None:
-    """The number of elements, where it is known."""
+    """The number of elements, if the shape is static."""
     return prod(ty.concrete_shape) if ty is not None and _is_static(ty) else None
 
 

@@ -49,7 +49,7 @@ def _is_all(flat: np.ndarray, first: np.ndarray) -> bool:
 
 
 def has_identity(op: OpDef) -> bool:
-    """Whether there is an operand that changes nothing."""
+    """Whether a right operand gives the left one."""
     return op.identity is not None
 
 
