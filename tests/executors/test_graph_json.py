@@ -31,7 +31,7 @@ def test_kernels_inputs_and_constants_are_nodes_with_entries():
     heads = [shapes[entries[node] + output] for node, output, _ in graph["heads"]]
     assert heads == [[8], [4]]
     kernels = [node["attrs"]["func_name"] for node in nodes if node["op"] == "tvm_op"]
-    assert [name for name in kernels if name != "__nop"] == [k.name for k in exe.bound.steps]
+    assert [name for name in kernels if name != "__nop"] == [k.name for k in exe.bound.kernels]
 
 
 def test_a_kernel_that_runs_twice_is_two_nodes():
